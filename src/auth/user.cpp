@@ -5,7 +5,7 @@
 #include "auth/crypto.h"
 #include "base/error.h"
 #include "base/utf8.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 
 namespace auth {
 
@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kNameBytesMax = 512;
 // The server sends it to any client that begins to log in.
 constexpr size_t kSaltBytesMax = 1024;
-// What it costs to examine a role (sched/operation.h).
+// What it costs to examine a role (sched/tick.h).
 constexpr int64_t kTicksPerRole = 4;
 
 std::string base64_of(const bson::Element& e) {
@@ -138,7 +138,7 @@ std::vector<Role> parse_roles(const bson::Element& list, std::string_view db) {
     if (!list.is_array()) base::fail(base::kTypeMismatch, "roles must be an array");
     std::vector<Role> out;
     for (const bson::Element& e : list.as_doc()) {
-        sched::Operation::tick(kTicksPerRole);
+        sched::tick(kTicksPerRole);
         Role role = parse_role(e, db);
         if (std::ranges::find(out, role) == out.end()) out.push_back(std::move(role));
         check_role_count(out.size());

@@ -4,7 +4,7 @@
 #include <random>
 #include <string_view>
 
-#include "sched/operation.h"
+#include "sched/tick.h"
 
 #include "bson/decimal.h"
 
@@ -71,7 +71,7 @@ int compare_code_with_scope(const Element& a, const Element& b) {
 // 64-bit FNV-1a over bytes, mixed further by every part of a value.
 size_t hash_bytes(size_t seed, const void* data, size_t size) {
     constexpr size_t kBytesPerTick = 128;
-    sched::Operation::tick(static_cast<int64_t>(size / kBytesPerTick));
+    sched::tick(static_cast<int64_t>(size / kBytesPerTick));
     const auto* p = static_cast<const uint8_t*>(data);
     for (size_t i = 0; i < size; ++i)
         seed = (seed ^ p[i]) * 1099511628211ULL;
@@ -83,7 +83,7 @@ size_t hash_text(size_t seed, std::string_view text) {
 }
 
 size_t hash_into(size_t seed, const Element& v) {
-    sched::Operation::tick();
+    sched::tick();
     const int canonical = v.canonical();
     seed = hash_bytes(seed, &canonical, sizeof canonical);
     switch (v.type()) {
@@ -184,7 +184,7 @@ int compare_values(const Element& a, const Element& b) {
 }
 
 int compare_docs(Doc a, Doc b, bool names) {
-    // Elements compared in the time of so many ticks (sched/operation.h), about.
+    // Elements compared in the time of so many ticks (sched/tick.h), about.
     constexpr uint32_t kPerCount = 64;
     constexpr int64_t kTicksPerCount = 8;
     auto ia = a.begin();
@@ -192,7 +192,7 @@ int compare_docs(Doc a, Doc b, bool names) {
     const auto ea = a.end();
     const auto eb = b.end();
     for (uint32_t i = 1; ia != ea && ib != eb; ++ia, ++ib, ++i) {
-        if (i % kPerCount == 0) sched::Operation::tick(kTicksPerCount);
+        if (i % kPerCount == 0) sched::tick(kTicksPerCount);
         const int ca = ia->canonical();
         const int cb = ib->canonical();
         if (ca != cb) return ca < cb ? -1 : 1;

@@ -242,7 +242,7 @@ TEST(Compare, LargeDocumentsAreInterrupted) {
     operation.kill(operation.id());
     const sched::Operation::Scope scope(&operation);
     EXPECT_THROW(compare_docs(doc, doc), base::Error);
-    const sched::Operation::Uninterruptible whole;
+    const sched::Uninterruptible whole;
     EXPECT_EQ(compare_docs(doc, doc), 0);
 }
 

@@ -5,7 +5,7 @@
 
 #include "base/dcheck.h"
 #include "base/error.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 
 namespace catalog {
 
@@ -62,7 +62,7 @@ Database& Catalog::get_or_create(std::string_view db) {
         base::fail(17320, "cannot create a database with '$' in its name: {}", db);
     check_readable(db);
     const std::unique_lock guard(mutex_);
-    const sched::Operation::Uninterruptible whole;
+    const sched::Uninterruptible whole;
     auto made = std::make_unique<Database>(engine_, engine_.create_database(db));
     return *databases_.insert_or_assign(std::string(db), std::move(made)).first->second;
 }
@@ -92,7 +92,7 @@ void Catalog::forget(std::string_view db) {
 std::unique_ptr<storage::Remains> Catalog::drop_database(std::string_view db) {
     DCHECK(storage::LockManager::mode() == storage::GlobalMode::W);
     const std::unique_lock guard(mutex_);
-    const sched::Operation::Uninterruptible whole;
+    const sched::Uninterruptible whole;
     forget(db);
     return engine_.drop_database(db);
 }
@@ -100,7 +100,7 @@ std::unique_ptr<storage::Remains> Catalog::drop_database(std::string_view db) {
 void Catalog::close_database(std::string_view db) {
     DCHECK(storage::LockManager::mode() == storage::GlobalMode::W);
     const std::unique_lock guard(mutex_);
-    const sched::Operation::Uninterruptible whole;
+    const sched::Uninterruptible whole;
     forget(db);
     engine_.close_database(db);
 }

@@ -19,6 +19,7 @@
 #include "bson/builder.h"
 #include "catalog/collection.h"
 #include "catalog/names.h"
+#include "sched/yield_point.h"
 #include "storage/engine.h"
 
 namespace catalog {
@@ -27,12 +28,6 @@ namespace catalog {
 struct IndexChange {
     int before = 0;
     int after = 0;
-};
-
-// How the build of a `background: true` index lets others at the collection. Empty: not at all.
-struct BuildYielder {
-    std::function<bool()> wanted;  // whether another operation waits for the lock
-    std::function<void()> yield;   // gives the lock up and takes it again
 };
 
 class Database {
@@ -79,12 +74,13 @@ class Database {
     // shared. Whether create_index would build something. Throws what it throws before it builds.
     bool index_needed(const Collection& collection, bson::Doc spec) const;
     // exclusive. Checks the definition and builds the index; an equal one that exists already is no
-    // error. While a background build has yielded through `yielder`, the collection keeps the
-    // index up with its documents, and everything that would take collection, index or database
-    // away throws base::Error 12586. Returns whether an index was built. Throws base::Error 67, 85,
-    // 86, 11000, 17280, ...; then the index does not exist. Long: commits and reports progress,
-    // checks for interruption.
-    bool create_index(Collection& collection, bson::Doc spec, const BuildYielder& yielder = {});
+    // error. While the build of a `background: true` index yields at `yield_point`, the collection
+    // keeps the index up with its documents, and everything that would take collection, index or
+    // database away throws base::Error 12586. Returns whether an index was built. Throws
+    // base::Error 67, 85, 86, 11000, 17280, ...; then the index does not exist. Long: commits and
+    // reports progress, checks for interruption.
+    bool create_index(Collection& collection, bson::Doc spec,
+                      sched::YieldPoint* yield_point = nullptr);
     // exclusive. `which`: a name, "*" (all but _id) or a key pattern. Throws base::Error 27, 72.
     IndexChange drop_indexes(Collection& collection, const bson::Element& which);
     // exclusive. Drops all indexes and builds them again.

@@ -193,11 +193,19 @@ class BackgroundBuildTest : public CatalogTest {
         return c;
     }
     // Runs `action` with the number of the yield each time the build asks.
-    template <typename Action>
-    static BuildYielder at_yields(Action action) {
-        auto count = std::make_shared<int>(0);
-        return {[] { return true; }, [count, action] { action((*count)++); }};
-    }
+    class AtYields : public sched::YieldPoint {
+      public:
+        explicit AtYields(std::function<void(int)> action) : action_(std::move(action)) {}
+        bool should_yield() override { return true; }
+        bool yield() override {
+            action_(count_++);
+            return true;
+        }
+
+      private:
+        std::function<void(int)> action_;
+        int count_ = 0;
+    };
     // Whether the index holds exactly what the documents ask for.
     void expect_whole(Collection& c, const char* name) {
         int64_t expected = 0;
@@ -212,8 +220,8 @@ class BackgroundBuildTest : public CatalogTest {
         }
         EXPECT_EQ(keys(c, name), expected);
     }
-    bool build(Collection& c, const char* spec, const BuildYielder& yielder) {
-        return db().create_index(c, bson::from_json(spec), yielder);
+    bool build(Collection& c, const char* spec, sched::YieldPoint& yield_point) {
+        return db().create_index(c, bson::from_json(spec), &yield_point);
     }
 
     std::vector<storage::RecordId> ids_;
@@ -222,7 +230,7 @@ class BackgroundBuildTest : public CatalogTest {
 TEST_P(BackgroundBuildTest, WritersKeepTheNewIndexUp) {
     Collection& c = fill();
     int yields = 0;
-    const auto yielder = at_yields([&](int n) {
+    AtYields yield_point([&](int n) {
         yields = n + 1;
         EXPECT_FALSE(c.find_index("a")->ready);
         c.insert(bson::make("_id", 10000 + n, "a", -n));
@@ -237,7 +245,7 @@ TEST_P(BackgroundBuildTest, WritersKeepTheNewIndexUp) {
         c.update(ids_[static_cast<size_t>(900 + n)],
                  bson::make("_id", 900 + n, "a", 8000 + n, "text", text));
     });
-    EXPECT_TRUE(build(c, R"({"key": {"a": 1}, "name": "a", "background": true})", yielder));
+    EXPECT_TRUE(build(c, R"({"key": {"a": 1}, "name": "a", "background": true})", yield_point));
     EXPECT_GE(yields, 5);
     EXPECT_TRUE(c.find_index("a")->ready);
     expect_whole(c, "a");
@@ -245,23 +253,23 @@ TEST_P(BackgroundBuildTest, WritersKeepTheNewIndexUp) {
 
 TEST_P(BackgroundBuildTest, UniqueIndexMeetsItsOwnEntriesAgain) {
     Collection& c = fill();
-    const auto yielder = at_yields([&](int n) {
+    AtYields yield_point([&](int n) {
         c.update(ids_[static_cast<size_t>(900 + n)], bson::make("_id", 900 + n, "a", 2000 + n));
         EXPECT_EQ(failure([&] { c.insert(bson::make("_id", 9999, "a", 1)); }), base::kDuplicateKey);
     });
-    EXPECT_TRUE(
-        build(c, R"({"key": {"a": 1}, "name": "a", "unique": true, "background": true})", yielder));
+    EXPECT_TRUE(build(c, R"({"key": {"a": 1}, "name": "a", "unique": true, "background": true})",
+                      yield_point));
     expect_whole(c, "a");
 }
 
 TEST_P(BackgroundBuildTest, UniqueIndexFailsOverWhatAWriterAdds) {
     Collection& c = fill();
-    const auto yielder = at_yields([&](int n) {
+    AtYields yield_point([&](int n) {
         if (n == 0) c.insert(bson::make("_id", 9999, "a", 900));  // its equal lies ahead
     });
     EXPECT_EQ(failure([&] {
                   build(c, R"({"key": {"a": 1}, "name": "a", "unique": true, "background": true})",
-                        yielder);
+                        yield_point);
               }),
               base::kDuplicateKey);
     EXPECT_EQ(c.find_index("a"), nullptr);
@@ -274,7 +282,7 @@ TEST_P(BackgroundBuildTest, NothingIsTakenAwayFromUnderIt) {
     index(c, R"({"key": {"b": 1}, "name": "b"})");
     const bson::Object all = bson::make("index", "*");
     const char* spec = R"({"key": {"a": 1}, "name": "a", "background": true})";
-    const auto yielder = at_yields([&](int n) {
+    AtYields yield_point([&](int n) {
         if (n > 0) return;
         EXPECT_EQ(failure([&] { db().drop("test.c"); }), kInProgress);
         EXPECT_EQ(failure([&] { db().rename("test.c", "test.d", false); }), kInProgress);
@@ -285,7 +293,7 @@ TEST_P(BackgroundBuildTest, NothingIsTakenAwayFromUnderIt) {
         // Another index may come, and takes the first free slot when it is ready.
         EXPECT_TRUE(db().create_index(c, bson::from_json(R"({"key": {"d": 1}, "name": "d"})")));
     });
-    EXPECT_TRUE(build(c, spec, yielder));
+    EXPECT_TRUE(build(c, spec, yield_point));
     for (const char* name : {"a", "b", "d"}) {
         EXPECT_TRUE(c.find_index(name)->ready) << name;
         expect_whole(c, name);

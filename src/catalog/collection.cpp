@@ -11,14 +11,14 @@
 #include "bson/json.h"
 #include "catalog/names.h"
 #include "options/server_parameters.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 #include "sched/work_limit.h"
 
 namespace catalog {
 
 namespace {
 
-// To put a key into an index or take one out (sched/operation.h).
+// To put a key into an index or take one out (sched/tick.h).
 constexpr int64_t kTicksPerKey = 8;
 // Of a path that is taken apart in the time of a tick, about.
 constexpr size_t kBytesPerTick = 32;
@@ -72,7 +72,7 @@ class AtEnd {
 
 // As part of a write that can still be undone: to find the keys may take long.
 void derive_keys(const Index& index, bson::Doc doc, KeySet& keys) {
-    const sched::Operation::Undoable no_change_yet;
+    const sched::Uninterruptible no_change_yet(sched::Uninterruptible::Ticks::may_end);
     index.generator->keys(doc, keys);
 }
 
@@ -134,7 +134,7 @@ Collection::Collection(storage::CollectionStore& store, storage::Durability& dur
 }
 
 void Collection::reload_indexes(bool gone) {
-    const sched::Operation::Uninterruptible whole;
+    const sched::Uninterruptible whole;
     // The plans of open cursors point to indexes: those that stay keep their object.
     std::vector<std::unique_ptr<Index>> old = std::move(indexes_);
     indexes_.clear();
@@ -212,7 +212,7 @@ void Collection::insert_keys(Index& index, const KeySet& keys, storage::RecordId
     size_t done = 0;
     try {
         for (; done < keys.size(); ++done) {
-            sched::Operation::tick(kTicksPerKey);
+            sched::tick(kTicksPerKey);
             if (!capped_) durability_.check_room();
             const storage::InsertResult result = index.store->insert(keys[done], id, !index.unique);
             if (result == storage::InsertResult::duplicate)
@@ -228,7 +228,7 @@ void Collection::insert_keys(Index& index, const KeySet& keys, storage::RecordId
 }
 
 storage::RecordId Collection::insert(bson::Doc doc) {
-    const sched::Operation::Uninterruptible whole;
+    const sched::Uninterruptible whole;
     DCHECK(storage::LockManager::may_write(split(ns()).db));
     store_.check_writable();
     if (capped_) {
@@ -265,7 +265,7 @@ storage::RecordId Collection::insert(bson::Doc doc) {
 void Collection::unindex(Index& index, const storage::Record& record) {
     index.generator->keys(record.doc, keys_);
     for (size_t i = 0; i < keys_.size(); ++i) {
-        sched::Operation::tick(kTicksPerKey);
+        sched::tick(kTicksPerKey);
         index.store->remove(keys_[i], record.id);
     }
 }
@@ -300,7 +300,7 @@ void Collection::take_out(Index& index, storage::RecordId id, size_t count, cons
     size_t done = 0;
     try {
         for (; done < count; ++done) {
-            sched::Operation::tick(kTicksPerKey);
+            sched::tick(kTicksPerKey);
             durability_.check_room();
             index.store->remove(key_at(done), id);
         }
@@ -312,7 +312,7 @@ void Collection::take_out(Index& index, storage::RecordId id, size_t count, cons
 }
 
 void Collection::remove(storage::RecordId id) {
-    const sched::Operation::Uninterruptible whole;
+    const sched::Uninterruptible whole;
     DCHECK(storage::LockManager::may_write(split(ns()).db));
     store_.check_writable();
     const bson::Doc doc = records_.get(id);
@@ -432,7 +432,7 @@ void Collection::add_new_keys(Index& index, const KeyChange& change, storage::Re
     size_t done = 0;
     try {
         for (; done < change.added.size(); ++done) {
-            sched::Operation::tick(kTicksPerKey);
+            sched::tick(kTicksPerKey);
             durability_.check_room();
             index.store->insert(change.after[change.added[done]], to, true);
         }
@@ -455,7 +455,7 @@ void Collection::put_old_keys_back(Index& index, const KeyChange& change,
 }
 
 UpdatedRecord Collection::update(storage::RecordId id, bson::Doc new_doc) {
-    const sched::Operation::Uninterruptible whole;
+    const sched::Uninterruptible whole;
     DCHECK(storage::LockManager::may_write(split(ns()).db));
     store_.check_writable();
     const bson::Doc old_doc = records_.get(id);
@@ -539,7 +539,7 @@ UpdatedRecord Collection::update(storage::RecordId id, bson::Doc new_doc) {
 }
 
 void Collection::patch(storage::RecordId id, int32_t offset, std::span<const uint8_t> bytes) {
-    const sched::Operation::Uninterruptible whole;
+    const sched::Uninterruptible whole;
     DCHECK(storage::LockManager::may_write(split(ns()).db));
     records_.overwrite_range(id, offset, bytes);
 }
@@ -549,7 +549,7 @@ bool Collection::path_indexed(std::string_view path) const {
     for (const auto& index : indexes_) {
         if (index->generator == nullptr) return true;
         for (const std::string& field : index->generator->fields()) {
-            sched::Operation::tick(1 + static_cast<int64_t>(field.size() / kBytesPerTick));
+            sched::tick(1 + static_cast<int64_t>(field.size() / kBytesPerTick));
             if (overlap(field, path) || overlap(without_positions(field), plain)) return true;
         }
     }

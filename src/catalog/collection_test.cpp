@@ -145,7 +145,7 @@ TEST_F(RefusedChange, AKilledOperationEndsWhileItLooksForKeys) {
               base::kInterrupted);
     // An operation that must not be interrupted, as part of a larger one, is not.
     EXPECT_EQ(killed([&] {
-                  const sched::Operation::Uninterruptible whole;
+                  const sched::Uninterruptible whole;
                   collection_->remove(large);
               }),
               0);

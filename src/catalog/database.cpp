@@ -28,7 +28,7 @@ bool without_id_index(std::string_view ns) {
 }
 
 void take_indexes_away(Collection& collection) {
-    const sched::Operation::Uninterruptible whole;
+    const sched::Uninterruptible whole;
     for (int slot = collection.store().index_count() - 1; slot >= 0; --slot)
         collection.store().drop_index(slot);
     collection.reload_indexes(true);
@@ -141,7 +141,7 @@ Collection& Database::create(std::string_view ns, bson::Doc options) {
     if (collections_.contains(ns)) base::fail(base::kNamespaceExists, "collection already exists");
     storage::CollectionOptions wanted = parse_collection_options(options);
     wanted.id_index = wanted.id_index && !without_id_index(ns);
-    const sched::Operation::Uninterruptible whole;
+    const sched::Uninterruptible whole;
     Collection& made = adopt(store_.create_collection(ns, wanted));
     adopt_system_collections();
     if (!wanted.id_index) return made;
@@ -196,7 +196,7 @@ void Database::rename(std::string_view from, std::string_view to, bool stay_temp
                        to);
     }
     const std::string target_ns(to);
-    const sched::Operation::Uninterruptible whole;
+    const sched::Uninterruptible whole;
     take_away(found, [&] { store_.rename_collection(std::string(from), target_ns, stay_temp); });
     adopt(*store_.collection(target_ns));
 }
@@ -206,7 +206,7 @@ void Database::rename(std::string_view from, std::string_view to, bool stay_temp
 void Database::replace(std::string_view from, std::string_view to, bool stay_temp) {
     if (!collections_.contains(to)) return rename(from, to, stay_temp);
     const std::string aside = unused_name(to);
-    const sched::Operation::Uninterruptible whole;
+    const sched::Uninterruptible whole;
     rename(to, aside, true);
     try {
         rename(from, to, stay_temp);
@@ -236,7 +236,7 @@ std::string Database::unused_name(std::string_view ns) const {
 // Runs `work`, which takes the collection away from under that name; if it fails, the collection
 // stays.
 void Database::take_away(Collections::iterator at, const std::function<void()>& work) {
-    const sched::Operation::Uninterruptible whole;
+    const sched::Uninterruptible whole;
     const std::string ns = at->first;
     const std::unique_ptr<Collection> gone = std::move(at->second);
     collections_.erase(at);
@@ -266,7 +266,8 @@ void Database::refuse_while_building() const {
         refuse_while_building(*collection);
 }
 
-bool Database::create_index(Collection& collection, bson::Doc spec, const BuildYielder& yielder) {
+bool Database::create_index(Collection& collection, bson::Doc spec,
+                            sched::YieldPoint* yield_point) {
     DCHECK(storage::LockManager::may_write(name()));
     const bson::Object stored = normalise_index_spec(spec, collection.ns());
     if (index_exists(collection, stored)) {
@@ -277,7 +278,7 @@ bool Database::create_index(Collection& collection, bson::Doc spec, const BuildY
     check_key_kind(stored);
     if (collection.capped() && stored["dropDups"].truthy())
         base::fail(base::kCannotCreateIndex, "dropDups cannot remove from a capped collection");
-    build_index(collection, engine_, stored, yielder);
+    build_index(collection, engine_, stored, yield_point);
     adopt_system_collections();
     return true;
 }
@@ -288,7 +289,7 @@ IndexChange Database::drop_indexes(Collection& collection, const bson::Element& 
     IndexChange change;
     change.before = static_cast<int>(collection.indexes().size());
     const auto drop_slot = [&](int slot) {
-        const sched::Operation::Uninterruptible whole;
+        const sched::Uninterruptible whole;
         collection.store().drop_index(slot);
         collection.reload_indexes(true);
     };
@@ -331,7 +332,7 @@ void Database::compact(Collection& collection, const bson::Object& command, bson
     storage::CompactHooks hooks;
     // The indexes exist, empty, before the first document is copied; they are filled at the end.
     hooks.before_copy = [&] {
-        const sched::Operation::Uninterruptible whole;
+        const sched::Uninterruptible whole;
         for (int slot = collection.store().index_count() - 1; slot >= 0; --slot)
             collection.store().drop_index(slot);
         for (const bson::Object& spec : specs)

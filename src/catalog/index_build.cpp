@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kKeyTooLongInBuild = 17282;
 constexpr int64_t kCheckEvery = 128;
-// What it costs to store a key, and to examine a document (sched/operation.h).
+// What it costs to store a key, and to examine a document (sched/tick.h).
 constexpr int64_t kTicksPerKey = 8;
 constexpr int32_t kBytesPerTick = 1024;
 constexpr std::chrono::seconds kLogEvery{3};
@@ -57,11 +57,12 @@ class Progress {
 
 class Build {
   public:
-    Build(Collection& collection, storage::Engine& engine, int slot, const BuildYielder& yielder)
-        : collection_(collection), engine_(engine), yielder_(yielder) {
+    Build(Collection& collection, storage::Engine& engine, int slot, sched::YieldPoint* yield_point)
+        : collection_(collection), engine_(engine), yield_point_(yield_point) {
         index_.read(collection_.store().index(slot), slot);
         // A ring could overtake the scan, and a loser against an equal key could be gone.
-        yields_ = background() && yielder_.wanted && !index_.drop_dups && !collection_.capped();
+        yields_ =
+            background() && yield_point_ != nullptr && !index_.drop_dups && !collection_.capped();
         if (yields_) {
             collection_.reload_indexes(false);  // writers keep the new index up
             collection_.count_build(1);
@@ -102,7 +103,7 @@ class Build {
             for (size_t i = 0; i < keys.size(); ++i) {
                 // Nothing reads an index that is not ready: it may become durable in pieces.
                 engine_.durability().commit_if_needed();
-                sched::Operation::tick(kTicksPerKey);
+                sched::tick(kTicksPerKey);
                 if (index_.store->insert(keys[i], id, !index_.unique) !=
                     storage::InsertResult::duplicate)
                     continue;
@@ -126,22 +127,18 @@ class Build {
     int64_t for_each_document(Use use) {
         KeySet keys;
         int64_t scanned = 0;
+        sched::LongLoop loop(yields_ ? yield_point_ : nullptr);
         Progress progress(background() ? "Index Build (background)" : "Index Build",
                           collection_.records().count());
         const auto cursor = collection_.records().cursor(storage::Direction::forward);
         while (const auto record = cursor->next()) {
-            sched::Operation::tick(1 + record->doc.size() / kBytesPerTick);
+            sched::tick(1 + record->doc.size() / kBytesPerTick);
             if (++scanned % kCheckEvery == 0) progress.at(scanned);
             index_.generator->keys(record->doc, keys);
             multikey_ |= keys.multikey();
             if (fits(keys, record->id)) use(keys, record->id);
-            const bool due = scanned % kCheckEvery == 0 || sched::Operation::slice_over();
-            if (yields_ && due && yielder_.wanted()) {
-                sched::Operation::start_slice();
-                cursor->save();
-                yielder_.yield();
-                cursor->restore();
-            }
+            // Nothing can take the collection away while the index is being built.
+            if (loop.is_due()) loop.yield([&] { cursor->save(); }, [&] { cursor->restore(); });
         }
         return scanned;
     }
@@ -193,7 +190,7 @@ class Build {
 
     Collection& collection_;
     storage::Engine& engine_;
-    const BuildYielder& yielder_;
+    sched::YieldPoint* const yield_point_;
     bool yields_ = false;
     Index index_;
     bool multikey_ = false;
@@ -201,13 +198,14 @@ class Build {
 };
 
 // Leaves the index as far as it is when it fails.
-void fill(Collection& collection, storage::Engine& engine, int slot, const BuildYielder& yielder) {
+void fill(Collection& collection, storage::Engine& engine, int slot,
+          sched::YieldPoint* yield_point) {
     const auto started = std::chrono::steady_clock::now();
     const int64_t records = collection.records().count();
     if (records > 0)
         base::log::info("build index on: {} properties: {}", collection.ns(),
                         bson::to_text(collection.store().index(slot).spec));
-    Build(collection, engine, slot, yielder).run();
+    Build(collection, engine, slot, yield_point).run();
     collection.reload_indexes(false);
     if (records == 0) return;
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - started;
@@ -216,7 +214,7 @@ void fill(Collection& collection, storage::Engine& engine, int slot, const Build
 }
 
 void drop_unfilled(Collection& collection, std::string_view name) {
-    const sched::Operation::Uninterruptible whole;
+    const sched::Uninterruptible whole;
     collection.store().drop_index(slot_of(collection, name));
     collection.reload_indexes(true);
 }
@@ -224,12 +222,12 @@ void drop_unfilled(Collection& collection, std::string_view name) {
 }  // namespace
 
 void fill_index(Collection& collection, storage::Engine& engine, int slot,
-                const BuildYielder& yielder) {
+                sched::YieldPoint* yield_point) {
     DCHECK(storage::LockManager::may_write(split(collection.ns()).db));
     DCHECK(!collection.store().index(slot).ready);
     const std::string name = collection.store().index(slot).name;
     try {
-        fill(collection, engine, slot, yielder);
+        fill(collection, engine, slot, yield_point);
     } catch (...) {
         drop_unfilled(collection, name);
         throw;
@@ -237,8 +235,8 @@ void fill_index(Collection& collection, storage::Engine& engine, int slot,
 }
 
 void build_index(Collection& collection, storage::Engine& engine, bson::Doc spec,
-                 const BuildYielder& yielder) {
-    fill_index(collection, engine, collection.store().begin_index(spec), yielder);
+                 sched::YieldPoint* yield_point) {
+    fill_index(collection, engine, collection.store().begin_index(spec), yield_point);
 }
 
 void build_indexes(Collection& collection, storage::Engine& engine,

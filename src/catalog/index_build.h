@@ -17,12 +17,12 @@ namespace catalog {
 // and end, commits now and then, ends early when the operation is killed. Throws base::Error 11000,
 // 17282, 10088, ...; the index is then gone again.
 void build_index(Collection& collection, storage::Engine& engine, bson::Doc spec,
-                 const BuildYielder& yielder = {});
+                 sched::YieldPoint* yield_point = nullptr);
 
 // exclusive. The second half, for an index that is registered already (compact): fills and
 // completes the index in `slot`. On failure it is dropped.
 void fill_index(Collection& collection, storage::Engine& engine, int slot,
-                const BuildYielder& yielder = {});
+                sched::YieldPoint* yield_point = nullptr);
 
 // exclusive. Builds indexes that are to be there again: all are begun before the first is filled,
 // so that a start after a crash, whichever commit was the last before it, knows of all of them.

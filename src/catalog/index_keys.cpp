@@ -11,7 +11,7 @@
 #include "bson/field_path.h"
 #include "bson/json.h"
 #include "catalog/value_hash.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 #include "storage/index_limits.h"
 #include "storage/sorted_index.h"
 
@@ -27,13 +27,13 @@ constexpr uint8_t kUndefinedBytes[] = {static_cast<uint8_t>(bson::Type::undefine
 const Element kUndefined(kUndefinedBytes);
 
 // Looking for a field may mean to go over the whole document: so many bytes for a tick
-// (sched/operation.h).
+// (sched/tick.h).
 constexpr int32_t kBytesPerTick = 256;
 
 // Follows a path from `*part` on through documents, up to its end or the first array. Missing where
 // it leads nowhere. `*part` ends behind the last part used.
 Element follow(Doc doc, const FieldPath& path, size_t* part) {
-    sched::Operation::tick(doc.size() / kBytesPerTick);
+    sched::tick(doc.size() / kBytesPerTick);
     Element e = doc[path.part((*part)++)];
     while (*part < path.size()) {
         if (e.is_array()) return e;
@@ -173,7 +173,7 @@ class Expansion {
         }
         bool done_without = false;
         for (const Element& e : members) {
-            sched::Operation::tick();
+            sched::tick();
             copy_with_ends(slots, e, inner);
             expand(depth + 1, e.is_object() ? e.as_doc() : Doc(), &by_index, missing,
                    elements_are_values ? nullptr : &done_without);
@@ -216,7 +216,7 @@ class Expansion {
         if (out_.buffer().size() > kKeysBytesMax)
             base::fail(base::kExceededMemoryLimit,
                        "the index keys of one document need more than {} bytes", kKeysBytesMax);
-        sched::Operation::tick();
+        sched::tick();
         out_.add(start);
     }
 
@@ -232,7 +232,7 @@ class BtreeKeyGenerator : public KeyGenerator {
     explicit BtreeKeyGenerator(Doc spec) {
         constexpr int64_t kTicksPerField = 4;
         for (const Element& e : spec["key"].as_doc()) {
-            sched::Operation::tick(kTicksPerField);
+            sched::tick(kTicksPerField);
             fields_.emplace_back(e.name());
             paths_.emplace_back(e.name(), storage::kStoredPartsMax);
         }
@@ -325,7 +325,7 @@ bool is_hashed(Doc pattern) {
 
 void KeySet::normalise(uint32_t descending_bits) {
     const auto order = [&](uint32_t a, uint32_t b) {
-        sched::Operation::tick();
+        sched::tick();
         return bson::compare_keys(Doc(buffer_.data() + a), Doc(buffer_.data() + b),
                                   descending_bits);
     };

@@ -12,7 +12,7 @@
 #include "bson/texts.h"
 #include "catalog/collation.h"
 #include "catalog/names.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 #include "storage/index_limits.h"
 
 namespace catalog {
@@ -113,7 +113,7 @@ using Options = std::unordered_map<std::string_view, bson::Element>;
 Options options_of(bson::Doc spec) {
     Options out;
     for (const bson::Element& e : spec) {
-        sched::Operation::tick();
+        sched::tick();
         if (!descriptive(e.name())) out.emplace(e.name(), e);
     }
     return out;
@@ -122,7 +122,7 @@ Options options_of(bson::Doc spec) {
 // Whether `spec` has no options but these.
 bool has_no_others(bson::Doc spec, const Options& options) {
     for (const bson::Element& e : spec) {
-        sched::Operation::tick();
+        sched::tick();
         if (descriptive(e.name())) continue;
         const auto found = options.find(e.name());
         if (found == options.end() || !bson::equal_values(e, found->second)) return false;
@@ -143,10 +143,10 @@ bson::Object id_index_spec(std::string_view ns) {
 }
 
 bson::Object normalise_index_spec(bson::Doc spec, std::string_view ns) {
-    // What it costs to check one (sched/operation.h).
+    // What it costs to check one (sched/tick.h).
     constexpr int64_t kTicks = 8;
     constexpr int32_t kBytesPerTick = 128;
-    sched::Operation::tick(kTicks + spec.size() / kBytesPerTick);
+    sched::tick(kTicks + spec.size() / kBytesPerTick);
     if (spec.field_count() > kOptionsMax)
         base::fail(base::kCannotCreateIndex, "an index definition has more than {} fields",
                    kOptionsMax);

@@ -10,13 +10,13 @@
 #include "catalog/index_build.h"
 #include "catalog/index_spec.h"
 #include "sched/interruption.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 
 namespace catalog {
 
 namespace {
 
-// What it costs to store a document (sched/operation.h).
+// What it costs to store a document (sched/tick.h).
 constexpr int64_t kTicksPerDocument = 8;
 constexpr int32_t kBytesPerTick = 256;
 
@@ -31,7 +31,7 @@ bool is_of_the_index(const base::Error& error) {
 
 void Database::repair() {
     DCHECK(storage::LockManager::may_write(name()));
-    const sched::Operation::Uninterruptible whole;
+    const sched::Uninterruptible whole;
     // Also after a part of it: definitions are elsewhere then.
     const auto follow = [this] {
         std::erase_if(collections_,
@@ -80,7 +80,7 @@ void Database::repair(std::string_view given) {
                 engine_.durability().make_room(doc.size());
                 fresh.records().insert(doc);
                 ++copied;
-                sched::Operation::tick(kTicksPerDocument + doc.size() / kBytesPerTick);
+                sched::tick(kTicksPerDocument + doc.size() / kBytesPerTick);
             },
             [&](const std::string& what) {
                 ++skipped;
@@ -97,13 +97,13 @@ void Database::repair(std::string_view given) {
                                  spec["name"].as_string(), error.what());
             }
         }
-        const sched::Operation::Uninterruptible whole;
+        const sched::Uninterruptible whole;
         collections_.erase(temporary);
         damaged.wake_waiters();
         collections_.erase(ns);
         put_in_place(temporary, ns, aside);
     } catch (...) {
-        const sched::Operation::Uninterruptible whole;
+        const sched::Uninterruptible whole;
         if (const auto at = collections_.find(temporary); at != collections_.end())
             collections_.erase(at);
         try {

@@ -5,7 +5,7 @@
 #include <limits>
 #include <new>
 
-#include "sched/operation.h"
+#include "sched/tick.h"
 
 namespace catalog {
 
@@ -47,7 +47,7 @@ class Md5 {
     EVP_MD_CTX* context_;
 };
 
-// Hashed in the time of a tick (sched/operation.h), about.
+// Hashed in the time of a tick (sched/tick.h), about.
 constexpr uint32_t kBytesPerTick = 64;
 
 void hash_fields(Md5& md5, Doc doc);
@@ -61,7 +61,7 @@ int64_t whole_part(const Element& number) {
 }
 
 void hash_one(Md5& md5, const Element& e, bool with_name) {
-    sched::Operation::tick();
+    sched::tick();
     md5.add_value<int32_t>(e.missing() ? bson::canonical_class(Type::null) : e.canonical());
     if (with_name) md5.add(e.name().data(), e.name().size() + 1);
     switch (e.type()) {
@@ -81,7 +81,7 @@ void hash_one(Md5& md5, const Element& e, bool with_name) {
             hash_fields(md5, e.code_scope());
             return;
         default:
-            sched::Operation::tick(e.value_size() / kBytesPerTick);
+            sched::tick(e.value_size() / kBytesPerTick);
             md5.add(e.value(), e.value_size());
     }
 }

@@ -7,20 +7,22 @@
 // one thread-local load and does nothing.
 #pragma once
 
+#include "sched/tick.h"
+
 namespace sched {
 
 class BlockingSection {
   public:
     BlockingSection() {
-        if (hook) hook();
+        if (detail::t_state.before_blocking != nullptr) detail::t_state.before_blocking();
     }
     BlockingSection(const BlockingSection&) = delete;
     BlockingSection& operator=(const BlockingSection&) = delete;
 
-    // Set by the loop's owner for its own threads. Called at the start of every section; must be
-    // idempotent: once the loop has been handed over, further calls during the same operation do
-    // nothing.
-    static thread_local void (*hook)();
+    // By the loop's owner, for the calling thread; null: nothing. Called at the start of every
+    // section; must be idempotent: once the loop has been handed over, further calls during the
+    // same operation do nothing.
+    static void set_hook(void (*hook)()) { detail::t_state.before_blocking = hook; }
 };
 
 }  // namespace sched

@@ -32,10 +32,8 @@ SlotWaiter* g_first = nullptr;
 int g_slots_taken = 0;
 std::atomic<int> g_waiting{0};
 
-thread_local Operation::Clock::time_point t_until;  // of the slot that the thread has
-
 Operation::Clock::time_point slice_from_now() {
-    return Operation::Clock::now() + Operation::kSlice;
+    return Operation::Clock::now() + kSlice;
 }
 
 void queue(SlotWaiter& waiter) {
@@ -88,14 +86,15 @@ int ComputeSlots::capacity() {
 }
 
 bool ComputeSlots::must_yield() {
-    if (!Operation::is_long()) return false;
-    if (has_slot_)
-        return g_waiting.load(std::memory_order_relaxed) != 0 && Operation::Clock::now() >= t_until;
+    if (!is_long()) return false;
+    if (detail::t_state.has_slot)
+        return g_waiting.load(std::memory_order_relaxed) != 0 &&
+               Operation::Clock::now() >= detail::t_state.slot_end;
     const std::lock_guard lock(g_mutex);
     if (g_first != nullptr || g_slots_taken >= capacity()) return true;
     ++g_slots_taken;
-    has_slot_ = true;
-    t_until = slice_from_now();
+    detail::t_state.has_slot = true;
+    detail::t_state.slot_end = slice_from_now();
     return false;
 }
 
@@ -104,21 +103,21 @@ void ComputeSlots::yield_slot() {
     const Operation* const operation = Operation::current();
     const BlockingSection away;
     std::unique_lock lock(g_mutex);
-    if (has_slot_) hand_slot_on();
-    has_slot_ = false;
+    if (detail::t_state.has_slot) hand_slot_on();
+    detail::t_state.has_slot = false;
     if (g_first == nullptr && g_slots_taken < capacity()) {
         ++g_slots_taken;
-        has_slot_ = true;
+        detail::t_state.has_slot = true;
     } else {
-        has_slot_ = wait(lock, *operation);
+        detail::t_state.has_slot = wait(lock, *operation);
     }
-    t_until = slice_from_now();
+    detail::t_state.slot_end = slice_from_now();
 }
 
 void ComputeSlots::release_held() {
     const std::lock_guard lock(g_mutex);
     hand_slot_on();
-    has_slot_ = false;
+    detail::t_state.has_slot = false;
 }
 
 int ComputeSlots::waiting() {

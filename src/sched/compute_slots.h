@@ -3,10 +3,12 @@
 // A limited number of them computes at once, so that short operations find a processor, and
 // operations that want a lock that they hold wait for few threads. The others wait for a slot,
 // first come first served, and hold no lock then. An operation is long when it has computed for a
-// sched::Operation::kSlice; it keeps a slot for as long again if others wait, and releases it when
+// kSlice; it keeps a slot for as long again if others wait, and releases it when
 // its thread leaves it, or waits long for a lock. Work that has no point at which it could yield
 // computes without a slot.
 #pragma once
+
+#include "sched/tick.h"
 
 namespace sched {
 
@@ -23,7 +25,7 @@ class ComputeSlots {
     static void yield_slot();
     // The calling thread leaves its operation, or waits for something that may take long.
     static void release() {
-        if (has_slot_) [[unlikely]]
+        if (detail::t_state.has_slot) [[unlikely]]
             release_held();
     }
 
@@ -32,7 +34,6 @@ class ComputeSlots {
 
   private:
     static void release_held();
-    static inline thread_local constinit bool has_slot_ = false;
 };
 
 }  // namespace sched

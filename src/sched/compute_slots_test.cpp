@@ -15,8 +15,8 @@ namespace sched {
 namespace {
 
 void compute_until_long() {
-    while (!Operation::is_long())
-        Operation::tick(1000);
+    while (!is_long())
+        tick(1000);
 }
 
 template <typename Condition>

@@ -8,56 +8,22 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <string>
+
+#include "sched/lock_view.h"
+#include "sched/tick.h"
 
 namespace sched {
-
-// Microseconds that an operation has held and waited for locks, for reading and for writing.
-struct LockTimes {
-    int64_t locked_read = 0, locked_write = 0, acquiring_read = 0, acquiring_write = 0;
-    LockTimes operator-(const LockTimes& earlier) const {
-        return {locked_read - earlier.locked_read, locked_write - earlier.locked_write,
-                acquiring_read - earlier.acquiring_read, acquiring_write - earlier.acquiring_write};
-    }
-};
-
-// The locks of one operation as others see them. Written by the operation's own thread only (that
-// is what makes load-then-store enough), read by any.
-class LockView {
-  public:
-    void reset();
-    // The global mode and the database's ("r", "w", "R", "W"; 0: not held).
-    void show(char global, char database);
-    void set_waiting(bool on) { waiting_.store(on, std::memory_order_relaxed); }
-    void add_acquiring(bool write, int64_t us);
-    // From `since_us` (steady clock) until released.
-    void hold(bool write, int64_t since_us);
-    void release(int64_t now_us);
-
-    char global() const { return global_.load(std::memory_order_relaxed); }
-    char database() const { return database_.load(std::memory_order_relaxed); }
-    bool waiting() const { return waiting_.load(std::memory_order_relaxed); }
-    // What is held right now counts up to this moment.
-    LockTimes times() const;
-
-  private:
-    std::atomic<char> global_{0}, database_{0};
-    std::atomic<bool> waiting_{false}, writing_{false};
-    std::atomic<int64_t> since_us_{0};  // 0: holds nothing
-    std::atomic<int64_t> locked_read_{0}, locked_write_{0}, acquiring_read_{0}, acquiring_write_{0};
-};
 
 class Operation {
   public:
     using Clock = std::chrono::steady_clock;
 
-    Operation();
-    ~Operation();
+    Operation() = default;
     Operation(const Operation&) = delete;
     Operation& operator=(const Operation&) = delete;
 
     // The operation the calling thread runs, or null (background threads).
-    static Operation* current();
+    static Operation* current() { return detail::t_state.operation; }
 
     // Starts counting: a fresh id, no deadline, not killed. A connection reuses one object for all
     // its requests.
@@ -97,67 +63,6 @@ class Operation {
     // check_interrupt of the current operation; only the shutdown flag where there is none.
     static void check();
 
-    // For loops that input makes long: every round counts `cost`, about 100 ns each, and once in a
-    // while that leads to check(). Work that lasts also gives its event loop to another thread
-    // (sched/blocking.h). Costs a subtraction.
-    static void tick(int64_t cost = 1) {
-        if ((ticks_left_ -= cost) < 0) [[unlikely]]
-            on_tick_budget_exhausted();
-    }
-
-    // While in scope the calling thread's tick() only gives its event loop away, and no memory
-    // limit (sched/memory.h) throws: a write that has begun has to end.
-    class Uninterruptible {
-      public:
-        Uninterruptible() { ++uninterruptible_; }
-        ~Uninterruptible() { --uninterruptible_; }
-        Uninterruptible(const Uninterruptible&) = delete;
-        Uninterruptible& operator=(const Uninterruptible&) = delete;
-    };
-    static bool uninterruptible() { return uninterruptible_ != 0; }
-
-    // While in scope an Uninterruptible, but not several in each other, lets tick() end the
-    // operation after all. For what takes long before the first step of a write, or between steps
-    // that it can undo. No memory limit throws all the same.
-    class Undoable {
-      public:
-        Undoable() : previous_(undoable_) { undoable_ = 1; }
-        ~Undoable() { undoable_ = previous_; }
-        Undoable(const Undoable&) = delete;
-        Undoable& operator=(const Undoable&) = delete;
-
-      private:
-        int previous_;
-    };
-
-    // What the calling thread has counted so far, but for the last few.
-    static int64_t ticks() { return ticks_ - ticks_left_; }
-
-    // A long operation yields every kSlice, if others wait: scans ask slice_over() between two
-    // documents or keys, and then call start_slice().
-    static constexpr std::chrono::milliseconds kSlice{10};
-    static bool slice_over() { return slice_over_; }
-    static void start_slice() {
-        slice_over_ = false;
-        slice_begun_ = false;
-    }
-    // Whether the calling thread has computed for its operation for longer than a slice. False
-    // where it has none.
-    static bool is_long() { return long_; }
-    // While in scope, and where the calling thread holds no lock, tick() yields: computation that
-    // needs no lock takes turns with others all the same (sched/compute_slots.h). REQUIRES: no
-    // mutex is held where it ticks.
-    class Preemptible {
-      public:
-        Preemptible() : previous_(preemptible_) { preemptible_ = true; }
-        ~Preemptible() { preemptible_ = previous_; }
-        Preemptible(const Preemptible&) = delete;
-        Preemptible& operator=(const Preemptible&) = delete;
-
-      private:
-        bool previous_;
-    };
-
     // At shutdown: every operation ends at its next check. Tests take it back.
     static void interrupt_all(bool all = true);
     static bool shutting_down();
@@ -182,17 +87,6 @@ class Operation {
     void set_memory_held(int64_t bytes) { memory_held_ = bytes; }
 
   private:
-    static constexpr int64_t kTicksPerCheck = 64;
-    static void on_tick_budget_exhausted();
-    static inline thread_local constinit int64_t ticks_left_ = kTicksPerCheck;
-    static inline thread_local constinit int64_t ticks_ = kTicksPerCheck;  // with ticks_left_
-    static inline thread_local constinit int uninterruptible_ = 0;
-    static inline thread_local constinit int undoable_ = 0;
-    static inline thread_local constinit bool slice_over_ = false;
-    static inline thread_local constinit bool slice_begun_ = false;
-    static inline thread_local constinit bool long_ = false;
-    static inline thread_local constinit bool preemptible_ = false;
-
     int64_t memory_held_ = 0;
     std::atomic<bool> active_{false};
     static constexpr int64_t kNone = -1;

@@ -51,25 +51,25 @@ TEST(Operation, SparesTheNextOneOfItsConnection) {
 TEST(Operation, WhatMayNotEndStillGivesItsLoopAwayAndUsesItsSliceUp) {
     static int given_away = 0;
     given_away = 0;
-    BlockingSection::hook = [] { ++given_away; };
+    BlockingSection::set_hook([] { ++given_away; });
     Operation operation;
     const Operation::Scope scope(&operation);
     operation.start();
     operation.kill(operation.id());
     {
-        const Operation::Uninterruptible whole;
-        while (!Operation::slice_over())
-            Operation::tick();
+        const Uninterruptible whole;
+        while (!slice_over())
+            tick();
     }
-    BlockingSection::hook = nullptr;
+    BlockingSection::set_hook(nullptr);
     EXPECT_GT(given_away, 0);
     EXPECT_THROW(
         {
             for (int i = 0; i < 100; ++i)
-                Operation::tick();
+                tick();
         },
         base::Error);
-    Operation::start_slice();
+    start_slice();
 }
 
 // The engine does so for what an operation shares with others, again and again while it writes.
@@ -77,13 +77,13 @@ TEST(Operation, ItsSlicesGoOnAfterDetachedWork) {
     Operation operation;
     operation.start();
     const Operation::Scope scope(&operation);
-    const auto end = Operation::Clock::now() + 100 * Operation::kSlice;
-    while (!Operation::slice_over() && Operation::Clock::now() < end) {
-        Operation::tick();
+    const auto end = Operation::Clock::now() + 100 * kSlice;
+    while (!slice_over() && Operation::Clock::now() < end) {
+        tick();
         const Operation::Scope detached(nullptr);
     }
-    EXPECT_TRUE(Operation::slice_over());
-    EXPECT_TRUE(Operation::is_long());
+    EXPECT_TRUE(slice_over());
+    EXPECT_TRUE(is_long());
 }
 
 // What a mistake means one level up is not what the end of an operation means there.

@@ -9,7 +9,7 @@ void WorkLimit::fail_exceeded() {
         base::kWorkLimitExceeded,
         "{} takes more than {} ticks of work, about 100 ns each: make the document or the request "
         "smaller, or raise the parameter documentWorkTicks",
-        work_, limit());
+        detail::t_state.work, limit());
 }
 
 }  // namespace sched

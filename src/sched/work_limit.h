@@ -1,4 +1,4 @@
-// sched/work_limit.h - how much work one document may be, in ticks (sched/operation.h).
+// sched/work_limit.h - how much work one document may be, in ticks (sched/tick.h).
 //
 // A lock is yielded between documents, not inside one: others wait for as long as it takes to
 // match, sort, project or change a single one, or to plan a query. So that has a limit (parameter
@@ -7,9 +7,8 @@
 
 #include <atomic>
 #include <cstdint>
-#include <limits>
 
-#include "sched/operation.h"
+#include "sched/tick.h"
 
 namespace sched {
 
@@ -21,20 +20,21 @@ class WorkLimit {
     static constexpr int64_t kDefaultTicks = 10'000'000;  // about a second
 
     // `work`: a literal, for the error: "the update of one document".
-    explicit WorkLimit(const char* work) : outermost_(end_ == kNone) {
+    explicit WorkLimit(const char* work)
+        : outermost_(detail::t_state.work_end == detail::ThreadState::kNoLimit) {
         if (!outermost_) return;
-        work_ = work;
-        end_ = Operation::ticks() + limit();
+        detail::t_state.work = work;
+        detail::t_state.work_end = ticks() + limit();
     }
     ~WorkLimit() {
-        if (outermost_) end_ = kNone;
+        if (outermost_) detail::t_state.work_end = detail::ThreadState::kNoLimit;
     }
     WorkLimit(const WorkLimit&) = delete;
     WorkLimit& operator=(const WorkLimit&) = delete;
 
     // Throws Error 90001 if the limit is exceeded, or would be after `ahead` ticks more.
     static void check(int64_t ahead = 0) {
-        if (Operation::ticks() > end_ - ahead) [[unlikely]]
+        if (ticks() > detail::t_state.work_end - ahead) [[unlikely]]
             fail_exceeded();
     }
 
@@ -43,11 +43,8 @@ class WorkLimit {
     static int64_t limit() { return limit_.load(std::memory_order_relaxed); }
 
   private:
-    static constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
     [[noreturn]] static void fail_exceeded();
     static inline std::atomic<int64_t> limit_{kDefaultTicks};
-    static inline thread_local constinit int64_t end_ = kNone;  // by Operation::ticks()
-    static inline thread_local constinit const char* work_ = nullptr;
 
     const bool outermost_;
 };

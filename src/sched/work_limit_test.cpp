@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "sched/operation.h"
 
 namespace sched {
 namespace {
@@ -19,7 +20,7 @@ class WorkLimitTest : public testing::Test {
 
     static void work(int64_t ticks) {
         for (int64_t i = 0; i < ticks; ++i)
-            Operation::tick();
+            tick();
     }
     static int code_of_work(int64_t ticks) {
         try {
@@ -74,9 +75,9 @@ TEST_F(WorkLimitTest, APartCountsAsTheWhole) {
 TEST_F(WorkLimitTest, WhatMayNotEndCountsAndGoesOn) {
     const WorkLimit limit("a write");
     {
-        const Operation::Uninterruptible whole;
+        const Uninterruptible whole;
         EXPECT_EQ(code_of_work(2 * kLimit), 0);
-        const Operation::Undoable no_change_yet;
+        const Uninterruptible no_change_yet(Uninterruptible::Ticks::may_end);
         EXPECT_EQ(code_of_work(100), base::kWorkLimitExceeded);
     }
 }

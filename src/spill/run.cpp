@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "sched/memory.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 
 namespace spill {
 
@@ -17,7 +17,7 @@ constexpr size_t kLengthBytes = sizeof(uint32_t);
 constexpr uint32_t kLarge = uint32_t{1} << 31;
 // What is written or read at once.
 constexpr size_t kChunkBytes = size_t{256} << 10;
-// What is copied or checked in the time of a tick (sched/operation.h), about.
+// What is copied or checked in the time of a tick (sched/tick.h), about.
 constexpr size_t kBytesPerTick = 1024;
 // Less than this is not worth a file.
 constexpr int64_t kWorthwhileBytes = 1 << 20;
@@ -28,7 +28,7 @@ constexpr size_t kPlaceBytes = sizeof(uint64_t) + sizeof(uint32_t);
 static_assert(bson::Buffer::kBytesMax < kLarge);
 
 void tick_for(size_t bytes) {
-    sched::Operation::tick(1 + static_cast<int64_t>(bytes / kBytesPerTick));
+    sched::tick(1 + static_cast<int64_t>(bytes / kBytesPerTick));
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ class Values {
 };
 
 // Written from the first entry to the last one, then read in this order, any number of times. Calls
-// throw what TemporaryFile does; they count ticks (sched/operation.h), so that they can be
+// throw what TemporaryFile does; they count ticks (sched/tick.h), so that they can be
 // interrupted.
 class Run {
   public:

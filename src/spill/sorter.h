@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "sched/operation.h"
+#include "sched/tick.h"
 #include "spill/sorted_runs.h"
 
 namespace spill {
@@ -88,7 +88,7 @@ class Sorter {
             order_of_held_[i] = i;
         Item first, second;
         std::stable_sort(order_of_held_.begin(), order_of_held_.end(), [&](size_t a, size_t b) {
-            sched::Operation::tick();
+            sched::tick();
             order_.read(held_entry(a), first);
             order_.read(held_entry(b), second);
             return order_.before(first, second);

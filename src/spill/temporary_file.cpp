@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "os/confined_file_system.h"
 #include "sched/blocking.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 
 namespace spill {
 
@@ -102,7 +102,7 @@ TemporaryFile::TemporaryFile(Folder& folder) : folder_(folder), path_(new_path(f
 }
 
 TemporaryFile::~TemporaryFile() {
-    const sched::Operation::Uninterruptible whole;  // no limit of memory ends the process here
+    const sched::Uninterruptible whole;  // no limit of memory ends the process here
     file_.reset();
     --t_descriptors;
     try {

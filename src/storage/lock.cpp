@@ -68,7 +68,7 @@ void check_interrupt() {
 
 // For the lock that is asked for now.
 InterruptCheck take_interrupt_check() {
-    const bool may = std::exchange(t.may_give_up, false) && !sched::Operation::uninterruptible();
+    const bool may = std::exchange(t.may_give_up, false) && !sched::is_uninterruptible();
     return may ? check_interrupt : nullptr;
 }
 
@@ -215,7 +215,7 @@ void LockManager::lock_global(GlobalMode mode) {
     if (write && state_->hooks != nullptr) state_->hooks->before_write_lock();
     const bool coarse = mode == GlobalMode::R || mode == GlobalMode::W;
     // A waiter for the whole server blocks all others.
-    if (coarse && !sched::Operation::uninterruptible()) interrupt_check = check_interrupt;
+    if (coarse && !sched::is_uninterruptible()) interrupt_check = check_interrupt;
     if (!state_->global.try_lock(mode)) {
         const sched::BlockingSection section;
         const ShownWait wait(write);

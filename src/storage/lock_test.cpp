@@ -523,8 +523,8 @@ TEST(LockManager, AWaitForTheWholeServerEndsWithItsOperation) {
 void expect_slots_of_waiters(const std::function<void()>& wait, const std::function<void()>& poll,
                              const std::function<void()>& end_waits) {
     const auto compute = [] {
-        while (!sched::Operation::is_long())
-            sched::Operation::tick(1000);
+        while (!sched::is_long())
+            sched::tick(1000);
     };
     std::atomic<int> with_slot{0};
     std::vector<std::thread> waiting;
@@ -596,7 +596,7 @@ TEST(LockManager, WhatMayNotEndWaitsOn) {
         const sched::Operation::Scope scope(&operation);
         operation.start();
         operation.kill(operation.id());
-        const sched::Operation::Uninterruptible whole;
+        const sched::Uninterruptible whole;
         const GlobalLock lock(manager, GlobalMode::W);
     });
     while (!manager.contended())

@@ -8,7 +8,7 @@
 #include <system_error>
 
 #include "base/dcheck.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 
 namespace wire {
 
@@ -46,7 +46,7 @@ asio::io_context& EventLoop::io() {
 
 void EventLoop::wake(Wakeable& wakeable) {
     // The waking thread may have used up its memory; a wake that is lost is for good.
-    const sched::Operation::Uninterruptible whole;
+    const sched::Uninterruptible whole;
     if (wakeable.queued_.exchange(true, std::memory_order_acq_rel)) return;
     DCHECK(wakeable.self_ == nullptr);  // it is not in the list
     wakeable.self_ = wakeable.shared_from_this();

@@ -67,10 +67,10 @@ void LoopThreads::run_loop(EventLoop& loop) {
     t_loop = &loop;
     t_relieved_ = false;
     loop.seat();
-    sched::BlockingSection::hook = &about_to_block;
+    sched::BlockingSection::set_hook(&about_to_block);
     while (run_one(loop) && settle()) {
     }
-    sched::BlockingSection::hook = nullptr;
+    sched::BlockingSection::set_hook(nullptr);
     t_loop = nullptr;
     t_ticket_ = 0;
 }

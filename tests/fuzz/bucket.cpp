@@ -120,7 +120,7 @@ void walk(const storage::SortedIndex& index, storage::Direction direction, unsig
     }
     // A damaged tree may be a circle.
     for (unsigned n = 0; n < 4 * kKeys && !cursor->at_end(); ++n) {
-        sched::Operation::tick();
+        sched::tick();
         if (n % 16 == 3) {
             cursor->save();
             cursor->restore();

@@ -20,7 +20,7 @@ constexpr uint8_t kKinds = 27;  // of operations
 void scan(storage::RecordStore& records, storage::Direction direction) {
     const auto cursor = records.cursor(direction);
     for (int n = 0; n < kReadMax; ++n) {
-        sched::Operation::tick();
+        sched::tick();
         const auto record = cursor->next();
         if (!record) return;
         fuzz::expect(record->doc.bytes().size() >= 5, "a record holds a document");
@@ -36,7 +36,7 @@ void scan(const storage::SortedIndex& index, storage::RecordStore& records,
     const auto cursor = index.cursor(direction);
     cursor->seek_to_start();
     for (int n = 0; n < kReadMax && !cursor->at_end(); ++n) {
-        sched::Operation::tick();
+        sched::tick();
         cursor->key();
         records.get(cursor->id());
         cursor->next();
@@ -46,7 +46,7 @@ void scan(const storage::SortedIndex& index, storage::RecordStore& records,
 storage::Record record_at(catalog::Collection& collection, int n) {
     const auto cursor = collection.records().cursor(storage::Direction::forward);
     for (;;) {
-        sched::Operation::tick();
+        sched::tick();
         const auto record = cursor->next();
         if (!record) base::fail(base::kNamespaceNotFound, "there is no record {}", n);
         if (n-- == 0) return *record;

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "bson/builder.h"
 #include "sched/operation.h"
+#include "sched/tick.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "command/access/login_delays.h"
 #include "command/access/users.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 
 namespace command {
 
@@ -132,7 +132,7 @@ void Login::finish() {
         conversation_.emplace(std::move(done));
         fail("the password has been changed");
     }
-    const sched::Operation::Uninterruptible whole;
+    const sched::Uninterruptible whole;
     failures_ = 0;
     log_out(done.who.db);
     add(std::move(*user), done.since, *incarnation);
@@ -180,7 +180,7 @@ void Login::update() {
         if (found && incarnation) kept.push_back({std::move(*found), since_[i], *incarnation});
     }
     // Reading may have been interrupted: until here all is as it was.
-    const sched::Operation::Uninterruptible whole;
+    const sched::Uninterruptible whole;
     users_.clear();
     since_.clear();
     ids_.clear();

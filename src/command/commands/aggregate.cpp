@@ -20,7 +20,7 @@
 #include "query/update/update.h"
 #include "sched/blocking.h"
 #include "sched/interruption.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 #include "sched/work_limit.h"
 
 namespace command {
@@ -156,8 +156,8 @@ class PipelineSource final : public CursorSource {
             return true;
         }
         if (done_) return false;
-        const std::optional<sched::Operation::Preemptible> without_lock =
-            executor_ ? std::optional<sched::Operation::Preemptible>(std::in_place) : std::nullopt;
+        const std::optional<sched::Preemptible> without_lock =
+            executor_ ? std::optional<sched::Preemptible>(std::in_place) : std::nullopt;
         done_ = !stages_->next(doc);
         if (!done_ && doc->size() > bson::kInternalBytesMax)
             base::fail(kDocumentTooLarge, "a result of {} bytes is too large, at most {}",
@@ -176,7 +176,7 @@ class PipelineSource final : public CursorSource {
     void restore() override { lock_->release(); }
     void set_lock(CollectionLock* lock) override {
         lock_ = lock;
-        if (executor_) executor_->set_yielder(lock);
+        if (executor_) executor_->set_yield_point(lock);
     }
     bool reads_collections() const override { return executor_ != nullptr; }
 
@@ -205,9 +205,9 @@ class PipelineSource final : public CursorSource {
     void fill(query::DocumentBatch& batch) {
         constexpr int64_t kBatchTicks = 100'000;
         if (std::exchange(saved_, false)) executor_->restore();
-        const int64_t until = sched::Operation::ticks() + kBatchTicks;
+        const int64_t until = sched::ticks() + kBatchTicks;
         query::Row row;
-        while (batch.bytes() < kBatchBytes && sched::Operation::ticks() < until && !all_read_) {
+        while (batch.bytes() < kBatchBytes && sched::ticks() < until && !all_read_) {
             all_read_ = !executor_->next(&row);
             if (all_read_) break;
             batch.add(row.doc);
@@ -281,7 +281,7 @@ class OutputCollection {
             insert_all(source);
             replace_target();
         } catch (...) {
-            const sched::Operation::Uninterruptible whole;
+            const sched::Uninterruptible whole;
             const storage::DatabaseLock lock(client_.locks(), catalog::split(target_).db, true);
             if (catalog::Database* db = database(); db != nullptr && find() != nullptr)
                 db->drop(temporary_);
@@ -322,7 +322,7 @@ class OutputCollection {
         try {
             copy_indexes(db, old, output);
         } catch (...) {
-            const sched::Operation::Uninterruptible whole;
+            const sched::Uninterruptible whole;
             db.drop(temporary_);
             throw;
         }
@@ -389,7 +389,7 @@ class OutputCollection {
             lock.database()->replace(temporary_, target_, false);
         } catch (...) {
             // find() would not find it: a rename that failed has opened it anew.
-            const sched::Operation::Uninterruptible whole;
+            const sched::Uninterruptible whole;
             lock.database()->drop(temporary_);
             throw;
         }

@@ -67,7 +67,7 @@ TEST_F(BatchLimitsTest, FirstBatchesEndAtTheirNumberOrSize) {
 // Millions of documents in it are examined before it is known what the message asks for.
 TEST_F(BatchLimitsTest, ALargeMessageGivesItsLoopAwayBeforeItIsRead) {
     static int given_away = 0;
-    sched::BlockingSection::hook = [] { ++given_away; };
+    sched::BlockingSection::set_hook([] { ++given_away; });
     const auto serve_damaged = [this](size_t bytes) {
         bson::Buffer message;
         message.extend(bytes);
@@ -80,7 +80,7 @@ TEST_F(BatchLimitsTest, ALargeMessageGivesItsLoopAwayBeforeItIsRead) {
     };
     EXPECT_EQ(serve_damaged(100), 0);
     EXPECT_GT(serve_damaged(1 << 20), 0);
-    sched::BlockingSection::hook = nullptr;
+    sched::BlockingSection::set_hook(nullptr);
 }
 
 TEST_F(BatchLimitsTest, OldBatchesEndOnceTheirSizeIsExceeded) {

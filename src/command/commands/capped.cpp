@@ -7,13 +7,13 @@
 #include "command/request/authorization.h"
 #include "command/request/invocation.h"
 #include "sched/blocking.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 
 namespace command {
 
 namespace {
 
-// What it costs to store a document (sched/operation.h).
+// What it costs to store a document (sched/tick.h).
 constexpr int64_t kTicksPerDocument = 8;
 constexpr int32_t kBytesPerTick = 256;
 
@@ -46,10 +46,10 @@ void clone_as_capped(catalog::Database& db, catalog::Collection& source, std::st
         }
         while (const auto record = cursor->next()) {
             target.insert(record->doc);
-            sched::Operation::tick(kTicksPerDocument + record->doc.size() / kBytesPerTick);
+            sched::tick(kTicksPerDocument + record->doc.size() / kBytesPerTick);
         }
     } catch (...) {
-        const sched::Operation::Uninterruptible whole;
+        const sched::Uninterruptible whole;
         db.drop(target_ns);
         throw;
     }
@@ -61,7 +61,7 @@ void put_in_place(catalog::Database& db, const std::string& copy, const std::str
     try {
         db.replace(copy, ns, stay_temp);
     } catch (...) {
-        const sched::Operation::Uninterruptible whole;
+        const sched::Uninterruptible whole;
         db.drop(copy);
         throw;
     }

@@ -13,7 +13,7 @@
 #include "command/request/invocation.h"
 #include "query/match/match_tree.h"
 #include "sched/blocking.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 
 namespace command {
 
@@ -139,13 +139,13 @@ std::string_view namespace_argument(const bson::Element& e) {
 
 void copy_documents_and_indexes(catalog::Collection& source, catalog::Database& db,
                                 catalog::Collection& target) {
-    // What it costs to store a document (sched/operation.h).
+    // What it costs to store a document (sched/tick.h).
     constexpr int64_t kTicksPerDocument = 8;
     constexpr int32_t kBytesPerTick = 256;
     const auto cursor = source.records().cursor(storage::Direction::forward);
     while (const auto record = cursor->next()) {
         target.insert(record->doc);
-        sched::Operation::tick(kTicksPerDocument + record->doc.size() / kBytesPerTick);
+        sched::tick(kTicksPerDocument + record->doc.size() / kBytesPerTick);
     }
     for (const auto& index : source.indexes()) {
         if (index->is_id) continue;
@@ -170,7 +170,7 @@ void move_between_databases(catalog::Catalog& catalog, std::string_view from, st
         copy_documents_and_indexes(source, db, target);
         db.replace(temporary, to, false);
     } catch (...) {
-        const sched::Operation::Uninterruptible whole;
+        const sched::Uninterruptible whole;
         db.drop(temporary);
         throw;
     }

@@ -111,7 +111,7 @@ class Md5 {
     }
     void update(const void* data, size_t size) {
         constexpr size_t kBytesPerTick = 256;
-        sched::Operation::tick(1 + static_cast<int64_t>(size / kBytesPerTick));
+        sched::tick(1 + static_cast<int64_t>(size / kBytesPerTick));
         EVP_DigestUpdate(context_.get(), data, size);
     }
     std::string hex() {

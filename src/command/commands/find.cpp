@@ -10,7 +10,7 @@
 #include "command/commands/newer_fields.h"
 #include "command/cursor/query_cursors.h"
 #include "command/request/authorization.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 #include "sched/work_limit.h"
 
 namespace command {
@@ -18,7 +18,7 @@ namespace command {
 namespace {
 
 constexpr std::chrono::seconds kDefaultAwait{1};
-// What it costs to look for one (sched/operation.h).
+// What it costs to look for one (sched/tick.h).
 constexpr int64_t kTicksPerCursor = 4;
 
 bool truthy_flag(const bson::Element& e) {
@@ -193,8 +193,7 @@ void run_find(Invocation& invocation) {
     report.to_skip = cursor->source->executor()->query().skip;
     const int64_t id =
         keep_cursor(invocation.service.cursors(), lock, cursor, exhausted, request.single_batch);
-    const sched::Operation::Uninterruptible
-        told;  // else the client would not learn the cursor's id
+    const sched::Uninterruptible told;  // else the client would not learn the cursor's id
     report.cursor_id = id;
     reply.append("id", id).append("ns", ns);
 }
@@ -237,7 +236,7 @@ void run_get_more(Invocation& invocation) {
         }
         next_id = result.next_id;
     }
-    const sched::Operation::Uninterruptible told;  // or the batch would be lost
+    const sched::Uninterruptible told;  // or the batch would be lost
     reply.append("id", next_id).append("ns", work.ns);
 }
 
@@ -248,7 +247,7 @@ void run_kill_cursors(Invocation& invocation) {
     bson::Builder killed;
     bson::Builder missing;
     for (const bson::Element& e : ids.as_doc()) {
-        sched::Operation::tick(kTicksPerCursor);
+        sched::tick(kTicksPerCursor);
         if (!e.is_number()) base::fail(base::kFailedToParse, "cursor ids must be numbers");
         if (!may_kill_cursor(invocation.client, invocation.service.cursors(), e.to_int64()))
             base::fail(base::kUnauthorized, "not authorized to kill cursor {}", e.to_int64());

@@ -109,7 +109,7 @@ void run_create_indexes(Invocation& invocation) {
     size_t built = 0;
     try {
         for (const bson::Doc spec : missing)
-            built += db.create_index(collection, spec, lock.build_yielder()) ? 1 : 0;
+            built += db.create_index(collection, spec, &lock) ? 1 : 0;
     } catch (const base::Error& e) {
         // Those built before the failure stay.
         bson::Builder so_far;

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "catalog/collation.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 
 namespace command {
 
@@ -24,7 +24,7 @@ void refuse_collisions(std::vector<ProjectedPath> paths) {
     // A dot comes before any other character, so what is inside of a path right behind it.
     const auto key = [](char c) { return c == '.' ? 0 : static_cast<unsigned char>(c); };
     std::ranges::sort(paths, [&](const ProjectedPath& a, const ProjectedPath& b) {
-        sched::Operation::tick();
+        sched::tick();
         return std::ranges::lexicographical_compare(a.text, b.text, {}, key, key);
     });
     for (size_t i = 1; i < paths.size(); ++i) {

@@ -4,7 +4,7 @@
 #include "command/commands/families.h"
 #include "command/cursor/query_cursors.h"
 #include "command/request/invocation.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 
 namespace command {
 
@@ -32,8 +32,7 @@ void run_parallel_scan(Invocation& invocation) {
     query.natural = 1;
     auto cursor = open_cursor(lock, std::move(query));
     const int64_t id = keep_cursor(invocation.service.cursors(), lock, cursor, false, false);
-    const sched::Operation::Uninterruptible
-        told;  // else the client would not learn the cursor's id
+    const sched::Uninterruptible told;  // else the client would not learn the cursor's id
     bson::Builder cursors = invocation.reply->sub_array("cursors");
     bson::Builder entry = cursors.sub_object(cursors.next().view());
     {

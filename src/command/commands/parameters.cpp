@@ -7,13 +7,13 @@
 #include "command/request/invocation.h"
 #include "options/logging.h"
 #include "options/series.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 
 namespace command {
 
 namespace {
 
-// What it costs to look for a parameter (sched/operation.h).
+// What it costs to look for a parameter (sched/tick.h).
 constexpr int64_t kTicksPerName = 16;
 
 void append_value(bson::Builder& out, std::string_view name, const options::Value& value) {
@@ -59,7 +59,7 @@ bson::Element level_of_all(const bson::Element& levels) {
 // Where a parameter that is asked for and not there comes from.
 std::string missing_patch(const Invocation& invocation) {
     for (const bson::Element& e : invocation.body) {
-        sched::Operation::tick(kTicksPerName);
+        sched::tick(kTicksPerName);
         const std::string hint = options::missing_patch(e.name());
         if (!hint.empty()) return fmt::format("; {}{}", e.name(), hint);
     }
@@ -80,7 +80,7 @@ void run_get_parameter(Invocation& invocation) {
             append(*parameter);
     } else {
         for (const bson::Element& e : invocation.body) {
-            sched::Operation::tick(kTicksPerName);
+            sched::tick(kTicksPerName);
             if (const options::Option* parameter = options::find_parameter(e.name())) {
                 append(*parameter);
             } else if (e.name() == kLevelsByComponent) {
@@ -111,7 +111,7 @@ void set_value(options::Option& parameter, const bson::Element& e, bson::Doc was
 void run_set_parameter(Invocation& invocation) {
     bool found = false;
     for (const bson::Element& e : invocation.body) {
-        sched::Operation::tick(kTicksPerName);
+        sched::tick(kTicksPerName);
         if (e.name() == kLevelsByComponent) {
             bson::Builder was;
             if (!found) append_levels(was, "was");

@@ -9,7 +9,7 @@
 #include "command/context/locks.h"
 #include "command/request/authorization.h"
 #include "command/request/current_op.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 
 namespace command {
 
@@ -98,7 +98,7 @@ query::DocumentSource current_op(Invocation& invocation, const bson::Element& sp
     return list_source(std::move(documents));
 }
 
-// What it costs to hash a name (sched/operation.h).
+// What it costs to hash a name (sched/tick.h).
 constexpr int64_t kTicksPerUser = 16;
 
 // The client's own, those of named users, or all: the latter two include other users only with the
@@ -110,7 +110,7 @@ SessionSet sessions_to_list(const Invocation& invocation, bson::Doc spec) {
         if (e.name() == "users" && e.is_array()) {
             listed.owners.clear();
             for (const bson::Element& user : e.as_doc()) {
-                sched::Operation::tick(kTicksPerUser);
+                sched::tick(kTicksPerUser);
                 listed.owners.insert(auth::parse_name(user, invocation.db).digest());
             }
         } else if (e.name() == "allUsers" && e.type() == bson::Type::boolean) {

@@ -9,13 +9,13 @@
 #include "command/cursor/session_ends.h"
 #include "command/request/authorization.h"
 #include "command/request/invocation.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 
 namespace command {
 
 namespace {
 
-// What it costs to look for one (sched/operation.h).
+// What it costs to look for one (sched/tick.h).
 constexpr int64_t kTicksPerSession = 4;
 
 // The documents of the list that is the command's own value.
@@ -24,7 +24,7 @@ void each_of_list(const Invocation& invocation, Visit&& visit) {
     const bson::Element list = invocation.first();
     if (!list.is_array()) base::fail(base::kTypeMismatch, "{} takes an array", invocation.name);
     for (const bson::Element& e : list.as_doc()) {
-        sched::Operation::tick(kTicksPerSession);
+        sched::tick(kTicksPerSession);
         if (e.type() != bson::Type::object)
             base::fail(base::kTypeMismatch, "{} takes an array of documents", invocation.name);
         visit(e);

@@ -15,7 +15,7 @@
 #include "query/match/match_tree.h"
 #include "query/plan/executor.h"
 #include "sched/blocking.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 
 namespace command {
 
@@ -24,7 +24,7 @@ namespace {
 using auth::Role;
 using auth::UserName;
 
-// What it costs to show one, or a role (sched/operation.h).
+// What it costs to show one, or a role (sched/tick.h).
 constexpr int64_t kTicksPerUser = 64;
 // The cost of one authorization check.
 constexpr int64_t kTicksPerRight = 4;
@@ -296,7 +296,7 @@ Asked parse_asked(const Invocation& invocation) {
         out.everywhere = true;
     } else if (first.is_array()) {
         for (const bson::Element& e : first.as_doc()) {
-            sched::Operation::tick();
+            sched::tick();
             out.users.push_back(auth::parse_name(e, invocation.db));
         }
     } else {
@@ -336,7 +336,7 @@ void run_users_info(Invocation& invocation) {
         wanted_ids.insert(who.id());
     std::vector<bson::Object> found;
     invocation.service.access_control().users.each([&](bson::Doc stored) {
-        sched::Operation::tick(kTicksPerUser);
+        sched::tick(kTicksPerUser);
         const auto user = auth::read_user(stored);
         if (!user) return;
         const bool wanted = asked.everywhere ||
@@ -347,7 +347,7 @@ void run_users_info(Invocation& invocation) {
     // Privileges and a filter may take long: the lock, which every login needs, is released.
     bson::Builder list = invocation.reply->sub_array("users");
     for (const bson::Object& stored : found) {
-        sched::Operation::tick(kTicksPerUser);
+        sched::tick(kTicksPerUser);
         const bson::Object shown = shown_user(stored, invocation);
         if (matcher->matches(shown)) list.push(shown);
         if (list.size() > static_cast<size_t>(bson::kDocumentBytesMax))
@@ -383,7 +383,7 @@ void run_roles_info(Invocation& invocation) {
         return;
     }
     const auto add = [&](const bson::Element& e) {
-        sched::Operation::tick(kTicksPerUser);
+        sched::tick(kTicksPerUser);
         Role role;
         if (e.is_string()) {
             role = {std::string(e.as_string()), std::string(invocation.db)};
@@ -409,7 +409,7 @@ bool may_on_roles(const Invocation& invocation, const Rights& rights, const bson
                   auth::Actions actions) {
     if (!list.is_array()) return true;
     for (const bson::Element& e : list.as_doc()) {
-        sched::Operation::tick(kTicksPerRight);
+        sched::tick(kTicksPerRight);
         const bson::Element db = e.is_object() ? e.as_doc()["db"] : bson::Element();
         if (!rights.on(db.is_string() ? db.as_string() : invocation.db, "", actions)) return false;
     }
@@ -465,7 +465,7 @@ bool may_see_users(const Invocation& invocation, const Rights& rights) {
     const std::vector<auth::User>& own = invocation.client.login().users();
     const bool credentials = invocation.body["showCredentials"].truthy();
     return std::ranges::all_of(asked.users, [&](const UserName& who) {
-        sched::Operation::tick(kTicksPerRight);
+        sched::tick(kTicksPerRight);
         const bool himself =
             std::ranges::find(own, who, &auth::User::who) != own.end() && !credentials;
         return himself || rights.on(who.db, "", viewUser);

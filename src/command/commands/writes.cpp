@@ -14,7 +14,7 @@ namespace command {
 namespace {
 
 constexpr int kBadNewName = 17246;
-// What it costs to read an update or a delete and to refuse it (sched/operation.h).
+// What it costs to read an update or a delete and to refuse it (sched/tick.h).
 constexpr int64_t kTicksPerItem = 64;
 
 // writeErrors of a reply; built only when something failed.
@@ -251,7 +251,7 @@ void run_update(Invocation& invocation) {
         item.report().update = request.update;
         item.report().has_update = true;
         try {
-            sched::Operation::tick(kTicksPerItem);
+            sched::tick(kTicksPerItem);
             service.counters().update.fetch_add(1, std::memory_order_relaxed);
             const UpdateOutcome outcome = update_documents(client, batch.ns(), request);
             report_update(item.report(), outcome);
@@ -311,7 +311,7 @@ void run_delete(Invocation& invocation) {
         const int64_t index = batch.next_index();
         ItemReport item(service.profiler(), client, "remove", batch.ns(), request.query);
         try {
-            sched::Operation::tick(kTicksPerItem);
+            sched::tick(kTicksPerItem);
             service.counters().remove.fetch_add(1, std::memory_order_relaxed);
             const int64_t removed =
                 delete_documents(client, batch.ns(), request.query, request.hint, request.just_one);

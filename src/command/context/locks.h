@@ -9,6 +9,7 @@
 #include "catalog/catalog.h"
 #include "command/context/operation_context.h"
 #include "query/plan/executor.h"
+#include "sched/yield_point.h"
 #include "storage/lock.h"
 
 namespace command {
@@ -26,9 +27,9 @@ bool should_defer(OperationContext& context, std::string_view db, bool exclusive
 // would not be held against a unique one, and a copy would be made without them.
 void fail_if_shutting_down();
 
-// A database lock with the collection looked up under it. As a Yielder it yields when others
+// A database lock with the collection looked up under it. As a YieldPoint it yields when others
 // wait, and notices when the collection has changed under a saved scan.
-class CollectionLock final : public query::Yielder {
+class CollectionLock final : public sched::YieldPoint {
   public:
     // The operation's yields are counted. exclusive: fail_if_shutting_down(), here and when it is
     // taken again.
@@ -44,11 +45,6 @@ class CollectionLock final : public query::Yielder {
     OperationContext& context() const { return context_; }
     // The database; null if there is none.
     catalog::Database* database() const { return context_.catalog().database(db_); }
-
-    // For index builds under this lock (exclusive).
-    catalog::BuildYielder build_yielder() {
-        return {[this] { return should_yield(); }, [this] { yield(); }};
-    }
 
     // Whether the collection is the one that it was when the lock was first taken.
     bool is_same() const {

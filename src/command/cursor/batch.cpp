@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "command/context/operation_context.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 
 namespace command {
 
@@ -85,8 +85,7 @@ void reply_with_cursor(CursorManager& cursors, OperationContext& context,
     cursor->returned = 0;  // OP_GET_MORE counts from here
     note_opener(*cursor, context);
     const int64_t id = done ? 0 : cursors.add(std::move(cursor));
-    const sched::Operation::Uninterruptible
-        told;  // else the client would not learn the cursor's id
+    const sched::Uninterruptible told;  // else the client would not learn the cursor's id
     context.report().left_open = id;
     out.append("id", id).append("ns", ns);
 }

@@ -55,7 +55,7 @@ void ExecutorSource::append_record_id(storage::RecordId id, size_t start, bson::
 }
 
 void ExecutorSource::set_lock(CollectionLock* lock) {
-    executor_->set_yielder(lock);
+    executor_->set_yield_point(lock);
 }
 
 bool ExecutorSource::next(bson::Buffer& out) {

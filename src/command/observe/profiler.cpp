@@ -59,8 +59,7 @@ catalog::Collection& Profiler::profile_collection(catalog::Database& db) {
 }
 
 void Profiler::tell(const FinishedOp& finished, const OpReport& report, bool recorded) {
-    const sched::Operation::Uninterruptible
-        whole;  // destructors end here: no limit of memory holds
+    const sched::Uninterruptible whole;  // destructors end here: no limit of memory holds
     const bool slow = finished.millis >= slow_ms();
     if (slow || base::log::verbosity() > 0)
         base::log::write(base::log::Severity::info, report_line(finished, report));

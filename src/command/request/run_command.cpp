@@ -203,7 +203,7 @@ Outcome run_command(Invocation& invocation, bson::Buffer& reply) {
         bson::Builder out(reply);
         invocation.reply = &out;
         execute(invocation, *command);
-        const sched::Operation::Uninterruptible done;
+        const sched::Uninterruptible done;
         out.append("ok", 1.0);
     } catch (const base::Error& e) {
         fail_with(e);

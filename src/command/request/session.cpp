@@ -142,7 +142,7 @@ wire::Step ClientSession::begin(bson::Buffer& reply) {
 
 // The result is reported even if recording it fails.
 void ClientSession::end_request() {
-    const sched::Operation::Uninterruptible whole;
+    const sched::Uninterruptible whole;
     limit_messages();
     client_.give_back();
     try {
@@ -201,7 +201,7 @@ wire::Step ClientSession::dispatch_or_fail(bson::Buffer& reply) {
 // reserved. Where it throws all the same, the connection ends: a client without a reply would take
 // its write for done.
 wire::Step ClientSession::failed(int code, const char* text, bson::Buffer& reply) {
-    const sched::Operation::Uninterruptible whole;
+    const sched::Uninterruptible whole;
     const wire::Header header = wire::read_header(message_.data());
     reply.truncate(reply_start_);
     pending_ = Pending::none;
@@ -339,7 +339,7 @@ wire::Step ClientSession::serve_msg(std::span<const uint8_t> message, bson::Buff
     Invocation invocation{service_, client_, msg.db, {}, msg.body, &msg};
     wire::MsgWriter writer(reply, msg.header.request_id);
     const Outcome outcome = run_command(invocation, reply);
-    const sched::Operation::Uninterruptible done;
+    const sched::Uninterruptible done;
     if (msg.more_to_come()) {
         reply.truncate(reply_start_);
         client_.commit_wait().clear_wait_fields();
@@ -390,7 +390,7 @@ wire::Step ClientSession::serve_query_command(const wire::QueryMessage& query, s
     wire::ReplyWriter writer(reply, query.header.request_id);
     writer.next_document();
     const Outcome outcome = run_command(invocation, reply);
-    const sched::Operation::Uninterruptible done;
+    const sched::Uninterruptible done;
     if (has_reply(outcome)) writer.finish(wire::ReplyWriter::kAwaitCapable, 0, 0);
     return step_after(outcome, reply);
 }

@@ -5,7 +5,7 @@
 #include "options/general.h"
 #include "query/plan/executor.h"
 #include "sched/interruption.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 #include "sched/work_limit.h"
 
 namespace command {
@@ -45,7 +45,7 @@ int64_t insert_index(CollectionLock& lock, bson::Doc spec) {
         base::fail(base::kInvalidOptions, "the index would belong to another database: {}", ns);
     catalog::check_insertable(ns);
     catalog::Database& db = lock.make_database();
-    return db.create_index(db.get_or_create(ns), spec, lock.build_yielder()) ? 1 : 0;
+    return db.create_index(db.get_or_create(ns), spec, &lock) ? 1 : 0;
 }
 
 bool touches_index(const catalog::Collection& collection, const query::UpdateResult& result) {
@@ -85,7 +85,7 @@ void maybe_yield(CollectionLock& lock, int64_t number, bson::Doc doc) {
     constexpr int64_t kDocuments = 8;
     constexpr int32_t kBytesPerTick = 256;
     constexpr int32_t kLargeBytes = 16 * 1024;  // enough for keys that take their time
-    sched::Operation::tick(1 + doc.size() / kBytesPerTick);
+    sched::tick(1 + doc.size() / kBytesPerTick);
     if (number == 0 || (number % kDocuments != 0 && doc.size() < kLargeBytes)) return;
     if (lock.should_yield()) lock.yield();
 }

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "bson/element_writer.h"
 #include "bson/field_path.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 
 namespace query {
 
@@ -41,7 +41,7 @@ size_t Names::read(std::string_view name) const {
     }
     check_name_rest(name, 16871);
     for (auto it = known_.rbegin(); it != known_.rend(); ++it) {
-        sched::Operation::tick();
+        sched::tick();
         if (it->first == name) return it->second;
     }
     base::fail(17276, "Use of undefined variable: {}", name);
@@ -98,7 +98,7 @@ ExpressionPtr FieldExpression::parse(std::string_view text, const Names& names) 
 }
 
 Value FieldExpression::evaluate(Scope& scope) const {
-    sched::Operation::tick();
+    sched::tick();
     const Scope::Variable& v = scope.variables[variable_];
     if (v.doc == nullptr) return value_below(scope.arena, v.value, path_, 0);
     const bson::Doc doc(v.doc);
@@ -181,7 +181,7 @@ bool ObjectExpression::computes_something() const {
 
 void ObjectExpression::add_names_with_parts(Needs& needs) const {
     for (const Field& field : fields_) {
-        sched::Operation::tick();
+        sched::tick();
         if (field.object) needs.fields.insert(field.name);
     }
 }
@@ -204,7 +204,7 @@ Value ObjectExpression::evaluate(Scope& scope) const {
 }
 
 void ObjectExpression::write_field(const Field& field, Scope& scope, bson::Buffer& out) {
-    sched::Operation::tick();
+    sched::tick();
     if (field.object) {
         const Value v = field.object->evaluate(scope);
         if (!v.as_doc().empty()) write_value(out, field.name, v);
@@ -219,7 +219,7 @@ void ObjectExpression::project(bson::Doc input, Scope& scope, bson::Buffer& out)
     size_t left = fields_.size();
     for (const Value& old : input) {
         const std::string_view name = old.name();
-        sched::Operation::tick();
+        sched::tick();
         const size_t at = position(name);
         if (at == FieldIndex::kNone) {
             if (at_root_ && !exclude_id_ && name == "_id") out.append(old.raw(), old.size());
@@ -258,7 +258,7 @@ void ObjectExpression::project_field(const Field& field, const Value& old, Scope
     } else {
         uint32_t index = 0;
         for (const Value& e : old.as_doc()) {
-            sched::Operation::tick();
+            sched::tick();
             if (!e.is_object()) continue;
             write_header(out, Type::object, bson::IndexName(index++).view());
             const size_t inner = open_doc(out);
@@ -272,7 +272,7 @@ void ObjectExpression::project_field(const Field& field, const Value& old, Scope
 void ObjectExpression::add_to(bson::Doc input, Scope& scope, bson::Buffer& out) const {
     std::vector<bool> done(fields_.size());
     for (const Value& old : input) {
-        sched::Operation::tick();
+        sched::tick();
         const size_t at = position(old.name());
         if (at == FieldIndex::kNone || done[at]) {  // the first of several namesakes is replaced
             out.append(old.raw(), old.size());
@@ -288,7 +288,7 @@ void ObjectExpression::add_to(bson::Doc input, Scope& scope, bson::Buffer& out) 
 // Below a path, whatever is no document becomes one, in every element of an array.
 void ObjectExpression::add_field(const Field& field, const Value& old, std::string_view name,
                                  Scope& scope, bson::Buffer& out) {
-    sched::Operation::tick();
+    sched::tick();
     if (field.expression) {
         const Value v = field.expression->evaluate(scope);
         if (!v.missing()) write_value(out, name, v);
@@ -315,7 +315,7 @@ void ObjectExpression::add_needs(Needs& needs) const {
 void ObjectExpression::add_needs_below(std::string& prefix, Needs& needs) const {
     const size_t outer = prefix.size();
     for (const Field& field : fields_) {
-        sched::Operation::tick();
+        sched::tick();
         if (field.expression) {
             field.expression->add_needs(needs);
             continue;

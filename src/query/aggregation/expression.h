@@ -16,7 +16,7 @@
 #include "bson/view.h"
 #include "query/aggregation/value.h"
 #include "query/match/field_index.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 
 namespace query {
 
@@ -91,7 +91,7 @@ class Constant : public Expression {
     explicit Constant(const Value& v);
     // Counted: of many constants beside each other nothing else is.
     Value evaluate(Scope&) const override {
-        sched::Operation::tick();
+        sched::tick();
         return value_;
     }
     std::optional<Value> constant() const override { return value_; }

@@ -7,7 +7,7 @@
 #include "bson/json.h"
 #include "query/aggregation/expression.h"
 #include "sched/interruption.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 
 namespace query {
 
@@ -104,7 +104,7 @@ void add_inclusion(const Value& e, const ObjectRules& rules, ObjectExpression& o
 }
 
 void add_field(const Value& e, const ObjectRules& rules, ObjectExpression& object, Names& names) {
-    sched::Operation::tick();
+    sched::tick();
     const std::string_view name = e.name();
     if (!rules.top_level && name.find('.') != std::string_view::npos) {
         base::fail(16405, "dotted field names are only allowed at the top level");
@@ -134,7 +134,7 @@ void add_field(const Value& e, const ObjectRules& rules, ObjectExpression& objec
 }  // namespace
 
 ExpressionPtr parse_operand(const Value& spec, Names& names) {
-    sched::Operation::tick();
+    sched::tick();
     if (spec.is_string() && spec.as_string().starts_with('$')) {
         return FieldExpression::parse(spec.as_string(), names);
     }
@@ -195,7 +195,7 @@ void parse_added_below(bson::Doc spec, std::vector<std::string>& path, ObjectExp
                        Names& names) {
     const Level level(names);
     for (const Value& e : spec) {
-        sched::Operation::tick();
+        sched::tick();
         const size_t outer = path.size();
         std::ranges::move(split_path(e.name()), std::back_inserter(path));
         if (outer != 0 && path.size() > outer + 1)

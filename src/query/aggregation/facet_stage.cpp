@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "query/aggregation/pipeline.h"
 #include "query/aggregation/stage.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 #include "spill/run.h"
 
 namespace query {
@@ -85,7 +85,7 @@ class Facet : public Stage {
         size_t position = 0;
         if (rest_ != nullptr) rest_->rewind();
         pipeline.set_source([this, &position](bson::Doc* doc) {
-            sched::Operation::tick();
+            sched::tick();
             if (position < input_.size()) {
                 *doc = input_[position++];
                 return true;
@@ -97,7 +97,7 @@ class Facet : public Stage {
         bson::Builder results = out.sub_array(name);
         bson::Doc doc;
         while (pipeline.next(&doc)) {
-            sched::Operation::tick();
+            sched::tick();
             result_bytes_ += doc.size();
             if (result_bytes_ > kPipelineDocumentBytes)
                 base::fail(10334, "the document that $facet makes is larger than {} bytes",

@@ -52,7 +52,7 @@ class Group : public Stage {
         const size_t start = open_doc(out_);
         write_value(out_, "_id", ids_.values()[group]);
         for (size_t i = 0; i < fields_.size(); ++i) {
-            sched::Operation::tick();
+            sched::tick();
             of_group(group)[i]->write(fields_[i].name, out_);
         }
         close_doc(out_, start);
@@ -242,7 +242,7 @@ class Group : public Stage {
             const int64_t before = accumulator.bytes();
             accumulator.add(fields_[i].expression->evaluate(scope_));
             bytes_ += accumulator.bytes() - before;
-            sched::Operation::tick();
+            sched::tick();
         }
     }
 

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "bson/element_writer.h"
 #include "query/aggregation/computing_stage.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 
 namespace query {
 
@@ -14,7 +14,7 @@ using bson::Type;
 
 namespace {
 
-// What is copied in the time of a tick (sched/operation.h), about.
+// What is copied in the time of a tick (sched/tick.h), about.
 constexpr int32_t kBytesPerTick = 1024;
 
 class Count : public Stage {
@@ -26,7 +26,7 @@ class Count : public Stage {
         int64_t n = 0;
         bson::Doc doc;
         while (previous_->next(&doc)) {
-            sched::Operation::tick();
+            sched::tick();
             ++n;
         }
         if (n == 0) return false;
@@ -60,7 +60,7 @@ class AddFields : public Computing {
     bool next(bson::Doc* out) override {
         bson::Doc doc;
         if (!previous_->next(&doc)) return false;
-        sched::Operation::tick(1 + doc.size() / kBytesPerTick);
+        sched::tick(1 + doc.size() / kBytesPerTick);
         Scope& scope = scope_for(doc);
         out_.clear();
         const size_t start = open_doc(out_);
@@ -145,7 +145,7 @@ class Sample : public Stage {
             }
         }
         for (size_t left = chosen_.size(); left > 1; --left) {
-            sched::Operation::tick();
+            sched::tick();
             const auto at = std::uniform_int_distribution<size_t>(0, left - 1)(random);
             std::swap(chosen_[left - 1], chosen_[at]);
         }

@@ -1,7 +1,7 @@
 #include "query/aggregation/narrowing.h"
 
 #include "bson/element_writer.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 
 namespace query {
 
@@ -14,7 +14,7 @@ Narrowing::Narrowing(const Needs& needs, Others others) : Narrowing(others) {
 void Narrowing::add(const std::string& path) {
     Narrowing* at = this;
     for (size_t start = 0; start <= path.size();) {
-        sched::Operation::tick();
+        sched::tick();
         const size_t dot = std::min(path.find('.', start), path.size());
         const auto [field, made] = at->fields_.try_emplace(path.substr(start, dot - start));
         if (made) {
@@ -30,7 +30,7 @@ void Narrowing::add(const std::string& path) {
 void Narrowing::write_doc(bson::Doc doc, bson::Buffer& out) const {
     const size_t start = open_doc(out);
     for (const Value& e : doc) {
-        sched::Operation::tick();
+        sched::tick();
         const auto field = fields_.find(e.name());
         if (field == fields_.end()) continue;
         if (field->second->fields_.empty()) {
@@ -44,7 +44,7 @@ void Narrowing::write_doc(bson::Doc doc, bson::Buffer& out) const {
 
 bool Narrowing::keeps_all(bson::Doc doc) const {
     for (const Value& e : doc) {
-        sched::Operation::tick();
+        sched::tick();
         const auto field = fields_.find(e.name());
         if (field == fields_.end() || !field->second->fields_.empty()) return false;
     }
@@ -60,7 +60,7 @@ void Narrowing::write_inside(const Value& e, std::string_view name, bson::Buffer
         const size_t start = open_doc(out);
         uint32_t index = 0;
         for (const Value& inner : e.as_doc()) {
-            sched::Operation::tick();
+            sched::tick();
             if (others_ == Others::dropped && !inner.is_object() && !inner.is_array()) continue;
             write_inside(inner, bson::IndexName(index++).view(), out);
         }

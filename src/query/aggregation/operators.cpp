@@ -4,7 +4,7 @@
 #include <deque>
 
 #include "base/error.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 
 namespace query {
 
@@ -15,7 +15,7 @@ class ListExpression : public Expression {
     ListExpression(const ListOperator& op, Operands operands)
         : op_(op), operands_(std::move(operands)) {}
     Value evaluate(Scope& scope) const override {
-        sched::Operation::tick();
+        sched::tick();
         return op_.apply(scope, operands_);
     }
     void add_needs(Needs& needs) const override {
@@ -64,7 +64,7 @@ Operands regroup(const ListOperator& op, Operands operands) {
     Operands variable;
     Operands constants;
     while (!queue.empty()) {
-        sched::Operation::tick();
+        sched::tick();
         ExpressionPtr e = std::move(queue.front());
         queue.pop_front();
         auto* nested = dynamic_cast<ListExpression*>(e.get());

@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "bson/element_writer.h"
 #include "query/aggregation/operators.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 
 namespace query {
 
@@ -118,7 +118,7 @@ class Map : public Expression {
         const size_t start = open_doc(out);
         uint32_t index = 0;
         for (const Value& e : input.as_doc()) {
-            sched::Operation::tick();
+            sched::tick();
             scope.variables[slot_] = {e};
             const Value v = in_->evaluate(scope);
             write_value(out, bson::IndexName(index++).view(), v.missing() ? null_value() : v);

@@ -8,7 +8,7 @@
 #include "bson/element_writer.h"
 #include "query/aggregation/operators.h"
 #include "query/aggregation/value_set.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 
 namespace query {
 
@@ -109,7 +109,7 @@ Value any_element_true(Scope& scope, const Operands& operands) {
     const Value v = operands[0]->evaluate(scope);
     require_array(v, 17041, "$anyElementTrue", "The");
     for (const Value& e : v.as_doc()) {
-        sched::Operation::tick();
+        sched::tick();
         if (is_true(e)) return bool_value(true);
     }
     return bool_value(false);
@@ -119,7 +119,7 @@ Value all_elements_true(Scope& scope, const Operands& operands) {
     const Value v = operands[0]->evaluate(scope);
     require_array(v, 17040, "$allElementsTrue", "The");
     for (const Value& e : v.as_doc()) {
-        sched::Operation::tick();
+        sched::tick();
         if (!is_true(e)) return bool_value(false);
     }
     return bool_value(true);
@@ -129,7 +129,7 @@ Value size(Scope& scope, const Operands& operands) {
     const Value v = operands[0]->evaluate(scope);
     require_array(v, 17124, "$size", "The");
     constexpr int32_t kBytesPerTick = 256;
-    sched::Operation::tick(v.as_doc().size() / kBytesPerTick);
+    sched::tick(v.as_doc().size() / kBytesPerTick);
     return make_int(scope.arena, v.as_doc().field_count());
 }
 

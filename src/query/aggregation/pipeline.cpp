@@ -7,7 +7,7 @@
 #include "bson/validate.h"
 #include "query/aggregation/narrowing.h"
 #include "query/aggregation/stage.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 
 namespace query {
 
@@ -17,7 +17,7 @@ namespace {
 
 // Each stage calls the one before it, so that a document needs the stack of them all.
 constexpr int kStagesMax = 1000;
-// What it costs to make one and to take it down (sched/operation.h).
+// What it costs to make one and to take it down (sched/tick.h).
 constexpr int64_t kTicksPerStage = 4;
 
 // Levels of nesting that stages may add, all together, before their results are examined.
@@ -28,7 +28,7 @@ constexpr int kLevelsUnchecked = 256;
 int levels_of(bson::Doc spec) {
     int most = 0;
     for (const Value& e : spec) {
-        sched::Operation::tick();
+        sched::tick();
         int levels = 1 + static_cast<int>(std::ranges::count(e.name(), '.'));
         if (e.is_object() || e.is_array()) levels += levels_of(e.as_doc());
         most = std::max(most, levels);
@@ -66,7 +66,7 @@ class DepthLimit : public Stage {
   public:
     bool next(bson::Doc* out) override {
         if (!previous_->next(out)) return false;
-        sched::Operation::tick(out->size() / kBytesPerTick);
+        sched::tick(out->size() / kBytesPerTick);
         bson::check_depth(*out, "a document in a pipeline");
         return true;
     }
@@ -240,7 +240,7 @@ StagePtr StagedPipeline::make_stage(std::string_view name, const Value& spec,
 }
 
 void StagedPipeline::parse_stage(const Value& e, const PipelineContext& context) {
-    sched::Operation::tick(kTicksPerStage);
+    sched::tick(kTicksPerStage);
     if (!e.is_object()) base::fail(15942, "pipeline element {} is not an object", e.name());
     const bson::Doc doc = e.as_doc();
     if (doc.field_count() != 1) {
@@ -295,7 +295,7 @@ std::vector<Needs> StagedPipeline::needs_by_stage() const {
     for (size_t i = stages_.size(); i-- > 0;) {
         Needs& needs = all[i];
         needs = stages_[i]->input_needs(all[i + 1]);
-        sched::Operation::tick(1 + static_cast<int64_t>(needs.fields.size()));
+        sched::tick(1 + static_cast<int64_t>(needs.fields.size()));
         if (!narrows_ || needs.fields.size() > kNeedsMax) needs.whole_document = true;
         if (needs.whole_document) needs.fields.clear();
     }

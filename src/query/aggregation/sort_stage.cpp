@@ -26,7 +26,7 @@ SortStage::SortStage(bson::Doc spec, const PipelineContext& context)
       runs_({&fields_, context.over_msg}, context.scratch_directory,
             spill::Folder::Use::operation) {
     for (const Value& e : spec) {
-        sched::Operation::tick();
+        sched::tick();
         if (e.is_object()) {
             base::fail(17312,
                        "$meta is the only expression supported by $sort right now, and "
@@ -81,14 +81,14 @@ SortStage::Entry SortStage::copy(bson::Doc doc) {
         return entry;
     }
     for (const auto& [path, direction] : fields_) {
-        sched::Operation::tick();
+        sched::tick();
         item.keys.push_back(value_at(item.made, item.doc, path));
     }
     return entry;
 }
 
 bool SortStage::Order::before(const Keyed& a, const Keyed& b) const {
-    sched::Operation::tick();
+    sched::tick();
     for (size_t i = 0; i < fields->size(); ++i) {
         const int upwards = as_find ? bson::compare_values(a.keys[i], b.keys[i])
                                     : compare_pipeline_values(a.keys[i], b.keys[i]);

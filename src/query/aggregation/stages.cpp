@@ -7,7 +7,7 @@
 #include "query/aggregation/narrowing.h"
 #include "query/match/match_tree.h"
 #include "sched/interruption.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 
 namespace query {
 
@@ -15,7 +15,7 @@ using bson::Type;
 
 namespace {
 
-// What is copied in the time of a tick (sched/operation.h), about.
+// What is copied in the time of a tick (sched/tick.h), about.
 constexpr int32_t kBytesPerTick = 1024;
 
 // Operators that a pipeline's filter can't use.
@@ -34,7 +34,7 @@ void refuse_operators(bson::Doc filter) {
 }
 
 void add_match_needs(const MatchNode& node, Needs& needs) {
-    sched::Operation::tick();
+    sched::tick();
     const bool logical = node.kind == MatchKind::conjunction ||
                          node.kind == MatchKind::disjunction || node.kind == MatchKind::nor ||
                          node.kind == MatchKind::always_true ||
@@ -151,7 +151,7 @@ class Redact : public Computing {
     }
 
     void write_value_of(const Value& e, std::string_view name) {
-        sched::Operation::tick();
+        sched::tick();
         if (e.is_object()) {
             const size_t before = out_.size();
             write_header(out_, e.type(), name);
@@ -202,7 +202,7 @@ class Unwind : public Stage {
             active_ = true;
         }
         // The whole document is copied for each element.
-        sched::Operation::tick(1 + input_.size() / kBytesPerTick);
+        sched::tick(1 + input_.size() / kBytesPerTick);
         out_.clear();
         write_doc(input_, 0);
         ++at_;
@@ -278,7 +278,7 @@ MatchStage::~MatchStage() = default;
 
 bool MatchStage::next(bson::Doc* out) {
     while (previous_->next(out)) {
-        sched::Operation::tick();
+        sched::tick();
         if (matcher_->matches(*out)) return true;
     }
     return false;
@@ -300,7 +300,7 @@ bool LimitStage::next(bson::Doc* out) {
 
 bool SkipStage::next(bson::Doc* out) {
     for (; left_ > 0; --left_) {
-        sched::Operation::tick();
+        sched::tick();
         if (!previous_->next(out)) return false;
     }
     return previous_->next(out);

@@ -10,7 +10,7 @@
 #include "bson/compare.h"
 #include "bson/element_writer.h"
 #include "query/aggregation/calendar.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 
 namespace query {
 
@@ -18,13 +18,13 @@ using bson::Type;
 
 namespace {
 
-// Copied, or gone over, in the time of a tick (sched/operation.h), about.
+// Copied, or gone over, in the time of a tick (sched/tick.h), about.
 constexpr size_t kBytesPerTick = 1024;
 
 }  // namespace
 
 uint8_t* Arena::allocate(size_t bytes) {
-    sched::Operation::tick(1 + static_cast<int64_t>(bytes / kBytesPerTick));
+    sched::tick(1 + static_cast<int64_t>(bytes / kBytesPerTick));
     if (bytes > bson::Buffer::kBytesMax)
         base::fail(base::kExceededMemoryLimit, "a value of {} bytes is too large", bytes);
     if (chunks_.empty() || offset_ + bytes > chunks_.back().size) {
@@ -131,7 +131,7 @@ int compare_fields(bson::Doc a, bson::Doc b, bool names) {
 }  // namespace
 
 int compare_pipeline_values(const Value& a, const Value& b) {
-    sched::Operation::tick();
+    sched::tick();
     if (a.is_object() && b.is_object()) return compare_fields(a.as_doc(), b.as_doc(), true);
     if (a.is_array() && b.is_array()) return compare_fields(a.as_doc(), b.as_doc(), false);
     return bson::compare_values(a, b);
@@ -159,7 +159,7 @@ std::string text_of(const Value& v) {
         case Type::string:
         case Type::symbol:
         case Type::code:
-            sched::Operation::tick(static_cast<int64_t>(v.as_string().size() / kBytesPerTick));
+            sched::tick(static_cast<int64_t>(v.as_string().size() / kBytesPerTick));
             return std::string(v.as_string());
         case Type::date:
             return date_text(v.as_date());
@@ -237,7 +237,7 @@ std::string_view type_name(Type type) {
 
 Value value_at(Arena& arena, bson::Doc doc, const std::vector<std::string>& path, size_t from) {
     for (;;) {
-        sched::Operation::tick(doc.size() / static_cast<int32_t>(kBytesPerTick));
+        sched::tick(doc.size() / static_cast<int32_t>(kBytesPerTick));
         const Value v = doc[path[from]];
         if (++from == path.size()) return v;
         if (!v.is_object()) return v.is_array() ? value_below(arena, v, path, from) : Value();
@@ -253,7 +253,7 @@ Value value_below(Arena& arena, const Value& v, const std::vector<std::string>& 
     const size_t start = open_doc(found);
     uint32_t index = 0;
     for (const Value& e : v.as_doc()) {
-        sched::Operation::tick();
+        sched::tick();
         if (!e.is_object()) continue;
         const Value nested = value_at(arena, e.as_doc(), path, from);
         if (!nested.missing()) write_value(found, bson::IndexName(index++).view(), nested);

@@ -4,7 +4,7 @@
 #include <bit>
 #include <utility>
 
-#include "sched/operation.h"
+#include "sched/tick.h"
 
 namespace query {
 
@@ -51,7 +51,7 @@ size_t ValueSet::find(const Value& v, size_t hash) const {
         if (slots_[at] == kFree) return at;
         const size_t i = slots_[at] - 1;
         if (hashes_[i] == hash && compare_pipeline_values(values_[i], v) == 0) return at;
-        sched::Operation::tick();
+        sched::tick();
     }
 }
 
@@ -62,7 +62,7 @@ void ValueSet::grow() {
         while (larger[at] != kFree)
             at = (at + 1) & (larger.size() - 1);
         larger[at] = static_cast<uint32_t>(i + 1);
-        sched::Operation::tick();
+        sched::tick();
     }
     slots_ = std::move(larger);
 }

@@ -3,7 +3,7 @@
 //
 // It refers to the bytes of its values, which must outlive it. It lies in a few blocks of memory:
 // letting a set go cannot be interrupted, and so must not take long, however large it is. All that
-// takes long counts ticks (sched/operation.h).
+// takes long counts ticks (sched/tick.h).
 #pragma once
 
 #include <cstddef>

@@ -7,7 +7,7 @@
 
 #include "bson/compare.h"
 #include "query/match/match_tree.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 
 namespace query {
 
@@ -80,7 +80,7 @@ bool in_values(const MatchNode& node, const Element& value) {
 
 // Counting the elements means to go over them all.
 bool has_size(const MatchNode& node, const Element& array) {
-    sched::Operation::tick(array.as_doc().size() / detail::kBytesPerTick);
+    sched::tick(array.as_doc().size() / detail::kBytesPerTick);
     return array.as_doc().field_count() == node.number;
 }
 
@@ -141,7 +141,7 @@ bool all_match_value(const std::vector<std::unique_ptr<MatchNode>>& nodes, const
 bool array_matches(const MatchNode& node, Doc array, uint32_t* index) {
     uint32_t i = 0;
     for (const Element& e : array) {
-        sched::Operation::tick();
+        sched::tick();
         if (Matcher::element_matches(node, e)) {
             if (index != nullptr) *index = i;
             return true;
@@ -203,7 +203,7 @@ bool has_all_values(const MatchNode& node, Doc doc) {
             return bson::is_large_number(each.value);
         });
     const auto less = [](const Element& a, const Element& b) {
-        sched::Operation::tick();
+        sched::tick();
         return bson::ValueLess()(a, b);
     };
     if (ordered) std::ranges::sort(found, less);
@@ -230,7 +230,7 @@ bool Matcher::matches(Doc doc, MatchDetails* details) const {
 }
 
 bool Matcher::matches(const MatchNode& node, Doc doc, MatchDetails* details) {
-    sched::Operation::tick();
+    sched::tick();
     const auto& children = node.children;
     switch (node.kind) {
         case MatchKind::conjunction:
@@ -272,7 +272,7 @@ bool Matcher::element_matches(const MatchNode& elem_match, const Element& elemen
 }
 
 bool Matcher::matches_value(const MatchNode& node, const Element& value) {
-    sched::Operation::tick();
+    sched::tick();
     switch (node.kind) {
         case MatchKind::conjunction:
             return all_match_value(node.children, value);

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "bson/compare.h"
 #include "query/match/match_tree.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 
 namespace query {
 
@@ -69,7 +69,7 @@ bool is_operators(const Element& e, bool partial_dbref_is_value = false) {
 }
 
 NodePtr make_node(MatchKind kind, std::string_view path = {}) {
-    sched::Operation::tick();
+    sched::tick();
     auto node = std::make_unique<MatchNode>();
     node->kind = kind;
     if (path.data() != nullptr) {
@@ -118,7 +118,7 @@ NodePtr parse_in(std::string_view name, std::string_view path, const Element& op
     if (!operand.is_array()) bad("{} needs an array", name);
     NodePtr node = make_node(MatchKind::in, path);
     for (const Element& e : operand.as_doc()) {
-        sched::Operation::tick();
+        sched::tick();
         if (is_operators(e)) bad("cannot nest $ under {}", name);
         if (e.type() == Type::undefined) bad("{} cannot have undefined in its array", name);
         if (e.type() == Type::regex)
@@ -130,7 +130,7 @@ NodePtr parse_in(std::string_view name, std::string_view path, const Element& op
     const bson::ValueLess less;
     std::stable_sort(node->values.begin(), node->values.end(),
                      [&less](const Element& a, const Element& b) {
-                         sched::Operation::tick();
+                         sched::tick();
                          return less(a, b);
                      });
     const auto last = std::unique(node->values.begin(), node->values.end(), bson::equal_values);
@@ -153,7 +153,7 @@ int32_t whole_number(const Element& e) {
 // Adds what one name, or one number in a list, stands for. However long the list is, there are few
 // types.
 void add_type(const Element& e, std::vector<int64_t>& types) {
-    sched::Operation::tick();
+    sched::tick();
     const auto add = [&types](int64_t type) {
         if (std::ranges::find(types, type) == types.end()) types.push_back(type);
     };
@@ -469,7 +469,7 @@ void put_in_order(MatchNode& node) {
     if (node.kind != MatchKind::conjunction) return;
     std::stable_sort(node.children.begin(), node.children.end(),
                      [](const NodePtr& a, const NodePtr& b) {
-                         sched::Operation::tick();
+                         sched::tick();
                          const int ra = rank(*a);
                          const int rb = rank(*b);
                          return ra != rb ? ra < rb : a->path < b->path;

@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "query/match/regex_syntax.h"
 #include "sched/memory.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 
 namespace query {
 
@@ -81,10 +81,10 @@ constexpr uint64_t kFewSteps = 100;
 constexpr size_t kMachineCodeBytesMax = 16 * 1024;
 // Characters in ranges for which others may stand that differ only in case. To compile a pattern is
 // one call, which nothing ends: so many take some ten milliseconds. And so many a tick
-// (sched/operation.h).
+// (sched/tick.h).
 constexpr uint64_t kFoldedMax = uint64_t{1} << 25;
 constexpr uint64_t kFoldedPerTick = 64;
-// So many ticks (sched/operation.h) stand for a pattern compiled or a text searched, and so many
+// So many ticks (sched/tick.h) stand for a pattern compiled or a text searched, and so many
 // bytes of text for one more.
 constexpr int64_t kTicks = 16;
 constexpr size_t kBytesPerTick = 128;
@@ -107,7 +107,7 @@ int on_item(pcre2_callout_block* item, void* watched) {
         const size_t now = item->current_position;
         const size_t passed = now > watch.at ? now - watch.at : watch.at - now;
         watch.at = now;
-        sched::Operation::tick(watch.ticks_per_item + static_cast<int64_t>(passed / kBytesPerTick));
+        sched::tick(watch.ticks_per_item + static_cast<int64_t>(passed / kBytesPerTick));
         return 0;
     } catch (...) {
         watch.failure = std::current_exception();
@@ -300,7 +300,7 @@ Regex::Regex(std::string_view pattern, std::string_view flags)
                    "Regular expression {} has too many large ranges of characters for a comparison "
                    "without case",
                    shown(pattern_));
-    sched::Operation::tick(static_cast<int64_t>(folded / kFoldedPerTick));
+    sched::tick(static_cast<int64_t>(folded / kFoldedPerTick));
     // So that a search that can't be watched can be cut into pieces.
     const uint32_t options = compile_options(flags_) | PCRE2_USE_OFFSET_LIMIT;
     int error = 0;
@@ -324,7 +324,7 @@ Regex::Regex(std::string_view pattern, std::string_view flags)
     bool whole = false;
     std::string begin = prefix(&whole);
     if (whole && !begin.empty()) wanted_prefix_ = std::move(begin);
-    sched::Operation::tick(kTicks + static_cast<int64_t>(pattern_.size() / kBytesPerTick));
+    sched::tick(kTicks + static_cast<int64_t>(pattern_.size() / kBytesPerTick));
 }
 
 Regex::~Regex() = default;
@@ -335,7 +335,7 @@ bool Regex::search(std::string_view text) const {
     if (!wanted_prefix_.empty()) return text.starts_with(wanted_prefix_);
     // A step may go over all characters that the pattern names.
     const size_t per_byte = 1 + pattern_.size() / kPatternBytesPerStep;
-    sched::Operation::tick(kTicks + static_cast<int64_t>(text.size() * per_byte / kBytesPerTick));
+    sched::tick(kTicks + static_cast<int64_t>(text.size() * per_byte / kBytesPerTick));
     const int result = match(text);
     if (result >= 0) return true;
     if (result != PCRE2_ERROR_NOMATCH && !is_not_utf8(result))
@@ -382,7 +382,7 @@ int Regex::match_in_pieces(std::string_view text) const {
         if (result != PCRE2_ERROR_NOMATCH || last == text.size()) return result;
         options = PCRE2_NO_UTF_CHECK;  // it has been examined
         start = last;
-        sched::Operation::tick(kTicks * static_cast<int64_t>(piece));
+        sched::tick(kTicks * static_cast<int64_t>(piece));
     }
 }
 

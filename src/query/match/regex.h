@@ -24,7 +24,7 @@ class Regex {
     // Whether the pattern is found anywhere in the text, which ends at its first NUL. In text that
     // is not UTF-8 nothing is found but a prefix that is all the pattern asks for: of that the
     // bytes decide, as they do for an index. Throws base::Error 2 where the search takes more steps
-    // than the library allows. Counts ticks (sched/operation.h), so that a search without end can
+    // than the library allows. Counts ticks (sched/tick.h), so that a search without end can
     // be ended.
     bool search(std::string_view text) const;
     const std::string& pattern() const { return pattern_; }

@@ -7,7 +7,7 @@
 #include "bson/compare.h"
 #include "bson/field_path.h"
 #include "query/match/regex.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 
 namespace query {
 
@@ -93,7 +93,7 @@ PredicateBounds range_bounds(MatchKind kind, const Element& value, const IndexFi
 PredicateBounds in_bounds(const MatchNode& node, const IndexField& field, ValueArena& arena) {
     PredicateBounds result;
     const auto add = [&](const PredicateBounds& one) {
-        sched::Operation::tick();
+        sched::tick();
         result.intervals.insert(result.intervals.end(), one.intervals.begin(), one.intervals.end());
         result.tightness = std::max(result.tightness, one.tightness);
     };
@@ -145,7 +145,7 @@ IntervalList sure_keys(const MatchNode& node, const IndexField& field, bool* exa
     *exact = node.regexes.empty();
     IntervalList keys;
     const auto add = [&](const Element& value) {
-        sched::Operation::tick();
+        sched::tick();
         const bool is_null = value.type() == Type::null;
         if (is_null || value.is_array()) *exact = false;
         if (!is_null || !field.nested) keys.push_back(point(value));
@@ -273,7 +273,7 @@ bool can_use_opposite(const MatchNode& node) {
 
 // Decimals, and numbers from 2^53 on, equal numbers of another hash.
 bool hash_tells(const Element& value) {
-    sched::Operation::tick();
+    sched::tick();
     if (value.type() == Type::decimal128 || bson::is_large_number(value)) return false;
     if (!value.is_object() && !value.is_array()) return true;
     for (const Element& member : value.as_doc())

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "base/dcheck.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 
 namespace query {
 
@@ -49,7 +49,7 @@ class Flattening {
     explicit Flattening(Conjunction& out) : out_(out) {}
 
     void add(const MatchNode& node) {
-        sched::Operation::tick();
+        sched::tick();
         switch (node.kind) {
             case MatchKind::conjunction: {
                 const Below below(*this, node.path);
@@ -181,7 +181,7 @@ Conjunction flatten(const MatchNode& node) {
     DCHECK(flattening.is_at_root());
     std::stable_sort(result.predicates.begin(), result.predicates.end(),
                      [](const Predicate& a, const Predicate& b) {
-                         sched::Operation::tick();
+                         sched::tick();
                          return rank(a.node->kind) < rank(b.node->kind);
                      });
     return result;

@@ -31,7 +31,7 @@ void DistinctValues::add_key(const Element& value) {
 void DistinctValues::add_found() {
     std::ranges::stable_sort(found_,
                              [less = bson::ValueLess()](const Element& a, const Element& b) {
-                                 sched::Operation::tick();
+                                 sched::tick();
                                  return less(a, b);
                              });
     for (const Element& value : found_)
@@ -45,13 +45,13 @@ void DistinctValues::take(const Element& value) {
         return;
     }
     for (const Element& member : value.as_doc()) {
-        sched::Operation::tick();
+        sched::tick();
         found_.push_back(member);
     }
 }
 
 void DistinctValues::add_value(const Element& value) {
-    sched::Operation::tick();
+    sched::tick();
     if (seen_.contains(value)) return;
     const uint32_t size = value.value_size();
     if (bytes_ + size + 2 > kBytesMax) base::fail(17217, "distinct too big, 16mb cap");
@@ -73,7 +73,7 @@ void DistinctValues::append_to(bson::Builder& array) const {
 // A field whose name is the whole rest of the path, dots included, goes first.
 void DistinctValues::collect(Doc doc, std::string_view path) {
     constexpr int32_t kBytesPerTick = 1024;
-    sched::Operation::tick(1 + doc.size() / kBytesPerTick);
+    sched::tick(1 + doc.size() / kBytesPerTick);
     if (const Element e = doc[path]) {
         take(e);
         return;
@@ -144,14 +144,6 @@ class Reached {
     storage::RecordIdSet seen_;
 };
 
-// Whether it is time to yield. Counts a key.
-bool slice_over() {
-    sched::Operation::tick();
-    if (!sched::Operation::slice_over()) return false;
-    sched::Operation::start_slice();
-    return true;
-}
-
 const catalog::Index* smallest_index(const catalog::Collection& collection, std::string_view path) {
     const catalog::Index* best = nullptr;
     for (const auto& index : collection.indexes()) {
@@ -165,21 +157,20 @@ const catalog::Index* smallest_index(const catalog::Collection& collection, std:
 }  // namespace
 
 std::optional<int64_t> distinct_by_index(catalog::Collection& collection, std::string_view path,
-                                         DistinctValues& values, Yielder* yielder) {
+                                         DistinctValues& values, sched::YieldPoint* yield_point) {
     const catalog::Index* index = smallest_index(collection, path);
     if (index == nullptr) return std::nullopt;
     const std::string ns = collection.ns();
     const auto cursor = index->store->cursor(storage::Direction::forward);
+    sched::LongLoop loop(yield_point);
     const auto yield_if_due = [&] {
-        if (!slice_over() || yielder == nullptr || !yielder->should_yield()) return;
-        cursor->save();
-        if (!yielder->yield()) throw_dropped(ns);
-        cursor->restore();
+        sched::tick();
+        if (loop.is_due() && !loop.yield([&] { cursor->save(); }, [&] { cursor->restore(); }))
+            throw_dropped(ns);
     };
     Reached documents(collection, *index, values);
     int64_t keys = 0;
     for (cursor->seek_to_start(); !cursor->at_end(); ++keys) {
-        sched::Operation::check();
         yield_if_due();
         if (cursor->at_end()) break;
         const Element value = cursor->key().first();
@@ -204,7 +195,7 @@ std::optional<int64_t> distinct_by_index(catalog::Collection& collection, std::s
 
 std::optional<int64_t> distinct_by_bounds(catalog::Collection& collection, std::string_view path,
                                           FindQuery& query, DistinctValues& values,
-                                          Yielder* yielder) {
+                                          sched::YieldPoint* yield_point) {
     DCHECK(query.projection == nullptr && query.sort.empty() && query.limit == 0);
     if (path.empty() || path == "_id") return std::nullopt;
     const bson::Object only = bson::make("_id", 0, path, 1);
@@ -221,18 +212,20 @@ std::optional<int64_t> distinct_by_bounds(catalog::Collection& collection, std::
     const std::string ns = collection.ns();
     IndexScan scan(found->scans[0]);
     Reached documents(collection, *found->scans[0].index, values);
+    sched::LongLoop loop(yield_point);
     bool more = scan.next();
+    const auto save = [&scan] {
+        scan.step_back();
+        scan.save();
+    };
+    const auto restore = [&] {
+        scan.restore();
+        more = scan.next();
+    };
     while (more) {
-        sched::Operation::check();
-        if (slice_over()) {
-            if (yielder == nullptr || !yielder->should_yield()) continue;
-            scan.step_back();
-            scan.save();
-            if (!yielder->yield()) throw_dropped(ns);
-            scan.restore();
-            more = scan.next();
-            continue;
-        }
+        sched::tick();
+        if (loop.is_due() && !loop.yield(save, restore)) throw_dropped(ns);
+        if (!more) break;
         const Element value = scan.key().first();
         if (value.type() == bson::Type::null || value.type() == bson::Type::undefined) {
             documents.add_document(scan.id());

@@ -52,14 +52,16 @@ class DistinctValues {
 
 // Takes the values of a field from an index that begins with it, examining one key for each.
 // Returns the number of those keys; nothing, with no value taken, when there is no such index.
-// `yielder` gives the database lock up for a moment now and then; null: it is held all the time.
+// At `yield_point` the database lock is released for a moment now and then; null: it is held all
+// the time.
 std::optional<int64_t> distinct_by_index(catalog::Collection& collection, std::string_view path,
-                                         DistinctValues& values, Yielder* yielder = nullptr);
+                                         DistinctValues& values,
+                                         sched::YieldPoint* yield_point = nullptr);
 
 // The same for the documents of a query whose bounds on such an index say everything. `query` has
 // no projection, sort or limit.
 std::optional<int64_t> distinct_by_bounds(catalog::Collection& collection, std::string_view path,
                                           FindQuery& query, DistinctValues& values,
-                                          Yielder* yielder = nullptr);
+                                          sched::YieldPoint* yield_point = nullptr);
 
 }  // namespace query

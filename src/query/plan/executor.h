@@ -4,7 +4,7 @@
 // An Executor is made under the collection's database lock (shared is enough; exclusive for
 // writers) and pulls from the collection's cursors. Between batches the owner calls save(), gives
 // the lock up, takes it again and calls restore(). During long scans the executor does the same by
-// itself through its Yielder.
+// itself at its sched::YieldPoint.
 #pragma once
 
 #include <cstdint>
@@ -15,23 +15,15 @@
 #include "bson/builder.h"
 #include "catalog/collection.h"
 #include "query/plan/query.h"
+#include "sched/yield_point.h"
 
 namespace query {
 
 // For sched::WorkLimit.
 constexpr const char* kMatchWork = "the match of one document";
 
-// How a scan yields to other operations. Implemented by the command layer around its lock.
-class Yielder {
-  public:
-    virtual ~Yielder() = default;
-    // Asked every 128 units of work, and after every 10 ms; also the place for Operation::check().
-    virtual bool should_yield() = 0;
-    // Gives the locks up and takes them again. Returns false when the collection (or the index in
-    // use) has gone: then throw_dropped().
-    virtual bool yield() = 0;
-};
-// Throws base::Error 17356. Cursors on that collection may only be destroyed afterwards.
+// For a sched::YieldPoint that says that the collection, or the index in use, has gone. Throws
+// base::Error 17356. Cursors on that collection may only be destroyed afterwards.
 [[noreturn]] void throw_dropped(const std::string& ns);
 
 struct Row {
@@ -78,8 +70,8 @@ class Executor {
     // for_write: a record that the caller itself has just stored or moved; it is not returned
     // (again).
     virtual void skip_record(storage::RecordId id) = 0;
-    // Between batches the Yielder of the next batch replaces the old one.
-    virtual void set_yielder(Yielder* yielder) = 0;
+    // Between batches the one of the next batch replaces the old one.
+    virtual void set_yield_point(sched::YieldPoint* point) = 0;
 
     virtual const FindQuery& query() const = 0;
     virtual ExecutionStats stats() const = 0;
@@ -106,7 +98,8 @@ struct ExecutorOptions {
 // Plans and starts. `collection` may be null (missing collection: no rows). Takes the query over.
 // Throws base::Error 2 (bad hint), 10366..., as the planner finds things.
 std::unique_ptr<Executor> make_executor(catalog::Collection* collection, FindQuery query,
-                                        const ExecutorOptions& options, Yielder* yielder);
+                                        const ExecutorOptions& options,
+                                        sched::YieldPoint* yield_point);
 
 // The fast path of {_id: value} with nothing else: the record or none. `filter` must satisfy
 // is_id_query.
@@ -120,6 +113,6 @@ struct Count {
     std::string plan;  // as Executor::summary()
 };
 Count count(catalog::Collection* collection, FindQuery query, const ExecutorOptions& options,
-            Yielder* yielder);
+            sched::YieldPoint* yield_point);
 
 }  // namespace query

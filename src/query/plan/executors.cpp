@@ -18,7 +18,6 @@ namespace query {
 
 namespace {
 
-constexpr int64_t kWorksPerYieldCheck = 128;
 constexpr size_t kKeptKeyBytes = 64 << 10;
 
 ExecutionStats sum(const Plan& plan, const std::vector<PlanRun::BranchStats>& branches) {
@@ -35,8 +34,11 @@ ExecutionStats sum(const Plan& plan, const std::vector<PlanRun::BranchStats>& br
 class PlannedExecutor : public Executor {
   public:
     PlannedExecutor(catalog::Collection* collection, FindQuery query,
-                    const ExecutorOptions& options, Yielder* yielder)
-        : query_(std::move(query)), options_(options), yielder_(yielder) {
+                    const ExecutorOptions& options, sched::YieldPoint* yield_point)
+        : query_(std::move(query)),
+          options_(options),
+          yield_point_(yield_point),
+          loop_(yield_point) {
         if (collection == nullptr) return;
         ns_ = collection->ns();
         Plan chosen = choose_plan(*collection);
@@ -93,22 +95,21 @@ class PlannedExecutor : public Executor {
         if (run_ != nullptr) run_->restore();
     }
     void maybe_yield() override {
-        works_since_check_ = 0;
-        sched::Operation::start_slice();
-        if (yielder_ == nullptr) {
-            sched::Operation::check();
-            return;
-        }
-        if (!yielder_->should_yield() || run_ == nullptr) return;
-        if (holds_row_) run_->put_back();
-        holds_row_ = false;
-        yield();
+        if (run_ == nullptr) return sched::Operation::check();
+        const auto put_down = [this] {
+            if (holds_row_) run_->put_back();
+            holds_row_ = false;
+            run_->save();
+        };
+        if (loop_.yield(put_down, [this] { run_->restore(); })) return;
+        run_.reset();
+        throw_dropped(ns_);
     }
 
     void skip_record(storage::RecordId id) override {
         if (run_ != nullptr) run_->skip_record(id);
     }
-    void set_yielder(Yielder* yielder) override { yielder_ = yielder; }
+    void set_yield_point(sched::YieldPoint* point) override { loop_.set_point(point); }
 
     const FindQuery& query() const override { return query_; }
 
@@ -121,7 +122,7 @@ class PlannedExecutor : public Executor {
             stats = sum(run_->plan(), branches);
         }
         stats.returned = returned_;
-        stats.yields = yields_;
+        stats.yields = loop_.yields();
         return stats;
     }
 
@@ -156,14 +157,13 @@ class PlannedExecutor : public Executor {
     Plan choose_plan(catalog::Collection& collection) {
         std::vector<Plan> plans = make_plans(collection, query_, options_);
         if (plans.size() == 1) return std::move(plans[0]);
-        return best_plan(collection, query_, options_, std::move(plans), rejected_, yielder_);
+        return best_plan(collection, query_, options_, std::move(plans), rejected_, yield_point_);
     }
 
     // The next row behind those that the query skips.
     bool find_row(Row* row) {
         for (;;) {
-            if (++works_since_check_ >= kWorksPerYieldCheck || sched::Operation::slice_over())
-                maybe_yield();
+            if (loop_.is_due()) maybe_yield();
             const PlanRun::Work work = run_->work(row);
             if (work == PlanRun::Work::end) {
                 at_end_ = true;
@@ -178,18 +178,6 @@ class PlannedExecutor : public Executor {
         }
     }
 
-    // Gives the lock up and takes it again. Throws base::Error when the collection has gone.
-    void yield() {
-        DCHECK(!holds_row_);
-        ++yields_;
-        run_->save();
-        if (!yielder_->yield()) {
-            run_.reset();
-            throw_dropped(ns_);
-        }
-        run_->restore();
-    }
-
     bool next_is_near() const {
         if (run_->gives_top_rows()) return false;
         if (query_.matcher->filter().empty()) return true;
@@ -201,14 +189,13 @@ class PlannedExecutor : public Executor {
 
     FindQuery query_;
     ExecutorOptions options_;
-    Yielder* yielder_;
+    sched::YieldPoint* const yield_point_;  // while plans compete
+    sched::LongLoop loop_;
     std::string ns_;
     std::vector<Rejected> rejected_;
     std::unique_ptr<PlanRun> run_;
     int64_t returned_ = 0;
     int64_t skipped_ = 0;
-    int64_t yields_ = 0;
-    int64_t works_since_check_ = 0;
     bool at_end_ = false;
     bool holds_row_ = false;  // held_ is the next row; not while saved
     std::string summary_;     // once saved: its indexes may go
@@ -218,8 +205,8 @@ class PlannedExecutor : public Executor {
 // {_id: value} and nothing else: one look into the _id index.
 class IdExecutor : public Executor {
   public:
-    IdExecutor(catalog::Collection& collection, FindQuery query, Yielder* yielder)
-        : collection_(collection), query_(std::move(query)), yielder_(yielder) {
+    IdExecutor(catalog::Collection& collection, FindQuery query, sched::YieldPoint* yield_point)
+        : collection_(collection), query_(std::move(query)), loop_(yield_point) {
         DCHECK(is_id_query(query_.matcher->filter()));
     }
 
@@ -247,12 +234,10 @@ class IdExecutor : public Executor {
     void save() override {}
     void restore() override {}
     void maybe_yield() override {
-        sched::Operation::start_slice();
-        if (yielder_ == nullptr || !yielder_->should_yield()) return;
-        if (!yielder_->yield()) done_ = true;  // the collection has gone
+        if (!loop_.yield([] {}, [] {})) done_ = true;  // the collection has gone
     }
     void skip_record(storage::RecordId) override {}
-    void set_yielder(Yielder* yielder) override { yielder_ = yielder; }
+    void set_yield_point(sched::YieldPoint* point) override { loop_.set_point(point); }
     const FindQuery& query() const override { return query_; }
     ExecutionStats stats() const override {
         ExecutionStats stats;
@@ -272,7 +257,7 @@ class IdExecutor : public Executor {
 
     catalog::Collection& collection_;
     FindQuery query_;
-    Yielder* yielder_;
+    sched::LongLoop loop_;
     bool done_ = false;
     int64_t found_ = 0;
 };
@@ -296,12 +281,13 @@ void throw_dropped(const std::string& ns) {
 }
 
 std::unique_ptr<Executor> make_executor(catalog::Collection* collection, FindQuery query,
-                                        const ExecutorOptions& options, Yielder* yielder) {
+                                        const ExecutorOptions& options,
+                                        sched::YieldPoint* yield_point) {
     DCHECK(collection == nullptr || may_use(*collection, options.for_write));
     if (collection != nullptr && plain(query) && is_id_query(query.matcher->filter()) &&
         collection->id_index() != nullptr)
-        return std::make_unique<IdExecutor>(*collection, std::move(query), yielder);
-    return std::make_unique<PlannedExecutor>(collection, std::move(query), options, yielder);
+        return std::make_unique<IdExecutor>(*collection, std::move(query), yield_point);
+    return std::make_unique<PlannedExecutor>(collection, std::move(query), options, yield_point);
 }
 
 bool is_id_query(bson::Doc filter) {
@@ -340,7 +326,7 @@ storage::RecordId find_by_id(const catalog::Collection& collection, const bson::
 }
 
 Count count(catalog::Collection* collection, FindQuery query, const ExecutorOptions& given,
-            Yielder* yielder) {
+            sched::YieldPoint* yield_point) {
     if (collection == nullptr) return {};
     if (query.matcher->root().children.empty() && query.hint.empty() && query.hint_name.empty()) {
         int64_t n = std::max<int64_t>(collection->records().count() - query.skip, 0);
@@ -349,7 +335,7 @@ Count count(catalog::Collection* collection, FindQuery query, const ExecutorOpti
     }
     ExecutorOptions options = given;
     options.count_only = true;
-    const auto executor = make_executor(collection, std::move(query), options, yielder);
+    const auto executor = make_executor(collection, std::move(query), options, yield_point);
     Row row;
     int64_t n = 0;
     while (executor->next(&row))

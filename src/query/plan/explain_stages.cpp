@@ -8,7 +8,7 @@
 
 #include "bson/json.h"
 #include "query/plan/explain.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 
 namespace query {
 
@@ -16,7 +16,7 @@ namespace {
 
 // Beside each document in memory the old server kept its place.
 constexpr int64_t kPlaceBytes = 8;
-// What it costs to write one down (sched/operation.h).
+// What it costs to write one down (sched/tick.h).
 constexpr int64_t kTicksPerInterval = 4;
 
 struct Counts {
@@ -53,7 +53,7 @@ std::string bounds_text(const ScanPlan& scan) {
         text += "field #" + std::to_string(i) + "['" + field + "']: ";
         const char* separator = "";
         for (const Interval& interval : scan.bounds[i]) {
-            sched::Operation::tick(kTicksPerInterval);
+            sched::tick(kTicksPerInterval);
             text += separator;
             text += interval.low_inclusive ? "[" : "(";
             text += end_text(interval.low) + ", " + end_text(interval.high);

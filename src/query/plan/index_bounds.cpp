@@ -5,7 +5,7 @@
 
 #include "base/dcheck.h"
 #include "query/plan/bounds.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 
 namespace query {
 
@@ -60,7 +60,7 @@ class BoundsMaker {
         bool any = false;
         std::vector<IntervalList> lists;  // of each predicate
         for (const Predicate& p : conjunction_.predicates) {
-            sched::Operation::tick();
+            sched::tick();
             if (p.path != path || !can_use(*p.node, field)) continue;
             if (index_.multikey && (any || !may_combine(p))) continue;
             PredicateBounds bounds = bounds_of(*p.node, field, arena_);
@@ -127,7 +127,7 @@ bool bound_branches(const MatchNode& disjunction, std::span<const catalog::Index
                     ValueArena& arena, std::vector<ConjunctionBounds>& out, bool& exact) {
     DCHECK(disjunction.kind == MatchKind::disjunction && !disjunction.children.empty());
     for (const auto& child : disjunction.children) {
-        sched::Operation::tick();
+        sched::tick();
         const Conjunction inner = flatten(*child);
         if (inner.predicates.empty() && inner.disjunctions.size() == 1) {
             exact = exact && !inner.others;
@@ -149,13 +149,13 @@ bool bound_branches(const MatchNode& disjunction, std::span<const catalog::Index
 
 void join_branches(std::vector<ConjunctionBounds>& branches) {
     std::stable_sort(branches.begin(), branches.end(), [](const auto& a, const auto& b) {
-        sched::Operation::tick();
+        sched::tick();
         return a.index->slot < b.index->slot;
     });
     std::vector<ConjunctionBounds> joined;
     std::vector<bool> of_several;
     for (ConjunctionBounds& next : branches) {
-        sched::Operation::tick();
+        sched::tick();
         const auto joins = [&next](const ConjunctionBounds& last) {
             return last.of_one_predicate && next.of_one_predicate && last.bounded == 1 &&
                    next.bounded == 1 && last.index == next.index && last.key_filter.empty() &&

@@ -4,7 +4,7 @@
 
 #include "base/dcheck.h"
 #include "bson/compare.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 
 namespace query {
 
@@ -200,8 +200,8 @@ bool IndexScan::settle() {
             examined_ = before;
             break;
         }
-        sched::Operation::tick();
-        if (may_yield_ && sched::Operation::slice_over() && !cursor_->at_end()) {
+        sched::tick();
+        if (may_yield_ && sched::slice_over() && !cursor_->at_end()) {
             wants_yield_ = true;
             return false;
         }

@@ -18,7 +18,7 @@ class IndexScan {
     // one.
     bool next();
     // Between two keys inside the bounds there may be millions that the scan jumps over. If it may
-    // yield, next() is also false where the operation's slice of time (sched/operation.h) is over
+    // yield, next() is also false where the operation's slice of time (sched/tick.h) is over
     // before one was found; wants_yield() then, and next() goes on.
     void let_yield() { may_yield_ = true; }
     bool wants_yield() const { return wants_yield_; }

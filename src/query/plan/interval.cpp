@@ -6,7 +6,7 @@
 
 #include "base/dcheck.h"
 #include "bson/compare.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 
 namespace query {
 
@@ -202,12 +202,12 @@ bool is_empty(const Interval& interval) {
 void normalise(IntervalList& list) {
     std::erase_if(list, [](const Interval& i) { return is_empty(i); });
     std::stable_sort(list.begin(), list.end(), [](const Interval& a, const Interval& b) {
-        sched::Operation::tick();
+        sched::tick();
         return compare_low(a, b) < 0;
     });
     IntervalList merged;
     for (const Interval& next : list) {
-        sched::Operation::tick();
+        sched::tick();
         if (!merged.empty()) {
             Interval& last = merged.back();
             const int c = compare_values(last.high, next.low);
@@ -290,7 +290,7 @@ IntervalList intersect(IntervalList a, IntervalList b, ValueArena& arena) {
     }
     IntervalList result;
     for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
-        sched::Operation::tick();
+        sched::tick();
         Interval both = compare_low(a[i], b[j]) >= 0 ? a[i] : b[j];
         const bool a_ends_first = compare_high(a[i], b[j]) <= 0;
         const Interval& end = a_ends_first ? a[i] : b[j];
@@ -308,7 +308,7 @@ IntervalList complement(const IntervalList& a) {
     IntervalList result;
     Interval gap = all_values();
     for (const Interval& interval : a) {
-        sched::Operation::tick();
+        sched::tick();
         gap.high = interval.low;
         gap.high_inclusive = !interval.low_inclusive;
         if (!is_empty(gap)) result.push_back(gap);
@@ -334,7 +334,7 @@ void orient(IntervalList& list, bool reverse) {
 void append_intervals(bson::Builder& out, std::string_view field, const IntervalList& list) {
     bson::Builder outer = out.sub_array(field);
     for (const Interval& interval : list) {
-        sched::Operation::tick();
+        sched::tick();
         const bson::IndexName name = outer.next();
         bson::Builder pair = outer.sub_array(name.view());
         push_end(pair, interval.low);

@@ -18,11 +18,8 @@ constexpr int64_t kTrialRows = 101;
 constexpr int64_t kTrialWorks = 10000;
 constexpr double kTrialFraction = 0.3;
 
-// What it costs to start one (sched/operation.h).
+// What it costs to start one (sched/tick.h).
 constexpr int64_t kTicksPerPlan = 64;
-
-// So often the operation's end is looked for.
-constexpr int64_t kRoundsPerCheck = 128;
 
 // What a plan has achieved per unit of work, with small bonuses that break ties: no document
 // fetched, no sort.
@@ -39,27 +36,28 @@ double score(const PlanRun& run) {
 using Runs = std::vector<std::unique_ptr<PlanRun>>;
 
 // Between two pieces of work. `ns`: the collection, which may be dropped during it.
-void yield(const Runs& runs, Yielder* yielder, const std::string& ns) {
-    sched::Operation::start_slice();
-    if (yielder == nullptr) return sched::Operation::check();
-    if (!yielder->should_yield()) return;
-    for (const auto& run : runs)
-        run->save();
-    if (!yielder->yield()) throw_dropped(ns);
-    for (const auto& run : runs)
-        run->restore();
+void yield(const Runs& runs, sched::LongLoop& loop, const std::string& ns) {
+    const auto save = [&runs] {
+        for (const auto& run : runs)
+            run->save();
+    };
+    const auto restore = [&runs] {
+        for (const auto& run : runs)
+            run->restore();
+    };
+    if (!loop.yield(save, restore)) throw_dropped(ns);
 }
 
 }  // namespace
 
 Plan best_plan(catalog::Collection& collection, const FindQuery& query,
                const ExecutorOptions& options, std::vector<Plan> plans,
-               std::vector<Rejected>& rejected, Yielder* yielder) {
+               std::vector<Rejected>& rejected, sched::YieldPoint* yield_point) {
     DCHECK(!plans.empty());
     Runs runs;
     const std::string ns = collection.ns();
     for (const Plan& plan : plans) {
-        sched::Operation::tick(kTicksPerPlan);
+        sched::tick(kTicksPerPlan);
         runs.push_back(std::make_unique<PlanRun>(collection, query, options, plan));
     }
     const int64_t limit = std::max(
@@ -68,16 +66,16 @@ Plan best_plan(catalog::Collection& collection, const FindQuery& query,
     int64_t wanted = kTrialRows;
     if (query.sorted_rows() > 0) wanted = std::min(wanted, query.sorted_rows());
     DCHECK(wanted > 0 && limit >= kTrialWorks);
+    sched::LongLoop loop(yield_point);
     bool decided = false;
     Row row;
     std::vector<bool> failed(runs.size());
     auto standing = static_cast<int64_t>(runs.size());
     for (int64_t round = 0; round < limit && !decided; ++round) {
-        if (round % kRoundsPerCheck == 0) sched::Operation::check();
         for (size_t i = 0; i < runs.size(); ++i) {
             if (failed[i]) continue;
-            sched::Operation::tick();
-            if (sched::Operation::slice_over()) yield(runs, yielder, ns);
+            sched::tick();
+            if (loop.is_due()) yield(runs, loop, ns);
             try {
                 const PlanRun::Work work = runs[i]->work(&row);
                 if (work == PlanRun::Work::end || runs[i]->advanced() >= wanted) decided = true;

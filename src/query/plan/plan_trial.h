@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "query/plan/plan_run.h"
+#include "sched/yield_point.h"
 
 namespace query {
 
@@ -16,11 +17,11 @@ struct Rejected {
     int64_t returned = 0;
 };
 
-// Lets the plans compete; they yield as a scan does (`yielder`, if any). Returns the winner; the
-// others go to `rejected`. Throws base::Error when the last plan standing fails, and when the
+// Lets the plans compete; they yield as a scan does (at `yield_point`, if any). Returns the winner;
+// the others go to `rejected`. Throws base::Error when the last plan standing fails, and when the
 // collection has gone.
 Plan best_plan(catalog::Collection& collection, const FindQuery& query,
                const ExecutorOptions& options, std::vector<Plan> plans,
-               std::vector<Rejected>& rejected, Yielder* yielder);
+               std::vector<Rejected>& rejected, sched::YieldPoint* yield_point);
 
 }  // namespace query

@@ -19,11 +19,11 @@ namespace query {
 namespace {
 
 void use_slice_up() {
-    while (!sched::Operation::slice_over())
-        sched::Operation::tick();
+    while (!sched::slice_over())
+        sched::tick();
 }
 
-class PlanTrialTest : public testing::Test, protected Yielder {
+class PlanTrialTest : public testing::Test, protected sched::YieldPoint {
   protected:
     static constexpr int kDocuments = 50;
 
@@ -174,7 +174,7 @@ TEST_F(PlanTrialTest, DoesNotYieldInsideADocument) {
     }
     collection_->insert(doc.doc());
     const std::string filter = R"({"a": 1, "b": 1, "x": {"$elemMatch": {"$lt": 0}}})";
-    sched::Operation::start_slice();
+    sched::start_slice();
     compete(filter, 1);
     EXPECT_LE(yields_, 2);  // before it, and behind it
 

@@ -13,7 +13,7 @@
 #include "catalog/index_keys.h"
 #include "query/plan/index_bounds.h"
 #include "sched/interruption.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 #include "spill/sorted_runs.h"
 #include "storage/sorted_index.h"
 
@@ -30,7 +30,7 @@ constexpr int kAmbiguousPath = 16746;
 
 void check_spec(Doc spec) {
     for (const Element& e : spec) {
-        sched::Operation::tick();
+        sched::tick();
         bson::check_path_parts(e.name());
         const double direction = e.is_number() ? std::trunc(e.to_double()) : 0;
         if (direction != 1 && direction != -1)
@@ -87,7 +87,7 @@ class SortBounds {
   private:
     // Numbers begin at NaN, so that matching finds it; to be sorted by, it must be asked for.
     static bool holds(const Interval& interval, const Element& value) {
-        sched::Operation::tick();
+        sched::tick();
         if (is_nan(value) && is_nan(interval.low) && !interval.is_point()) return false;
         const int low = bson::compare_values(value, interval.low);
         if (low < 0 || (low == 0 && !interval.low_inclusive)) return false;
@@ -101,7 +101,7 @@ class SortBounds {
         if (is_nan(value) || bson::is_large_number(value))
             return std::ranges::any_of(list, [&](const Interval& i) { return holds(i, value); });
         const auto ends_before = [&](const Interval& i) {
-            sched::Operation::tick();
+            sched::tick();
             const int c = bson::compare_values(value, i.high);
             return c > 0 || (c == 0 && !i.high_inclusive);
         };
@@ -156,7 +156,7 @@ void SortPattern::append_key(Doc doc, bson::Buffer& out) const {
     size_t chosen = 0;
     if (keys.multikey()) {
         while (chosen < keys.size() && !keys_->bounds.allow(keys[chosen])) {
-            sched::Operation::tick();
+            sched::tick();
             ++chosen;
         }
         if (chosen == keys.size()) chosen = 0;
@@ -225,7 +225,7 @@ struct DocumentSorter::State {
     }
     auto comparison() const {
         return [this](const Entry& a, const Entry& b) {
-            sched::Operation::tick();
+            sched::tick();
             return before(a, b);
         };
     }

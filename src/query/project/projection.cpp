@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "bson/field_path.h"
 #include "query/match/field_index.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 
 namespace query {
 
@@ -28,7 +28,7 @@ constexpr int kElementMatchNested = 16344;
 constexpr int kPositionExcluded = 16345;
 constexpr int kPositionTwice = 16346;
 constexpr int kPositionAndElementMatch = 16347;
-// What it costs to read a rule (sched/operation.h).
+// What it costs to read a rule (sched/tick.h).
 constexpr int64_t kTicksPerField = 4;
 
 // What is to become of the fields of one document (or of the documents in an array): those named in
@@ -169,7 +169,7 @@ class FieldProjection : public Projection {
 
     void append(const Rules& rules, const Element& e, const MatchDetails* details, bool top,
                 Builder& out) const {
-        sched::Operation::tick();
+        sched::tick();
         const Rules* own = rules.find(e.name());
         if (own == nullptr) {
             if (rules.keep_others) out.append(e);
@@ -194,7 +194,7 @@ class FieldProjection : public Projection {
         const bool chosen = details != nullptr && details->has_index;
         uint32_t left = chosen ? details->array_index : 0;
         for (const Element& member : e.as_doc()) {
-            sched::Operation::tick();
+            sched::tick();
             if (!chosen || left-- > 0) continue;
             Builder array = out.sub_array(e.name());
             array.append_as("0", member);
@@ -210,7 +210,7 @@ class FieldProjection : public Projection {
                         Builder& out) const {
         if (skip < 0) skip = std::max(0, skip + members.field_count());
         for (const Element& e : members) {
-            sched::Operation::tick();
+            sched::tick();
             if (skip > 0) {
                 --skip;
                 continue;
@@ -270,7 +270,7 @@ class Parser {
 
     std::unique_ptr<Projection> parse(Doc spec) {
         for (const Element& e : spec) {
-            sched::Operation::tick(kTicksPerField);
+            sched::tick(kTicksPerField);
             bson::check_path_parts(e.name());
             if (e.is_object())
                 parse_operator(e);

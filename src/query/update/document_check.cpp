@@ -1,7 +1,7 @@
 #include "query/update/document_check.h"
 
 #include "base/error.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 
 namespace query {
 
@@ -9,7 +9,7 @@ using bson::Element;
 
 namespace {
 
-// Looked at in the time of a tick (sched/operation.h), about.
+// Looked at in the time of a tick (sched/tick.h), about.
 constexpr int32_t kBytesPerTick = 1024;
 
 // The element behind one of a document; missing behind the last.
@@ -77,7 +77,7 @@ void check_stored_names(bson::Doc doc, bool is_array, int depth) {
                    bson::kDepthMax);
     }
     Element previous;
-    sched::Operation::tick(doc.size() / kBytesPerTick);
+    sched::tick(doc.size() / kBytesPerTick);
     for (const Element& e : doc) {
         if (!is_array) check_stored_name(e, previous);
         if (e.is_object() || e.is_array()) {

@@ -14,7 +14,7 @@
 #include "query/match/match_tree.h"
 #include "query/update/document_check.h"
 #include "query/update/update_modifier.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 
 namespace query {
 
@@ -25,13 +25,13 @@ namespace {
 
 using Elements = std::vector<Element>;
 
-// Elements moved in the time of a tick (sched/operation.h), about.
+// Elements moved in the time of a tick (sched/tick.h), about.
 constexpr size_t kPerTick = 32;
 
 Elements elements_of(bson::Doc array) {
     Elements out;
     for (const Element& e : array) {
-        sched::Operation::tick();
+        sched::tick();
         out.push_back(e);
     }
     return out;
@@ -49,7 +49,7 @@ void write_array(bson::Buffer& out, std::string_view name, const Elements& eleme
     const size_t start = open_doc(out);
     uint32_t index = 0;
     for (const Element& e : elements) {
-        sched::Operation::tick();
+        sched::tick();
         write_value(out, bson::IndexName(index++).view(), e);
     }
     close_doc(out, start);
@@ -67,7 +67,7 @@ void write_appended(bson::Buffer& out, std::string_view name, const Element& old
         out.append(array.data() + 4, static_cast<size_t>(array.size()) - 5);
     }
     for (const Element& e : added) {
-        sched::Operation::tick();
+        sched::tick();
         write_value(out, bson::IndexName(index++).view(), e);
     }
     close_doc(out, start);
@@ -109,11 +109,11 @@ class ElementOrder {
 
     bool operator()(const Element& a, const Element& b) const {
         if (!by_field_) {
-            sched::Operation::tick();
+            sched::tick();
             return bson::compare_values(a, b) * sign_ < 0;
         }
         for (const auto& [path, sign] : fields_) {
-            sched::Operation::tick();
+            sched::tick();
             const int c = bson::compare_values(field(a, path), field(b, path)) * sign;
             if (c != 0) return c < 0;
         }
@@ -144,7 +144,7 @@ class ElementOrder {
         constexpr int32_t kBytesPerTick = 1024;
         Element e;
         if (value.is_object() || value.is_array()) {
-            sched::Operation::tick(1 + value.as_doc().size() / kBytesPerTick);
+            sched::tick(1 + value.as_doc().size() / kBytesPerTick);
             e = value.as_doc().at_path(path);
         }
         return e ? e : Element(kNull);
@@ -190,7 +190,7 @@ class Push : public Modifier {
         }
         Elements all = old ? elements_of(old.as_doc()) : Elements{};
         const size_t at = position_ ? std::min<size_t>(*position_, all.size()) : all.size();
-        sched::Operation::tick(static_cast<int64_t>((all.size() + added_.size()) / kPerTick));
+        sched::tick(static_cast<int64_t>((all.size() + added_.size()) / kPerTick));
         all.insert(all.begin() + static_cast<std::ptrdiff_t>(at), added_.begin(), added_.end());
         if (order_) std::stable_sort(all.begin(), all.end(), *order_);
         if (slice_) cut(all);
@@ -307,7 +307,7 @@ class AddToSet : public Modifier {
   private:
     static bool any_equal(bson::Doc array, const Element& value) {
         for (const Element& e : array) {
-            sched::Operation::tick();
+            sched::tick();
             if (bson::equal_values(e, value)) return true;
         }
         return false;
@@ -355,7 +355,7 @@ class Puller : public Remover {
         Elements kept;
         bool dropped = false;
         for (const Element& e : old.as_doc()) {
-            sched::Operation::tick();
+            sched::tick();
             if (selects(e)) {
                 dropped = true;
             } else {

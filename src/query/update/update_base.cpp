@@ -11,7 +11,7 @@
 #include "query/update/document_check.h"
 #include "query/update/update_tree.h"
 #include "sched/interruption.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 
 namespace query {
 
@@ -79,7 +79,7 @@ void check_leaf_name(const std::vector<std::string>& path, bson::Doc doc) {
         doc = place.element.as_doc();
     }
     constexpr int32_t kBytesPerTick = 1024;
-    sched::Operation::tick(doc.size() / kBytesPerTick);
+    sched::tick(doc.size() / kBytesPerTick);
     Element previous;
     for (const Element& e : doc) {
         if (e.name() == path.back()) {
@@ -124,7 +124,7 @@ UpsertBase::UpsertBase(const Matcher& query) {
     for (const MatchNode* node : equalities)
         ordered.emplace_back(order_of(node->path), node);
     std::ranges::stable_sort(ordered, [](const auto& a, const auto& b) {
-        sched::Operation::tick();
+        sched::tick();
         return a.first < b.first;
     });
     std::vector<Mod> mods;
@@ -171,7 +171,7 @@ void write_with_id_first(bson::Doc doc, const Element& id, bson::Buffer& out) {
         if (!is_id && e.raw() - piece < kPieceBytes) continue;
         out.append(piece, static_cast<size_t>(e.raw() - piece));
         piece = is_id ? e.raw() + e.size() : e.raw();
-        sched::Operation::tick(kTicksPerPiece);
+        sched::tick(kTicksPerPiece);
     }
     const uint8_t* const end = doc.data() + doc.size() - 1;
     out.append(piece, static_cast<size_t>(end - piece));

@@ -16,7 +16,7 @@
 #include "query/update/document_check.h"
 #include "query/update/update_base.h"
 #include "query/update/update_tree.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 
 namespace query {
 
@@ -55,7 +55,7 @@ constexpr std::initializer_list<int> kOfModifiers = {
 
 // Splits a dotted path; a "$" that is not the first part is positional.
 void parse_path(std::string_view text, Mod& mod) {
-    sched::Operation::tick();
+    sched::tick();
     bson::check_path_parts(text);
     if (text.empty()) {
         base::fail(base::kEmptyFieldName, "An empty update path is not valid.");
@@ -247,7 +247,7 @@ void OperatorUpdate::check_insert_paths(bson::Doc old) {
         }
         const std::span<Mod> before(mods_.data(), i);
         const bool changed_above = std::ranges::any_of(changing, [&](const Mod* other) {
-            sched::Operation::tick();
+            sched::tick();
             return is_prefix(other->path, m.path);
         });
         if (!changed_above) {
@@ -297,7 +297,7 @@ bool OperatorUpdate::apply_in_turn(bson::Doc old, bool for_insert, bson::Buffer&
         if (rename && !prepare_rename(step[0], step[1], now)) continue;
         for (const Mod& m : step) {
             for (const Mod* other : active) {
-                sched::Operation::tick();
+                sched::tick();
                 if (is_prefix(m.path, other->path) || is_prefix(other->path, m.path))
                     fail_conflict(m.path);
             }
@@ -367,7 +367,7 @@ std::vector<std::string> OperatorUpdate::touched() const {
 void OperatorUpdate::check_written(std::span<const Mod> mods, bson::Doc now) {
     for (const Mod& m : mods) {
         if (!m.written && !m.removed) continue;
-        sched::Operation::tick();
+        sched::tick();
         const bool deep = !m.modifier->writes_clean() || m.path.size() >= kShallow;
         if (m.odd_name) check_leaf_name(m.path, now);
         if (!m.written || !deep) continue;

@@ -14,7 +14,7 @@
 #include "query/update/document_check.h"
 #include "query/update/update.h"
 #include "query/update/update_modifier.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 
 namespace query {
 
@@ -174,7 +174,7 @@ class Bit : public Modifier {
         }
         Number n{old ? old.type() : Type::int32, old ? old.to_int64() : 0, 0};
         for (const Element& e : operations_) {
-            sched::Operation::tick();
+            sched::tick();
             const int64_t v = e.to_int64();
             if (e.type() == Type::int64) n.type = Type::int64;
             const std::string_view op = e.name();

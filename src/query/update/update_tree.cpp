@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "bson/element_writer.h"
 #include "bson/json.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 
 namespace query {
 
@@ -16,7 +16,7 @@ namespace {
 
 // The last position that may be made, however many elements there are already.
 constexpr int64_t kLastPosition = 1500000;
-// Gone over, or copied, in the time of a tick (sched/operation.h), about.
+// Gone over, or copied, in the time of a tick (sched/tick.h), about.
 constexpr int32_t kBytesPerTick = 64;  // of fields that are as small as can be
 
 std::string join(const std::vector<std::string>& path) {
@@ -48,7 +48,7 @@ FieldLocation locate_field(const std::vector<std::string>& path, bson::Doc doc) 
     FieldLocation place;
     bool is_array = false;
     for (const std::string& part : path) {
-        sched::Operation::tick(1 + doc.size() / kBytesPerTick);
+        sched::tick(1 + doc.size() / kBytesPerTick);
         Element e;
         if (is_array) {
             const int64_t index = array_index(part);
@@ -96,7 +96,7 @@ ModTree::ModTree(std::span<Mod> mods, bool for_insert) : mods_(mods), nodes_(1) 
 
 void ModTree::insert(int mod) {
     const Mod& m = mods_[static_cast<size_t>(mod)];
-    sched::Operation::tick(static_cast<int64_t>(m.path.size()));
+    sched::tick(static_cast<int64_t>(m.path.size()));
     int at = 0;
     for (size_t i = 0; i < m.path.size(); ++i) {
         const std::string_view part = m.path[i];
@@ -144,7 +144,7 @@ void ModTree::find_indexes(Node& node) const {
 
 // The first mod that makes something appear below a missing node.
 int ModTree::created_by(int node) const {
-    sched::Operation::tick();
+    sched::tick();
     const Node& n = nodes_[static_cast<size_t>(node)];
     if (n.mod >= 0) {
         const Mod& m = mods_[static_cast<size_t>(n.mod)];
@@ -157,7 +157,7 @@ int ModTree::created_by(int node) const {
 }
 
 int ModTree::first_mod(int node) const {
-    sched::Operation::tick();
+    sched::tick();
     const Node& n = nodes_[static_cast<size_t>(node)];
     int first = n.mod >= 0 ? n.mod : kNothing;
     for (const int child : n.children)
@@ -199,7 +199,7 @@ int ModTree::find_child(const Node& node, std::string_view name, int64_t index,
 
 bool ModTree::apply(bson::Doc old, bson::Buffer& out) {
     changed_ = false;
-    sched::Operation::tick(1 + old.size() / kBytesPerTick);
+    sched::tick(1 + old.size() / kBytesPerTick);
     for (Mod& m : mods_)
         m.written = m.removed = false;
     write_doc(0, old, false, 1, out);
@@ -223,7 +223,7 @@ void ModTree::write_doc(int node, bson::Doc old, bool is_array, int depth, bson:
     int64_t index = 0;
     for (const Element& e : old) {
         if (pending == 0 && !is_array) break;
-        sched::Operation::tick();
+        sched::tick();
         const int child = find_child(self, e.name(), index, is_array);
         ++index;
         if (child < 0) continue;
@@ -302,7 +302,7 @@ void ModTree::append_elements(const Node& array, int64_t length, int depth, bson
                        index_of(child));
         }
         for (; length < index_of(child); ++length) {
-            sched::Operation::tick();
+            sched::tick();
             write_null(out, bson::IndexName(static_cast<uint32_t>(length)).view());
         }
         const bson::IndexName name(static_cast<uint32_t>(length++));

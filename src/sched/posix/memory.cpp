@@ -10,7 +10,7 @@
 
 #include "base/process_memory.h"
 #include "sched/memory_metrics.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 
 namespace sched::memory {
 
@@ -65,7 +65,7 @@ bool is_to_fail(size_t bytes) {
 }
 
 bool may_take(size_t bytes) {
-    if (!t_account.limited || Operation::uninterruptible()) return true;
+    if (!t_account.limited || is_uninterruptible()) return true;
     if (t_account.fail_in != 0 && is_to_fail(bytes)) [[unlikely]]
         return false;
     const int64_t more = static_cast<int64_t>(bytes) - (bytes < kSmallBytes ? kSlackBytes : 0);
@@ -77,7 +77,7 @@ bool may_take(size_t bytes) {
 
 // Whether the reserve has been freed for the caller's allocation.
 bool release_reserve(size_t bytes) {
-    if (t_account.limited && !Operation::uninterruptible() && bytes >= kSmallBytes) return false;
+    if (t_account.limited && !is_uninterruptible() && bytes >= kSmallBytes) return false;
     void* const reserve = g_reserve.exchange(nullptr);
     std::free(reserve);
     return reserve != nullptr;

@@ -48,7 +48,7 @@ std::vector<Block> take_all(size_t bytes) {
         taken = take_all(kLarge);
         check(!taken.empty(), 2);
         // Unwinding the operation, and a write that has begun.
-        const Operation::Uninterruptible whole;
+        const Uninterruptible whole;
         check(take_all(kLarge).size() * kLarge >= memory::kReserveBytes / 2, 3);
     }
     taken.clear();

@@ -6,7 +6,7 @@
 #include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 #include "storage/index_limits.h"
 #include "storage/mmapv1/btree/index.h"
 #include "storage/renamed.h"
@@ -231,7 +231,7 @@ storage::IndexEntry MmapCollection::index(int slot) const {
 }
 
 int MmapCollection::begin_index(bson::Doc given) {
-    const sched::Operation::Uninterruptible whole;
+    const sched::Uninterruptible whole;
     check_writable();
     // A repair builds for one collection what another one is to have in the end.
     const bson::Object definition =
@@ -279,7 +279,7 @@ int MmapCollection::begin_index(bson::Doc given) {
 }
 
 int MmapCollection::finish_index(int slot) {
-    const sched::Operation::Uninterruptible whole;
+    const sched::Uninterruptible whole;
     NamespaceDetails& d = details();
     SpaceViews& views = storage().views();
     const int target = d.index_count;
@@ -300,7 +300,7 @@ int MmapCollection::finish_index(int slot) {
 }
 
 void MmapCollection::drop_index(int slot) {
-    const sched::Operation::Uninterruptible whole;
+    const sched::Uninterruptible whole;
     records_.check_writable();
     DCHECK(slot >= 0 && slot < slot_total() && slot_total() == index_count());
     NamespaceDetails& d = details();

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 #include "storage/mmapv1/collection.h"
 
 namespace mmapv1 {
@@ -20,7 +20,7 @@ struct CompactSizes {
 };
 
 constexpr int kNotANumber = 13118;
-// Of a document that is read or copied (sched/operation.h).
+// Of a document that is read or copied (sched/tick.h).
 constexpr int32_t kBytesPerTick = 256;
 
 CompactSizes parse(const bson::Object& command) {
@@ -63,13 +63,13 @@ void copy_extent(MmapRecordStore& records, DiskLoc extent, const CompactSizes& s
         const storage::RecordId id = records.insert_sized(doc, wanted);
         space.unlink(loc);
         if (hooks.copied) hooks.copied({id, records.get(id)});
-        sched::Operation::tick(1 + doc.size() / kBytesPerTick);
+        sched::tick(1 + doc.size() / kBytesPerTick);
     }
 }
 
 // What is free in the extents up to that one goes back on the lists, which are without it.
 void regain(NamespaceStorage& space, DiskLoc last) {
-    const sched::Operation::Uninterruptible whole;
+    const sched::Uninterruptible whole;
     try {
         DiskLoc extent = space.details().first_extent;
         for (int64_t n = 1;; ++n) {
@@ -93,7 +93,7 @@ void MmapCollection::compact(const bson::Object& command, const storage::Compact
     // A damaged document throws here, before anything is changed.
     const auto all = records_.cursor(storage::Direction::forward);
     while (const auto record = all->next())
-        sched::Operation::tick(1 + record->doc.size() / kBytesPerTick);
+        sched::tick(1 + record->doc.size() / kBytesPerTick);
     NamespaceStorage& space = storage();
     const DiskLoc last_old = details().last_extent;
     Region fresh;

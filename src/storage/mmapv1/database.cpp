@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 #include "storage/mmapv1/space/checked.h"
 
 namespace mmapv1 {
@@ -42,7 +42,7 @@ std::unique_ptr<NamespaceIndex> open_namespaces(Views& views, const std::string&
     try {
         return std::make_unique<NamespaceIndex>(views, file);
     } catch (...) {
-        const sched::Operation::Uninterruptible whole;
+        const sched::Uninterruptible whole;
         views.close(file);
         throw;
     }
@@ -92,7 +92,7 @@ MmapDatabase::MmapDatabase(Views& views, std::string name, const FilePolicy& pol
 MmapDatabase::~MmapDatabase() = default;
 
 void MmapDatabase::close() {
-    const sched::Operation::Uninterruptible whole;
+    const sched::Uninterruptible whole;
     collections_.clear();
     internal_.clear();
     files_.close_all();
@@ -410,7 +410,7 @@ void MmapDatabase::check_definition(int32_t bytes) const {
 
 MmapCollection& MmapDatabase::create_collection(std::string_view ns,
                                                 const storage::CollectionOptions& options) {
-    const sched::Operation::Uninterruptible whole;
+    const sched::Uninterruptible whole;
     check_writable();
     if (find(ns) != nullptr) base::fail(base::kNamespaceExists, "collection {} already exists", ns);
     check_first_extents(ns, options);
@@ -498,7 +498,7 @@ void MmapDatabase::add_first_extents(MmapCollection& collection,
 }
 
 void MmapDatabase::drop_collection(std::string_view ns) {
-    const sched::Operation::Uninterruptible whole;
+    const sched::Uninterruptible whole;
     check_writable();
     const auto it = collections_.find(ns);
     if (it == collections_.end()) base::fail(base::kNamespaceNotFound, "ns not found: {}", ns);

@@ -2,7 +2,7 @@
 // catalogue documents are made anew, extents stay where they are.
 #include "base/error.h"
 #include "base/log.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 #include "storage/mmapv1/database.h"
 #include "storage/renamed.h"
 
@@ -74,7 +74,7 @@ void move_entry(NamespaceIndex& namespaces, const std::string& from, NamespaceSl
 }  // namespace
 
 void MmapDatabase::rename_collection(std::string_view from, std::string_view to, bool stay_temp) {
-    const sched::Operation::Uninterruptible whole;
+    const sched::Uninterruptible whole;
     check_writable();
     const auto it = collections_.find(from);
     if (it == collections_.end()) base::fail(base::kNamespaceNotFound, "ns not found: {}", from);

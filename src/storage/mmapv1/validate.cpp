@@ -158,7 +158,7 @@ class Validation {
         if (is_power_of_2_size(record.length)) counts->powers_of_2++;
         if (!options_.full) return;
         constexpr int64_t kBytesPerTick = 64;
-        sched::Operation::tick(record.data_bytes() / kBytesPerTick);
+        sched::tick(record.data_bytes() / kBytesPerTick);
         const bool valid = bson::validate(record.data(), static_cast<size_t>(record.data_bytes()),
                                           nullptr, bson::Source::data_file)
                                .empty();
@@ -178,7 +178,7 @@ class Validation {
             const DiskLoc head = details().deleted_list[list];
             if (head == DiskLoc::invalid()) count++;
             for (DiskLoc at = head; at.is_valid(); at = files_.deleted(at).next) {
-                sched::Operation::tick();
+                sched::tick();
                 per_list[list]++;
                 count++;
                 bytes += files_.deleted(at).length;

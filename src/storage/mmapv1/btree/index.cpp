@@ -4,7 +4,7 @@
 
 #include "base/dcheck.h"
 #include "base/error.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 #include "storage/index_limits.h"
 #include "storage/mmapv1/btree/btree.h"
 #include "storage/mmapv1/btree/builder.h"
@@ -113,7 +113,7 @@ class BTreeIndex final : public storage::SortedIndex {
                 base::kInternalError,
                 "an index is damaged: its bucket {} lies too deep; drop it and build it again",
                 to_string(loc));
-        sched::Operation::tick();
+        sched::tick();
         const Bucket b = tree_.bucket(loc);
         for (int i = 0; i <= b.n(); ++i) {
             if (!b.child(i).is_valid()) continue;

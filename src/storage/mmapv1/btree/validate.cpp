@@ -8,7 +8,7 @@
 
 #include "base/dcheck.h"
 #include "bson/compare.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 #include "storage/mmapv1/btree/bucket.h"
 #include "storage/record_id_set.h"
 
@@ -16,7 +16,7 @@ namespace mmapv1 {
 
 namespace {
 
-// What examining a bucket with its keys costs (sched/operation.h).
+// What examining a bucket with its keys costs (sched/tick.h).
 constexpr int64_t kTicksPerBucket = 64;
 
 // 2.6 compared a timestamp with a date as unsigned numbers, which puts dates before 1970 behind all
@@ -66,7 +66,7 @@ class Validator {
 
     // In index order, so that each entry is compared with the one before it wherever that lies.
     void visit(DiskLoc loc, DiskLoc parent, int depth) {
-        sched::Operation::tick(kTicksPerBucket);
+        sched::tick(kTicksPerBucket);
         if (depth > kTreeDepthMax) return error(loc, "lies too deep");
         if (!visited_.insert(loc.id()))
             return error(loc, "is referenced twice; the tree has a loop or shares a bucket");

@@ -92,7 +92,7 @@ void GroupCommit::run_cycle() {
 }
 
 void GroupCommit::run_held_cycle(Path path) {
-    const sched::Operation::Uninterruptible whole;
+    const sched::Uninterruptible whole;
     t_in_cycle = true;
     DCHECK(storage::LockManager::mode() == storage::GlobalMode::none);
     if (path == Path::full) {

@@ -114,9 +114,9 @@ TEST_F(GroupCommitTest, ASecondCommitWaitsUntilTheFirstIsApplied) {
         second = std::thread([&] {
             const storage::GlobalLock lock(core.locks, storage::GlobalMode::W);
             write(100, "2nd ");
-            sched::BlockingSection::hook = [] { g_at_the_latch = true; };
+            sched::BlockingSection::set_hook([] { g_at_the_latch = true; });
             core.commit.commit_in_lock();
-            sched::BlockingSection::hook = nullptr;
+            sched::BlockingSection::set_hook(nullptr);
         });
         while (!g_at_the_latch)
             std::this_thread::yield();

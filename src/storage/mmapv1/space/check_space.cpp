@@ -3,7 +3,7 @@
 #include <unordered_map>
 
 #include "base/error.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 #include "storage/mmapv1/space/check_space.h"
 #include "storage/mmapv1/space/checked.h"
 #include "storage/mmapv1/space/layout.h"
@@ -12,7 +12,7 @@ namespace mmapv1 {
 
 namespace {
 
-// What examining a record costs (sched/operation.h): it is remembered in two sets.
+// What examining a record costs (sched/tick.h): it is remembered in two sets.
 constexpr int64_t kTicksPerRecord = 4;
 
 class SpaceCheck {
@@ -90,7 +90,7 @@ class SpaceCheck {
         const ExtentHeader& e = files_.extent(extent_loc);
         int32_t before = -1;
         for (DiskLoc at = e.first_record; at.is_valid();) {
-            sched::Operation::tick(kTicksPerRecord);
+            sched::tick(kTicksPerRecord);
             if (!checked_record(files_, at, extent_loc)) {
                 // Where there is no such place, what is wrong is the link.
                 const DiskLoc link = before == -1 ? extent_loc : DiskLoc{extent_loc.file, before};
@@ -131,7 +131,7 @@ class SpaceCheck {
     // A member of a deleted list, to which the list itself or its member `from` leads; false stops
     // the walk of that list.
     bool deleted_member(DiskLoc loc, DiskLoc from, const void* list) {
-        sched::Operation::tick(kTicksPerRecord);
+        sched::tick(kTicksPerRecord);
         if (!loc.is_valid() || !files_.plausible(loc)) {
             if (from.is_valid())
                 error(from, "a deleted list leads to {}", to_string(loc));
@@ -245,7 +245,7 @@ class SpaceCheck {
             int32_t at = start.offset;
             const int32_t end = extent_loc.offset + length;
             each_in_extent(places_, extent_loc, length, [&](DiskLoc loc) {
-                sched::Operation::tick();
+                sched::tick();
                 if (loc.offset < at && at != start.offset)
                     error(loc, "{} record at {} overlaps the one before it",
                           metrics_.live.contains(loc.id()) ? "live" : "deleted", to_string(loc));

@@ -79,7 +79,7 @@ void DataFiles::open_all() {
         try {
             attach(file);
         } catch (...) {
-            const sched::Operation::Uninterruptible whole;
+            const sched::Uninterruptible whole;
             views_.close(file);
             throw;
         }
@@ -208,7 +208,7 @@ void DataFiles::add_file(int32_t extent_bytes) {
                    "used, or has no length that a data file can have; move it away",
                    path, db_);
     // One that is made and not attached would be in the way of all later ones.
-    const sched::Operation::Uninterruptible whole;
+    const sched::Uninterruptible whole;
     MappedFile& file = views_.exists(path)
                            ? views_.adopt(path)
                            : views_.create(path, file_bytes(n, previous, extent_bytes, policy_));
@@ -228,15 +228,15 @@ void DataFiles::add_file(int32_t extent_bytes) {
 
 namespace {
 
-// What it costs to read a document (sched/operation.h), of large ones: an operation that reads many
+// What it costs to read a document (sched/tick.h), of large ones: an operation that reads many
 // of them has to count that time. In the middle of a read no lock is released and no interrupt is
 // checked.
 void count_reading(int64_t bytes) {
     constexpr int64_t kLargeBytes = 4096;
     constexpr int64_t kBytesPerTick = 64;
     if (bytes < kLargeBytes) return;
-    const sched::Operation::Uninterruptible whole;
-    sched::Operation::tick(bytes / kBytesPerTick);
+    const sched::Uninterruptible whole;
+    sched::tick(bytes / kBytesPerTick);
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 #include "base/dcheck.h"
 #include "base/error.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 #include "storage/mmapv1/space/natural_order.h"
 #include "storage/space_request.h"
 
@@ -236,7 +236,7 @@ void MmapRecordStore::touch() {
         const auto* start = reinterpret_cast<const volatile uint8_t*>(&extent);
         for (int32_t i = 0; i < extent.length; i += kPageBytes) {
             static_cast<void>(start[i]);
-            sched::Operation::tick(kTicksPerPage);
+            sched::tick(kTicksPerPage);
         }
     }
 }

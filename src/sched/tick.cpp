@@ -1,0 +1,38 @@
+#include "sched/tick.h"
+
+#include "sched/blocking.h"
+#include "sched/compute_slots.h"
+#include "sched/operation.h"
+#include "sched/work_limit.h"
+
+namespace sched::detail {
+
+void look_around() {
+    ThreadState& state = t_state;
+    state.ticks += ThreadState::kTicksPerLook - state.ticks_left;
+    state.ticks_left = ThreadState::kTicksPerLook;
+    const bool may_end = state.uninterruptible <= state.may_end;
+    if (may_end) Operation::check();
+    if (state.operation == nullptr) return;
+    if (may_end) WorkLimit::check();
+    const ThreadState::Clock::time_point now = ThreadState::Clock::now();
+    // As long as a connection's neighbours may have to wait for it.
+    constexpr std::chrono::milliseconds kBlockingSectionAfter{2};
+    if (state.before_blocking != nullptr &&
+        now - state.operation->started() > kBlockingSectionAfter)
+        const BlockingSection section;
+    if (!state.slice_begun) {
+        state.slice_begun = true;
+        state.slice_end = now + kSlice;
+    } else if (now >= state.slice_end) {
+        state.slice_over = true;
+        state.is_long = true;
+        if (!state.preemptible || state.uninterruptible != 0 ||
+            state.operation->locks().global() != 0)
+            return;
+        start_slice();
+        ComputeSlots::yield_slot();
+    }
+}
+
+}  // namespace sched::detail

@@ -1,0 +1,120 @@
+// sched/tick.h - what a thread computes for its operation, counted in ticks.
+//
+// The room sched/ is what the operations of a server share: operation.h has one operation, its end
+// and its progress; tick.h what its thread counts; work_limit.h, compute_slots.h and yield_point.h
+// what follows from long work; blocking.h, lock_view.h and memory.h what others wait for or see.
+//
+// A loop that input makes long calls tick() in every round. Once in a while that looks whether the
+// operation has to end, and whether its time slice is over; between two such looks it costs a
+// subtraction.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <limits>
+
+namespace sched {
+
+class Operation;
+
+// A long operation yields after such a time, if others wait (sched/yield_point.h).
+constexpr std::chrono::milliseconds kSlice{10};
+
+namespace detail {
+
+// All that a thread knows of its operation, for the code of this room.
+struct ThreadState {
+    using Clock = std::chrono::steady_clock;
+    static constexpr int64_t kTicksPerLook = 64;
+    static constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
+
+    int64_t ticks_left = kTicksPerLook;  // until the next look
+    int64_t ticks = kTicksPerLook;       // with ticks_left
+    Operation* operation = nullptr;
+    // WorkLimit: where the work ends, by ticks(), and its name.
+    int64_t work_end = kNoLimit;
+    const char* work = nullptr;
+    // Uninterruptible: how many there are, and how many of them may end after all (0 or 1).
+    int uninterruptible = 0;
+    int may_end = 0;
+    bool slice_begun = false, slice_over = false;
+    bool is_long = false;
+    bool preemptible = false;
+    bool has_slot = false;  // ComputeSlots
+    Clock::time_point slice_end{}, slot_end{};
+    void (*before_blocking)() = nullptr;  // BlockingSection
+};
+inline thread_local constinit ThreadState t_state;
+
+void look_around();
+
+}  // namespace detail
+
+// `cost`: about 100 ns each. Throws what Operation::check() does, and what a WorkLimit in scope
+// does. Work that lasts also gives its event loop to another thread (sched/blocking.h).
+inline void tick(int64_t cost = 1) {
+    if ((detail::t_state.ticks_left -= cost) < 0) [[unlikely]]
+        detail::look_around();
+}
+
+// What the calling thread has counted so far, but for the last few.
+inline int64_t ticks() {
+    return detail::t_state.ticks - detail::t_state.ticks_left;
+}
+
+inline bool slice_over() {
+    return detail::t_state.slice_over;
+}
+inline void start_slice() {
+    detail::t_state.slice_over = detail::t_state.slice_begun = false;
+}
+// Whether the calling thread has computed for its operation for longer than a slice. False where
+// it has none.
+inline bool is_long() {
+    return detail::t_state.is_long;
+}
+
+// While in scope nothing ends what the calling thread does, as a write that has begun or a reply
+// that tells of one: tick() throws nothing and no memory limit (sched/memory.h) holds.
+class Uninterruptible {
+  public:
+    // may_end: in the scope of another, but not of several in each other, tick() throws after all.
+    // For what takes long before the first step of a write, or between steps that it can undo.
+    enum class Ticks { go_on, may_end };
+
+    explicit Uninterruptible(Ticks ticks = Ticks::go_on)
+        : before_(detail::t_state.uninterruptible), may_end_before_(detail::t_state.may_end) {
+        if (ticks == Ticks::may_end)
+            detail::t_state.may_end = 1;
+        else
+            ++detail::t_state.uninterruptible;
+    }
+    ~Uninterruptible() {
+        detail::t_state.uninterruptible = before_;
+        detail::t_state.may_end = may_end_before_;
+    }
+    Uninterruptible(const Uninterruptible&) = delete;
+    Uninterruptible& operator=(const Uninterruptible&) = delete;
+
+  private:
+    const int before_, may_end_before_;
+};
+inline bool is_uninterruptible() {
+    return detail::t_state.uninterruptible != 0;
+}
+
+// While in scope, and where the calling thread holds no lock, tick() yields: computation that needs
+// no lock takes turns with others all the same (sched/compute_slots.h). REQUIRES: no mutex is held
+// where it ticks.
+class Preemptible {
+  public:
+    Preemptible() : before_(detail::t_state.preemptible) { detail::t_state.preemptible = true; }
+    ~Preemptible() { detail::t_state.preemptible = before_; }
+    Preemptible(const Preemptible&) = delete;
+    Preemptible& operator=(const Preemptible&) = delete;
+
+  private:
+    const bool before_;
+};
+
+}  // namespace sched
