@@ -125,6 +125,10 @@ Credential dummy_credential(Mechanism mechanism, std::string_view secret,
     return out;
 }
 
+std::string ScramServer::random_nonce() {
+    return to_base64(random_bytes(kNonceBytes));
+}
+
 std::optional<std::string> ScramServer::start(std::string_view client_first) {
     if (client_first.size() > kFirstBytesMax) return fail("the first message is too long");
     // "n,," or "y,,": no channel binding. A name to act as is allowed if it is the same one.
@@ -150,8 +154,7 @@ std::optional<std::string> ScramServer::start(std::string_view client_first) {
     const auto user = unescaped(*name);
     if (!user) return fail("a name is not escaped as it has to be");
     if (acts_as && *acts_as != *user) return fail("acting as another user is not supported");
-    nonce_ =
-        fmt::format("{}{}", *nonce, nonce_.empty() ? to_base64(random_bytes(kNonceBytes)) : nonce_);
+    nonce_.insert(0, *nonce);
     return user;
 }
 

@@ -66,7 +66,9 @@ Credential dummy_credential(Mechanism mechanism, std::string_view secret, std::s
 // nothing ends it, and why is in failure().
 class ScramServer {
   public:
-    explicit ScramServer(Mechanism mechanism) : mechanism_(mechanism) {}
+    // `nonce` is what the server adds to the client's.
+    explicit ScramServer(Mechanism mechanism, std::string nonce = random_nonce())
+        : mechanism_(mechanism), nonce_(std::move(nonce)) {}
 
     // Reads client-first. The user's name, whose credential answer() wants.
     std::optional<std::string> start(std::string_view client_first);
@@ -80,10 +82,9 @@ class ScramServer {
     // What answer() was given.
     const Credential& credential() const { return credential_; }
     std::string_view failure() const { return failure_; }
-    // What the server adds to the client's nonce, for tests; otherwise random.
-    void set_nonce(std::string nonce) { nonce_ = std::move(nonce); }
 
   private:
+    static std::string random_nonce();
     std::nullopt_t fail(const char* why) {
         failure_ = why;
         return std::nullopt;
@@ -92,7 +93,7 @@ class ScramServer {
     const Mechanism mechanism_;
     Credential credential_;
     bool is_real_ = false;
-    std::string nonce_;       // the client's and the server's
+    std::string nonce_;       // the server's; from start() on the client's before it
     std::string binding_;     // base64 of the header that client-final has to repeat
     std::string first_bare_;  // client-first without that header
     std::string server_first_;

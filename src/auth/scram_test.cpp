@@ -37,8 +37,7 @@ Credential pencil(const Exchange& example) {
 // What the server says last in an exchange that goes as the example does, but for client-final.
 std::optional<std::string> end_of(const Exchange& example, const std::string& client_final,
                                   bool is_real = true) {
-    ScramServer server(example.mechanism);
-    server.set_nonce(example.server_nonce);
+    ScramServer server(example.mechanism, example.server_nonce);
     EXPECT_EQ(server.start(example.client_first), "user");
     EXPECT_EQ(server.answer(pencil(example), is_real), example.server_first);
     return server.finish(client_final);

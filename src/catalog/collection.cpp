@@ -568,11 +568,6 @@ std::shared_ptr<void> Collection::notify_on_insert(std::function<void()> callbac
     return notice;
 }
 
-size_t Collection::insert_notices() const {
-    const std::lock_guard guard(waiters_mutex_);
-    return waiters_.size();
-}
-
 void Collection::wake_waiters() {
     std::vector<std::weak_ptr<std::function<void()>>> waiters;
     {

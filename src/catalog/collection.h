@@ -87,7 +87,6 @@ class Collection {
     // Waiting for inserts at the end of a capped collection: called once, after the next insert
     // (any thread; cheap). Destroying the result ends the wait.
     [[nodiscard]] std::shared_ptr<void> notify_on_insert(std::function<void()> callback);
-    size_t insert_notices() const;  // kept at the moment, also some that were let go
 
     // For Database and index builds --------------------------------------------------------------
     // exclusive. Reads the index list from the store again. `gone`: an index or record positions
@@ -100,6 +99,8 @@ class Collection {
     void wake_waiters();
 
   private:
+    friend struct CollectionPeek;  // its test
+
     // Keys of one document in one index, with the change between an old and a new document.
     struct KeyChange {
         KeySet before;

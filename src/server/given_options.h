@@ -41,7 +41,5 @@ class GivenOptions {
 std::vector<std::string> read_command_line(const std::vector<std::string>& argv,
                                            GivenOptions& given);
 void read_config_file(const std::string& path, GivenOptions& given);
-// The text of a configuration file, for tests.
-void read_config_text(const std::string& text, GivenOptions& given);
 
 }  // namespace server

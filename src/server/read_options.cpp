@@ -295,8 +295,6 @@ YAML::Node only_document(const std::string& text) {
     return documents.empty() ? YAML::Node() : documents.front();
 }
 
-}  // namespace
-
 void read_config_text(const std::string& text, GivenOptions& given) {
     constexpr const char* kWhat = "Error parsing YAML config file";
     YAML::Node root;
@@ -317,6 +315,8 @@ void read_config_text(const std::string& text, GivenOptions& given) {
             base::fail(base::kBadValue, "systemLog.destination: file needs systemLog.path");
     });
 }
+
+}  // namespace
 
 void read_config_file(const std::string& path, GivenOptions& given) {
     std::string text;

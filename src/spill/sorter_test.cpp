@@ -7,6 +7,7 @@
 #include <random>
 
 #include "base/error.h"
+#include "os/testing/bytes_written.h"
 #include "os/testing/directory.h"
 #include "sched/memory.h"
 #include "sched/operation.h"
@@ -113,7 +114,7 @@ TEST_F(SorterTest, EntriesLargerThanWhatIsReadAtOnce) {
 
 // However many runs there are, and though no two of them would fit into the memory of a merge.
 TEST_F(SorterTest, LargeTailsAreWrittenOnce) {
-    const int64_t before = bytes_written_by_this_thread();
+    const int64_t before = os::bytes_written_by_this_thread();
     std::vector<Entry> entries;
     int64_t bytes = 0;
     for (uint32_t i = 0; i < 150; ++i) {
@@ -121,18 +122,18 @@ TEST_F(SorterTest, LargeTailsAreWrittenOnce) {
         bytes += static_cast<int64_t>(entries.back().filling.size());
     }
     EXPECT_GT(check(std::move(entries), 1 << 20), 1U);
-    EXPECT_LT(bytes_written_by_this_thread() - before, bytes + bytes / 100);
+    EXPECT_LT(os::bytes_written_by_this_thread() - before, bytes + bytes / 100);
 }
 
 // Two passes for what 32 * 32 runs hold: to the first runs, and to the merged ones.
 TEST_F(SorterTest, SmallEntriesAreWrittenOncePerPass) {
-    const int64_t before = bytes_written_by_this_thread();
+    const int64_t before = os::bytes_written_by_this_thread();
     std::vector<Entry> entries = random_entries(20'000, 400);
     int64_t bytes = 0;
     for (const Entry& entry : entries)
         bytes += static_cast<int64_t>(entry.filling.size()) + 12;
     EXPECT_GT(check(std::move(entries), bytes / 200), 1U);
-    EXPECT_LT(bytes_written_by_this_thread() - before, bytes * 2);
+    EXPECT_LT(os::bytes_written_by_this_thread() - before, bytes * 2);
 }
 
 // What is compared has to be in memory, one for each run.

@@ -20,7 +20,6 @@ constexpr uint64_t kCheckBytes = uint64_t{4} << 20;
 std::atomic<int64_t> g_all_max{kAllBytes};
 std::atomic<int64_t> g_bytes{0};
 thread_local int64_t t_bytes = 0;
-thread_local int64_t t_written = 0;
 thread_local int64_t t_descriptors = 0;
 
 // Returns how much it is then.
@@ -62,10 +61,6 @@ int64_t bytes_on_disk() {
 
 int64_t bytes_by_this_thread() {
     return t_bytes;
-}
-
-int64_t bytes_written_by_this_thread() {
-    return t_written;
 }
 
 int64_t descriptors_by_this_thread() {
@@ -117,7 +112,6 @@ void TemporaryFile::append(std::span<const uint8_t> bytes) {
     check_room(bytes.size());
     on_disk([&] { file_->write(bytes); });
     size_ += bytes.size();
-    t_written += static_cast<int64_t>(bytes.size());
 }
 
 void TemporaryFile::check_room(size_t more) {

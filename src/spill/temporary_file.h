@@ -28,8 +28,6 @@ int64_t bytes_on_disk();
 // By how much the calling thread has made these grow so far; where it removes what others wrote,
 // less than 0.
 int64_t bytes_by_this_thread();
-// What it has written to them in all, also to those that are gone.
-int64_t bytes_written_by_this_thread();
 // By how much it has made the number of descriptors of files and their folders grow.
 int64_t descriptors_by_this_thread();
 

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "bson/json.h"
 #include "bson/testing/json.h"
+#include "os/testing/bytes_written.h"
 #include "os/testing/directory.h"
 #include "query/aggregation/pipeline.h"
 #include "sched/memory.h"
@@ -136,12 +137,12 @@ TEST_F(DiskUseTest, LargeDocumentsAreTheSame) {
                                     std::string(size, static_cast<char>('a' + i % 26))));
         bytes += input_.back().doc().size();
     }
-    int64_t before = spill::bytes_written_by_this_thread();
-    const auto written = [&] { return spill::bytes_written_by_this_thread() - before; };
+    int64_t before = os::bytes_written_by_this_thread();
+    const auto written = [&] { return os::bytes_written_by_this_thread() - before; };
     check(R"([{"$sort": {"few": 1, "n": -1}}])");
     EXPECT_LT(written(), bytes + bytes / 50);
     check(R"([{"$sort": {"nowhere": 1, "n": -1}}, {"$limit": 70}])");
-    before = spill::bytes_written_by_this_thread();
+    before = os::bytes_written_by_this_thread();
     check(R"([{"$group": {"_id": "$n", "all": {"$push": "$text"}}}])");
     EXPECT_LT(written(), 2 * bytes + bytes / 25);
     check(
