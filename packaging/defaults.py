@@ -18,7 +18,7 @@ def profile(slugs):
     for slug in staging.series(TOP):
         if slug not in slugs:
             fields = staging.header_fields(os.path.join(TOP, 'patches', slug + '.patch'))
-            missing |= {fields['Yaml'], fields.get('Also-yaml')}
+            missing.add(fields['Yaml'])
     with open(os.path.join(TOP, 'conf', 'durable.yaml'), encoding='utf-8') as file:
         lines = file.read().splitlines()
     kept, comments, path = [], [], []

@@ -56,8 +56,8 @@ FIELDS = {
     'Measured-by': r'\S+',
     'Measured-value': r'\S+',
     'Measured-base': r'--\S.*',
-    'Measured-with': r'{0}(; {0})*'.format(r'insert (--\S+ \d+ |--no-journal )*--clients \d+'
-                                           r'( at \d+ ms)?'),
+    'Measured-with': r'{0}(; {0})*'.format(
+        r'insert (--\S+ \d+ |--text \S+ |--no-journal )*--clients \d+( at \d+ ms)?'),
     'Measured-counter': r'\w+(\.\w+)+',
     'Result': r'\S+',
     'Awaits-measurement': r'.+',

@@ -110,13 +110,18 @@ def blocks_of(result):
 
 
 def in_words(block):
-    """The workload in at most 25 characters: "4 clients, j:true, 64 KB"."""
+    """The workload in at most 25 characters: "4 clients, j:true, 64 KB"; "8 clients, 4 KB prose" has
+    j:true too."""
     words, _, interval = block['workload'].partition(' at ')
     words = words.split()
 
     def after(name, default):
         return int(words[words.index(name) + 1]) if name in words else default
     clients, size = after('--clients', 1), after('--bytes', 200)
+    if '--text' in words:
+        kind = words[words.index('--text') + 1]
+        return '%d clients, %d KB %s' % (clients, size // 1024,
+                                         kind if kind == 'random' else 'prose')
     return ', '.join(
         ['%d client%s' % (clients, 's' if clients > 1 else ''),
          'w:1' if '--no-journal' in words else 'j:true']

@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "command_line.h"
+#include "document_text.h"
 #include "histogram.h"
 #include "mongo.h"
 #include "old_wire.h"
@@ -30,7 +31,8 @@ typedef struct {
     const char* uri;
     const char* workload;
     const char* collection;
-    char ns[128]; /* database and collection */
+    const char* text; /* what kind of it the documents have */
+    char ns[128];     /* database and collection */
     int clients;
     double seconds;
     double warmup_seconds;
@@ -46,8 +48,7 @@ typedef struct {
 
 /* A document is its size (4), _id (13), the text with type, name, size and NUL (8), and an end;
  * with --index, k (11) too. */
-enum { DOCUMENT_FRAME = 4 + 13 + 8 + 1, K_BYTES = 1 + 2 + 8, DOCUMENT_BYTES_MAX = 1024 * 1024 };
-static char text[DOCUMENT_BYTES_MAX]; /* filled before the threads start */
+enum { DOCUMENT_FRAME = 4 + 13 + 8 + 1, K_BYTES = 1 + 2 + 8 };
 
 /* One of these per client thread; joined with the thread. */
 typedef struct {
@@ -91,6 +92,9 @@ static void usage(FILE* out) {
         "  --seconds S         measured time (5)\n"
         "  --warmup S          time before it that is not counted (1)\n"
         "  --bytes N           size of an inserted document (200; 50 to 1048576)\n"
+        "  --text KIND         what the text is of: x (that letter), random (no repetitions), or "
+        "a\n"
+        "                      file, of which it has the words in any order (x)\n"
         "  --batch N           documents per insert, or per batch of a range_scan (1)\n"
         "  --documents N       for ycsb_*: inserted before the start (10000)\n"
         "  --no-journal        w:1 instead of j:true\n"
@@ -108,7 +112,7 @@ static void fill_document(const worker_t* worker, bson_t* document, int64_t id) 
         bson_append_int64(document, "k", 1, (int64_t)((uint64_t)id * 0x9e3779b97f4a7c15u));
         frame += K_BYTES;
     }
-    bson_append_utf8(document, "t", 1, text, worker->settings->document_bytes - frame);
+    bson_append_utf8(document, "t", 1, text_of(id), worker->settings->document_bytes - frame);
 }
 
 /* Ids of different clients never meet: the client's number is in the high bits. */
@@ -248,9 +252,9 @@ static bool range_scan(worker_t* worker, mongoc_collection_t* collection, bson_e
 static bool update(worker_t* worker, mongoc_collection_t* collection, int64_t id,
                    bson_error_t* error) {
     bson_t filter = BSON_INITIALIZER, change = BSON_INITIALIZER, set;
-    char changed[DOCUMENT_BYTES_MAX];
+    char changed[TEXT_BYTES_MAX];
     int length = worker->settings->document_bytes - DOCUMENT_FRAME;
-    memcpy(changed, text, (size_t)length);
+    memcpy(changed, text_of(id), (size_t)length);
     snprintf(changed, 11, "%010llu", (unsigned long long)(worker->next_id++ % 10000000000u));
     changed[10] = 'x';
     bson_append_int64(&filter, "_id", 3, id);
@@ -544,6 +548,7 @@ static int run(const settings_t* settings) {
 int main(int argc, char** argv) {
     settings_t settings = {.uri = "mongodb://127.0.0.1:27017",
                            .collection = "load",
+                           .text = "x",
                            .clients = 1,
                            .seconds = 5,
                            .warmup_seconds = 1,
@@ -555,9 +560,10 @@ int main(int argc, char** argv) {
         {"uri", OPTION_TEXT, &settings.uri, 0, 0},
         {"collection", OPTION_TEXT, &settings.collection, 0, 0},
         {"clients", OPTION_INT, &settings.clients, 1, 100000},
+        {"text", OPTION_TEXT, &settings.text, 0, 0},
         {"seconds", OPTION_REAL, &settings.seconds, 0.001, 1e9},
         {"warmup", OPTION_REAL, &settings.warmup_seconds, 0, 1e9},
-        {"bytes", OPTION_INT, &settings.document_bytes, 50, DOCUMENT_BYTES_MAX},
+        {"bytes", OPTION_INT, &settings.document_bytes, 50, TEXT_BYTES_MAX},
         {"batch", OPTION_INT, &settings.batch, 1, 1e9},
         {"documents", OPTION_INT, &settings.documents, 1, 1e9},
         {"no-journal", OPTION_CLEARS, &settings.journaled, 0, 0},
@@ -581,7 +587,11 @@ int main(int argc, char** argv) {
     settings.mix = ycsb_mix_of(settings.workload);
     atomic_store(&ycsb_next_id, settings.documents);
     zipf_init(&settings.zipf, (uint64_t)settings.documents);
-    memset(text, 'x', sizeof text);
+    if (!fill_text(settings.text)) {
+        fprintf(stderr, "load_client: --text is x, random or a file with words, and '%s' is none\n",
+                settings.text);
+        return 2;
+    }
     mongo_begin();
     return run(&settings);
 }

@@ -247,7 +247,7 @@ class Bench:
             [self.program('load_client'), *workload, '--uri', uri, '--clients', str(clients),
              '--seconds', str(self.seconds), '--warmup', str(self.warmup)]
             + ['--old-wire'] * self.old_wire,
-            stdout=subprocess.PIPE, check=True)
+            cwd=TOP, stdout=subprocess.PIPE, check=True)
         return json.loads(run.stdout)
 
     def measure_plain(self, running, clients, workload=('insert',)):

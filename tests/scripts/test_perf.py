@@ -103,6 +103,12 @@ class Table(unittest.TestCase):
         self.assertRegex(lines[4], r'64 clients, w:1, 100 ms +base +with it .* without +with it')
         self.assertEqual([line.count('+27%*') for line in lines if 'inserts/s' in line], [2])
 
+    def test_the_kind_of_text_is_named(self):
+        for text, kind in (('random', 'random'), ('docs/spec/journal.md', 'prose')):
+            words = 'insert --bytes 4096 --text %s --clients 8' % text
+            table = ab_table.table(dict(RESULT, blocks=[{'workload': words, 'alone': CELL}]))
+            self.assertIn('\n    8 clients, 4 KB %s ' % kind, table)
+
     def test_it_is_short_and_narrow(self):
         lines = ab_table.table(dict(RESULT, blocks=2 * RESULT['blocks'])).splitlines()
         self.assertLessEqual(len(lines), ab_table.LINES_MAX)

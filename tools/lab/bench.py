@@ -90,8 +90,8 @@ WORKLOADS = ['insert', 'ping', 'find_one', 'find_raw', 'range_scan',
 def load_parser(workload):
     """What perf/load_client.c takes, which need not be built yet (test_lab_options.py)."""
     parser = Parser('./lab bench ' + workload, add_help=False)
-    for name in ('uri', 'collection', 'clients', 'seconds', 'warmup', 'bytes', 'batch',
-                 'documents'):
+    for name in ('uri', 'collection', 'clients', 'seconds', 'warmup', 'bytes', 'text',
+                 'batch', 'documents'):
         parser.add_argument('--' + name)
     for name in ('no-journal', 'index', 'old-wire'):
         parser.add_argument('--' + name, action='store_true')
