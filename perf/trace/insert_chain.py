@@ -79,7 +79,7 @@ def chains_of(calls):
         elif '/journal/j._' in path and read:
             if name in ('write', 'pwrite64', 'pwritev2') and wrote is None:
                 wrote = begin
-                if name == 'pwritev2':  # journalOneCallWrite: with RWF_DSYNC
+                if name == 'pwritev2':  # with RWF_DSYNC
                     synced = end
             elif name in ('fdatasync', 'fsync') and wrote and synced is None:
                 synced = end

@@ -11,8 +11,6 @@ from small_trees import RECIPES, TOP
 WITHOUT_RECIPE = {
     'journal-commit-delay': 'the recipe of journal-commit-interval has a delay of its own',
     'journal-file-mb': 'the map does not tell where the old server reads how large a file may be',
-    'journal-one-call-write': 'the map tells what an append does, not how the POSIX half of '
-                              'util/logfile.cpp is written',
 }
 WITHOUT_PATCH = {}
 
