@@ -110,8 +110,8 @@ def blocks_of(result):
 
 
 def in_words(block):
-    """The workload in at most 25 characters: "4 clients, j:true, 64 KB"; "8 clients, 4 KB prose" has
-    j:true too."""
+    """The workload in at most 25 characters: "4 clients, j:true, 64 KB"; that of
+    "8 clients, 4 KB prose" has j:true too."""
     words, _, interval = block['workload'].partition(' at ')
     words = words.split()
 
