@@ -171,6 +171,15 @@ class Staging(SmallTree):
             with self.assertRaisesRegex(staging.StagingError, 'leave out'):
                 staging.stage(self.top, base, sanitize, platform, 'unhardened')
 
+    def test_what_a_patch_depends_on_is_applied_too(self):
+        self.write('patches/series', 'one.patch\ntwo.patch\nthree.patch\n')
+        for slug, needed in (('one', 'none'), ('two', 'one'), ('three', 'two')):
+            self.write('patches/%s.patch' % slug,
+                       'Subject: x\n\nDepends: %s\n\n--- a/x\n' % needed)
+        self.assertEqual(staging.select(self.top, 'three').slugs, ['one', 'two', 'three'])
+        self.assertEqual(staging.select(self.top, 'two').name, 'one+two')
+        self.assertEqual(staging.select(self.top, 'one').slugs, ['one'])
+
     def test_refuses_an_unknown_patch(self):
         with self.assertRaisesRegex(staging.StagingError, "no patch 'nothing'"):
             staging.select(self.top, 'upto:nothing')
