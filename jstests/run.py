@@ -40,7 +40,7 @@ class Runner:
         self.environment = dict(
             os.environ, HOME=self.home, JSTEST_PATCHES=json.dumps(slugs),
             JSTEST_MONGOD=os.path.join(stage, 'bin', 'mongod'),
-            JSTEST_BASE_MONGOD=os.path.join(TOP, 'build', 'none', 'bin', 'mongod'),
+            JSTEST_BASE_MONGOD=os.path.join(server.folder_of('none'), 'bin', 'mongod'),
             **server.SANITIZER_ENVIRONMENT)
         node = os.environ.get('MONGOSH_NODE', 'node')
         main = os.environ.get('MONGOSH_MAIN', os.path.join(

@@ -19,9 +19,8 @@ and names the patch.
 '''
 
 
-def described(selection, form='markdown'):
-    """What the mongod of a selection says about its options."""
-    program = os.path.join(TOP, 'build', selection, 'bin', 'mongod')
+def described(program, form='markdown'):
+    """What a mongod says about its options."""
     return subprocess.run([program, '--describe', form], stdout=subprocess.PIPE, text=True,
                           check=True).stdout
 
@@ -45,4 +44,5 @@ def page(base, series):
 
 
 if __name__ == '__main__':
-    sys.stdout.write(page(described('none'), described('all')))
+    sys.stdout.write(page(*(described(os.path.join(TOP, 'build', selection, 'bin', 'mongod'))
+                            for selection in ('none', 'all'))))

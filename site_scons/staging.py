@@ -17,7 +17,7 @@ import tempfile
 # The build with a sanitizer, for another system, or for one purpose lives beside the usual one.
 SANITIZERS = {'': '', 'address,undefined': '-asan', 'thread': '-tsan'}
 PLATFORMS = {'linux': '', 'arm64': '-arm64', 'windows': '-windows'}
-VARIANTS = {'': '', 'unhardened': '-unhardened', 'fuzz': '-fuzz'}
+VARIANTS = {'': '', 'checked': '-checked', 'unhardened': '-unhardened', 'fuzz': '-fuzz'}
 
 
 class StagingError(Exception):

@@ -63,9 +63,9 @@ class Linux(System):
     program_suffix = ''
     archiver = 'ar'
 
-    def __init__(self, sanitize='', hardened=True):
+    def __init__(self, sanitize='', hardened=True, checked=False):
         super().__init__('linux')
-        self.compile_flags = ['-pthread', '-fPIE']
+        self.compile_flags = ['-pthread', '-fPIE'] + ['-DMONGOD_DUR_CHECKS'] * checked
         # gold needs half the time of the usual linker.
         self.link_flags = ['-pthread', '-pie', '-fuse-ld=gold', '-Wl,-z,relro', '-Wl,-z,now',
                            '-Wl,-z,noexecstack']
@@ -167,4 +167,6 @@ def system_of(platform, top, stage, sanitize, variant):
         return Windows(top, stage)
     if platform == 'arm64':
         return Arm64(top, stage)
-    return Fuzz() if variant == 'fuzz' else Linux(sanitize, hardened=variant != 'unhardened')
+    if variant == 'fuzz':
+        return Fuzz()
+    return Linux(sanitize, hardened=variant != 'unhardened', checked=variant == 'checked')

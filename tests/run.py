@@ -82,7 +82,7 @@ def build(chosen):
     built = []
     for selection, targets in wanted.items():
         print('== building patches=%s ==' % selection, flush=True)
-        if subprocess.run(['scons', '-Q', '-k', 'patches=' + selection, *targets], cwd=TOP,
+        if subprocess.run(server.scons(selection) + ['-k', *targets], cwd=TOP,
                           stdin=subprocess.DEVNULL, check=False).returncode == 0:
             built += ['%s:%s' % (selection, target) for target in targets]
     return built

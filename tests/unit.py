@@ -95,9 +95,7 @@ def run_selection(selection, sanitize, wanted, totals, also=None):
     if not binaries:
         return
     print('building the unit tests of patches=%s %s' % (selection, sanitize), flush=True)
-    command = ['scons', '-Q', 'patches=' + selection]
-    if sanitize:
-        command += ['sanitize=' + sanitize]
+    command = server.scons(selection, sanitize)
     targets = binaries + ([also] if also else [])
     is_built = not sanitize and (server.is_built(selection, targets)
                                  or not also and server.is_built(selection, ['tests']))
@@ -109,8 +107,7 @@ def run_selection(selection, sanitize, wanted, totals, also=None):
         for target in broken:
             totals.add('build of ' + target, 0, 1)
         binaries = [binary for binary in binaries if binary not in broken]
-    stage = os.path.join(TOP, 'build', staging.select(TOP, selection).name
-                         + staging.SANITIZERS[sanitize])
+    stage = server.folder_of(selection, sanitize)
     for binary in binaries:
         run_binary(os.path.join(stage, 'bin', binary), totals)
 

@@ -19,7 +19,7 @@ TEST(Dcheck, WhatHoldsPasses) {
     EXPECT_EQ(failed_check([] { DCHECK(1 + 1 == 2); }), "");
 }
 
-TEST(Dcheck, AnOptimisedBuildDoesNotEvaluateTheCondition) {
+TEST(Dcheck, TheConditionIsEvaluatedOnlyWhereItIsChecked) {
     int evaluated = 0;
     DCHECK(++evaluated == 1);
     EXPECT_EQ(evaluated, kDebugChecks ? 1 : 0);

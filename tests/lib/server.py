@@ -37,18 +37,26 @@ def is_built(selection, targets):
         os.environ.get(BUILT, '').split())
 
 
+def scons(selection, sanitize=''):
+    """The command that builds what tests run: with a sanitizer, or else with the DCHECKs."""
+    return ['scons', '-Q', 'patches=' + selection,
+            'sanitize=' + sanitize if sanitize else 'checks=1']
+
+
+def folder_of(selection, sanitize=''):
+    """Where that goes."""
+    return os.path.join(TOP, staging.folder_of(staging.select(TOP, selection), sanitize,
+                                               variant='' if sanitize else 'checked'))
+
+
 def build(selection, sanitize, targets):
     """Builds targets of a selection; returns the folder that has their bin/."""
-    folder = os.path.join(TOP, 'build', staging.select(TOP, selection).name
-                          + staging.SANITIZERS[sanitize])
-    if not sanitize and is_built(selection, targets):
-        return folder
-    run = subprocess.run(['scons', '-Q', 'patches=' + selection]
-                         + (['sanitize=' + sanitize] if sanitize else []) + targets, cwd=TOP,
-                         check=False)
-    if run.returncode != 0:
-        sys.exit('the build of patches=%s failed; the compiler\'s message is above' % selection)
-    return folder
+    if sanitize or not is_built(selection, targets):
+        if subprocess.run(scons(selection, sanitize) + targets, cwd=TOP,
+                          check=False).returncode != 0:
+            sys.exit('the build of patches=%s failed; the compiler\'s message is above'
+                     % selection)
+    return folder_of(selection, sanitize)
 
 
 def memory_bytes(pid):

@@ -13,8 +13,8 @@ The lines that stay and those that go, taken together and without their indentat
 the file exactly once. `killer` is the room whose test binary it is, and the test. `breaks` names
 the safety rule (heads of journal.h and group_commit.h) or says in words what is lost.
 
-With a line `checks: on` the changed file is compiled with its DCHECKs (base/dcheck.h): one of them
-kills this mutant, which no test would notice by what it does.
+Sources are compiled with their DCHECKs (base/dcheck.h), some of which kill mutants that no test
+would notice by what they do.
 
 A line `kept: FILE: LINE: why` names a call of sync that no mutant removes.
 """
@@ -35,7 +35,6 @@ class Mutant:
     def __init__(self, name, where):
         self.name, self.where = name, where
         self.breaks = self.room = self.test = self.path = ''
-        self.checks = False
         self.old, self.new, self.removed = [], [], []
 
     def check(self):
@@ -77,7 +76,7 @@ def parse(text, name):
     in_hunk = False
     for number, line in enumerate(text.split('\n'), 1):
         where = '%s:%d' % (name, number)
-        field = re.match(r'(mutant|breaks|killer|checks|kept): (.*)$', line)
+        field = re.match(r'(mutant|breaks|killer|kept): (.*)$', line)
         if not line.strip():
             in_hunk = False
         elif field and field[1] == 'mutant':
@@ -105,10 +104,6 @@ def parse(text, name):
                 current.removed.append(words)
         elif field and field[1] == 'breaks':
             current.breaks = field[2]
-        elif field and field[1] == 'checks':
-            if field[2] != 'on':
-                raise MutantError('%s: checks are on, or not named' % where)
-            current.checks = True
         elif field:
             current.room, _, current.test = field[2].partition(' ')
         elif line.startswith('--- '):

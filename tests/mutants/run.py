@@ -25,9 +25,10 @@ sys.path[:0] = [os.path.join(TOP, folder)
 
 import choice  # noqa: E402
 import mutants  # noqa: E402
+import server  # noqa: E402
 from totals import Totals  # noqa: E402
 
-STAGE = os.path.join(TOP, 'build', 'none')
+STAGE = server.folder_of('none')
 SCRATCH = os.path.join(TOP, 'build', 'mutants')
 LEAST_SECONDS = 30  # a test that then still runs hangs
 TIMES_AS_LONG = 20
@@ -38,7 +39,7 @@ class Build:
 
     def __init__(self, rooms):
         targets = ['test_' + room for room in rooms] + ['commands']
-        if subprocess.run(['scons', '-Q', 'patches=none'] + targets, cwd=TOP,
+        if subprocess.run(server.scons('none') + targets, cwd=TOP,
                           check=False).returncode != 0:
             sys.exit('mutants: the build of the sources as they are failed')
         with open(os.path.join(STAGE, 'commands.json'), encoding='utf-8') as file:
@@ -57,7 +58,7 @@ class Build:
             raise mutants.MutantError('%s is in no library' % mutant.path)
         fresh = os.path.join(folder, os.path.basename(made))
         self.run(['ccache'] * bool(shutil.which('ccache')) + self.commands['compile']
-                 + ['-O0'] * mutant.checks + ['-c', '-o', fresh, changed])
+                 + ['-c', '-o', fresh, changed])
         archive = os.path.join(folder, os.path.basename(library))
         shutil.copyfile(os.path.join(STAGE, library), archive)
         self.run(['ar', 'rD', archive, fresh])

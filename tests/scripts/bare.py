@@ -16,7 +16,7 @@ import unittest
 from unittest import mock
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.append(os.path.join(TOP, 'tools'))
+sys.path += [os.path.join(TOP, folder) for folder in ('tools', 'tests/lib')]
 
 from lab import attempt, base, commands  # noqa: E402
 

@@ -8,8 +8,9 @@ import subprocess
 import unittest
 from unittest import mock
 
-from bare import PYTHON, TOP, Bare
+from bare import PYTHON, Bare
 from lab import bench, commands, products, serving
+import server
 
 SCRIPTS = {'run': ['--seconds', '--rounds', '--clients', '--server', '--device-delay'],
            'report': ['--output']}
@@ -237,7 +238,7 @@ class Programs(unittest.TestCase):
     """./lab refuses wrong options of programs that need not be built yet. They are these."""
 
     def options_in_help(self, name):
-        program = os.path.join(TOP, 'build', 'none', 'bin', name)
+        program = os.path.join(server.folder_of('none'), 'bin', name)
         if not os.path.exists(program):
             self.skipTest(name + ' is not built')
         with os.popen('"%s" --help' % program) as said:

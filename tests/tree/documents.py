@@ -24,9 +24,16 @@ from totals import Totals  # noqa: E402
 SELECTIONS = ('none', 'all')
 
 
+def program_of(selection):
+    return os.path.join(server.folder_of(selection), 'bin', 'mongod')
+
+
+def described(selection, form='markdown'):
+    return options_page.described(program_of(selection), form)
+
+
 def names_in_help(selection):
-    program = os.path.join(TOP, 'build', selection, 'bin', 'mongod')
-    text = subprocess.run([program, '--help'], stdout=subprocess.PIPE, text=True,
+    text = subprocess.run([program_of(selection), '--help'], stdout=subprocess.PIPE, text=True,
                           check=True).stdout
     return re.findall(r'^  (?:-\w, )?--(\w+)', text, re.MULTILINE)
 
@@ -35,24 +42,24 @@ class OptionsPage(unittest.TestCase):
     def test_the_committed_page_is_what_the_programs_say(self):
         with open(os.path.join(TOP, 'docs', 'options.md'), encoding='utf-8') as file:
             committed = file.read()
-        self.assertEqual(committed, options_page.page(*map(options_page.described, SELECTIONS)),
+        self.assertEqual(committed, options_page.page(*map(described, SELECTIONS)),
                          'run ./lab docs')
 
     def test_it_has_every_option_once(self):
         for selection in SELECTIONS:
-            page = options_page.described(selection)
+            page = described(selection)
             for name in names_in_help(selection):
                 self.assertEqual(page.count('\n### --%s\n' % name), 1, name)
 
     def test_the_base_speaks_of_no_patch(self):
-        page = options_page.described('none')
+        page = described('none')
         for slug in staging.series(TOP):
             self.assertNotIn(slug, page)
 
 
 class PatchHeaders(unittest.TestCase):
     def test_fields_agree_with_the_program(self):
-        blocks = options_page.blocks(options_page.described('all'))
+        blocks = options_page.blocks(described('all'))
         for slug in staging.series(TOP):
             with self.subTest(slug=slug):
                 fields = staging.header_fields(os.path.join(TOP, 'patches', slug + '.patch'))
@@ -118,9 +125,9 @@ class Values(unittest.TestCase):
 
     def test_limits_are_those_of_the_page(self):
         for selection in SELECTIONS:
-            program = os.path.join(TOP, 'build', selection, 'bin', 'mongod')
+            program = program_of(selection)
             tried = 0
-            for heading, facts in options_page.blocks(options_page.described(selection)).items():
+            for heading, facts in options_page.blocks(described(selection)).items():
                 taken, refused = self.samples(facts)
                 if heading.removeprefix('### ') in self.OTHERS:
                     continue
@@ -139,14 +146,13 @@ class Values(unittest.TestCase):
                             ([], 'storage:\n  nosuch: 1\n'), ([], 'nosuch = 1\n'),
                             ([], 'storage: [\n')):
             with self.subTest([words, text]):
-                self.assertEqual(self.exit_code(os.path.join(TOP, 'build/none/bin/mongod'), words,
-                                                text), self.REFUSED)
+                self.assertEqual(self.exit_code(program_of('none'), words, text), self.REFUSED)
 
 
 class ManPage(unittest.TestCase):
     def test_has_every_option(self):
         for selection in SELECTIONS:
-            page = options_page.described(selection, 'man')
+            page = described(selection, 'man')
             for name in names_in_help(selection):
                 self.assertIn('\\fB\\-\\-%s\\fR' % name, page)
 
@@ -154,7 +160,7 @@ class ManPage(unittest.TestCase):
     def test_is_taken_without_a_warning(self):
         for selection in SELECTIONS:
             run = subprocess.run(['groff', '-man', '-Tutf8', '-ww', '-rLL=100n'],
-                                 input=options_page.described(selection, 'man'), text=True,
+                                 input=described(selection, 'man'), text=True,
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=True)
             self.assertEqual(run.stderr, '')
             self.assertIn('storage.dbPath', run.stdout)
@@ -170,7 +176,7 @@ class Completion(unittest.TestCase):
 
     def complete(self, *words, selection='all'):
         """What bash offers for the last word."""
-        script = options_page.described(selection, 'bash') + '''
+        script = described(selection, 'bash') + '''
 compopt() { :; }  # only where bash itself completes
 COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
 _mongod

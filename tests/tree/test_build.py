@@ -163,10 +163,11 @@ class Staging(SmallTree):
         self.assertEqual(staging.stage(self.top, base, '', 'windows'), 'build/none-windows')
         self.assertEqual(staging.stage(self.top, base, '', 'arm64'), 'build/none-arm64')
 
-    def test_a_build_without_hardening_has_its_own_folder(self):
+    def test_builds_with_checks_and_without_hardening_have_folders_of_their_own(self):
         base = staging.select(TOP, 'none')
-        self.assertEqual(staging.stage(self.top, base, variant='unhardened'),
-                         'build/none-unhardened')
+        for variant in ('checked', 'unhardened'):
+            self.assertEqual(staging.stage(self.top, base, variant=variant),
+                             'build/none-' + variant)
         for sanitize, platform in (('thread', 'linux'), ('', 'arm64')):
             with self.assertRaisesRegex(staging.StagingError, 'leave out'):
                 staging.stage(self.top, base, sanitize, platform, 'unhardened')

@@ -53,7 +53,6 @@ killer: journal A.B
 mutant: second
 breaks: another thing
 killer: journal A.C
-checks: on
 --- src/a.cpp
 - goes();
 
@@ -70,7 +69,6 @@ class Lists(unittest.TestCase):
         self.assertEqual(found[0].apply('a();\n  stays();\n\n'.replace('\n\n', '\n  goes();\n')),
                          'a();\nstays();\ncomes();\n')
         self.assertEqual(found[1].apply('    goes();\nb();'), 'b();')
-        self.assertEqual([mutant.checks for mutant in found], [False, True])
         self.assertEqual(found[0].gtest_filter(), 'A.B:*/A.B/*')
         self.assertEqual((kept[0].path, kept[0].line), ('src/a.cpp', 'x.sync();'))
         for text, times in (('goes();', 'nowhere'), ('stays();\ngoes();\n' * 2, '2 times')):

@@ -50,7 +50,7 @@ Durable::Durable(const DurableOptions& options, LockManager& locks, os::FileSyst
       schedule_(clock, collector_),
       commit_(locks, files_, collector_, latch_, notifier_, schedule_, journal_, counters_, clock,
               {.always_remap = (options.journal_options & kAlwaysRemap) != 0,
-               .paranoid = base::kDebugChecks || (options.journal_options & kParanoid) != 0}),
+               .paranoid = base::kDebugBuild || (options.journal_options & kParanoid) != 0}),
       views_(files_, files, collector_, *this, options.journal),
       data_file_sync_(clock, options.sync_delay_seconds, [this] { return flush_all(true); }) {
     schedule_.set_interval(options.commit_interval);
