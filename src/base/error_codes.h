@@ -53,7 +53,7 @@ namespace base {
     X(115, CommandNotSupported, "commands that are known by name only")                            \
     X(146, ExceededMemoryLimit, "operations and results beyond their memory limits")               \
     X(207, InvalidUUID, "the id of a session")                                                     \
-    X(261, TooManyLogicalSessions, "a session beyond maxSessions")                                 \
+    X(261, TooManyLogicalSessions, "a session beyond the limit")                                   \
     X(322, APIVersionError, "an apiVersion other than 1")                                          \
     /* Places in the old server that got a name. */                                                \
     X(10003, CannotGrowDocumentInCappedNamespace, "updates in a capped collection")                \

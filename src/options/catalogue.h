@@ -10,6 +10,7 @@
 #include "options/network.h"
 #include "options/process.h"
 #include "options/security.h"
+#include "options/memory_limit.h"
 #include "options/server_parameters.h"
 #include "options/storage.h"
 #include "options/tls.h"

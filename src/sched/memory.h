@@ -19,9 +19,9 @@
 
 namespace sched::memory {
 
-// A pipeline's document of up to 64 MB is there several times while a stage makes another of it.
-constexpr int64_t kOperationBytes = 400 * 1024 * 1024;
+// Until set_limits() says otherwise.
 constexpr int64_t kAllBytes = 1024 * 1024 * 1024;
+constexpr int64_t kOperationBytes = kAllBytes / 5 * 2;
 constexpr size_t kReserveBytes = size_t{32} * 1024 * 1024;
 
 // What a limit throws.
@@ -29,7 +29,7 @@ class LimitExceeded : public std::bad_alloc {
   public:
     const char* what() const noexcept override {
         return "the operation needs more memory than it may have "
-               "(parameters operationMemoryBytes, allOperationsMemoryBytes)";
+               "(parameter memoryLimitMB)";
     }
 };
 

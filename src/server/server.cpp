@@ -37,7 +37,7 @@ constexpr auto kSessionInterval = 60s;
 constexpr auto kListenerStopTimeout = 30s;
 
 wire::ReceiveLimits receive_limits() {
-    return {.bytes = options::incomplete_message_bytes.get(),
+    return {.bytes = options::memory_limits().incomplete_messages_bytes,
             .time = std::chrono::seconds(options::incomplete_message_seconds.get())};
 }
 
@@ -62,29 +62,31 @@ wire::Listener::Options listener_options() {
 Server::Server(const CommandLine& command_line, LogSetup& log,
                std::function<void()> request_shutdown)
     : log_(log), context_(make_context(command_line, std::move(request_shutdown))) {
-    const auto set_memory_limits = [](const options::Value&) {
-        sched::memory::set_limits(options::operation_memory_bytes.get(),
-                                  options::all_operations_memory_bytes.get());
-    };
-    options::operation_memory_bytes.follow(set_memory_limits);
+    options::memory_limit_mb.follow([this](const options::Value&) { set_memory_limits(); });
     options::document_work_ticks.follow([](const options::Value&) {
         sched::WorkLimit::set_limit(options::document_work_ticks.get());
     });
-    options::all_operations_memory_bytes.follow(set_memory_limits);
     sched::memory::keep_reserve();
-    options::all_operations_disk_bytes.follow(
-        [](const options::Value&) { spill::set_limit(options::all_operations_disk_bytes.get()); });
 }
 
 Server::~Server() {
-    options::operation_memory_bytes.follow({});
+    options::memory_limit_mb.follow({});
     options::document_work_ticks.follow({});
-    options::all_operations_memory_bytes.follow({});
-    options::all_operations_disk_bytes.follow({});
-    options::incomplete_message_bytes.follow({});
     options::incomplete_message_seconds.follow({});
     options::sync_delay.follow({});
     options::journal_commit_interval.follow({});
+}
+
+void Server::set_memory_limits() {
+    const options::MemoryLimits limits = options::memory_limits();
+    sched::memory::set_limits(limits.operation_bytes, limits.all_operations_bytes);
+    spill::set_limit(limits.temporary_files_bytes);
+    if (service_) {
+        service_->sessions().set_open_max(static_cast<size_t>(limits.sessions));
+        service_->cursors().set_limits(
+            {.all = limits.cursors, .of_opener = limits.cursors_per_connection});
+    }
+    if (listener_) listener_->set_receive_limits(receive_limits());
 }
 
 command::ServerContext Server::make_context(const CommandLine& command_line,
@@ -94,7 +96,6 @@ command::ServerContext Server::make_context(const CommandLine& command_line,
     context.git_version = fmt::format("mongod-dur-{}", kProgramVersion);
     context.host = fmt::format("{}:{}", host_name(), options::port.get());
     context.max_wire_version = static_cast<int>(options::announced_max_wire_version.get());
-    context.max_sessions = options::max_sessions.get();
     context.test_commands = options::enable_test_commands.get() != 0;
     context.retry_index_builds = !options::no_index_build_retry.get();
     context.argv = command_line.argv;
@@ -124,6 +125,7 @@ void Server::open_data() {
     catalog_ = std::make_unique<catalog::Catalog>(*engine_);
     service_ = std::make_unique<command::Service>(*catalog_, context_, command::all_families());
     service_->access_control().enabled = options::auth.get();
+    set_memory_limits();
     service_->profiler().set_slow_ms(static_cast<int>(options::slow_ms.get()));
     service_->profiler().set_default_level(static_cast<int>(options::profile.get()));
     const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::W);
@@ -172,11 +174,8 @@ void Server::repair() {
 void Server::listen() {
     listener_ = std::make_unique<wire::Listener>(*service_, listener_options());
     listener_->bind();
-    const auto set_receive_limits = [this](const options::Value&) {
-        listener_->set_receive_limits(receive_limits());
-    };
-    options::incomplete_message_bytes.follow(set_receive_limits);
-    options::incomplete_message_seconds.follow(set_receive_limits);
+    options::incomplete_message_seconds.follow(
+        [this](const options::Value&) { listener_->set_receive_limits(receive_limits()); });
     context_.host = fmt::format("{}:{}", host_name(), listener_->port());
     if (service_->access_control().enabled)
         prepare_users(service_->contexts(), service_->access_control().users);

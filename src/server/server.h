@@ -42,6 +42,7 @@ class Server {
     command::ServerContext make_context(const CommandLine& command_line,
                                         std::function<void()> request_shutdown);
     void follow_options();
+    void set_memory_limits();
     void start_background();
     bool end_connections();
 

@@ -194,7 +194,7 @@ TEST_F(SorterTest, AllFilesTogetherHaveALimit) {
             ADD_FAILURE() << "there is no limit";
         } catch (const base::Error& e) {
             EXPECT_EQ(e.code(), base::kOutOfDiskSpace);
-            EXPECT_NE(std::string(e.what()).find("allOperationsDiskBytes"), std::string::npos);
+            EXPECT_NE(std::string(e.what()).find("memoryLimitMB"), std::string::npos);
         }
         Sorter<Order> of_index({}, folder_, Folder::Use::index_build, 1000);
         for (const Entry& entry : entries)

@@ -123,7 +123,7 @@ void TemporaryFile::check_room(size_t more) {
     if (all > limit())
         base::fail(base::kOutOfDiskSpace,
                    "external sort: the files of all operations would hold {} bytes, more than the "
-                   "parameter allOperationsDiskBytes allows",
+                   "parameter memoryLimitMB allows (16 times as much)",
                    all);
     if (end <= checked_to_) return;
     const uint64_t left = on_disk([this] { return folder_.files().free_bytes(folder_.path()); });

@@ -173,7 +173,7 @@ class Slow(Case):
         self.client.run({'ping': 1})
 
     def test_half_messages_share_their_memory(self):
-        self.set_limits(incompleteMessageBytes=64 << 20)
+        self.set_limits(memoryLimitMB=256)
         before = server.memory_bytes(self.server.pid)
         with Witness(self.server) as witness:
             for _ in range(25):
@@ -196,7 +196,7 @@ class Slow(Case):
 
     def test_halves_of_small_messages_share_their_memory(self):
         """They may have half of it: the oldest ones end, and what comes in pieces gets its turn."""
-        self.set_limits(incompleteMessageBytes=16 << 20)
+        self.set_limits(memoryLimitMB=64)
         body = struct.pack('<IB', 0, 0) + encode({'ping': 1, 's': 'x' * 50000, '$db': 'hostile'})
         begun = [self.connect() for _ in range(800)]
         for client in begun:

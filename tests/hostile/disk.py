@@ -123,16 +123,12 @@ class Spilled(Case):
         self.assertEqual(self.files(), {})
 
     def test_the_disk_has_a_limit(self):
-        self.client.run({'setParameter': 1, 'allOperationsDiskBytes': 50 << 20}, 'admin')
-        try:
-            for command in (aggregate('big', SORT, allowDiskUse=True),
-                            aggregate('big', GROUP, allowDiskUse=True),
-                            {'find': 'big', 'sort': {'k': 1}, 'allowDiskUse': True}):
-                error = self.refused(14031, command)
-                self.assertIn('allOperationsDiskBytes', error.text)
-                self.assertEqual(self.files(), {})
-        finally:
-            self.client.run({'setParameter': 1, 'allOperationsDiskBytes': 16 << 30}, 'admin')
+        self.set_parameter('memoryLimitMB', 128)
+        larger = {'$project': {'k': 1, 's': {'$concat': ['$s'] * 15}}}
+        for stage in (SORT, GROUP):
+            error = self.refused(14031, aggregate('big', larger, stage, allowDiskUse=True))
+            self.assertIn('memoryLimitMB', error.text)
+            self.assertEqual(self.files(), {})
 
     def test_what_idle_cursors_keep_there(self):
         """Who leaves cursors behind, each with its sorted files, leaves half to the others."""
@@ -140,20 +136,18 @@ class Spilled(Case):
         with Connection(self.server.port) as hoarder:
             cursors = [hoarder.run(sort)['cursor']['id']]
             of_one = self.bytes_of_files()
-            self.client.run({'setParameter': 1, 'allOperationsDiskBytes': 5 * of_one}, 'admin')
-            try:
-                cursors += [hoarder.run(sort)['cursor']['id'] for _ in range(7)]
-                self.assertLessEqual(self.bytes_of_files(), 5 * of_one // 2)
-                read = 0
-                for cursor in cursors:
-                    try:
-                        hoarder.run({'getMore': cursor, 'collection': 'big'})
-                        read += 1
-                    except Refused as error:
-                        self.assertEqual(error.code, 43, error)
-                self.assertEqual(read, 2)
-            finally:
-                self.client.run({'setParameter': 1, 'allOperationsDiskBytes': 16 << 30}, 'admin')
+            self.set_parameter('memoryLimitMB', 128)
+            share = (128 << 20) * 16 // 2
+            cursors += [hoarder.run(sort)['cursor']['id'] for _ in range(7)]
+            self.assertLessEqual(self.bytes_of_files(), share)
+            read = 0
+            for cursor in cursors:
+                try:
+                    hoarder.run({'getMore': cursor, 'collection': 'big'})
+                    read += 1
+                except Refused as error:
+                    self.assertEqual(error.code, 43, error)
+            self.assertEqual(read, share // of_one)
             hoarder.run({'killCursors': 'big', 'cursors': cursors})
         self.assertEqual(self.files(), {})
 

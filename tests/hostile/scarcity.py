@@ -87,7 +87,7 @@ class Descriptors(Own):
     def test_idle_cursors_leave_others_some(self):
         """Each holds the files of a sort; those that hold most end."""
         with Connection(self.own.port) as client:
-            client.run({'setParameter': 1, 'operationMemoryBytes': 16 << 20}, 'admin')
+            client.run({'setParameter': 1, 'memoryLimitMB': 128}, 'admin')
             for _ in range(60):
                 client.run({'insert': 'c', 'documents': [{'s': 'x' * 10000}] * 100})
             resource.prlimit(self.own.pid, resource.RLIMIT_NOFILE, (self.LIMIT, self.LIMIT))

@@ -1,5 +1,6 @@
 """Results, keys and texts that grow: one operation may hold so much memory, and then it ends."""
 
+import contextlib
 import os
 import struct
 import time
@@ -21,13 +22,12 @@ def doubled(times, value, operator):
 
 
 class Memory(Case):
-    def limit_disk(self, bytes_):
-        self.client.run({'setParameter': 1, 'allOperationsDiskBytes': bytes_}, 'admin')
+    def setUp(self):
+        super().setUp()
+        self.set_parameter('memoryLimitMB', 256)  # 102 for one operation
 
     def test_results_that_grow(self):
         everything = '$$ROOT'
-        self.limit_disk(256 << 20)
-        self.addCleanup(self.limit_disk, 16 << 30)
         self.run_all([
             ('concat', aggregate('long', {'$project': {'x': doubled(14, '$s', '$concat')}})),
             ('let', aggregate('long', {'$project': {'x': {'$let': {
@@ -84,18 +84,14 @@ class Memory(Case):
 
     def test_the_limit(self):
         """The parameter is what holds."""
-        usual = self.client.run({'getParameter': 1, 'operationMemoryBytes': 1}, 'admin')
-        self.client.run({'setParameter': 1, 'operationMemoryBytes': 100 << 20}, 'admin')
-        self.addCleanup(self.client.run, {
-            'setParameter': 1, 'operationMemoryBytes': usual['operationMemoryBytes']}, 'admin')
         command = aggregate('wide', {'$project': {'x': {'$size': {'$map': {
             'input': '$arr', 'as': 'q', 'in': '$$ROOT'}}}}})
-        self.assertIn('operationMemoryBytes', self.refused(146, command).text)
+        self.assertIn('memoryLimitMB', self.refused(146, command).text)
         self.refused(16945, aggregate('wide', {'$unwind': '$arr'}, {'$group': {'_id': '$$ROOT'}}))
         small = aggregate('wide', {'$project': {'x': {'$setUnion': ['$arr', ['a']]}}})
         self.client.run(small)
         with self.assertRaises(Refused):
-            self.client.run({'setParameter': 1, 'operationMemoryBytes': 1}, 'admin')
+            self.client.run({'setParameter': 1, 'memoryLimitMB': 1}, 'admin')
 
     def test_paths_that_are_copied(self):
         """A path of 400 KB with 90000 operators."""
@@ -197,35 +193,36 @@ class Sums(Case):
 
     def test_cursors_have_an_end(self):
         self.client.run({'insert': 'rows', 'documents': [{'_id': i} for i in range(10)]})
-        mine, why = self.open_all(self.client)
-        self.assertIn('too many open cursors', why.text)
-        self.assertIn('maxOpenCursorsPerConnection', why.text)
-        with Connection(self.server.port) as other:
-            kept = other.run({'find': 'rows', 'batchSize': 1})['cursor']['id']
-            mine.append(kept)
-            self.set_parameter('maxOpenCursors', len(mine))
-            theirs, why = self.open_all(other)
-            self.assertEqual(theirs, [])
-            self.assertIn('parameter maxOpenCursors)', why.text)
-            self.client.run({'killCursors': 'rows', 'cursors': mine})
-            other.run({'find': 'rows', 'batchSize': 1})
-        self.client.run({'find': 'rows', 'batchSize': 1})
+        self.set_parameter('memoryLimitMB', 64)
+        with contextlib.ExitStack() as stack:
+            kept = []
+            while True:
+                opener = stack.enter_context(Connection(self.server.port))
+                mine, why = self.open_all(opener)
+                self.assertIn('too many open cursors', why.text)
+                kept += mine
+                if 'of this connection' not in why.text:
+                    break
+                self.assertEqual(len(mine), 128)
+            self.assertIn('in all (parameter memoryLimitMB)', why.text)
+            self.assertEqual(len(kept), 640)
+            self.client.run({'killCursors': 'rows', 'cursors': kept[:1]})
+            self.client.run({'find': 'rows', 'batchSize': 1})
         self.client.run({'drop': 'rows'})
 
     def test_cursors_that_were_left_behind(self):
         """Those that wait for ever do not keep all others from having one."""
         self.client.run({'insert': 'rows', 'documents': [{'_id': i} for i in range(10)]})
-        self.set_parameter('maxOpenCursors', 20)
+        self.set_parameter('memoryLimitMB', 64)
         query = {'find': 'rows', 'batchSize': 1, 'noCursorTimeout': True}
-        for _ in range(4):
+        for _ in range(5):
             with Connection(self.server.port) as gone:
-                for _ in range(5):
+                for _ in range(128):
                     gone.run(query)
-        end = time.monotonic() + 30  # until the server has noticed
-        while True:
+        mine, end = [], time.monotonic() + 30  # until the server has noticed
+        while len(mine) < 128:
             try:
-                mine = [self.client.run(query)['cursor']['id'] for _ in range(20)]
-                break
+                mine.append(self.client.run(query)['cursor']['id'])
             except Refused:
                 self.assertLess(time.monotonic(), end)
         self.assertRaises(Refused, self.client.run, query)
@@ -234,11 +231,11 @@ class Sums(Case):
 
     def test_cursors_of_one_connection_have_an_end(self):
         self.client.run({'insert': 'rows', 'documents': [{'_id': i} for i in range(10)]})
-        self.set_parameter('maxOpenCursorsPerConnection', 5)
+        self.set_parameter('memoryLimitMB', 64)
         with Connection(self.server.port) as client:
             for _ in range(3):  # each is counted until it ends, however that is
                 kept, why = self.open_all(client)
-                self.assertEqual((len(kept), why.code), (5, 96))
+                self.assertEqual((len(kept), why.code), (128, 96))
                 client.run({'getMore': kept[0], 'collection': 'rows'})
                 client.run({'getMore': kept[1], 'collection': 'rows'})
                 client.run({'killCursors': 'rows', 'cursors': kept[2:]})
@@ -247,7 +244,7 @@ class Sums(Case):
     @long
     def test_what_a_large_commit_needed(self):
         """The journal gives its memory back, and operations that need some have it."""
-        self.set_parameter('allOperationsMemoryBytes', 512 << 20)
+        self.set_parameter('memoryLimitMB', 512)
         self.client.run({'createIndexes': 'keyed', 'indexes': [
             {'key': {'a': 1, 'b': 1, 'c%d' % i: 1}, 'name': 'i%d' % i} for i in range(20)]})
         self.client.run({'insert': 'keyed', 'documents': [
@@ -266,7 +263,7 @@ class Sums(Case):
         """Who leaves cursors behind, each with a large filter, leaves memory to the others."""
         self.client.run({'insert': 'rows', 'documents': [{'_id': i} for i in range(10)]})
         # The server's own things are counted as well.
-        self.set_parameter('allOperationsMemoryBytes', 768 << 20)
+        self.set_parameter('memoryLimitMB', 768)
         query = {'find': 'rows', 'batchSize': 1, 'filter': {'$or': [
             {'_id': {'$gte': 0}}, {'x': 'x' * (14 << 20)}]}}
         timed_out = self.timed_out()

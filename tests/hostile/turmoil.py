@@ -196,7 +196,7 @@ class Worker(threading.Thread):
         self.call(self.chance.choice([
             {'setParameter': 1, 'journalCommitInterval': self.chance.randrange(2, 20)},
             {'setParameter': 1, 'logLevel': self.chance.randrange(2)},
-            {'setParameter': 1, 'operationMemoryBytes': self.chance.choice([1, 100]) << 20},
+            {'setParameter': 1, 'memoryLimitMB': self.chance.choice([1, 64, 256])},
             {'logRotate': 1}, {'fsync': 1}, {'serverStatus': 1}, {'top': 1}, {'hostInfo': 1},
             {'listDatabases': 1}, {'getLog': 'global'}, {'connPoolStats': 1},
             {'cursorInfo': 1}, {'getParameter': '*'}]), 'admin')

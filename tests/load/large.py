@@ -14,7 +14,7 @@ import bson
 from client import TOP, Client, Failure, Watched
 
 LIMITED = 'limited'
-MEMORY = ['--setParameter', 'allOperationsMemoryBytes=%d' % (4 << 30)]
+MEMORY = ['--setParameter', 'memoryLimitMB=4096']
 
 
 def document(number, megabytes):

@@ -263,8 +263,8 @@ TEST_P(SessionsTest, TimesOfAClusterAreNotPromised) {
 }
 
 TEST_P(SessionsTest, AreOnlySoMany) {
-    context_.max_sessions = 1;
     Service small(*catalog_, context_, all_families());
+    small.sessions().set_open_max(1);
     TestConnection connection;
     connection.open(small, 3);
     for (int i = 0; i < 3; ++i)

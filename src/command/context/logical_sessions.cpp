@@ -98,7 +98,7 @@ bool LogicalSessions::try_use(const SessionId& id, Clock::time_point now) {
         found->second = std::max(found->second, now);
         return true;
     }
-    if (count_.fetch_add(1, std::memory_order_relaxed) >= open_max_) {
+    if (count_.fetch_add(1, std::memory_order_relaxed) >= open_max()) {
         count_.fetch_sub(1, std::memory_order_relaxed);
         return false;
     }
@@ -113,8 +113,8 @@ void LogicalSessions::use(const SessionId& id, Clock::time_point now) {
     base::fail(base::kTooManyLogicalSessions,
                "cannot add session {}: there are {} sessions already, in which cursors are open or "
                "operations under way. They end by endSessions, or {} minutes after their last use; "
-               "the server parameter maxSessions sets how many there may be",
-               id.text(), open_max_, kTimeout.count());
+               "the server parameter memoryLimitMB sets how many there may be",
+               id.text(), open_max(), kTimeout.count());
 }
 
 // Ends an eighth of the sessions of the owner with the most: searching for them takes long.
@@ -122,7 +122,7 @@ void LogicalSessions::make_room() {
     constexpr size_t kPart = 8;
     const sched::BlockingSection away;
     const std::lock_guard one_at_a_time(room_mutex_);
-    if (count() < open_max_) return;
+    if (count() < open_max()) return;
     const std::set<SessionId> busy = busy_();
     std::map<SessionOwner, std::vector<Clock::time_point>> idle;
     each([&](const SessionId& id, Clock::time_point used) {

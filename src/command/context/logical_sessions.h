@@ -72,6 +72,7 @@ class LogicalSessions {
     using Clock = sched::Operation::Clock;
 
     static constexpr std::chrono::minutes kTimeout{30};
+    static constexpr size_t kOpenMax = 1'024'000;  // unless it is set
 
     // What a connection remembers; it belongs to the thread that serves the connection.
     struct Recent {
@@ -85,6 +86,10 @@ class LogicalSessions {
 
     // `open_max`: sessions at a time. `busy` may ask this object.
     LogicalSessions(size_t open_max, Busy busy) : open_max_(open_max), busy_(std::move(busy)) {}
+
+    // Where there are more than a new limit allows, they stay.
+    size_t open_max() const { return open_max_.load(std::memory_order_relaxed); }
+    void set_open_max(size_t open_max) { open_max_.store(open_max, std::memory_order_relaxed); }
 
     // The session is in use; it begins if there is none of that id. Throws base::Error 261 when
     // there are too many, which are all busy.
@@ -125,7 +130,7 @@ class LogicalSessions {
     size_t erase_if(Doomed&& doomed);
     void note_ended(size_t count);
 
-    const size_t open_max_;
+    std::atomic<size_t> open_max_;
     const Busy busy_;
     std::mutex room_mutex_;  // held while room is made; taken before those of the shards
     std::array<Shard, kShards> shards_;

@@ -13,7 +13,6 @@
 #include "catalog/catalog.h"
 #include "command/context/locks.h"
 #include "command/context/waits.h"
-#include "options/server_parameters.h"
 #include "sched/memory_metrics.h"
 #include "sched/work_limit.h"
 #include "spill/run.h"
@@ -91,21 +90,26 @@ void note_opener(Cursor& cursor, OperationContext& opener) {
     if (opener.connection() != nullptr) cursor.opener = opener.connection()->number;
 }
 
+void CursorManager::set_limits(const CursorLimits& limits) {
+    const std::lock_guard guard(mutex_);
+    limits_ = limits;
+}
+
 bool CursorManager::is_full() const {
-    return static_cast<int64_t>(slots_.size()) >= options::max_open_cursors.get();
+    return static_cast<int64_t>(slots_.size()) >= limits_.all;
 }
 
 void CursorManager::check_room(int64_t opener) const {
     const auto found = by_opener_.find(opener);
     const int64_t of_opener = found == by_opener_.end() ? 0 : found->second;
     const bool all = is_full();
-    if (!all && of_opener < options::max_open_cursors_per_connection.get()) return;
-    base::fail(base::kOperationFailed,
-               "too many open cursors: {} {} (parameter {}); end those that are not read to their "
-               "end, or wait until idle ones expire",
-               all ? static_cast<int64_t>(slots_.size()) : of_opener,
-               all ? "in all" : "of this connection",
-               all ? "maxOpenCursors" : "maxOpenCursorsPerConnection");
+    if (!all && of_opener < limits_.of_opener) return;
+    base::fail(
+        base::kOperationFailed,
+        "too many open cursors: {} {} (parameter memoryLimitMB); end those that are not read "
+        "to their end, or wait until idle ones expire",
+        all ? static_cast<int64_t>(slots_.size()) : of_opener,
+        all ? "in all" : "of this connection");
 }
 
 CursorManager::Slots::iterator CursorManager::erase(Slots::iterator at) {

@@ -124,11 +124,18 @@ struct Cursor {
 // Writes the opener into it: the request's session, the users, the connection.
 void note_opener(Cursor& cursor, OperationContext& opener);
 
+// How many may be open at a time.
+struct CursorLimits {
+    int64_t all = 10'240;
+    int64_t of_opener = 2'048;
+};
+
 class CursorManager {
   public:
-    // Makes the cursor known and idle; returns its new id (positive, hard to guess). Where the
-    // parameter maxOpenCursors allows no more, one that was left behind ends, the longest idle one.
-    // Throws base::Error 96 where there is none, or for maxOpenCursorsPerConnection.
+    void set_limits(const CursorLimits& limits);
+    // Makes the cursor known and idle; returns its new id (positive, hard to guess). Where there
+    // may be no more, one that was left behind ends, the longest idle one. Throws base::Error 96
+    // where there is none, or where its opener may have no more.
     int64_t add(std::unique_ptr<Cursor> cursor);
     // The connection of that number has ended: its cursors, which others may go on with, are left
     // behind.
@@ -204,6 +211,7 @@ class CursorManager {
     void kill_if(const std::function<bool(const Slot&)>& doomed);
 
     mutable std::mutex mutex_;
+    CursorLimits limits_;                             // guarded by mutex_
     Slots slots_;                                     // guarded by mutex_
     std::unordered_map<int64_t, int64_t> by_opener_;  // how many; guarded by mutex_
     Held held_;                                       // by all; guarded by mutex_

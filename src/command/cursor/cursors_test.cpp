@@ -6,7 +6,6 @@
 #include "base/spare_descriptors.h"
 #include "command/context/waits.h"
 #include "command/cursor/batch.h"
-#include "options/server_parameters.h"
 #include "sched/memory_metrics.h"
 #include "spill/run.h"
 
@@ -55,8 +54,8 @@ TEST(CursorManager, KilledWhilePinnedIsGoneAfterwards) {
 }
 
 TEST(CursorManager, ThoseLeftBehindMakeRoomTheLongestIdleFirst) {
-    options::max_open_cursors.set(int64_t{4});
     CursorManager manager;
+    manager.set_limits({.all = 4});
     const auto add = [&manager](int64_t opener) {
         auto cursor = list_cursor(2);
         cursor->opener = opener;
@@ -82,7 +81,6 @@ TEST(CursorManager, ThoseLeftBehindMakeRoomTheLongestIdleFirst) {
     add(2);
     EXPECT_THROW(add(2), base::Error);
     EXPECT_EQ(manager.counts().open, 4);
-    options::max_open_cursors.reset();
 }
 
 TEST(CursorManager, OfIdleCursorsThatHoldTooMuchTheLargestEnd) {

@@ -30,7 +30,6 @@ struct ServerContext {
     std::string host;  // "name:port", as serverStatus and explain show it
     int max_wire_version = 9;
     int max_write_batch = 100000;
-    int64_t max_sessions = 1'000'000;
     bool test_commands = false;  // enableTestCommands
     bool retry_index_builds = true;
     std::vector<std::string> argv;

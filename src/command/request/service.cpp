@@ -15,7 +15,7 @@ Service::Service(catalog::Catalog& catalog, ServerContext& context,
       commands_(families),
       access_control_(catalog),
       contexts_(catalog, metrics_),
-      sessions_(static_cast<size_t>(context.max_sessions), [this] { return session_ends_.busy(); }),
+      sessions_(LogicalSessions::kOpenMax, [this] { return session_ends_.busy(); }),
       session_ends_(sessions_, cursors_, contexts_),
       fsync_lock_(catalog.engine()),
       profiler_(catalog, fsync_lock_) {}

@@ -1,0 +1,55 @@
+// options/memory_limit.h - the parameter memoryLimitMB, and the limits that follow from it.
+#pragma once
+
+#include <cstdint>
+
+#include "options/option.h"
+
+namespace options {
+
+struct MemoryLimits {
+    int64_t all_operations_bytes;  // of all operations and what waits for them, together
+    int64_t operation_bytes;
+    int64_t incomplete_messages_bytes;  // what is arriving, all connections together
+    int64_t temporary_files_bytes;      // on the disk, of sorts and groups
+    int64_t cursors;
+    int64_t cursors_per_connection;
+    int64_t sessions;
+};
+
+constexpr MemoryLimits limits_of_memory(int64_t megabytes) {
+    const int64_t bytes = megabytes << 20;
+    return {.all_operations_bytes = bytes,
+            // A document of a pipeline, of up to 64 MB, is there several times while a stage makes
+            // another of it.
+            .operation_bytes = bytes / 5 * 2,
+            .incomplete_messages_bytes = bytes / 4,
+            .temporary_files_bytes = bytes * 16,
+            .cursors = megabytes * 10,
+            .cursors_per_connection = megabytes * 2,
+            .sessions = megabytes * 1'000};
+}
+
+inline Integer memory_limit_mb({
+    .name = "memoryLimitMB",
+    .group = Group::parameters,
+    .unit = "MB",
+    .default_value = 1024,
+    .range = Range{64, 1 << 20},
+    .help =
+        "Memory that all operations, and what waits for them, may hold together, at least {low} "
+        "MB; beyond it, operations that need more than a megabyte end with an error. Shares of it: "
+        "one operation may hold two fifths; idle cursors half, beyond which those that hold most "
+        "end. Besides: messages that are still arriving a quarter; on the disk, sorts and groups "
+        "with allowDiskUse 16 times as much in _tmp of the "
+        "dbpath, of which idle cursors half. For each MB: 10 open cursors, 2 of one connection, "
+        "and 1000 logical sessions.",
+    .parameter = Parameter::always,
+});
+
+// By the value in force now.
+inline MemoryLimits memory_limits() {
+    return limits_of_memory(memory_limit_mb.get());
+}
+
+}  // namespace options
