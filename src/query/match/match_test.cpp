@@ -1,4 +1,4 @@
-// Matching and parsing by hand-made examples; oracle_test.cpp has the recorded answers.
+// Matching and parsing by hand-made examples; tests/oracle/ has the recorded answers.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
