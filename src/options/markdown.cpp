@@ -24,6 +24,17 @@ std::string yaml_names(const Description& d) {
     return out;
 }
 
+// Those that stand for a value say which.
+std::string old_names(const Description& d) {
+    std::string out;
+    for (const OldName& old : d.old_names) {
+        out += fmt::format("{}`--{}`", out.empty() ? "" : ", ", old.name);
+        if (*old.switch_for != '\0') out += fmt::format(" for {}", old.switch_for);
+        out += fmt::format(" (`{}`)", old.yaml);
+    }
+    return out;
+}
+
 void append_fact(std::string& out, const char* title, const std::string& fact) {
     if (!fact.empty()) out += fmt::format("- {}: {}\n", title, fact);
 }
@@ -50,6 +61,7 @@ void append_block(std::string& out, const Option& option) {
                                 d.name, value.empty() ? "" : " ", value));
         append_fact(out, "YAML", yaml_names(d));
     }
+    append_fact(out, "Old names", old_names(d));
     append_fact(out, "Values", values_text(option));
     append_fact(out, "Default", default_text(option));
     if (d.parameter != Parameter::no) append_fact(out, "Can be changed", change_text(option));

@@ -71,12 +71,22 @@ enum class Source {
     parameter,  // setParameter, as a command or at the start
 };
 
+// Another name of an option, which it had in an old server.
+struct OldName {
+    const char* name = "";  // after "--"
+    const char* yaml = "";
+    // Its words for the option's values: old, today's. None: the same values.
+    std::vector<std::pair<const char*, const char*>> words = {};
+    const char* switch_for = "";  // not empty: a flag, which stands for this value
+};
+
 // Texts may contain {name}, {default}, {choices}, {low}, {high}; {value} where one is refused.
 struct Description {
     const char* name = "";  // after "--", in old "name = value" lines, and as a parameter
     char letter = 0;        // after "-"
     std::vector<const char*> yaml = {};  // dotted names, the usual one first; none: not in YAML
-    bool yaml_opposite = false;          // a flag whose YAML switch has the opposite sense
+    std::vector<OldName> old_names = {};
+    bool yaml_opposite = false;  // a flag whose YAML switch has the opposite sense
     // Where YAML has words: each with the value it stands for.
     std::vector<std::pair<const char*, Value>> yaml_words = {};
     Group group = Group::general;

@@ -85,6 +85,13 @@ std::optional<Value> parameter_value(const Option& parameter) {
     const Description& d = parameter.description();
     if (!exists(d)) return std::nullopt;
     Value value = parameter.value();
+    if (const std::string* text = std::get_if<std::string>(&value)) {
+        for (const OldName& old : d.old_names) {
+            if (old.name != parameter.parameter_name()) continue;
+            for (const auto& [word, meaning] : old.words)
+                if (*text == meaning) return Value(std::string(word));
+        }
+    }
     const double* number = std::get_if<double>(&value);
     if (d.shown_whole && number != nullptr && fits_int32(*number))
         return static_cast<int64_t>(*number);

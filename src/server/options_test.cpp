@@ -481,17 +481,50 @@ TEST(Options, ParametersAtTheStart) {
 
 // Who gives a certificate wants no connections without it.
 TEST(Options, TlsFilesWithoutAModeAreRefused) {
-    for (const char* name :
-         {"tlsCertificateKeyFile", "tlsCertificateKeyFilePassword", "tlsCAFile", "tlsCRLFile",
-          "sslPEMKeyFile", "sslPEMKeyPassword", "sslCAFile", "sslCRLFile"}) {
-        const std::string word = fmt::format("--{}", name);
-        EXPECT_EQ(error_of({word, "/x.pem"}),
-                  fmt::format("BadValue --{} has no effect without --tlsMode{}", name, kHint));
-        EXPECT_EQ(error_of({word, "/x.pem", "--tlsMode", "disabled"}), "");
-        EXPECT_EQ(error_of({word, "/x.pem", "--sslMode", "disabled"}), "");
+    for (const auto& [name, old_name] :
+         {std::pair("tlsCertificateKeyFile", "sslPEMKeyFile"),
+          std::pair("tlsCertificateKeyFilePassword", "sslPEMKeyPassword"),
+          std::pair("tlsCAFile", "sslCAFile"), std::pair("tlsCRLFile", "sslCRLFile")}) {
+        for (const char* either : {name, old_name}) {
+            const std::string word = fmt::format("--{}", either);
+            EXPECT_EQ(error_of({word, "/x.pem"}),
+                      fmt::format("BadValue --{} has no effect without --tlsMode{}", name, kHint));
+            EXPECT_EQ(error_of({word, "/x.pem", "--tlsMode", "disabled"}), "");
+            EXPECT_EQ(error_of({word, "/x.pem", "--sslMode", "disabled"}), "");
+        }
     }
     EXPECT_NE(file_error("net: {tls: {certificateKeyFile: /x.pem}}\n"), "");
     EXPECT_EQ(file_error("net: {tls: {mode: disabled, certificateKeyFile: /x.pem}}\n"), "");
+}
+
+TEST(Options, OldNamesOfTls) {
+    EXPECT_EQ(error_of({"--sslMode", "preferSSL", "--sslPEMKeyFile", "/x.pem"}), "");
+    EXPECT_EQ(options::tls_mode.get(), "preferTLS");
+    EXPECT_EQ(options::tls_certificate_key_file.get(), "/x.pem");
+    EXPECT_EQ(options::parameter_value(*options::find_parameter("sslMode")),
+              options::Value("preferSSL"));
+    EXPECT_EQ(error_of({"--sslOnNormalPorts", "--sslPEMKeyFile", "/x.pem"}), "");
+    EXPECT_EQ(options::tls_mode.get(), "requireTLS");
+    EXPECT_EQ(file_error("net: {ssl: {mode: requireSSL, PEMKeyFile: /x.pem, "
+                         "weakCertificateValidation: true}}\n"),
+              "");
+    EXPECT_EQ(options::tls_mode.get(), "requireTLS");
+    EXPECT_TRUE(options::tls_allow_without_certificates.get());
+    // By both names.
+    const std::vector<std::string> files = {"--sslPEMKeyFile", "/x", "--tlsCertificateKeyFile"};
+    for (const auto& [file, error] :
+         {std::pair("/x", ""), std::pair("/y",
+                                         "BadValue --tlsCertificateKeyFile and "
+                                         "--sslPEMKeyFile say different things")}) {
+        std::vector<std::string> words = files;
+        words.insert(words.end(), {file, "--tlsMode", "requireTLS", "--sslMode", "requireSSL"});
+        EXPECT_EQ(error_of(words).substr(0, std::string_view(error).size()), error) << file;
+    }
+    EXPECT_NE(file_error("net: {ssl: {mode: disabled}, tls: {mode: disabled}}\n"), "");
+    EXPECT_EQ(error_of({"--sslMode", "requireTLS"}),
+              std::string("Error parsing command line: sslMode has to be disabled, allowSSL, "
+                          "preferSSL, requireSSL") +
+                  kHint);
 }
 
 // The second one was not read, whatever it says about who may do what.

@@ -59,6 +59,10 @@ auto reading(const char* what, const Read& read) {
     }
 }
 
+bool is_switch(const Option& option, const options::OldName& old) {
+    return option.type() == Type::flag || *old.switch_for != '\0';
+}
+
 po::options_description describe(bool flags_take_values) {
     po::options_description all;
     for (const Option* option : options::all()) {
@@ -73,6 +77,13 @@ po::options_description describe(bool flags_take_values) {
                               "");
         } else {
             all.add_options()(names.c_str(), po::value<std::string>(), "");
+        }
+        for (const options::OldName& old : d.old_names) {
+            if (is_switch(*option, old) && !flags_take_values) {
+                all.add_options()(old.name, "");
+            } else {
+                all.add_options()(old.name, po::value<std::string>(), "");
+            }
         }
     }
     return all;
@@ -95,6 +106,46 @@ Value parse(const Option& option, const std::string& text) {
     return *value;
 }
 
+// What `text`, given by an old name, means; nothing where a switch is off.
+std::optional<Value> parse_old(const Option& option, const options::OldName& old,
+                               const std::string& text) {
+    if (*old.switch_for != '\0') {
+        const std::optional<Value> on = options::parse_value(options::quiet, text);
+        if (!on)
+            base::fail(base::kBadValue, "the argument ('{}') for option '--{}' is invalid", text,
+                       old.name);
+        return std::get<bool>(*on) ? std::optional<Value>(old.switch_for) : std::nullopt;
+    }
+    if (old.words.empty()) return parse(option, text);
+    std::vector<std::string_view> known;
+    for (const auto& [word, meaning] : old.words) {
+        if (text == word) return Value(std::string(meaning));
+        known.push_back(word);
+    }
+    base::fail(base::kBadValue, "{} has to be {}", old.name, fmt::join(known, ", "));
+}
+
+// Whichever comes first, what is said by both names has to be the same.
+void add_old(GivenOptions& given, Option& option, const options::OldName& old, Value value) {
+    const Value* const before = given.find(option);
+    if (before != nullptr && *before != value)
+        base::fail(base::kBadValue, "--{} and --{} say different things", option.description().name,
+                   old.name);
+    given.add(option, std::move(value));
+}
+
+void add_old_names(const po::variables_map& found, GivenOptions& given) {
+    for (Option* option : options::all()) {
+        for (const options::OldName& old : option->description().old_names) {
+            const auto value = found.find(old.name);
+            if (value == found.end()) continue;
+            const auto* text = boost::any_cast<std::string>(&value->second.value());
+            std::optional<Value> meant = parse_old(*option, old, text ? *text : "true");
+            if (meant) add_old(given, *option, old, std::move(*meant));
+        }
+    }
+}
+
 void add_all(const po::variables_map& found, GivenOptions& given) {
     for (const auto& [name, value] : found) {
         Option* const option = options::find(name);
@@ -107,6 +158,7 @@ void add_all(const po::variables_map& found, GivenOptions& given) {
             given.add(*option, true);
         }
     }
+    add_old_names(found, given);
 }
 
 // -vvv and --verbose without a level, in the form that takes a value.
@@ -207,13 +259,41 @@ void add_switch(GivenOptions& given, const std::vector<Option*>& behind, bool on
 // By the first option behind it, the name under which the file has had a value.
 using NamesSeen = std::map<const Option*, std::string>;
 
-void add_yaml_scalar(GivenOptions& given, const std::string& path, const std::string& text,
-                     NamesSeen& seen) {
-    const std::vector<Option*> behind = find_yaml(path);
-    if (behind.empty()) unknown_yaml(path);
-    const auto [before, is_first] = seen.emplace(behind.front(), path);
+void see(const Option& option, const std::string& path, NamesSeen& seen) {
+    const auto [before, is_first] = seen.emplace(&option, path);
     if (!is_first)
         base::fail(base::kBadValue, "{} and {} are the same; remove one", before->second, path);
+}
+
+struct OldYamlName {
+    Option* option = nullptr;
+    const options::OldName* name = nullptr;
+};
+
+OldYamlName find_old_yaml(const std::string& path) {
+    for (Option* option : options::all()) {
+        for (const options::OldName& old : option->description().old_names)
+            if (old.yaml == path) return {option, &old};
+    }
+    return {};
+}
+
+void add_old_yaml(GivenOptions& given, const OldYamlName& found, const std::string& path,
+                  const std::string& text, NamesSeen& seen) {
+    if (is_switch(*found.option, *found.name)) yaml_switch(path, text);
+    std::optional<Value> meant = parse_old(*found.option, *found.name, text);
+    if (!meant) return;
+    see(*found.option, path, seen);
+    add_old(given, *found.option, *found.name, std::move(*meant));
+}
+
+void add_yaml_scalar(GivenOptions& given, const std::string& path, const std::string& text,
+                     NamesSeen& seen) {
+    if (const OldYamlName old = find_old_yaml(path); old.option != nullptr)
+        return add_old_yaml(given, old, path, text, seen);
+    const std::vector<Option*> behind = find_yaml(path);
+    if (behind.empty()) unknown_yaml(path);
+    see(*behind.front(), path, seen);
     if (add_word(given, behind, path, text)) return;
     Option& option = *behind.front();
     if (option.type() == Type::flag) return add_switch(given, behind, yaml_switch(path, text));
@@ -225,7 +305,11 @@ void add_yaml_scalar(GivenOptions& given, const std::string& path, const std::st
 bool is_yaml_section(const std::string& path) {
     if (path.empty() || path == "setParameter") return true;
     for (const Option* option : options::all()) {
-        for (const std::string_view name : option->description().yaml) {
+        std::vector<std::string_view> names(option->description().yaml.begin(),
+                                            option->description().yaml.end());
+        for (const options::OldName& old : option->description().old_names)
+            names.push_back(old.yaml);
+        for (const std::string_view name : names) {
             if (name.starts_with(path) && name.substr(path.size()).starts_with('.')) return true;
         }
     }
@@ -259,7 +343,7 @@ void add_yaml(GivenOptions& given, const YAML::Node& node, const std::string& pa
         base::fail(base::kBadValue, "{} takes one value, not a list", path);
     } else if (!is_yaml_section(path)) {
         // A section whose lines are all comments is nothing; an option without a value is not.
-        if (find_yaml(path).empty()) unknown_yaml(path);
+        if (find_yaml(path).empty() && find_old_yaml(path).option == nullptr) unknown_yaml(path);
         base::fail(base::kBadValue, "{} has no value", path);
     }
 }

@@ -13,22 +13,9 @@ namespace {
 
 using namespace options;
 
-// One thing by two names: the one that was given.
-const Text& either(const Text& name, const Text& old_name) {
-    if (name.is_set() && old_name.is_set() && name.get() != old_name.get())
-        base::fail(base::kBadValue, "--{} and --{} say different things", name.description().name,
-                   old_name.description().name);
-    return name.is_set() ? name : old_name;
-}
-
 wire::TlsMode mode() {
     constexpr int kRequired = 3;  // the place in choices
-    const int now = tls_mode.choice();
-    const int old = ssl_on_normal_ports.get() ? kRequired : ssl_mode.choice();
-    const bool both = tls_mode.is_set() && (ssl_mode.is_set() || ssl_on_normal_ports.is_set());
-    if (both && now != old)
-        base::fail(base::kBadValue, "--tlsMode and --sslMode say different things");
-    const int chosen = tls_mode.is_set() ? now : old;
+    const int chosen = tls_mode.choice();
     if (chosen == 0) return wire::TlsMode::disabled;
     return chosen == kRequired ? wire::TlsMode::required : wire::TlsMode::allowed;
 }
@@ -36,7 +23,7 @@ wire::TlsMode mode() {
 // What has no effect without a mode, and is as good as one: who gives it does not expect
 // connections that are readable on the network.
 void refuse_without_mode(std::initializer_list<const Text*> files) {
-    if (tls_mode.is_set() || ssl_mode.is_set() || ssl_on_normal_ports.get()) return;
+    if (tls_mode.is_set()) return;
     for (const Text* option : files) {
         if (!option->get().empty())
             base::fail(base::kBadValue, "--{} has no effect without --tlsMode",
@@ -59,18 +46,12 @@ void disable(std::string_view name, wire::TlsOptions& out) {
 wire::TlsOptions tls_options() {
     wire::TlsOptions out;
     out.mode = mode();
-    const Text& certificate = either(tls_certificate_key_file, ssl_pem_key_file);
-    const Text& password = either(tls_certificate_key_file_password, ssl_pem_key_password);
-    const Text& authorities = either(tls_ca_file, ssl_ca_file);
-    const Text& revoked = either(tls_crl_file, ssl_crl_file);
-    out.certificate_key_file = certificate.get();
-    out.password = password.get();
-    out.ca_file = authorities.get();
-    out.crl_file = revoked.get();
-    out.without_certificate = tls_allow_without_certificates.get() ||
-                              ssl_allow_without_certificates.get() ||
-                              ssl_weak_certificate_validation.get();
-    std::string names = either(tls_disabled_protocols, ssl_disabled_protocols).get();
+    out.certificate_key_file = tls_certificate_key_file.get();
+    out.password = tls_certificate_key_file_password.get();
+    out.ca_file = tls_ca_file.get();
+    out.crl_file = tls_crl_file.get();
+    out.without_certificate = tls_allow_without_certificates.get();
+    const std::string names = tls_disabled_protocols.get();
     for (size_t begin = 0; begin <= names.size();) {
         const size_t comma = std::min(names.find(',', begin), names.size());
         disable(std::string_view(names).substr(begin, comma - begin), out);
@@ -78,7 +59,8 @@ wire::TlsOptions tls_options() {
     }
     if (!out.tls_1_2 && !out.tls_1_3)
         base::fail(base::kBadValue, "--tlsDisabledProtocols leaves no protocol to speak");
-    refuse_without_mode({&certificate, &password, &authorities, &revoked});
+    refuse_without_mode({&tls_certificate_key_file, &tls_certificate_key_file_password,
+                         &tls_ca_file, &tls_crl_file});
     if (out.mode == wire::TlsMode::disabled) return out;
     if (out.certificate_key_file.empty())
         base::fail(base::kBadValue, "--tlsMode needs --tlsCertificateKeyFile");

@@ -74,7 +74,7 @@ class Values(unittest.TestCase):
 
     TAKEN, REFUSED = 100, 2  # exit codes: the dbpath of these tests does not exist
     # They end the program before it looks; need a file beside them; take a level in other forms.
-    OTHERS = ('--help', '--version', '--describe', '--tlsMode', '--sslMode', '--verbose')
+    OTHERS = ('--help', '--version', '--describe', '--tlsMode', '--verbose')
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
