@@ -1,13 +1,14 @@
 // storage/contract/memory_records.h - the records of one collection in an ordered map.
 //
 // Ids count up and say nothing of a place, and no record ever moves. The views given out live no
-// longer than storage/record_store.h says: later they show freed memory, which the address
-// sanitizer and MALLOC_PERTURB_ make visible.
+// longer than storage/record_store.h says: later they show bytes that are no document.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <map>
+#include <vector>
 
 #include "base/error.h"
 #include "storage/engine.h"
@@ -16,11 +17,15 @@ namespace storage::contract {
 
 using RecordMap = std::map<RecordId, bson::Object>;
 
-// A copy that goes with the next one of the thread.
+// A copy that is overwritten with the next one of the thread.
 inline bson::Doc short_lived(const bson::Object& doc) {
-    thread_local std::unique_ptr<bson::Object> last;
-    last = std::make_unique<bson::Object>(doc);
-    return last->doc();
+    constexpr uint8_t kEnded = 0xdb;
+    thread_local std::vector<uint8_t> last, ended;
+    ended.swap(last);
+    std::ranges::fill(ended, kEnded);
+    const auto bytes = doc.doc().bytes();
+    last.assign(bytes.begin(), bytes.end());
+    return bson::Doc(last.data());
 }
 
 class MemoryRecordCursor final : public RecordCursor {
