@@ -25,7 +25,6 @@ constexpr int64_t kFirstBatchBytes = 1 << 20;
 constexpr int64_t kBatchBytes = 4 << 20;
 constexpr std::chrono::seconds kAwait{4};
 constexpr int kGetMoreOfOtherNs = 17011;
-constexpr int kCappedPositionLost = 17406;
 constexpr int kUpdateObjectTooLarge = 10055;
 
 // What a query was at when it failed: the old dialect has one code for each, whatever the reason.
@@ -302,9 +301,8 @@ bool legacy_get_more(Service& service, Client& client, const wire::GetMoreMessag
                                   return fill_reply(cursor, limits, writer, reply, exhausted);
                               });
                           });
-    } catch (const base::Error& e) {
+    } catch (const query::PositionLost&) {
         // A tailable cursor that the ring has overtaken is simply gone.
-        if (e.code() != kCappedPositionLost) throw;
         writer.finish(wire::ReplyWriter::kCursorNotFound, 0, static_cast<int32_t>(work.returned));
         return false;
     }

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/error.h"
 #include "bson/builder.h"
 #include "catalog/collection.h"
 #include "query/plan/query.h"
@@ -46,6 +47,14 @@ struct ExecutionStats {
 };
 
 struct ExplainReport;  // query/plan/explain.h
+
+// The record of a capped collection at which a scan stood has been overwritten meanwhile.
+class PositionLost : public base::Error {
+  public:
+    PositionLost()
+        : Error(17406, "collection scan died: its place in the capped collection was overwritten") {
+    }
+};
 
 class Executor {
   public:

@@ -338,9 +338,7 @@ void PlanRun::save() {
 }
 
 void PlanRun::restore() {
-    if (records_ != nullptr && !records_->restore())
-        base::fail(17406,
-                   "collection scan died: its place in the capped collection was overwritten");
+    if (records_ != nullptr && !records_->restore()) throw PositionLost();
     for (Branch& branch : branches_)
         if (branch.scan != nullptr) branch.scan->restore();
 }
