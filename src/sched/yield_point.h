@@ -33,7 +33,7 @@ class YieldPoint {
 //     }
 class LongLoop {
   public:
-    // `point` may be null: nobody waits, but the operation may have to end.
+    // `point` may be null: no other operation waits, but this one may have to end.
     explicit LongLoop(YieldPoint* point) : point_(point) {}
     void set_point(YieldPoint* point) { point_ = point; }
 

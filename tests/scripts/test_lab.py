@@ -8,7 +8,7 @@ import subprocess
 import unittest
 from unittest import mock
 
-from bare import PYTHON, Bare
+from bare import PYTHON, TOP, Bare
 from lab import bench, commands, products, serving
 import server
 

@@ -48,7 +48,7 @@ struct ExecutionStats {
 
 struct ExplainReport;  // query/plan/explain.h
 
-// The record of a capped collection at which a scan stood has been overwritten meanwhile.
+// The record of a capped collection at which a scan stood was overwritten while the scan waited.
 class PositionLost : public base::Error {
   public:
     PositionLost()
