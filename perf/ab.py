@@ -43,7 +43,7 @@ import server
 import staging
 
 TOP = measuring.TOP
-TOOLS = os.path.join(TOP, 'build', 'none', 'bin')
+TOOLS = measuring.programs()
 TRACED_SECONDS = 3  # counts are the same in the long run, and strace makes it long
 START_SECONDS = 1.5  # of a server, with its end; for the estimate
 EXIT_INTERRUPTED = 130

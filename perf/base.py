@@ -134,7 +134,7 @@ def main():
     scratch = os.path.join(measuring.TOP, 'build', 'scratch')
     os.makedirs(scratch, exist_ok=True)
     folder = tempfile.mkdtemp(prefix='base-', dir=scratch)
-    tools = measuring.Bench(os.path.join(measuring.TOP, 'build', 'none', 'bin'), folder,
+    tools = measuring.Bench(measuring.programs(), folder,
                           arguments.seconds)
     measuring.say('measuring the disk alone')
     floor = tools.floor()

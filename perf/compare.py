@@ -41,7 +41,7 @@ import peers.syncs
 
 EXIT_INTERRUPTED = 130
 TRACED_SECONDS = 0.5
-PROGRAMS = os.path.join(measuring.TOP, 'build', 'none', 'bin')
+PROGRAMS = measuring.programs()
 
 
 def installed(folder, only=(), uri=None):

@@ -24,7 +24,7 @@ import measuring
 import server
 
 TOP = measuring.TOP
-PROGRAMS = os.path.join(TOP, 'build', 'none', 'bin')
+PROGRAMS = measuring.programs()
 EXIT_INTERRUPTED = 130
 WIDTH = 100
 FLOOR_FRESH_SECONDS = 0.5  # so long the floor after a cell is the one before the next cell too

@@ -59,9 +59,14 @@ def sides(slug):
     return [words if SHORT[0] in words else SHORT + words for words in (base, own)]
 
 
+def programs(selection='none'):
+    """The folder of the programs of a selection of patches; tests of these scripts measure those
+    of another build."""
+    return os.path.join(TOP, 'build', selection + os.environ.get('MEASURED_VARIANT', ''), 'bin')
+
+
 def program_of(selection):
-    """The mongod of a selection of patches."""
-    return os.path.join(TOP, 'build', selection, 'bin', 'mongod')
+    return os.path.join(programs(selection), 'mongod')
 
 
 def keep(result, name):

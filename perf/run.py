@@ -169,7 +169,7 @@ def describe_servers(servers, folder):
 def measure(arguments, folder):
     """The result, as far as it got when it was interrupted (`stopped` says by what)."""
     described, old_wire = describe_servers(arguments.servers, folder)
-    tools = measuring.Bench(os.path.join(TOP, 'build', 'none', 'bin'), folder, arguments.seconds,
+    tools = measuring.Bench(measuring.programs(), folder, arguments.seconds,
                             ladder.WARMUP_SECONDS, old_wire)
     contest = ladder.Ladder(rungs(arguments.servers), arguments.clients, tools, arguments.rounds)
     result = {'time': datetime.datetime.now(datetime.timezone.utc).isoformat('T', 'seconds'),
@@ -220,7 +220,7 @@ def parse():
 def main():
     arguments = parse()
     measuring.interruptible()
-    measuring.delay_device(os.path.join(TOP, 'build', 'none', 'bin'), arguments.device_delay)
+    measuring.delay_device(measuring.programs(), arguments.device_delay)
     scratch = os.path.join(TOP, 'build', 'scratch')
     os.makedirs(scratch, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix='run-', dir=scratch) as folder:

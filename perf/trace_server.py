@@ -36,7 +36,7 @@ def is_under_way(tool, running):
 def watch(tool, running, clients, words):
     """Loads the server, and runs the tool on it; returns its exit code."""
     load = subprocess.Popen(
-        [os.path.join(TOP, 'build', 'none', 'bin', 'load_client'), 'insert', '--uri', running.uri,
+        [os.path.join(measuring.programs(), 'load_client'), 'insert', '--uri', running.uri,
          '--clients', str(clients), '--seconds', str(LOAD_SECONDS), '--warmup', '0']
         + ['--old-wire'] * running.old_wire, stdout=subprocess.DEVNULL)
     try:

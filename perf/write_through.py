@@ -31,7 +31,7 @@ from write_through_table import table, with_table
 
 TOP = measuring.TOP
 SLUG = 'journal-no-write-through'
-PROGRAM = os.path.join(TOP, 'build', 'none', 'bin', 'append_cost')
+PROGRAM = os.path.join(measuring.programs(), 'append_cost')
 IMAGE_BYTES = 256 * 1024 * 1024
 
 

@@ -120,6 +120,7 @@ def main():
     parser.add_argument('filter', nargs='?', default='')
     arguments = parser.parse_args()
     os.makedirs(os.path.join(TOP, 'build', 'scratch'), exist_ok=True)
+    os.environ['MEASURED_VARIANT'] = staging.VARIANTS['checked']  # perf/measuring.py
     rooms = sorted(set(rooms_with_tests(os.path.join(TOP, 'src'))))
     choice.with_any([arguments.filter], ([] if arguments.sanitize else SCRIPT_TESTS)
                     + ['test_' + room for room in rooms], 'unit test')

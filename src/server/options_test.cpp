@@ -9,6 +9,7 @@
 
 #include "journal/commit_schedule.h"
 #include "options/catalogue.h"
+#include "options/parameters.h"
 #include "options/series.h"
 
 namespace server {
@@ -514,7 +515,7 @@ TEST(Options, OldNamesOfTls) {
     const std::vector<std::string> files = {"--sslPEMKeyFile", "/x", "--tlsCertificateKeyFile"};
     for (const auto& [file, error] :
          {std::pair("/x", ""), std::pair("/y",
-                                         "BadValue --tlsCertificateKeyFile and "
+                                         "Error parsing command line: --tlsCertificateKeyFile and "
                                          "--sslPEMKeyFile say different things")}) {
         std::vector<std::string> words = files;
         words.insert(words.end(), {file, "--tlsMode", "requireTLS", "--sslMode", "requireSSL"});

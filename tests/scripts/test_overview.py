@@ -59,7 +59,8 @@ class Findings(unittest.TestCase):
             return {'without': [{'per_second': 100.0}] * len(rates),
                     'with': [{'per_second': rate} for rate in rates]}
         found = findings.of_patch({'slug': 'some-patch', 'blocks': [
-            {'workload': 'insert', 'alone': half(120.0, 130.0), 'company': half(90.0, 95.0)},
+            {'workload': 'insert', 'alone': half(*[120.0, 130.0] * 3),
+             'company': half(*[90.0, 95.0] * 3)},
             {'workload': 'other', 'alone': half(99.0, 101.0)}]})
         self.assertEqual(found.lost, ['insert, with the whole series: -8%* (-10..-5) inserts a '
                                       'second'])
