@@ -29,7 +29,7 @@ constexpr int64_t kGrowthUs = 3000;
 // Of data files that are made in advance: as long as the second one of a small database.
 constexpr uint64_t kFileInAdvanceBytes = 32 << 20;
 
-// Whose disk the calling thread has used last.
+// Whose disk the calling thread has used last, or whose clock.
 thread_local History* t_history = nullptr;
 
 // Does not compress, so that sections are long enough to be torn.
@@ -72,6 +72,8 @@ void History::start(std::unique_ptr<os::SimFileSystem> disk) {
     disk_ = std::move(disk);
     disk_->set_observer([this](const os::SimFileSystem::Event& event) { note(event); });
     clock_ = std::make_unique<os::StepClock>();
+    // A life that has ended takes its threads with it, also those that have not used the disk.
+    clock_->set_on_wake([this] { t_history = this; });
     starting_ = true;
     const std::vector<ImagePtr> expected = accepted_after(*disk_);
     server_ = std::make_unique<LiveServer>(*disk_, *clock_, setting_.engine_options(journal_));

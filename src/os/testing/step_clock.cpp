@@ -23,6 +23,7 @@ class StepClock::StepSleeper final : public Sleeper {
         clock_.changed_.wait(lock,
                              [this] { return state_->granted || (clock_.free_ && state_->woken); });
         state_->sleeping = state_->granted = false;
+        clock_.on_wake_();
         if (std::exchange(state_->woken, false)) return false;
         clock_.now_us_ += us;
         return true;

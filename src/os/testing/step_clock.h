@@ -4,9 +4,11 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "os/clock.h"
@@ -22,6 +24,9 @@ class StepClock final : public Clock {
     std::unique_ptr<Sleeper> make_sleeper() override;
 
     void advance_us(int64_t us) { now_us_ += us; }
+    // `told` is called by each thread whose sleep has ended, before it goes on. REQUIRES: no thread
+    // sleeps yet.
+    void set_on_wake(std::function<void()> told) { on_wake_ = std::move(told); }
     // Ends the sleep of a sleeper, by the order of their making, and returns when its thread
     // sleeps again, or has ended. The time moves by the length of the sleep, unless it was woken.
     void step(size_t sleeper);
@@ -47,6 +52,7 @@ class StepClock final : public Clock {
     const std::thread::id maker_ = std::this_thread::get_id();
     std::atomic<int64_t> now_us_{1'000'000};
     const int64_t wall_start_ms_ = 1'395'592'334'000;
+    std::function<void()> on_wake_ = [] {};
     mutable std::mutex mutex_;
     std::condition_variable changed_;
     // Guarded by mutex_:
