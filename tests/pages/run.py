@@ -22,6 +22,7 @@ sys.path.insert(0, os.path.join(TOP, 'tests/lib'))
 import choice  # noqa: E402
 import page  # noqa: E402
 import server  # noqa: E402
+import staging  # noqa: E402
 from totals import Totals  # noqa: E402
 
 PAGES = ['README.md', 'docs/operating.md', 'docs/old-data.md']
@@ -72,7 +73,8 @@ class Folder(page.Shell):
             os.symlink(os.path.join(TOP, there), os.path.join(here, name))
         ports = {port: free_port() for port in ('27017', '27018')}
         super().__init__(here, {'PATH': path + os.pathsep + os.environ['PATH'],
-                                'MONGOD_PORT': ports['27017']})
+                                'MONGOD_PORT': ports['27017'],
+                                'MEASURED_VARIANT': staging.VARIANTS['checked']})
         self.replaced = ports
 
     def close(self):

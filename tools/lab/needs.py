@@ -12,7 +12,8 @@ from lab import attempt, base, install
 def begin():
     """Before anything is installed: a place for it, and the first time what it will cost."""
     install.need_build()
-    if not any(os.path.exists(os.path.join(base.BUILD, name)) for name in ('none', 'all')):
+    if not any(os.path.exists(os.path.join(base.BUILD, name))
+               for name in ('none', 'all', 'none-checked', 'all-checked')):
         base.say('the first time: some minutes for installing and compiling; then build/ holds '
                  '1.0 GB after ./lab run, 3.4 GB after ./lab test')
 

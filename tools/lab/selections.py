@@ -8,6 +8,9 @@ from lab import base
 
 import staging
 
+# Of the build, where tests run ./lab; as in perf/measuring.py.
+VARIANT = os.environ.get('MEASURED_VARIANT', '')
+
 SELECTION = 'SELECTION: none, all%s, upto:PATCH or PATCH,PATCH. The patches are\n'
 
 
@@ -61,7 +64,7 @@ def only(command, words):
 
 def folder(selection, *path):
     """Of what is built with these patches."""
-    return os.path.join(base.BUILD, staging.select(base.TOP, selection).name, *path)
+    return os.path.join(base.BUILD, staging.select(base.TOP, selection).name + VARIANT, *path)
 
 
 def program(selection, name):
@@ -70,7 +73,8 @@ def program(selection, name):
 
 def build(selection, *targets):
     base.say('building patches=%s (%s)' % (selection, ' '.join(targets)))
-    with subprocess.Popen(['scons', '-Q', 'patches=' + selection, *targets],
+    with subprocess.Popen(['scons', '-Q', 'patches=' + selection,
+                           *(['checks=1'] if VARIANT else []), *targets],
                           cwd=base.TOP) as scons:
         try:
             code = scons.wait()
