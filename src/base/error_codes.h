@@ -41,7 +41,7 @@ namespace base {
     X(55, InvalidDBRef, "documents to store")                                                      \
     X(56, EmptyFieldName, "updates")                                                               \
     X(57, DottedFieldName, "documents to store")                                                   \
-    X(59, CommandNotFound, "a command without an entry in families/")                              \
+    X(59, CommandNotFound, "a command without an entry in commands/")                              \
     X(66, ImmutableField, "updates of _id")                                                        \
     X(67, CannotCreateIndex, "index definitions")                                                  \
     X(72, InvalidOptions, "options that are unknown, or not supported here")                       \
