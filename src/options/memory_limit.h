@@ -30,20 +30,21 @@ constexpr MemoryLimits limits_of_memory(int64_t megabytes) {
             .sessions = megabytes * 1'000};
 }
 
+constexpr int64_t kMemoryLimitMB = 1024;
+
 inline Integer memory_limit_mb({
     .name = "memoryLimitMB",
     .group = Group::parameters,
     .unit = "MB",
-    .default_value = 1024,
+    .default_value = kMemoryLimitMB,
     .range = Range{64, 1 << 20},
     .help =
         "Memory that all operations, and what waits for them, may hold together, at least {low} "
         "MB; beyond it, operations that need more than a megabyte end with an error. Shares of it: "
         "one operation may hold two fifths; idle cursors half, beyond which those that hold most "
         "end. Besides: messages that are still arriving a quarter; on the disk, sorts and groups "
-        "with allowDiskUse 16 times as much in _tmp of the "
-        "dbpath, of which idle cursors half. For each MB: 10 open cursors, 2 of one connection, "
-        "and 1000 logical sessions.",
+        "with allowDiskUse 16 times as much in _tmp of the dbpath, of which idle cursors half. For "
+        "each MB: 10 open cursors, 2 of one connection, and 1000 logical sessions.",
     .parameter = Parameter::always,
 });
 

@@ -28,8 +28,7 @@ constexpr size_t kReserveBytes = size_t{32} * 1024 * 1024;
 class LimitExceeded : public std::bad_alloc {
   public:
     const char* what() const noexcept override {
-        return "the operation needs more memory than it may have "
-               "(parameter memoryLimitMB)";
+        return "the operation needs more memory than it may have (parameter memoryLimitMB)";
     }
 };
 

@@ -36,6 +36,16 @@ constexpr auto kSessionInterval = 60s;
 // waits for its lock (journal spec 5.9).
 constexpr auto kListenerStopTimeout = 30s;
 
+// What the rooms begin with is what follows from the default.
+constexpr options::MemoryLimits kDefaults = options::limits_of_memory(options::kMemoryLimitMB);
+static_assert(sched::memory::kAllBytes == kDefaults.all_operations_bytes);
+static_assert(sched::memory::kOperationBytes == kDefaults.operation_bytes);
+static_assert(spill::kAllBytes == kDefaults.temporary_files_bytes);
+static_assert(wire::ReceiveLimits{}.bytes == kDefaults.incomplete_messages_bytes);
+static_assert(command::CursorLimits{}.all == kDefaults.cursors);
+static_assert(command::CursorLimits{}.of_opener == kDefaults.cursors_per_connection);
+static_assert(static_cast<int64_t>(command::LogicalSessions::kOpenMax) == kDefaults.sessions);
+
 wire::ReceiveLimits receive_limits() {
     return {.bytes = options::memory_limits().incomplete_messages_bytes,
             .time = std::chrono::seconds(options::incomplete_message_seconds.get())};
