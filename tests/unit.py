@@ -1,14 +1,21 @@
 """Builds and runs the unit tests: those of the scripts and the GoogleTest binary of every room.
 
-Usage: tests/unit.py [--selection none] [--sanitize WHICH]... [FILTER]
+Usage: tests/unit.py [--selection none] [--sanitize WHICH]... [--whole] [FILTER]
 FILTER is a part of a test binary's name, e.g. journal. The tests of perf/ need what is in
 build/venv/bin/python.
+
+The binaries' files are in memory where it has room. Tests that go through too many cases for each
+change (src/base/testing/slice.h) try a slice of them, another one each day. With --whole the
+binaries alone run, with all these cases, and their files are on the disk.
 """
 
 import argparse
+import contextlib
+import datetime
 import glob
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -28,7 +35,25 @@ SCRIPT_TESTS = sorted(os.path.basename(path)[:-len('.py')]
                       for folder in ('tree', 'scripts')
                       for path in glob.glob(os.path.join(TOP, 'tests', folder, 'test_*.py')))
 
-BINARY_SECONDS_MAX = 1800  # only ends a binary that hangs; sanitizers on a busy machine are slow
+BINARY_SECONDS_MAX = 7200  # only ends a binary that hangs; --whole on a busy machine is slow
+
+SCRATCH = os.path.join(TOP, 'build', 'scratch')
+MEMORY = '/dev/shm'
+MEMORY_BYTES_MIN = 4 << 30  # that must be free there: several times what the largest test writes
+SLICE = 'TEST_SLICE'  # src/base/testing/slice.h
+WHOLE = 'whole'
+
+
+def chosen_slice():
+    return os.environ.get(SLICE) or str(datetime.date.today().toordinal())
+
+
+def folder_for_files(memory=MEMORY):
+    """Where the binaries' files go: a disk slows the tests of crashes down several times."""
+    with contextlib.suppress(OSError):
+        if chosen_slice() != WHOLE and shutil.disk_usage(memory).free >= MEMORY_BYTES_MIN:
+            return memory
+    return SCRATCH
 
 
 def run_script_tests(name, totals):
@@ -46,14 +71,15 @@ def run_binary(binary, totals, launcher=(), environment=()):
     launcher, environment    words before the command, and variables, that it needs
     """
     name = os.path.basename(binary)
-    with tempfile.TemporaryDirectory(dir=os.path.join(TOP, 'build', 'scratch')) as folder:
+    with tempfile.TemporaryDirectory(dir=SCRATCH) as folder, \
+            tempfile.TemporaryDirectory(dir=folder_for_files()) as files:
         report = os.path.join(folder, 'report.json')
         run = subprocess.run(['timeout', '--signal=ABRT', str(BINARY_SECONDS_MAX), *launcher,
                               binary, '--gtest_brief=1', '--gtest_output=json:report.json'],
                              cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                              text=True, errors='replace', check=False,
-                             env=dict(os.environ, TMPDIR=folder, **dict(environment),
-                                      **server.SANITIZER_ENVIRONMENT))
+                             env=dict(os.environ, TMPDIR=files, **{SLICE: chosen_slice()},
+                                      **dict(environment), **server.SANITIZER_ENVIRONMENT))
         try:
             with open(report, encoding='utf-8') as file:
                 counts = json.load(file)
@@ -117,17 +143,22 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--selection', type=choice.selection, default='none')
     parser.add_argument('--sanitize', type=choice.sanitizer, action='append', default=[])
+    parser.add_argument('--whole', action='store_true', help='every case, on the disk')
     parser.add_argument('filter', nargs='?', default='')
     arguments = parser.parse_args()
-    os.makedirs(os.path.join(TOP, 'build', 'scratch'), exist_ok=True)
+    os.makedirs(SCRATCH, exist_ok=True)
+    if arguments.whole:
+        os.environ[SLICE] = WHOLE
     os.environ['MEASURED_VARIANT'] = staging.VARIANTS['checked']  # perf/measuring.py
     rooms = sorted(set(rooms_with_tests(os.path.join(TOP, 'src'))))
-    choice.with_any([arguments.filter], ([] if arguments.sanitize else SCRIPT_TESTS)
-                    + ['test_' + room for room in rooms], 'unit test')
+    scripts = [] if arguments.sanitize or arguments.whole else SCRIPT_TESTS
+    choice.with_any([arguments.filter], scripts + ['test_' + room for room in rooms], 'unit test')
     totals = Totals()
-    for name in SCRIPT_TESTS:
-        if not arguments.sanitize and arguments.filter in name:
+    for name in scripts:
+        if arguments.filter in name:
             run_script_tests(name, totals)
+    print('tests that try a slice of their cases: %s=%s; files in %s'
+          % (SLICE, chosen_slice(), folder_for_files()), flush=True)
     for sanitize in arguments.sanitize or ['']:
         run_selection(arguments.selection, sanitize, arguments.filter, totals)
     totals.close()

@@ -3,7 +3,8 @@
 // the operation is done as a whole or not at all.
 //
 // For each step of a history, each call that it makes to the file system fails once, in each way
-// that such a call can fail; and each request for space in the data files is refused once. A case
+// that such a call can fail; and each request for space in the data files is refused once. Usually
+// a slice of these is tried (base/testing/slice.h). A case
 // runs in a process of its own over the files as they were before the step. The kernel keeps what
 // was written: what a power cut adds is the business of storage/mmapv1/fault_test.cpp.
 #include <sys/mman.h>
@@ -15,8 +16,8 @@
 #include <functional>
 #include <iostream>
 
-#include "base/testing/effort.h"
 #include "base/testing/muted.h"
+#include "base/testing/slice.h"
 #include "crash/testing/small_server.h"
 #include "crash/testing/sparse_copy.h"
 #include "os/testing/failing_file_system.h"
@@ -29,8 +30,9 @@ namespace {
 using Kind = os::FailingFileSystem::Kind;
 
 constexpr unsigned kSecondsMax = 60;  // for one process, and only where it hangs
-constexpr int kRefused = 3;           // exit code: the start threw
-constexpr int kOther = 4;             // exit code: something threw that should not
+constexpr uint64_t kUsualSlice = 12;
+constexpr int kRefused = 3;  // exit code: the start threw
+constexpr int kOther = 4;    // exit code: something threw that should not
 
 struct Step {
     enum class What { commands, start, stop, truncate_journal };
@@ -434,6 +436,13 @@ class Faults : public testing::TestWithParam<bool> {
         std::cout << cases_ << " faults, " << alive_ << " survived, " << dead_ << " not, " << wrong_
                   << " wrong" << std::endl;
     }
+    // Each request for space of a step, as far as the slice takes it.
+    static std::vector<Fault> requests(const Report& report, base::Slice& slice, bool kills) {
+        std::vector<Fault> faults;
+        for (int64_t request = 1; request <= report.requests; ++request)
+            if (slice.takes_next()) faults.push_back({0, {}, request, kills});
+        return faults;
+    }
     static std::string reason_text(std::errc reason) {
         return reason == os::FailingFileSystem::kShort ? "short"
                                                        : std::make_error_code(reason).message();
@@ -451,51 +460,32 @@ class Faults : public testing::TestWithParam<bool> {
     int cases_ = 0, alive_ = 0, dead_ = 0, wrong_ = 0;
 };
 
-// One call in three, and the ways in which it fails alternate, unless more effort is asked for.
 TEST_P(Faults, EveryCallToTheSystemFailsOnce) {
-    size_t turn = 0;
+    base::Slice slice = base::test_slice(kUsualSlice);
     go_through([&](const Report& report) {
         EXPECT_LT(report.call_count, static_cast<int64_t>(std::size(report.calls)));
         std::vector<Fault> faults;
-        for (int64_t call = 1; call <= report.call_count; ++call) {
-            const auto reasons = os::FailingFileSystem::reasons(report.calls[call - 1]);
-            if (base::test_effort(10) > 10) {
-                for (const std::errc reason : reasons)
-                    faults.push_back({call, reason, 0});
-            } else {
-                if (++turn % 3 == 0)
-                    faults.push_back({call, reasons[turn / 3 % reasons.size()], 0});
-            }
-        }
+        for (int64_t call = 1; call <= report.call_count; ++call)
+            for (const std::errc reason : os::FailingFileSystem::reasons(report.calls[call - 1]))
+                if (slice.takes_next()) faults.push_back({call, reason, 0});
         return faults;
     });
-    EXPECT_GT(cases_, 100);
-    EXPECT_GT(alive_, 20);
-    EXPECT_GT(dead_, 20);
+    EXPECT_GT(slice.offered(), 500u);
+    EXPECT_GT(alive_, 0);
+    EXPECT_GT(dead_, 0);
 }
 
-// All of them in one layout, one in five in the other one.
 TEST_P(Faults, EverySpaceThatIsAskedForIsRefusedOnce) {
-    const int step = GetParam() && base::test_effort(10) <= 10 ? 5 : 1;
-    go_through([step](const Report& report) {
-        std::vector<Fault> faults;
-        for (int64_t request = 1; request <= report.requests; request += step)
-            faults.push_back({0, {}, request});
-        return faults;
-    });
-    EXPECT_GT(cases_, 50);
+    base::Slice slice = base::test_slice(kUsualSlice);
+    go_through([&](const Report& report) { return requests(report, slice, false); });
+    EXPECT_GT(slice.offered(), 300u);
 }
 
 // Killed at one of its requests for space, an operation ends at its next check, or not any more.
 TEST_P(Faults, EveryOperationIsKilledOnce) {
-    const int step = GetParam() && base::test_effort(10) <= 10 ? 5 : 1;
-    go_through([step](const Report& report) {
-        std::vector<Fault> faults;
-        for (int64_t request = 1; request <= report.requests; request += step)
-            faults.push_back({0, {}, request, true});
-        return faults;
-    });
-    EXPECT_GT(cases_, 50);
+    base::Slice slice = base::test_slice(kUsualSlice);
+    go_through([&](const Report& report) { return requests(report, slice, true); });
+    EXPECT_GT(slice.offered(), 300u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Layouts, Faults, testing::Bool(), [](const auto& info) {

@@ -84,8 +84,8 @@ def run_test(binary, mutant, seconds):
                 [binary, '--gtest_brief=1', '--gtest_fail_fast',
                  '--gtest_filter=' + mutant.gtest_filter()],
                 cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                errors='replace', timeout=seconds, env=dict(os.environ, TMPDIR=folder),
-                check=False)
+                errors='replace', timeout=seconds, check=False,
+                env=dict(os.environ, TMPDIR=folder, TEST_SLICE='whole'))
         except subprocess.TimeoutExpired:
             return 'hung', ''
     if re.search(r'^\[=+\] (?:Running )?0 tests', run.stdout, re.MULTILINE):
