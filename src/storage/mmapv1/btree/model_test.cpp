@@ -135,12 +135,12 @@ TEST_P(BTreeModel, HoldsWhatTheModelHolds) {
             remove();
         }
         if (step % 7 == 0) look_up();
-        if (step % 1000 == 0) expect_equal(tree_, model_);
+        if (step % 4000 == 0) expect_equal(tree_, model_);
         if (HasFatalFailure()) FAIL() << "at step " << step;
     }
     while (!entries_.empty()) {
         remove();
-        if (entries_.size() % 1000 == 0) expect_equal(tree_, model_);
+        if (entries_.size() % 4000 == 0) expect_equal(tree_, model_);
         if (HasFatalFailure()) FAIL() << "with " << entries_.size() << " entries left";
     }
     expect_equal(tree_, model_);
