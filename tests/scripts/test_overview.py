@@ -90,6 +90,7 @@ class Kept(unittest.TestCase):
         with tempfile.TemporaryDirectory() as nothing, \
                 mock.patch.object(overview.glob, 'glob', cls.only_kept(nothing)):
             cls.every = overview.newest()
+        cls.text, cls.page = overview.as_text(cls.every), overview.as_page(cls.every)
 
     @staticmethod
     def only_kept(nothing):
@@ -105,23 +106,22 @@ class Kept(unittest.TestCase):
         self.assertLessEqual({'run', 'peers', 'iibench', 'journal-waiter-commits'}, set(keys))
 
     def test_every_table_is_in_the_text_and_on_the_page(self):
-        text, page = overview.as_text(self.every), overview.as_page(self.every)
-        read = test_report.Page(page)
+        read = test_report.Page(self.page)
         self.assertEqual(read.problems, [])
         shown = ''.join(read.texts['pre'])
         for each in self.every:
-            self.assertIn(each.table, text)
+            self.assertIn(each.table, self.text)
             self.assertIn(each.table, shown)
 
     def test_what_was_found_comes_first(self):
-        for text in (overview.as_text(self.every), overview.as_page(self.every)):
+        for text in (self.text, self.page):
             places = [text.index(word) for word in (
                 'What was found', 'Where we lose', 'On what the time goes',
                 'durable 4 KB overwrites')]
             self.assertEqual(places, sorted(places))
 
     def test_plots_share_no_names_of_parts(self):
-        ids = re.findall(r'\bid="([^"]*)"', overview.as_page(self.every))
+        ids = re.findall(r'\bid="([^"]*)"', self.page)
         self.assertGreater(len(ids), 0)
         self.assertEqual(len(ids), len(set(ids)))
 
