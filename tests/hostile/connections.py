@@ -173,7 +173,7 @@ class Slow(Case):
         self.client.run({'ping': 1})
 
     def test_half_messages_share_their_memory(self):
-        self.set_limits(memoryLimitMB=256)
+        self.set_limits(memoryLimitMB=256, incompleteMessageSeconds=10)
         before = server.memory_bytes(self.server.pid)
         with Witness(self.server) as witness:
             for _ in range(25):

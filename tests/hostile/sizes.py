@@ -40,18 +40,24 @@ class Memory(Case):
                 'input': '$arr', 'as': 'q', 'in': everything}}}}})),
             ('push', aggregate('wide', {'$unwind': '$arr'},
                                {'$group': {'_id': 1, 'x': {'$push': everything}}})),
-            ('push, disk', aggregate('wide', {'$unwind': '$arr'}, {
-                '$group': {'_id': 1, 'x': {'$push': everything}}}, allowDiskUse=True)),
-            ('ids', aggregate('wide', {'$unwind': '$arr'}, {'$group': {'_id': everything}},
-                              allowDiskUse=True)),
             ('sort', aggregate('wide', {'$unwind': '$arr'}, {'$sort': {'arr': -1}})),
-            ('sort, disk', aggregate('wide', {'$unwind': '$arr'}, {'$sort': {'arr': -1}},
-                                     allowDiskUse=True)),
             ('facet', aggregate('long', {'$facet': {'x%d' % i: [] for i in range(1000)}})),
             ('padding', {'update': 'long', 'updates': [{'q': {'_id': 'new'}, 'upsert': True, 'u': {
                 '$set': {'z%d.1400000' % i: 1 for i in range(3000)}}}]}),
             ('push to array', {'update': 'long', 'updates': [{'q': {}, 'u': {'$push': {
                 'p': {'$each': ['x' * 1000000] * 20}}}}]})])
+
+    def test_results_that_grow_on_the_disk(self):
+        """They may take a multiple of the memory there: with little of it, that is soon full."""
+        self.set_parameter('memoryLimitMB', 96)
+        everything = '$$ROOT'
+        self.run_all([
+            ('push', aggregate('wide', {'$unwind': '$arr'}, {
+                '$group': {'_id': 1, 'x': {'$push': everything}}}, allowDiskUse=True)),
+            ('ids', aggregate('wide', {'$unwind': '$arr'}, {'$group': {'_id': everything}},
+                              allowDiskUse=True)),
+            ('sort', aggregate('wide', {'$unwind': '$arr'}, {'$sort': {'arr': -1}},
+                               allowDiskUse=True))])
 
     def test_sizes_that_no_disk_has(self):
         """Refused before anything is allocated for them."""
