@@ -2,8 +2,9 @@
 
 Usage: python3 tests/run.py [--all | PART...] [-- ARGUMENT OF THE PART...]
 parts.txt lists the parts. Every part is a script that ends with "N passed, N failed[, N skipped]".
-What several parts need is built first, in one go. Then two parts run at a time, those last and
-alone that measure. What they print is not mixed: the second one's waits until the first has ended.
+What several parts need is built first, in one go. Then three parts run at a time, as each of them
+also waits, the longest first; those last and alone that measure. What they print is not mixed: the
+second one's waits until the first has ended.
 """
 
 import concurrent.futures
@@ -28,7 +29,7 @@ import server  # noqa: E402
 PYTHON = {'driver': os.path.join(TOP, 'build', 'venv', 'bin', 'python'), 'python': sys.executable}
 TIMES = os.path.join(TOP, 'build', 'test-times.json')  # seconds of each part's last run here
 
-AT_ONCE = 2
+AT_ONCE = 3
 SILENCE_SECONDS_MAX = 20  # after that the runner says what is still going on
 ENDING_SECONDS_MAX = 5  # of a part after Ctrl-C, until it is killed
 EXIT_INTERRUPTED = 130
@@ -101,8 +102,12 @@ class Clock:
         self.left = {part.name: (self.known.get(part.name, part.seconds), part.is_alone)
                      for part in chosen}
 
+    def longest_first(self, parts):
+        """So that none is left to run by itself at the end."""
+        return sorted(parts, key=lambda part: self.left[part.name][0], reverse=True)
+
     def guess(self):
-        at_once = AT_ONCE if len(self.left) > 1 else 1
+        at_once = max(min(AT_ONCE, len(self.left)), 1)
         seconds = sum(each if is_alone else each / at_once
                       for each, is_alone in self.left.values())
         return 'about %d min left' % round(seconds / 60) if seconds >= 90 else \
@@ -270,7 +275,7 @@ def run_part(part, arguments, voice, environment=None):
 
 
 class Run:
-    """The chosen parts, two at a time."""
+    """The chosen parts, some at a time."""
 
     def __init__(self, chosen, arguments, built):
         self.chosen, self.arguments = chosen, arguments
@@ -284,8 +289,9 @@ class Run:
 
     def all(self):
         """Returns [passed, failed, skipped] of all."""
-        self.in_turns([part for part in self.chosen if not part.is_alone], AT_ONCE)
-        self.in_turns([part for part in self.chosen if part.is_alone], 1)
+        parts = self.clock.longest_first(self.chosen)
+        self.in_turns([part for part in parts if not part.is_alone], AT_ONCE)
+        self.in_turns([part for part in parts if part.is_alone], 1)
         return self.totals
 
     def in_turns(self, parts, at_once):

@@ -111,6 +111,14 @@ class Counting(unittest.TestCase):
 
 
 class Times(unittest.TestCase):
+    def test_the_longest_first(self):
+        with tempfile.TemporaryDirectory() as folder:
+            parts = [part('', name) for name in 'abc']
+            clock = run.Clock(parts, os.path.join(folder, 'times.json'))
+            clock.took('b', 200, True)
+            again = run.Clock(parts, clock.path)
+            self.assertEqual([each.name for each in again.longest_first(parts)], ['b', 'a', 'c'])
+
     def test_last_run_beats_the_table(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, 'times.json')
