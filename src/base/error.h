@@ -10,6 +10,7 @@
 #include <fmt/core.h>
 
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -33,10 +34,10 @@ class Error : public std::runtime_error {
     Error(int code, const std::string& text) : std::runtime_error(cut(text)), code_(code) {
         trace();
     }
-    Error(int code, const std::string& text, std::vector<unsigned char> details)
+    Error(int code, const std::string& text, std::span<const unsigned char> details)
         : std::runtime_error(cut(text)),
           code_(code),
-          details_(std::make_shared<std::vector<unsigned char>>(std::move(details))) {
+          details_(std::make_shared<std::vector<unsigned char>>(details.begin(), details.end())) {
         trace();
     }
 

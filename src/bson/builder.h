@@ -8,13 +8,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/dcheck.h"
 #include "bson/view.h"
-#include "sched/memory.h"
+#include "sched/counted.h"
 
 namespace bson {
 
@@ -102,10 +103,10 @@ class Object {
     Doc::iterator begin() const { return doc().begin(); }
     Doc::iterator end() const { return doc().end(); }
     int32_t size() const { return static_cast<int32_t>(bytes_.size()); }
-    const std::vector<uint8_t>& bytes() const { return bytes_; }
+    const sched::Vector<uint8_t>& bytes() const { return bytes_; }
 
   private:
-    std::vector<uint8_t> bytes_;
+    sched::Vector<uint8_t> bytes_;
 };
 
 class Builder {

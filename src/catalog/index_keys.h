@@ -42,7 +42,7 @@ class KeySet {
 
   private:
     bson::Buffer buffer_;
-    std::vector<uint32_t> offsets_;
+    sched::Vector<uint32_t> offsets_;
 };
 
 // {_id: 1}, {_id: -1} or {_id: true}: the index that every collection has by itself.

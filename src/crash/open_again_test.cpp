@@ -8,7 +8,7 @@
 #include "base/testing/muted.h"
 #include "crash/testing/small_server.h"
 #include "os/testing/sim_file_system.h"
-#include "sched/memory.h"
+#include "sched/testing/failing_memory.h"
 
 namespace crash {
 namespace {
@@ -111,9 +111,9 @@ TEST_F(OpenAgainTest, TheEndOfAnOperationIsNoFaultOfTheDatabase) {
         fail(Call::open, "/d.0");
         close_all();
         ASSERT_EQ(unusable(), Names{"d"});
-        sched::memory::fail_allocation(nth);
+        sched::test::fail_allocation(nth);
         server_->perform("d", R"({"create": "made"})");
-        const bool failed = sched::memory::fail_allocation(0);
+        const bool failed = sched::test::fail_allocation(0);
         ASSERT_EQ(server_->perform("d", R"({"insert": "other", "documents": [{}]})"), 0) << nth;
         ASSERT_EQ(count("d"), 1) << nth;
         if (!failed) break;

@@ -1,12 +1,13 @@
 // sched/memory.h - what operations hold of the heap, and the two limits on it: one for each
 // operation, one for all together.
 //
-// Every allocation of a thread counts towards the operation that it runs (sched::Operation::Scope):
-// all forms of operator new are replaced, and what grows with realloc uses reallocate() and
-// release(). Memory that one operation makes and another one frees (a cursor's) makes the first
-// count too much and the second too little, until it ends. Beyond a limit std::bad_alloc is thrown,
-// which ends the operation and nothing else; allocations of a few bytes may go a little beyond, so
-// that unwinding can allocate. Work of no operation is counted in the sum only, and never refused.
+// What grows with what clients send counts where it grows: a bson::Buffer and an input buffer by
+// reallocate() and release(), containers and trees by sched/counted.h. It counts towards the
+// operation that the thread runs (sched::Operation::Scope). Memory that one operation makes and
+// another one frees (a cursor's) makes the first count too much and the second too little, until
+// it ends. Beyond a limit std::bad_alloc is thrown, which ends the operation and nothing else; a
+// few bytes may go a little beyond, so that an error can be reported. Work of no operation is
+// counted in the sum only, and never refused.
 //
 // Where the system itself gives no more, operations end in the same way. What must not fail for
 // want of memory (work of no operation, a write that has begun, unwinding an operation) gets what
@@ -57,16 +58,9 @@ int64_t enter(int64_t held, bool limited);
 void* reallocate(void* p, size_t bytes);
 void release(void* p);
 
-// What a library has taken past these functions, and has given back. The first throws
-// LimitExceeded, having counted nothing.
+// What has been taken in other ways, and given back. The first throws LimitExceeded, having counted
+// nothing.
 void count_taken(size_t bytes);
 void count_released(size_t bytes);
-
-// For tests: the `nth` allocation from now on, of `bytes` or more, that the calling thread makes
-// for an operation fails, once. 0: none does, and returns whether the one before has failed.
-bool fail_allocation(int64_t nth, size_t bytes = 0);
-// For tests: asked before every allocation of the process, whichever operation it belongs to;
-// false: the system gives nothing. Null: no hook.
-void set_system(bool (*gives)(size_t bytes));
 
 }  // namespace sched::memory

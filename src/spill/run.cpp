@@ -108,7 +108,7 @@ bool Run::have(size_t bytes) {
     if (kept + left < bytes) return false;
     const size_t more = std::min<uint64_t>(std::max(bytes - kept, kChunkBytes), left);
     if (capacity_ < kept + more) {
-        auto larger = std::make_unique_for_overwrite<uint8_t[]>(kept + more);
+        auto larger = sched::make_bytes(kept + more);
         if (kept != 0) std::memcpy(larger.get(), read_.get() + position_, kept);
         read_ = std::move(larger);
         capacity_ = kept + more;
@@ -141,14 +141,14 @@ std::span<const uint8_t> Run::entry() const {
     return {read_.get() + entry_, position_ - entry_ - (large_ ? kPlaceBytes : 0)};
 }
 
-std::span<const uint8_t> Run::whole(std::unique_ptr<uint8_t[]>& memory) const {
+std::span<const uint8_t> Run::whole(sched::Bytes& memory) const {
     const std::span<const uint8_t> here = entry();
     if (!large_) return here;
     Values::ValueLocation place;
     place.offset = bson::load<uint64_t>(here.data() + here.size());
     place.bytes = bson::load<uint32_t>(here.data() + here.size() + sizeof place.offset);
     memory.reset();  // two may be too many
-    memory = std::make_unique_for_overwrite<uint8_t[]>(here.size() + place.bytes);
+    memory = sched::make_bytes(here.size() + place.bytes);
     std::memcpy(memory.get(), here.data(), here.size());
     values_->read(place, {memory.get() + here.size(), place.bytes});
     return {memory.get(), here.size() + place.bytes};

@@ -67,7 +67,7 @@ class Run {
     std::span<const uint8_t> entry() const;
     bool has_large_tail() const { return large_; }
     // The whole entry, brought together in `memory` if it has a large tail.
-    std::span<const uint8_t> whole(std::unique_ptr<uint8_t[]>& memory) const;
+    std::span<const uint8_t> whole(sched::Bytes& memory) const;
 
     // What reading it holds in memory, at most, beside large tails.
     size_t memory_bytes() const;
@@ -82,7 +82,7 @@ class Run {
     size_t largest_ = 0;   // of what is written for an entry, in bytes
     bson::Buffer chunk_;   // to be written
     uint64_t offset_ = 0;  // what was read last ends there
-    std::unique_ptr<uint8_t[]> read_;
+    sched::Bytes read_;
     size_t capacity_ = 0;  // of read_
     size_t held_ = 0;      // of it, how much has been read
     size_t position_ = 0;  // in it, behind the entry

@@ -181,8 +181,8 @@ class SortedRuns {
     std::optional<Merge> merge_;
     // Handed out last.
     std::span<const uint8_t> entry_;
-    std::unique_ptr<uint8_t[]> memory_;  // has it if its tail is large
-    Item item_{};                        // is made of it then
+    sched::Bytes memory_;  // has it if its tail is large
+    Item item_{};          // is made of it then
 };
 
 }  // namespace spill

@@ -109,17 +109,17 @@ class Sorter {
     }
     void forget_held() {
         held_ = bson::Buffer();
-        offsets_ = std::vector<size_t>();
-        order_of_held_ = std::vector<size_t>();
+        offsets_ = {};
+        order_of_held_ = {};
         large_tails_.clear();
     }
 
     const Order order_;
     const int64_t memory_bytes_;
     bson::Buffer held_;
-    std::vector<size_t> offsets_;                     // of the entries in held_
+    sched::Vector<size_t> offsets_;                   // of the entries in held_
     std::unordered_map<size_t, size_t> large_tails_;  // sizes, of the entries that have one
-    std::vector<size_t> order_of_held_;
+    sched::Vector<size_t> order_of_held_;
     SortedRuns<Order> runs_;
     size_t position_ = 0;
     Item item_{};

@@ -9,8 +9,8 @@
 #include "base/error.h"
 #include "os/testing/bytes_written.h"
 #include "os/testing/directory.h"
-#include "sched/memory.h"
 #include "sched/operation.h"
+#include "sched/testing/failing_memory.h"
 
 namespace spill {
 namespace {
@@ -176,9 +176,9 @@ TEST_F(SorterTest, TheyGoWithoutAnyMemory) {
         {
             const spill::Run run(folder);
             EXPECT_EQ(files_in(folder_), 1U);
-            sched::memory::fail_allocation(nth);
+            sched::test::fail_allocation(nth);
         }
-        EXPECT_FALSE(sched::memory::fail_allocation(0));
+        EXPECT_FALSE(sched::test::fail_allocation(0));
         EXPECT_EQ(files_in(folder_), 0U);
     }
 }

@@ -10,9 +10,8 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <unordered_map>
-#include <vector>
 
+#include "sched/counted.h"
 #include "storage/record_store.h"
 
 namespace storage {
@@ -99,14 +98,14 @@ class RecordIdSet {
             words_[low / kBits] |= static_cast<uint16_t>(1U << low % kBits);
         }
         void make_dense() {
-            std::vector<uint16_t> bits(kWords);
+            sched::Vector<uint16_t> bits(kWords);
             bits.swap(words_);
             dense_ = true;
             for (const uint16_t low : bits)
                 set_bit(low);
         }
 
-        std::vector<uint16_t> words_;  // ascending places; dense: a bit for each place
+        sched::Vector<uint16_t> words_;  // ascending places; dense: a bit for each place
         bool dense_ = false;
     };
 
@@ -117,7 +116,7 @@ class RecordIdSet {
     static uint64_t window_of(RecordId id) { return place_of(id) / kWindow; }
     static uint16_t low_of(RecordId id) { return static_cast<uint16_t>(place_of(id) % kWindow); }
 
-    std::unordered_map<uint64_t, Window> windows_;  // by place / kWindow
+    sched::UnorderedMap<uint64_t, Window> windows_;  // by place / kWindow
 };
 
 }  // namespace storage

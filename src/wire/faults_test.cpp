@@ -17,7 +17,7 @@
 
 #include "base/testing/muted.h"
 #include "sched/blocking.h"
-#include "sched/memory.h"
+#include "sched/testing/failing_memory.h"
 #include "wire/listener.h"
 #include "wire/testing/client.h"
 
@@ -253,7 +253,7 @@ TEST_F(FaultsTest, WithoutMemoryConnectionsEndAndNoneHangs) {
         Client first(listener_->port());
         EXPECT_TRUE(answers(first));
     }
-    sched::memory::set_system(memory_is_given);
+    sched::test::set_system(memory_is_given);
     const std::string large(3 << 20, 'x');
     int ended = 0;
     for (int nth = 1; nth < 400; ++nth) {
@@ -270,7 +270,7 @@ TEST_F(FaultsTest, WithoutMemoryConnectionsEndAndNoneHangs) {
         }
         if (g_fails_in.exchange(0) > 0) break;
     }
-    sched::memory::set_system(nullptr);
+    sched::test::set_system(nullptr);
     EXPECT_GT(ended, 0);
     expect_all_slots_free();
 }

@@ -4,7 +4,7 @@
 
 #include "base/testing/effort.h"
 #include "command/commands/testing/service.h"
-#include "sched/memory.h"
+#include "sched/testing/failing_memory.h"
 
 namespace command {
 namespace {
@@ -17,7 +17,7 @@ class AllocationFaultsTest : public ServiceTest {
         service_->access_control().enabled = false;
         fill();
     }
-    ~AllocationFaultsTest() override { sched::memory::fail_allocation(0); }
+    ~AllocationFaultsTest() override { sched::test::fail_allocation(0); }
 
     static constexpr const char* kCollections[] = {"c", "ring", "made", "out", "other"};
 
@@ -58,9 +58,9 @@ class AllocationFaultsTest : public ServiceTest {
         int64_t failures = 0;
         for (int64_t nth = 1; nth < 100'000; nth += step) {
             const bson::Object request = bson::from_json(command);
-            sched::memory::fail_allocation(nth, bytes);
+            sched::test::fail_allocation(nth, bytes);
             const bson::Object reply = run(request, db);
-            const bool failed = sched::memory::fail_allocation(0);
+            const bool failed = sched::test::fail_allocation(0);
             if (!reply.doc().has("ok")) {
                 ADD_FAILURE() << command << ": no answer, allocation " << nth;
                 open(*service_, 1);
@@ -143,16 +143,16 @@ TEST_F(AllocationFaultsTest, EveryKindOfRequest) {
 
 TEST_F(AllocationFaultsTest, OldMessages) {
     for (int64_t nth = 1; nth < 2000; ++nth) {
-        sched::memory::fail_allocation(nth);
+        sched::test::fail_allocation(nth);
         query("test.c", R"({"$query": {"a": {"$gt": 1}}, "$orderby": {"b.x": 1}})", 5);
-        if (!sched::memory::fail_allocation(0)) break;
+        if (!sched::test::fail_allocation(0)) break;
     }
     for (int64_t nth = 1; nth < 2000; ++nth) {
-        sched::memory::fail_allocation(nth);
+        sched::test::fail_allocation(nth);
         insert_old("test.c", {R"({"a": 1})", R"({"a": 2})"});
         update_old("test.c", R"({"a": 1})", R"({"$set": {"b": 2}})", 2);
         delete_old("test.c", R"({"b": 2})");
-        if (!sched::memory::fail_allocation(0)) break;
+        if (!sched::test::fail_allocation(0)) break;
     }
     expect_valid("old messages");
 }
@@ -161,9 +161,9 @@ TEST_F(AllocationFaultsTest, OldMessages) {
 TEST_F(AllocationFaultsTest, OldWritesThatFailAreNotTakenForDone) {
     int failures = 0;
     for (int nth = 1; nth < 2000; ++nth) {
-        sched::memory::fail_allocation(nth);
+        sched::test::fail_allocation(nth);
         update_old("test.c", R"({"_id": 5})", fmt::format(R"({{"$set": {{"mark": {}}}}})", nth), 0);
-        const bool failed = sched::memory::fail_allocation(0);
+        const bool failed = sched::test::fail_allocation(0);
         const bson::Object told = run(R"({"getLastError": 1, "j": true})");
         const std::string done =
             text(run(fmt::format(R"({{"count": "c", "query": {{"mark": {}}}}})", nth)), "n");
@@ -181,9 +181,9 @@ TEST_F(AllocationFaultsTest, FirstBatches) {
                                 R"({"listIndexes": "c", "cursor": {"batchSize": 1}})",
                                 R"({"parallelCollectionScan": "c", "numCursors": 1})"}) {
         for (int64_t nth = 1; nth < 2000; ++nth) {
-            sched::memory::fail_allocation(nth);
+            sched::test::fail_allocation(nth);
             const bson::Object reply = run(command);
-            const bool failed = sched::memory::fail_allocation(0);
+            const bool failed = sched::test::fail_allocation(0);
             ASSERT_TRUE(reply.doc().has("ok")) << command;
             if (code(reply) != 0)
                 EXPECT_EQ(service_->cursors().counts().open, 0) << command << nth;
@@ -200,9 +200,9 @@ TEST_F(AllocationFaultsTest, BatchesOfCursors) {
             run(R"({"find": "c", "filter": {"a": {"$gte": 0}}, "batchSize": 2})");
         const int64_t id = first.doc().at_path("cursor.id").to_int64();
         ASSERT_NE(id, 0);
-        sched::memory::fail_allocation(nth);
+        sched::test::fail_allocation(nth);
         run(make("getMore", id, "collection", "c", "batchSize", 3));
-        const bool failed = sched::memory::fail_allocation(0);
+        const bool failed = sched::test::fail_allocation(0);
         kill_old(id);
         if (!failed) break;
     }

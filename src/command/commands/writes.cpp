@@ -235,7 +235,7 @@ void run_update(Invocation& invocation) {
     WriteBatch batch(invocation, "updates");
     Service& service = invocation.service;
     Client& client = invocation.client;
-    std::vector<UpdateRequest> requests;
+    sched::Vector<UpdateRequest> requests;
     invocation.each_document("updates", [&](bson::Doc item) {
         requests.push_back(parse_update(item, invocation.over_msg()));
     });
@@ -301,7 +301,7 @@ void run_delete(Invocation& invocation) {
     WriteBatch batch(invocation, "deletes");
     Service& service = invocation.service;
     Client& client = invocation.client;
-    std::vector<DeleteRequest> requests;
+    sched::Vector<DeleteRequest> requests;
     invocation.each_document("deletes",
                              [&](bson::Doc item) { requests.push_back(parse_delete(item)); });
     int64_t n = 0;

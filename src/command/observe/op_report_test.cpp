@@ -6,8 +6,8 @@
 
 #include "bson/json.h"
 #include "bson/texts.h"
-#include "sched/memory.h"
 #include "sched/operation.h"
+#include "sched/testing/failing_memory.h"
 
 namespace command {
 namespace {
@@ -52,9 +52,9 @@ TEST(ShownRequest, IsNotCopiedInOrderToBeLeftOut) {
     sched::Operation operation;
     operation.start();
     const sched::Operation::Scope scope(&operation);
-    sched::memory::fail_allocation(1, kLarge / 2);
+    sched::test::fail_allocation(1, kLarge / 2);
     EXPECT_NO_THROW(shown(large));
-    EXPECT_FALSE(sched::memory::fail_allocation(0));
+    EXPECT_FALSE(sched::test::fail_allocation(0));
 }
 
 // A client that sends what is no text cannot keep others from reading what is going on.

@@ -7,10 +7,11 @@
 
 #include "bson/builder.h"
 #include "query/aggregation/value.h"
+#include "sched/counted.h"
 
 namespace query {
 
-class Accumulator {
+class Accumulator : public sched::Counted {
   public:
     virtual ~Accumulator() = default;
     virtual void add(const Value& v) = 0;

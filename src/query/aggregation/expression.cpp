@@ -117,7 +117,7 @@ void FieldExpression::add_needs(Needs& needs) const {
         if (!text.empty()) text += '.';
         text += part;
     }
-    needs.fields.insert(std::move(text));
+    needs.fields.emplace(text);
 }
 
 ObjectExpression::Field* ObjectExpression::find(std::string_view name) {
@@ -182,7 +182,7 @@ bool ObjectExpression::computes_something() const {
 void ObjectExpression::add_names_with_parts(Needs& needs) const {
     for (const Field& field : fields_) {
         sched::tick();
-        if (field.object) needs.fields.insert(field.name);
+        if (field.object) needs.fields.emplace(field.name);
     }
 }
 
@@ -325,10 +325,10 @@ void ObjectExpression::add_needs_below(std::string& prefix, Needs& needs) const 
         if (field.object)
             field.object->add_needs_below(prefix, needs);
         else
-            needs.fields.insert(prefix);
+            needs.fields.emplace(prefix);
         prefix.resize(outer);
     }
-    if (at_root_ && !exclude_id_) needs.fields.insert("_id");
+    if (at_root_ && !exclude_id_) needs.fields.emplace("_id");
 }
 
 }  // namespace query

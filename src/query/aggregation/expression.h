@@ -64,12 +64,12 @@ class Names {
 // Fields of the document that an expression reads.
 struct Needs {
     bool whole_document = false;
-    std::set<std::string> fields;  // paths
+    sched::Set<sched::String> fields;  // paths
 
     bool operator==(const Needs&) const = default;
 };
 
-class Expression {
+class Expression : public sched::Counted {
   public:
     virtual ~Expression() = default;
     virtual Value evaluate(Scope& scope) const = 0;
@@ -108,13 +108,17 @@ class FieldExpression : public Expression {
     // Throws base::Error 16872, 16873, 15998, 16410 and those of Names::read.
     static ExpressionPtr parse(std::string_view text, const Names& names);
     FieldExpression(size_t variable, std::vector<std::string> path)
-        : variable_(variable), path_(std::move(path)) {}
+        : variable_(variable), path_(std::move(path)) {
+        for (const std::string& part : path_)
+            charge_.add(sizeof part + part.capacity());
+    }
     Value evaluate(Scope& scope) const override;
     void add_needs(Needs& needs) const override;
 
   private:
     size_t variable_;
     std::vector<std::string> path_;
+    sched::Charge charge_;  // of path_
 };
 
 // Splits a dotted field path. Throws base::Error 15998 (empty part), 16410 ("$" first), 16411
@@ -158,7 +162,7 @@ class ObjectExpression : public Expression {
     static void add_field(const Field& field, const Value& old, std::string_view name, Scope& scope,
                           bson::Buffer& out);
 
-    std::vector<Field> fields_;  // as given
+    sched::Vector<Field> fields_;  // as given
     FieldIndex index_;
     bool exclude_id_ = false;
     bool at_root_ = false;
@@ -183,6 +187,6 @@ std::unique_ptr<ObjectExpression> parse_added_fields(bson::Doc spec, Names& name
 // {$operator: operands}; throws base::Error 15999 for an unknown one.
 ExpressionPtr parse_operator(std::string_view name, const Value& operands, Names& names);
 
-using Operands = std::vector<ExpressionPtr>;
+using Operands = sched::Vector<ExpressionPtr>;
 
 }  // namespace query

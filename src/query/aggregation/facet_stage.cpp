@@ -110,7 +110,7 @@ class Facet : public Stage {
     spill::Folder folder_;
     std::vector<std::pair<std::string, std::unique_ptr<Pipeline>>> facets_;
     bool done_ = false;
-    std::vector<bson::Object> input_;
+    sched::Vector<bson::Object> input_;
     std::unique_ptr<spill::Run> rest_;  // of the input; null: all is in memory
     int64_t result_bytes_ = 0;
     bson::Object result_;

@@ -18,7 +18,7 @@
 
 namespace query {
 
-using Accumulators = std::vector<std::unique_ptr<Accumulator>>;
+using Accumulators = sched::Vector<std::unique_ptr<Accumulator>>;
 
 class GroupSpill {
   public:

@@ -188,7 +188,7 @@ class Group : public Stage {
             on_disk_->add_group(numbers_[group], ids_.values()[group], of_group(group));
             std::ranges::for_each(of_group(group), [](auto& accumulator) { accumulator.reset(); });
         }
-        numbers_ = std::vector<uint64_t>();
+        numbers_ = {};
         accumulators_ = Accumulators();
         ids_ = ValueSet();
         id_bytes_ = Arena();
@@ -258,7 +258,7 @@ class Group : public Stage {
     // The groups in memory, in the order of their first documents.
     Arena id_bytes_;
     ValueSet ids_;
-    std::vector<uint64_t> numbers_;        // of their first documents
+    sched::Vector<uint64_t> numbers_;      // of their first documents
     Accumulators accumulators_;            // one for each field of each group
     std::unique_ptr<GroupSpill> on_disk_;  // of others; null: there are none
     std::vector<Value> values_;

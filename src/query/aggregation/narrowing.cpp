@@ -6,17 +6,18 @@
 namespace query {
 
 Narrowing::Narrowing(const Needs& needs, Others others) : Narrowing(others) {
-    for (const std::string& path : needs.fields)
+    for (const sched::String& path : needs.fields)
         add(path);
 }
 
 // Paths come in order: a whole field before its parts.
-void Narrowing::add(const std::string& path) {
+void Narrowing::add(std::string_view path) {
     Narrowing* at = this;
     for (size_t start = 0; start <= path.size();) {
         sched::tick();
         const size_t dot = std::min(path.find('.', start), path.size());
-        const auto [field, made] = at->fields_.try_emplace(path.substr(start, dot - start));
+        const auto [field, made] =
+            at->fields_.try_emplace(sched::String(path.substr(start, dot - start)));
         if (made) {
             field->second.reset(new Narrowing(others_));
         } else if (field->second->fields_.empty()) {

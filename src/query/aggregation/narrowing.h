@@ -9,12 +9,13 @@
 #include "bson/builder.h"
 #include "bson/view.h"
 #include "query/aggregation/expression.h"
+#include "sched/counted.h"
 
 namespace query {
 
 // Writes documents that have only some fields, in their order. A field that is only on the way to
 // others has of its documents, in arrays too, nothing else.
-class Narrowing {
+class Narrowing : public sched::Counted {
   public:
     // What becomes of other values on the way, for which a path goes no further.
     enum class Others {
@@ -31,11 +32,13 @@ class Narrowing {
 
   private:
     explicit Narrowing(Others others) : others_(others) {}
-    void add(const std::string& path);
+    void add(std::string_view path);
     void write_inside(const Value& e, std::string_view name, bson::Buffer& out) const;
 
     const Others others_;
-    std::map<std::string, std::unique_ptr<Narrowing>, std::less<>>
+    using Field = std::pair<const sched::String, std::unique_ptr<Narrowing>>;
+    std::map<sched::String, std::unique_ptr<Narrowing>, std::less<>,
+             sched::CountingAllocator<Field>>
         fields_;  // none: the whole value
 };
 

@@ -22,7 +22,7 @@ void require_array(const Value& v, int code, std::string_view op, std::string_vi
                type_name(v.type()));
 }
 
-Value make_array(Arena& arena, const std::vector<Value>& values) {
+Value make_array(Arena& arena, const sched::Vector<Value>& values) {
     bson::Buffer out;
     const size_t start = open_doc(out);
     uint32_t index = 0;

@@ -18,7 +18,7 @@ char lower(char c) {
 }
 
 Value concat(Scope& scope, const Operands& operands) {
-    std::string text;
+    sched::String text;
     for (const ExpressionPtr& operand : operands) {
         const Value v = operand->evaluate(scope);
         if (is_nullish(v)) return null_value();
@@ -34,7 +34,7 @@ Value substr(Scope& scope, const Operands& operands) {
     const Value source = operands[0]->evaluate(scope);
     const Value from = operands[1]->evaluate(scope);
     const Value count = operands[2]->evaluate(scope);
-    const std::string text = text_of(source);
+    const sched::String text = text_of(source);
     if (!from.is_number()) {
         base::fail(16034, "$substr:  starting index must be a numeric type (is BSON type {})",
                    type_name(from.type()));
@@ -51,13 +51,13 @@ Value substr(Scope& scope, const Operands& operands) {
 }
 
 Value to_lower(Scope& scope, const Operands& operands) {
-    std::string text = text_of(operands[0]->evaluate(scope));
+    sched::String text = text_of(operands[0]->evaluate(scope));
     std::transform(text.begin(), text.end(), text.begin(), lower);
     return make_string(scope.arena, text);
 }
 
 Value to_upper(Scope& scope, const Operands& operands) {
-    std::string text = text_of(operands[0]->evaluate(scope));
+    sched::String text = text_of(operands[0]->evaluate(scope));
     std::transform(text.begin(), text.end(), text.begin(), upper);
     return make_string(scope.arena, text);
 }
@@ -65,8 +65,8 @@ Value to_upper(Scope& scope, const Operands& operands) {
 Value strcasecmp(Scope& scope, const Operands& operands) {
     const Value left = operands[0]->evaluate(scope);
     const Value right = operands[1]->evaluate(scope);
-    std::string a = text_of(left);
-    std::string b = text_of(right);
+    sched::String a = text_of(left);
+    sched::String b = text_of(right);
     std::transform(a.begin(), a.end(), a.begin(), upper);
     std::transform(b.begin(), b.end(), b.begin(), upper);
     const int c = a.compare(b);

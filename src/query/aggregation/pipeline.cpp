@@ -306,7 +306,7 @@ bson::Object StagedPipeline::fields() const {
     bson::Builder projection;
     const Needs needs = needs_by_stage().front();
     if (!needs.whole_document) {
-        for (const std::string& path : needs.fields)
+        for (const sched::String& path : needs.fields)
             if (path != "_id") projection.append(path, 1);
         projection.append("_id", needs.fields.contains("_id") ? 1 : 0);
     }

@@ -69,7 +69,7 @@ SortStage::Entry SortStage::copy(bson::Doc doc) {
     if (as_find_) as_find_->append_key(doc, find_key_);
     const auto size = static_cast<size_t>(doc.size());
     Entry entry;
-    entry.bytes = std::make_unique_for_overwrite<uint8_t[]>(size + find_key_.size());
+    entry.bytes = sched::make_bytes(size + find_key_.size());
     std::memcpy(entry.bytes.get(), doc.data(), size);
     Keyed& item = entry.keyed;
     item.doc = bson::Doc(entry.bytes.get());

@@ -142,7 +142,7 @@ class SortStage : public Stage {
     // A document with its sort key.
     struct Keyed {
         bson::Doc doc;
-        std::vector<Value> keys;  // in the document, behind it, or in `made`
+        sched::Vector<Value> keys;  // in the document, behind it, or in `made`
         Arena made;
     };
     // Of runs: an entry is the keys, as elements without names (of a missing one only its type),
@@ -156,7 +156,7 @@ class SortStage : public Stage {
         bool as_find = false;
     };
     struct Entry {
-        std::unique_ptr<uint8_t[]> bytes;
+        sched::Bytes bytes;
         Keyed keyed;
     };
     Order order() const { return {&fields_, as_find_ != nullptr}; }
@@ -179,7 +179,7 @@ class SortStage : public Stage {
     bool loaded_ = false;
     int64_t handed_out_ = 0;
     int64_t bytes_ = 0;
-    std::vector<Entry> entries_;
+    sched::Vector<Entry> entries_;
     spill::SortedRuns<Order> runs_;
 };
 

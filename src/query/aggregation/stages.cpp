@@ -214,7 +214,7 @@ class Unwind : public Stage {
         std::string text;
         for (const std::string& part : path_)
             text += (text.empty() ? "" : ".") + part;
-        needs.fields.insert(text);
+        needs.fields.emplace(text);
     }
     bool passes_documents_on() const override { return true; }
 

@@ -29,7 +29,7 @@ uint8_t* Arena::allocate(size_t bytes) {
         base::fail(base::kExceededMemoryLimit, "a value of {} bytes is too large", bytes);
     if (chunks_.empty() || offset_ + bytes > chunks_.back().size) {
         const size_t size = std::max(kChunkBytes, bytes);
-        chunks_.push_back({std::make_unique_for_overwrite<uint8_t[]>(size), size});
+        chunks_.push_back({sched::make_bytes(size), size});
         offset_ = 0;
     }
     uint8_t* p = chunks_.back().bytes.get() + offset_;
@@ -141,7 +141,7 @@ size_t hash_value(const Value& v) {
     return bson::hash_value(v);
 }
 
-std::string text_of(const Value& v) {
+sched::String text_of(const Value& v) {
     switch (v.type()) {
         case Type::eoo:
         case Type::null:
@@ -153,18 +153,18 @@ std::string text_of(const Value& v) {
             return text;
         }
         case Type::int32:
-            return std::to_string(v.as_int32());
+            return sched::String(std::to_string(v.as_int32()));
         case Type::int64:
-            return std::to_string(v.as_int64());
+            return sched::String(std::to_string(v.as_int64()));
         case Type::string:
         case Type::symbol:
         case Type::code:
             sched::tick(static_cast<int64_t>(v.as_string().size() / kBytesPerTick));
-            return std::string(v.as_string());
+            return sched::String(v.as_string());
         case Type::date:
-            return date_text(v.as_date());
+            return sched::String(date_text(v.as_date()));
         case Type::timestamp:
-            return timestamp_text(v.as_timestamp());
+            return sched::String(timestamp_text(v.as_timestamp()));
         default:
             base::fail(16007, "can't convert from BSON type {} to String", type_name(v.type()));
     }

@@ -13,6 +13,7 @@
 
 #include "bson/builder.h"
 #include "bson/view.h"
+#include "sched/counted.h"
 
 namespace query {
 
@@ -29,10 +30,10 @@ class Arena {
   private:
     static constexpr size_t kChunkBytes = 16 * 1024;
     struct Chunk {
-        std::unique_ptr<uint8_t[]> bytes;
+        sched::Bytes bytes;
         size_t size = 0;
     };
-    std::vector<Chunk> chunks_;
+    sched::Vector<Chunk> chunks_;
     size_t offset_ = 0;  // in the last chunk
     size_t used_ = 0;
 };
@@ -65,7 +66,7 @@ inline bool is_true(const Value& v) {
     return v.truthy();
 }
 // Text of a value for string operators; "" for null and missing. Throws base::Error 16007.
-std::string text_of(const Value& v);
+sched::String text_of(const Value& v);
 // Milliseconds of a date or timestamp. Throws base::Error 16006.
 int64_t date_of(const Value& v);
 // The old server's name of a type in messages ("NumberInt32").

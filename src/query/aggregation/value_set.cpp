@@ -56,7 +56,7 @@ size_t ValueSet::find(const Value& v, size_t hash) const {
 }
 
 void ValueSet::grow() {
-    std::vector<uint32_t> larger(std::max(kLeastSlots, 2 * slots_.size()), kFree);
+    sched::Vector<uint32_t> larger(std::max(kLeastSlots, 2 * slots_.size()), kFree);
     for (size_t i = 0; i < values_.size(); ++i) {
         size_t at = first_slot(hashes_[i], larger.size());
         while (larger[at] != kFree)

@@ -28,7 +28,7 @@ class ValueSet {
     static constexpr size_t kNone = std::numeric_limits<size_t>::max();
     size_t position(const Value& v) const;
     bool contains_all(const ValueSet& other) const;
-    const std::vector<Value>& values() const { return values_; }
+    const sched::Vector<Value>& values() const { return values_; }
 
   private:
     static constexpr uint32_t kFree = 0;
@@ -36,9 +36,10 @@ class ValueSet {
     size_t find(const Value& v, size_t hash) const;
     void grow();
 
-    std::vector<Value> values_;
-    std::vector<size_t> hashes_;   // of values_
-    std::vector<uint32_t> slots_;  // the number of a value, counted from 1; as many as a power of 2
+    sched::Vector<Value> values_;
+    sched::Vector<size_t> hashes_;  // of values_
+    sched::Vector<uint32_t>
+        slots_;  // the number of a value, counted from 1; as many as a power of 2
 };
 
 }  // namespace query

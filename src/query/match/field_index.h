@@ -10,6 +10,9 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
+
+#include "sched/counted.h"
 
 namespace query {
 
@@ -40,7 +43,9 @@ class FieldIndex {
             return std::hash<std::string_view>()(name);
         }
     };
-    std::unordered_map<std::string, size_t, Hash, std::equal_to<>> positions_;  // from kFew on
+    std::unordered_map<sched::String, size_t, Hash, std::equal_to<>,
+                       sched::CountingAllocator<std::pair<const sched::String, size_t>>>
+        positions_;  // from kFew on
 };
 
 }  // namespace query

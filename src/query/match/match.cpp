@@ -132,7 +132,7 @@ bool leaf_matches(const MatchNode& node, const Element& value) {
     }
 }
 
-bool all_match_value(const std::vector<std::unique_ptr<MatchNode>>& nodes, const Element& value) {
+bool all_match_value(const sched::Vector<std::unique_ptr<MatchNode>>& nodes, const Element& value) {
     return std::all_of(nodes.begin(), nodes.end(),
                        [&](const auto& node) { return Matcher::matches_value(*node, value); });
 }

@@ -68,21 +68,26 @@ bool is_operators(const Element& e, bool partial_dbref_is_value = false) {
            !is_dbref(e.as_doc(), partial_dbref_is_value);
 }
 
+// What a part of a path takes, about.
+constexpr size_t kPartBytes = 16;
+
+void set_path(MatchNode& node, std::string path, FieldPath steps) {
+    node.charge.add(2 * path.size() + steps.size() * kPartBytes);
+    node.path = std::move(path);
+    node.steps = std::move(steps);
+}
+
 NodePtr make_node(MatchKind kind, std::string_view path = {}) {
     sched::tick();
     auto node = std::make_unique<MatchNode>();
     node->kind = kind;
-    if (path.data() != nullptr) {
-        node->path = path;
-        node->steps = FieldPath(path);
-    }
+    if (path.data() != nullptr) set_path(*node, std::string(path), FieldPath(path));
     return node;
 }
 
 NodePtr negate(NodePtr child) {
     NodePtr node = make_node(MatchKind::negation);
-    node->path = child->path;
-    node->steps = child->steps;
+    set_path(*node, child->path, child->steps);
     node->children.push_back(std::move(child));
     return node;
 }
@@ -152,7 +157,7 @@ int32_t whole_number(const Element& e) {
 
 // Adds what one name, or one number in a list, stands for. However long the list is, there are few
 // types.
-void add_type(const Element& e, std::vector<int64_t>& types) {
+void add_type(const Element& e, sched::Vector<int64_t>& types) {
     sched::tick();
     const auto add = [&types](int64_t type) {
         if (std::ranges::find(types, type) == types.end()) types.push_back(type);

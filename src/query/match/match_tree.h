@@ -13,6 +13,7 @@
 #include "bson/view.h"
 #include "query/match/path.h"
 #include "query/match/regex.h"
+#include "sched/counted.h"
 
 namespace query {
 
@@ -44,15 +45,16 @@ enum class MatchKind {
     always_false,       // e.g. $in: []
 };
 
-struct MatchNode {
+struct MatchNode : sched::Counted {
     MatchKind kind = MatchKind::conjunction;
     std::string path;       // dotted; empty for logical nodes and inside elem_match_value
     FieldPath steps;        // `path`, cut into parts; what matching walks
     bson::Element operand;  // comparisons; points into the tree's own copy of the filter
-    std::vector<std::unique_ptr<MatchNode>> children;
-    std::vector<bson::Element> values;                  // in: sorted, unique, no regexes
-    std::vector<std::shared_ptr<const Regex>> regexes;  // in, regex
-    std::vector<int64_t> types;  // type, as later servers write it: sorted, unique
+    sched::Charge charge;   // of both
+    sched::Vector<std::unique_ptr<MatchNode>> children;
+    sched::Vector<bson::Element> values;                  // in: sorted, unique, no regexes
+    sched::Vector<std::shared_ptr<const Regex>> regexes;  // in, regex
+    sched::Vector<int64_t> types;  // type, as later servers write it: sorted, unique
     int64_t number = 0;
     int64_t remainder = 0;
 };

@@ -10,8 +10,8 @@
 #pragma once
 
 #include <functional>
-#include <unordered_set>
 
+#include "sched/counted.h"
 #include "sched/tick.h"
 
 #include "bson/field_path.h"
@@ -59,7 +59,7 @@ class Visited {
             return std::hash<const void*>()(spot.place) * 31 + spot.part;
         }
     };
-    std::unordered_set<Spot, Hash> seen_;
+    sched::UnorderedSet<Spot, Hash> seen_;
 };
 
 template <typename Visit>

@@ -128,7 +128,7 @@ class Flattening {
             out_.others = true;
             return;
         }
-        out_.predicates.push_back({&node, prefix_, bindings_});
+        out_.predicates.push_back({&node, sched::String(prefix_), bindings_});
     }
 
     // Whether the path goes on by number from an element that an $elemMatch is about, into an array
@@ -145,7 +145,7 @@ class Flattening {
     // One for all, since it may be as long as a request.
     std::string prefix_;
     size_t parts_ = 0;  // of it
-    std::vector<Binding> bindings_;
+    sched::Vector<Binding> bindings_;
 };
 
 // How many parts two paths begin with in common.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "query/match/match_tree.h"
+#include "sched/counted.h"
 
 namespace query {
 
@@ -18,12 +19,12 @@ struct Binding {
 // One predicate on one path, as it stands in the conjunction at the root (or inside $elemMatch).
 struct Predicate {
     const MatchNode* node;
-    std::string path;
-    std::vector<Binding> bindings;  // the $elemMatch it stands in, from the outermost one
+    sched::String path;
+    sched::Vector<Binding> bindings;  // the $elemMatch it stands in, from the outermost one
 };
 
 struct Conjunction {
-    std::vector<Predicate> predicates;
+    sched::Vector<Predicate> predicates;
     std::vector<const MatchNode*> disjunctions;
     bool others = false;  // predicates no index can help with
 };

@@ -55,7 +55,7 @@ void DistinctValues::add_value(const Element& value) {
     if (seen_.contains(value)) return;
     const uint32_t size = value.value_size();
     if (bytes_ + size + 2 > kBytesMax) base::fail(17217, "distinct too big, 16mb cap");
-    std::unique_ptr<uint8_t[]> copy(new uint8_t[size + 2]);
+    sched::Bytes copy = sched::make_bytes(size + 2);
     copy[0] = static_cast<uint8_t>(value.type());
     copy[1] = 0;
     std::memcpy(copy.get() + 2, value.value(), size);

@@ -44,9 +44,9 @@ class DistinctValues {
     void collect_members(const bson::Element& array, std::string_view path);
 
     std::string path_;
-    std::vector<std::unique_ptr<uint8_t[]>> values_;  // elements without names
-    std::set<bson::Element, bson::ValueLess> seen_;   // into values_
-    std::vector<bson::Element> found_;                // of one document
+    sched::Vector<sched::Bytes> values_;               // elements without names
+    sched::Set<bson::Element, bson::ValueLess> seen_;  // into values_
+    sched::Vector<bson::Element> found_;               // of one document
     int64_t bytes_ = 0;
 };
 

@@ -61,7 +61,7 @@ class BoundsMaker {
         std::vector<IntervalList> lists;  // of each predicate
         for (const Predicate& p : conjunction_.predicates) {
             sched::tick();
-            if (p.path != path || !can_use(*p.node, field)) continue;
+            if (std::string_view(p.path) != path || !can_use(*p.node, field)) continue;
             if (index_.multikey && (any || !may_combine(p))) continue;
             PredicateBounds bounds = bounds_of(*p.node, field, arena_);
             DCHECK(are_in_order(bounds.intervals, 1));

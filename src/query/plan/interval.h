@@ -29,8 +29,8 @@ struct Interval {
     bool operator==(const Interval& other) const;
 };
 
-using IntervalList = std::vector<Interval>;
-using IndexBounds = std::vector<IntervalList>;  // one list for each field of the key
+using IntervalList = sched::Vector<Interval>;
+using IndexBounds = sched::Vector<IntervalList>;  // one list for each field of the key
 
 // Values that bound the classes of types.
 struct KeyConstants {
@@ -78,12 +78,14 @@ class ValueArena {
   public:
     // The first element of the document, whose bytes are kept.
     bson::Element keep(bson::Object doc) {
+        charge_.add(sizeof doc);
         objects_.push_back(std::move(doc));
         return objects_.back().doc().first();
     }
 
   private:
     std::deque<bson::Object> objects_;
+    sched::Charge charge_;  // of it
 };
 
 // What both allow; made-up ends go to `arena`.

@@ -36,7 +36,7 @@ struct ScanPlan {
 
 struct Plan {
     // No scans: the whole collection in natural order.
-    std::vector<ScanPlan> scans;
+    sched::Vector<ScanPlan> scans;
     bool backward = false;  // natural order reversed
     bool merge = false;     // several scans, each in sort order
     bool blocking_sort = false;

@@ -216,7 +216,7 @@ class Planner {
 
     // $in lists on the leading fields and a sort on the following ones: one scan per combination,
     // merged.
-    bool explode(const ConjunctionBounds& bounds, std::vector<ScanPlan>& out) const {
+    bool explode(const ConjunctionBounds& bounds, sched::Vector<ScanPlan>& out) const {
         size_t prefix = 0;
         size_t scans = 1;
         for (const IntervalList& list : bounds.fields) {
@@ -244,7 +244,7 @@ class Planner {
 
     // Scans of one index that each give the order of the sort; false, and perhaps some scans added,
     // where there are none.
-    bool sorted_scans(const ConjunctionBounds& bounds, std::vector<ScanPlan>& out) const {
+    bool sorted_scans(const ConjunctionBounds& bounds, sched::Vector<ScanPlan>& out) const {
         bool backward = false;
         if (!provides_sort(bounds, query_.sort, &backward)) return explode(bounds, out);
         out.push_back(to_scan(bounds, backward));

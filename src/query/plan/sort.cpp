@@ -174,7 +174,7 @@ struct DocumentSorter::State {
     }
 
     struct Entry {
-        std::unique_ptr<uint8_t[]> bytes;  // sort key, then document
+        sched::Bytes bytes;  // sort key, then document
         uint64_t tag = 0;
         uint64_t order = 0;  // of arrival
         MatchDetails details;
@@ -259,7 +259,7 @@ struct DocumentSorter::State {
 
     const SortPattern pattern;
     const size_t limit;
-    std::vector<Entry> entries;  // with a limit: a heap with the last one on top
+    sched::Vector<Entry> entries;  // with a limit: a heap with the last one on top
     bson::Buffer key;
     int64_t bytes = 0;      // of the documents kept
     uint64_t arrivals = 0;  // of documents that were kept
@@ -326,7 +326,7 @@ void DocumentSorter::State::add(Doc doc, uint64_t tag, const MatchDetails& detai
     }
     const auto doc_size = static_cast<size_t>(doc.size());
     Entry entry;
-    entry.bytes.reset(new uint8_t[key.size() + doc_size]);
+    entry.bytes = sched::make_bytes(key.size() + doc_size);
     std::memcpy(entry.bytes.get(), key.data(), key.size());
     std::memcpy(entry.bytes.get() + key.size(), doc.data(), doc_size);
     entry.tag = tag;

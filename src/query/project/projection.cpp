@@ -45,7 +45,7 @@ struct Rules {
     bool sliced = false;
     int32_t skip = 0;    // of $slice; negative: from the end
     int32_t limit = -1;  // -1: all
-    std::vector<Field> fields;
+    sched::Vector<Field> fields;
 
   private:
     Rules& descend(std::string_view* path);
@@ -232,7 +232,7 @@ class FieldProjection : public Projection {
     Rules root_;
     bool keep_id_ = true;
     std::string positional_;  // the path with `$`; empty: none
-    std::vector<ElementMatch> matches_;
+    sched::Vector<ElementMatch> matches_;
     std::vector<std::string> scores_;  // {$meta: "textScore"}: 0, without a text search
     FieldIndex match_index_, score_index_;
 };

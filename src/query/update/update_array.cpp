@@ -23,7 +23,7 @@ using bson::Type;
 
 namespace {
 
-using Elements = std::vector<Element>;
+using Elements = sched::Vector<Element>;
 
 // Elements moved in the time of a tick (sched/tick.h), about.
 constexpr size_t kPerTick = 32;

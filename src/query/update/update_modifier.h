@@ -22,7 +22,7 @@ enum class Effect {
     remove,  // the field goes (an array element becomes null)
 };
 
-class Modifier {
+class Modifier : public sched::Counted {
   public:
     virtual ~Modifier() = default;
     // Appends `name: new value` to `out` where it returns write. `old` is missing where the path

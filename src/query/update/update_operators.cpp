@@ -82,6 +82,7 @@ void parse_path(std::string_view text, Mod& mod) {
             }
             mod.positional = static_cast<int>(mod.path.size());
         }
+        mod.charge.add(sizeof(std::string) + part.size());
         mod.path.emplace_back(part);
         at = dot + 1;
     }
@@ -142,7 +143,7 @@ class OperatorUpdate : public Update {
 
     bson::Object source_;
     bool over_msg_;
-    std::vector<Mod> mods_;
+    sched::Vector<Mod> mods_;
     std::optional<ModTree> tree_;
     int64_t position_ = -1;
     bool touches_id_ = false;

@@ -24,7 +24,8 @@ namespace query {
 // One operator on one path.
 struct Mod {
     std::vector<std::string> path;
-    int positional = -1;  // part of `path` that stands for the matched array index
+    sched::Charge charge;  // of it
+    int positional = -1;   // part of `path` that stands for the matched array index
     std::unique_ptr<Modifier> modifier;
     bool on_insert_only = false;
     bool odd_name = false;  // the field's name starts with '$': check it after writing
@@ -69,9 +70,9 @@ class ModTree {
         int64_t index = -1;  // as an array index
         int mod = -1;        // leaf
         bool seen = false;   // during one visit of the parent
-        std::vector<int> children;
-        FieldIndex index_of_names;                  // of `children`
-        std::unordered_map<int64_t, int> by_index;  // of `children`, while an array is written
+        sched::Vector<int> children;
+        FieldIndex index_of_names;                   // of `children`
+        sched::UnorderedMap<int64_t, int> by_index;  // of `children`, while an array is written
     };
     static constexpr int kNothing = 1 << 30;
 
@@ -91,7 +92,7 @@ class ModTree {
     void create(int node, std::string_view name, int depth, bson::Buffer& out);
 
     std::span<Mod> mods_;
-    std::vector<Node> nodes_;  // [0] is the root
+    sched::Vector<Node> nodes_;  // [0] is the root
     bool changed_ = false;
 };
 

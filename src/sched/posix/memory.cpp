@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
-#include <utility>
+#include <exception>
+#include <new>
 
 #include "base/process_memory.h"
 #include "sched/memory_metrics.h"
@@ -28,16 +29,11 @@ std::atomic<int64_t> g_operation_max{kOperationBytes};
 std::atomic<int64_t> g_all_max{kAllBytes};
 std::atomic<int64_t> g_held_by_all{0};
 std::atomic<void*> g_reserve{nullptr};
-std::atomic<bool (*)(size_t)> g_gives{nullptr};
 
 struct Account {
     int64_t held = 0;      // by the operation
     int64_t untold = 0;    // not in g_held_by_all yet
     bool limited = false;  // an operation runs
-    // fail_allocation()
-    bool failed = false;
-    int64_t fail_in = 0;  // 0: not at all
-    size_t fail_bytes = 0;
 };
 constinit thread_local Account t_account;
 
@@ -58,16 +54,8 @@ void add(int64_t bytes) {
         tell();
 }
 
-bool is_to_fail(size_t bytes) {
-    if (bytes < t_account.fail_bytes || --t_account.fail_in != 0) return false;
-    t_account.failed = true;
-    return true;
-}
-
 bool may_take(size_t bytes) {
     if (!t_account.limited || is_uninterruptible()) return true;
-    if (t_account.fail_in != 0 && is_to_fail(bytes)) [[unlikely]]
-        return false;
     const int64_t more = static_cast<int64_t>(bytes) - (bytes < kSmallBytes ? kSlackBytes : 0);
     if (t_account.held + more > g_operation_max.load(std::memory_order_relaxed)) return false;
     return t_account.held + more < kReportBytes ||
@@ -75,42 +63,20 @@ bool may_take(size_t bytes) {
                g_all_max.load(std::memory_order_relaxed);
 }
 
-// Whether the reserve has been freed for the caller's allocation.
-bool release_reserve(size_t bytes) {
-    if (t_account.limited && !is_uninterruptible() && bytes >= kSmallBytes) return false;
+// Whether the reserve has been freed for the caller's allocation: an operation ends instead, but
+// neither while it unwinds nor where it must not.
+bool release_reserve() {
+    if (t_account.limited && !is_uninterruptible() && std::uncaught_exceptions() == 0 &&
+        std::current_exception() == nullptr)
+        return false;
     void* const reserve = g_reserve.exchange(nullptr);
     std::free(reserve);
     return reserve != nullptr;
 }
 
-// `give` asks malloc, and is asked again when the reserve has been given back.
-template <typename Give>
-void* given(size_t bytes, Give give) {
-    bool (*const gives)(size_t) = g_gives.load(std::memory_order_relaxed);
-    void* p = gives == nullptr || gives(bytes) ? give() : nullptr;
-    if (p == nullptr && release_reserve(bytes)) p = give();
-    if (p == nullptr) throw std::bad_alloc();
-    return p;
-}
-
-void* allocate(size_t bytes, size_t alignment) {
-    if (!may_take(bytes)) [[unlikely]]
-        throw LimitExceeded();
-    void* const p = given(bytes, [&] {
-        return alignment == 0
-                   ? std::malloc(bytes == 0 ? 1 : bytes)
-                   : std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-    });
-    add(static_cast<int64_t>(malloc_usable_size(p)));
-    return p;
-}
-
-void* allocate_or_null(size_t bytes, size_t alignment) noexcept {
-    try {
-        return allocate(bytes, alignment);
-    } catch (const std::bad_alloc&) {
-        return nullptr;
-    }
+// What operator new calls where the system gives nothing; it is tried again if this returns.
+void on_no_memory() {
+    if (!release_reserve()) throw std::bad_alloc();
 }
 
 // By itself malloc makes eight heaps for each processor and keeps up to 64 MB on top of each, which
@@ -128,6 +94,9 @@ void keep_malloc_small() {
 }
 
 }  // namespace
+
+// Tests replace it (sched/testing/failing_memory.h).
+void* (*system_realloc)(void* p, size_t bytes) = std::realloc;
 
 void set_limits(int64_t operation_bytes, int64_t all_bytes) {
     g_operation_max.store(operation_bytes, std::memory_order_relaxed);
@@ -155,6 +124,7 @@ bool is_scarce() {
 
 void keep_reserve() {
     keep_malloc_small();
+    std::set_new_handler(&on_no_memory);
     if (g_reserve.load() != nullptr) return;
     std::free(g_reserve.exchange(std::malloc(kReserveBytes)));
 }
@@ -195,7 +165,9 @@ void* reallocate(void* p, size_t bytes) {
     const size_t old =
         static_cast<size_t>(before) > kAlwaysMapped ? static_cast<size_t>(before) : 0;
     if (bytes > old && !may_take(bytes - old)) throw LimitExceeded();
-    void* const now = given(bytes, [&] { return std::realloc(p, bytes); });
+    void* now = system_realloc(p, bytes);
+    if (now == nullptr && release_reserve()) now = system_realloc(p, bytes);
+    if (now == nullptr) throw std::bad_alloc();
     add(static_cast<int64_t>(malloc_usable_size(now)) - before);
     return now;
 }
@@ -215,77 +187,4 @@ void count_released(size_t bytes) {
     add(-static_cast<int64_t>(bytes));
 }
 
-void set_system(bool (*gives)(size_t)) {
-    g_gives.store(gives, std::memory_order_relaxed);
-}
-
-bool fail_allocation(int64_t nth, size_t bytes) {
-    t_account.fail_in = nth;
-    t_account.fail_bytes = bytes;
-    return std::exchange(t_account.failed, false);
-}
-
 }  // namespace sched::memory
-
-// The replaced functions: all forms, since those of a sanitizer do not call one another as the
-// library's do.
-void* operator new(size_t bytes) {
-    return sched::memory::allocate(bytes, 0);
-}
-void* operator new[](size_t bytes) {
-    return sched::memory::allocate(bytes, 0);
-}
-void* operator new(size_t bytes, std::align_val_t alignment) {
-    return sched::memory::allocate(bytes, static_cast<size_t>(alignment));
-}
-void* operator new[](size_t bytes, std::align_val_t alignment) {
-    return sched::memory::allocate(bytes, static_cast<size_t>(alignment));
-}
-void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
-    return sched::memory::allocate_or_null(bytes, 0);
-}
-void* operator new[](size_t bytes, const std::nothrow_t&) noexcept {
-    return sched::memory::allocate_or_null(bytes, 0);
-}
-void* operator new(size_t bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
-    return sched::memory::allocate_or_null(bytes, static_cast<size_t>(alignment));
-}
-void* operator new[](size_t bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
-    return sched::memory::allocate_or_null(bytes, static_cast<size_t>(alignment));
-}
-void operator delete(void* p) noexcept {
-    sched::memory::release(p);
-}
-void operator delete(void* p, size_t) noexcept {
-    sched::memory::release(p);
-}
-void operator delete(void* p, std::align_val_t) noexcept {
-    sched::memory::release(p);
-}
-void operator delete(void* p, size_t, std::align_val_t) noexcept {
-    sched::memory::release(p);
-}
-void operator delete(void* p, const std::nothrow_t&) noexcept {
-    sched::memory::release(p);
-}
-void operator delete(void* p, std::align_val_t, const std::nothrow_t&) noexcept {
-    sched::memory::release(p);
-}
-void operator delete[](void* p) noexcept {
-    sched::memory::release(p);
-}
-void operator delete[](void* p, size_t) noexcept {
-    sched::memory::release(p);
-}
-void operator delete[](void* p, std::align_val_t) noexcept {
-    sched::memory::release(p);
-}
-void operator delete[](void* p, size_t, std::align_val_t) noexcept {
-    sched::memory::release(p);
-}
-void operator delete[](void* p, const std::nothrow_t&) noexcept {
-    sched::memory::release(p);
-}
-void operator delete[](void* p, std::align_val_t, const std::nothrow_t&) noexcept {
-    sched::memory::release(p);
-}

@@ -5,12 +5,15 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <thread>
 #include <vector>
 
 #include "base/process_memory.h"
+#include "sched/counted.h"
 #include "sched/operation.h"
+#include "sched/testing/failing_memory.h"
 
 namespace sched {
 namespace {
@@ -89,47 +92,6 @@ TEST(Memory, WhatIsFreeBetweenBlocksGoesBackToTheSystem) {
     }
 }
 
-// One way to write it: what allocates, and what frees that.
-struct Form {
-    const char* name;
-    void* (*take)(size_t bytes);
-    void (*give)(void* p, size_t bytes);
-};
-
-constexpr std::align_val_t kAligned{64};
-constexpr auto kPlain = [](void* p, size_t) { ::operator delete(p); };
-constexpr auto kPlainArray = [](void* p, size_t) { ::operator delete[](p); };
-
-constexpr Form kForms[] = {
-    {"new", [](size_t n) { return ::operator new(n); }, kPlain},
-    {"new, nothrow", [](size_t n) { return ::operator new(n, std::nothrow); }, kPlain},
-    {"new, nothrow twice", [](size_t n) { return ::operator new(n, std::nothrow); },
-     [](void* p, size_t) { ::operator delete(p, std::nothrow); }},
-    {"new, aligned", [](size_t n) { return ::operator new(n, kAligned); },
-     [](void* p, size_t) { ::operator delete(p, kAligned); }},
-    {"new, aligned, nothrow", [](size_t n) { return ::operator new(n, kAligned, std::nothrow); },
-     [](void* p, size_t) { ::operator delete(p, kAligned, std::nothrow); }},
-    {"new[]", [](size_t n) { return ::operator new[](n); }, kPlainArray},
-    {"new[], nothrow", [](size_t n) { return ::operator new[](n, std::nothrow); }, kPlainArray},
-    {"new[], nothrow twice", [](size_t n) { return ::operator new[](n, std::nothrow); },
-     [](void* p, size_t) { ::operator delete[](p, std::nothrow); }},
-    {"new[], aligned", [](size_t n) { return ::operator new[](n, kAligned); },
-     [](void* p, size_t) { ::operator delete[](p, kAligned); }},
-    {"new[], aligned, nothrow",
-     [](size_t n) { return ::operator new[](n, kAligned, std::nothrow); },
-     [](void* p, size_t) { ::operator delete[](p, kAligned, std::nothrow); }},
-#if defined(__cpp_sized_deallocation)
-    {"new, sized", [](size_t n) { return ::operator new(n); },
-     [](void* p, size_t n) { ::operator delete(p, n); }},
-    {"new, aligned and sized", [](size_t n) { return ::operator new(n, kAligned); },
-     [](void* p, size_t n) { ::operator delete(p, n, kAligned); }},
-    {"new[], sized", [](size_t n) { return ::operator new[](n); },
-     [](void* p, size_t n) { ::operator delete[](p, n); }},
-    {"new[], aligned and sized", [](size_t n) { return ::operator new[](n, kAligned); },
-     [](void* p, size_t n) { ::operator delete[](p, n, kAligned); }},
-#endif
-};
-
 int64_t held() {
     const int64_t now = memory::enter(0, true);
     memory::enter(now, true);
@@ -139,7 +101,7 @@ int64_t held() {
 TEST(Memory, WhatAThreadFreesIsCountedWhenItEnds) {
     constexpr size_t kBytes = 600 * 1024;  // less than what a thread tells at once
     for (int i = 0; i < 300; ++i) {
-        auto block = std::make_unique_for_overwrite<char[]>(kBytes);
+        Bytes block = make_bytes(kBytes);
         std::thread([&block] {
             Operation operation;
             operation.start();
@@ -152,37 +114,89 @@ TEST(Memory, WhatAThreadFreesIsCountedWhenItEnds) {
     operation.start();
     {
         const Operation::Scope scope(&operation);
-        EXPECT_NO_THROW(std::make_unique_for_overwrite<char[]>(2 << 20));
+        EXPECT_NO_THROW(make_bytes(2 << 20));
         EXPECT_FALSE(memory::is_scarce());
     }
     memory::set_limits(memory::kOperationBytes, memory::kAllBytes);
 }
 
-// A sanitizer has such functions of its own, of which those that are not replaced count nothing.
-TEST(Memory, EveryFormOfNewCountsAndCanBeRefused) {
+TEST(Memory, WhatGrowsCountsAndCanBeRefused) {
+    constexpr size_t kBytes = size_t{100} << 20;
+    struct Node : Counted {
+        char bytes[kBytes];
+    };
+    struct Form {
+        const char* name;
+        void (*take)(const std::function<void()>& with);
+    };
+    const Form forms[] = {
+        {"a block",
+         [](const auto& with) {
+             const Bytes block = make_bytes(kBytes);
+             with();
+         }},
+        {"a vector",
+         [](const auto& with) {
+             Vector<char> vector;
+             vector.reserve(kBytes);
+             with();
+         }},
+        {"a string",
+         [](const auto& with) {
+             String string;
+             string.reserve(kBytes);
+             with();
+         }},
+        {"a node",
+         [](const auto& with) {
+             const std::unique_ptr<Node> node(new Node);
+             with();
+         }},
+        {"a charge",
+         [](const auto& with) {
+             Charge charge(kBytes / 2);
+             charge.add(kBytes / 2);
+             const Charge moved = std::move(charge);
+             with();
+         }},
+        {"what is reallocated",
+         [](const auto& with) {
+             void* const p = memory::reallocate(memory::reallocate(nullptr, 1000), kBytes);
+             with();
+             memory::release(p);
+         }},
+    };
+    Operation operation;
+    operation.start();
+    const Operation::Scope scope(&operation);
+    for (const Form& form : forms) {
+        const int64_t before = held();
+        int64_t with = before;
+        form.take([&] { with = held(); });
+        EXPECT_GE(with, before + static_cast<int64_t>(kBytes)) << form.name;
+        EXPECT_EQ(held(), before) << form.name;
+
+        memory::set_limits(kBytes / 2, memory::kAllBytes);
+        EXPECT_THROW(form.take([] {}), memory::LimitExceeded) << form.name;
+        EXPECT_LT(held(), before + 4096) << form.name;
+        memory::set_limits(memory::kOperationBytes, memory::kAllBytes);
+    }
+}
+
+// What the tests of other rooms count on.
+TEST(Memory, ItsAllocationsCanFail) {
     constexpr size_t kBytes = 100 * 1024;
     Operation operation;
     operation.start();
     const Operation::Scope scope(&operation);
-    for (const Form& form : kForms) {
-        const int64_t before = held();
-        void* p = form.take(kBytes);
-        const int64_t with = held();
-        form.give(p, kBytes);
-        const int64_t after = held();
-        EXPECT_GE(with, before + static_cast<int64_t>(kBytes)) << form.name;
-        EXPECT_EQ(after, before) << form.name;
-
-        memory::fail_allocation(1, kBytes);
-        try {
-            p = form.take(kBytes);
-        } catch (const std::bad_alloc&) {
-            p = nullptr;
-        }
-        EXPECT_TRUE(memory::fail_allocation(0)) << form.name;
-        EXPECT_EQ(p, nullptr) << form.name;
-        form.give(p, kBytes);
-    }
+    test::fail_allocation(2, kBytes);
+    EXPECT_NO_THROW(std::make_unique<char[]>(kBytes));
+    EXPECT_NO_THROW(std::make_unique<char[]>(kBytes / 2));
+    EXPECT_THROW(std::make_unique<char[]>(kBytes), std::bad_alloc);
+    EXPECT_NO_THROW(std::make_unique<char[]>(kBytes));
+    EXPECT_TRUE(test::fail_allocation(1, kBytes));
+    EXPECT_THROW(memory::reallocate(nullptr, kBytes), std::bad_alloc);
+    EXPECT_TRUE(test::fail_allocation(0));
 }
 
 }  // namespace

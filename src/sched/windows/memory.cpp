@@ -37,10 +37,4 @@ void count_taken(size_t) {}
 
 void count_released(size_t) {}
 
-void set_system(bool (*)(size_t)) {}
-
-bool fail_allocation(int64_t, size_t) {
-    return false;
-}
-
 }  // namespace sched::memory

@@ -114,7 +114,7 @@ class MemoryRecordStore final : public RecordStore {
     }
     void overwrite_range(RecordId id, int32_t offset, std::span<const uint8_t> bytes) override {
         bson::Object& stored = records_.at(id);
-        std::vector<uint8_t> changed = stored.bytes();
+        auto changed = stored.bytes();
         std::memcpy(changed.data() + offset, bytes.data(), bytes.size());
         stored = bson::Object(bson::Doc(changed.data()));
     }

@@ -66,7 +66,8 @@ class MmapCollection final : public storage::CollectionStore {
     }
     // The definition has been written anew, elsewhere.
     void redefine(int slot, const bson::Object& definition) {
-        indexes_[static_cast<size_t>(slot)]->definition = definition.bytes();
+        indexes_[static_cast<size_t>(slot)]->definition.assign(definition.bytes().begin(),
+                                                               definition.bytes().end());
     }
     IndexStore& buckets(int slot) { return indexes_[static_cast<size_t>(slot)]->store; }
     const storage::SortedIndex* tree(int slot) const {

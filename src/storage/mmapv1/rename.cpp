@@ -158,7 +158,8 @@ void MmapCollection::rename_index(int slot, const RenamedIndex& index, std::stri
     Part& part = *indexes_[static_cast<size_t>(slot)];
     IndexDetails& on_disk = *slot_details(slot);
     const DiskLoc old_info = on_disk.info;
-    const std::vector<uint8_t> old_definition = std::exchange(part.definition, index.spec.bytes());
+    const std::vector<uint8_t> old_definition =
+        std::exchange(part.definition, {index.spec.bytes().begin(), index.spec.bytes().end()});
     storage().views().writing(on_disk.info) = DiskLoc::from(index.definition);
     part.store.set_slot(on_disk);
     part.store.storage().rebind(index.entry->details, index.new_ns);
