@@ -108,10 +108,13 @@ bool Run::have(size_t bytes) {
     if (kept + left < bytes) return false;
     const size_t more = std::min<uint64_t>(std::max(bytes - kept, kChunkBytes), left);
     if (capacity_ < kept + more) {
-        auto larger = sched::make_bytes(kept + more);
+        // What the largest entry needs, at once: growing needs both for a moment.
+        const uint64_t most = kLengthBytes + largest_ + kChunkBytes;
+        const size_t capacity = std::max<uint64_t>(kept + more, std::min(most, file_.size()));
+        auto larger = sched::make_bytes(capacity);
         if (kept != 0) std::memcpy(larger.get(), read_.get() + position_, kept);
         read_ = std::move(larger);
-        capacity_ = kept + more;
+        capacity_ = capacity;
     } else if (kept != 0) {
         std::memmove(read_.get(), read_.get() + position_, kept);
     }

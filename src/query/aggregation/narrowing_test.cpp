@@ -21,7 +21,7 @@ std::unique_ptr<Pipeline> parse(const std::string& stages, const PipelineContext
 std::string narrowed(const std::set<std::string>& paths, const std::string& doc,
                      Narrowing::Others others = Narrowing::Others::kept) {
     Needs needs;
-    needs.fields = paths;
+    needs.fields.insert(paths.begin(), paths.end());
     bson::Buffer out;
     Narrowing(needs, others).write_doc(bson::parse_test_json(doc), out);
     return bson::to_text(bson::Doc(out.data()));

@@ -69,7 +69,7 @@ TEST(Update, LongValuesOfOneSizeArePatches) {
     const UpdateResult result = update->apply(doc, MatchDetails(), out);
     EXPECT_TRUE(result.in_place);
     ASSERT_EQ(result.patches.size(), 2U);
-    std::vector<uint8_t> bytes = doc.bytes();
+    std::vector<uint8_t> bytes(doc.bytes().begin(), doc.bytes().end());
     for (const Patch& patch : result.patches) {
         std::copy_n(patch.bytes, patch.size, bytes.begin() + patch.offset);
     }
