@@ -39,7 +39,7 @@ def changelog(version, seconds):
     """The package's own; what changed is in CHANGELOG.md."""
     return ('mongod-dur (%s) stable; urgency=medium\n\n'
             '  * Built from the sources of that version.\n\n'
-            ' -- mongod-dur maintainers <maintainers@example.org>  %s\n'
+            ' -- mongod-dur maintainers <maintainers@users.noreply.a-seed-cb5f16e9.example>  %s\n'
             % (version, email.utils.formatdate(seconds)))
 
 
