@@ -187,11 +187,6 @@ Option* find(std::string_view name) {
     return nullptr;
 }
 
-void reset_all() {
-    for (Option* option : registry())
-        option->reset();
-}
-
 std::optional<Value> parse_value(const Option& option, std::string_view text) {
     const std::string copy(text);
     switch (option.type()) {

@@ -143,7 +143,7 @@ class Option {
     // option and what is allowed, and changes nothing then.
     void set(Value value, Source source = Source::start_up);
     void set_text(std::string_view text, Source source = Source::start_up);
-    // The default is in force again. For tests, and a second start in one process.
+    // The default is in force again.
     void reset();
 
     // `changed` is called with the value in force now, and with each new one, by the thread that
@@ -206,7 +206,6 @@ class List : public Option {
 std::vector<Option*> all();
 // By the name on the command line. Null if there is none.
 Option* find(std::string_view name);
-void reset_all();
 
 // `text` as a value of the option's type. Numbers are decimal. Nothing if it is none.
 std::optional<Value> parse_value(const Option& option, std::string_view text);

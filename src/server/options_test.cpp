@@ -16,7 +16,8 @@ namespace server {
 namespace {
 
 CommandLine parse(std::vector<std::string> words) {
-    options::reset_all();
+    for (options::Option* option : options::all())
+        option->reset();
     words.insert(words.begin(), "mongod");
     return parse_options(words);
 }
