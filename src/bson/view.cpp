@@ -10,29 +10,8 @@ namespace bson {
 
 const uint8_t Doc::kEmpty[5] = {5, 0, 0, 0, 0};
 
-uint32_t Element::varying_size() const {
-    const uint8_t* v = value();
-    switch (type()) {
-        case Type::string:
-        case Type::symbol:
-        case Type::code:
-            return 4 + load<uint32_t>(v);
-        case Type::object:
-        case Type::array:
-        case Type::code_with_scope:
-            return load<uint32_t>(v);
-        case Type::binary:
-            return 5 + load<uint32_t>(v);
-        case Type::db_pointer:
-            return 4 + load<uint32_t>(v) + 12;
-        case Type::regex: {
-            const size_t pattern = std::strlen(reinterpret_cast<const char*>(v)) + 1;
-            return static_cast<uint32_t>(
-                pattern + std::strlen(reinterpret_cast<const char*>(v + pattern)) + 1);
-        }
-        default:  // min_key, max_key
-            return 0;
-    }
+uint32_t Element::regex_size() const {
+    return static_cast<uint32_t>(regex_pattern().size() + 1 + regex_flags().size() + 1);
 }
 
 std::string_view Element::code_text() const {

@@ -52,8 +52,10 @@ class Element {
     const uint8_t* value() const { return p_ + name_size_ + 2; }  // first byte of the value
     uint32_t value_size() const {                                 // bytes of the value
         const auto number = static_cast<uint8_t>(type());
-        const uint8_t fixed = number < sizeof kValueSizes ? kValueSizes[number] : kSizeVaries;
-        return fixed != kSizeVaries ? fixed : varying_size();
+        if (number >= sizeof kValueSizes) return 0;  // min_key, max_key
+        const uint8_t size = kValueSizes[number];
+        if (size < kBeginsWithLength) return size;
+        return size != kRegex ? size - kBeginsWithLength + load<uint32_t>(value()) : regex_size();
     }
     uint32_t size() const { return name_size_ + 2 + value_size(); }  // whole element
     std::span<const uint8_t> value_bytes() const { return {value(), value_size()}; }
@@ -96,12 +98,32 @@ class Element {
     int canonical() const { return canonical_class(type()); }
 
   private:
-    // By type byte; the walk over a document asks for each field's.
-    static constexpr uint8_t kSizeVaries = 0xff;
-    static constexpr uint8_t kValueSizes[] = {
-        0, 8,           kSizeVaries, kSizeVaries, kSizeVaries, kSizeVaries, 0, 12, 1, 8,
-        0, kSizeVaries, kSizeVaries, kSizeVaries, kSizeVaries, kSizeVaries, 4, 8,  8, 16};
-    uint32_t varying_size() const;
+    // By type byte; the walk over a document asks for each field's. Beside what a value's first
+    // four bytes say where they are a length.
+    static constexpr uint8_t kBeginsWithLength = 0x80;
+    static constexpr uint8_t kText = kBeginsWithLength + 4;
+    static constexpr uint8_t kRegex = 0xff;
+    static constexpr uint8_t kValueSizes[] = {0,                       // eoo
+                                              8,                       // number_double
+                                              kText,                   // string
+                                              kBeginsWithLength,       // object
+                                              kBeginsWithLength,       // array
+                                              kBeginsWithLength + 5,   // binary
+                                              0,                       // undefined
+                                              12,                      // object_id
+                                              1,                       // boolean
+                                              8,                       // date
+                                              0,                       // null
+                                              kRegex,                  // regex
+                                              kBeginsWithLength + 16,  // db_pointer
+                                              kText,                   // code
+                                              kText,                   // symbol
+                                              kBeginsWithLength,       // code_with_scope
+                                              4,                       // int32
+                                              8,                       // timestamp
+                                              8,                       // int64
+                                              16};                     // decimal128
+    uint32_t regex_size() const;
 
     const uint8_t* p_ = nullptr;
     uint32_t name_size_ = 0;
