@@ -11,7 +11,8 @@
 //
 // Where the system itself gives no more, operations end in the same way. What must not fail for
 // want of memory (work of no operation, a write that has begun, unwinding an operation) gets what
-// was kept back for it, while that lasts.
+// was kept back for it, while that lasts; until it is kept anew, operations and messages get no
+// more than a megabyte each.
 #pragma once
 
 #include <cstddef>
@@ -54,8 +55,10 @@ void give_back_unused();
 // held. `limited`: it is an operation.
 int64_t enter(int64_t held, bool limited);
 
-// realloc and free, counted. Throws std::bad_alloc.
-void* reallocate(void* p, size_t bytes);
+// realloc and free, counted. Throws std::bad_alloc. What belongs to no operation and may fail, such
+// as a message that arrives, never uses what was kept back.
+enum class Reserve { as_needed, never };
+void* reallocate(void* p, size_t bytes, Reserve reserve = Reserve::as_needed);
 void release(void* p);
 
 // What has been taken in other ways, and given back. The first throws LimitExceeded, having counted

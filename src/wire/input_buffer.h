@@ -78,8 +78,8 @@ class InputBuffer {
     // What is large moves without being copied: neighbours wait for this.
     void grow(size_t capacity) {
         DCHECK(capacity > capacity_);
-        auto* const bytes =
-            static_cast<uint8_t*>(sched::memory::reallocate(bytes_.get(), capacity));
+        auto* const bytes = static_cast<uint8_t*>(
+            sched::memory::reallocate(bytes_.get(), capacity, sched::memory::Reserve::never));
         static_cast<void>(bytes_.release());
         bytes_.reset(bytes);
         capacity_ = capacity;

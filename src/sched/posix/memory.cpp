@@ -29,6 +29,7 @@ std::atomic<int64_t> g_operation_max{kOperationBytes};
 std::atomic<int64_t> g_all_max{kAllBytes};
 std::atomic<int64_t> g_held_by_all{0};
 std::atomic<void*> g_reserve{nullptr};
+std::atomic<bool> g_reserve_used{false};  // and not kept anew since
 
 struct Account {
     int64_t held = 0;      // by the operation
@@ -58,7 +59,8 @@ bool may_take(size_t bytes) {
     if (!t_account.limited || is_uninterruptible()) return true;
     const int64_t more = static_cast<int64_t>(bytes) - (bytes < kSmallBytes ? kSlackBytes : 0);
     if (t_account.held + more > g_operation_max.load(std::memory_order_relaxed)) return false;
-    return t_account.held + more < kReportBytes ||
+    if (t_account.held + more < kReportBytes) return true;
+    return !g_reserve_used.load(std::memory_order_relaxed) &&
            g_held_by_all.load(std::memory_order_relaxed) + t_account.untold + more <=
                g_all_max.load(std::memory_order_relaxed);
 }
@@ -70,8 +72,10 @@ bool release_reserve() {
         std::current_exception() == nullptr)
         return false;
     void* const reserve = g_reserve.exchange(nullptr);
+    if (reserve == nullptr) return false;
+    g_reserve_used.store(true, std::memory_order_relaxed);
     std::free(reserve);
-    return reserve != nullptr;
+    return true;
 }
 
 // What operator new calls where the system gives nothing; it is tried again if this returns.
@@ -125,8 +129,8 @@ bool is_scarce() {
 void keep_reserve() {
     keep_malloc_small();
     std::set_new_handler(&on_no_memory);
-    if (g_reserve.load() != nullptr) return;
-    std::free(g_reserve.exchange(std::malloc(kReserveBytes)));
+    if (g_reserve.load() == nullptr) std::free(g_reserve.exchange(std::malloc(kReserveBytes)));
+    if (g_reserve.load() != nullptr) g_reserve_used.store(false, std::memory_order_relaxed);
 }
 
 void give_back_unused() {
@@ -157,7 +161,7 @@ int64_t enter(int64_t held, bool limited) {
     return before;
 }
 
-void* reallocate(void* p, size_t bytes) {
+void* reallocate(void* p, size_t bytes, Reserve reserve) {
     // Larger blocks than malloc ever has in its heap grow by their page tables; what is smaller may
     // be there twice for a moment.
     constexpr size_t kAlwaysMapped = size_t{32} << 20;
@@ -165,8 +169,11 @@ void* reallocate(void* p, size_t bytes) {
     const size_t old =
         static_cast<size_t>(before) > kAlwaysMapped ? static_cast<size_t>(before) : 0;
     if (bytes > old && !may_take(bytes - old)) throw LimitExceeded();
+    const bool never = reserve == Reserve::never;
+    if (never && bytes > kReportBytes && g_reserve_used.load(std::memory_order_relaxed))
+        throw std::bad_alloc();
     void* now = system_realloc(p, bytes);
-    if (now == nullptr && release_reserve()) now = system_realloc(p, bytes);
+    if (now == nullptr && !never && release_reserve()) now = system_realloc(p, bytes);
     if (now == nullptr) throw std::bad_alloc();
     add(static_cast<int64_t>(malloc_usable_size(now)) - before);
     return now;

@@ -18,11 +18,26 @@
 namespace sched {
 namespace {
 
-using Block = std::unique_ptr<char[]>;
+struct Release {
+    void operator()(void* p) const { memory::release(p); }
+};
+using Block = std::unique_ptr<void, Release>;
+using Uncounted = std::unique_ptr<char[]>;
 
-// Blocks until the system gives no more.
-std::vector<Block> take_all(size_t bytes) {
+// Blocks until there are no more.
+std::vector<Block> take_all(size_t bytes, memory::Reserve reserve = memory::Reserve::as_needed) {
     std::vector<Block> blocks;
+    blocks.reserve(1 << 16);
+    try {
+        for (;;)
+            blocks.emplace_back(memory::reallocate(nullptr, bytes, reserve));
+    } catch (const std::bad_alloc&) {
+    }
+    return blocks;
+}
+
+std::vector<Uncounted> take_all_uncounted(size_t bytes) {
+    std::vector<Uncounted> blocks;
     blocks.reserve(1 << 16);
     try {
         for (;;)
@@ -55,13 +70,21 @@ std::vector<Block> take_all(size_t bytes) {
         check(take_all(kLarge).size() * kLarge >= memory::kReserveBytes / 2, 3);
     }
     taken.clear();
+    // Until it is kept anew, an operation gets little, and what arrives too.
+    {
+        const Operation::Scope scope(&operation);
+        check(take_all(kLarge).size() * kLarge <= 1024 * 1024, 5);
+    }
+    check(take_all(2 * 1024 * 1024, memory::Reserve::never).empty(), 6);
     memory::keep_reserve();
     {
         const Operation::Scope scope(&operation);
         taken = take_all(kLarge);
+        check(taken.size() * kLarge > 1024 * 1024, 7);
     }
+    check(take_all(kLarge, memory::Reserve::never).empty(), 8);
     // What is not of an operation.
-    check(take_all(kLarge).size() * kLarge >= memory::kReserveBytes / 2, 4);
+    check(take_all_uncounted(kLarge).size() * kLarge >= memory::kReserveBytes / 2, 4);
     std::_Exit(0);
 }
 
@@ -80,12 +103,12 @@ TEST(Memory, WhatIsFreeBetweenBlocksGoesBackToTheSystem) {
     constexpr size_t kMegabyte = size_t{1024} * 1024;
     const size_t before = base::process_memory().own();
     for (int round = 0; round < 3; ++round) {
-        std::vector<Block> blocks;
+        std::vector<Uncounted> blocks;
         for (size_t i = 0; i < 200 * kMegabyte / kBytes; ++i) {
             blocks.push_back(std::make_unique<char[]>(kBytes));
             std::fill_n(blocks.back().get(), kBytes, 'x');
         }
-        const Block last = std::make_unique<char[]>(100);
+        const Uncounted last = std::make_unique<char[]>(100);
         blocks.clear();
         memory::give_back_unused();
         EXPECT_LT(base::process_memory().own(), before + 40 * kMegabyte) << round;

@@ -23,7 +23,7 @@ int64_t enter(int64_t, bool) {
     return 0;
 }
 
-void* reallocate(void* p, size_t bytes) {
+void* reallocate(void* p, size_t bytes, Reserve) {
     void* now = std::realloc(p, bytes);
     if (now == nullptr) throw std::bad_alloc();
     return now;
