@@ -93,8 +93,7 @@ class SmallTree:
         return lab('port', '--tree', self.root, *words, **named)
 
     def include_flags(self):
-        return ['-I' + os.path.join(self.root, 'src'),
-                '-I' + os.path.join(self.root, 'src', 'mongo', 'db'), '-I' + SUPPORT]
+        return ['-Isrc', '-Isrc/mongo/db', '-I' + SUPPORT]
 
     def sources(self):
         return [path for path in self.files() if path.endswith('.cpp')]
@@ -117,6 +116,11 @@ def portable(version):
 _compiled = set()
 
 
+# What has compiled once need not be compiled by the next run: named relatively to the tree, whose
+# folder is another one each time, all that the compiler reads is the same.
+COMPILER = ['ccache', 'g++'] if shutil.which('ccache') else ['g++']
+
+
 def compile_errors(small, standard, paths):
     """What g++ -Wall -Werror says to these files, one by one; each text is compiled once."""
     errors = []
@@ -125,14 +129,15 @@ def compile_errors(small, standard, paths):
         key = hashlib.sha256((standard + path + small.read(path) + headers).encode()).digest()
         if key in _compiled:
             continue
-        run = subprocess.run(['g++', '-std=' + standard, '-Wall', '-Werror', '-fsyntax-only']
-                             + small.include_flags() + [os.path.join(small.root, path)],
+        run = subprocess.run(COMPILER + ['-std=' + standard, '-Wall', '-Werror', '-c', path,
+                                         '-o', 'compiled.o'] + small.include_flags(),
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                             check=False)
+                             check=False, cwd=small.root)
         if run.returncode:
             errors.append(run.stdout)
         else:
             _compiled.add(key)
+            os.remove(os.path.join(small.root, 'compiled.o'))
     return '\n'.join(errors)
 
 
@@ -140,16 +145,15 @@ def compile_errors_at_once(small, standard):
     """The same for all sources as one, which takes a tenth of the time."""
     # The file with main() has `using namespace` outside of all; it comes last.
     paths = sorted(small.sources(), key=lambda path: path.endswith('/db.cpp'))
-    small.write('all.cpp', ''.join('#include "%s"\n' % os.path.join(small.root, path)
-                                   for path in paths))
+    small.write('all.cpp', ''.join('#include "%s"\n' % path for path in paths))
     return compile_errors(small, standard, ['all.cpp'])
 
 
 def build(small, main, program):
     """Compiles and links all of a tree with a main file; returns what the compiler says."""
     run = subprocess.run(['g++', '-std=' + STANDARDS[small.version][0], '-g', '-Wall', '-Werror']
-                         + small.include_flags() + ['-o', program, main]
-                         + [os.path.join(small.root, path) for path in small.sources()]
-                         + ['-lpthread'],
+                         + small.include_flags() + ['-o', os.path.abspath(program),
+                                                    os.path.abspath(main)]
+                         + small.sources() + ['-lpthread'], cwd=small.root,
                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     return run.stdout
