@@ -184,9 +184,11 @@ TEST(Memory, WhatGrowsCountsAndCanBeRefused) {
          }},
         {"what is reallocated",
          [](const auto& with) {
-             void* const p = memory::reallocate(memory::reallocate(nullptr, 1000), kBytes);
+             Block block(memory::reallocate(nullptr, 1000));
+             void* const larger = memory::reallocate(block.get(), kBytes);
+             static_cast<void>(block.release());
+             block.reset(larger);
              with();
-             memory::release(p);
          }},
     };
     Operation operation;
