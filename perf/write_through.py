@@ -11,7 +11,7 @@ Usage:    write_through.py [--runs 5] [--appends 100] [--folder FOLDER] [--host-
           write_through.py --table RESULT.json       prints the table of an earlier run
           (./lab bench journal-no-write-through builds append_cost first)
 Needs:    256 MB on the disk that holds build/. Takes 15 seconds.
-Writes:   perf/results/<date>/<host class>/windows-journal-no-write-through.json; with --header also
+Writes:   perf/results/<date>/<host class>/journal-no-write-through.json; with --header also
           the table into the patch. With --scratch, build/results/ instead.
 """
 
