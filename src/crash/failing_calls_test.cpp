@@ -4,9 +4,9 @@
 //
 // For each step of a history, each call that it makes to the file system fails once, in each way
 // that such a call can fail; and each request for space in the data files is refused once. Usually
-// a slice of these is tried (base/testing/slice.h). A case
-// runs in a process of its own over the files as they were before the step. The kernel keeps what
-// was written: what a power cut adds is the business of storage/mmapv1/fault_test.cpp.
+// a slice of these is tried (base/testing/slice.h). A case runs in a process of its own over the
+// files as they were before the step. The kernel keeps what was written: what a power cut adds is
+// the business of storage/mmapv1/fault_test.cpp.
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
