@@ -123,6 +123,18 @@ class Connection(messages.Connection):
             raise Refused(bson.decode(message[36:]))
         return returned
 
+    def count_readable(self, cursors, collection):
+        """How many of these cursors give another batch; the others must be gone."""
+        readable = 0
+        for cursor in cursors:
+            try:
+                self.run({'getMore': cursor, 'collection': collection})
+                readable += 1
+            except Refused as error:
+                if error.code != 43:
+                    raise
+        return readable
+
 
 def thread_count(pid):
     return len(os.listdir('/proc/%d/task' % pid))
