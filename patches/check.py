@@ -10,7 +10,7 @@ What is checked
   header    From, Date, Subject, prose, and as the last paragraph the fields of FIELDS, each
             with a value of its vocabulary; a Result that names existing files
   names     one name for a patch, its option, its file, its counters, its tests and its template;
-            one option; a recipe, or Upstream-location says that there is none yet
+            one option; a recipe
   value     what is measured is what conf/durable.yaml recommends
   result    the header quotes the table that perf/ab.py makes of its Result, of six pairs at least;
             Awaits-measurement: WHY lets another one, or none, stay until it is measured
@@ -176,9 +176,6 @@ def check_names(name, text, top):
     for paths in (['jstests/patches/%s.js'],
                   ['perf/templates/%s.txt', 'perf/templates/windows/%s.txt'],
                   ['patches/upstream/%s.py']):
-        if paths[0].startswith('patches/') and fields.get('Upstream-location', '').endswith(
-                '(no recipe yet)'):
-            continue
         if not any(os.path.exists(os.path.join(top, path % slug)) for path in paths):
             yield '%s: there is no %s' % (name, paths[0] % slug)
 
@@ -474,9 +471,6 @@ def self_test():
                               '+    .name = "journalSayLess",\n'), 'one patch, one option'),
         ('no recipe', lambda tree: os.remove(
             os.path.join(tree, 'patches/upstream/journal-say-more.py')), 'there is no patches/up'),
-        ('no recipe yet', lambda tree: (
-            os.remove(os.path.join(tree, 'patches/upstream/journal-say-more.py')),
-            patch('Journal::journal', 'Journal::journal (no recipe yet)')(tree)), None),
         ('a value that the profile does not have',
          lambda tree: write(tree, PROFILE, '    sayMore: false\n'), 'has sayMore: off'),
         ('three pairs', lambda tree: write(tree, 'perf/results/x.json', json.dumps(

@@ -28,12 +28,15 @@ class Header:
 class Metrics:
     """A recipe's part of dur_additions.h: `code` appends to a BSONObjBuilder `b`, `before` are
     functions for it. `runs_cycles`: it calls runCycle, with which the journal thread commits;
-    `cycle_lock` is what that takes first."""
+    `cycle_lock` is what that takes first. `delays_commits`: it calls delayCommit before a commit
+    for waiters; `delay` is what that does."""
 
-    def __init__(self, comment, code, before='', includes=(), runs_cycles=False, cycle_lock=''):
+    def __init__(self, comment, code, before='', includes=(), runs_cycles=False, cycle_lock='',
+                 delays_commits=False, delay=''):
         self.comment, self.code, self.before = comment, code, before
         self.includes = tuple(includes)
         self.runs_cycles, self.cycle_lock = runs_cycles, cycle_lock
+        self.delays_commits, self.delay = delays_commits, delay
 
 
 class OwnFile(Step):
@@ -153,7 +156,14 @@ def render_additions(tree, slugs):
         body += ['// One commit of the journal thread.',
                  'inline void runCycle(void (*groupCommit)()) {']
         body += ['    ' + lock for lock in locks] + ['    groupCommit();', '}', '']
-    body += ['inline BSONObj withFigures(const BSONObj& interval) {', '    BSONObjBuilder b;',
+    if any(piece.delays_commits for _, piece in pieces):
+        body += ['// Before the journal thread commits for waiters; the last commit took so long.',
+                 'inline void delayCommit(NotifyAll& waiters,',
+                 '                        unsigned long long lastCommitMicros) {']
+        for _, piece in pieces:
+            body += _indented(piece.delay, '    ')
+        body += ['}', '']
+    body += ['inline BSONObj withMetrics(const BSONObj& interval) {', '    BSONObjBuilder b;',
              '    b.appendElements(interval);']
     for slug, piece in pieces:
         body += _wrap(slug + ': ' + piece.comment, '    ')

@@ -16,7 +16,7 @@ def steps_of(recipe, version):
     if recipe.metrics:
         steps += [OwnFile('dur_additions.h', recipe.slug),
                   Include('dur.cpp', 'dur_additions.h'),
-                  WrapReturn('dur.cpp', 'return dur :: stats . asObj (', 'dur::withFigures(',
+                  WrapReturn('dur.cpp', 'return dur :: stats . asObj (', 'dur::withMetrics(',
                              shared=True)]
     return steps + [step for step in recipe.own_steps
                     if step.only is None or version in step.only]

@@ -42,6 +42,39 @@ COUNT_WAITERS = [
         _lastGroup = waited - _stillWaiting;'''),
 ]
 
+# A thread that acts when as many wait as it wants, or when something is written.
+AWAIT_ARRIVALS = [
+    After(WAITERS_H, 'unsigned _nWaiting ;', scope='type NotifyAll', only=OLD, shared=True, code='''
+        // Returns, at most so many microseconds after `since`, whether as many wait as are wanted.
+        bool awaitArrivals( unsigned wanted, boost::xtime since, long long micros, bool orWork );
+        volatile bool _parked;    // noteWork() is wanted
+        boost::condition _arrived;'''),
+    After(WAITERS, '_nWaiting = 0', scope='NotifyAll::NotifyAll', only=OLD, shared=True,
+          code='_parked = false;'),
+    After(WAITERS, 'When e = ++ _lastReturned', scope='NotifyAll::awaitBeyondNow', only=OLD,
+          shared=True, code='_arrived.notify_all();'),
+    AroundDefinition(WAITERS, 'NotifyAll::notifyAll', where='after', only=OLD, shared=True,
+                     code='''
+        bool NotifyAll::awaitArrivals( unsigned wanted, boost::xtime since, long long micros,
+                                       bool orWork ) {
+            mongo::mutex::scoped_lock lock( _mutex );
+            boost::xtime deadline = since;
+            deadline.sec += static_cast<int>( micros / 1000000 );
+            deadline.nsec += static_cast<int>( micros % 1000000 ) * 1000;
+            if ( deadline.nsec >= 1000000000 ) {
+                deadline.nsec -= 1000000000;
+                deadline.sec++;
+            }
+            while ( _stillWaiting < wanted && !( orWork && !_parked ) ) {
+                if ( !_arrived.timed_wait( lock.boost(), deadline ) )
+                    break;
+            }
+            if ( orWork )
+                _parked = false;
+            return _stillWaiting >= wanted;
+        }'''),
+]
+
 # That quick commits do not remap each tenth time. Each recipe brings a term of commitsAreQuick.
 REMAP_TURN = [
     AroundDefinition('dur.cpp', 'static void durThreadGroupCommit', where='before', only=OLD,

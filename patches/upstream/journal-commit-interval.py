@@ -7,7 +7,8 @@ which gets a condition of its own for the opposite direction: waiters that arriv
 
 from port.own_files import Header, Metrics
 from port.recipe import Recipe
-from port.shared import COUNT_WAITERS, NOTIFY, OLD, REMAP_TURN, WAITERS, WAITERS_H
+from port.shared import (AWAIT_ARRIVALS, COUNT_WAITERS, NOTIFY, OLD, REMAP_TURN, WAITERS,
+                         WAITERS_H)
 from port.steps import (After, AroundDefinition, BothWays, Include, Receiver, Replace,
                         ReplaceStatement, Uncast)
 
@@ -39,13 +40,12 @@ RECIPE = Recipe(
         'the default. Set at start-up and at run time by one thread, read by the journal thread.',
         members='''
             volatile long long demandMicros;
-            // What the journal thread did by demand: commits because a client waits, of these with
-            // a pause for a group to gather, commits of writes without a waiter, waits that ended
-            // with nothing to do.
-            volatile long long forWaiters, gathered, delayed, parked;''',
+            // What the journal thread did by demand: commits because a client waits, commits of
+            // writes without a waiter, waits that ended with nothing to do.
+            volatile long long forWaiters, delayed, parked;''',
         initial='''
             demandMicros = -1;
-            forWaiters = gathered = delayed = parked = 0;''',
+            forWaiters = delayed = parked = 0;''',
         quick_if='durTuning().demandMicros >= 0',
         code='''
             // Takes over an interval in milliseconds; returns what the old variable is to hold.
@@ -68,11 +68,10 @@ RECIPE = Recipe(
             b.append("journalCommitIntervalMs", demandMillis());
             BSONObjBuilder onDemand;
             onDemand.append("forWaiters", static_cast<long long>(durTuning().forWaiters));
-            onDemand.append("gathered", static_cast<long long>(durTuning().gathered));
             onDemand.append("delayed", static_cast<long long>(durTuning().delayed));
             onDemand.append("parked", static_cast<long long>(durTuning().parked));
             b.append("commitInterval", onDemand.obj());
-        }''', runs_cycles=True),
+        }''', runs_cycles=True, delays_commits=True),
     steps=[
         # The option.
         Include('db.cpp', 'dur_options.h', 'instance.h', where='before', only=('2.4',)),
@@ -111,31 +110,26 @@ RECIPE = Recipe(
                  condition='mongo::dur::durTuning().demandMicros >= 0'),
         # The waiters.
         *COUNT_WAITERS,
-        After(WAITERS_H, 'unsigned _nWaiting ;', scope='type NotifyAll', only=OLD, code='''
-            // For a thread that acts when a client waits.
-            bool awaitArrivals( unsigned wanted, long long micros, bool orWork );
-            volatile bool _parked;    // noteWork() is wanted
-            boost::condition _arrived;'''),
+        *AWAIT_ARRIVALS,
         AroundDefinition(WAITERS_H, 'unsigned nWaiting', where='after', only=OLD, code='''
             // Waits until a thread is in awaitBeyondNow, at most so many microseconds. Returns
             // whether one is.
-            bool awaitWaiter( long long micros ) { return awaitArrivals( 1, micros, false ); }
-
-            // Waits until as many are there as the last notifyAll released.
-            void awaitGroup( long long micros ) { awaitArrivals( _lastGroup, micros, false ); }
+            bool awaitWaiter( long long micros ) {
+                return awaitArrivals( 1, incxtimemillis( 0 ), micros, false );
+            }
 
             // Waits so many microseconds whatever waiters arrive.
-            void rest( long long micros ) { awaitArrivals( ~0u, micros, false ); }
+            void rest( long long micros ) {
+                awaitArrivals( ~0u, incxtimemillis( 0 ), micros, false );
+            }
 
             // Waits like awaitWaiter, or until noteWork(). After park() writers report their
             // work. REQUIRES: the caller looks for work once more between park() and awaitWork().
             void park();
-            bool awaitWork( long long micros ) { return awaitArrivals( 1, micros, true ); }
+            bool awaitWork( long long micros ) {
+                return awaitArrivals( 1, incxtimemillis( 0 ), micros, true );
+            }
             void noteWork();'''),
-        After(WAITERS, '_nWaiting = 0', scope='NotifyAll::NotifyAll', only=OLD,
-              code='_parked = false;'),
-        After(WAITERS, 'When e = ++ _lastReturned', scope='NotifyAll::awaitBeyondNow', only=OLD,
-              code='_arrived.notify_all();'),
         AroundDefinition(WAITERS, 'NotifyAll::notifyAll', where='after', only=OLD, code='''
             void NotifyAll::park() {
                 mongo::mutex::scoped_lock lock( _mutex );
@@ -149,23 +143,7 @@ RECIPE = Recipe(
                 _parked = false;
                 _arrived.notify_all();
             }
-
-            bool NotifyAll::awaitArrivals( unsigned wanted, long long micros, bool orWork ) {
-                mongo::mutex::scoped_lock lock( _mutex );
-                boost::xtime deadline = incxtimemillis( micros / 1000 );
-                deadline.nsec += static_cast<int>( micros % 1000 ) * 1000;
-                if ( deadline.nsec >= 1000000000 ) {
-                    deadline.nsec -= 1000000000;
-                    deadline.sec++;
-                }
-                while ( _stillWaiting < wanted && !( orWork && !_parked ) ) {
-                    if ( !_arrived.timed_wait( lock.boost(), deadline ) )
-                        break;
-                }
-                if ( orWork )
-                    _parked = false;
-                return _stillWaiting >= wanted;
-            }'''),
+'''),
         # The journal thread.
         Include('dur.cpp', 'dur_options.h', 'dur_journal.h', only=OLD),
         *REMAP_TURN,
@@ -198,11 +176,8 @@ RECIPE = Recipe(
                 if ( waiter && interval >= 3 ) {
                     $waiters.rest( interval / 3 );
                 }
-                else if ( waiter && $waiters.lastGroup() > 1 ) {
-                    // Where several waited, as many get a little time to gather again.
-                    const unsigned long long fifth = lastCommitMicros / 5;
-                    durTuning().gathered = durTuning().gathered + 1;
-                    $waiters.awaitGroup( fifth < 1000 ? fifth : 1000 );
+                else if ( waiter ) {
+                    delayCommit( $waiters, lastCommitMicros );
                 }
                 const unsigned long long began = curTimeMicros64();
                 runCycle( durThreadGroupCommit );

@@ -55,7 +55,7 @@ RECIPE = Recipe(
                 return 0;
             }
 
-            inline BSONObj stageFigures(const StageTimes& times) {
+            inline BSONObj stageMetrics(const StageTimes& times) {
                 BSONObjBuilder b;
                 b.append("count", toLong(times.count));
                 b.append("totalMicros", toLong(times.micros));
@@ -76,7 +76,7 @@ RECIPE = Recipe(
                 return b.obj();
             }
 
-            inline BSONObj totalFigures() {
+            inline BSONObj totalMetrics() {
                 const Totals& t = totals();
                 BSONObjBuilder b;
                 b.append("commits", toLong(t.commits));
@@ -90,16 +90,16 @@ RECIPE = Recipe(
                 b.append("syncCalls", toLong(t.syncCalls));
                 b.append("acknowledgedWaiters", toLong(acknowledgedWaitersTotal().load()));
                 BSONObjBuilder stages;
-                stages.append("prepLogBuffer", stageFigures(t.prepLogBuffer));
-                stages.append("writeToJournal", stageFigures(t.writeToJournal));
-                stages.append("writeToDataFiles", stageFigures(t.writeToDataFiles));
-                stages.append("remapPrivateView", stageFigures(t.remapPrivateView));
+                stages.append("prepLogBuffer", stageMetrics(t.prepLogBuffer));
+                stages.append("writeToJournal", stageMetrics(t.writeToJournal));
+                stages.append("writeToDataFiles", stageMetrics(t.writeToDataFiles));
+                stages.append("remapPrivateView", stageMetrics(t.remapPrivateView));
                 b.append("stages", stages.obj());
                 return b.obj();
             }''',
         code='''
             if (durTuning().cumulativeStats)
-                b.append("cumulativeStats", totalFigures());'''),
+                b.append("cumulativeStats", totalMetrics());'''),
     steps=[
         Include('dur.cpp', 'dur_options.h', 'dur_journal.h'),
         After('dur_stats.h', 'extern Stats stats', inside='Stats', code='''

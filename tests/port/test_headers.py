@@ -7,13 +7,6 @@ import unittest
 
 from small_trees import RECIPES, TOP
 
-# Patches without a recipe of the same name, and recipes without a patch, with the reason.
-WITHOUT_RECIPE = {
-    'journal-commit-delay': 'the recipe of journal-commit-interval has a delay of its own',
-    'journal-file-mb': 'the map does not tell where the old server reads how large a file may be',
-}
-WITHOUT_PATCH = {}
-
 
 class Headers(unittest.TestCase):
     def series(self):
@@ -25,20 +18,15 @@ class Headers(unittest.TestCase):
             return dict(re.findall(r'^([A-Z][A-Za-z-]*): (.*)$', file.read(), re.MULTILINE))
 
     def test_every_patch_has_a_recipe(self):
-        self.assertEqual(set(self.series()) - set(WITHOUT_RECIPE),
-                         set(RECIPES) - set(WITHOUT_PATCH))
-
-    def test_exceptions_are_still_needed(self):
-        self.assertLessEqual(set(WITHOUT_RECIPE), set(self.series()))
-        self.assertFalse(set(WITHOUT_PATCH) & set(self.series()))
+        self.assertEqual(set(self.series()), set(RECIPES))
 
     def test_upstream_location(self):
-        for slug in set(self.series()) & set(RECIPES):
+        for slug in self.series():
             self.assertEqual(self.header(slug)['Upstream-location'], RECIPES[slug].location(),
                              'Upstream-location of %s is not where its recipe goes' % slug)
 
     def test_ticket_and_option(self):
-        for slug in set(self.series()) & set(RECIPES):
+        for slug in self.series():
             header = self.header(slug)
             self.assertEqual(header['Ticket'], RECIPES[slug].ticket or 'none')
             if RECIPES[slug].option:

@@ -12,6 +12,7 @@ from small_trees import HERE, SmallTree, build
 
 DOTTED = {'journalSkipCompressionBytes': 'skipCompressionBytes', 'journalCompressor': 'compressor',
           'journalPadBytes': 'padBytes', 'journalPreallocate': 'preallocate',
+          'journalFileMB': 'fileMB', 'journalCommitDelay': 'commitDelay',
           'journalCumulativeStats': 'cumulativeStats', 'journalCommitInterval': 'commitIntervalMs',
           'journalWaiterCommits': 'waiterCommits', 'journalOpenGateBytes': 'openGateBytes',
           'journalNoWriteThrough': 'noWriteThrough', 'dbpath': None}
@@ -93,8 +94,8 @@ class Behaviour(unittest.TestCase):
     def test_bad_values_end_the_start_with_2(self):
         for name, value in (('journalPadBytes', '512'), ('journalCompressor', 'zlib'),
                             ('journalSkipCompressionBytes', '1048577'),
-                            ('journalPreallocate', 'yes'), ('journalCommitInterval', '300.5'),
-                            ('journalCommitInterval', '-1')):
+                            ('journalPreallocate', 'yes'), ('journalFileMB', '4097'),
+                            ('journalCommitInterval', '300.5'), ('journalCommitInterval', '-1')):
             for output in self.ran({name: value}, '', code=2):
                 self.assertIn('--' + name, output)
 
@@ -145,6 +146,14 @@ class Behaviour(unittest.TestCase):
                 os.mkdir(ported.path('prealloc.1'))
                 self.assertEqual(ported.run({'journalPreallocate': 'always'}, 'start')[0], 0)
 
+    def test_files_of_a_chosen_size(self):
+        for version in self.versions:
+            for value, megabytes in (('0', 1), ('2', 2)):
+                with Ported(version) as ported:
+                    ported.run({'journalPreallocate': 'always', 'journalFileMB': value}, 'start')
+                    for name in ('j._0', 'prealloc.1', 'prealloc.2'):
+                        self.assertEqual(os.path.getsize(ported.path(name)) >> 20, megabytes)
+
     def test_totals(self):
         for output in self.ran({'journalCumulativeStats': 'true'},
                                'start ask ask early report appends'):
@@ -179,6 +188,18 @@ class Behaviour(unittest.TestCase):
                                    'start ask write committed read'):
                 self.assertIn('sections 2', output)
 
+    def test_commits_by_demand_are_delayed_by_option(self):
+        asked = {'journalCommitInterval': '0', 'journalCumulativeStats': 'true'}
+        for output in self.ran(dict(asked, journalCommitDelay='true'),
+                               'start asks 1 report asks 8 report'):
+            one, eight = [line for line in output.split('\n') if 'cumulativeStats' in line]
+            self.assertEqual(number('delays', one), 0, 'a lone client has no group')
+            self.assertGreater(number('delays', eight), 0)
+            self.assertGreater(number('complete', eight), 0)
+            self.assertEqual(number('acknowledgedWaiters', eight), 50 + 400)
+        for output in self.ran(asked, 'start asks 8 report'):
+            self.assertNotIn('commitDelay', output)
+
     def test_quick_commits_do_not_remap_more_often(self):
         for output in self.ran({'journalCommitInterval': '0', 'journalCumulativeStats': 'true'},
                                'start asks 2 report remaps'):
@@ -198,7 +219,7 @@ class Behaviour(unittest.TestCase):
                     self.assertEqual(number('acknowledgedWaiters', line), waiters)
                 self.assertGreater(number('left', eight), 0)
 
-    def test_writers_pass_the_gate_up_to_its_bound(self):
+    def test_writers_pass_a_commit_up_to_the_bound(self):
         for output in self.ran({'journalOpenGateBytes': '52428800'}, 'start asks 4 read report'):
             self.assertEqual(number('stopped', output), 0)
             self.assertEqual(number('passed', output), 200)

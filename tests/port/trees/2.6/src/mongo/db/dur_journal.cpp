@@ -50,7 +50,7 @@ namespace mongo {
             return ss.str();
         }
 
-        const unsigned long long DataLimitPerJournalFile = 1024 * 1024;
+        unsigned long long DataLimitPerJournalFile = 1024 * 1024;
 
         /** set once at start */
         bool usingPreallocate = false;

@@ -51,7 +51,7 @@ static boost::filesystem::path preallocPath(int n) {
     return ss.str();
 }
 
-const unsigned long long DataLimitPerJournalFile = 1024 * 1024;
+unsigned long long DataLimitPerJournalFile = 1024 * 1024;
 
 /** set once at start */
 bool usingPreallocate = false;
