@@ -85,8 +85,8 @@ def in_company(slug, interval, folder):
     return common + base, common + own
 
 
-def figure(status, path):
-    """A figure of serverStatus().dur, 0 when it is not shown; None when none is asked for."""
+def metric(status, path):
+    """A metric of serverStatus().dur, 0 when it is not shown; None when none is asked for."""
     if not path:
         return None
     for name in path.split('.'):
@@ -129,7 +129,7 @@ def measure_side(start, options, workload, counter, traced, arguments, scratch):
                                                                           workload)
         status = measuring.command(running, 'admin', {'serverStatus': 1}).get('dur', {})
         row['documents_in_all'] = measuring.command(running, 'perf', {'count': 'load'})['n']
-        row['counter'] = figure(status, counter)
+        row['counter'] = metric(status, counter)
         if not traced:
             row.update(floor_before=before, floor_after=arguments.floor())
     shutil.rmtree(folder)

@@ -48,7 +48,7 @@ test('0: durable writes are acknowledged, and one without a waiter is committed'
     assertEq(stopServer(server), 0);
 });
 
-test('0: an idle server makes no commits, and figures do not outlive their 3 seconds', () => {
+test('0: an idle server makes no commits, and metrics do not outlive their 3 seconds', () => {
     const server = startServer({options: quick.concat(`--${name}`, '0')});
     insertDurably(server, 0, 20);
     waitFor('the commits show', () => dur(server).commits >= 20);
@@ -62,9 +62,9 @@ test('0: what it does is counted', () => {
     durable(server).insertOne({_id: 'alone'});
     waitFor('the write without a waiter is committed',
             () => dur(server).commitInterval.delayed >= 1);
-    const figures = dur(server).commitInterval;
-    assertEq(Object.keys(figures), ['forWaiters', 'delayed', 'parked']);
-    assertBetween(10, figures.forWaiters, Infinity);
+    const counts = dur(server).commitInterval;
+    assertEq(Object.keys(counts), ['forWaiters', 'delayed', 'parked']);
+    assertBetween(10, counts.forWaiters, Infinity);
     waitFor('it is parked', () => dur(server).commitInterval.parked > 0);
     assertEq(setParameter(server, name, 2).ok, 1);
     assertEq(dur(server).commitInterval, undefined);

@@ -20,9 +20,9 @@ test('none: every section is stored, and it can change while running', () => {
     const server = startServer({options: quick.concat(`--${name}`, 'none')});
     assertEq(parameter(server, name), 'none');
     insertDurably(server, 0, 8);  // the seventh is large
-    const figures = metrics(server, name);
-    assertBetween(8, figures.uncompressedSections, 1000);
-    assertBetween(20000 + 7 * 100, figures.uncompressedBytes, Infinity);
+    const counts = metrics(server, name);
+    assertBetween(8, counts.uncompressedSections, 1000);
+    assertBetween(20000 + 7 * 100, counts.uncompressedBytes, Infinity);
     assertEq(setParameter(server, name, 'snappy').was, 'none');
     const before = metrics(server, name);
     insertDurably(server, 10, 3);

@@ -20,7 +20,7 @@ test('counts every commit, section, byte and sync', () => {
     const before = dur(server).cumulativeStats;
     insertDurably(server, 100, 4);  // small documents: one unit each
     const after = dur(server).cumulativeStats;
-    const grown = figure => Number(after[figure]) - Number(before[figure]);
+    const grown = field => Number(after[field]) - Number(before[field]);
     assertEq(grown('sections'), 4);
     assertEq(grown('syncCalls'), 4);
     assertEq(grown('journaledBytes'), 4 * 8192);
@@ -29,9 +29,9 @@ test('counts every commit, section, byte and sync', () => {
     assertBetween(4 * 100, grown('uncompressedBytes'), 4 * 8192);
     assertBetween(1, grown('paddingBytes'), 4 * 8192 - 1);
     const stage = after.stages.writeToJournal;
-    for (const figure of ['count', 'totalMicros', 'p50Micros', 'p95Micros', 'p99Micros',
-                          'maxMicros', 'histogram']) {
-        assertTrue(stage[figure] !== undefined, figure);
+    for (const field of ['count', 'totalMicros', 'p50Micros', 'p95Micros', 'p99Micros',
+                         'maxMicros', 'histogram']) {
+        assertTrue(stage[field] !== undefined, field);
     }
     assertBetween(Number(stage.p50Micros), Number(stage.p99Micros), Number(stage.maxMicros));
     assertEq(stopServer(server), 0);

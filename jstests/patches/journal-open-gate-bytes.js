@@ -15,7 +15,7 @@ test('closed by default', () => {
     assertEq(stopServer(server), 0);
 });
 
-// Writers without j:true that end while commits run, until the figure moves.
+// Writers without j:true that end while commits run, until the metric moves.
 function writeUntil(server, what, moved) {
     const before = Number(openGate(server)[what]);
     let n = 0;

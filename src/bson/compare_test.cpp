@@ -50,7 +50,7 @@ std::vector<std::vector<Object>> ascending() {
     };
     const auto nul = std::string("a\0", 2);
     constexpr int64_t kTwo53 = int64_t{1} << 53;
-    constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+    constexpr int64_t kInt64Max = std::numeric_limits<int64_t>::max();
     constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
     return {
         {one([](Builder& b) { b.append_min_key("v"); })},
@@ -66,7 +66,7 @@ std::vector<std::vector<Object>> ascending() {
         {make("v", 1), make("v", 1.0)},
         {make("v", kTwo53), make("v", static_cast<double>(kTwo53))},
         {make("v", kTwo53 + 2), make("v", static_cast<double>(kTwo53 + 2))},
-        {make("v", kMax), make("v", 9223372036854775808.0)},
+        {make("v", kInt64Max), make("v", 9223372036854775808.0)},
         {make("v", kInfinity)},
         {make("v", ""), symbol("")},
         {make("v", "a"), symbol("a")},

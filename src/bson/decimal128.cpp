@@ -52,19 +52,19 @@ int64_t decimal128_to_int64(const uint8_t* bytes) {
     constexpr int kDigitsMax = 19;
     const double real = decimal128_to_double(bytes);
     if (std::isnan(real)) return 0;
-    constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
-    constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
-    if (!decimal128_is_finite(bytes)) return real < 0 ? kLeast : kMost;
+    constexpr int64_t kInt64Min = std::numeric_limits<int64_t>::min();
+    constexpr int64_t kInt64Max = std::numeric_limits<int64_t>::max();
+    if (!decimal128_is_finite(bytes)) return real < 0 ? kInt64Min : kInt64Max;
     const Digits number = digits_of(decimal128_text(bytes));
     if (number.digits.empty() || number.exponent < 0) return 0;
-    if (number.exponent >= kDigitsMax) return number.negative ? kLeast : kMost;
+    if (number.exponent >= kDigitsMax) return number.negative ? kInt64Min : kInt64Max;
     uint64_t whole = 0;  // 19 digits fit
     for (int i = 0; i <= number.exponent; ++i) {
         const auto place = static_cast<size_t>(i);
         const char digit = place < number.digits.size() ? number.digits[place] : '0';
         whole = whole * 10 + static_cast<uint64_t>(digit - '0');
     }
-    if (whole > static_cast<uint64_t>(kMost)) return number.negative ? kLeast : kMost;
+    if (whole > static_cast<uint64_t>(kInt64Max)) return number.negative ? kInt64Min : kInt64Max;
     return number.negative ? -static_cast<int64_t>(whole) : static_cast<int64_t>(whole);
 }
 

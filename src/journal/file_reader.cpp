@@ -124,13 +124,13 @@ SectionView FileReader::look_at(uint64_t offset, std::vector<uint8_t>& storage) 
 // Sections lie side by side, so that all that were ever written are no longer than the file. Only
 // a crafted one claims more, and might have a start read on for days.
 bool FileReader::intact_section_behind(uint64_t offset) {
-    constexpr uint64_t kTimesMost = 8;
+    constexpr uint64_t kTimesReadMax = 8;
     std::vector<uint8_t> bytes;
     uint64_t claimed = 0;
     for (offset += format_.unit; offset < length_; offset += format_.unit) {
         if (look_at(offset, bytes).state == SectionState::complete) return true;
         claimed += bytes.size();
-        if (claimed / kTimesMost > length_)
+        if (claimed / kTimesReadMax > length_)
             base::fail(13594,
                        "journal file {} ends at offset {}, and what lies behind says in too many "
                        "places that it is a section. Restore the file from a copy; or, to give up "

@@ -118,11 +118,11 @@ using test::Bytes;
 using test::Client;
 
 // Answers every query; "block" waits until the test lets it go.
-class PatientHandler : public Handler {
+class BlockingHandler : public Handler {
   public:
-    class PatientSession : public Session {
+    class BlockingSession : public Session {
       public:
-        explicit PatientSession(PatientHandler& handler) : handler_(handler) {}
+        explicit BlockingSession(BlockingHandler& handler) : handler_(handler) {}
         Step serve(std::span<const uint8_t> message, bson::Buffer& reply) override {
             t_serves = true;
             const QueryMessage query = decode_query(message);
@@ -145,13 +145,13 @@ class PatientHandler : public Handler {
         Step resume(bson::Buffer&) override { return {}; }
 
       private:
-        PatientHandler& handler_;
+        BlockingHandler& handler_;
     };
 
     std::unique_ptr<Session> open(const ConnectionInfo&, Waker&) override {
         t_serves = true;
         if (failures > 0 && failures-- > 0) throw std::bad_alloc();
-        return std::make_unique<PatientSession>(*this);
+        return std::make_unique<BlockingSession>(*this);
     }
     void release() {
         released.store(true);
@@ -222,7 +222,7 @@ class FaultsTest : public testing::Test {
     }
 
     const base::MutedLog muted_;
-    PatientHandler handler_;
+    BlockingHandler handler_;
     Listener::Options options_;
     std::unique_ptr<Listener> listener_;
 };

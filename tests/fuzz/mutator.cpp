@@ -116,17 +116,17 @@ class Documents {
     }
     // Puts a part of the other one somewhere into this one.
     void mix(const Documents& other) {
-        Place to = any_place(), from = other.any_place(random_);
+        FieldPosition to = any_place(), from = other.any_place(random_);
         if (to.parent == nullptr || from.parent == nullptr) return;
         set_value(node(to), node(from));
     }
 
   private:
-    struct Place {
+    struct FieldPosition {
         Node* parent = nullptr;
         size_t at = 0;
     };
-    static Node& node(const Place& place) { return place.parent->fields[place.at]; }
+    static Node& node(const FieldPosition& place) { return place.parent->fields[place.at]; }
 
     static Node document(bson::Doc doc) {
         Node node;
@@ -143,23 +143,23 @@ class Documents {
     }
 
     // Every field at any depth; the documents themselves are none.
-    static void collect(Node& parent, std::vector<Place>& places) {
+    static void collect(Node& parent, std::vector<FieldPosition>& places) {
         for (size_t i = 0; i < parent.fields.size(); ++i) {
             places.push_back({&parent, i});
             collect(parent.fields[i], places);
         }
     }
-    Place any_place() { return any_place(random_); }
-    Place any_place(std::minstd_rand& random) const {
-        std::vector<Place> places;
+    FieldPosition any_place() { return any_place(random_); }
+    FieldPosition any_place(std::minstd_rand& random) const {
+        std::vector<FieldPosition> places;
         for (const Node& doc : top_.fields)
             collect(const_cast<Node&>(doc), places);
-        return places.empty() ? Place() : places[random() % places.size()];
+        return places.empty() ? FieldPosition() : places[random() % places.size()];
     }
     // A document, object or array.
     Node& any_parent() {
         for (int tries = 0; tries < 4; ++tries) {
-            const Place place = any_place();
+            const FieldPosition place = any_place();
             if (place.parent == nullptr) break;
             if (node(place).nests()) return node(place);
         }
@@ -175,7 +175,7 @@ class Documents {
                 if (!known.empty()) return known[below(known.size())];
                 [[fallthrough]];
             case 3: {
-                const Place place = any_place();
+                const FieldPosition place = any_place();
                 if (place.parent != nullptr) return node(place).name;
                 [[fallthrough]];
             }
@@ -303,7 +303,7 @@ class Documents {
     }
 
     void change_once() {
-        const Place place = any_place();
+        const FieldPosition place = any_place();
         const size_t kind = below(32);
         if (place.parent == nullptr || kind < 5) {
             Node field = any_value();

@@ -170,7 +170,7 @@ class Endless(Case):
 
 
     @long
-    def test_the_end_is_told_as_what_it_is(self):
+    def test_the_end_is_reported_as_what_it_is(self):
         """Clients act on the code: a filter that took too long to read is not a bad one."""
         filter_ = {'a': {'$in': list(range(-300000, 0))}}
         fields = {'q.q%d' % i: 1 for i in range(50000)}
@@ -539,7 +539,7 @@ class Quadratic(Case):
         for name in ('large', 'files.chunks'):
             self.client.run({'drop': name})
 
-    def test_output_lets_others_in(self):
+    def test_output_yields(self):
         """Also behind a sort, when all of the source has been read: they see it grow."""
         for i in range(20):
             self.client.run({'insert': 'source', 'documents': [

@@ -2,8 +2,8 @@
 
 Drivers cannot write some deprecated types and change others when they read; a replay of recorded
 answers needs the bytes. Documents of JSON are Doc, lists of pairs, so that order and repeated names
-survive on the way to the server. What comes back is made of dicts, lists and strings in the form
-that json.loads gives for the recorded answers.
+survive on the way to the server. A server's answers are made of dicts, lists and strings in the
+form that json.loads gives for the recorded ones.
 """
 
 import base64

@@ -37,7 +37,7 @@ STATS = '''\
 
 
 class Calls(unittest.TestCase):
-    def test_syncs_that_write_the_times_are_told_from_those_that_need_not(self):
+    def test_syncs_that_write_the_times_are_distinguished_from_those_that_need_not(self):
         found = syncs.tally(TRACE.splitlines())
         self.assertEqual(found, {
             'writes': 5, 'bytes': 4096 + 56 + 100 + 8192 + 10, 'fsyncs': 2, 'datasyncs': 3,

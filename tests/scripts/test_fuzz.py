@@ -72,7 +72,7 @@ class Kept(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.place = folder.name
 
-    def test_what_is_kept_comes_back(self):
+    def test_what_is_kept_is_unpacked(self):
         inputs = {'b': b'two', 'a': b'', 'c': bytes(range(256))}
         kept.pack('match', inputs, self.place)
         back = os.path.join(self.place, 'back')

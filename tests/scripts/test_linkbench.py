@@ -140,7 +140,7 @@ class Table(unittest.TestCase):
         self.assertIn('left out: C: too many connections', text)
         self.assertNotIn('B: b=1', text)
 
-    def test_counts_that_are_off_are_told(self):
+    def test_counts_that_are_off_are_reported(self):
         self.assertEqual(linkbench.check_text({'visible_links': 5, 'counted_links': 7}), 'off by 2')
 
     def test_plot(self):
@@ -159,7 +159,7 @@ class Contenders(unittest.TestCase):
                 **{**self.ARGUMENTS, **more}))
         return [each.name for each in found], said.getvalue()
 
-    def test_what_is_missing_is_told_with_its_packages(self):
+    def test_what_is_missing_is_reported_with_its_packages(self):
         with mock.patch.object(linkbench.peers.postgresql.PostgreSQL, 'missing',
                                lambda self: 'initdb'), \
                 mock.patch.object(linkbench.peers.mariadb.MariaDB, 'missing', lambda self: ''), \

@@ -102,7 +102,7 @@ class Missing(unittest.TestCase):
             names = [peer.name for peer in compare.installed('unused')]
         return names, said.getvalue().splitlines()
 
-    def test_what_is_missing_is_told(self):
+    def test_what_is_missing_is_reported(self):
         names, said = self.installed(['initdb', 'psql', 'mariadbd'])
         self.assertEqual(names, [])
         self.assertRegex(said[0], r'^left out: mongod-dur, durable.yaml \(\S+/mongod not found\)$')

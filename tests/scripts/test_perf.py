@@ -295,11 +295,11 @@ class Sides(unittest.TestCase):
 
 class Figures(unittest.TestCase):
     def test_are_found_by_their_path(self):
-        self.assertEqual(ab.figure({'openGateBytes': {'passed': 3}}, 'openGateBytes.passed'), 3)
+        self.assertEqual(ab.metric({'openGateBytes': {'passed': 3}}, 'openGateBytes.passed'), 3)
 
     def test_what_is_not_shown_is_0(self):
-        self.assertEqual(ab.figure({}, 'openGateBytes.passed'), 0)
-        self.assertIsNone(ab.figure({}, None))
+        self.assertEqual(ab.metric({}, 'openGateBytes.passed'), 0)
+        self.assertIsNone(ab.metric({}, None))
 
 
 def appends(requests, flushes, kilobytes):

@@ -450,7 +450,7 @@ class Commands(unittest.TestCase):
 
     # ---- long operations ----
 
-    def test_a_background_build_lets_others_in_is_listed_and_killed(self):
+    def test_a_background_build_yields_is_listed_and_killed(self):
         """The size grows until the build is met at work."""
         admin, db = self.client.admin, self.client[DATABASE]
         self.fill()

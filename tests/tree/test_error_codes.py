@@ -80,7 +80,7 @@ class ErrorCodes(unittest.TestCase):
         self.assertGreater(sum(len(THROWN.findall(text)) for text in files.values()), 500)
         self.assertEqual(list(violations(files[TABLE], files)), [])
 
-    def test_what_is_wrong_is_told(self):
+    def test_what_is_wrong_is_reported(self):
         table = 'X(2, BadValue, "a")\nX(11000, DuplicateKey, "b")\nX(7, Unused, "c")'
         files = {'a.cpp': 'constexpr int kOwn = 17000;\nconstexpr int kShort = 170;\n'
                           'constexpr int kAgain = 11000;\n'

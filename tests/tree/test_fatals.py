@@ -57,7 +57,7 @@ class Fatals(unittest.TestCase):
     def test_the_table_has_all_of_them(self):
         self.assertEqual(found(), listed())
 
-    def test_calls_are_told_from_other_words(self):
+    def test_calls_are_distinguished_from_other_words(self):
         for text, count in (('base::fatal(1, "x");', 1), ('    fatal(id, text);', 1),
                             ('std::abort();', 1), ('::_exit(code);', 1), ('assert(x);', 1),
                             ('[[noreturn]] void fatal(int id);', 0), ('static_assert(x);', 0),

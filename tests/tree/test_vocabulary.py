@@ -10,24 +10,34 @@ import unittest
 
 from test_style import TOP, tracked_files
 
-# (what is looked for, the term to use, where; None: everywhere). Words are found in any case and
-# inside identifiers, if their pattern begins with (?i).
+
+def word(stem, endings=''):
+    """A word in prose and inside identifiers of each form: mend, MENDED, needs_mending,
+    needsMending, kMend."""
+    return r'(?<![a-zA-Z])(?i:%s%s)(?![a-z])|(?<=[a-z])%s%s(?![a-z])' % (
+        stem, endings, stem.capitalize(), endings)
+
+
+# (what is looked for, the term to use, where; None: everywhere). Words that begin with (?i), or are
+# made by word(), are found in any case and inside identifiers: there \b is no end of a word.
 RETIRED = [(re.compile(pattern), term, where) for pattern, term, where in (
     # Compute slots, yields, interrupts.
     (r'\bTurns::|\b(class|struct) Turns\b|\bbase/turns\b', 'ComputeSlots', None),
+    (r'LockBreak|lock_break|lock break', 'yield', None),
+    (r'Undoable|undoable', 'reversible', None),
     (r'\bComputeSlots::over\b', 'must_yield', None),
     (r'\bComputeSlots::pass\b', 'yield_slot', None),
     (r'\bComputeSlots::places\b', 'capacity', None),
     (r'\bComputeSlots::(leave|give_back)\b', 'release, release_held', None),
     (r'\bis_to_end\b', 'interrupted', None),
     (r'\bspend\b', 'on_tick_budget_exhausted', ('src/base/', 'src/sched/')),
-    (r'(?i)\bways?[ _-]out\b|\bWayOut|_way_out', 'interrupt check', None),
+    (r'(?i)(?<![a-z])ways?[ _-]?out(?![a-z])', 'interrupt check', None),
     (r'\bcomes_too_early\b', 'should_defer, deferral', None),
     (r'(?i)crowd', 'overload', None),
-    (r'(?i)\bcom(e|es|ing)[ _]back|\bcame back|ComeBack', 'retry_later, retry', None),
-    (r'(?i)\blet(s|ting)?[ _](the )?others?[ _]in\b|LetOthersIn|_let_others_in', 'yield', None),
-    (r'(?i)\bg[ai]v(e|es|ing|en)[ _]way\b', 'yield', None),
-    (r'(?i)patience|\bpatient\b', 'limit, timeout', None),
+    (r'(?i)(?<![a-z])(com(e|es|ing)|came)[ _]?back', 'retry_later, retry', None),
+    (r'(?i)(?<![a-z])let(s|ting)?[ _]?(the )?others?[ _]?in(?![a-z])', 'yield', None),
+    (r'(?i)(?<![a-z])g[ai]v(e|es|ing|en)[ _]?way(?![a-z])', 'yield', None),
+    (r'(?i)patience|(?<!im)patient', 'limit, timeout', None),
     # Operations and sessions.
     (r'\bend_behind_shutdown\b', 'fail_if_shutting_down', None),
     (r'\bLockForGood\b', 'PermanentGlobalLock', None),
@@ -39,32 +49,39 @@ RETIRED = [(re.compile(pattern), term, where) for pattern, term, where in (
     (r'\blate_(?!\w)', 'evicted_', ('src/wire/',)),
     (r'\btaken\(\)', 'reply_sent()', ('src/wire/',)),
     # Commits. The patch journal-open-gate-bytes, its option and its counter keep their names.
-    (r'(?i)(?<!open-)\bgate(s|d|_)?\b|\bCommitGate|\bopen gate\b',
+    (r'(?<![Oo]pen)(?<![Oo]pen[-_])(?:%s)' % word('gate', '[sd]?'),
      'commit latch; authorization', None),
-    (r'\bgather_?\w*\(', 'commit delay', ('src/journal/', 'src/storage/')),
+    (r'(?i)open gate', 'pipelined commits', None),
+    (word('gather', '(s|ed|ing)?'), 'commit delay; collect', None),
     (r'(?i)lonely', 'has_single_waiter', None),
     # Metrics. Figures that were measured may be called so.
     (r'(?i)(?<!con)figure', 'metrics', ('src/',)),
     (r'\bFigure(Registration|Source)\b|\b(figures_of|append_figures|g_figures)\b'
      r'|\bjournal/figures\b', 'metrics', ('docs/', 'patches/', 'tests/mutants/')),
+    (r'(?i)\bfigures? of .?serverStatus|serverStatus\S* has the figures', 'metrics', None),
+    (r'(?i)(?<!con)figure', 'metrics', ('port/', 'patches/upstream/', 'jstests/')),
     # Data files.
-    (r'\bsound_\w+|\bspace/sound\b|\bunsound(ness)?\b', 'checked_...; consistent', None),
-    (r'\b[Ss]ound\b', 'consistent, plausible', None),
-    (r'(?i)\bmend(s|ed|ing)?\b|\bmend_|\bmend\.cpp', 'repair, fix', None),
-    (r'\bGap\b|\bgap\b', 'SearchPosition', ('src/storage/mmapv1/btree/',)),
+    (word('sound', '(ness)?') + '|' + word('unsound', '(ness)?'),
+     'checked_...; consistent, plausible', None),
+    (word('mend', '(s|ed|ing)?'), 'repair, fix', None),
+    (word('gap', 's?'), 'SearchPosition', ('src/storage/mmapv1/btree/',)),
     (r'\bspill\(', 'move_upper_half', ('src/storage/mmapv1/btree/',)),
     (r'\bremove_what_is_left_of\b', 'remove_remnants', None),
     # Constants: the limit last.
-    (r'\bk(Max|Most)(?!Key\b)[A-Z]\w*', 'k...Max', None),
+    (r'\bk(Max|Most)(?!Key\b)(?![a-z])\w*|\bk\w*Most\b', 'k...Max', None),
+    # One name for several things: each says what is placed, or what waits.
+    (r'\b(struct|class|enum) (Place|Waiter)\b', 'a name of its own', None),
     # Sentences have a subject that can be named.
-    (r'(?i)nobody|somebody|anybody|everybody', 'the client, thread; no ...; all ...', None),
-    (r'(?i)\bwho(m)?ever\b', 'the client, thread that ...', None),
+    (r'(?i)nobody|somebody|anybody|everybody|some_?one(?![a-z])',
+     'the client, thread; no ...; all ...', None),
+    (r'(?i)who(m)?ever', 'the client, thread that ...', None),
     (r'(?i)meanwhile', 'during ..., while ...', None),
-    (r'(?i)\b(is|are|was|were|be|been|being) told\b', 'is notified, is known', None),
+    (r'(?i)(?<![a-z])(is|are|was|were|be|been|being)[ _]told(?![a-z])',
+     'is notified, is known', None),
 )]
 
 # Not ours to word: recordings, data, results.
-DATA = ('tests/oracle/', 'tests/fixtures/', 'tests/fuzz/kept/', 'perf/results/', 'LICENSE')
+DATA = ('tests/fixtures/', 'tests/fuzz/kept/', 'perf/results/', 'LICENSE')
 DATA_SUFFIXES = ('.jsonl', '.json', '.xz', '.gz', '.png', '.svg', '.bin')
 # {file: why it may have retired words}
 NAMES_THEM = {
@@ -73,6 +90,7 @@ NAMES_THEM = {
 }
 # (part of a line, why it may have a retired word): the part is taken out before the line is read.
 ALLOWED = [(re.compile(pattern), why) for pattern, why in (
+    (r'scatter/gather', "the field's term for writing from several buffers"),
     (r'indexes: sound\b|<< "sound\\n"', 'dbpath_check prints it'),
     (r'\b(extents|collections) are told by the', 'the salvage report prints it'),
     (r'\bnobody can log in\b', 'the log prints it at a start'),
@@ -124,7 +142,25 @@ class Vocabulary(unittest.TestCase):
                 ('src/a.cpp', 'TEST(A, LeavesNothingToNobody)', 'Nobody', 'no ...'),
                 ('src/a.cpp', 'if (notifier_.anybody_registered())', 'anybody', 'all ...'),
                 ('src/a.cpp', 'if (is_stranger())', 'stranger', 'unauthenticated'),
-                ('src/a.cpp', 'sound_extent(loc);', 'sound_extent', 'checked_'),
+                ('src/a.cpp', 'sound_extent(loc); is_sound()', 'sound', 'checked_'),
+                ('patches/a.patch', '+    bool needs_mending = false;', 'mending', 'repair'),
+                ('docs/a.md', 'A MENDED file; kMend, needsMending', 'MENDED', 'repair'),
+                ('docs/a.md', 'kMend', 'Mend', 'repair'),
+                ('tests/oracle/a.py', 'def comes_back(): pass', 'comes_back', 'retry'),
+                ('tests/oracle/README.md', 'for nobody', 'nobody', 'no ...'),
+                ('docs/a.md', 'what someone wrote', 'someone', 'the client'),
+                ('src/os/a.cpp', '// a commit that gathers waiters', 'gathers', 'delay'),
+                ('patches/upstream/a.py', 'onDemand.append("gathered")', 'gathered', 'delay'),
+                ('patches/upstream/a.py', 'BSONObj totalFigures() {', 'Figure', 'metrics'),
+                ('docs/a.md', 'the figure of `serverStatus().dur`', 'figure of `serverStatus',
+                 'metrics'),
+                ('src/a.h', 'struct LockBreak {', 'LockBreak', 'yield'),
+                ('src/a.h', 'class Undoable {', 'Undoable', 'reversible'),
+                ('src/a.h', 'struct Waiter {', 'struct Waiter', 'of its own'),
+                ('src/a.h', 'struct Place {', 'struct Place', 'of its own'),
+                ('src/a.cpp', 'constexpr int kMost = 3;', 'kMost', 'k...Max'),
+                ('src/a.cpp', 'constexpr int kMax = 3;', 'kMax', 'k...Max'),
+                ('src/a.cpp', 'constexpr int kBytesMost = 3;', 'kBytesMost', 'k...Max'),
                 ('src/a.cpp', 'class Patience {', 'Patience', 'limit'),
                 ('src/a.cpp', 'constexpr int kMostWaiters = 3;', 'kMostWaiters', 'k...Max'),
                 ('src/wire/a.cpp', 'if (late_) taken();', 'late_', 'evicted_'),

@@ -160,7 +160,7 @@ void Setting::apply_options() const {
 std::unique_ptr<os::SimFileSystem> Setting::make_disk() const {
     auto disk = std::make_unique<os::SimFileSystem>();
     disk->keep_no_events();
-    disk->stores_are_told();
+    disk->stores_are_reported();
     if (old_blocks) disk->show_old_blocks();
     disk->after_failed_sync(failed_pages);
     for (const auto& [call, path_part] : lies)

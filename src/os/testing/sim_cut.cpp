@@ -12,7 +12,7 @@ std::unique_ptr<SimFileSystem> SimFileSystem::fresh_copy() const {
     after->time_ = time_;
     after->old_ = old_;
     after->shows_old_blocks_ = shows_old_blocks_;
-    after->stores_are_told_ = stores_are_told_;
+    after->stores_are_reported_ = stores_are_reported_;
     after->keeps_events_ = keeps_events_;
     after->devices_ = devices_;
     after->ignored_ = ignored_;

@@ -60,7 +60,7 @@ class SimFile final : public File {
     size_t read_at(uint64_t offset, std::span<uint8_t> to) override {
         owner_.record(SimFileSystem::Call::read, path_, offset, to.size());
         const std::lock_guard lock(owner_.mutex_);
-        if (!owner_.stores_are_told_) node_->content.look_at_memory(++owner_.time_);
+        if (!owner_.stores_are_reported_) node_->content.look_at_memory(++owner_.time_);
         const uint64_t length = node_->content.length();
         if (offset >= length) return 0;
         const size_t n = std::min<uint64_t>(to.size(), length - offset);
@@ -136,7 +136,7 @@ class SimFile final : public File {
                 owner_.fail_as_told("write", path_, std::errc::no_space_on_device);
             node_->resize(time, end);
         }
-        if (!owner_.stores_are_told_) node_->content.look_at_memory(time);
+        if (!owner_.stores_are_reported_) node_->content.look_at_memory(time);
         node_->content.write(time, offset, bytes);
         rule_.note_write(end);
         if (!owner_.like_windows_) return;
@@ -148,7 +148,7 @@ class SimFile final : public File {
         make_durable_locked();
     }
     void make_durable_locked() {
-        if (!owner_.stores_are_told_) node_->content.look_at_memory(++owner_.time_);
+        if (!owner_.stores_are_reported_) node_->content.look_at_memory(++owner_.time_);
         node_->content.make_durable();
         if (owner_.like_windows_) owner_.make_all_names_durable();
     }
@@ -167,7 +167,7 @@ class SimMapping final : public Mapping {
     SimMapping(SimFileSystem& owner, std::string path, SimFileSystem::NodePtr node, MapKind kind)
         : owner_(owner), path_(std::move(path)), node_(std::move(node)), kind_(kind) {
         ++node_->mappings;
-        if (!owner_.stores_are_told_) node_->content.look_at_memory(++owner_.time_);
+        if (!owner_.stores_are_reported_) node_->content.look_at_memory(++owner_.time_);
         if (kind_ == MapKind::shared) {
             memory_ = node_->content.map_shared();
             return;
@@ -178,7 +178,7 @@ class SimMapping final : public Mapping {
     }
     ~SimMapping() override {
         const std::lock_guard lock(owner_.mutex_);
-        if (!owner_.stores_are_told_) node_->content.look_at_memory(++owner_.time_);
+        if (!owner_.stores_are_reported_) node_->content.look_at_memory(++owner_.time_);
         if (node_->private_view == memory_.get()) node_->private_view = nullptr;
         --node_->mappings;
     }
@@ -201,13 +201,13 @@ class SimMapping final : public Mapping {
     void sync(bool wait) override {
         owner_.record_sync(SimFileSystem::Call::sync_mapping, path_, *node_);
         const std::lock_guard lock(owner_.mutex_);
-        if (!owner_.stores_are_told_) node_->content.look_at_memory(++owner_.time_);
+        if (!owner_.stores_are_reported_) node_->content.look_at_memory(++owner_.time_);
         if (wait && !owner_.is_ignored(SimFileSystem::Call::sync_mapping, path_))
             node_->content.make_durable();
     }
     void remap() override {
         const std::lock_guard lock(owner_.mutex_);
-        if (!owner_.stores_are_told_) node_->content.look_at_memory(++owner_.time_);
+        if (!owner_.stores_are_reported_) node_->content.look_at_memory(++owner_.time_);
         memory_->clear();
         memory_->fill(node_->content.now());
     }
@@ -355,7 +355,7 @@ void SimFileSystem::collect_directories(const NodePtr& node, std::vector<NodePtr
 }
 
 void SimFileSystem::look_at_memory() const {
-    if (stores_are_told_) return;
+    if (stores_are_reported_) return;
     std::vector<NodePtr> directories;
     collect_directories(root_, directories);
     for (const NodePtr& directory : directories)

@@ -92,7 +92,7 @@ class SimFileSystem final : public FileSystem {
     // Observers are still called.
     void keep_no_events() { keeps_events_ = false; }
     // All stores into mappings go through Mapping::store(), so they need not be searched for.
-    void stores_are_told() { stores_are_told_ = true; }
+    void stores_are_reported() { stores_are_reported_ = true; }
     // Lets a coming call fail: the one after `skip` others of that kind on a path that ends so.
     void fail(Call call, const std::string& path_end, std::errc reason, int skip = 0);
     // Every call that changes or syncs something on that device fails from now on.
@@ -205,7 +205,7 @@ class SimFileSystem final : public FileSystem {
     size_t largest_write_ = SIZE_MAX;
     bool like_windows_ = false;
     bool keeps_events_ = true;
-    bool stores_are_told_ = false;
+    bool stores_are_reported_ = false;
     bool shows_old_blocks_ = false;
     FailedPages failed_pages_ = FailedPages::stay_dirty;
     std::atomic<bool> has_failed_{false};

@@ -13,7 +13,7 @@ struct ListOperator {
     static constexpr int kAny = -1;
     std::string_view name;
     int arity = kAny;
-    // Operands may be regrouped: constants are gathered at the end and combined while parsing.
+    // Operands may be regrouped: constants are moved to the end and combined while parsing.
     bool regroups = false;
     Value (*apply)(Scope& scope, const Operands& operands) = nullptr;
     // With any number of operands from two on: the code for fewer.

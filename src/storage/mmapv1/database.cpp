@@ -15,7 +15,7 @@ constexpr int64_t kNsUnitBytes = 1 << 20;  // the size of the table decides wher
 constexpr int64_t kNsBytesMax = 2047 * kNsUnitBytes;
 constexpr int64_t kAlwaysGrantedBytes = 16 << 20;  // whether or not the disk has them
 // No database has as many of its indexes' definitions: 250 bytes are usual for one.
-constexpr int64_t kDefinitionBytesMost = 256 << 20;
+constexpr int64_t kDefinitionBytesMax = 256 << 20;
 constexpr int32_t kFirstRecordGuess = 128;  // what a new collection's first extent is sized for
 
 MappedFile& open_namespace_file(Views& views, const std::string& path, const FilePolicy& policy,
@@ -384,26 +384,26 @@ void MmapDatabase::undefine(storage::RecordId id, bson::Doc definition) {
 void MmapDatabase::count_definition(int32_t bytes) {
     if (!opening_) return;
     definition_bytes_ += bytes;
-    if (definition_bytes_ > kDefinitionBytesMost)
+    if (definition_bytes_ > kDefinitionBytesMax)
         base::fail(base::kInternalError,
                    "database {} is damaged: the definitions of its indexes have more than {} MB; "
                    "check it with dbpath_check",
-                   name_, kDefinitionBytesMost >> 20);
+                   name_, kDefinitionBytesMax >> 20);
 }
 
 // What a client adds must not prevent the next start. A definition may yet grow by the name that
 // its collection gets.
 void MmapDatabase::check_definition(int32_t bytes) const {
-    constexpr int64_t kMost = kDefinitionBytesMost / 4 * 3;
+    constexpr int64_t kAddedBytesMax = kDefinitionBytesMax / 4 * 3;
     int64_t sum = bytes + kNamespaceBytesMax;
     for (const auto& [ns, collection] : collections_)
         for (int slot = 0; slot < collection->index_count(); ++slot)
             sum += collection->spec(slot).size() + kNamespaceBytesMax;
-    if (sum > kMost)
+    if (sum > kAddedBytesMax)
         base::fail(base::kOperationFailed,
                    "the definitions of the indexes of database {} would have more than {} MB; drop "
                    "some, or make them smaller",
-                   name_, kMost >> 20);
+                   name_, kAddedBytesMax >> 20);
 }
 
 // Creating and dropping ---------------------------------------------------------------------------

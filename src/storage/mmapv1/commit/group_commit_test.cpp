@@ -139,7 +139,9 @@ TEST_F(GroupCommitTest, NothingIsRemappedWhileAWriteIsPending) {
     } waiter;
     // Between the taking of the job and the remap.
     waiter.write = [this] { write(200, "late"); };
-    waiter.done = [](storage::CommitWaiter* told) { static_cast<WritingWaiter*>(told)->write(); };
+    waiter.done = [](storage::CommitWaiter* waiter) {
+        static_cast<WritingWaiter*>(waiter)->write();
+    };
     const storage::GlobalLock lock(core.locks, storage::GlobalMode::W);
     write(100, "text");
     core.notifier.add(&waiter);
@@ -163,45 +165,45 @@ TEST_F(GroupCommitTest, WhatHasBeenWrittenIsRemapped) {
 }
 
 // Reports its notification.
-struct Told : storage::CommitWaiter {
-    explicit Told(std::function<void()> then = [] {}) : when_told(std::move(then)) {
-        done = [](storage::CommitWaiter* told) {
-            auto* self = static_cast<Told*>(told);
-            self->is_told = true;
-            self->when_told();
+struct RecordingWaiter : storage::CommitWaiter {
+    explicit RecordingWaiter(std::function<void()> then = [] {}) : when_notified(std::move(then)) {
+        done = [](storage::CommitWaiter* waiter) {
+            auto* self = static_cast<RecordingWaiter*>(waiter);
+            self->is_notified = true;
+            self->when_notified();
         };
     }
-    std::function<void()> when_told;
-    bool is_told = false;
+    std::function<void()> when_notified;
+    bool is_notified = false;
 };
 
 // Holds J13.
 TEST_F(GroupCommitTest, WhoComesDuringACommitWaitsForTheNext) {
-    Told early, late;
+    RecordingWaiter early, late;
     disk.set_observer([&](const os::SimFileSystem::Event& event) {
-        if (event.call == Call::sync_data && !early.is_told) core.notifier.add(&late);
+        if (event.call == Call::sync_data && !early.is_notified) core.notifier.add(&late);
     });
     const storage::GlobalLock lock(core.locks, storage::GlobalMode::W);
     write(100, "text");
     core.notifier.add(&early);
     core.commit.commit_in_lock();
-    EXPECT_TRUE(early.is_told);
-    EXPECT_FALSE(late.is_told);
+    EXPECT_TRUE(early.is_notified);
+    EXPECT_FALSE(late.is_notified);
     write(200, "more");
     core.commit.commit_in_lock();
-    EXPECT_TRUE(late.is_told);
+    EXPECT_TRUE(late.is_notified);
 }
 
 // Holds J5.
 TEST_F(GroupCommitTest, ASectionCountsAsAppliedOnlyOnceItIs) {
     uint64_t applied = 0;
-    Told told([&] { applied = core.journal.flush_started().sequence; });
+    RecordingWaiter waiter([&] { applied = core.journal.flush_started().sequence; });
     const storage::GlobalLock lock(core.locks, storage::GlobalMode::W);
     const uint64_t before = core.journal.flush_started().sequence;
     write(100, "text");
-    core.notifier.add(&told);
+    core.notifier.add(&waiter);
     core.commit.commit_in_lock();
-    EXPECT_EQ(applied, before) << "told before the data files have it";
+    EXPECT_EQ(applied, before) << "notified before the data files have it";
     EXPECT_GT(core.journal.flush_started().sequence, before);
 }
 

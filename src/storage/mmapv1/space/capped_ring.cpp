@@ -12,7 +12,7 @@ namespace {
 constexpr int kTooLargeForCapped = 16328;
 // Some 2 s. A valid extent has a few regions, and a document takes the place of less than a
 // million.
-constexpr int64_t kVisitsMost = 32 << 20;
+constexpr int64_t kVisitsMax = 32 << 20;
 
 }  // namespace
 
@@ -202,7 +202,7 @@ void CappedRing::remove(DiskLoc loc) {
     SpaceViews& views = storage_.views();
     DCHECK(d.is_capped != 0);
     const RecordHeader header = storage_.checked_live(loc);
-    if (visits_ > kVisitsMost) damaged("it has too many free regions");
+    if (visits_ > kVisitsMax) damaged("it has too many free regions");
     if (d.cap_first_new == loc)
         views.writing(d.cap_first_new) =
             header.next_offset == -1 ? DiskLoc::null() : DiskLoc{loc.file, header.next_offset};
