@@ -9,10 +9,11 @@ What is checked
   text      UTF-8, ends in a newline, no carriage returns, paths begin with a/ and b/
   header    From, Date, Subject, prose, and as the last paragraph the fields of FIELDS, each
             with a value of its vocabulary; a Result that names existing files
-  names     one name for a patch, its option, its file, its counters, its tests and its template;
-            one option; a recipe
+  names     one name for a patch, its option, its file, its counters, its tests, its template and
+            its Result; one option; a recipe
   value     what is measured is what conf/durable.yaml recommends
   result    the header quotes the table that perf/ab.py makes of its Result, of six pairs at least;
+            its Measured-counter is more than 0 with the option on;
             Awaits-measurement: WHY lets another one, or none, stay until it is measured
   apply     each patch of the series on the one before: no fuzz, no offset
   refresh   `quilt push -a --refresh` changes no byte
@@ -173,6 +174,9 @@ def check_names(name, text, top):
     for counter in counters:
         if counter != own:
             yield '%s: its counters are in dur.%s, not in dur.%s' % (name, counter, own)
+    result = fields.get('Result', 'none')
+    if result != 'none' and not result.endswith(slug + '.json'):
+        yield '%s: its Result has to be called %s.json, not %s' % (name, slug, result)
     for paths in (['jstests/patches/%s.js'],
                   ['perf/templates/%s.txt', 'perf/templates/windows/%s.txt'],
                   ['patches/upstream/%s.py']):
@@ -228,11 +232,22 @@ def check_result(name, text, top):
     if script not in TABLES and result['runs'] < ab_table.PAIRS_MIN and not waits:
         yield ('%s: %s has %d pairs; a test wants %d'
                % (name, match[1], result['runs'], ab_table.PAIRS_MIN))
+    for column in idle_columns(result):
+        yield ('%s: %s has %s of 0 with the option on, %s: it measured no effect of the patch'
+               % (name, match[1], result['counter'], column))
     if table not in header:
         yield ('%s: the header does not quote the table of %s; %s --table prints it'
                % (name, match[1], script))
     if len(table.splitlines()) > ab_table.LINES_MAX:
         yield '%s: its table has more than %d lines' % (name, ab_table.LINES_MAX)
+
+
+def idle_columns(result):
+    """Where no workload moved the counter with the option on, as the table shows it."""
+    for column in ('alone', 'company') if result.get('counter') else ():
+        cells = [block[column] for block in ab_table.blocks_of(result) if block.get(column)]
+        if cells and not any(float(ab_table.counter_cells(cell)[1]) for cell in cells):
+            yield {'alone': 'alone', 'company': 'in the full series'}[column]
 
 
 def apply_one(patch, tree):
@@ -379,7 +394,7 @@ Measured-by: perf/ab.py
 Measured-value: on
 Measured-with: insert --clients 1
 Measured-counter: sayMore.lines
-Result: perf/results/x.json
+Result: perf/results/x/journal-say-more.json
 Last-update: 2026-01-01
 
 --- /dev/null
@@ -396,13 +411,17 @@ Last-update: 2026-01-01
  three
 '''
 
+RESULT = 'perf/results/x/journal-say-more.json'
 ROW = {'per_second': 100, 'p50_us': 10, 'p99_us': 20, 'server_cpu_us': 5, 'inserts_per_commit': 1,
-       'bytes_per_commit': 8192, 'writes_per_commit': 1}
+       'bytes_per_commit': 8192, 'writes_per_commit': 1, 'documents_in_all': 600, 'counter': 500}
 CELL = {'options': {'without': ['--a', '2'], 'with': ['--a', '2', '--b', '1']},
-        'without': 6 * [ROW], 'with': 6 * [ROW], 'without_traced': ROW, 'with_traced': ROW}
+        'without': 6 * [dict(ROW, counter=0)], 'with': 6 * [ROW], 'without_traced': ROW,
+        'with_traced': ROW}
+# Of an option that does nothing in this workload.
+IDLE_CELL = dict(CELL, **{'with': 6 * [dict(ROW, counter=0)]})
 # What perf/ab.py would write of one workload.
 GOOD_RESULT = {
-    'runs': 6, 'seconds': 1, 'warmup': 0.3,
+    'runs': 6, 'seconds': 1, 'warmup': 0.3, 'counter': 'sayMore.lines',
     'host': {'cores': 2, 'file_system': 'ext4', 'kernel': '6.1'},
     'floor': {'overwrite_4k': {'p50_us': 150, 'p99_us': 400}, 'append_8k': {'p50_us': 250}},
     'blocks': [{'workload': 'insert --clients 1', 'alone': CELL, 'company': CELL}],
@@ -427,6 +446,11 @@ def self_test():
             text = file.read()
         write(tree, 'patches/journal-say-more.patch',
               text.replace(ab_table.table(GOOD_RESULT), ab_table.table(result)))
+
+    def measured(tree, blocks=GOOD_RESULT['blocks'], **cells):
+        result = dict(GOOD_RESULT, blocks=[dict(block, **cells) for block in blocks])
+        write(tree, RESULT, json.dumps(result))
+        requote(tree, result)
 
     second = GOOD_PATCH.replace(' one\n-two\n+two, and more\n three\n',
                                 ' one\n-two, and more\n+two, and even more\n three\n')
@@ -463,6 +487,8 @@ def self_test():
         ('a file called otherwise', patch('options/say_more', 'options/more'), 'does not bring'),
         ('a counter called otherwise', patch('("sayMore"', '("more"'), 'in dur.more, not in'),
         ('another counter', patch('counter: sayMore', 'counter: more'), 'in dur.more, not in'),
+        ('a result called otherwise', patch('results/x/journal-say-more', 'results/x/more'),
+         'has to be called journal-say-more.json'),
         ('no shell test', lambda tree: os.remove(
             os.path.join(tree, 'jstests/patches/journal-say-more.js')), 'there is no jstests'),
         ('no template', lambda tree: os.remove(
@@ -473,12 +499,19 @@ def self_test():
             os.path.join(tree, 'patches/upstream/journal-say-more.py')), 'there is no patches/up'),
         ('a value that the profile does not have',
          lambda tree: write(tree, PROFILE, '    sayMore: false\n'), 'has sayMore: off'),
-        ('three pairs', lambda tree: write(tree, 'perf/results/x.json', json.dumps(
+        ('three pairs', lambda tree: write(tree, RESULT, json.dumps(
             dict(GOOD_RESULT, runs=3))), 'has 3 pairs; a test wants 6'),
         ('three pairs until there are six', lambda tree: (
-            write(tree, 'perf/results/x.json', json.dumps(dict(GOOD_RESULT, runs=3))),
+            write(tree, RESULT, json.dumps(dict(GOOD_RESULT, runs=3))),
             patch('Last-update', 'Awaits-measurement: three pairs\nLast-update')(tree),
             requote(tree, dict(GOOD_RESULT, runs=3))), None),
+        ('an option that did nothing', lambda tree: measured(tree, alone=IDLE_CELL),
+         'sayMore.lines of 0 with the option on, alone'),
+        ('an option that did nothing among others', lambda tree: measured(tree, company=IDLE_CELL),
+         'sayMore.lines of 0 with the option on, in the full series'),
+        ('an option that acts in one workload of two', lambda tree: measured(
+            tree, (GOOD_RESULT['blocks'][0], dict(GOOD_RESULT['blocks'][0], alone=IDLE_CELL))),
+         None),
         ('a missing field', patch('Durability: unchanged\n', ''), '"Durability" is missing'),
         ('a misspelt field', patch('Depends: none', 'Depend: none'), 'unknown field'),
         ('a value that nothing is measured with', patch('Measured-value: on\n', ''),
@@ -489,12 +522,12 @@ def self_test():
          patch('insert --clients 1\nMeasured', 'update --clients 1\nMeasured'),
          'not a valid value'),
         ('a table that is too long',
-         lambda tree: write(tree, 'perf/results/x.json', json.dumps(
+         lambda tree: write(tree, RESULT, json.dumps(
              dict(GOOD_RESULT, blocks=3 * GOOD_RESULT['blocks']))), 'more than 20 lines'),
         ('a bad date', patch('2026-01-01', 'today'), 'not a valid value'),
-        ('no result yet', patch('Result: perf/results/x.json',
+        ('no result yet', patch('Result: perf/results/x/journal-say-more.json',
                                 'Result: none\nAwaits-measurement: it is new'), None),
-        ('a result that is not there', patch('results/x.json', 'results/y.json'), 'y.json'),
+        ('a result that is not there', patch('results/x/', 'results/y/'), 'names perf/results/y/'),
         ('a table of another result', patch('alone: --a 2', 'alone: --a 3'), 'does not quote'),
         ('context that does not match', patch(' one\n', ' eins\n'), 'does not apply'),
         ('lines that have moved',
@@ -519,7 +552,7 @@ def self_test():
                          'perf/templates/journal-say-more.txt',
                          'patches/upstream/journal-say-more.py', PROFILE):
                 write(tree, path, '')
-            write(tree, 'perf/results/x.json', json.dumps(GOOD_RESULT))
+            write(tree, RESULT, json.dumps(GOOD_RESULT))
             change(tree)
             found = list(findings(tree, os.path.join(tree, 'patches')))
             good = not found if wanted is None else any(wanted in line for line in found)

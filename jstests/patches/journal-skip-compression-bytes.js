@@ -5,7 +5,7 @@
 const name = 'journalSkipCompressionBytes';
 const stored = server => (metrics(server, name) || {storedSections: 0}).storedSections;
 
-test('the base does not know it', () => assertBaseRejects(name, '8192'));
+test('the base does not know it', () => assertBaseRejects(name, '4096'));
 
 test('off by default: every section is compressed', () => {
     const server = startServer({options: quick});
@@ -15,15 +15,15 @@ test('off by default: every section is compressed', () => {
     assertEq(stopServer(server), 0);
 });
 
-test('8192: small commits are stored, large ones are not', () => {
-    const server = startServer({options: quick.concat(`--${name}`, '8192')});
-    assertEq(parameter(server, name), 8192);
+test('4096: small commits are stored, large ones are not', () => {
+    const server = startServer({options: quick.concat(`--${name}`, '4096')});
+    assertEq(parameter(server, name), 4096);
     insertDurably(server, 0, 1);  // creates the collection, which is no small commit
     const before = stored(server);
     insertDurably(server, 1, 5);
     const small = stored(server);
     assertEq(small - before, 5);
-    assertBetween(5 * 100, metrics(server, name).storedBytes, small * 8192);
+    assertBetween(5 * 100, metrics(server, name).storedBytes, small * 4096);
     setParameter(server, name, 100);
     insertDurably(server, 10, 3);
     assertEq(stored(server), small, 'nothing fits 100 bytes');
@@ -52,4 +52,4 @@ test('bad values are named', () => {
     assertEq(stopServer(server), 0);
 });
 
-testRecoveryAcrossBuilds([`--${name}`, '8192']);
+testRecoveryAcrossBuilds([`--${name}`, '4096']);

@@ -57,8 +57,11 @@ RECIPE = Recipe(
                 return bytes;
             }'''),
     metrics=Metrics('the unit, where it is not the old one', '''
-        if (durTuning().padBytes != 8192)
-            b.append("unitBytes", static_cast<int>(durTuning().padBytes));'''),
+        if (durTuning().padBytes != 8192) {
+            BSONObjBuilder padBytes;
+            padBytes.append("unitBytes", static_cast<int>(durTuning().padBytes));
+            b.append("padBytes", padBytes.obj());
+        }'''),
     steps=[
         Include('dur_journal.cpp', 'dur_options.h', 'dur_journalformat.h'),
         # The format: both versions, and the unit of each.

@@ -43,7 +43,7 @@ RECIPE = Recipe(
             b.append("skipCompressionBytes", skipped.obj());
         }'''),
     steps=STORE_UNCOMPRESSED,
-    try_it='--journalSkipCompressionBytes 8192',
+    try_it='--journalSkipCompressionBytes 4096',
     expect='The calls and their sizes are those of the unpatched server. Bytes 20 and following '
            'of each section show it: a varint, then the tag f4 or f0, then the operations as they '
            'are.',

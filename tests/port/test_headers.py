@@ -25,6 +25,15 @@ class Headers(unittest.TestCase):
             self.assertEqual(self.header(slug)['Upstream-location'], RECIPES[slug].location(),
                              'Upstream-location of %s is not where its recipe goes' % slug)
 
+    def test_counters_are_called_as_the_option(self):
+        for slug in self.series():
+            own = self.header(slug)['Option'].removeprefix('journal')
+            own = own[0].lower() + own[1:]
+            code = RECIPES[slug].metrics.code if RECIPES[slug].metrics else ''
+            shown = set(re.findall(r'\bb\.append\("(\w+)"', code))
+            # The interval is shown where the old server shows it.
+            self.assertLessEqual(shown - {'journalCommitIntervalMs'}, {own}, slug)
+
     def test_ticket_and_option(self):
         for slug in self.series():
             header = self.header(slug)
