@@ -91,12 +91,12 @@ class Connection final : public Wakeable,
 
     void wake() override { loop_.wake(*this); }
 
-    void stop_receiving() override {
+    void evict() override {
         evicted_.store(true);
         loop_.wake(*this);
     }
 
-    void give_answer_up() override { stop_receiving(); }
+    void evict_reply() override { evict(); }
 
     void on_wake() override {
         if (state_.exchange(kWoken) == kSuspended) {

@@ -47,7 +47,7 @@ bool ConnectionTable::end_all(std::chrono::milliseconds limit) {
         if (gone_.wait_until(lock, std::min(next, end), all_gone)) return true;
         if (next >= end) return false;
         for (const auto& [number, connection] : entries_)
-            connection->give_answer_up();
+            connection->evict_reply();
     }
 }
 

@@ -26,7 +26,7 @@ class ConnectionTable {
         // Any thread: ends after the exchange that is under way, if any.
         virtual void end_soon() = 0;
         // Any thread, after end_soon(): waits no longer for the client to take its answer.
-        virtual void give_answer_up() = 0;
+        virtual void evict_reply() = 0;
     };
 
     // Replies that clients do not take share so much memory; beyond it the oldest are given up.

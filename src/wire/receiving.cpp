@@ -138,7 +138,7 @@ void Receiving::forget(Receiver& receiver) {
 
 void Receiving::stop(Receiver& receiver) {
     forget(receiver);
-    receiver.stop_receiving();
+    receiver.evict();
 }
 
 void Receiving::sweep(Clock::time_point now) {

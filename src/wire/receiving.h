@@ -4,7 +4,7 @@
 // Inside wire/ only; thread-safe. A message counts from its first byte on, a TLS handshake from its
 // beginning; connections that just wait for their client's next request do not count. Where memory
 // is short, small messages go on, and large ones one after the other, the oldest first. Of those
-// the oldest are stopped when none makes progress, or when they did not use their time. Small ones
+// the oldest are evicted when none makes progress, or when they did not use their time. Small ones
 // may have half of the memory; where they want more, those that are not complete a second after
 // they could go on end, the longest first, and new ones wait until then. What a message waits
 // because it is held back is not counted against it.
@@ -45,8 +45,9 @@ class Receiving {
     // What a connection is to Receiving.
     class Receiver {
       public:
-        // Discards what arrives there. Any thread; does not wait.
-        virtual void stop_receiving() = 0;
+        // Eviction: its connection is closed, and what arrives is discarded. Any thread; does not
+        // wait.
+        virtual void evict() = 0;
 
       protected:
         ~Receiver() = default;
@@ -68,9 +69,9 @@ class Receiving {
     void goes_on(Receiver& receiver, int64_t bytes, Clock::time_point now = Clock::now());
     // It is complete, or its connection ends.
     void over(Receiver& receiver, Clock::time_point now = Clock::now());
-    // Stops those that take too long. Called every sweep_interval().
+    // Evicts those that take too long. Called every sweep_interval().
     void sweep(Clock::time_point now);
-    // Stops the oldest ones whose time is over, until the others fit into the budget.
+    // Evicts the oldest ones whose time is over, until the others fit into the budget.
     void enforce(Clock::time_point now);
     std::chrono::milliseconds sweep_interval() const;
 

@@ -8,7 +8,7 @@ namespace {
 using namespace std::chrono_literals;
 
 struct TestReceiver : Receiving::Receiver {
-    void stop_receiving() override { stopped = true; }
+    void evict() override { stopped = true; }
     bool stopped = false;
 };
 
