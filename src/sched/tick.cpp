@@ -7,7 +7,7 @@
 
 namespace sched::detail {
 
-void look_around() {
+void on_tick_budget_exhausted() {
     ThreadState& state = t_state;
     state.ticks += ThreadState::kTicksPerLook - state.ticks_left;
     state.ticks_left = ThreadState::kTicksPerLook;

@@ -46,7 +46,7 @@ struct ThreadState {
 };
 inline thread_local constinit ThreadState t_state;
 
-void look_around();
+void on_tick_budget_exhausted();
 
 }  // namespace detail
 
@@ -54,7 +54,7 @@ void look_around();
 // does. Work that lasts also gives its event loop to another thread (sched/blocking.h).
 inline void tick(int64_t cost = 1) {
     if ((detail::t_state.ticks_left -= cost) < 0) [[unlikely]]
-        detail::look_around();
+        detail::on_tick_budget_exhausted();
 }
 
 // What the calling thread has counted so far, but for the last few.

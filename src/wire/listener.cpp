@@ -57,8 +57,8 @@ bool is_loopback(const sockaddr_storage& address) {
 }
 
 // A listening socket.
-struct Door {
-    explicit Door(asio::io_context& io, int fd, int family_)
+struct ListeningSocket {
+    explicit ListeningSocket(asio::io_context& io, int fd, int family_)
         : descriptor(io, fd), pause(io), family(family_) {}
     asio::posix::stream_descriptor descriptor;
     asio::steady_timer pause;
@@ -113,10 +113,10 @@ struct Listener::Impl {
     void bind_names();
     void bind_unix();
     void remove_unix();
-    void wait_for_clients(Door& door);
-    void accept_some(Door& door);
-    void accept_later(Door& door);
-    bool accept_one(Door& door);
+    void wait_for_clients(ListeningSocket& socket);
+    void accept_some(ListeningSocket& socket);
+    void accept_later(ListeningSocket& socket);
+    bool accept_one(ListeningSocket& socket);
     void take(int fd, int family, const sockaddr_storage& remote);
     void make(int fd, int family, const sockaddr_storage& remote, int64_t number);
     void describe(ConnectionInfo& info, int fd, int family, const sockaddr_storage& remote);
@@ -128,7 +128,8 @@ struct Listener::Impl {
     std::unique_ptr<TlsContext> tls;  // null: no TLS
     ConnectionTable table;
     std::vector<std::unique_ptr<EventLoop>> loops;
-    std::vector<std::unique_ptr<Door>> doors;     // after start only touched on the front loop
+    std::vector<std::unique_ptr<ListeningSocket>>
+        sockets;                                  // after start only touched on the front loop
     std::unique_ptr<asio::steady_timer> sweeper;  // only the front loop
     LoopThreads threads;
     int port;
@@ -148,7 +149,7 @@ void Listener::Impl::bind_tcp(const asio::ip::tcp::endpoint& wanted) {
     ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (family == AF_INET6) ::setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
     bind_socket(fd, endpoint.data(), static_cast<socklen_t>(endpoint.size()), what);
-    doors.push_back(std::make_unique<Door>(front_loop().io(), fd, family));
+    sockets.push_back(std::make_unique<ListeningSocket>(front_loop().io(), fd, family));
     if (port == 0) {
         sockaddr_storage address{};
         socklen_t size = sizeof address;
@@ -196,7 +197,7 @@ void Listener::Impl::bind_unix() {
     // The file has this mode, less the umask, when the bind makes it visible.
     ::fchmod(fd, options.unix_socket_mode);
     bind_socket(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address, path);
-    doors.push_back(std::make_unique<Door>(front_loop().io(), fd, AF_UNIX));
+    sockets.push_back(std::make_unique<ListeningSocket>(front_loop().io(), fd, AF_UNIX));
     socket_path = path;
     socket_exists = ::lstat(path.c_str(), &socket_file) == 0;
     // What the umask took away; only the owner can replace the file by another one.
@@ -212,37 +213,39 @@ void Listener::Impl::remove_unix() {
         ::unlink(socket_path.c_str());
 }
 
-void Listener::Impl::wait_for_clients(Door& door) {
-    door.descriptor.async_wait(asio::posix::stream_descriptor::wait_read,
-                               kept(front_loop().handler_memory(), [this, &door](error_code error) {
-                                   if (!error && accepting) accept_some(door);
-                               }));
+void Listener::Impl::wait_for_clients(ListeningSocket& socket) {
+    socket.descriptor.async_wait(
+        asio::posix::stream_descriptor::wait_read,
+        kept(front_loop().handler_memory(), [this, &socket](error_code error) {
+            if (!error && accepting) accept_some(socket);
+        }));
 }
 
 // Whatever goes wrong, the server continues to accept.
-void Listener::Impl::accept_some(Door& door) {
+void Listener::Impl::accept_some(ListeningSocket& socket) {
     base::log::set_context("initandlisten");
     // The same wait reports the next ones: the socket stays readable.
     for (int i = 0; i < kAcceptsPerPass; ++i) {
-        if (accept_one(door)) continue;
+        if (accept_one(socket)) continue;
         const int error = errno;
         if (error == EAGAIN || error == EWOULDBLOCK) break;
         // A socket that stays readable must not keep the loop busy.
-        accept_later(door);
+        accept_later(socket);
         base::log::warning("cannot accept a connection: {}", std::strerror(error));
         return;
     }
-    wait_for_clients(door);
+    wait_for_clients(socket);
 }
 
-void Listener::Impl::accept_later(Door& door) {
+void Listener::Impl::accept_later(ListeningSocket& socket) {
     try {
-        door.pause.expires_after(kAcceptPause);
-        door.pause.async_wait(kept(front_loop().handler_memory(), [this, &door](error_code error) {
-            if (!error && accepting) accept_some(door);
-        }));
+        socket.pause.expires_after(kAcceptPause);
+        socket.pause.async_wait(
+            kept(front_loop().handler_memory(), [this, &socket](error_code error) {
+                if (!error && accepting) accept_some(socket);
+            }));
     } catch (const std::exception&) {
-        wait_for_clients(door);
+        wait_for_clients(socket);
     }
 }
 
@@ -257,13 +260,14 @@ void Listener::Impl::sweep_later() {
 }
 
 // False, with errno, when there is no connection to accept.
-bool Listener::Impl::accept_one(Door& door) {
+bool Listener::Impl::accept_one(ListeningSocket& socket) {
     sockaddr_storage remote{};
     socklen_t size = sizeof remote;
-    const int fd = ::accept4(door.descriptor.native_handle(), reinterpret_cast<sockaddr*>(&remote),
-                             &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    const int fd =
+        ::accept4(socket.descriptor.native_handle(), reinterpret_cast<sockaddr*>(&remote), &size,
+                  SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0) return errno == EINTR || errno == ECONNABORTED;
-    take(fd, door.family, remote);
+    take(fd, socket.family, remote);
     return true;
 }
 
@@ -338,7 +342,7 @@ Listener::~Listener() {
 }
 
 void Listener::bind() {
-    DCHECK(impl_->doors.empty());
+    DCHECK(impl_->sockets.empty());
     if (impl_->options.tls.mode != TlsMode::disabled)
         impl_->tls = std::make_unique<TlsContext>(impl_->options.tls);
     impl_->bind_names();
@@ -347,12 +351,12 @@ void Listener::bind() {
 
 void Listener::start() {
     Impl* impl = impl_.get();
-    DCHECK(!impl->doors.empty());
+    DCHECK(!impl->sockets.empty());
     asio::post(impl->front_loop().io(), [impl] {
         impl->accepting = true;
         impl->sweep_later();
-        for (const auto& door : impl->doors)
-            impl->accept_some(*door);
+        for (const auto& socket : impl->sockets)
+            impl->accept_some(*socket);
     });
     std::vector<EventLoop*> loops;
     for (const auto& loop : impl->loops)
@@ -365,9 +369,9 @@ void Listener::stop_accepting() {
     asio::post(impl->front_loop().io(), [impl] {
         impl->accepting = false;
         error_code ignored;
-        for (const auto& door : impl->doors) {
-            door->pause.cancel();
-            door->descriptor.close(ignored);
+        for (const auto& socket : impl->sockets) {
+            socket->pause.cancel();
+            socket->descriptor.close(ignored);
         }
     });
     impl->remove_unix();

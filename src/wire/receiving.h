@@ -80,7 +80,7 @@ class Receiving {
     int64_t bytes() const;  // held at this moment
 
   private:
-    struct Older {
+    struct OldestFirst {
         bool operator()(const Receiver* a, const Receiver* b) const {
             return std::tuple(a->since_, a) < std::tuple(b->since_, b);
         }
@@ -97,7 +97,7 @@ class Receiving {
     };
 
     using Small = std::set<Receiver*, StopOrder>;
-    using Large = std::set<Receiver*, Older>;
+    using Large = std::set<Receiver*, OldestFirst>;
     using Node = Small::node_type;
     static_assert(std::is_same_v<Node, Large::node_type>);
 

@@ -52,7 +52,7 @@ class Flattening {
         sched::tick();
         switch (node.kind) {
             case MatchKind::conjunction: {
-                const Below below(*this, node.path);
+                const PathScope path_scope(*this, node.path);
                 for (const auto& child : node.children)
                     add(*child);
                 return;
@@ -75,7 +75,7 @@ class Flattening {
             case MatchKind::elem_match_object: {
                 out_.others = true;
                 if (node.path.empty()) return;  // no index is on a field without a name
-                const Below below(*this, node.path);
+                const PathScope path_scope(*this, node.path);
                 bindings_.push_back({&node, parts_});
                 for (const auto& child : node.children)
                     add(*child);
@@ -97,21 +97,21 @@ class Flattening {
 
   private:
     // What is added goes below a path, while in scope.
-    class Below {
+    class PathScope {
       public:
-        Below(Flattening& of, std::string_view path)
+        PathScope(Flattening& of, std::string_view path)
             : of_(of), bytes_(of.prefix_.size()), parts_(of.parts_) {
             if (path.empty()) return;
             if (bytes_ != 0) of.prefix_ += '.';
             of.prefix_ += path;
             of.parts_ += count_parts(path);
         }
-        ~Below() {
+        ~PathScope() {
             of_.prefix_.resize(bytes_);
             of_.parts_ = parts_;
         }
-        Below(const Below&) = delete;
-        Below& operator=(const Below&) = delete;
+        PathScope(const PathScope&) = delete;
+        PathScope& operator=(const PathScope&) = delete;
 
       private:
         Flattening& of_;
@@ -123,7 +123,7 @@ class Flattening {
             out_.others = true;
             return;
         }
-        const Below below(*this, node.path);
+        const PathScope path_scope(*this, node.path);
         if (numbers_elements()) {
             out_.others = true;
             return;

@@ -117,9 +117,10 @@ bool tells_values(const catalog::Index& index, std::string_view path) {
 
 // Documents that keys lead to, each one once: more than one key may lead to it only in an index
 // that holds elements of arrays.
-class Reached {
+class ReachedDocuments {
   public:
-    Reached(catalog::Collection& collection, const catalog::Index& index, DistinctValues& values)
+    ReachedDocuments(catalog::Collection& collection, const catalog::Index& index,
+                     DistinctValues& values)
         : collection_(collection), index_(index), values_(values) {}
 
     // What a key says. An index that holds elements of arrays leads to their documents, all of
@@ -168,7 +169,7 @@ std::optional<int64_t> distinct_by_index(catalog::Collection& collection, std::s
         if (loop.is_due() && !loop.yield([&] { cursor->save(); }, [&] { cursor->restore(); }))
             throw_dropped(ns);
     };
-    Reached documents(collection, *index, values);
+    ReachedDocuments documents(collection, *index, values);
     int64_t keys = 0;
     for (cursor->seek_to_start(); !cursor->at_end(); ++keys) {
         yield_if_due();
@@ -211,7 +212,7 @@ std::optional<int64_t> distinct_by_bounds(catalog::Collection& collection, std::
     found->scans[0].index->count_use();
     const std::string ns = collection.ns();
     IndexScan scan(found->scans[0]);
-    Reached documents(collection, *found->scans[0].index, values);
+    ReachedDocuments documents(collection, *found->scans[0].index, values);
     sched::LongLoop loop(yield_point);
     bool more = scan.next();
     const auto save = [&scan] {

@@ -96,12 +96,12 @@ class PlannedExecutor : public Executor {
     }
     void maybe_yield() override {
         if (run_ == nullptr) return sched::Operation::check();
-        const auto put_down = [this] {
+        const auto save_position = [this] {
             if (holds_row_) run_->put_back();
             holds_row_ = false;
             run_->save();
         };
-        if (loop_.yield(put_down, [this] { run_->restore(); })) return;
+        if (loop_.yield(save_position, [this] { run_->restore(); })) return;
         run_.reset();
         throw_dropped(ns_);
     }

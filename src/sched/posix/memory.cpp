@@ -32,27 +32,27 @@ std::atomic<void*> g_reserve{nullptr};
 std::atomic<bool> g_reserve_used{false};  // and not kept anew since
 
 struct Account {
-    int64_t held = 0;      // by the operation
-    int64_t untold = 0;    // not in g_held_by_all yet
-    bool limited = false;  // an operation runs
+    int64_t held = 0;        // by the operation
+    int64_t unreported = 0;  // not in g_held_by_all yet
+    bool limited = false;    // an operation runs
 };
 constinit thread_local Account t_account;
 
-void tell() {
-    g_held_by_all.fetch_add(t_account.untold, std::memory_order_relaxed);
-    t_account.untold = 0;
+void report() {
+    g_held_by_all.fetch_add(t_account.unreported, std::memory_order_relaxed);
+    t_account.unreported = 0;
 }
 
 // Unreported bytes of a thread that ends would be lost, perhaps each time in the same direction.
-struct LastWord {
-    ~LastWord() { tell(); }
+struct ReportAtThreadEnd {
+    ~ReportAtThreadEnd() { report(); }
 };
 
 void add(int64_t bytes) {
     t_account.held += bytes;
-    t_account.untold += bytes;
-    if (t_account.untold > kReportBytes || t_account.untold < -kReportBytes) [[unlikely]]
-        tell();
+    t_account.unreported += bytes;
+    if (t_account.unreported > kReportBytes || t_account.unreported < -kReportBytes) [[unlikely]]
+        report();
 }
 
 bool may_take(size_t bytes) {
@@ -61,7 +61,7 @@ bool may_take(size_t bytes) {
     if (t_account.held + more > g_operation_max.load(std::memory_order_relaxed)) return false;
     if (t_account.held + more < kReportBytes) return true;
     return !g_reserve_used.load(std::memory_order_relaxed) &&
-           g_held_by_all.load(std::memory_order_relaxed) + t_account.untold + more <=
+           g_held_by_all.load(std::memory_order_relaxed) + t_account.unreported + more <=
                g_all_max.load(std::memory_order_relaxed);
 }
 
@@ -154,7 +154,7 @@ void give_back_unused() {
 
 int64_t enter(int64_t held, bool limited) {
     // Made before anything else of its kind, it goes after all of it.
-    [[maybe_unused]] static thread_local const LastWord last_word;
+    [[maybe_unused]] static thread_local const ReportAtThreadEnd at_thread_end;
     const int64_t before = t_account.held;
     t_account.held = held;
     t_account.limited = limited;

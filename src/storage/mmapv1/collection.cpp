@@ -389,7 +389,7 @@ void MmapCollection::rebind(NamespaceDetails& details, const std::string& ns) {
 }
 
 void MmapCollection::release() {
-    records_.cursors().lose_all();
+    records_.cursors().invalidate_all();
     storage().release_extents();
 }
 

@@ -103,7 +103,7 @@ void MmapCollection::compact(const bson::Object& command, const storage::Compact
     try {
         if (!sizes.preserve) records_.reset_padding();
         if (hooks.before_copy) hooks.before_copy();
-        records_.cursors().lose_all();
+        records_.cursors().invalidate_all();
         for (bool more = true; more;) {
             const DiskLoc extent = details().first_extent;
             more = extent != last_old;

@@ -236,7 +236,7 @@ void MmapDatabase::rewrite(
         forget_entry(aside);
         throw;
     }
-    old.records().cursors().lose_all();
+    old.records().cursors().invalidate_all();
     written(ids);
     views_.declare(&old.details(), sizeof(NamespaceDetails));
     views_.declare(&aside.details, sizeof(NamespaceDetails));

@@ -74,24 +74,24 @@ class FilesMade {
         if (files_.is_link(there)) return;  // which is refused when it is made
         const uint64_t before = files_.exists(there) ? files_.file_length(there) : 0;
         const uint64_t more = length > before ? length - before : 0;
-        Made& made = made_[path];
+        CreatedFile& file = created_[path];
         // An operator may have mounted another disk there.
-        if (made.folder.empty())
-            made.folder = files_.exists(os::parent(there)) ? os::parent(there) : dbpath_;
-        uint64_t& wanted = wanted_[made.folder];
-        DCHECK(wanted >= made.bytes);
-        wanted += more - made.bytes;
-        made.bytes = more;
-        if (const uint64_t room = files_.free_bytes(made.folder); wanted > room)
+        if (file.folder.empty())
+            file.folder = files_.exists(os::parent(there)) ? os::parent(there) : dbpath_;
+        uint64_t& wanted = wanted_[file.folder];
+        DCHECK(wanted >= file.bytes);
+        wanted += more - file.bytes;
+        file.bytes = more;
+        if (const uint64_t room = files_.free_bytes(file.folder); wanted > room)
             base::fail(base::kOutOfDiskSpace,
                        "the journal makes files of {} MB that are not in {}, and the disk has "
                        "{} MB left; nothing was applied or changed: make room, or restore the "
                        "whole dbpath from a backup",
-                       wanted >> 20, made.folder, room >> 20);
+                       wanted >> 20, file.folder, room >> 20);
     }
     void forget(const std::string& prefix) {
-        for (auto at = made_.lower_bound(prefix);
-             at != made_.end() && at->first.starts_with(prefix); at = made_.erase(at)) {
+        for (auto at = created_.lower_bound(prefix);
+             at != created_.end() && at->first.starts_with(prefix); at = created_.erase(at)) {
             DCHECK(wanted_[at->second.folder] >= at->second.bytes);
             wanted_[at->second.folder] -= at->second.bytes;
         }
@@ -100,12 +100,12 @@ class FilesMade {
     os::FileSystem& files_;
     std::string dbpath_;
     int changes_ = 0;
-    struct Made {
+    struct CreatedFile {
         std::string folder;
         uint64_t bytes = 0;  // more than are there
     };
-    std::map<std::string, Made> made_;        // by path
-    std::map<std::string, uint64_t> wanted_;  // the sums of their bytes, by folder
+    std::map<std::string, CreatedFile> created_;  // by path
+    std::map<std::string, uint64_t> wanted_;      // the sums of their bytes, by folder
 };
 
 // Also of a stream that does not decode.

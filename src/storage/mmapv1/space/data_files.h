@@ -206,7 +206,7 @@ class DataFiles {
         uint64_t bytes() const { return static_cast<uint64_t>(mapped->length()); }
     };
     // Of the address space: a file, or what lies between two.
-    struct Stretch {
+    struct AddressRange {
         uintptr_t begin = 0;
         uint64_t bytes = 0;
     };
@@ -251,9 +251,9 @@ class DataFiles {
     std::vector<size_t> by_address_;  // numbers of the files, by their place in memory
     std::atomic<uint32_t> next_index_{0};
     // Writes go to a few records, and to the namespace file between them: two answers are kept.
-    mutable Stretch last_file_;
+    mutable AddressRange last_file_;
     mutable size_t last_number_ = 0;
-    mutable Stretch last_gap_;
+    mutable AddressRange last_gap_;
     mutable SpaceViews space_views_;
 };
 

@@ -13,7 +13,7 @@ void CursorList::before_removal(const NamespaceStorage& storage, DiskLoc loc) {
         if (cursor->at_ == loc && cursor->storage_ == &storage) cursor->record_goes(loc);
 }
 
-void CursorList::lose_all() {
+void CursorList::invalidate_all() {
     const std::lock_guard guard(mutex_);
     for (NaturalCursor* cursor = head_; cursor != nullptr; cursor = cursor->next_)
         cursor->lost_ = true;

@@ -22,7 +22,7 @@ class CursorList {
     // Exclusive lock. `loc` is about to be unlinked.
     void before_removal(const NamespaceStorage& storage, DiskLoc loc);
     // Exclusive lock. No position means anything any more.
-    void lose_all();
+    void invalidate_all();
     // The store goes away.
     void detach_all();
 

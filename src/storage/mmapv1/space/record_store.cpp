@@ -173,7 +173,7 @@ storage::RecordStoreStats MmapRecordStore::stats() const {
 
 void MmapRecordStore::truncate() {
     check_writable();
-    cursors_->lose_all();
+    cursors_->invalidate_all();
     if (capped()) {
         ring_.reset();
         return;

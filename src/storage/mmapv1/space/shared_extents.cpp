@@ -10,7 +10,7 @@ namespace mmapv1 {
 
 namespace {
 
-struct Stretch {
+struct ExtentSpan {
     DiskLoc begin;
     int64_t end = 0;                       // in the same file
     const NamespaceSlot* owner = nullptr;  // null: the list of free extents
@@ -26,7 +26,7 @@ class Finder {
         DiskLoc at = first;
         for (bool is_new = true; is_new && checked_extent(files_, at);) {
             const ExtentHeader& extent = files_.extent(at);
-            stretches_.push_back({at, int64_t{at.offset} + extent.length, owner});
+            spans_.push_back({at, int64_t{at.offset} + extent.length, owner});
             is_new = seen_.insert(at.id());
             at = extent.next;
         }
@@ -34,17 +34,17 @@ class Finder {
     }
 
     SharedExtents run() {
-        std::ranges::sort(stretches_, {}, &Stretch::begin);
-        const auto note = [this](const Stretch& stretch) {
-            if (stretch.owner == nullptr) {
+        std::ranges::sort(spans_, {}, &ExtentSpan::begin);
+        const auto note = [this](const ExtentSpan& span) {
+            if (span.owner == nullptr) {
                 found_.free_list = true;
             } else {
-                found_.namespaces.emplace(stretch.owner->name());
+                found_.namespaces.emplace(span.owner->name());
             }
         };
         // Of those before, the one that reaches furthest.
-        const Stretch* far = nullptr;
-        for (const Stretch& next : stretches_) {
+        const ExtentSpan* far = nullptr;
+        for (const ExtentSpan& next : spans_) {
             const bool same_file = far != nullptr && far->begin.file == next.begin.file;
             if (same_file && next.begin.offset < far->end) {
                 note(*far);
@@ -64,7 +64,7 @@ class Finder {
     }
 
     const DataFiles& files_;
-    std::vector<Stretch> stretches_;
+    std::vector<ExtentSpan> spans_;
     storage::RecordIdSet seen_;
     SharedExtents found_;
 };
