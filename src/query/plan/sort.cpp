@@ -72,23 +72,26 @@ class SortBounds {
     std::span<const IndexBounds> alternatives() const { return alternatives_; }
     const catalog::KeyGenerator& generator() const { return *index_.generator; }
 
+    // Numbers begin at NaN, so that matching finds it. To be sorted by, it must be asked for, or be
+    // all that the document was found by.
+    enum class NaN { asked_for, among_numbers };
     // Whether every field of a sort key is inside.
-    bool allow(Doc key) const {
-        return scanned_.empty() || std::ranges::any_of(scanned_, [key](const IndexBounds& bounds) {
+    bool allow(Doc key, NaN nan) const {
+        return scanned_.empty() || std::ranges::any_of(scanned_, [=](const IndexBounds& bounds) {
                    auto value = key.begin();
-                   return std::ranges::all_of(bounds, [&value](const IntervalList& list) {
+                   return std::ranges::all_of(bounds, [&value, nan](const IntervalList& list) {
                        const Element one = *value;
                        ++value;
-                       return any_holds(list, one);
+                       return any_holds(list, one, nan);
                    });
                });
     }
 
   private:
-    // Numbers begin at NaN, so that matching finds it; to be sorted by, it must be asked for.
-    static bool holds(const Interval& interval, const Element& value) {
+    static bool holds(const Interval& interval, const Element& value, NaN nan) {
         sched::tick();
-        if (is_nan(value) && is_nan(interval.low) && !interval.is_point()) return false;
+        const bool begins_numbers = is_nan(interval.low) && !interval.is_point();
+        if (nan == NaN::asked_for && is_nan(value) && begins_numbers) return false;
         const int low = bson::compare_values(value, interval.low);
         if (low < 0 || (low == 0 && !interval.low_inclusive)) return false;
         const int high = bson::compare_values(value, interval.high);
@@ -97,16 +100,17 @@ class SortBounds {
 
     // The intervals run upwards and do not meet, but NaN and numbers from 2^53 on have no such
     // place among them.
-    static bool any_holds(const IntervalList& list, const Element& value) {
+    static bool any_holds(const IntervalList& list, const Element& value, NaN nan) {
         if (is_nan(value) || bson::is_large_number(value))
-            return std::ranges::any_of(list, [&](const Interval& i) { return holds(i, value); });
+            return std::ranges::any_of(list,
+                                       [&](const Interval& i) { return holds(i, value, nan); });
         const auto ends_before = [&](const Interval& i) {
             sched::tick();
             const int c = bson::compare_values(value, i.high);
             return c > 0 || (c == 0 && !i.high_inclusive);
         };
         const auto at = std::ranges::partition_point(list, ends_before);
-        return at != list.end() && holds(*at, value);
+        return at != list.end() && holds(*at, value, nan);
     }
 
     catalog::Index index_;  // what a sort would like to have: multikey, on its fields
@@ -155,9 +159,13 @@ void SortPattern::append_key(Doc doc, bson::Buffer& out) const {
     DCHECK(keys.size() != 0);
     size_t chosen = 0;
     if (keys.multikey()) {
-        while (chosen < keys.size() && !keys_->bounds.allow(keys[chosen])) {
-            sched::tick();
-            ++chosen;
+        for (const auto nan : {SortBounds::NaN::asked_for, SortBounds::NaN::among_numbers}) {
+            chosen = 0;
+            while (chosen < keys.size() && !keys_->bounds.allow(keys[chosen], nan)) {
+                sched::tick();
+                ++chosen;
+            }
+            if (chosen < keys.size()) break;
         }
         if (chosen == keys.size()) chosen = 0;
     }
