@@ -118,11 +118,11 @@ size_t hash_into(size_t seed, const Element& v) {
 }  // namespace
 
 bool is_large_number(const Element& value) {
-    constexpr double kExact = 9007199254740992.0;
     if (!value.is_number()) return false;
     const double number = std::abs(value.to_double());
     // A decimal may only be too large for a double.
-    return number >= kExact && (std::isfinite(number) || value.type() == Type::decimal128);
+    return number >= kExactDoublesEnd &&
+           (std::isfinite(number) || value.type() == Type::decimal128);
 }
 
 size_t hash_value(const Element& value) {

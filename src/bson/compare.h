@@ -2,6 +2,7 @@
 //
 // Integers compare exactly with each other, but as doubles with doubles. Beyond 2^53 being equal is
 // therefore not transitive: the double 2^53 equals the int64s 2^53 and 2^53 + 1, which differ.
+// Decimals compare exactly, but with doubles from 2^53 to 2^63 as doubles, as the int64s there.
 // Among plain numbers "less" stays transitive; in documents and keys of several fields even that
 // may fail there (a < b < c < a). Sort with std::stable_sort, which such an order leads to an
 // arbitrary arrangement, not with std::sort, which it leads out of the range.

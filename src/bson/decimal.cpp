@@ -47,6 +47,12 @@ int compare_decimal(const Element& a, const Element& b) {
         return three_way(std::isnan(real_a) ? 0 : 1, std::isnan(real_b) ? 0 : 1);
     // Rounding keeps the order, so only equal doubles leave a question.
     if (real_a != real_b) return real_a < real_b ? -1 : 1;
+    // An int64 from 2^53 on meets a double as a double. So does a decimal: else one that equals an
+    // int64 would differ from the double that this equals, and stand between them in an index.
+    constexpr double kInt64End = 9223372036854775808.0;
+    const bool one_is_double = a.type() == Type::number_double || b.type() == Type::number_double;
+    const double size = std::abs(real_a);
+    if (one_is_double && size >= kExactDoublesEnd && size <= kInt64End) return 0;
     const bool finite_a = is_finite(a);
     const bool finite_b = is_finite(b);
     const int sign = real_a < 0 ? -1 : 1;

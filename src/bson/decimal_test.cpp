@@ -67,11 +67,11 @@ TEST(Decimal, HasItsExactPlaceAmongNumbers) {
         {decimal("0.1000000000000000055511151231257828")},
         {decimal("1"), number("Int", "1"), number("Long", "1"), number("Double", "1"),
          decimal("1.000")},
-        {decimal("9007199254740992"), number("Double", "9007199254740992")},
+        {decimal("9007199254740992")},
         {decimal("9007199254740992.5")},
         {decimal("9007199254740993"), number("Long", "9007199254740993")},
         {decimal("9223372036854775807"), number("Long", "9223372036854775807")},
-        {decimal("9223372036854775808"), number("Double", "9223372036854775808")},
+        {decimal("9223372036854775808")},
         {decimal("1E+300")},
         {number("Double", "1e300")},  // a little more
         {decimal("1E+400")},
@@ -90,6 +90,28 @@ TEST(Decimal, HasItsExactPlaceAmongNumbers) {
             }
         }
     }
+}
+
+// Where int64s meet doubles as doubles: what equals such an int64 equals the same doubles.
+TEST(Decimal, MeetsDoublesFrom53BitsOnAsInt64sDo) {
+    for (const char* text : {"9007199254740991", "9007199254740992", "9007199254740993",
+                             "9007199254740995", "9223372036854775295", "9223372036854775807",
+                             "-9007199254740993", "-9223372036854775808"}) {
+        for (const char* real : {"9007199254740991", "9007199254740992", "9007199254740994",
+                                 "9007199254740996", "9223372036854774784", "9223372036854775808",
+                                 "-9007199254740992", "-9223372036854775808", "1e300"}) {
+            const Object exact = decimal(text), integer = number("Long", text),
+                         rounded = number("Double", real);
+            EXPECT_EQ(compare_values(exact.doc()["v"], rounded.doc()["v"]),
+                      compare_values(integer.doc()["v"], rounded.doc()["v"]))
+                << text << " " << real;
+        }
+    }
+    const Object between = decimal("9007199254740992.5"), beyond = decimal("9223372036854777857"),
+                 power53 = number("Double", "9007199254740992"),
+                 power63 = number("Double", "9223372036854775808");
+    EXPECT_EQ(compare_values(between.doc()["v"], power53.doc()["v"]), 0);
+    EXPECT_EQ(compare_values(beyond.doc()["v"], power63.doc()["v"]), 1);
 }
 
 TEST(Decimal, IsFoundInsideOfValues) {

@@ -228,6 +228,21 @@ TEST_P(PlanAnswersTest, FieldsWithoutANameInElemMatch) {
     expect_ids(R"({"a": {"$elemMatch": {"": {"$elemMatch": {"x": 1}}}}})", "3 ");
 }
 
+// A double equals the int64s that round to it, and so the decimals that equal those.
+TEST_P(PlanAnswersTest, DecimalsAmongInt64sAndDoublesFrom53BitsOn) {
+    index(R"({"a": 1, "_id": -1})");
+    index(R"({"a": -1})");
+    store(R"({"_id": 1, "a": {"$numberLong": "9007199254740993"}})");
+    store(R"({"_id": 2, "a": {"$numberDecimal": "9007199254740993"}})");
+    store(R"({"_id": 3, "a": {"$numberDouble": "9007199254740992"}})");
+    store(R"({"_id": 4, "a": {"$numberDecimal": "9223372036854775807"}})");
+    store(R"({"_id": 5, "a": {"$numberLong": "9223372036854775807"}})");
+    expect_ids(R"({"a": {"$numberDouble": "9007199254740992"}})", "1 2 3 ");
+    expect_ids(R"({"a": {"$in": [{"$numberDouble": "9007199254740992"}]}})", "1 2 3 ");
+    expect_ids(R"({"a": {"$gte": {"$numberDouble": "9223372036854775808"}}})", "4 5 ");
+    expect_ids(R"({"a": {"$lt": {"$numberDouble": "9007199254740992"}}})", "");
+}
+
 // All documents of a batch are examined before the first one is stored.
 TEST_P(PlanAnswersTest, BatchesWithWhatIsNoDocumentStoreNothing) {
     for (const char* documents : {R"([{"_id": 1}, 2])", R"([{"_id": 1}, null])",
