@@ -36,6 +36,7 @@ void PlanRun::start() {
     for (size_t i = 0; i < plan_.scans.size(); ++i) {
         branches_[i].scan = std::make_unique<IndexScan>(plan_.scans[i]);
         branches_[i].scan->let_yield();
+        branches_[i].was_multikey = plan_.scans[i].index->multikey;
     }
     if (plan_.scans.empty())
         records_ = collection_.records().cursor(plan_.backward ? storage::Direction::backward
@@ -62,10 +63,15 @@ bool PlanRun::key_passes(Branch& branch) {
     return true;
 }
 
-bool PlanRun::document_passes(Row* row) {
+bool PlanRun::must_check_all(const Branch& branch) {
+    return branch.scan->plan().index->multikey && !branch.was_multikey;
+}
+
+bool PlanRun::document_passes(Row* row, bool check_all) {
     row->details = MatchDetails{};
     row->details.want_index = want_details_;
-    if ((!plan_.check_document || document_matched_) && !want_details_) return true;
+    const bool must_check = (plan_.check_document || check_all) && !document_matched_;
+    if (!must_check && !want_details_) return true;
     const sched::WorkLimit limit(kMatchWork);
     return query_.matcher->matches(row->doc, &row->details);
 }
@@ -88,7 +94,7 @@ PlanRun::Work PlanRun::produce_from_collection(Row* row) {
     row->id = record->id;
     row->projected = false;
     if (options_.for_write && seen_.contains(row->id)) return Work::need_more;
-    if (!document_passes(row)) return Work::need_more;
+    if (!document_passes(row, false)) return Work::need_more;
     ++stats.returned;
     if (query_.return_key && !plan_.blocking_sort) show_no_key(row);
     return Work::advanced;
@@ -162,20 +168,25 @@ PlanRun::Work PlanRun::produce_from_scan(Branch& branch, Row* row) {
     if (!key_passes(branch)) return Work::need_more;
     row->projected = false;
     if (query_.return_key) show_key(branch);
+    const bool check_all = must_check_all(branch);
     if (plan_.covered) {
+        if (check_all) {
+            row->doc = collection_.records().get(row->id);
+            if (!document_passes(row, true)) return Work::need_more;
+        }
         if (!query_.return_key) show_covered(branch);
         row->doc = bson::Doc(covered_.data());
         row->projected = true;
         ++branch.stats.returned;
         return Work::advanced;
     }
-    if (options_.count_only && !plan_.check_document && plan_.scans.size() == 1) {
+    if (options_.count_only && !plan_.check_document && !check_all && plan_.scans.size() == 1) {
         ++branch.stats.returned;
         return Work::advanced;
     }
     row->doc = collection_.records().get(row->id);
     ++branch.stats.docs_examined;
-    if (!document_passes(row)) return Work::need_more;
+    if (!document_passes(row, check_all)) return Work::need_more;
     ++branch.stats.returned;
     if (plan_.scans.size() > 1 && !seen_.insert(row->id)) return Work::need_more;
     if (query_.return_key) {
@@ -214,7 +225,7 @@ PlanRun::Work PlanRun::produce_merged(Row* row) {
     current_branch_ = static_cast<size_t>(best - branches_.data());
     row->doc = collection_.records().get(best->id);
     row->projected = false;
-    if (want_details_) document_passes(row);
+    if (want_details_) document_passes(row, false);
     return Work::advanced;
 }
 

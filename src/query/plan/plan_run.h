@@ -62,6 +62,7 @@ class PlanRun {
   private:
     struct Branch {
         std::unique_ptr<IndexScan> scan;
+        bool was_multikey = false;  // when the plan was made
         BranchStats stats;
         // merge: the row waiting to be compared
         bool has_row = false;
@@ -83,7 +84,11 @@ class PlanRun {
     void add_to_sort(const Row& row);
     bool comes_later(const Branch& branch);
     bool key_passes(Branch& branch);
-    bool document_passes(Row* row);
+    // The second: as must_check_all().
+    bool document_passes(Row* row, bool check_all);
+    // Whether the index has got arrays since the plan was made, so that a key in the bounds no
+    // longer says that the document matches (bounds.h, 6).
+    static bool must_check_all(const Branch& branch);
     void show_no_key(Row* row);
     void show_key(const Branch& branch);
     void show_covered(const Branch& branch);
