@@ -1,6 +1,8 @@
 """tests/last_full_run: what came of the long parts of the suite when they last ran whole.
 
-It is written by a run only, and only where the sources are those of a commit.
+It is written by a run only, and only where the sources are those of a commit. Every long part has a
+line. "PART not-run-yet DATE" is that of one which had not run when lines became a duty: a run puts
+its own in place of it, no line of that kind comes anew, and none outlives COMMITS_MAX commits.
 """
 
 import datetime
@@ -10,6 +12,8 @@ import subprocess
 NAME = os.path.join('tests', 'last_full_run')
 HEAD = '# PART COMMIT DATE PASSED FAILED SKIPPED SECONDS, written by tests/run.py'
 COMMITS_MAX = 300  # since the run
+NOT_RUN = 'not-run-yet'
+NOT_RUN_DATE_MAX = '2026-11-26'
 
 
 class GitError(Exception):
@@ -63,26 +67,38 @@ class Record:
         return '   taken down in %s, to be committed\n' % NAME
 
 
-def problems(top, parts):
-    """(what must not be, parts that never ran) of these parts, in sentences."""
-    record, wrong = read(top), []
-    for part in parts:
-        if part not in record:
-            continue
-        commit, date, _, failed, *_ = record[part]
-        if failed != '0':
-            wrong.append('%s: %s failed on %s' % (part, failed, date))
-            continue
-        try:
-            git(top, 'merge-base', '--is-ancestor', commit, 'HEAD')
-            age = int(git(top, 'rev-list', '--count', commit + '..HEAD'))
-        except GitError:
-            wrong.append('%s: ran on %s, which is not in this history' % (part, commit))
-            continue
+def problem(top, part, words):
+    """What must not be, in a sentence; None if the part passed lately, or need not have run yet."""
+    if words is None:
+        return 'has no line in %s; a long part has to run' % NAME
+    if words[0] == NOT_RUN:
+        if words[1] > NOT_RUN_DATE_MAX:
+            return '"%s" is for parts of before %s; it has to run' % (NOT_RUN, NOT_RUN_DATE_MAX)
+        if git(top, 'log', '-1', '--format=%h', '-G', '^%s [0-9a-f]{40} ' % part, '--', NAME):
+            return 'has run before, as git log %s shows; that line was taken away' % NAME
+        age = int(git(top, 'rev-list', '--count', '--since=%sT23:59:59Z' % words[1], 'HEAD'))
         if age > COMMITS_MAX:
-            wrong.append('%s: ran %d commits ago, on %s; %d are allowed'
-                         % (part, age, date, COMMITS_MAX))
-    return wrong, [part for part in parts if part not in record]
+            return 'has not run yet, %d commits after %s; %d are allowed' % (
+                age, words[1], COMMITS_MAX)
+        return None
+    commit, date, _, failed, *_ = words
+    if failed != '0':
+        return '%s failed on %s' % (failed, date)
+    try:
+        git(top, 'merge-base', '--is-ancestor', commit, 'HEAD')
+        age = int(git(top, 'rev-list', '--count', commit + '..HEAD'))
+    except GitError:
+        return 'ran on %s, which is not in this history' % commit
+    if age > COMMITS_MAX:
+        return 'ran %d commits ago, on %s; %d are allowed' % (age, date, COMMITS_MAX)
+    return None
+
+
+def problems(top, parts):
+    """The sentences about these parts."""
+    record = read(top)
+    found = [(part, problem(top, part, record.get(part))) for part in parts]
+    return ['%s: %s' % each for each in found if each[1]]
 
 
 def is_whole_history(top):
