@@ -363,7 +363,7 @@ class OutputCollection {
         for (size_t at = 0; at < results.size();) {
             const bson::Doc doc(results.data() + at);
             at += static_cast<size_t>(doc.size());
-            maybe_yield(lock, number++, doc);
+            yield_before_insert(lock, number++, doc);
             insert(found(), doc);
         }
     }

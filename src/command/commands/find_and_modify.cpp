@@ -318,9 +318,9 @@ class FindAndModify {
         catalog::Collection& collection = *lock.collection();
         storage::RecordId id = row.id;
         bson::Buffer out;
-        const PlannedUpdate planned = plan_update(collection, update(), id, row.details, out);
-        if (request_.return_new) show(after_update(planned, out), &row.details, value);
-        const bool changed = apply_update(client_, collection, planned, &id, out);
+        const ComputedUpdate computed = compute_update(collection, update(), id, row.details, out);
+        if (request_.return_new) show(updated_document(computed, out), &row.details, value);
+        const bool changed = store_update(client_, collection, computed, &id, out);
         rethrow_parse_error();
         report_update(client_.report(), {1, changed ? 1 : 0, {}});
         append_reply(value.doc(), {.update = true, .existing = true, .n = 1});

@@ -202,7 +202,7 @@ void run_insert(Invocation& invocation) {
             const int64_t index = batch.next_index();
             ItemReport item(service.profiler(), client, "insert", batch.ns(), doc);
             try {
-                maybe_yield(lock, index, doc);
+                yield_before_insert(lock, index, doc);
                 item.report().inserted = insert_document(lock, doc, scratch);
                 inserted += item.report().inserted;
                 client.last_error().record_insert();

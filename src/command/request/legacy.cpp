@@ -332,7 +332,7 @@ void legacy_insert(Service& service, Client& client, const wire::InsertMessage& 
     CollectionLock lock(client, message.ns, true);
     for (const bson::Doc doc : message.documents) {
         try {
-            maybe_yield(lock, index++, doc);
+            yield_before_insert(lock, index++, doc);
             service.counters().insert.fetch_add(1, std::memory_order_relaxed);
             const int64_t count = insert_document(lock, doc, scratch);
             inserted += count;

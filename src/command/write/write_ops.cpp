@@ -81,7 +81,7 @@ query::FindQuery canonical(bson::Doc filter, const bson::Element& hint) {
 
 }  // namespace
 
-void maybe_yield(CollectionLock& lock, int64_t number, bson::Doc doc) {
+void yield_before_insert(CollectionLock& lock, int64_t number, bson::Doc doc) {
     constexpr int64_t kDocuments = 8;
     constexpr int32_t kBytesPerTick = 256;
     constexpr int32_t kLargeBytes = 16 * 1024;  // enough for keys that take their time
@@ -104,29 +104,30 @@ int64_t insert_document(CollectionLock& lock, bson::Doc doc, bson::Buffer& scrat
     return 1;
 }
 
-PlannedUpdate plan_update(catalog::Collection& collection, query::Update& update,
-                          storage::RecordId id, query::MatchDetails& details, bson::Buffer& out) {
-    PlannedUpdate planned;
-    planned.before = collection.records().get(id);
+ComputedUpdate compute_update(catalog::Collection& collection, query::Update& update,
+                              storage::RecordId id, query::MatchDetails& details,
+                              bson::Buffer& out) {
+    ComputedUpdate computed;
+    computed.before = collection.records().get(id);
     out.clear();
-    planned.result = update.apply(planned.before, details, out);
-    return planned;
+    computed.result = update.apply(computed.before, details, out);
+    return computed;
 }
 
-bson::Doc after_update(const PlannedUpdate& planned, bson::Buffer& out) {
-    if (!planned.result.changed) return planned.before;
-    if (planned.result.in_place) {
+bson::Doc updated_document(const ComputedUpdate& computed, bson::Buffer& out) {
+    if (!computed.result.changed) return computed.before;
+    if (computed.result.in_place) {
         out.clear();
-        out.append(planned.before.data(), static_cast<size_t>(planned.before.size()));
-        for (const query::Patch& patch : planned.result.patches)
+        out.append(computed.before.data(), static_cast<size_t>(computed.before.size()));
+        for (const query::Patch& patch : computed.result.patches)
             std::memcpy(out.data() + patch.offset, patch.bytes, static_cast<size_t>(patch.size));
     }
     return bson::Doc(out.data());
 }
 
-bool apply_update(OperationContext& context, catalog::Collection& collection,
-                  const PlannedUpdate& planned, storage::RecordId* id, bson::Buffer& out) {
-    const query::UpdateResult& result = planned.result;
+bool store_update(OperationContext& context, catalog::Collection& collection,
+                  const ComputedUpdate& computed, storage::RecordId* id, bson::Buffer& out) {
+    const query::UpdateResult& result = computed.result;
     if (!result.changed) return false;
     Metrics& metrics = context.metrics();
     if (result.in_place && !touches_index(collection, result)) {
@@ -136,7 +137,7 @@ bool apply_update(OperationContext& context, catalog::Collection& collection,
         context.report().fast_mod = true;
         return true;
     }
-    const bson::Doc changed = after_update(planned, out);
+    const bson::Doc changed = updated_document(computed, out);
     if (changed.size() > bson::kDocumentBytesMax)
         base::fail(kUpdateTooLarge, "Resulting document after update is larger than {}",
                    bson::kDocumentBytesMax);
@@ -248,9 +249,9 @@ class UpdateRun {
     void update_record(CollectionLock& lock, storage::RecordId* id, query::MatchDetails& details) {
         const sched::WorkLimit limit(kUpdateWork);
         catalog::Collection& collection = *lock.collection();
-        const PlannedUpdate planned = plan_update(collection, *update_, *id, details, out_);
+        const ComputedUpdate computed = compute_update(collection, *update_, *id, details, out_);
         ++outcome_.matched;
-        if (apply_update(context_, collection, planned, id, out_)) ++outcome_.modified;
+        if (store_update(context_, collection, computed, id, out_)) ++outcome_.modified;
     }
 
     void upsert(CollectionLock& lock, query::Executor& executor) {

@@ -24,7 +24,7 @@ constexpr const char* kUpdateWork = "the update of one document";
 
 // Before each of the documents that are inserted under one lock (the first has number 0): yields
 // where others wait. That is seen to every few documents, and before each large one.
-void maybe_yield(CollectionLock& lock, int64_t number, bson::Doc doc);
+void yield_before_insert(CollectionLock& lock, int64_t number, bson::Doc doc);
 
 // Inserts one document under an exclusive lock that the caller holds; makes the collection where it
 // is missing. A document for system.indexes builds the index. Returns how many documents were
@@ -52,20 +52,20 @@ UpdateOutcome update_documents(OperationContext& context, std::string_view ns,
                                const UpdateRequest& request);
 
 // A record's document and what becomes of it.
-struct PlannedUpdate {
+struct ComputedUpdate {
     bson::Doc before;
     query::UpdateResult result;
 };
 // Computes what `update` makes of a record (exclusive lock held); a new document is written to
 // `out`.
-PlannedUpdate plan_update(catalog::Collection& collection, query::Update& update,
-                          storage::RecordId id, query::MatchDetails& details, bson::Buffer& out);
-// What plan_update() has made of a record: in `out`, or as it was.
-bson::Doc after_update(const PlannedUpdate& planned, bson::Buffer& out);
-// Stores what plan_update() has made of a record.
-// Returns whether anything changed; *id follows a moved record.
-bool apply_update(OperationContext& context, catalog::Collection& collection,
-                  const PlannedUpdate& planned, storage::RecordId* id, bson::Buffer& out);
+ComputedUpdate compute_update(catalog::Collection& collection, query::Update& update,
+                              storage::RecordId id, query::MatchDetails& details,
+                              bson::Buffer& out);
+// The document afterwards: in `out`, or as it was.
+bson::Doc updated_document(const ComputedUpdate& computed, bson::Buffer& out);
+// Stores it. Returns whether anything changed; *id follows a moved record.
+bool store_update(OperationContext& context, catalog::Collection& collection,
+                  const ComputedUpdate& computed, storage::RecordId* id, bson::Buffer& out);
 // Inserts what an upsert has made of a query. Returns {"": _id}.
 bson::Object insert_upsert(OperationContext& context, catalog::Collection& collection,
                            bson::Doc doc);
