@@ -16,14 +16,11 @@ namespace command {
 
 namespace {
 
-using Append = void (*)(Service&, bson::Builder&);
-
 int32_t int32_of(const std::atomic<int64_t>& value) {
     return static_cast<int32_t>(value.load(std::memory_order_relaxed));
 }
 
-void append_asserts(Service& service, bson::Builder& out) {
-    const Asserts& asserts = service.asserts();
+void append_asserts(const Asserts& asserts, bson::Builder& out) {
     out.append("regular", int32_of(asserts.regular))
         .append("warning", int32_of(asserts.warning))
         .append("msg", int32_of(asserts.msg))
@@ -31,20 +28,15 @@ void append_asserts(Service& service, bson::Builder& out) {
         .append("rollovers", int32_of(asserts.rollovers));
 }
 
-void append_flushing(Service& service, bson::Builder& out) {
-    service.durability().append_flush_status(out);
-}
-
-void append_connections(Service& service, bson::Builder& out) {
+void append_connections(const ServerContext& context, bson::Builder& out) {
     ConnectionCounts counts;
-    if (service.context().connections) counts = service.context().connections();
+    if (context.connections) counts = context.connections();
     out.append("current", static_cast<int32_t>(counts.current))
         .append("available", static_cast<int32_t>(counts.available))
         .append("totalCreated", counts.total_created);
 }
 
-void append_cursors(Service& service, bson::Builder& out) {
-    const CursorManager::Counts counts = service.cursors().counts();
+void append_cursors(const CursorManager::Counts& counts, bson::Builder& out) {
     const auto open = static_cast<int32_t>(counts.open);
     out.append("note", "deprecated, use server status metrics")
         .append("clientCursors_size", open)
@@ -54,11 +46,7 @@ void append_cursors(Service& service, bson::Builder& out) {
         .append("timedOut", static_cast<int32_t>(counts.timed_out));
 }
 
-void append_dur(Service& service, bson::Builder& out) {
-    service.durability().append_dur_status(out);
-}
-
-void append_extra_info(Service&, bson::Builder& out) {
+void append_extra_info(bson::Builder& out) {
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
     out.append("note", "fields vary by platform")
@@ -66,68 +54,46 @@ void append_extra_info(Service&, bson::Builder& out) {
         .append("page_faults", static_cast<int32_t>(usage.ru_majflt));
 }
 
-void append_global_lock(Service& service, bson::Builder& out) {
-    service.locks().append_global_status(out);
-}
-
-void append_index_counters(Service&, bson::Builder& out) {
+void append_index_counters(bson::Builder& out) {
     for (const char* name : {"accesses", "hits", "misses", "resets"})
         out.append(name, int32_t{0});
     out.append("missRatio", 0.0);
 }
 
-void append_sessions(Service& service, bson::Builder& out) {
-    out.append("activeSessionsCount", static_cast<int32_t>(service.sessions().count()));
-}
-
-void append_locks(Service& service, bson::Builder& out) {
-    service.locks().append_lock_status(out);
-}
-
-void append_network(Service& service, bson::Builder& out) {
+void append_network(const ServerContext& context, bson::Builder& out) {
     NetworkCounts counts;
-    if (service.context().network) counts = service.context().network();
+    if (context.network) counts = context.network();
     out.append("bytesIn", counts.bytes_in)
         .append("bytesOut", counts.bytes_out)
         .append("numRequests", static_cast<int32_t>(counts.requests));
 }
 
-void append_opcounters(Service& service, bson::Builder& out) {
-    service.counters().append_to(out);
-}
-
-void append_repl_opcounters(Service&, bson::Builder& out) {
-    const OpCounters none;
-    none.append_to(out);
-}
-
-void append_record_stats(Service& service, bson::Builder& out) {
+void append_record_stats(catalog::Catalog& catalog, bson::Builder& out) {
     out.append("accessesNotInMemory", int32_t{0}).append("pageFaultExceptionsThrown", int32_t{0});
-    for (const std::string& name : service.catalog().database_names()) {
+    for (const std::string& name : catalog.database_names()) {
         bson::Builder db = out.sub_object(base::as_utf8(name));
         db.append("accessesNotInMemory", int32_t{0})
             .append("pageFaultExceptionsThrown", int32_t{0});
     }
 }
 
-void append_mem(Service& service, bson::Builder& out) {
+void append_mem(const storage::Durability& durability, bson::Builder& out) {
     const base::ProcessMemory has = base::process_memory();
-    const int64_t mapped = service.durability().mapped_bytes();
+    const int64_t mapped = durability.mapped_bytes();
     const auto mb = [](int64_t bytes) { return static_cast<int32_t>(bytes >> 20); };
     out.append("bits", static_cast<int32_t>(sizeof(void*) * 8))
         .append("resident", mb(static_cast<int64_t>(has.resident)))
         .append("virtual", mb(static_cast<int64_t>(has.address_space)))
         .append("supported", true)
         .append("mapped", mb(mapped));
-    if (service.durability().journaling()) out.append("mappedWithJournal", mb(mapped * 2));
+    if (durability.journaling()) out.append("mappedWithJournal", mb(mapped * 2));
 }
 
 int64_t value(const std::atomic<int64_t>& counter) {
     return counter.load(std::memory_order_relaxed);
 }
 
-void append_cursor_metrics(Service& service, bson::Builder& out) {
-    const CursorManager::Counts counts = service.cursors().counts();
+void append_cursor_metrics(const CursorManager::Counts& counts, bson::Builder& out) {
     bson::Builder cursor = out.sub_object("cursor");
     cursor.append("timedOut", counts.timed_out);
     bson::Builder open = cursor.sub_object("open");
@@ -162,9 +128,9 @@ void append_replication_metrics(bson::Builder& out) {
     append_no_time(preload, "indexes");
 }
 
-void append_metrics(Service& service, bson::Builder& out) {
-    const Metrics& metrics = service.metrics();
-    append_cursor_metrics(service, out);
+void append_metrics(const Metrics& metrics, const CursorManager::Counts& cursors,
+                    bson::Builder& out) {
+    append_cursor_metrics(cursors, out);
     {
         bson::Builder document = out.sub_object("document");
         document.append("deleted", value(metrics.deleted))
@@ -211,31 +177,35 @@ void append_metrics(Service& service, bson::Builder& out) {
 
 struct Section {
     const char* name;
-    Append append;
+    void (*append)(Service& service, bson::Builder& out);
 };
 
 constexpr Section kSections[] = {
-    {"asserts", append_asserts},
-    {"backgroundFlushing", append_flushing},
-    {"connections", append_connections},
-    {"cursors", append_cursors},
-    {"dur", append_dur},
-    {"extra_info", append_extra_info},
-    {"globalLock", append_global_lock},
-    {"indexCounters", append_index_counters},
-    {"locks", append_locks},
-    {"logicalSessionRecordCache", append_sessions},
-    {"network", append_network},
-    {"opcounters", append_opcounters},
-    {"opcountersRepl", append_repl_opcounters},
-    {"recordStats", append_record_stats},
+    {"asserts", [](Service& s, bson::Builder& out) { append_asserts(s.asserts(), out); }},
+    {"backgroundFlushing",
+     [](Service& s, bson::Builder& out) { s.durability().append_flush_status(out); }},
+    {"connections", [](Service& s, bson::Builder& out) { append_connections(s.context(), out); }},
+    {"cursors", [](Service& s, bson::Builder& out) { append_cursors(s.cursors().counts(), out); }},
+    {"dur", [](Service& s, bson::Builder& out) { s.durability().append_dur_status(out); }},
+    {"extra_info", [](Service&, bson::Builder& out) { append_extra_info(out); }},
+    {"globalLock", [](Service& s, bson::Builder& out) { s.locks().append_global_status(out); }},
+    {"indexCounters", [](Service&, bson::Builder& out) { append_index_counters(out); }},
+    {"locks", [](Service& s, bson::Builder& out) { s.locks().append_lock_status(out); }},
+    {"logicalSessionRecordCache",
+     [](Service& s, bson::Builder& out) {
+         out.append("activeSessionsCount", static_cast<int32_t>(s.sessions().count()));
+     }},
+    {"network", [](Service& s, bson::Builder& out) { append_network(s.context(), out); }},
+    {"opcounters", [](Service& s, bson::Builder& out) { s.counters().append_to(out); }},
+    {"opcountersRepl", [](Service&, bson::Builder& out) { OpCounters().append_to(out); }},
+    {"recordStats", [](Service& s, bson::Builder& out) { append_record_stats(s.catalog(), out); }},
 };
 
-void append_section(Invocation& invocation, const char* name, Append append) {
-    const bson::Element wanted = invocation.body[name];
+void append_section(Invocation& invocation, const Section& section) {
+    const bson::Element wanted = invocation.body[section.name];
     if (wanted && !wanted.truthy()) return;
-    bson::Builder section = invocation.reply->sub_object(name);
-    append(invocation.service, section);
+    bson::Builder out = invocation.reply->sub_object(section.name);
+    section.append(invocation.service, out);
 }
 
 void run_server_status(Invocation& invocation) {
@@ -254,24 +224,24 @@ void run_server_status(Invocation& invocation) {
         .append_date("localTime", base::ms_since_1970());
     for (const Section& section : kSections) {
         if (std::string_view(section.name) == "dur" && !service.durability().journaling()) continue;
-        append_section(invocation, section.name, section.append);
+        append_section(invocation, section);
     }
     // These three are one section to the request.
     if (const bson::Element wanted = invocation.body["metrics"]; !wanted || wanted.truthy()) {
         reply.append("writeBacksQueued", false);
         {
             bson::Builder mem = reply.sub_object("mem");
-            append_mem(service, mem);
+            append_mem(service.durability(), mem);
         }
         bson::Builder metrics = reply.sub_object("metrics");
-        append_metrics(service, metrics);
+        append_metrics(service.metrics(), service.cursors().counts(), metrics);
     }
     bson::Builder engine = reply.sub_object("storageEngine");
     engine.append("name", service.engine().name());
 }
 
 void run_cursor_info(Invocation& invocation) {
-    append_cursors(invocation.service, *invocation.reply);
+    append_cursors(invocation.service.cursors().counts(), *invocation.reply);
 }
 
 constexpr Command kCommands[] = {
