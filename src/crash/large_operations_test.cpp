@@ -85,7 +85,7 @@ class LargeOperations : public command::ServiceTest {
             start(engine().views(), 0);
             start_ended(engine().views());
             const storage::GlobalLock lock(engine().locks(), storage::GlobalMode::W);
-            service_->finish_opening(*catalog_->database("test"));
+            service_->opener().finish_opening(*catalog_->database("test"));
             ASSERT_EQ(indexes(engine()), indexes_before);
         }
     }
@@ -134,7 +134,7 @@ class LargeOperations : public command::ServiceTest {
             const int n = until(engine, at, [&] {
                 const storage::GlobalLock lock(engine.locks(), storage::GlobalMode::W);
                 try {
-                    service.finish_opening(*catalog.database("test"));
+                    service.opener().finish_opening(*catalog.database("test"));
                 } catch (const base::Error& error) {
                     EXPECT_EQ(error.code(), base::kInterruptedAtShutdown) << error.what();
                 }
@@ -178,7 +178,8 @@ class LargeOperations : public command::ServiceTest {
                 [&] { left.push_back(std::make_unique<mmapv1::TestViews>(engine.views())); });
         {
             const storage::GlobalLock lock(engine.locks(), storage::GlobalMode::W);
-            if (catalog::Database* db = catalog.database("test")) service.finish_opening(*db);
+            if (catalog::Database* db = catalog.database("test"))
+                service.opener().finish_opening(*db);
         }
         engine.set_may_commit(nullptr);
         mmapv1::check_database(engine.test(), catalog::key_deriver(),
@@ -239,7 +240,7 @@ TEST_F(LargeOperations, CloneAsCapped) {
         command::ServerContext context;
         command::Service service(catalog, context, command::all_families());
         const storage::GlobalLock lock(engine.locks(), storage::GlobalMode::W);
-        service.finish_opening(*catalog.database("test"));
+        service.opener().finish_opening(*catalog.database("test"));
         EXPECT_EQ(catalog.database("test")->collection_names().size(), 3u) << "commit " << i;
     }
     EXPECT_EQ(run(R"({"count": "ring"})")["n"].to_int64(), kDocuments);
@@ -308,7 +309,7 @@ TEST_F(LargeOperations, FreeSpaceThatACompactGaveUpIsFoundByTheNextOrARepair) {
         };
         {
             const storage::GlobalLock lock(engine.locks(), storage::GlobalMode::W);
-            service.finish_opening(*catalog.database("test"));
+            service.opener().finish_opening(*catalog.database("test"));
             EXPECT_GT(leaks(), 0);
             bson::Builder out;
             if (!repairs)

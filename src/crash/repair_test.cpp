@@ -87,7 +87,7 @@ class RepairTest : public command::ServiceTest {
                 const storage::GlobalLock lock(engine.locks(), storage::GlobalMode::W);
                 try {
                     if (catalog::Database* db = catalog.database("test"))
-                        service.finish_opening(*db);
+                        service.opener().finish_opening(*db);
                 } catch (const base::Error&) {
                 }
             }

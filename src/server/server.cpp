@@ -141,7 +141,7 @@ void Server::open_data() {
     const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::W);
     for (const std::string& name : catalog_->database_names()) {
         try {
-            service_->finish_opening(*catalog_->database(name));
+            service_->opener().finish_opening(*catalog_->database(name));
         } catch (const base::Error& error) {
             // What is damaged there must not keep the rest from its users.
             base::log::error("database {}: {}", name, error.what());

@@ -197,7 +197,7 @@ void run_rename_collection(Invocation& invocation) {
     const sched::BlockingSection away;
     Service& service = invocation.service;
     for (const std::string_view ns : {from, to})
-        service.open_again(catalog::split(ns).db);
+        service.opener().open_again(catalog::split(ns).db);
     const storage::GlobalLock lock(service.locks(), storage::GlobalMode::W);
     fail_if_shutting_down();
     if (service.catalog().collection(from) == nullptr)

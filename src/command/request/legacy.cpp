@@ -8,9 +8,10 @@
 #include "command/access/local_rule.h"
 #include "command/context/client.h"
 #include "command/cursor/query_cursors.h"
+#include "command/observe/counters.h"
 #include "command/request/authorization.h"
 #include "command/request/current_op.h"
-#include "command/request/service.h"
+#include "command/request/database_opener.h"
 #include "command/write/write_ops.h"
 #include "options/general.h"
 #include "query/plan/explain.h"
@@ -171,7 +172,7 @@ void reply_one(bson::Buffer& reply, const wire::Header& header, int32_t flags,
     writer.finish(flags, 0, 0);
 }
 
-void reply_explain(Service& service, CollectionLock& lock, LegacyFind find,
+void reply_explain(std::string_view host, CollectionLock& lock, LegacyFind find,
                    const wire::QueryMessage& message, bson::Buffer& reply) {
     query::ExecutorOptions options;
     options.no_table_scan = options::no_table_scan.get();
@@ -184,51 +185,13 @@ void reply_explain(Service& service, CollectionLock& lock, LegacyFind find,
     }
     const int64_t took = base::ms_since(started);
     reply_one(reply, message.header, wire::ReplyWriter::kAwaitCapable, [&](bson::Builder& doc) {
-        query::append_legacy_explain(doc, executor->report(), {took, service.context().host, true});
+        query::append_legacy_explain(doc, executor->report(), {took, host, true});
     });
 }
 
-// inprog, killop and unlock, asked by a query on a collection that does not exist. What follows
-// these names changes nothing.
-bool pseudo_collection(Service& service, Client& client, const wire::QueryMessage& message,
-                       bson::Buffer& reply) {
-    const std::string_view collection = catalog::split(message.ns).collection;
-    if (collection.starts_with("$cmd.sys.inprog")) {
-        try {
-            reply_one(reply, message.header, 0, [&](bson::Builder& doc) {
-                append_operations(service.contexts(), service.fsync_lock(), &client, message.query,
-                                  doc);
-            });
-        } catch (const base::Error& e) {
-            // There is no error reply to this.
-            throw wire::DecodeError(wire::DecodeError::Reaction::close, e.code(), e.what());
-        }
-    } else if (collection.starts_with("$cmd.sys.killop")) {
-        reply_one(reply, message.header, 0, [&](bson::Builder& doc) {
-            kill_operation(service.contexts(), message.query["op"], doc);
-        });
-    } else if (collection.starts_with("$cmd.sys.unlock")) {
-        reply_one(reply, message.header, 0, [&](bson::Builder& doc) {
-            if (catalog::split(message.ns).db != "admin" || !may_administer(client.info())) {
-                doc.append("err", "unauthorized")
-                    .append("ok", 0.0)
-                    .append("errmsg", "unauthorized");
-            } else if (service.fsync_lock().unlock()) {
-                doc.append("ok", 1.0).append("info", "unlock completed");
-            } else {
-                doc.append("ok", 0.0).append("errmsg", "not locked");
-            }
-        });
-    } else {
-        return false;
-    }
-    return true;
-}
-
-void first_batch(Service& service, Client& client, CollectionLock& lock, LegacyFind find,
+void first_batch(CursorManager& cursors, Client& client, CollectionLock& lock, LegacyFind find,
                  const wire::QueryMessage& message, std::unique_ptr<Cursor>& cursor,
                  bson::Buffer& reply) {
-    if (find.explain) return reply_explain(service, lock, std::move(find), message, reply);
     cursor = run_stage(kPlanning, [&] { return open_cursor(lock, std::move(find.query)); });
     cursor->await_data = (message.flags & wire::kAwaitData) != 0;
     cursor->no_timeout = (message.flags & wire::kNoCursorTimeout) != 0;
@@ -245,7 +208,7 @@ void first_batch(Service& service, Client& client, CollectionLock& lock, LegacyF
     bool exhausted = false;
     wire::ReplyWriter writer(reply, message.header.request_id);
     const int64_t count = fill_reply(*cursor, limits, writer, reply, &exhausted);
-    service.metrics().returned.fetch_add(count, std::memory_order_relaxed);
+    client.metrics().returned.fetch_add(count, std::memory_order_relaxed);
     OpReport& report = client.report();
     report.returned = count;
     report.to_return = message.to_return;
@@ -253,16 +216,48 @@ void first_batch(Service& service, Client& client, CollectionLock& lock, LegacyF
     // A tailable cursor outlives any first batch but that of one document.
     const bool tailable = cursor->tailable;
     const bool close = tailable ? std::abs(int64_t{message.to_return}) == 1 : one_batch(message);
-    const int64_t id = keep_cursor(service.cursors(), lock, cursor, exhausted, close);
+    const int64_t id = keep_cursor(cursors, lock, cursor, exhausted, close);
     report.cursor_id = id;
     writer.finish(wire::ReplyWriter::kAwaitCapable, id, 0);
 }
 
 }  // namespace
 
-void legacy_query(Service& service, Client& client, const wire::QueryMessage& message,
-                  bson::Buffer& reply) {
-    if (pseudo_collection(service, client, message, reply)) return;
+bool legacy_pseudo_query(OperationContexts& contexts, storage::FsyncLock& fsync_lock,
+                         Client& client, const wire::QueryMessage& message, bson::Buffer& reply) {
+    const std::string_view collection = catalog::split(message.ns).collection;
+    if (collection.starts_with("$cmd.sys.inprog")) {
+        try {
+            reply_one(reply, message.header, 0, [&](bson::Builder& doc) {
+                append_operations(contexts, fsync_lock, &client, message.query, doc);
+            });
+        } catch (const base::Error& e) {
+            // There is no error reply to this.
+            throw wire::DecodeError(wire::DecodeError::Reaction::close, e.code(), e.what());
+        }
+    } else if (collection.starts_with("$cmd.sys.killop")) {
+        reply_one(reply, message.header, 0,
+                  [&](bson::Builder& doc) { kill_operation(contexts, message.query["op"], doc); });
+    } else if (collection.starts_with("$cmd.sys.unlock")) {
+        reply_one(reply, message.header, 0, [&](bson::Builder& doc) {
+            if (catalog::split(message.ns).db != "admin" || !may_administer(client.info())) {
+                doc.append("err", "unauthorized")
+                    .append("ok", 0.0)
+                    .append("errmsg", "unauthorized");
+            } else if (fsync_lock.unlock()) {
+                doc.append("ok", 1.0).append("info", "unlock completed");
+            } else {
+                doc.append("ok", 0.0).append("errmsg", "not locked");
+            }
+        });
+    } else {
+        return false;
+    }
+    return true;
+}
+
+void legacy_query(DatabaseOpener& opener, CursorManager& cursors, std::string_view host,
+                  Client& client, const wire::QueryMessage& message, bson::Buffer& reply) {
     LegacyFind find = run_stage(kReading, [&] {
         LegacyFind taken = take_apart(message);
         client.operation().set_deadline_ms(taken.max_time_ms);
@@ -272,14 +267,16 @@ void legacy_query(Service& service, Client& client, const wire::QueryMessage& me
     if ((message.flags & wire::kOplogReplay) != 0)
         run_stage(kPlanning, [&] { check_oplog_replay(find.parts.filter); });
 
-    service.open_again(catalog::split(message.ns).db);
+    opener.open_again(catalog::split(message.ns).db);
     std::unique_ptr<Cursor> cursor;  // freed after the lock is given up
     CollectionLock lock(client, message.ns, false);
-    run_stage(kFirstBatch,
-              [&] { first_batch(service, client, lock, std::move(find), message, cursor, reply); });
+    run_stage(kFirstBatch, [&] {
+        if (find.explain) return reply_explain(host, lock, std::move(find), message, reply);
+        first_batch(cursors, client, lock, std::move(find), message, cursor, reply);
+    });
 }
 
-bool legacy_get_more(Service& service, Client& client, const wire::GetMoreMessage& message,
+bool legacy_get_more(CursorManager& cursors, Client& client, const wire::GetMoreMessage& message,
                      bson::Buffer& reply) {
     GetMore work;
     work.id = message.cursor_id;
@@ -294,8 +291,8 @@ bool legacy_get_more(Service& service, Client& client, const wire::GetMoreMessag
     wire::ReplyWriter writer(reply, message.header.request_id);
     GetMore::Result result;
     try {
-        admit_get_more(client, service.cursors(), work.id, work.ns, work.need_collection);
-        result = get_more(service.cursors(), client, work,
+        admit_get_more(client, cursors, work.id, work.ns, work.need_collection);
+        result = get_more(cursors, client, work,
                           [&](Cursor& cursor, const BatchLimits& limits, bool* exhausted) {
                               return run_stage(kNextBatch, [&] {
                                   return fill_reply(cursor, limits, writer, reply, exhausted);
@@ -321,22 +318,23 @@ bool legacy_get_more(Service& service, Client& client, const wire::GetMoreMessag
     return false;
 }
 
-void legacy_insert(Service& service, Client& client, const wire::InsertMessage& message) {
+void legacy_insert(DatabaseOpener& opener, OpCounters& counters, Client& client,
+                   const wire::InsertMessage& message) {
     catalog::check_insertable(message.ns);
     const bool go_on = (message.flags & wire::InsertMessage::kContinueOnError) != 0;
     bson::Buffer& scratch = client.scratch();
     int64_t index = 0;
     int64_t& inserted = client.report().inserted;
     inserted = 0;
-    service.open_again(catalog::split(message.ns).db);
+    opener.open_again(catalog::split(message.ns).db);
     CollectionLock lock(client, message.ns, true);
     for (const bson::Doc doc : message.documents) {
         try {
             yield_before_insert(lock, index++, doc);
-            service.counters().insert.fetch_add(1, std::memory_order_relaxed);
+            counters.insert.fetch_add(1, std::memory_order_relaxed);
             const int64_t count = insert_document(lock, doc, scratch);
             inserted += count;
-            service.metrics().inserted.fetch_add(count, std::memory_order_relaxed);
+            client.metrics().inserted.fetch_add(count, std::memory_order_relaxed);
         } catch (const base::Error& e) {
             if (!go_on || sched::is_interruption(e)) throw;
             client.last_error().record_error(e.code(), e.what());
@@ -344,7 +342,8 @@ void legacy_insert(Service& service, Client& client, const wire::InsertMessage& 
     }
 }
 
-void legacy_update(Service& service, Client& client, const wire::UpdateMessage& message) {
+void legacy_update(DatabaseOpener& opener, OpCounters& counters, Client& client,
+                   const wire::UpdateMessage& message) {
     catalog::check_writable(message.ns);
     if (message.update.size() > bson::kDocumentBytesMax)
         base::fail(kUpdateObjectTooLarge,
@@ -355,32 +354,32 @@ void legacy_update(Service& service, Client& client, const wire::UpdateMessage& 
     request.update = message.update;
     request.upsert = (message.flags & wire::UpdateMessage::kUpsert) != 0;
     request.multi = (message.flags & wire::UpdateMessage::kMulti) != 0;
-    service.counters().update.fetch_add(1, std::memory_order_relaxed);
-    service.open_again(catalog::split(message.ns).db);
+    counters.update.fetch_add(1, std::memory_order_relaxed);
+    opener.open_again(catalog::split(message.ns).db);
     const UpdateOutcome outcome = update_documents(client, message.ns, request);
     report_update(client.report(), outcome);
     client.last_error().record_update(outcome.existing(), outcome.n(), outcome.upserted);
 }
 
-void legacy_delete(Service& service, Client& client, const wire::DeleteMessage& message) {
+void legacy_delete(DatabaseOpener& opener, OpCounters& counters, Client& client,
+                   const wire::DeleteMessage& message) {
     catalog::check_writable(message.ns);
     const bool just_one = (message.flags & wire::DeleteMessage::kSingle) != 0;
-    service.counters().remove.fetch_add(1, std::memory_order_relaxed);
-    service.open_again(catalog::split(message.ns).db);
+    counters.remove.fetch_add(1, std::memory_order_relaxed);
+    opener.open_again(catalog::split(message.ns).db);
     const int64_t removed = delete_documents(client, message.ns, message.selector, {}, just_one);
     client.report().deleted = removed;
     client.last_error().record_delete(removed);
 }
 
-void legacy_kill_cursors(Service& service, Client& client,
+void legacy_kill_cursors(CursorManager& cursors, Client& client,
                          const wire::KillCursorsMessage& message) {
     if (message.count >= wire::KillCursorsMessage::kRefuseCount)
         base::fail(base::kBadValue, "killCursors: {} cursors are too many", message.count);
     if (message.count > wire::KillCursorsMessage::kWarnCount)
         base::log::warning("killCursors: many cursors at once: {}", message.count);
     for (int32_t i = 0; i < message.count; ++i) {
-        if (may_kill_cursor(client, service.cursors(), message.id(i)))
-            service.cursors().kill(message.id(i));
+        if (may_kill_cursor(client, cursors, message.id(i))) cursors.kill(message.id(i));
     }
 }
 

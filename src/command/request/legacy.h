@@ -2,24 +2,40 @@
 // reply (wire spec 1.3, 3.9, 3.10).
 #pragma once
 
+#include <string_view>
+
 #include "bson/builder.h"
+#include "storage/fsync_lock.h"
 #include "wire/message.h"
 
 namespace command {
 
 class Client;
-class Service;
+class CursorManager;
+class DatabaseOpener;
+class OperationContexts;
+struct OpCounters;
 
 // Serve one request; failures are thrown as base::Error. The reply is one OP_REPLY at the end of
 // `reply`.
-void legacy_query(Service& service, Client& client, const wire::QueryMessage& query,
-                  bson::Buffer& reply);
+
+// inprog, killop and unlock, asked by a query on a collection that does not exist. What follows
+// these names changes nothing. Returns false, having done nothing, where it is another name.
+bool legacy_pseudo_query(OperationContexts& contexts, storage::FsyncLock& fsync_lock,
+                         Client& client, const wire::QueryMessage& query, bson::Buffer& reply);
+// `host`: what an explanation shows as the server.
+void legacy_query(DatabaseOpener& opener, CursorManager& cursors, std::string_view host,
+                  Client& client, const wire::QueryMessage& query, bson::Buffer& reply);
 // Returns true if the request has to wait for new data (nothing was written then).
-bool legacy_get_more(Service& service, Client& client, const wire::GetMoreMessage& message,
+bool legacy_get_more(CursorManager& cursors, Client& client, const wire::GetMoreMessage& message,
                      bson::Buffer& reply);
-void legacy_insert(Service& service, Client& client, const wire::InsertMessage& message);
-void legacy_update(Service& service, Client& client, const wire::UpdateMessage& message);
-void legacy_delete(Service& service, Client& client, const wire::DeleteMessage& message);
-void legacy_kill_cursors(Service& service, Client& client, const wire::KillCursorsMessage& message);
+void legacy_insert(DatabaseOpener& opener, OpCounters& counters, Client& client,
+                   const wire::InsertMessage& message);
+void legacy_update(DatabaseOpener& opener, OpCounters& counters, Client& client,
+                   const wire::UpdateMessage& message);
+void legacy_delete(DatabaseOpener& opener, OpCounters& counters, Client& client,
+                   const wire::DeleteMessage& message);
+void legacy_kill_cursors(CursorManager& cursors, Client& client,
+                         const wire::KillCursorsMessage& message);
 
 }  // namespace command

@@ -137,9 +137,9 @@ void execute(Invocation& invocation, const Command& command) {
         return;
     }
     // Rights are looked up there.
-    invocation.service.open_again(catalog::split(auth::kUsers).db);
+    invocation.service.opener().open_again(catalog::split(auth::kUsers).db);
     admit(invocation, command);
-    if (command.lock != LockKind::none) invocation.service.open_again(invocation.db);
+    if (command.lock != LockKind::none) invocation.service.opener().open_again(invocation.db);
     if (!catalog::valid_database_name(invocation.db))
         base::fail(base::kInvalidNamespace, "Invalid database name: '{}'", invocation.db);
     if (command.lock == LockKind::write)

@@ -19,6 +19,7 @@
 #include "command/cursor/session_ends.h"
 #include "command/observe/counters.h"
 #include "command/observe/profiler.h"
+#include "command/request/database_opener.h"
 #include "command/request/registry.h"
 #include "command/request/server_context.h"
 #include "storage/fsync_lock.h"
@@ -54,13 +55,7 @@ class Service final : public wire::Handler {
 
     // fsync with lock: true, and its end.
     storage::FsyncLock& fsync_lock() { return fsync_lock_; }
-
-    // global W. The rest of opening a database for the first time. Throws base::Error where it is
-    // damaged.
-    void finish_opening(catalog::Database& database);
-    // No lock. To be called before a database is used: if it could not be opened for a reason that
-    // may have passed, that is tried again.
-    void open_again(std::string_view db);
+    DatabaseOpener& opener() { return opener_; }
 
     // Ends idle cursors; called by server/ every few seconds.
     void expire_cursors();
@@ -79,6 +74,7 @@ class Service final : public wire::Handler {
     SessionEnds session_ends_;
     Top top_;
     storage::FsyncLock fsync_lock_;
+    DatabaseOpener opener_;
     Profiler profiler_;
 };
 

@@ -368,7 +368,13 @@ wire::Step ClientSession::serve_query(std::span<const uint8_t> message, bson::Bu
         client_.last_error().next_request();
         service_.counters().query.fetch_add(1, std::memory_order_relaxed);
         client_.current().describe("query", query.ns, query.query);
-        within_memory([&] { legacy_query(service_, client_, query, reply); });
+        within_memory([&] {
+            if (legacy_pseudo_query(service_.contexts(), service_.fsync_lock(), client_, query,
+                                    reply))
+                return;
+            legacy_query(service_.opener(), service_.cursors(), service_.context().host, client_,
+                         query, reply);
+        });
         // A tailable cursor has no end: its client asks when it wants to look again.
         if ((query.flags & (wire::kExhaust | wire::kTailable)) == wire::kExhaust)
             exhaust_ns_ = query.ns;
@@ -451,7 +457,8 @@ wire::Step ClientSession::serve_get_more(std::span<const uint8_t> message, bson:
         const wire::GetMoreMessage request = wire::decode_get_more(message);
         client_.current().describe("getmore", request.ns, bson::Doc());
         client_.report().has_request = false;
-        if (within_memory([&] { return legacy_get_more(service_, client_, request, reply); }))
+        if (within_memory(
+                [&] { return legacy_get_more(service_.cursors(), client_, request, reply); }))
             return wait_for_data(reply);
     } catch (const wire::DecodeError&) {
         throw;
@@ -473,7 +480,8 @@ wire::Step ClientSession::serve_write(std::span<const uint8_t> message, wire::Op
             const wire::InsertMessage insert = wire::decode_insert(message);
             admit_insert(client_, insert);
             client_.current().describe("insert", insert.ns, insert.documents.first());
-            within_memory([&] { legacy_insert(service_, client_, insert); });
+            within_memory(
+                [&] { legacy_insert(service_.opener(), service_.counters(), client_, insert); });
         } else if (opcode == wire::Opcode::update) {
             const wire::UpdateMessage update = wire::decode_update(message);
             admit_update(client_, update);
@@ -481,13 +489,15 @@ wire::Step ClientSession::serve_write(std::span<const uint8_t> message, wire::Op
             client_.current().describe("update", update.ns, update.selector);
             client_.report().update = update.update;
             client_.report().has_update = true;
-            within_memory([&] { legacy_update(service_, client_, update); });
+            within_memory(
+                [&] { legacy_update(service_.opener(), service_.counters(), client_, update); });
         } else {
             const wire::DeleteMessage remove = wire::decode_delete(message);
             admit(client_, "remove", remove.ns, auth::action::remove);
             refuse_if_long(ns);
             client_.current().describe("remove", remove.ns, remove.selector);
-            within_memory([&] { legacy_delete(service_, client_, remove); });
+            within_memory(
+                [&] { legacy_delete(service_.opener(), service_.counters(), client_, remove); });
         }
     } catch (const wire::DecodeError&) {
         throw;
@@ -501,7 +511,7 @@ wire::Step ClientSession::serve_write(std::span<const uint8_t> message, wire::Op
 
 wire::Step ClientSession::serve_kill_cursors(std::span<const uint8_t> message) {
     try {
-        legacy_kill_cursors(service_, client_, wire::decode_kill_cursors(message));
+        legacy_kill_cursors(service_.cursors(), client_, wire::decode_kill_cursors(message));
     } catch (const wire::DecodeError&) {
         throw;
     } catch (const base::Error& e) {
