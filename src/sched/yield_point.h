@@ -2,7 +2,9 @@
 // for, and takes it again.
 //
 // A unit is a document, a key of an index, a step of a plan. Inside one there is no yield, but a
-// limit (sched/work_limit.h).
+// limit (sched/work_limit.h). A step that may pass over millions of keys ends early where
+// slice_over() says so, as an unfinished one (query/plan/index_scan.h): the loop around it is due
+// then, and is the only one that yields.
 #pragma once
 
 #include <cstdint>
