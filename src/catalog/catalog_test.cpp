@@ -8,6 +8,7 @@
 #include "bson/json.h"
 #include "catalog/testing/each_engine.h"
 #include "sched/operation.h"
+#include "sched/work_limit.h"
 #include "storage/lock.h"
 
 namespace catalog {
@@ -283,6 +284,34 @@ TEST_P(BackgroundBuildTest, UniqueIndexFailsOverWhatAWriterAdds) {
               base::kDuplicateKey);
     EXPECT_EQ(c.find_index("a"), nullptr);
     db().drop("test.c");  // nothing is being built any more
+}
+
+// In both kinds of build that a client asks for; a rebuild has no limit, and loses no index.
+TEST_P(BackgroundBuildTest, TheKeysOfOneDocumentAreLimited) {
+    Collection& c = fill();
+    bson::Builder many;
+    for (int i = 0; i < 10'000; ++i)
+        many.append(many.next().view(), i);
+    bson::Builder doc;
+    c.insert(doc.append("_id", kDocuments).append_array("a", many.object()).object());
+    AtYields yield_point([](int) {});
+    sched::Operation operation;
+    operation.start();
+    const sched::Operation::Scope scope(&operation);
+    const char* const background = R"({"key": {"a": 1}, "name": "a", "background": true})";
+    const char* const foreground = R"({"key": {"a": 1}, "name": "a"})";
+    sched::WorkLimit::set_limit(5'000);
+    for (const char* spec : {background, foreground}) {
+        EXPECT_EQ(failure([&] { build(c, spec, yield_point); }), base::kWorkLimitExceeded) << spec;
+        EXPECT_EQ(c.find_index("a"), nullptr);
+    }
+    sched::WorkLimit::set_limit(sched::WorkLimit::kDefaultTicks);
+    EXPECT_TRUE(build(c, background, yield_point));
+    sched::WorkLimit::set_limit(5'000);
+    EXPECT_EQ(failure([&] { db().rebuild_indexes(c); }), 0);
+    sched::WorkLimit::set_limit(sched::WorkLimit::kDefaultTicks);
+    EXPECT_TRUE(c.find_index("a")->ready);
+    expect_whole(c, "a");
 }
 
 TEST_P(BackgroundBuildTest, NothingIsTakenAwayFromUnderIt) {

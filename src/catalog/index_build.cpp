@@ -1,6 +1,7 @@
 #include "catalog/index_build.h"
 
 #include <chrono>
+#include <optional>
 
 #include "base/dcheck.h"
 #include "base/error.h"
@@ -12,6 +13,7 @@
 #include "catalog/names.h"
 #include "options/server_parameters.h"
 #include "sched/operation.h"
+#include "sched/work_limit.h"
 #include "storage/record_id_set.h"
 
 namespace catalog {
@@ -134,13 +136,21 @@ class Build {
         while (const auto record = cursor->next()) {
             sched::tick(1 + record->doc.size() / kBytesPerTick);
             if (++scanned % kCheckEvery == 0) progress.at(scanned);
-            index_.generator->keys(record->doc, keys);
-            multikey_ |= keys.multikey();
-            if (fits(keys, record->id)) use(keys, record->id);
+            use_keys(*record, keys, use);
             // Nothing can take the collection away while the index is being built.
             if (loop.is_due()) loop.yield([&] { cursor->save(); }, [&] { cursor->restore(); });
         }
         return scanned;
+    }
+
+    template <typename Use>
+    void use_keys(const storage::Record& record, KeySet& keys, Use& use) {
+        // What is only there again (compact, a repair) was let in before, maybe by another limit.
+        std::optional<sched::WorkLimit> limit;
+        if (yield_point_ != nullptr) limit.emplace("indexing one document");
+        index_.generator->keys(record.doc, keys);
+        multikey_ |= keys.multikey();
+        if (fits(keys, record.id)) use(keys, record.id);
     }
 
     // Whether a document's keys can be stored; throws where that is an error.

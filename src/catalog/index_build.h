@@ -15,7 +15,8 @@ namespace catalog {
 
 // exclusive. Builds the index whose stored definition is `spec`; it must not exist yet. Logs start
 // and end, commits now and then, ends early when the operation is killed. Throws base::Error 11000,
-// 17282, 10088, ...; the index is then gone again.
+// 17282, 10088, ...; the index is then gone again. With a yield point the keys of one document are
+// work with a limit (sched/work_limit.h).
 void build_index(Collection& collection, storage::Engine& engine, bson::Doc spec,
                  sched::YieldPoint* yield_point = nullptr);
 

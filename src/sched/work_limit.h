@@ -1,8 +1,8 @@
 // sched/work_limit.h - how much work one document may be, in ticks (sched/tick.h).
 //
 // A lock is yielded between documents, not inside one: others wait for as long as it takes to
-// match, sort, project or change a single one, or to plan a query. So that has a limit (parameter
-// documentWorkTicks), beyond which the operation ends with an error of its own.
+// match, sort, project, change or index a single one, or to plan a query. So that has a limit
+// (parameter documentWorkTicks), beyond which the operation ends with an error of its own.
 #pragma once
 
 #include <atomic>
