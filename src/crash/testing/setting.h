@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "journal/journal.h"
 #include "os/testing/sim_file_system.h"
 #include "storage/mmapv1/engine.h"
 
@@ -28,7 +29,7 @@ struct Setting {
     // Lives without a journal alternate with lives with one.
     bool journal_changes = false;
     size_t sector_bytes = 512;
-    uint64_t journal_file_bytes = 0;
+    uint64_t journal_file_bytes = journal::kSmallLimitBytes;
     // Syncs that the disk ignores (os::SimFileSystem::ignore): only to see that this shows.
     std::vector<std::pair<os::SimFileSystem::Call, std::string>> lies;
     // Of what patches add, whichever are built in. Of one life: the next has others.

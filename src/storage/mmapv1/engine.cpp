@@ -9,6 +9,7 @@
 #include "bson/validate.h"
 #include "bson/view.h"
 #include "journal/format.h"
+#include "journal/journal.h"
 #include "os/confined_file_system.h"
 #include "sched/interruption.h"
 #include "storage/mmapv1/commit/journal_check.h"
@@ -23,7 +24,9 @@ namespace {
 DurableOptions durable_options(const EngineOptions& options) {
     DurableOptions durable = options.durable;
     durable.dbpath = options.dbpath;
-    durable.small_files = options.files.small_files;
+    if (options.files.small_files)
+        durable.journal_file_bytes =
+            std::min(durable.journal_file_bytes, journal::kSmallLimitBytes);
     durable.directory_per_db = options.files.directory_per_db;
     return durable;
 }

@@ -29,7 +29,8 @@ struct EngineOptions {
     FilePolicy files;                  // directoryperdb, smallfiles, nssize
     bool follow_journal_link = false;  // journal/ may be a link; no other one is followed
     bool repair = false;               // allows starting on an unclean lock file without a journal
-    DurableOptions durable;  // its dbpath, small_files and directory_per_db are taken from above
+    // Its dbpath and directory_per_db are taken from above; small_files limits journal files too.
+    DurableOptions durable;
 };
 
 // Throws base::Error when storage.bson names another engine or another directoryPerDB (mmapv1

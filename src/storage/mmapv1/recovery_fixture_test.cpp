@@ -32,7 +32,9 @@ TEST(RecoveryOfFixture, ReplaysAJournalOf26) {
     EXPECT_TRUE(lock.unclean());
     lock.check(true, false);
     storage::LockManager locks;
-    Durable durable({.dbpath = home.path(), .small_files = true, .no_prealloc_journal = true},
+    Durable durable({.dbpath = home.path(),
+                     .journal_file_bytes = journal::kSmallLimitBytes,
+                     .no_prealloc_journal = true},
                     locks);
     durable.recover();
 

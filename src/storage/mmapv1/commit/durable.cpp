@@ -41,9 +41,7 @@ Durable::Durable(const DurableOptions& options, LockManager& locks, os::FileSyst
       clock_(clock),
       journal_(files, clock, counters_,
                {.directory = os::join(options.dbpath, "journal"),
-                .limit_bytes = options.journal_file_bytes != 0 ? options.journal_file_bytes
-                               : options.small_files           ? journal::kSmallLimitBytes
-                                                               : journal::kLimitBytes,
+                .limit_bytes = options.journal_file_bytes,
                 .preallocation_allowed = !options.no_prealloc_journal,
                 .check_space = (options.journal_options & kNoCheckSpace) == 0}),
       files_(files, options.dbpath),

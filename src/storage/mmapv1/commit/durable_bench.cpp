@@ -23,7 +23,7 @@ struct Server {
                    std::filesystem::create_directories(directory),
                    DurableOptions{.dbpath = directory,
                                   .commit_interval = interval_us,
-                                  .small_files = true,
+                                  .journal_file_bytes = journal::kSmallLimitBytes,
                                   .journal_options = kNoCheckSpace,
                                   .no_prealloc_journal = true}),
                   locks) {

@@ -6,6 +6,7 @@
 
 #include "journal/commit_schedule.h"
 #include "journal/debug_flags.h"
+#include "journal/journal.h"
 
 namespace mmapv1 {
 
@@ -15,8 +16,8 @@ struct DurableOptions {
     std::string dbpath;
     bool journal = true;
     journal::CommitInterval commit_interval = {};
-    bool small_files = false;          // journal files of 128 MB instead of 1 GB
-    uint64_t journal_file_bytes = 0;   // their size in tests; 0: as small_files says
+    // A journal file with so many is left for the next one.
+    uint64_t journal_file_bytes = journal::kLimitBytes;
     int journal_options = 0;           // journal::DebugFlag bits
     bool no_prealloc_journal = false;  // --nopreallocj
     double sync_delay_seconds = 60;    // 0: data files are never flushed in the background

@@ -160,7 +160,7 @@ TEST(Durable, WritesThatRaceWithAShutdownAreKeptOrNeverDone) {
             storage::LockManager locks;
             Durable durable({.dbpath = home.path(),
                              .journal = journal,
-                             .small_files = true,
+                             .journal_file_bytes = journal::kSmallLimitBytes,
                              .journal_options = kNoCheckSpace,
                              .no_prealloc_journal = true},
                             locks);

@@ -17,7 +17,7 @@ struct Server {
     explicit Server(const std::string& dbpath, int options = kNoCheckSpace | kParanoid)
         : durable({.dbpath = dbpath,
                    .commit_interval = 2000,
-                   .small_files = true,
+                   .journal_file_bytes = journal::kSmallLimitBytes,
                    .journal_options = options,
                    .no_prealloc_journal = true},
                   locks) {}
