@@ -145,13 +145,6 @@ void Option::set_text(std::string_view text, Source source) {
     set(std::move(*value), source);
 }
 
-void Option::reset() {
-    const std::lock_guard guard(follow_mutex_);
-    store(description_.default_value);
-    is_set_ = false;
-    if (told_) told_(description_.default_value);
-}
-
 void Option::follow(std::function<void(const Value&)> told) {
     const std::lock_guard guard(follow_mutex_);
     told_ = std::move(told);

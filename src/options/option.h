@@ -143,8 +143,6 @@ class Option {
     // option and what is allowed, and changes nothing then.
     void set(Value value, Source source = Source::start_up);
     void set_text(std::string_view text, Source source = Source::start_up);
-    // The default is in force again.
-    void reset();
 
     // `changed` is called with the value in force now, and with each new one, by the thread that
     // sets it. One follower at a time; empty: none any more, and no call is under way when this
@@ -156,6 +154,7 @@ class Option {
     double real() const { return real_.load(std::memory_order_relaxed); }
 
   private:
+    friend struct OptionReset;  // options/testing/reset.h
     void check(const Value& value, Source source) const;
     void store(Value value);
 

@@ -11,13 +11,14 @@
 #include "options/catalogue.h"
 #include "options/parameters.h"
 #include "options/series.h"
+#include "options/testing/reset.h"
 
 namespace server {
 namespace {
 
 CommandLine parse(std::vector<std::string> words) {
     for (options::Option* option : options::all())
-        option->reset();
+        options::reset(*option);
     words.insert(words.begin(), "mongod");
     return parse_options(words);
 }

@@ -9,6 +9,7 @@
 #include "journal/commit_schedule.h"
 #include "options/journal.h"
 #include "options/option.h"
+#include "options/testing/reset.h"
 #include "storage/mmapv1/testing/small_engine.h"
 
 namespace crash {
@@ -39,7 +40,7 @@ std::vector<std::string> other_values(options::Option& option) {
         } catch (const base::Error&) {
             return true;
         }
-        option.reset();
+        options::reset(option);
         return false;
     });
     return values;
@@ -152,7 +153,7 @@ mmapv1::EngineOptions Setting::engine_options(bool journal) const {
 
 void Setting::apply_options() const {
     for (const Added& added : added_options())
-        added.option->reset();
+        options::reset(*added.option);
     for (const auto& [name, value] : options)
         options::find(name)->set_text(value);
 }
