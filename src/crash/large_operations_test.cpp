@@ -11,6 +11,7 @@
 #include "command/commands/repair.h"
 #include "command/commands/testing/service.h"
 #include "crash/testing/copy_engine.h"
+#include "sched/testing/shutdown.h"
 #include "storage/mmapv1/check.h"
 
 namespace crash {
@@ -105,7 +106,7 @@ class LargeOperations : public command::ServiceTest {
         });
         work();
         engine.set_may_commit(nullptr);
-        sched::Operation::interrupt_all(false);
+        sched::test::end_shutdown();
         return calls;
     }
     int run_until(const std::string& json, int at) {

@@ -6,9 +6,10 @@
 
 namespace sched {
 
+std::atomic<bool> g_shutting_down{false};  // sched/testing/shutdown.h
+
 namespace {
 std::atomic<uint32_t> g_next_id{1};
-std::atomic<bool> g_shutting_down{false};
 
 // The thread's work for one operation ends, or begins.
 void change_work() {
@@ -67,8 +68,8 @@ void Operation::check() {
     }
 }
 
-void Operation::interrupt_all(bool all) {
-    g_shutting_down.store(all, std::memory_order_relaxed);
+void Operation::interrupt_all() {
+    g_shutting_down.store(true, std::memory_order_relaxed);
 }
 bool Operation::shutting_down() {
     return g_shutting_down.load(std::memory_order_relaxed);

@@ -63,8 +63,8 @@ class Operation {
     // check_interrupt of the current operation; only the shutdown flag where there is none.
     static void check();
 
-    // At shutdown: every operation ends at its next check. Tests take it back.
-    static void interrupt_all(bool all = true);
+    // At shutdown: every operation ends at its next check.
+    static void interrupt_all();
     static bool shutting_down();
 
     // Makes this the calling thread's current operation while in scope. Null: what is done belongs

@@ -99,8 +99,10 @@ void keep_malloc_small() {
 
 }  // namespace
 
-// Tests replace it (sched/testing/failing_memory.h).
-void* (*system_realloc)(void* p, size_t bytes) = std::realloc;
+// Weak: tests have another one (sched/testing/failing_memory.h).
+[[gnu::weak]] void* system_realloc(void* p, size_t bytes) {
+    return std::realloc(p, bytes);
+}
 
 void set_limits(int64_t operation_bytes, int64_t all_bytes) {
     g_operation_max.store(operation_bytes, std::memory_order_relaxed);

@@ -8,10 +8,6 @@
 #include "sched/memory.h"
 #include "sched/operation.h"
 
-namespace sched::memory {
-extern void* (*system_realloc)(void* p, size_t bytes);
-}
-
 namespace sched::test {
 
 namespace {
@@ -37,17 +33,6 @@ bool system_gives(size_t bytes) {
     bool (*const gives)(size_t) = g_gives.load(std::memory_order_relaxed);
     return gives == nullptr || gives(bytes);
 }
-
-void* reallocate(void* p, size_t bytes) {
-    if (fails_now(bytes)) throw memory::LimitExceeded();
-    return system_gives(bytes) ? std::realloc(p, bytes) : nullptr;
-}
-
-// Before any test: this object file belongs to every test program.
-[[maybe_unused]] const bool g_replaced = [] {
-    memory::system_realloc = &reallocate;
-    return true;
-}();
 
 void* allocate(size_t bytes, size_t alignment) {
     if (fails_now(bytes)) throw memory::LimitExceeded();
@@ -85,6 +70,16 @@ void set_system(bool (*gives)(size_t)) {
 }
 
 }  // namespace sched::test
+
+namespace sched::memory {
+
+// In the place of that of sched/posix/memory.cpp.
+void* system_realloc(void* p, size_t bytes) {
+    if (test::fails_now(bytes)) throw LimitExceeded();
+    return test::system_gives(bytes) ? std::realloc(p, bytes) : nullptr;
+}
+
+}  // namespace sched::memory
 
 using sched::test::allocate;
 using sched::test::allocate_or_null;
