@@ -11,10 +11,11 @@ namespace base {
 
 namespace {
 
-FatalHandler g_fatal_handler = nullptr;
 std::atomic<bool> g_trace_errors{false};
 
 }  // namespace
+
+void (*g_fatal_handler)(int id, std::string_view text) = nullptr;  // base/testing/fatal_handler.h
 
 std::string code_name(int code) {
     switch (code) {
@@ -43,10 +44,6 @@ std::string Error::cut(const std::string& text) {
 
 void Error::trace() const {
     if (trace_errors()) log::info("error {} {}: {}", code_, code_name(code_), what());
-}
-
-void set_fatal_handler(FatalHandler handler) {
-    g_fatal_handler = handler;
 }
 
 void fatal(int id, std::string_view text) {

@@ -77,8 +77,4 @@ enum ExitCode : int {
 // has one, else 0.
 [[noreturn]] void fatal(int id, std::string_view text);
 
-// What fatal does after logging; tests replace it (it must not return).
-using FatalHandler = void (*)(int id, std::string_view text);
-void set_fatal_handler(FatalHandler handler);
-
 }  // namespace base

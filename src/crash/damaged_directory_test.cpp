@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "base/testing/effort.h"
+#include "base/testing/fatal_handler.h"
 #include "base/testing/muted.h"
 #include "base/testing/slice.h"
 #include "crash/testing/small_server.h"

@@ -16,13 +16,14 @@
 #include <functional>
 #include <iostream>
 
+#include "base/testing/fatal_handler.h"
 #include "base/testing/muted.h"
 #include "base/testing/slice.h"
 #include "crash/testing/small_server.h"
 #include "crash/testing/sparse_copy.h"
 #include "os/testing/failing_file_system.h"
 #include "sched/operation.h"
-#include "storage/space_request.h"
+#include "storage/testing/space_refusal.h"
 
 namespace crash {
 namespace {
@@ -259,10 +260,10 @@ class Faults : public testing::TestWithParam<bool> {
         std::unique_ptr<SmallServer> server;
         const auto begin = [&] {
             files.arm(fault.call, fault.reason);
-            storage::g_space_request_hook = refuse_in_turn;
+            storage::test::on_space_request(refuse_in_turn);
         };
         const auto end = [&] {
-            storage::g_space_request_hook = nullptr;
+            storage::test::on_space_request(nullptr);
             const auto calls = files.calls();
             report_->call_count = static_cast<int64_t>(calls.size());
             std::copy_n(calls.begin(), std::min(calls.size(), std::size(report_->calls)),

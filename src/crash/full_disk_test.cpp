@@ -12,7 +12,7 @@
 #include "base/testing/slice.h"
 #include "bson/testing/values.h"
 #include "crash/testing/sim_disk.h"
-#include "storage/space_request.h"
+#include "storage/testing/space_refusal.h"
 
 namespace crash {
 namespace {
@@ -242,9 +242,9 @@ TEST_F(FullDiskTest, ARingLosesNothingWhereItsIndexesGetNoSpace) {
     const int64_t before = count("ring");
     ASSERT_LT(before, 400) << "the ring has not come round";
     const int64_t oldest = query("test.ring", "{}", 1).at(0)["_id"].to_int64();
-    storage::g_space_request_hook = [] { base::fail(base::kOperationFailed, "no space"); };
+    storage::test::on_space_request([] { base::fail(base::kOperationFailed, "no space"); });
     EXPECT_EQ(insert_one("ring", document(1000, 100)), base::kOperationFailed);
-    storage::g_space_request_hook = nullptr;
+    storage::test::on_space_request(nullptr);
     EXPECT_EQ(count("ring"), before);
     EXPECT_EQ(query("test.ring", "{}", 1).at(0)["_id"].to_int64(), oldest);
     EXPECT_EQ(insert_one("ring", document(1000, 100)), 0);
@@ -256,10 +256,10 @@ TEST_F(FullDiskTest, EverySpaceRequestMayBeRefused) {
     make_collections();
     bson::TestValues refusals(2);
     g_refusals = &refusals;
-    storage::g_space_request_hook = refuse_some;
+    storage::test::on_space_request(refuse_some);
     std::map<std::string, int> refused;
     write_at_random(refused);
-    storage::g_space_request_hook = nullptr;
+    storage::test::on_space_request(nullptr);
     g_refusals = nullptr;
     for (const char* what : {"insert", "update", "push", "upsert", "create", "build"})
         EXPECT_GT(refused[what], 0) << what;

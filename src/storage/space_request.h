@@ -5,11 +5,7 @@
 
 namespace storage {
 
-// Called at each of them. Null but in tests, which refuse one by throwing base::Error.
-inline void (*g_space_request_hook)() = nullptr;
-
-inline void ask_for_space() {
-    if (g_space_request_hook != nullptr) g_space_request_hook();
-}
+// Called at each of them.
+void ask_for_space();
 
 }  // namespace storage

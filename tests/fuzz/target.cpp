@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/log.h"
+#include "base/testing/fatal_handler.h"
 #include "bson/validate.h"
 
 namespace fuzz {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/dcheck.h"
-#include "base/error.h"
+#include "base/testing/fatal_handler.h"
 
 namespace base {
 

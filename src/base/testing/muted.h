@@ -4,8 +4,8 @@
 
 #include <string_view>
 
-#include "base/error.h"
 #include "base/log.h"
+#include "base/testing/fatal_handler.h"
 
 namespace base {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
+#include "base/testing/fatal_handler.h"
 #include "crash/testing/history.h"
 
 namespace crash {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/error.h"
+#include "base/testing/fatal_handler.h"
 #include "journal/file_reader.h"
 #include "journal/journal.h"
 #include "journal/section.h"
