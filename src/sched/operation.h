@@ -2,7 +2,8 @@
 // killed.
 //
 // Created per request by the connection, listed for currentOp, reachable by the code that runs for
-// it as Operation::current(). Loops call check_interrupt() at their yield points.
+// it as Operation::current(). Long loops call tick() (sched/tick.h), which ends an operation that
+// was killed or has used its time; what waits, or has no loop, calls Operation::check().
 #pragma once
 
 #include <atomic>
@@ -68,7 +69,8 @@ class Operation {
     static bool shutting_down();
 
     // Makes this the calling thread's current operation while in scope. Null: what is done belongs
-    // to none, as to its memory and its end; the outer one's slice goes on.
+    // to none: only a shutdown ends it, no limit of memory refuses it and the reserve is open to it
+    // (sched/memory.h); the outer one's slice goes on.
     class Scope {
       public:
         explicit Scope(Operation* op);

@@ -123,8 +123,8 @@ void GroupCommit::commit_in_lock() {
 }
 
 void GroupCommit::commit(Path path) try {
-    // Buffers that grow are shared: they are not accounted to this thread's operation, and its
-    // memory limit does not end a commit.
+    // A commit belongs to no operation, also where one makes it: the end of that does not end it,
+    // and what it allocates may come from the reserve (sched/memory.h).
     const sched::Operation::Scope detached(nullptr);
     const std::lock_guard latch(latch_);
     DCHECK(storage::LockManager::mode() == storage::GlobalMode::R || holds_exclusive());

@@ -140,8 +140,8 @@ void WriteCollector::accept(const WriteIntent& intent) {
     known = intent;
     CommitJob& job = jobs_[static_cast<size_t>(collecting_)];
     if (job.intents.size() == job.intents.capacity()) {
-        const sched::Operation::Scope detached(
-            nullptr);  // not accounted to this thread's operation
+        // A write has begun: memory for its intents may come from the reserve.
+        const sched::Operation::Scope detached(nullptr);
         job.intents.reserve(std::max<size_t>(1024, 2 * job.intents.size()));
     }
     job.intents.push_back(intent);

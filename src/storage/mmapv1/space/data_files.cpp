@@ -7,7 +7,7 @@
 #include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/validate.h"
-#include "sched/operation.h"
+#include "sched/tick.h"
 
 namespace mmapv1 {
 
@@ -108,9 +108,6 @@ void DataFiles::attach(MappedFile& file) {
     const auto limit =
         static_cast<uint32_t>(file.length() - kDataFileHeaderBytes - kDataFileTrailerBytes);
     const auto windows = static_cast<size_t>(file.length()) / kCheckedWindow + 1;
-    // It stays as long as the file does, and is not accounted to the operation that happens to need
-    // it first.
-    const sched::Operation::Scope of_no_operation(nullptr);
     Marks marks = make_marks(windows);
     by_address_.reserve(files_.size() + 1);
     files_.push_back({&file, file.view(), limit, std::move(marks)});
