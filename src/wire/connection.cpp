@@ -1,20 +1,16 @@
 #include "wire/connection.h"
 
-#include <poll.h>
-#include <unistd.h>
-
 #include <boost/asio/buffer.hpp>
-#include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/write.hpp>
 #include <exception>
 #include <string_view>
 #include <utility>
 
 #include "base/dcheck.h"
 #include "base/log.h"
+#include "wire/client_socket.h"
 #include "wire/input_buffer.h"
 #include "wire/loop_threads.h"
 #include "wire/message.h"
@@ -60,17 +56,14 @@ class Connection final : public Wakeable,
                          public Receiving::Receiver,
                          public ConnectionTable::Entry {
   public:
-    Connection(EventLoop& loop, ConnectionTable& table, Handler& handler,
-               asio::generic::stream_protocol::socket socket, ConnectionInfo info,
-               const TlsContext* tls)
+    Connection(EventLoop& loop, ConnectionTable& table, Handler& handler, ClientSocket socket,
+               ConnectionInfo info, const TlsContext* tls)
         : loop_(loop),
           table_(table),
           socket_(std::move(socket)),
           info_(std::move(info)),
           tls_offered_(tls),
           context_(fmt::format("conn{}", info_.number)) {
-        error_code ignored;
-        socket_.non_blocking(true, ignored);
         session_ = handler.open(info_, *this);
     }
 
@@ -80,7 +73,7 @@ class Connection final : public Wakeable,
             if (ending_.load()) return end();
             if (tls_offered_->mode() == TlsMode::required) return start_tls();
             // What the client says first tells.
-            wait_until_ready(asio::socket_base::wait_read, [this] { choose(); });
+            wait_until_ready(ClientSocket::kRead, [this] { choose(); });
         });
     }
 
@@ -108,8 +101,7 @@ class Connection final : public Wakeable,
             });
         } else if (((ending_.load() || evicted_.load()) && reading_) ||
                    (evicted_.load() && unsent_)) {
-            error_code ignored;
-            socket_.cancel(ignored);  // pending operations complete and end the connection
+            socket_.cancel();  // pending operations complete and end the connection
         }
     }
 
@@ -198,8 +190,7 @@ class Connection final : public Wakeable,
         }
         if (first_ && header.response_to != 0 && header.response_to != -1) {
             base::log::info(
-                "{} may be trying to use TLS, which this port does not speak; see "
-                "--tlsMode",
+                "{} may be trying to use TLS, which this port does not speak; see --tlsMode",
                 info_.remote);
             return false;
         }
@@ -218,20 +209,21 @@ class Connection final : public Wakeable,
             return false;
         }
         input_.make_room(wanted);
-        if (tls_) return fetch_encrypted(wanted);
+        if (socket_.tls() != nullptr) return fetch_encrypted(wanted);
         read();
         return false;
     }
 
     // Whether part of a message is there, of a handshake or of a record of TLS.
-    bool has_begun() const { return input_.size() != 0 || shaking_hands() || holds_half(); }
-    bool holds_half() const { return tls_ != nullptr && tls_->holds_half(); }
+    bool has_begun() const {
+        return input_.size() != 0 || socket_.shaking_hands() || socket_.holds_half();
+    }
 
     // What it holds when it has room for `wanted` bytes.
     int64_t bytes_for(size_t wanted) const {
-        if (shaking_hands()) return kHandshakeBytes;
+        if (socket_.shaking_hands()) return kHandshakeBytes;
         const auto capacity = static_cast<int64_t>(input_.capacity_for(wanted));
-        return holds_half() ? capacity + TlsStream::kRecordBytes : capacity;
+        return socket_.holds_half() ? capacity + TlsStream::kRecordBytes : capacity;
     }
 
     // It has begun. False: the rest has to wait, and gets its room only then.
@@ -252,7 +244,7 @@ class Connection final : public Wakeable,
     void read() {
         DCHECK(!reading_ && !ended_);
         reading_ = true;
-        socket_.async_read_some(input_.free_space(), [self = self()](error_code error, size_t n) {
+        socket_.async_read(input_.free_space(), [self = self()](error_code error, size_t n) {
             self->reading_ = false;
             self->guarded([&] { self->on_read(error, n); });
         });
@@ -267,48 +259,33 @@ class Connection final : public Wakeable,
 
     // --- TLS ---
 
-    void set_low_mark(int bytes) {
-        error_code ignored;
-        socket_.set_option(asio::socket_base::receive_low_watermark(bytes), ignored);
-    }
-
     void choose() {
-        const bool all_is_there = client_has_ended();
-        unsigned char first[kTlsPeekBytes];
-        error_code error;
-        const size_t n =
-            socket_.receive(asio::buffer(first), asio::socket_base::message_peek, error);
-        if (!error && n != 0 && n < kTlsPeekBytes) {
+        const bool all_is_there = socket_.client_has_ended();
+        const ClientSocket::Beginning beginning = socket_.peek();
+        if (beginning == ClientSocket::Beginning::part) {
             // Then the socket stays readable, whatever is asked of it.
             if (all_is_there) return end();
             // The rest makes the socket readable again.
             receiving_ = true;
             table_.receiving().goes_on(*this, 0);
-            set_low_mark(static_cast<int>(kTlsPeekBytes));
-            return wait_until_ready(asio::socket_base::wait_read, [this] { choose(); });
+            socket_.set_low_mark(kTlsPeekBytes);
+            return wait_until_ready(ClientSocket::kRead, [this] { choose(); });
         }
-        set_low_mark(1);
-        if (!error && is_handshake(first, n)) return start_tls();
+        socket_.set_low_mark(1);
+        if (beginning == ClientSocket::Beginning::handshake) return start_tls();
         received();
         serve_buffered();
     }
 
     void start_tls() {
-        tls_ = tls_offered_->open(socket_.native_handle());
+        socket_.start_tls(*tls_offered_);
         serve_buffered();
     }
-
-    bool shaking_hands() const { return tls_ != nullptr && tls_->shaking_hands(); }
 
     // The next step of the handshake is computed beside the loop.
     void shake_hands() {
         tls_offered_->compute([self = self()] {
-            TlsStream::Result result = TlsStream::Result::closed;
-            try {
-                result = self->tls_->shake_hands();
-            } catch (const std::exception&) {
-                // For want of memory; it ends as a refused one.
-            }
+            const TlsStream::Result result = self->socket_.shake_hands();
             asio::post(self->loop_.io(), [self, result] {
                 self->guarded([&] { self->after_handshake_step(result); });
             });
@@ -321,21 +298,22 @@ class Connection final : public Wakeable,
             case TlsStream::Result::done:
                 return serve_buffered();
             case TlsStream::Result::wants_read:
-                return wait_until_ready(asio::socket_base::wait_read, [this] { shake_hands(); });
+                return wait_until_ready(ClientSocket::kRead, [this] { shake_hands(); });
             case TlsStream::Result::wants_write:
-                return wait_until_ready(asio::socket_base::wait_write, [this] { shake_hands(); });
+                return wait_until_ready(ClientSocket::kWrite, [this] { shake_hands(); });
             case TlsStream::Result::closed:
                 return end_by_tls();
         }
     }
 
     void end_by_tls() {
-        if (!tls_->why().empty()) base::log::info("{}: TLS failed: {}", info_.remote, tls_->why());
+        const std::string& why = socket_.tls()->why();
+        if (!why.empty()) base::log::info("{}: TLS failed: {}", info_.remote, why);
         end();
     }
 
     template <typename Next>
-    void wait_until_ready(asio::socket_base::wait_type what, Next&& next) {
+    void wait_until_ready(ClientSocket::Wait what, Next&& next) {
         DCHECK(!reading_ && !ended_);
         reading_ = true;
         socket_.async_wait(what, [self = self(), next](error_code error) {
@@ -346,13 +324,13 @@ class Connection final : public Wakeable,
 
     // As fetch.
     bool fetch_encrypted(size_t wanted) {
-        if (tls_->shaking_hands()) {
+        if (socket_.shaking_hands()) {
             shake_hands();
             return false;
         }
         const asio::mutable_buffer space = input_.free_space();
         size_t n = 0;
-        switch (tls_->read(space.data(), space.size(), &n)) {
+        switch (socket_.tls()->read(space.data(), space.size(), &n)) {
             case TlsStream::Result::done:
                 loop_.counters().bytes_in.fetch_add(static_cast<int64_t>(n),
                                                     std::memory_order_relaxed);
@@ -361,10 +339,10 @@ class Connection final : public Wakeable,
             case TlsStream::Result::wants_read:
                 if (has_begun() && !std::exchange(receiving_, true))
                     table_.receiving().goes_on(*this, bytes_for(wanted));
-                wait_until_ready(asio::socket_base::wait_read, [this] { serve_buffered(); });
+                wait_until_ready(ClientSocket::kRead, [this] { serve_buffered(); });
                 return false;
             case TlsStream::Result::wants_write:
-                wait_until_ready(asio::socket_base::wait_write, [this] { serve_buffered(); });
+                wait_until_ready(ClientSocket::kWrite, [this] { serve_buffered(); });
                 return false;
             case TlsStream::Result::closed:
                 break;
@@ -373,33 +351,10 @@ class Connection final : public Wakeable,
         return false;
     }
 
-    // As send_now; *ready: what the socket has to be ready for, where it took less.
-    size_t send_encrypted(const void* data, size_t size, asio::socket_base::wait_type* ready) {
-        size_t sent = 0;
-        while (sent != size) {
-            size_t n = 0;
-            const TlsStream::Result result =
-                tls_->write(static_cast<const uint8_t*>(data) + sent, size - sent, &n);
-            if (result == TlsStream::Result::closed) {
-                close_after_ = true;
-                return size;
-            }
-            if (result != TlsStream::Result::done) {
-                *ready = result == TlsStream::Result::wants_read ? asio::socket_base::wait_read
-                                                                 : asio::socket_base::wait_write;
-                break;
-            }
-            sent += n;
-            DCHECK(n != 0 && sent <= size);
-        }
-        loop_.counters().bytes_out.fetch_add(static_cast<int64_t>(sent), std::memory_order_relaxed);
-        return sent;
-    }
-
     // The rest of kept_reply_, from `sent` on.
     void send_rest_encrypted(size_t sent) {
-        asio::socket_base::wait_type ready = asio::socket_base::wait_write;
-        sent += send_encrypted(kept_reply_.data() + sent, kept_reply_.size() - sent, &ready);
+        ClientSocket::Wait ready = ClientSocket::kWrite;
+        sent += send_now(kept_reply_.data() + sent, kept_reply_.size() - sent, &ready);
         if (sent == kept_reply_.size()) return on_sent({}, 0);
         socket_.async_wait(ready, [self = self(), sent](error_code error) {
             self->guarded([&] {
@@ -457,7 +412,7 @@ class Connection final : public Wakeable,
         watch_on_ = true;
         if (std::exchange(watched_, true)) return;
         // Input may also be the next request.
-        socket_.async_wait(asio::socket_base::wait_read, [self = self()](error_code error) {
+        socket_.async_wait(ClientSocket::kRead, [self = self()](error_code error) {
             self->watched_ = false;
             if (!error) self->guarded([&] { self->look_at_client(); });
         });
@@ -466,15 +421,10 @@ class Connection final : public Wakeable,
     void look_at_client() {
         if (ended_) return;
         int expected = kSuspended;
-        if (!client_has_ended() || !state_.compare_exchange_strong(expected, kActive))
+        if (!socket_.client_has_ended() || !state_.compare_exchange_strong(expected, kActive))
             return look_again();
         loop_.drop_deadline(*this);
         end();
-    }
-    // It sends nothing more; what it has sent may not have been read yet.
-    bool client_has_ended() {
-        pollfd socket{socket_.native_handle(), POLLRDHUP, 0};
-        return ::poll(&socket, 1, 0) > 0;
     }
     // A little later, if it still waits by then.
     void look_again() {
@@ -539,25 +489,12 @@ class Connection final : public Wakeable,
         return false;
     }
 
-    // As much as the socket takes at once.
-    size_t send_now(const void* data, size_t n) {
-        if (tls_) {
-            asio::socket_base::wait_type ready = asio::socket_base::wait_write;
-            return send_encrypted(data, n, &ready);
-        }
-        size_t sent = 0;
-        while (sent != n) {
-            error_code error;
-            sent += socket_.send(asio::buffer(static_cast<const uint8_t*>(data) + sent, n - sent),
-                                 0, error);
-            if (error == asio::error::would_block) break;
-            if (error) {
-                close_after_ = true;
-                return n;  // the client is gone and reads no more
-            }
-        }
-        loop_.counters().bytes_out.fetch_add(static_cast<int64_t>(sent), std::memory_order_relaxed);
-        return sent;
+    // As much as the socket takes at once; all where the client reads no more.
+    size_t send_now(const void* data, size_t n, ClientSocket::Wait* ready = nullptr) {
+        ClientSocket::Wait unused;
+        const std::optional<size_t> sent = socket_.send(data, n, ready ? ready : &unused);
+        if (!sent) close_after_ = true;
+        return sent.value_or(n);
     }
 
     // Beside the loop it may be that another thread runs: the rest is sent on it.
@@ -574,12 +511,11 @@ class Connection final : public Wakeable,
         DCHECK(!unsent_ && sent < kept_reply_.size());
         unsent_ = true;
         table_.sending().goes_on(*this, static_cast<int64_t>(kept_reply_.capacity()));
-        if (tls_) return send_rest_encrypted(sent);
-        asio::async_write(socket_,
-                          asio::buffer(kept_reply_.data() + sent, kept_reply_.size() - sent),
-                          [self = self()](error_code error, size_t n) {
-                              self->guarded([&] { self->on_sent(error, n); });
-                          });
+        if (socket_.tls() != nullptr) return send_rest_encrypted(sent);
+        socket_.async_write(asio::buffer(kept_reply_.data() + sent, kept_reply_.size() - sent),
+                            [self = self()](error_code error, size_t n) {
+                                self->guarded([&] { self->on_sent(error, n); });
+                            });
     }
 
     // Nothing waits for the client to take it any more.
@@ -608,10 +544,7 @@ class Connection final : public Wakeable,
         reply_sent();
         loop_.drop_deadline(*this);  // of a wait that could not begin
         session_.reset();
-        if (tls_) tls_->end();
-        error_code ignored;
-        socket_.shutdown(asio::socket_base::shutdown_both, ignored);
-        socket_.close(ignored);
+        socket_.close();
         table_.remove(info_.number);
         if (!base::log::quiet()) {
             base::log::info("end connection {} ({} connections now open)", info_.remote,
@@ -621,10 +554,9 @@ class Connection final : public Wakeable,
 
     EventLoop& loop_;
     ConnectionTable& table_;
-    asio::generic::stream_protocol::socket socket_;
+    ClientSocket socket_;
     ConnectionInfo info_;
     const TlsContext* const tls_offered_;  // null: plain, whatever comes
-    std::unique_ptr<TlsStream> tls_;       // null: plain
     std::string context_;                  // of its log lines
     std::unique_ptr<Session> session_;
     InputBuffer input_;
@@ -650,17 +582,11 @@ class Connection final : public Wakeable,
 
 void start_connection(EventLoop& loop, ConnectionTable& table, Handler& handler, int fd, int family,
                       ConnectionInfo info, const TlsContext* tls) {
-    DCHECK(fd >= 0 && info.number > 0);
+    DCHECK(info.number > 0);
     const int64_t number = info.number;
     std::shared_ptr<Connection> connection;
     try {
-        asio::generic::stream_protocol::socket socket(loop.io());
-        error_code error;
-        socket.assign(asio::generic::stream_protocol(family, 0), fd, error);
-        if (error) {
-            ::close(fd);
-            throw boost::system::system_error(error, "the event loop does not take its socket");
-        }
+        ClientSocket socket(loop, fd, family);
         connection = std::make_shared<Connection>(loop, table, handler, std::move(socket),
                                                   std::move(info), tls);
         table.add(number, connection);
