@@ -203,6 +203,15 @@ class Case(unittest.TestCase):
         self.check_witness(witness)
         return replies
 
+    def find_operation(self, collection, command='aggregate'):
+        """The opid of a command that is at work."""
+        limit = time.monotonic() + ANSWER_SECONDS_MAX
+        while time.monotonic() < limit:
+            for each in self.client.run({'currentOp': 1}, 'admin')['inprog']:
+                if each.get('query', {}).get(command) == collection:
+                    return each['opid']
+        self.fail('currentOp does not show it')
+
     def check_witness(self, witness):
         self.assertIsNone(self.server.process.poll(), 'the server has ended')
         self.assertIsNone(witness.failure, 'another client was not served')

@@ -21,8 +21,8 @@ import choice  # noqa: E402
 import server  # noqa: E402
 import totals  # noqa: E402
 
-MODULES = ['nesting', 'computation', 'yielding', 'sizes', 'connections', 'directories', 'disk',
-           'scarcity', 'turmoil']
+MODULES = ['nesting', 'computation', 'regexes', 'yielding', 'sizes', 'connections', 'directories',
+           'disk', 'scarcity', 'turmoil']
 STACK_BYTES = 1 << 20
 OPTIONS = ['--smallfiles', '--nssize', '1', '--setParameter', 'enableTestCommands=1']
 PROFILE = ['--config', os.path.join(hostile.TOP, 'conf', 'durable.yaml'), '--journalFileMB', '2']
