@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "options/parameters.h"
+#include "options/testing/reset.h"
 
 namespace options {
 namespace {
@@ -58,7 +59,7 @@ TEST_F(OptionTest, HoldsItsDefaultUntilSet) {
     count_.set(7);
     EXPECT_TRUE(count_.is_set());
     EXPECT_EQ(count_.get(), 7);
-    count_.reset();
+    reset(count_);
     EXPECT_FALSE(count_.is_set());
     EXPECT_EQ(count_.get(), 3);
     EXPECT_EQ(find("testCount"), &count_);
@@ -113,7 +114,7 @@ TEST_F(OptionTest, TellsItsFollower) {
     count_.follow([&](const Value& value) { told.push_back(std::get<int64_t>(value)); });
     count_.set(4);
     EXPECT_NE(refusal(count_, "0"), "accepted");
-    count_.reset();
+    reset(count_);
     count_.follow({});
     count_.set(5);
     EXPECT_EQ(told, (std::vector<int64_t>{3, 4, 3}));
