@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "options/journal.h"
+#include "options/testing/reset.h"
 
 namespace journal {
 namespace {
@@ -20,7 +21,7 @@ std::string refusal(std::string_view text, options::Source source) {
 
 class CommitIntervalTest : public testing::Test {
   protected:
-    ~CommitIntervalTest() override { options::journal_commit_interval.reset(); }
+    ~CommitIntervalTest() override { options::reset(options::journal_commit_interval); }
 };
 
 TEST_F(CommitIntervalTest, RangesDifferByWhereTheValueComesFrom) {
