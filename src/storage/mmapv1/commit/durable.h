@@ -97,6 +97,7 @@ class Durable final : public storage::Durability, private storage::LockHooks {
     WriteCollector collector_{latch_};
     journal::CommitSchedule schedule_;
     CommitNotifier notifier_{counters_, schedule_};
+    DataFileWriter writer_{files_, journal_, counters_, clock_};
     GroupCommit commit_;
     JournaledViews views_;
     DataFileSync data_file_sync_;

@@ -7,6 +7,8 @@
 #include "journal/format.h"
 #include "sched/blocking.h"
 #include "sched/operation.h"
+#include "storage/mmapv1/commit/prepare.h"
+#include "storage/mmapv1/commit/stage_timer.h"
 #include "storage/waiting.h"
 
 namespace mmapv1 {
@@ -16,23 +18,6 @@ namespace {
 constexpr uint64_t kDifferencesShown = 60;
 
 thread_local bool t_in_cycle = false;
-
-// Adds the time from its construction to its destruction to a metric.
-class StageTimer {
-  public:
-    StageTimer(journal::Counters& counters, journal::Metric metric, os::Clock& clock)
-        : counters_(counters), metric_(metric), clock_(clock), start_(clock.monotonic_us()) {}
-    ~StageTimer() { counters_.record(metric_, static_cast<uint64_t>(elapsed_us())); }
-    StageTimer(const StageTimer&) = delete;
-    StageTimer& operator=(const StageTimer&) = delete;
-    int64_t elapsed_us() const { return clock_.monotonic_us() - start_; }
-
-  private:
-    journal::Counters& counters_;
-    const journal::Metric metric_;
-    os::Clock& clock_;
-    const int64_t start_;
-};
 
 bool holds_exclusive() {
     const storage::GlobalMode mode = storage::LockManager::mode();
@@ -67,7 +52,8 @@ void CommitHold::release() {
 GroupCommit::GroupCommit(storage::LockManager& locks, FileSet& files, WriteCollector& collector,
                          CommitLatch& latch, CommitNotifier& notifier,
                          journal::CommitSchedule& schedule, journal::Journal& journal,
-                         journal::Counters& counters, os::Clock& clock, const Options& options)
+                         DataFileWriter& writer, journal::Counters& counters, os::Clock& clock,
+                         const Options& options)
     : locks_(locks),
       files_(files),
       collector_(collector),
@@ -75,6 +61,7 @@ GroupCommit::GroupCommit(storage::LockManager& locks, FileSet& files, WriteColle
       notifier_(notifier),
       schedule_(schedule),
       journal_(journal),
+      writer_(writer),
       counters_(counters),
       clock_(clock),
       options_(options),
@@ -86,9 +73,7 @@ bool GroupCommit::in_cycle() {
 
 void GroupCommit::run_cycle() {
     hold_.acquire();
-    const bool full = schedule_.remap_due() || options_.always_remap ||
-                      remapper_.private_bytes() >= WriteCollector::kLimitBytes;
-    run_held_cycle(full ? Path::full : Path::usual);
+    run_held_cycle(full_path_due() ? Path::full : Path::usual);
 }
 
 void GroupCommit::run_held_cycle(Path path) {
@@ -110,6 +95,14 @@ void GroupCommit::run_held_cycle(Path path) {
     hold_.release();
     t_in_cycle = false;
     DCHECK(storage::LockManager::mode() == storage::GlobalMode::none);
+}
+
+bool GroupCommit::full_path_due() {
+    return schedule_.remap_due() || much_is_private();
+}
+
+bool GroupCommit::much_is_private() const {
+    return options_.always_remap || remapper_.private_bytes() >= WriteCollector::kLimitBytes;
 }
 
 void GroupCommit::commit_in_lock() {
@@ -140,7 +133,7 @@ void GroupCommit::commit(Path path) try {
             journal_.ensure_open();
             const CommitJob& job = collector_.take_job();
             DCHECK(!job.empty());
-            prepare_ops(job);
+            prepare_ops(job, files_, intents_, ops_);
             remapper_.note_private_bytes(job.bytes);
         }
         // Before any waiter is notified: what was not declared is not durable.
@@ -161,12 +154,7 @@ void GroupCommit::commit(Path path) try {
         journal_.after_append();
     }
     notifier_.finish_commit(number);
-    {
-        const StageTimer timer(counters_, journal::Metric::write_to_data_files_us, clock_);
-        apply_ops();
-        journal_.note_applied(sequence);
-        base::log::debug(2, "journal WRITETODATAFILES {}ms", timer.elapsed_us() / 1000);
-    }
+    writer_.write(ops_.ops(), sequence);
     clear();
 } catch (const std::exception& e) {
     base::fatal(0,
@@ -179,56 +167,6 @@ void GroupCommit::clear() {
     intents_.clear();
     if (intents_.capacity() > WriteCollector::kKeptIntentsMax) intents_.shrink_to_fit();
     collector_.end_job();
-}
-
-// Copies the declared bytes as they are now, however often they were written since the last commit.
-void GroupCommit::prepare_ops(const CommitJob& job) {
-    for (const CreatedFile& created : job.created)
-        ops_.file_created(created.path, static_cast<uint64_t>(created.length));
-    intents_.assign(job.intents.begin(), job.intents.end());
-    merge_for_journal(intents_);
-    const std::shared_lock lock(files_.mutex());
-    DurableFile* file = nullptr;
-    for (WriteIntent intent : intents_) {
-        while (intent.length > 0) {
-            if (file == nullptr || intent.start < file->view() ||
-                intent.start >= file->view() + file->length())
-                file = files_.find_locked(intent.start);
-            if (file == nullptr) base::fatal(0, "a declared write lies outside of all data files");
-            const auto offset = static_cast<uint64_t>(intent.start - file->view());
-            const uint64_t room = static_cast<uint64_t>(file->length()) - offset;
-            const auto length = static_cast<uint32_t>(std::min<uint64_t>(intent.length, room));
-            if (length < intent.length)
-                base::log::info("journal info splitting prepBasicWrite at boundary");
-            ops_.basic_write(file->prefix(), file->number(), static_cast<uint32_t>(offset),
-                             intent.start, length);
-            file->need_remap();
-            intent.start += length;
-            intent.length -= length;
-        }
-    }
-}
-
-// The journal's own reading of the section decides what reaches the data files.
-void GroupCommit::apply_ops() {
-    const std::shared_lock lock(files_.mutex());
-    journal::OpReader reader(ops_.ops());
-    journal::Op op;
-    DurableFile* file = nullptr;
-    uint64_t bytes = 0;
-    while (reader.next(op)) {
-        if (op.kind != journal::Op::Kind::basic_write) continue;
-        if (file == nullptr || op.file_number != file->number() || op.prefix != file->prefix())
-            file = files_.find_locked(op.prefix, op.file_number);
-        if (file == nullptr)
-            base::fatal(0, fmt::format("journal error applying writes, file {} is not open",
-                                       journal::data_file_name(op.prefix, op.file_number)));
-        if (op.offset + op.bytes.size() > static_cast<uint64_t>(file->length()))
-            base::fatal(13622, "a journaled write goes beyond the end of its file");
-        file->store(op.offset, op.bytes);
-        bytes += op.bytes.size();
-    }
-    counters_.record(journal::Metric::data_file_bytes, bytes);
 }
 
 void GroupCommit::remap() {

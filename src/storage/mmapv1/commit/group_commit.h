@@ -110,6 +110,7 @@
 #include "journal/section.h"
 #include "os/clock.h"
 #include "storage/lock.h"
+#include "storage/mmapv1/commit/apply.h"
 #include "storage/mmapv1/commit/commit_notifier.h"
 #include "storage/mmapv1/commit/remap.h"
 #include "storage/mmapv1/commit/write_collector.h"
@@ -140,8 +141,8 @@ class GroupCommit {
     };
     GroupCommit(storage::LockManager& locks, FileSet& files, WriteCollector& collector,
                 CommitLatch& latch, CommitNotifier& notifier, journal::CommitSchedule& schedule,
-                journal::Journal& journal, journal::Counters& counters, os::Clock& clock,
-                const Options& options);
+                journal::Journal& journal, DataFileWriter& writer, journal::Counters& counters,
+                os::Clock& clock, const Options& options);
 
     // One cycle of the journal thread, which holds no lock.
     void run_cycle();
@@ -159,9 +160,10 @@ class GroupCommit {
 
     // A cycle by a thread that has taken hold_, which this gives back.
     void run_held_cycle(Path path);
+    bool full_path_due();  // asked once a cycle
+    // Private copies take so much that only a full path may follow.
+    bool much_is_private() const;
     void commit(Path path);
-    void prepare_ops(const CommitJob& job);
-    void apply_ops();
     void clear();
     void remap();
     void compare_views(std::vector<WriteIntent> declared);
@@ -173,6 +175,7 @@ class GroupCommit {
     CommitNotifier& notifier_;
     journal::CommitSchedule& schedule_;
     journal::Journal& journal_;
+    DataFileWriter& writer_;
     journal::Counters& counters_;
     os::Clock& clock_;
     const Options options_;

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "journal/file_reader.h"
 #include "sched/operation.h"
+#include "storage/mmapv1/commit/apply.h"
 
 namespace mmapv1 {
 
@@ -119,16 +120,7 @@ void Recovery::apply_write(const journal::Op& op) {
                        files_.full_path(name));
         last_file_ = &files_.open(name, false);
     }
-    const auto length = static_cast<uint64_t>(last_file_->length());
-    if (op.offset + op.bytes.size() > length)
-        base::fail(
-            13622,
-            "the journal has a write of {} bytes at {} of {}, which ends at {}: the file was "
-            "cut, or replaced by another one. Put the right one back, or restore the whole "
-            "dbpath from a backup",
-            op.bytes.size(), op.offset, files_.full_path(last_file_->path()), length);
-    last_file_->store(op.offset, op.bytes);
-    counters_.record(journal::Metric::data_file_bytes, op.bytes.size());
+    counters_.record(journal::Metric::data_file_bytes, store_op(*last_file_, op));
 }
 
 // What the journal says about the file begins here, so whatever is there now is replaced.

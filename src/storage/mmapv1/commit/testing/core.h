@@ -22,8 +22,9 @@ struct Core {
         : os_files(f),
           journal(f, clock, counters, {"/db/journal", 3 * 8192, false, false}),
           files(f, "/db"),
-          commit(locks, files, collector, latch, notifier, schedule, journal, counters, clock, {}) {
-    }
+          writer(files, journal, counters, clock),
+          commit(locks, files, collector, latch, notifier, schedule, journal, writer, counters,
+                 clock, {}) {}
 
     void recover() {
         journal.create_directory();
@@ -51,6 +52,7 @@ struct Core {
     journal::CommitSchedule schedule{os::system_clock(), collector};
     CommitNotifier notifier{counters, schedule};
     storage::LockManager locks;
+    DataFileWriter writer;
     GroupCommit commit;
 };
 

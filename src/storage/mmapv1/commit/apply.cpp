@@ -1,0 +1,51 @@
+#include "storage/mmapv1/commit/apply.h"
+
+#include <shared_mutex>
+
+#include "base/dcheck.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "storage/mmapv1/commit/stage_timer.h"
+
+namespace mmapv1 {
+
+uint64_t store_op(DurableFile& file, const journal::Op& op) {
+    DCHECK(op.kind == journal::Op::Kind::basic_write);
+    DCHECK(op.prefix == file.prefix() && op.file_number == file.number());
+    const auto length = static_cast<uint64_t>(file.length());
+    if (op.offset + op.bytes.size() > length)
+        base::fail(13622,
+                   "the journal has a write of {} bytes at {} of the data file {}, which ends at "
+                   "{}: the file was cut, or replaced by another one. Put the right one back, or "
+                   "restore the whole dbpath from a backup",
+                   op.bytes.size(), op.offset, file.path(), length);
+    file.store(op.offset, op.bytes);
+    return op.bytes.size();
+}
+
+uint64_t store_section(std::span<const uint8_t> ops, FileSet& files) {
+    const std::shared_lock lock(files.mutex());
+    journal::OpReader reader(ops);
+    journal::Op op;
+    DurableFile* file = nullptr;
+    uint64_t bytes = 0;
+    while (reader.next(op)) {
+        if (op.kind != journal::Op::Kind::basic_write) continue;
+        if (file == nullptr || op.file_number != file->number() || op.prefix != file->prefix())
+            file = files.find_locked(op.prefix, op.file_number);
+        if (file == nullptr)
+            base::fail(0, "journal error applying writes, file {} is not open",
+                       journal::data_file_name(op.prefix, op.file_number));
+        bytes += store_op(*file, op);
+    }
+    return bytes;
+}
+
+void DataFileWriter::write(std::span<const uint8_t> ops, uint64_t sequence) {
+    const StageTimer timer(counters_, journal::Metric::write_to_data_files_us, clock_);
+    counters_.record(journal::Metric::data_file_bytes, store_section(ops, files_));
+    journal_.note_applied(sequence);
+    base::log::debug(2, "journal WRITETODATAFILES {}ms", timer.elapsed_us() / 1000);
+}
+
+}  // namespace mmapv1
