@@ -184,9 +184,9 @@ class Journal {
     // lsn file and rotation, after an append.
     void after_append();
 
-    // All sections up to `sequence` are in the shared views.
+    // All sections up to `sequence` are in the shared views. One thread at a time, any.
     void note_applied(uint64_t sequence) {
-        DCHECK(sequence >= applied_sequence_ && sequence <= last_sequence_);
+        DCHECK(sequence >= applied_sequence_);
         applied_sequence_ = sequence;
     }
 
