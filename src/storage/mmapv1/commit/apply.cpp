@@ -15,10 +15,10 @@ uint64_t store_op(DurableFile& file, const journal::Op& op) {
     const auto length = static_cast<uint64_t>(file.length());
     if (op.offset + op.bytes.size() > length)
         base::fail(13622,
-                   "the journal has a write of {} bytes at {} of the data file {}, which ends at "
+                   "the journal has a write of {} bytes at {} of {}, which ends at "
                    "{}: the file was cut, or replaced by another one. Put the right one back, or "
                    "restore the whole dbpath from a backup",
-                   op.bytes.size(), op.offset, file.path(), length);
+                   op.bytes.size(), op.offset, file.full_path(), length);
     file.store(op.offset, op.bytes);
     return op.bytes.size();
 }
@@ -34,7 +34,7 @@ uint64_t store_section(std::span<const uint8_t> ops, FileSet& files) {
         if (file == nullptr || op.file_number != file->number() || op.prefix != file->prefix())
             file = files.find_locked(op.prefix, op.file_number);
         if (file == nullptr)
-            base::fail(0, "journal error applying writes, file {} is not open",
+            base::fail(base::kOperationFailed, "journal error applying writes, file {} is not open",
                        journal::data_file_name(op.prefix, op.file_number));
         bytes += store_op(*file, op);
     }

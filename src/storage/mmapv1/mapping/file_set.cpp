@@ -8,11 +8,10 @@ namespace mmapv1 {
 
 DurableFile::DurableFile(os::FileSystem& files, const std::string& dbpath,
                          std::string relative_path, bool private_view)
-    : path_(std::move(relative_path)) {
+    : path_(std::move(relative_path)), full_path_(os::join(dbpath, path_)) {
     number_ = data_file_name(path_).number;
     prefix_ = path_.substr(0, path_.rfind('.'));
-    const auto file =
-        files.open(os::join(dbpath, path_), {.access = os::Access::read_write, .no_atime = true});
+    const auto file = files.open(full_path_, {.access = os::Access::read_write, .no_atime = true});
     length_ = static_cast<int64_t>(file->length());
     if (length_ == 0)
         base::fail(base::kOperationFailed, "data file {} is empty; restore it from a backup",

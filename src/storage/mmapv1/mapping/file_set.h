@@ -29,6 +29,7 @@ class DurableFile final : public MappedFile {
     uint8_t* view() const override { return view_; }
     int64_t length() const override { return length_; }
     const std::string& path() const override { return path_; }
+    const std::string& full_path() const { return full_path_; }
 
     const uint8_t* shared_view() const { return shared_->data(); }
     // The one way for bytes to reach the data file while there is a journal.
@@ -47,7 +48,8 @@ class DurableFile final : public MappedFile {
     void remap_if_needed();
 
   private:
-    const std::string path_;
+    const std::string path_;  // within dbpath
+    const std::string full_path_;
     std::string prefix_;
     uint32_t number_ = 0;
     int64_t length_ = 0;
