@@ -129,7 +129,8 @@ def package():
 PARTS = {
     'clients': clients, 'clients-secured': clients, 'windows': windows, 'crash-blocks': blocks,
     'tidy': lambda: install.debian('apt-tidy.txt'), 'arm64': arm64,
-    'fuzz': lambda: install.debian('apt-fuzz.txt'), 'docker': docker, 'package': package}
+    'fuzz': lambda: install.debian('apt-fuzz.txt'),
+    'model': lambda: install.debian('apt-model.txt'), 'docker': docker, 'package': package}
 
 
 def parts(names):

@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""Checks the model of commit, flush and recovery (docs/model/journal.pml) with spin.
+
+Usage: tests/model/run.py [--writes 4] [--crashes 2]
+       tests/model/run.py --trail MISTAKE [--with FLUSH]    shows the steps that lead to a loss
+
+Each variant must hold in every state that can be reached; each mistake that the model lists must be
+found in the variant that it names.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(TOP, 'tests', 'lib'))
+
+from totals import Totals  # noqa: E402
+
+MODEL = os.path.join(TOP, 'docs', 'model', 'journal.pml')
+VARIANTS = ([], ['FLUSH'], ['ENTRIES'], ['FLUSH', 'ENTRIES'])
+MISTAKE = re.compile(r'^ \* +(\d+) +(.*?)(?: \((FLUSH|ENTRIES)\))?$', re.MULTILINE)
+MISTAKE_WRITES = 3  # as few as show all of them
+COMPILE = ['gcc', '-O2', '-DSAFETY', '-DCOLLAPSE', '-o', 'pan', 'pan.c']
+DEPTH_MAX = 100000
+MEMORY_MB = 4096
+
+
+def mistakes():
+    """[(number, what it is, the variant it is one of)]"""
+    with open(MODEL, encoding='utf-8') as file:
+        return [(int(number), text, [variant] if variant else [])
+                for number, text, variant in MISTAKE.findall(file.read())]
+
+
+class Check:
+    """A model with some definitions, and what spin says of it."""
+
+    def __init__(self, folder, definitions):
+        self.folder = folder
+        self.words = ['-D' + word for word in definitions]
+        shutil.copy(MODEL, folder)  # spin looks for the trail beside it
+        self.run(['spin', '-a'] + self.words + [os.path.basename(MODEL)])
+        self.run(COMPILE + ['-DMEMLIM=%d' % MEMORY_MB])
+        said = self.run(['./pan', '-m%d' % DEPTH_MAX])
+        self.states = int(re.search(r'^ *(\d+) states, stored', said, re.MULTILINE)[1])
+        self.errors = int(re.search(r'errors: (\d+)', said)[1])
+        self.whole = not re.search(r'max search depth too small|out of memory|reached -DMEMLIM|'
+                                   r'Search not completed', said)
+
+    def run(self, words):
+        run = subprocess.run(words, cwd=self.folder, stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, text=True, check=False)
+        if run.returncode != 0:
+            sys.exit('%s failed:\n%s' % (' '.join(words), run.stdout))
+        return run.stdout
+
+    def trail(self):
+        return self.run(['spin', '-t', '-p', '-g'] + self.words + [os.path.basename(MODEL)])
+
+
+def check(definitions):
+    with tempfile.TemporaryDirectory() as folder:
+        return Check(folder, definitions)
+
+
+def show_trail(mistake, variants, writes):
+    with tempfile.TemporaryDirectory() as folder:
+        found = Check(folder, variants + ['MISTAKE=%d' % mistake, 'WRITES=%d' % writes])
+        if not found.errors:
+            sys.exit('nothing is lost in %d states' % found.states)
+        print(found.trail())
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--writes', type=int, choices=range(1, 5), default=3)
+    parser.add_argument('--crashes', type=int, choices=range(1, 4), default=2)
+    parser.add_argument('--trail', type=int, metavar='MISTAKE')
+    parser.add_argument('--with', dest='variants', action='append', default=[],
+                        choices=['FLUSH', 'ENTRIES'])
+    arguments = parser.parse_args()
+    if arguments.trail is not None:
+        show_trail(arguments.trail, arguments.variants, arguments.writes)
+        return
+    totals = Totals()
+    for variant in VARIANTS:
+        started = time.monotonic()
+        found = check(variant + ['WRITES=%d' % arguments.writes,
+                                 'CRASHES=%d' % arguments.crashes])
+        holds = found.whole and not found.errors
+        totals.add('%s: %d states, %.0f s' % (' and '.join(variant) or 'base', found.states,
+                                              time.monotonic() - started),
+                   int(holds), int(not holds))
+    listed = mistakes()
+    if len(listed) < 8:
+        totals.add('%d mistakes listed in %s' % (len(listed), MODEL), 0, 1)
+    for number, text, variant in listed:
+        found = check(variant + ['WRITES=%d' % MISTAKE_WRITES, 'MISTAKE=%d' % number])
+        totals.add('mistake %d, %s: %s' % (number, text, 'found' if found.errors else 'not found'),
+                   int(found.errors > 0), int(found.errors == 0))
+    totals.close()
+
+
+if __name__ == '__main__':
+    main()
