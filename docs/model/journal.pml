@@ -15,7 +15,7 @@
  * -DMISTAKE=n one of the mistakes below, which spin has to find
  *
  *   1  J10  the shared view gets a section before the journal has it on the device
- *   2  J13  a waiter is told after the write, before the sync
+ *   2  J13  a waiter is notified after the write, before the sync
  *   3  J5   a flush counts what was applied when it ended, not when it began
  *   4  J5   a flush removes journal files without having waited for the disk
  *   5  J6   files are removed from the newest downwards
@@ -72,7 +72,7 @@ byte sections = 0;          /* made ready so far */
 byte acknowledged = 0;
 byte kept = 0;              /* to be stored into the shared view: sections below this one */
 byte stored = 0;            /* are in it: sections below this one */
-byte applied = 0;           /* the same, as the journal was told */
+byte applied = 0;           /* the same, as the journal knows it */
 
 bool exists[FILES];
 byte current = 0;           /* the file that is written to */
@@ -81,7 +81,7 @@ byte known = 0;             /* of the bucket, from this file: 0 nothing, 1 y, 2 
 
 mtype = { running, recovering, finished };
 mtype mode = running;
-byte commit = 0;            /* 0 idle, 1 made ready, 2 written, 3 synced, 4 waiters told */
+byte commit = 0;            /* 0 idle, 1 made ready, 2 written, 3 synced, 4 waiters notified */
 bool half_stored = false;
 byte flush = 0;             /* 0 idle, 1 marked, 2 x on the disk, 3 both */
 byte mark = 0;
