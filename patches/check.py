@@ -62,9 +62,12 @@ FIELDS = {
     'Measured-counter': r'\w+(\.\w+)+',
     'Result': r'\S+',
     'Awaits-measurement': r'.+',
+    'No-recipe': r'.+',
     'Last-update': r'\d{4}-\d{2}-\d{2}',
 }
-OPTIONAL = {'Measured-base', 'Measured-with', 'Measured-counter', 'Awaits-measurement'}
+OPTIONAL = {'No-recipe', 'Measured-base', 'Measured-with', 'Measured-counter',
+            'Awaits-measurement'}
+OTHER_SLUGS = {'dataFileWrites': 'data-files-at-flush'}
 
 
 def read_series(patches):
@@ -149,19 +152,24 @@ def check_header(name, text, slugs, top):
 def check_names(name, text, top):
     """Option journalSayMore: patch journal-say-more, yaml storage.journal.sayMore, file
     say_more.cpp in src/journal/options/, counters dur.sayMore. An option of the base may
-    have the unit behind its name in YAML (commitIntervalMs)."""
+    have the unit behind its name in YAML (commitIntervalMs). Options of the flush of data
+    files are storage.flushSayMore and flush_say_more.cpp."""
     fields = dict(re.findall(r'^([A-Z][A-Za-z-]*): (.*)$', header_of(text), re.M))
     option = fields.get('Option', '')
-    if not re.match('journal[A-Z]', option):
-        yield '%s: "Option: %s" does not begin with journal' % (name, option)
+    words = re.sub('([a-z0-9])([A-Z])', r'\1-\2', option).lower()
+    slug = OTHER_SLUGS.get(option, words)
+    if re.match('journal[A-Z]', option):
+        own, key, source = option[7].lower() + option[8:], 'storage.journal.', words[8:]
+    elif re.match('(flush|dataFile)[A-Z]', option):
+        own, key, source = option, 'storage.', words
+    else:
+        yield '%s: "Option: %s" does not begin with journal, flush or dataFile' % (name, option)
         return
-    own = option[7].lower() + option[8:]
-    slug = re.sub('([a-z0-9])([A-Z])', r'\1-\2', option).lower()
     if name != slug + '.patch':
         yield '%s: the patch of %s has to be called %s.patch' % (name, option, slug)
-    if fields.get('Yaml') not in ('storage.journal.' + own, 'storage.journal.' + own + 'Ms'):
-        yield '%s: the Yaml of %s has to be storage.journal.%s' % (name, option, own)
-    source = 'src/journal/options/%s.cpp' % slug[len('journal-'):].replace('-', '_')
+    if fields.get('Yaml') not in (key + own, key + own + 'Ms'):
+        yield '%s: the Yaml of %s has to be %s' % (name, option, key + own)
+    source = 'src/journal/options/%s.cpp' % source.replace('-', '_')
     if '+++ b/%s\n' % source not in text:
         yield '%s: it does not bring %s' % (name, source)
     declared = re.findall(r'^\+    \.name = "(\w+)"', text, re.M)
@@ -177,9 +185,11 @@ def check_names(name, text, top):
     result = fields.get('Result', 'none')
     if result != 'none' and not result.endswith(slug + '.json'):
         yield '%s: its Result has to be called %s.json, not %s' % (name, slug, result)
-    for paths in (['jstests/patches/%s.js'],
-                  ['perf/templates/%s.txt', 'perf/templates/windows/%s.txt'],
-                  ['patches/upstream/%s.py']):
+    wanted = [['jstests/patches/%s.js'],
+              ['perf/templates/%s.txt', 'perf/templates/windows/%s.txt']]
+    if 'No-recipe' not in fields:
+        wanted.append(['patches/upstream/%s.py'])
+    for paths in wanted:
         if not any(os.path.exists(os.path.join(top, path % slug)) for path in paths):
             yield '%s: there is no %s' % (name, paths[0] % slug)
 

@@ -16,15 +16,21 @@ the safety rule (heads of journal.h and group_commit.h) or says in words what is
 Sources are compiled with their DCHECKs (base/dcheck.h), some of which kill mutants that no test
 would notice by what they do.
 
+After a line `patch: SLUG` the file is one that this patch brings, and the test runs in a build of
+the whole series.
+
 A line `kept: FILE: LINE: why` names a call of sync that no mutant removes.
 """
 
 import glob
 import os
 import re
+import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, os.path.join(TOP, 'tests', 'lib'))
+from added_files import added_by  # noqa: E402
 
 
 class MutantError(Exception):
@@ -34,7 +40,7 @@ class MutantError(Exception):
 class Mutant:
     def __init__(self, name, where):
         self.name, self.where = name, where
-        self.breaks = self.room = self.test = self.path = ''
+        self.breaks = self.room = self.test = self.path = self.patch = ''
         self.old, self.new, self.removed = [], [], []
 
     def check(self):
@@ -57,6 +63,14 @@ class Mutant:
                 self.path))
         return '\n'.join(lines[:places[0]] + self.new + lines[places[0] + len(self.old):])
 
+    def source(self):
+        """The text of its file as it is."""
+        return added_by(self.patch)[self.path] if self.patch else source(self.path)
+
+    def selection(self):
+        """The build that has it."""
+        return 'all' if self.patch else 'none'
+
     def gtest_filter(self):
         """Also of a test with parameters."""
         return '%s:*/%s/*' % (self.test, self.test)
@@ -74,13 +88,17 @@ def parse(text, name):
     mutants, kept = [], []
     current = None
     in_hunk = False
+    patch = ''
     for number, line in enumerate(text.split('\n'), 1):
         where = '%s:%d' % (name, number)
-        field = re.match(r'(mutant|breaks|killer|kept): (.*)$', line)
+        field = re.match(r'(mutant|breaks|killer|kept|patch): (.*)$', line)
         if not line.strip():
             in_hunk = False
+        elif field and field[1] == 'patch':
+            patch = field[2]
         elif field and field[1] == 'mutant':
             current = Mutant(field[2], where)
+            current.patch = patch
             mutants.append(current)
             in_hunk = False
         elif field and field[1] == 'kept':

@@ -28,21 +28,21 @@ import mutants  # noqa: E402
 import server  # noqa: E402
 from totals import Totals  # noqa: E402
 
-STAGE = server.folder_of('none')
 SCRATCH = os.path.join(TOP, 'build', 'mutants')
 LEAST_SECONDS = 30  # a test that then still runs hangs
 TIMES_AS_LONG = 20
 
 
 class Build:
-    """The test binaries of `rooms`, and how they are made."""
+    """The test binaries of `rooms` with a selection of patches, and how they are made."""
 
-    def __init__(self, rooms):
+    def __init__(self, selection, rooms):
+        self.stage = server.folder_of(selection)
         targets = ['test_' + room for room in rooms] + ['commands']
-        if subprocess.run(server.scons('none') + targets, cwd=TOP,
+        if subprocess.run(server.scons(selection) + targets, cwd=TOP,
                           check=False).returncode != 0:
             sys.exit('mutants: the build of the sources as they are failed')
-        with open(os.path.join(STAGE, 'commands.json'), encoding='utf-8') as file:
+        with open(os.path.join(self.stage, 'commands.json'), encoding='utf-8') as file:
             self.commands = json.load(file)
 
     def make(self, mutant, folder):
@@ -50,7 +50,7 @@ class Build:
         inside = os.path.relpath(mutant.path, 'src')
         changed = os.path.join(folder, os.path.basename(inside))
         with open(changed, 'w', encoding='utf-8') as file:
-            file.write(mutant.apply(mutants.source(mutant.path)))
+            file.write(mutant.apply(mutant.source()))
         made = 'obj/src/%s.o' % os.path.splitext(inside)[0]
         library = next((name for name, words in self.commands['made'].items()
                         if name.startswith('lib/') and made in words), None)
@@ -60,7 +60,7 @@ class Build:
         self.run(['ccache'] * bool(shutil.which('ccache')) + self.commands['compile']
                  + ['-c', '-o', fresh, changed])
         archive = os.path.join(folder, os.path.basename(library))
-        shutil.copyfile(os.path.join(STAGE, library), archive)
+        shutil.copyfile(os.path.join(self.stage, library), archive)
         self.run(['ar', 'rD', archive, fresh])
         binary = os.path.join(folder, 'test')
         inputs = self.commands['made']['bin/test_' + mutant.room]
@@ -68,10 +68,9 @@ class Build:
                  + [archive if word == library else word for word in inputs])
         return binary
 
-    @staticmethod
-    def run(words):
-        run = subprocess.run(words, cwd=STAGE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                             text=True, errors='replace', check=False)
+    def run(self, words):
+        run = subprocess.run(words, cwd=self.stage, stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, text=True, errors='replace', check=False)
         if run.returncode != 0:
             raise mutants.MutantError('it does not compile:\n%s' % run.stdout)
 
@@ -95,13 +94,18 @@ def run_test(binary, mutant, seconds):
 
 class Runner:
     def __init__(self, chosen):
-        self.build = Build(sorted({mutant.room for mutant in chosen}))
+        self.builds = {
+            selection: Build(selection, sorted({mutant.room for mutant in chosen
+                                                if mutant.selection() == selection}))
+            for selection in sorted({mutant.selection() for mutant in chosen})}
         self.seconds = {}  # of each killer on the sources as they are
         for mutant in chosen:
             if mutant.test in self.seconds:
                 continue
             started = time.monotonic()
-            ended, output = run_test(os.path.join(STAGE, 'bin', 'test_' + mutant.room), mutant, 600)
+            binary = os.path.join(self.builds[mutant.selection()].stage, 'bin',
+                                  'test_' + mutant.room)
+            ended, output = run_test(binary, mutant, 600)
             self.seconds[mutant.test] = time.monotonic() - started
             if ended != 'passed':
                 print(output)
@@ -113,7 +117,7 @@ class Runner:
         limit = max(LEAST_SECONDS, TIMES_AS_LONG * self.seconds[mutant.test])
         try:
             with tempfile.TemporaryDirectory(dir=SCRATCH) as folder:
-                binary = self.build.make(mutant, folder)
+                binary = self.builds[mutant.selection()].make(mutant, folder)
                 ended, _ = run_test(binary, mutant, limit)
         except mutants.MutantError as error:
             return mutant, False, str(error)

@@ -1,5 +1,5 @@
-"""That recipes and the series are about the same: every patch has its recipe, and the header field
-Upstream-location says where the recipe goes."""
+"""That recipes and the series are about the same: every patch has its recipe, unless its header
+says why it has none, and the header field Upstream-location says where the recipe goes."""
 
 import os
 import re
@@ -18,15 +18,16 @@ class Headers(unittest.TestCase):
             return dict(re.findall(r'^([A-Z][A-Za-z-]*): (.*)$', file.read(), re.MULTILINE))
 
     def test_every_patch_has_a_recipe(self):
-        self.assertEqual(set(self.series()), set(RECIPES))
+        without = {slug for slug in self.series() if 'No-recipe' in self.header(slug)}
+        self.assertEqual(set(self.series()) - without, set(RECIPES))
 
     def test_upstream_location(self):
-        for slug in self.series():
+        for slug in RECIPES:
             self.assertEqual(self.header(slug)['Upstream-location'], RECIPES[slug].location(),
                              'Upstream-location of %s is not where its recipe goes' % slug)
 
     def test_counters_are_called_as_the_option(self):
-        for slug in self.series():
+        for slug in RECIPES:
             own = self.header(slug)['Option'].removeprefix('journal')
             own = own[0].lower() + own[1:]
             code = RECIPES[slug].metrics.code if RECIPES[slug].metrics else ''
@@ -35,7 +36,7 @@ class Headers(unittest.TestCase):
             self.assertLessEqual(shown - {'journalCommitIntervalMs'}, {own}, slug)
 
     def test_ticket_and_option(self):
-        for slug in self.series():
+        for slug in RECIPES:
             header = self.header(slug)
             self.assertEqual(header['Ticket'], RECIPES[slug].ticket or 'none')
             if RECIPES[slug].option:

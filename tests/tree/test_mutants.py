@@ -6,7 +6,7 @@ import re
 import sys
 import unittest
 
-from test_citations import gtests_of, rules_of_the_journal
+from test_citations import files_of_patches, gtests_of, rules_of_the_journal
 from test_style import TOP, tracked_files
 
 sys.path.insert(0, os.path.join(TOP, 'tests', 'mutants'))
@@ -31,7 +31,9 @@ def tests_of_rooms():
     """{(room, Suite.Name)} of the whole tree."""
     return {(room_of(name), test) for name in tracked_files()
             if name.startswith('src/') and name.endswith('_test.cpp')
-            for test in gtests_of(mutants.source(name))}
+            for test in gtests_of(mutants.source(name))} | {
+                (room_of(name), test) for name, text in files_of_patches().items()
+                if name.endswith('_test.cpp') for test in gtests_of(text)}
 
 
 def syncs_in(text):
@@ -80,6 +82,12 @@ class Lists(unittest.TestCase):
             with self.assertRaisesRegex(mutants.MutantError, fault):
                 mutants.parse(bad, 'a.txt')
 
+    def test_a_mutant_of_a_patch(self):
+        found, _ = mutants.parse(SAMPLE.replace('mutant: second', 'patch: a-b\n\nmutant: second'),
+                                 'a.txt')
+        self.assertEqual([(mutant.patch, mutant.selection()) for mutant in found],
+                         [('', 'none'), ('a-b', 'all')])
+
     def test_syncs_are_found(self):
         self.assertEqual(syncs_in('  file->sync();\n// a.sync();\nvoid sync();\n'
                                   '  flush_all(true);\nfiles.open(x)->sync();\nsync_journal();\n'),
@@ -91,8 +99,8 @@ class Lists(unittest.TestCase):
         found = []
         for mutant in listed:
             try:
-                mutant.apply(mutants.source(mutant.path))
-            except (mutants.MutantError, OSError) as error:
+                mutant.apply(mutant.source())
+            except (mutants.MutantError, OSError, KeyError) as error:
                 found.append(str(error))
             if (mutant.room, mutant.test) not in tests:
                 found.append('%s: test_%s has no test %s' % (mutant.where, mutant.room,

@@ -1,5 +1,5 @@
-// storage/mmapv1/mapping/file_set.h - the open data files with their two mappings each (journal
-// spec 1.1).
+// storage/mmapv1/mapping/file_set.h - the open data files with their two mappings each
+// (journal spec 1.1).
 #pragma once
 
 #include <atomic>
