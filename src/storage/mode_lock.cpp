@@ -1,7 +1,7 @@
 #include "storage/mode_lock.h"
 
 #include "base/error.h"
-#include "storage/spin.h"
+#include "base/spin.h"
 
 namespace storage {
 
@@ -56,7 +56,7 @@ bool ModeLock::has_waiters() const {
 }
 
 bool ModeLock::try_lock(GlobalMode mode) {
-    return spin([&] {
+    return base::spin([&] {
         const std::lock_guard lock(mutex_);
         if (!free_for(mode)) return false;
         take(mode);

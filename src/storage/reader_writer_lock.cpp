@@ -1,6 +1,6 @@
 #include "storage/reader_writer_lock.h"
 
-#include "storage/spin.h"
+#include "base/spin.h"
 
 namespace storage {
 
@@ -18,7 +18,7 @@ void ReaderWriterLock::take(bool exclusive) {
 }
 
 bool ReaderWriterLock::try_lock(bool exclusive) {
-    return spin([&] {
+    return base::spin([&] {
         const std::lock_guard lock(mutex_);
         if (!free_for(exclusive)) return false;
         take(exclusive);

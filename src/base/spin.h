@@ -1,10 +1,10 @@
-// storage/spin.h - trying again for a moment, before a thread blocks.
+// base/spin.h - trying again for a moment, before a thread blocks.
 //
 // Locks are mostly held for some microseconds, and blocking hands a whole event loop over, which
 // costs more than that.
 #pragma once
 
-namespace storage {
+namespace base {
 
 // Tells the processor that this thread waits for what another one writes; takes some ten
 // nanoseconds.
@@ -32,4 +32,4 @@ bool spin(const Take& take) {
     return false;
 }
 
-}  // namespace storage
+}  // namespace base
