@@ -393,6 +393,7 @@ class Connection final : public Wakeable,
             if (resume) return session_->resume(reply);
             DCHECK(message_bytes_ >= kHeaderBytes && message_bytes_ <= kMessageBytesMax);
             DCHECK(message_bytes_ <= input_.size());
+            loop_.note_request(this);
             return session_->serve({input_.data(), message_bytes_}, reply);
         } catch (const std::exception& error) {
             base::log::error("connection closed, its request failed: {}", error.what());

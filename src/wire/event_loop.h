@@ -73,6 +73,20 @@ class EventLoop {
     bool take_away(uint64_t ticket);
     void seat() { blocked_.store(0, std::memory_order_release); }
 
+    // A request of `connection` is begun. By the thread that runs the loop.
+    void note_request(const Wakeable* connection) {
+        if (connection == last_) return;
+        last_ = connection;
+        changed_.store(true, std::memory_order_relaxed);
+        shared_.store(true, std::memory_order_relaxed);
+    }
+    // Whether several connections were served of late, so that others may wait while one blocks.
+    bool is_shared() const { return shared_.load(std::memory_order_relaxed); }
+    // Now and then, by one thread: it is shared if the connection changed since the last call.
+    void review_sharing() {
+        if (!changed_.exchange(false)) shared_.store(false, std::memory_order_relaxed);
+    }
+
     struct Counters {
         std::atomic<int64_t> bytes_in{0}, bytes_out{0}, requests{0};
     };
@@ -91,6 +105,9 @@ class EventLoop {
     std::atomic<Wakeable*> woken_{nullptr};  // last woken first
     std::atomic<uint64_t> blocked_{0};
     std::atomic<uint64_t> next_ticket_{1};
+    const Wakeable* last_ = nullptr;  // whose request was begun last
+    std::atomic<bool> changed_{false};
+    std::atomic<bool> shared_{false};
     Counters counters_;
 
     std::mutex deadline_mutex_;

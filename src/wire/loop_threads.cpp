@@ -14,8 +14,8 @@ namespace wire {
 namespace {
 
 constexpr int kIdleSpares = 4;
-// The keeper ticks for so long after the last blocked operation, then sleeps until nudged.
-constexpr int kQuietTicks = 50;
+// The keeper looks so often after the last blocked operation, then slows down until nudged.
+constexpr int kQuietLooks = 50;
 
 // What the calling thread runs. Null outside LoopThreads.
 thread_local LoopThreads* t_threads = nullptr;
@@ -96,15 +96,15 @@ bool LoopThreads::settle_mark() {
 void LoopThreads::about_to_block() {
     if (t_relieved_ || t_ticket_ != 0) return;
     t_ticket_ = t_loop->mark_blocked();
-    t_threads->nudge();
+    t_threads->nudge(t_loop->is_shared() ? Pace::fast : Pace::slow);
 }
 
-void LoopThreads::nudge() {
-    // Sequentially consistent with the keeper: either it still sees the mark before it sleeps, or
-    // this sees that it went to sleep.
-    if (keeping_.load(std::memory_order_seq_cst)) return;
+void LoopThreads::nudge(Pace pace) {
+    // Sequentially consistent with the keeper: either it still sees the mark before it slows down,
+    // or this sees that it has.
+    if (pace_.load(std::memory_order_seq_cst) >= pace) return;
     const std::lock_guard guard(mutex_);
-    keeping_.store(true);
+    if (pace_.load() < pace) pace_.store(pace);
     keeper_wakes_.notify_one();
 }
 
@@ -151,38 +151,52 @@ void LoopThreads::give_away(EventLoop& loop) {
     }
 }
 
-bool LoopThreads::any_blocked() const {
-    return std::any_of(loops_.begin(), loops_.end(),
-                       [](const EventLoop* loop) { return loop->blocked() != 0; });
+LoopThreads::Pace LoopThreads::wanted_pace() const {
+    Pace pace = Pace::asleep;
+    for (const EventLoop* loop : loops_) {
+        if (loop->blocked() != 0)
+            pace = std::max(pace, loop->is_shared() ? Pace::fast : Pace::slow);
+    }
+    return pace;
 }
 
-// Checks every kBlockedLoopTimeout whether a loop is still inside the blocking operation of the
-// last check.
+// Gives those away that are still inside the blocking operation of the last look.
+void LoopThreads::look_at_loops(std::vector<uint64_t>& seen) {
+    for (size_t i = 0; i < loops_.size(); ++i) {
+        const uint64_t ticket = loops_[i]->blocked();
+        if (ticket != 0 && ticket == seen[i] && loops_[i]->take_away(ticket)) give_away(*loops_[i]);
+        seen[i] = ticket;
+    }
+}
+
 void LoopThreads::keep() {
     const base::SignalStack signal_stack;
     pthread_setname_np(pthread_self(), "loop-keeper");
     std::vector<uint64_t> seen(loops_.size(), 0);
+    int looks = 0;
     int quiet = 0;
     std::unique_lock lock(mutex_);
     while (!stopping_) {
-        if (quiet == kQuietTicks) {
-            quiet = 0;
-            keeping_.store(false, std::memory_order_seq_cst);
-            keeper_wakes_.wait(lock,
-                               [this] { return stopping_ || keeping_.load() || any_blocked(); });
-            keeping_.store(true);
-        }
-        keeper_wakes_.wait_for(lock, kBlockedLoopTimeout, [this] { return stopping_; });
+        const Pace pace = pace_.load();
+        const auto is_faster = [this, pace] { return stopping_ || pace_.load() > pace; };
+        if (pace == Pace::asleep)
+            keeper_wakes_.wait(lock, is_faster);
+        else
+            keeper_wakes_.wait_for(
+                lock, pace == Pace::fast ? kBlockedLoopTimeout : kLoneLoopTimeout, is_faster);
         lock.unlock();
-        ++quiet;
-        for (size_t i = 0; i < loops_.size(); ++i) {
-            const uint64_t ticket = loops_[i]->blocked();
-            if (ticket != 0) quiet = 0;
-            if (ticket != 0 && ticket == seen[i] && loops_[i]->take_away(ticket))
-                give_away(*loops_[i]);
-            seen[i] = ticket;
+        quiet = wanted_pace() >= pace_.load() ? 0 : quiet + 1;
+        look_at_loops(seen);
+        if (++looks % kQuietLooks == 0) {
+            for (EventLoop* loop : loops_)
+                loop->review_sharing();
         }
         lock.lock();
+        if (quiet < kQuietLooks) continue;
+        quiet = 0;
+        const Pace slower = pace_.load() == Pace::fast ? Pace::slow : Pace::asleep;
+        pace_.store(slower, std::memory_order_seq_cst);
+        pace_.store(std::max(slower, wanted_pace()));
     }
 }
 

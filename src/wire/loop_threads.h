@@ -4,8 +4,9 @@
 // same operation a moment later, the keeper gives the loop to a spare thread; the old one finishes
 // its operation beside the loop and becomes a spare itself. Short waits (a lock held for
 // microseconds, one sync) thus cost no change of threads, and long ones delay other connections by
-// at most twice kBlockedLoopTimeout. There are as many threads as blocked operations plus loops,
-// plus some idle spares.
+// at most twice kBlockedLoopTimeout. While the blocked loop has served one connection only, the
+// keeper looks far less often: a lone client that commits must not wake it all the time. There are
+// as many threads as blocked operations plus loops, plus some idle spares.
 #pragma once
 
 #include <atomic>
@@ -24,6 +25,8 @@ namespace wire {
 class LoopThreads {
   public:
     static constexpr std::chrono::milliseconds kBlockedLoopTimeout{1};
+    // Of a loop that served no other connection of late.
+    static constexpr std::chrono::milliseconds kLoneLoopTimeout{50};
 
     LoopThreads() = default;
     ~LoopThreads();
@@ -34,6 +37,10 @@ class LoopThreads {
     void start(std::vector<EventLoop*> loops);
     // Stops the loops; waits for the threads, also for those inside an operation. Idempotent.
     void stop();
+
+    // How often the keeper looks at the loops, for tests.
+    enum class Pace : int { asleep, slow, fast };
+    Pace pace() const { return pace_.load(); }
 
     // For code that runs in a handler: whether this thread still runs the loop. If it does, it goes
     // on doing so until the next BlockingSection; if not, what remains to be done for the
@@ -52,12 +59,13 @@ class LoopThreads {
     EventLoop* next_loop();
     void keep();
     void give_away(EventLoop& loop);
-    void nudge();
-    bool any_blocked() const;
+    void nudge(Pace pace);
+    Pace wanted_pace() const;
+    void look_at_loops(std::vector<uint64_t>& seen);
     static void about_to_block();
 
     std::vector<EventLoop*> loops_;  // fixed after start
-    std::atomic<bool> keeping_{false};
+    std::atomic<Pace> pace_{Pace::asleep};
 
     std::mutex mutex_;
     std::condition_variable keeper_wakes_;  // with mutex_
