@@ -58,7 +58,7 @@ def files_of_patches():
 
 
 # The first rules of the base, and of patches that bring some.
-FIRST_RULES = ('J1', 'J24')
+FIRST_RULES = ('J1', 'J21', 'J24')
 
 
 def rules_of_the_journal():
