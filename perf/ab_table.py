@@ -27,7 +27,7 @@ METRICS = [
 TRACED = [('journal bytes/insert', 0, 'bytes_per_commit'),
           ('writes/insert', 3, 'writes_per_commit')]
 FIRST_LINE = 'Pairs of runs, '
-LINES_MAX = 20
+LINES_MAX = 22
 FORM = '    %-22s%8s%8s %-20s%8s%8s %s'
 COLUMNS = {'alone': ('base', 'with it'), 'company': ('without', 'with it')}
 MARK = '*'
@@ -158,6 +158,14 @@ def block_lines(block, counter):
     return lines
 
 
+def quiet_lines(result):
+    """That the machine was not quiet, and why."""
+    if not result.get('floors') or machine.quiet(result)[0]:
+        return []
+    return textwrap.wrap('Not quiet enough for conclusions: %s.'
+                         % '; '.join(machine.quiet(result)[1]), 100)
+
+
 def table(result):
     """The text that a patch's header quotes."""
     host, floor = result['host'], result['floor']
@@ -171,7 +179,7 @@ def table(result):
         '%d cores, %s, Linux %s; the disk alone: 4 KB overwrite %.2f ms, 8 KB append %.2f ms.'
         % (host['cores'], host['file_system'], host['kernel'].split('-')[0],
            floor['overwrite_4k']['p50_us'] / 1e3, floor['append_8k']['p50_us'] / 1e3),
-        *textwrap.wrap(options_line(options), 100)]
+        *quiet_lines(result), *textwrap.wrap(options_line(options), 100)]
     if company:
         lines.append('Right: the full series with conf/durable.yaml, without the option and with '
                      'it.')
