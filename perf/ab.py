@@ -18,8 +18,8 @@ Usage:    ab.py SLUG... [--runs 6] [--seconds 5] [--warmup 2] [--host-class NAME
           (./lab bench SLUG... and ./lab bench all build the servers first)
 Needs:    strace; 4 GB on the disk that holds build/; a machine that does nothing else. Five minutes
           for a patch and each workload that it names.
-Writes:   perf/results/<date>/<host class>/SLUG.json, under the time too when that exists already:
-          results are never overwritten. With --scratch, build/results/ instead.
+Writes:   build/results/<date>/<host class>/SLUG.json, under the time too when that exists already:
+          results are never overwritten. With --keep, or --headers, perf/results/ instead.
 Overhead: rates, latencies and CPU time are taken without strace.
 """
 
@@ -314,7 +314,7 @@ def make_parser():
     parser.add_argument('--warmup', type=measuring.seconds_or_none, default=2)
     parser.add_argument('--host-class', default='%dcore' % os.cpu_count())
     parser.add_argument('--headers', action='store_true', help='put the tables into the patches')
-    parser.add_argument('--scratch', action='store_true', help='keep the results under build/')
+    parser.add_argument('--keep', action='store_true', help='the results go to perf/results/')
     parser.add_argument('--estimate', action='store_true', help='only say how long it takes')
     any_server.add_option(parser)
     measuring.add_device_delay(parser)
@@ -336,8 +336,6 @@ def main():
     if arguments.headers and arguments.runs < ab_table.PAIRS_MIN:
         sys.exit('ab.py: a header wants %d pairs at least; leave out --runs or --headers'
                  % ab_table.PAIRS_MIN)
-    if arguments.headers and arguments.scratch:
-        sys.exit('ab.py: a header names a result that is kept; leave out --scratch or --headers')
     any_server.check_names(parser, arguments.servers)
     trouble = refuse_servers(arguments.servers, slugs)
     if trouble or arguments.headers and (arguments.servers or arguments.device_delay):
@@ -361,7 +359,8 @@ def main():
 
 def measure_all(slugs, arguments, scratch):
     """Measures, keeps and prints one after the other; ends the program when one is interrupted."""
-    root = os.path.join(TOP, 'build' if arguments.scratch else 'perf', 'results')
+    kept = arguments.keep or arguments.headers  # a header names a result that is kept
+    root = os.path.join(TOP, 'perf' if kept else 'build', 'results')
     folder = None
     for slug in slugs:
         result = measure(slug, arguments, scratch)

@@ -11,8 +11,8 @@ Usage:    write_through.py [--runs 5] [--appends 100] [--folder FOLDER] [--host-
           write_through.py --table RESULT.json       prints the table of an earlier run
           (./lab bench journal-no-write-through builds append_cost first)
 Needs:    256 MB on the disk that holds build/. Takes 15 seconds.
-Writes:   perf/results/<date>/<host class>/journal-no-write-through.json; with --header also
-          the table into the patch. With --scratch, build/results/ instead.
+Writes:   build/results/<date>/<host class>/journal-no-write-through.json. With --keep, or with
+          --header, which puts the table into the patch, perf/results/ instead.
 """
 
 import argparse
@@ -86,7 +86,7 @@ def make_parser():
     parser.add_argument('--folder', help='on a disk that others leave alone during the run')
     parser.add_argument('--host-class', default='%dcore' % os.cpu_count())
     parser.add_argument('--header', '--headers', action='store_true')
-    parser.add_argument('--scratch', action='store_true', help='keep the result under build/')
+    parser.add_argument('--keep', action='store_true', help='the result goes to perf/results/')
     parser.add_argument('--table', metavar='RESULT.json',
                         type=measuring.result_with('appends', 'runs'))
     return parser
@@ -99,8 +99,6 @@ def main():
         return
     if arguments.folder and not os.path.isdir(arguments.folder):
         sys.exit('write_through.py: %s is no folder' % arguments.folder)
-    if arguments.header and arguments.scratch:
-        sys.exit('write_through.py: a header names a result that is kept; leave out one of both')
     scratch = os.path.join(TOP, 'build', 'scratch')
     os.makedirs(scratch, exist_ok=True)
     now = datetime.datetime.now(datetime.timezone.utc)
@@ -110,7 +108,7 @@ def main():
                   'host_class': arguments.host_class, 'host': machine.host(folder),
                   'device': 'a loop device of its own' if own else 'a device that others use too',
                   'appends': arguments.appends, 'runs': measure(folder, arguments)}
-    root = os.path.join(TOP, 'build' if arguments.scratch else 'perf', 'results')
+    root = os.path.join(TOP, 'perf' if arguments.keep or arguments.header else 'build', 'results')
     path = ab.write_result(result, ab.results_folder(root, arguments.host_class, [SLUG]))
     if arguments.header:
         put_into_header(result, path)

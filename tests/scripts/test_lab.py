@@ -120,7 +120,7 @@ class Words(Bare):
                                (['serve', self.slugs[0] + ',nosuch'], self.slugs),
                                (['package', 'nosuch'], self.slugs), (['pr', 'nosuch'], self.slugs),
                                (['bench', self.slugs[0], 'nosuch'], self.slugs),
-                               (['bench', 'nosuch'], self.slugs),
+                               (['bench', 'pears'], ['peers', 'iibench', 'linkbench'] + self.slugs),
                                (['run', '--nosuch', '1'], ['--seconds', '--rounds', '--server']),
                                (['run', 'nosuch'], ['--seconds', '--rounds', '--server']),
                                (['run', '--rounds', '1', 'nosuch'], ["'nosuch'", '--rounds']),
@@ -133,7 +133,7 @@ class Words(Bare):
                                (['bench', 'insert', '--nosuch=1'], ['--clients', '--old-wire']),
                                (['bench', 'base', '--nosuch'], ['--rounds', '--server']),
                                (['bench', 'all', '--nosuch'], ['--runs', '--headers']),
-                               (['bench', self.slugs[0], '--nosuch'], ['--runs', '--scratch']),
+                               (['bench', self.slugs[0], '--nosuch'], ['--runs', '--keep']),
                                (['bench', bench.WINDOWS_PATCH, '--nosuch'],
                                 ['--appends', '--headers']),
                                (['setup', 'nosuch'], ['unit', 'arm64']),
@@ -217,11 +217,16 @@ class Words(Bare):
 
     def test_a_server_starts_with_its_options_and_a_place(self):
         mongod, data = os.path.join(self.folder, 'mongod'), os.path.join(self.folder, 'data')
+        profile = ' --config ' + os.path.join(TOP, 'conf', 'durable.yaml')
         with mock.patch('lab.needs.compiler'), mock.patch('lab.selections.build') as build, \
                 mock.patch('lab.selections.program', return_value=mongod):
             for words, selection, became in (
-                    ([], 'all', ' --dbpath ' + data), (['none'], 'none', ' --dbpath ' + data),
-                    (['--', '--port', '1'], 'all', ' --dbpath %s --port 1' % data),
+                    ([], 'all', '%s --dbpath %s' % (profile, data)),
+                    (['none'], 'none', ' --dbpath ' + data),
+                    (['--', '--port', '1'], 'all', '%s --dbpath %s --port 1' % (profile, data)),
+                    (['--config', 'x', '--dbpath', 'y'], 'all', ' --config x --dbpath y'),
+                    (['--config=x', '--dbpath', 'y'], 'all', ' --config=x --dbpath y'),
+                    (['--shutdown', '--dbpath', 'y'], 'all', ' --shutdown --dbpath y'),
                     (['none', '--dbpath', 'x'], 'none', ' --dbpath x'),
                     (['none', '--help'], 'none', ' --help'),
                     (['--version'], 'all', ' --version')):

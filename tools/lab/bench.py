@@ -110,8 +110,9 @@ def named(words):
         elif slugs:
             selections.give_up_without_patch(word)
         elif word not in WORKLOADS:
-            base.say("no patch and no workload '%s'; ./lab bench --help-load lists the workloads; "
-                     'the patches are' % word)
+            base.say("no patch, experiment or workload '%s'; the experiments are %s, "
+                     './lab bench --help-load lists the workloads, and the patches are'
+                     % (word, ' '.join([*EXPERIMENTS, 'base'])))
             print(selections.listed(), file=sys.stderr)
             sys.exit(base.EXIT_USAGE)
         else:
@@ -146,8 +147,8 @@ FORMS = '''\
 ./lab bench PATCH... [OPTION...]   patches, each alone against the base, and in the full series with
                                    conf/durable.yaml without and with its option, in turn;
                                    all for every patch (an hour; --estimate says it closer, shorter
-                                   with --runs N --seconds N), --headers to put the figures into
-                                   patches/
+                                   with --runs N --seconds N). Results go to build/results/; with
+                                   --keep to perf/results/, with --headers into patches/ too
                                    (that for Windows by a model of its effect, by itself)
 ./lab bench PATCH --server 'NAME=PATH OPTIONS'
                                    that mongod too, without the patch's option and with it
