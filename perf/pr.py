@@ -7,6 +7,7 @@ there; --force as in ./lab port.
 """
 
 import argparse
+import json
 import os
 import re
 import sys
@@ -19,6 +20,8 @@ import check  # noqa: E402
 from port import __main__ as port  # noqa: E402
 from port import output  # noqa: E402
 import ab_table  # noqa: E402
+import machine  # noqa: E402
+from port import recipe as recipes  # noqa: E402
 import write_through_table  # noqa: E402
 
 DESCRIPTION = """\
@@ -29,6 +32,10 @@ change in that checkout too, and how to see it there.
 TEMPLATE = '''{subject}
 
 {where}
+
+FOR WHICH SERVERS
+
+{servers}
 
 PROBLEM
 
@@ -48,7 +55,7 @@ EVIDENCE
 
 {evidence}
 
-Measured with {Measured-by} on {Last-update}; all figures: {Result}.
+{origin}
 
 RISK
 
@@ -62,9 +69,29 @@ without the patch after kill -9.
 TO REPRODUCE, in a checkout on Debian 12
 
     ./lab bench {slug}
-    ./lab test js -- patches/{slug}
+    {test_line}
     ./lab test {part}
 '''
+
+TEST_LINE = './lab test js -- --selection all patches/%s'
+
+SERVERS = """\
+The journal is that of the storage engine MMAPv1, which left the server with 4.2. Branches that \
+still have it are those up to 4.0, none of them supported any more; this change was ported to \
+{versions}. So it is of use for builds of such a server, over data that has not moved yet, for \
+forks, and for research on logging: how a group commit waits, what it writes, and what each of \
+these costs."""
+
+ORIGIN = """\
+The figures are of mongod-dur, an independent reimplementation of the old server with the same \
+files, system calls and waits; they are not of the original{ported}.
+Measured with {Measured-by} on {date}, sources of commit {commit}, on {machine}.
+{quiet}{awaits}
+Scripts: perf/ and {Measured-by};
+all figures: {Result}."""
+
+UNMEASURED = """\
+Not measured yet: {Awaits-measurement}. `./lab bench {slug}` measures it."""
 
 FIRST_LINES = (ab_table.FIRST_LINE, write_through_table.FIRST_LINE)
 
@@ -121,6 +148,38 @@ TRACES = {
 }
 
 
+def servers_of(slug):
+    recipe = {each.slug: each for each in recipes.all_recipes()}.get(slug)
+    versions = [v for v in recipes.VERSIONS if v not in recipe.unportable] if recipe else []
+    ported = 'the trees of ' + ', '.join(versions) if versions else 'none of them so far'
+    return textwrap.fill(SERVERS.format(versions=ported), 100)
+
+
+def machine_of(host):
+    return '%d cores (%s), Linux %s, %s on %s%s' % (
+        host['cores'], host['cpu'], host['kernel'], host['file_system'], host['disk'],
+        ', FUA' if host.get('fua') == '1' else '')
+
+
+def origin_of(slug, fields):
+    """Where the figures come from, and how far to trust them."""
+    if fields['Result'] == 'none':
+        return textwrap.fill(UNMEASURED.format(slug=slug, **fields), 100)
+    with open(os.path.join(TOP, fields['Result']), encoding='utf-8') as file:
+        result = json.load(file)
+    ported = any('ported' in each for each in result.get('servers', []))
+    host = result.get('host', {})
+    awaits = fields.get('Awaits-measurement')
+    return '\n'.join(textwrap.fill(line, 100) for line in ORIGIN.format(
+        ported=' (the rows "ported" are)' if ported else '',
+        date=result.get('time', fields['Last-update'])[:10],
+        commit=host.get('source', '')[:12] or 'not noted',
+        machine=machine_of(host) if host else 'a model of its effect, no machine',
+        quiet=machine.quiet_text(result) if result.get('floors') else '',
+        awaits=' They wait for a new measurement: %s.' % awaits if awaits else '',
+        **fields).splitlines())
+
+
 def text_of(slug):
     with open(os.path.join(TOP, 'patches', slug + '.patch'), encoding='utf-8') as file:
         header = check.header_of(file.read()).strip('\n')
@@ -136,9 +195,12 @@ def text_of(slug):
     windows = fields['Measured-by'] == 'perf/write_through.py'
     folder = 'windows/' if windows else ''
     upstream = '\n'.join('    ' + place for place in fields['Upstream-location'].split('; '))
-    return TEMPLATE.format(slug=slug, subject=subject, where=where + '.', problem=prose[0],
+    evidence = '\n\n'.join(prose[measured:])
+    return TEMPLATE.format(slug=slug, servers=servers_of(slug), test_line=TEST_LINE % slug,
+                           origin=origin_of(slug, fields), subject=subject, where=where + '.',
+                           problem=prose[0],
                            change='\n\n'.join(prose[1:measured]), upstream=upstream,
-                           evidence='\n\n'.join(prose[measured:]), base=folder + 'base',
+                           evidence=evidence + '\n' if evidence else '', base=folder + 'base',
                            option=folder + slug, part='windows' if windows else 'syscalls',
                            **fields)
 

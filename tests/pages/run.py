@@ -3,16 +3,18 @@
 page.py says what a command is. They run in a fresh folder with our programs and mongosh on the
 path, conf/durable.yaml, tools/ and the fixtures beside, and the ports of the page replaced by free
 ones. A page ends with its servers stopped. docs/windows.md is run by tests/windows/,
-docs/upstreaming.md by tests/port/.
+docs/upstreaming.md by tests/port/. The line that a ticket says to test a patch with is run, too.
 Usage: build/venv/bin/python tests/pages/run.py [--write] [PAGE...]
        --write puts what the commands print now into the pages.
 """
 
 import argparse
 import os
+import re
 import shutil
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
 
@@ -24,6 +26,9 @@ import page  # noqa: E402
 import server  # noqa: E402
 import staging  # noqa: E402
 from totals import Totals  # noqa: E402
+
+sys.path.insert(0, os.path.join(TOP, 'perf'))
+import pr  # noqa: E402
 
 PAGES = ['README.md', 'docs/operating.md', 'docs/old-data.md']
 PROGRAMS = ['mongod', 'journal_dump', 'dbpath_check']
@@ -91,6 +96,18 @@ class Folder(page.Shell):
         return left + super().close()
 
 
+def line_of_a_ticket():
+    """(passed, failed) of what the text for a ticket says to run."""
+    line = pr.TEST_LINE % 'journal-skip-compression-bytes'
+    run = subprocess.run(line.split(), cwd=TOP, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                         text=True, check=False)
+    counted = re.search(r'^(\d+) passed, 0 failed$', run.stdout, re.MULTILINE)
+    if run.returncode == 0 and counted and int(counted[1]) > 0:
+        return 1, 0
+    print(run.stdout)
+    return 0, 1
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -103,6 +120,8 @@ def main():
     for name in pages:
         with tempfile.TemporaryDirectory(prefix='page-') as folder:
             page.run_page(name, Folder(folder, programs), totals, NOT_RUN, arguments.write)
+    if not arguments.pages:
+        totals.add('the test line of a ticket', *line_of_a_ticket())
     totals.close()
 
 
