@@ -1,0 +1,123 @@
+"""The entry point of the image: whose word counts for an option, and what it refuses. A script that
+prints its words stands for mongod."""
+
+import os
+import subprocess
+import tempfile
+import unittest
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+LOGINS = {'MONGOD_ROOT_USER': 'a', 'MONGOD_ROOT_PASSWORD': 'b'}
+
+
+class Entrypoint(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        program = os.path.join(self.folder.name, 'mongod')
+        with open(program, 'w', encoding='utf-8') as file:
+            file.write('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+        os.chmod(program, 0o755)
+        self.data = os.path.join(self.folder.name, 'data')
+        os.mkdir(self.data)
+
+    def run_with(self, config, *words, **environment):
+        path = os.path.join(self.folder.name, 'mongod.yaml')
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write(config)
+        environment = {'PATH': self.folder.name + ':' + os.environ['PATH'], 'MONGOD_CONFIG': path,
+                       **environment}
+        return subprocess.run([os.path.join(TOP, 'docker/entrypoint'), 'mongod', *words],
+                              env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, check=False)
+
+    def options(self, config, *words, **environment):
+        """{option: value} of what mongod gets; each must be there once."""
+        run = self.run_with(config, *words, **environment)
+        self.assertEqual(run.returncode, 0, run.stdout)
+        got, found = run.stdout.splitlines(), {}
+        for at, word in enumerate(got):
+            if word.startswith('--'):
+                name, _, value = word[2:].partition('=')
+                self.assertNotIn(name, found, got)
+                follows = at + 1 < len(got) and not got[at + 1].startswith('--')
+                found[name] = value or (got[at + 1] if follows else '')
+        return found
+
+    def refused(self, config, *words, **environment):
+        run = self.run_with(config, *words, **environment)
+        self.assertEqual(run.returncode, 1, run.stdout)
+        return run.stdout
+
+    def test_the_defaults_of_the_image(self):
+        found = self.options('storage:\n  journal: {enabled: true}\n', MONGOD_DBPATH=self.data)
+        self.assertEqual((found['port'], found['bind_ip'], found['dbpath']),
+                         ('27017', '127.0.0.1', self.data))
+
+    def test_a_configuration_is_obeyed(self):
+        for config in ('net:\n  port: 27018\n  bindIp: 127.0.0.1  # here\nstorage:\n  dbPath: %s\n',
+                       'net: {port: 27018, bindIp: 127.0.0.1}\nstorage: {dbPath: "%s"}\n',
+                       'port = 27018\nbind_ip = 127.0.0.1\ndbpath = %s\n'):
+            found = self.options(config % self.data)
+            self.assertEqual(set(found), {'config'}, config)
+
+    def test_what_a_comment_says_does_not_count(self):
+        found = self.options('# port: 27018\n# bindIp: 0.0.0.0\n', MONGOD_DBPATH=self.data)
+        self.assertEqual((found['port'], found['bind_ip']), ('27017', '127.0.0.1'))
+
+    def test_a_variable_wins_over_the_configuration(self):
+        found = self.options('net: {port: 27018}\nstorage: {dbPath: /nowhere}\n',
+                             MONGOD_PORT='27019', MONGOD_DBPATH=self.data)
+        self.assertEqual((found['port'], found['dbpath']), ('27019', self.data))
+
+    def test_words_win_and_stand_once(self):
+        for words, environment in ((('--port', '27020', '--dbpath=' + self.data), {}),
+                                   ((), {'MONGOD_OPTIONS': '--port 27020 --dbpath ' + self.data})):
+            found = self.options('net: {port: 27018}\n', *words, MONGOD_PORT='27019', **environment)
+            self.assertEqual((found['port'], found['dbpath']), ('27020', self.data))
+        said = self.refused('', '--slowms', '5', MONGOD_OPTIONS='--slowms=7')
+        self.assertIn('--slowms is in MONGOD_OPTIONS and behind', said)
+
+    def test_a_configuration_among_the_words(self):
+        other = os.path.join(self.folder.name, 'other.yaml')
+        with open(other, 'w', encoding='utf-8') as file:
+            file.write('net: {port: 27030}\nstorage: {dbPath: %s}\n' % self.data)
+        for words in (('--config', other), ('--config=' + other,), ('-f', other)):
+            found = self.options('net: {port: 27018}\n', *words)
+            self.assertNotIn('port', found)
+            self.assertLessEqual(set(found), {'config', 'bind_ip'})
+
+    def test_listening_wider_needs_logins(self):
+        at_data = {'MONGOD_DBPATH': self.data}
+        for config, words, environment in (
+                ('', (), {'MONGOD_BIND_IP': '0.0.0.0'}),
+                ('', ('--bind_ip', '0.0.0.0'), {}),
+                ('', ('--bind_ip=127.0.0.1,10.0.0.1',), {}),
+                ('', ('--bind_ip_all',), {}),
+                ('', (), {'MONGOD_OPTIONS': '--bind_ip 0.0.0.0'}),
+                ('net:\n  bindIp: 127.0.0.1,0.0.0.0\n', (), {}),
+                ('net: {bindIpAll: true}\n', (), {}),
+                ('bind_ip = 0.0.0.0\n', (), {})):
+            environment = dict(at_data, **environment)
+            self.assertIn('without logging in', self.refused(config, *words, **environment))
+            for allowed in (LOGINS, {'MONGOD_WITHOUT_AUTH': 'yes'}):
+                self.options(config, *words, **environment, **allowed)
+            self.options(config, *words, '--auth', **environment)
+            self.options(config + 'security: {authorization: enabled}\n', *words, **environment)
+
+    def test_the_first_user(self):
+        found = self.options('security:\n  authorization: enabled\n', MONGOD_DBPATH=self.data,
+                             **LOGINS)
+        self.assertIn('firstUserFile', found)
+        self.assertNotIn('auth', found)
+        os.remove(found['firstUserFile'])
+        said = self.refused('', MONGOD_DBPATH=self.data, MONGOD_ROOT_USER='a')
+        self.assertIn('belong together', said)
+
+    def test_a_directory_that_is_none(self):
+        self.assertIn('/nowhere, the directory for the data',
+                      self.refused('', MONGOD_DBPATH='/nowhere'))
+
+
+if __name__ == '__main__':
+    unittest.main()
