@@ -24,6 +24,7 @@
 #include "server/log_setup.h"
 #include "server/options.h"
 #include "server/server.h"
+#include "server/service_manager.h"
 #include "server/signals.h"
 #include "server/start_messages.h"
 #include "server/version.h"
@@ -72,6 +73,7 @@ int run(const CommandLine& command_line, LogSetup& log, const PidFile& pid_file,
         StopRequest& stop) {
     auto server = std::make_unique<Server>(command_line, log, [&stop] { stop.set(); });
     try {
+        notify_service_manager("STATUS=opening the data; after a crash the journal is replayed");
         server->open_data();
     } catch (const base::Error& error) {
         base::log::error("exception in initAndListen: {} {}, terminating", error.code(),
@@ -92,6 +94,7 @@ int run(const CommandLine& command_line, LogSetup& log, const PidFile& pid_file,
         if (!only && !stop.is_set()) {
             server->listen();
             ready.tell();
+            notify_service_manager("READY=1\nSTATUS=waiting for connections");
             stop.wait();
             base::log::info("now exiting");
         }
@@ -102,6 +105,7 @@ int run(const CommandLine& command_line, LogSetup& log, const PidFile& pid_file,
         log_refusal(error);
         code = base::kExitUncaught;
     }
+    notify_service_manager("STOPPING=1\nSTATUS=flushing and closing the data files");
     if (!server->stop()) static_cast<void>(server.release());
     return code;
 }

@@ -1,0 +1,89 @@
+"""What tests of a mongod as a process share."""
+
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/lib')]
+
+import server  # noqa: E402
+
+SECONDS_MAX = 60  # only ends what hangs
+
+# Exit codes
+CLEAN, ERROR, BAD_OPTIONS, ABRUPT, NET_ERROR, UNCAUGHT = 0, 1, 2, 14, 48, 100
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(('127.0.0.1', 0))
+        return probe.getsockname()[1]
+
+
+def read(path):
+    with open(path, encoding='utf-8', errors='replace') as file:
+        return file.read()
+
+
+def wait_until(condition, what):
+    limit = time.monotonic() + SECONDS_MAX
+    while not condition():
+        if time.monotonic() > limit:
+            raise AssertionError('%s did not happen' % what)
+        time.sleep(0.01)
+
+
+class ProcessCase(unittest.TestCase):
+    """A test that starts servers of its own in a fresh folder."""
+
+    program = None
+    preloaded = None  # refuse_calls.so
+
+    def setUp(self):
+        scratch = os.path.join(TOP, 'build', 'scratch')
+        self.folder = tempfile.TemporaryDirectory(dir=scratch)
+        self.addCleanup(self.folder.cleanup)
+        self.dbpath = self.path('db')
+        os.makedirs(self.dbpath)
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def run_mongod(self, *options):
+        """Runs a mongod that ends by itself; returns (exit code, stdout, stderr)."""
+        run = subprocess.run([self.program, *options], cwd=self.folder.name, timeout=SECONDS_MAX,
+                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True, check=False)
+        return run.returncode, run.stdout, run.stderr
+
+    def start(self, *options):
+        running = server.Server(self.program, self.dbpath,
+                                ('--smallfiles', '--nounixsocket') + options)
+        self.addCleanup(lambda: running.process.poll() is None and running.kill())
+        return running
+
+    def start_refused(self, call, number):
+        """A start to whom the Nth call of a function is refused. Returns the code that it ended
+        with by itself or after SIGTERM, its log, and whether anything was refused."""
+        path = self.path('log')
+        with open(path, 'wb') as log:
+            process = subprocess.Popen(
+                [self.program, '--dbpath', self.dbpath, '--port', '0', '--smallfiles', '--nssize',
+                 '1', '--unixSocketPrefix', self.folder.name],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                env=dict(os.environ, LD_PRELOAD=self.preloaded,
+                         REFUSED_CALL='%s:%d' % (call, number)))
+        self.addCleanup(lambda: process.poll() is None and process.kill())
+        wait_until(lambda: process.poll() is not None
+                   or 'waiting for connections on port' in read(path), 'a start or its end')
+        if process.poll() is None:
+            process.terminate()
+        return process.wait(SECONDS_MAX), read(path), 'a call is refused' in read(path)
+
+    def lock_file(self):
+        return read(os.path.join(self.dbpath, 'mongod.lock'))
