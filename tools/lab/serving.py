@@ -13,6 +13,10 @@ ONLY_TELLS = {'--help', '-h', '--version'}
 SHELL_SETTINGS = '{"enableTelemetry":false,"disableGreetingMessage":true}\n'
 
 
+def has_config(options):
+    return any(word == '-f' or word.split('=')[0] == '--config' for word in options)
+
+
 def has_place(options):
     """Whether these options of mongod, or the configuration file that they name, say where the data
     is."""
@@ -55,10 +59,14 @@ def serve(words):
     place = [] if has_place(options) else ['--dbpath', base.DATA]
     if place:
         os.makedirs(base.DATA, exist_ok=True)
+    profile = []
+    if selection == 'all' and not has_config(options) and '--shutdown' not in options:
+        profile = ['--config', os.path.join(base.TOP, 'conf', 'durable.yaml')]
     if not NOT_IN_FRONT & set(options):
-        base.say('starting mongod (%s)%s; Ctrl-C stops it' % (
-            selection, ' on data/; ./lab shell talks to it' if place else ''))
-    base.become(mongod, *place, *options)
+        base.say('starting mongod (%s%s)%s; Ctrl-C stops it' % (
+            selection, ', conf/durable.yaml' if profile else '',
+            ' on data/; ./lab shell talks to it' if place else ''))
+    base.become(mongod, *profile, *place, *options)
 
 
 def serve_parser(_):
@@ -66,10 +74,11 @@ def serve_parser(_):
 ./lab serve [SELECTION] [OPTION...]     builds mongod and starts it; Ctrl-C stops it
 
 Options are mongod's own (./lab serve none --help lists those of the base). Without --dbpath the
-data is in data/.
+data is in data/. The full series gets the recommended profile, conf/durable.yaml, unless --config
+names another file.
 
-  ./lab serve                                    the full series, every option at its default
-  ./lab serve --config conf/durable.yaml         the recommended profile
+  ./lab serve                                    the full series, j:true as quick as the disk
+  ./lab serve --config /dev/null                 the full series, every option at its default
   ./lab serve none --journalCommitInterval 2     the base with a short commit interval
   ./lab serve --port 27020 --dbpath /srv/old     another port, another directory''',
                   epilog=selections.SELECTION % '' + selections.listed())
