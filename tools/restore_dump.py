@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""Restores a dump into a server: what `mongod --salvage` or mongodump has written, a folder for
+each database with NAME.bson and NAME.metadata.json for each collection.
+
+Usage: restore_dump.py [--database NAME]... FOLDER [TO]
+
+TO is a mongodb:// address, this machine's port 27017 without one. Collections get their options,
+documents byte by byte, indexes. A collection that has documents already is refused. A file that
+ends within a document is restored up to there; that, and what the server will not have, is named,
+and the exit code is 1 then. `local`, `config` and system collections are left out. Needs pymongo
+3.11 or newer.
+"""
+
+import argparse
+import os
+import sys
+
+import pymongo
+from bson import json_util
+from bson.raw_bson import RawBSONDocument
+from pymongo import errors
+
+LEFT_OUT = ('local', 'config')
+BATCH_DOCUMENTS = 1000
+BATCH_BYTES = 8 << 20
+COLLECTION_OPTIONS = ('capped', 'size', 'max')
+NOT_OF_INDEXES = ('v', 'ns', 'key', 'background', 'dropDups')
+SMALLEST_DOCUMENT = 5
+
+
+def documents_in(path, complain):
+    """The documents of a .bson file, as bytes."""
+    with open(path, 'rb') as file:
+        while length := file.read(4):
+            size = int.from_bytes(length, 'little')
+            rest = file.read(size - 4) if size >= SMALLEST_DOCUMENT else b''
+            if len(length) + len(rest) != size or not rest.endswith(b'\0'):
+                complain('the file ends within a document, or is damaged there, before byte %d'
+                         % file.tell())
+                return
+            yield length + rest
+
+
+class Restore:
+    def __init__(self, client):
+        self.client = client
+        self.complaints = []
+
+    def complain(self, where, error):
+        text = '%s: %s' % (where, error)
+        self.complaints.append(text)
+        print('  NOT RESTORED  ' + text)
+
+    def database(self, folder, name):
+        for file in sorted(os.listdir(folder)):
+            collection, ending = os.path.splitext(file)
+            if ending == '.bson' and not collection.startswith('system.'):
+                self.collection(os.path.join(folder, collection), name, collection)
+
+    def collection(self, path, database, name):
+        where = database + '.' + name
+        metadata = {}
+        if os.path.exists(path + '.metadata.json'):
+            with open(path + '.metadata.json', encoding='utf-8') as file:
+                metadata = json_util.loads(file.read())
+        target = self.client[database][name]
+        if target.find_one() is not None:
+            self.complain(where, 'it has documents already')
+            return
+        options = metadata.get('options', {})
+        try:
+            self.client[database].create_collection(
+                name, **{key: options[key] for key in COLLECTION_OPTIONS if key in options})
+        except errors.CollectionInvalid:
+            pass  # empty
+        except errors.OperationFailure as error:
+            self.complain(where, error)
+            return
+        sent = self.documents(path + '.bson', database, name, where)
+        built = self.indexes(target, metadata.get('indexes', []), where)
+        print('%s: %d documents, %d indexes' % (where, sent, built))
+
+    def documents(self, path, database, name, where):
+        """Sends all; returns how many the server has taken."""
+        options = self.client.codec_options.with_options(document_class=RawBSONDocument)
+        target = self.client[database].get_collection(name, codec_options=options)
+        batch, size, sent = [], 0, 0
+
+        def send():
+            try:
+                if batch:
+                    target.insert_many(batch, ordered=False)
+                return len(batch)
+            except errors.BulkWriteError as error:
+                for one in error.details['writeErrors']:
+                    self.complain(where, 'a document: ' + one['errmsg'])
+                return error.details['nInserted']
+
+        for raw in documents_in(path, lambda text: self.complain(where, text)):
+            batch.append(RawBSONDocument(raw))
+            size += len(raw)
+            if len(batch) == BATCH_DOCUMENTS or size >= BATCH_BYTES:
+                sent += send()
+                batch, size = [], 0
+        return sent + send()
+
+    def indexes(self, target, listed, where):
+        """Builds them; returns how many there are then, with that of _id."""
+        for index in listed:
+            keys = list(index['key'].items())
+            if keys == [('_id', 1)]:
+                continue
+            options = {key: value for key, value in index.items() if key not in NOT_OF_INDEXES}
+            try:
+                target.create_index(keys, **options)
+            except (errors.PyMongoError, TypeError, ValueError) as error:
+                self.complain('%s, index %s' % (where, index.get('name')), error)
+        return len(list(target.list_indexes()))
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--database', action='append', metavar='NAME')
+    parser.add_argument('folder', metavar='FOLDER')
+    parser.add_argument('target', metavar='TO', nargs='?', default='mongodb://127.0.0.1:27017')
+    arguments = parser.parse_args()
+    try:
+        names = sorted(name for name in os.listdir(arguments.folder)
+                       if os.path.isdir(os.path.join(arguments.folder, name)))
+        wanted = arguments.database or [name for name in names if name not in LEFT_OUT]
+        missing = sorted(set(wanted) - set(names))
+        if missing or not wanted:
+            sys.exit('restore_dump.py: there is no database %sin %s'
+                     % (missing[0] + ' ' if missing else '', arguments.folder))
+        with pymongo.MongoClient(arguments.target, serverSelectionTimeoutMS=5000) as client:
+            restore = Restore(client)
+            for name in wanted:
+                restore.database(os.path.join(arguments.folder, name), name)
+    except (errors.PyMongoError, ValueError, OSError) as error:
+        sys.exit('restore_dump.py: %s' % error)
+    if restore.complaints:
+        sys.exit('restore_dump.py: %d things were not restored, or not wholly'
+                 % len(restore.complaints))
+
+
+if __name__ == '__main__':
+    main()
