@@ -1,6 +1,7 @@
 """Every recipe on the small trees: applies alone and in every subset, compiles, is known again when
 it is there in whole or in part, and says what is missing when the code is another."""
 
+import functools
 import itertools
 import os
 import re
@@ -17,10 +18,12 @@ from port.tree import Tree
 PORTABLE = {version: portable(version) for version in VERSIONS}
 
 
+# Thousands of subsets share a few hundred texts.
+@functools.lru_cache(maxsize=1024)
 def unbalanced(text):
     """Whether braces outside the preprocessor's lines do not match. Branches of an #if do."""
-    return len([t for t in tokens.scan(text)[0] if t.text == '{']) != \
-        len([t for t in tokens.scan(text)[0] if t.text == '}'])
+    braces = [token.text for token in tokens.scan(text)[0] if token.text in '{}']
+    return braces.count('{') != braces.count('}')
 
 
 def code(text):
