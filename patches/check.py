@@ -533,7 +533,8 @@ def self_test():
          'not a valid value'),
         ('a table that is too long',
          lambda tree: write(tree, RESULT, json.dumps(
-             dict(GOOD_RESULT, blocks=3 * GOOD_RESULT['blocks']))), 'more than %d lines' % ab_table.LINES_MAX),
+             dict(GOOD_RESULT, blocks=3 * GOOD_RESULT['blocks']))),
+         'more than %d lines' % ab_table.LINES_MAX),
         ('a bad date', patch('2026-01-01', 'today'), 'not a valid value'),
         ('no result yet', patch('Result: perf/results/x/journal-say-more.json',
                                 'Result: none\nAwaits-measurement: it is new'), None),
