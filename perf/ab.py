@@ -309,16 +309,20 @@ def make_parser():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('slugs', nargs='*', metavar='SLUG', help='or all')
-    parser.add_argument('--runs', type=measuring.count, default=6)
-    parser.add_argument('--seconds', type=measuring.seconds, default=5)
-    parser.add_argument('--warmup', type=measuring.seconds_or_none, default=2)
-    parser.add_argument('--host-class', default='%dcore' % os.cpu_count())
+    parser.add_argument('--runs', type=measuring.count, default=6, metavar='N',
+                        help='pairs of runs (%(default)s)')
+    parser.add_argument('--seconds', type=measuring.seconds, default=5, metavar='S',
+                        help='of each run (%(default)s)')
+    parser.add_argument('--warmup', type=measuring.seconds_or_none, default=2, metavar='S',
+                        help='before each run, not counted (%(default)s)')
+    parser.add_argument('--host-class', default='%dcore' % os.cpu_count(), metavar='NAME',
+                        help='the folder of the results (%(default)s)')
     parser.add_argument('--headers', action='store_true', help='put the tables into the patches')
     parser.add_argument('--keep', action='store_true', help='the results go to perf/results/')
     parser.add_argument('--estimate', action='store_true', help='only say how long it takes')
     any_server.add_option(parser)
     measuring.add_device_delay(parser)
-    parser.add_argument('--table', metavar='RESULT.json',
+    parser.add_argument('--table', metavar='RESULT.json', help='prints that of an earlier run',
                         type=measuring.result_with('slug', 'blocks'))
     return parser
 

@@ -33,6 +33,7 @@ import statistics
 import threading
 import time
 
+import claims
 import compare
 import experiment
 import machine
@@ -227,19 +228,21 @@ def table(result):
               'the file system\'s own', 'log; what is in "data only" does not, where the file was '
               'written before and keeps its size.']
     lines += ['%s: %s' % (name, each['settings']) for name, each in result['contenders'].items()]
+    lines += claims.lines('append', result)
     return '\n'.join(line.rstrip() for line in lines)
 
 
 def make_parser():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--seconds', type=measuring.seconds, default=2)
-    parser.add_argument('--rounds', type=measuring.count, default=5)
-    parser.add_argument('--clients', type=measuring.clients, default=[1, 8])
-    parser.add_argument('--only', type=lambda text: text.split(','), default=(),
-                        metavar='NAME,...', help='contenders whose names contain one of these')
-    parser.add_argument('--install', action='store_true',
-                        help='installs the packages of the others first')
+    parser.add_argument('--seconds', type=measuring.seconds, default=2, metavar='S',
+                        help='of each cell (%(default)s)')
+    parser.add_argument('--rounds', type=measuring.count, default=5, metavar='N',
+                        help='how often each contender has its turn (%(default)s)')
+    parser.add_argument('--clients', type=measuring.clients, default=[1, 8], metavar='LIST',
+                        help='numbers of clients, e.g. 1,8,64 (1,8)')
+    measuring.add_only(parser, 'contenders')
+    measuring.add_install(parser)
     measuring.add_device_delay(parser)
     return parser
 

@@ -121,8 +121,10 @@ def memory(tools, folder):
 def make_parser():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--seconds', type=measuring.seconds, default=2)
-    parser.add_argument('--rounds', type=measuring.count, default=3)
+    parser.add_argument('--seconds', type=measuring.seconds, default=2, metavar='S',
+                        help='of each cell (%(default)s)')
+    parser.add_argument('--rounds', type=measuring.count, default=3, metavar='N',
+                        help='how often each cell has its turn (%(default)s)')
     any_server.add_option(parser)
     return parser
 

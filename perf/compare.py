@@ -21,6 +21,7 @@ Not for:  anything else that these engines do; the rates of ./lab run, which are
 
 import argparse
 import contextlib
+import datetime
 import os
 import shutil
 import statistics
@@ -142,7 +143,8 @@ def table(result):
 def measure(arguments, folder):
     """The result; usable as far as it got when it was interrupted (`stopped`)."""
     tools = measuring.Bench(PROGRAMS, folder, arguments.seconds)
-    result = {'host': machine.host(folder), 'peers': {}, 'floors': [], 'idle': [],
+    result = {'time': datetime.datetime.now(datetime.timezone.utc).isoformat('T', 'seconds'),
+              'host': machine.host(folder), 'peers': {}, 'floors': [], 'idle': [],
               'load': machine.load_average(), 'device_delay_ms': arguments.device_delay,
               'device': machine.device_of(folder)}
     moved, watch = [], machine.Watch(folder)
@@ -187,14 +189,15 @@ def measure(arguments, folder):
 def make_parser():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--seconds', type=measuring.seconds, default=2)
-    parser.add_argument('--rounds', type=measuring.count, default=5)
-    parser.add_argument('--clients', type=measuring.clients, default=[1, 8, 64])
-    parser.add_argument('--only', type=lambda text: text.split(','), default=(),
-                        metavar='NAME,...', help='peers whose names contain one of these')
+    parser.add_argument('--seconds', type=measuring.seconds, default=2, metavar='S',
+                        help='of each cell (%(default)s)')
+    parser.add_argument('--rounds', type=measuring.count, default=5, metavar='N',
+                        help='how often each peer has its turn (%(default)s)')
+    parser.add_argument('--clients', type=measuring.clients, default=[1, 8, 64], metavar='LIST',
+                        help='numbers of clients, e.g. 1,8 (1,8,64)')
+    measuring.add_only(parser, 'peers')
     parser.add_argument('--uri', help='a MongoDB-compatible server that runs already, too')
-    parser.add_argument('--install', action='store_true',
-                        help='installs the packages of the others first')
+    measuring.add_install(parser)
     measuring.add_device_delay(parser)
     return parser
 

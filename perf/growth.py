@@ -196,11 +196,16 @@ def draw(result, stem):
 def make_parser():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--rows', type=insert_benchmark.rows_of, default=300000)
-    parser.add_argument('--sample', type=sample_of, default=500, metavar='N')
-    parser.add_argument('--rounds', type=measuring.count, default=5)
-    parser.add_argument('--clients', type=measuring.count, default=1)
-    parser.add_argument('--memory', type=megabytes_of, default=0, metavar='MB')
+    parser.add_argument('--rows', type=insert_benchmark.rows_of, default=300000, metavar='N',
+                        help='to which the collections grow, e.g. 1e7 (%(default)s)')
+    parser.add_argument('--sample', type=sample_of, default=500, metavar='N',
+                        help='durable rows at each size (%(default)s)')
+    parser.add_argument('--rounds', type=measuring.count, default=5, metavar='N',
+                        help='samples at each size (%(default)s)')
+    parser.add_argument('--clients', type=measuring.count, default=1, metavar='N',
+                        help='of the samples (%(default)s)')
+    parser.add_argument('--memory', type=megabytes_of, default=0, metavar='MB',
+                        help='that each server gets, by a control group (no limit)')
     measuring.add_device_delay(parser)
     return parser
 

@@ -148,6 +148,18 @@ def add_device_delay(parser):
                         'a hard disk, 0.5 for a SATA SSD')
 
 
+def add_only(parser, what):
+    """--only of an experiment with several contenders; check_only() looks at its words."""
+    parser.add_argument('--only', type=lambda text: text.split(','), default=(),
+                        metavar='NAME,...',
+                        help='%s whose names contain one of these; all without it' % what)
+
+
+def add_install(parser):
+    parser.add_argument('--install', action='store_true',
+                        help='installs the packages of the others first')
+
+
 def milliseconds(text):
     """For argparse: of a delay, above 0, up to a second."""
     value = given.time_above(text, 0, 'milliseconds above 0, for instance 8')

@@ -33,6 +33,7 @@ import textwrap
 
 import any_server
 import cells
+import claims
 import ladder
 import machine
 import measuring
@@ -119,6 +120,7 @@ def table(result):
         lines += textwrap.wrap(text, WIDTH)
     if 'one_core' in result:
         lines += ['', *textwrap.wrap(report.one_core_text(result['one_core']), WIDTH)]
+    lines += claims.lines('run', result)
     return '\n'.join(text.rstrip() for text in lines)
 
 
@@ -204,7 +206,7 @@ def make_parser():
     parser.add_argument('--rounds', type=measuring.count, default=5, metavar='N',
                         help='how often each server has its turn (5)')
     parser.add_argument('--clients', type=measuring.clients, default=[1, 8, 64], metavar='LIST',
-                        help='numbers of clients, e.g. 1,8,64')
+                        help='numbers of clients, e.g. 1,8 (1,8,64)')
     any_server.add_option(parser)
     measuring.add_device_delay(parser)
     return parser

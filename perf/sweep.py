@@ -28,6 +28,7 @@ import tempfile
 import textwrap
 
 import cells
+import claims
 import experiment
 import ladder
 import measuring
@@ -195,6 +196,8 @@ def table(result):
     if result['no_journal_folder'] and 'journal' in result['what']:
         lines.append('Left out, the journal on another device: %s; --journal-folder names one.'
                      % result['no_journal_folder'])
+    if 'journal' in result['what']:
+        lines += claims.lines('sweep', result)
     return '\n'.join(line.rstrip() for line in lines)
 
 
@@ -224,14 +227,22 @@ def draw(result, stem):
 def make_parser():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--what', type=what_of, default=list(SWEEPS), metavar='SWEEP,...')
-    parser.add_argument('--seconds', type=measuring.seconds, default=0.4)
-    parser.add_argument('--rounds', type=measuring.count, default=5)
-    parser.add_argument('--intervals', type=intervals_of, default=INTERVALS, metavar='MS,...')
-    parser.add_argument('--clients', type=measuring.clients, default=CLIENTS, metavar='N,...')
-    parser.add_argument('--bytes', type=bytes_of, default=BYTES, metavar='N,...')
+    def listed(values):
+        return ','.join(map(str, values))
+    parser.add_argument('--what', type=what_of, default=list(SWEEPS), metavar='SWEEP,...',
+                        help='some of the sweeps (%s)' % listed(SWEEPS))
+    parser.add_argument('--seconds', type=measuring.seconds, default=0.4, metavar='S',
+                        help='of each cell (%(default)s)')
+    parser.add_argument('--rounds', type=measuring.count, default=5, metavar='N',
+                        help='how often each cell has its turn (%(default)s)')
+    parser.add_argument('--intervals', type=intervals_of, default=INTERVALS, metavar='MS,...',
+                        help='of the sweep interval (%s)' % listed(INTERVALS))
+    parser.add_argument('--clients', type=measuring.clients, default=CLIENTS, metavar='N,...',
+                        help='of the sweep clients (%s)' % listed(CLIENTS))
+    parser.add_argument('--bytes', type=bytes_of, default=BYTES, metavar='N,...',
+                        help='of a document, of the sweep bytes (%s)' % listed(BYTES))
     parser.add_argument('--journal-folder', metavar='DIR',
-                        help='a folder on another device than build/')
+                        help='a folder on another device than build/ (/dev/shm, which is memory)')
     measuring.add_device_delay(parser)
     return parser
 

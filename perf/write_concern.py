@@ -33,6 +33,7 @@ import sys
 import tempfile
 import textwrap
 
+import claims
 import experiment
 import measuring
 import plots
@@ -207,15 +208,18 @@ def explanation(result):
     flush_here, flush_there = flush_ms(four[0]), flush_ms(four[1])
     difference = here - there
     text = ('With j:1 an insert takes %.1f ms in the middle with the journal beside the data and '
-            '%.1f ms with it on another device (%s), %.1f ms less. A flush alone takes %.2f ms '
+            '%.1f ms with it on another device (%s), %.1f ms %s. A flush alone takes %.2f ms '
             'beside the data and %.2f ms there'
-            % (here, there, result['journal_folder'], difference, flush_here, flush_there))
+            % (here, there, result['journal_folder'], abs(difference),
+               'less' if difference >= 0 else 'more', flush_here, flush_there))
     share = (flush_here - flush_there) / difference if difference > 0 else 0
-    text += (': that is %.0f %% of the difference.' % (100 * share) if difference > 0 else '.')
+    # Above all of it, or below nothing, it explains nothing: the disk changed in between.
+    text += (': that is %.0f %% of the difference.' % (100 * share)
+             if difference > 0 and 0 <= share <= 1 else '.')
     text += (' With the interval given, the places change over: %.1f ms beside the data at 30 ms, '
              '%.1f ms on the other device at 100 ms.' % (short_here, long_there))
     same = (difference > 0 and abs(short_here - there) < ALIKE * difference
-            and abs(long_there - here) < ALIKE * difference and share < ALIKE)
+            and abs(long_there - here) < ALIKE * difference and abs(share) < ALIKE)
     if same:
         text += (' So it is the interval and not the device: where none is given it is 100 ms, and '
                  '30 ms when the journal lies on another device than the data, and the journal '
@@ -266,6 +270,7 @@ def table(result):
                 '%.2f' % (run['most_us'] / 1e3), run['inserts'],
                 '%.0f' % run['server_cpu_us'], '%.0f' % run['client_cpu_us']))
     lines += [''] + textwrap.wrap(explanation(result), experiment.WIDTH)
+    lines += claims.lines('write-concern', result)
     return '\n'.join(line.rstrip() for line in lines)
 
 
@@ -305,13 +310,16 @@ def points(run):
 def make_parser():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--inserts', type=measuring.count, default=200)
-    parser.add_argument('--long', type=long_count, default=20000)
-    parser.add_argument('--rounds', type=measuring.count, default=5)
+    parser.add_argument('--inserts', type=measuring.count, default=200, metavar='N',
+                        help='in each cell of each round (%(default)s, as the article had)')
+    parser.add_argument('--long', type=long_count, default=20000, metavar='N',
+                        help='in one more run of each cell, for the plots (%(default)s)')
+    parser.add_argument('--rounds', type=measuring.count, default=5, metavar='N',
+                        help='how often each server has its turn (%(default)s)')
     parser.add_argument('--long-seconds', type=measuring.seconds, default=10, metavar='S',
-                        help='at most, of each run of --long inserts')
+                        help='at most, of each run of --long inserts (%(default)s)')
     parser.add_argument('--journal-folder', metavar='DIR',
-                        help='a folder on another device than build/')
+                        help='a folder on another device than build/ (/dev/shm, which is memory)')
     measuring.add_device_delay(parser)
     return parser
 

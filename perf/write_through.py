@@ -27,7 +27,7 @@ import tempfile
 import ab
 import machine
 import measuring
-from write_through_table import table, with_table
+from write_through_table import table, whole_table, with_table
 
 TOP = measuring.TOP
 SLUG = 'journal-no-write-through'
@@ -81,13 +81,18 @@ def put_into_header(result, path):
 def make_parser():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--runs', type=measuring.count, default=5)
-    parser.add_argument('--appends', type=measuring.count, default=100)
-    parser.add_argument('--folder', help='on a disk that others leave alone during the run')
-    parser.add_argument('--host-class', default='%dcore' % os.cpu_count())
-    parser.add_argument('--header', '--headers', action='store_true')
+    parser.add_argument('--runs', type=measuring.count, default=5, metavar='N',
+                        help='of each kind of append (%(default)s)')
+    parser.add_argument('--appends', type=measuring.count, default=100, metavar='N',
+                        help='in a run (%(default)s)')
+    parser.add_argument('--folder', metavar='DIR',
+                        help='on a disk that others leave alone during the run')
+    parser.add_argument('--host-class', default='%dcore' % os.cpu_count(), metavar='NAME',
+                        help='the folder of the result (%(default)s)')
+    parser.add_argument('--header', '--headers', action='store_true',
+                        help='puts the table into the patch')
     parser.add_argument('--keep', action='store_true', help='the result goes to perf/results/')
-    parser.add_argument('--table', metavar='RESULT.json',
+    parser.add_argument('--table', metavar='RESULT.json', help='prints that of an earlier run',
                         type=measuring.result_with('appends', 'runs'))
     return parser
 
@@ -95,7 +100,7 @@ def make_parser():
 def main():
     arguments = make_parser().parse_args()
     if arguments.table:
-        print(table(arguments.table))
+        print(whole_table(arguments.table))
         return
     if arguments.folder and not os.path.isdir(arguments.folder):
         sys.exit('write_through.py: %s is no folder' % arguments.folder)
@@ -112,7 +117,7 @@ def main():
     path = ab.write_result(result, ab.results_folder(root, arguments.host_class, [SLUG]))
     if arguments.header:
         put_into_header(result, path)
-    print('%s\n\nThe figures are in %s' % (table(result), os.path.relpath(path, TOP)))
+    print('%s\n\nThe figures are in %s' % (whole_table(result), os.path.relpath(path, TOP)))
 
 
 if __name__ == '__main__':

@@ -4,6 +4,7 @@ import re
 import statistics
 
 import ab_table
+import claims
 
 MODES = [('overwrite_sync', 'written blocks, O_SYNC'),
          ('overwrite_datasync', 'written blocks, fdatasync'),
@@ -32,6 +33,11 @@ def table(result):
                 digits, statistics.median(values), digits, min(values), digits, max(values)))
         lines.append(line)
     return '\n'.join(line.rstrip() for line in lines)
+
+
+def whole_table(result):
+    """The same beside the figures of the article."""
+    return '\n'.join([table(result), *claims.lines('windows', result)])
 
 
 def with_table(patch, text, path, time):

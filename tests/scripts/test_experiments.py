@@ -166,6 +166,24 @@ class WriteConcern(unittest.TestCase):
                                  for run in row['runs']]}
                 for row in latency_result(34.9, 11.2, 11.4, 34.7)['rows']]}))
 
+    def test_a_disk_that_changed_in_between_explains_no_part(self):
+        # The flush beside the data took 40 ms, or less than the one in memory.
+        for here, there in ((25, 1e6), (1e6, 5000)):
+            result = latency_result(34.9, 11.2, 11.4, 34.7)
+            for row in result['rows']:
+                flush = here if row['server'] == write_concern.BASE_HERE else there
+                for run in row['runs']:
+                    run.update(floor_before=flush, floor_after=flush)
+            self.assertNotIn('% of the difference', write_concern.explanation(result))
+        self.assertIn('23.7 ms less', write_concern.explanation(
+            latency_result(34.9, 11.2, 11.4, 34.7)))
+        self.assertIn('23.7 ms more', write_concern.explanation(
+            latency_result(11.2, 34.9, 11.4, 34.7)))
+
+    def test_the_article_stands_beside_it(self):
+        text = write_concern.table(latency_result(34.9, 11.2, 11.4, 34.7))
+        self.assertRegex(text, r'j:1, journal beside the data \(disk\), average ms +34.19 +- ')
+
     def test_without_another_device_it_says_so(self):
         result = latency_result(34.9, None, 11.4, None, elsewhere=None)
         text = write_concern.table(result)

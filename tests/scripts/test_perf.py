@@ -320,6 +320,13 @@ class WriteThrough(unittest.TestCase):
         for line in lines[4:]:
             self.assertRegex(line, r' 2\.0 \(2\.0\.\.3\.0\) +1\.0 \(1\.0\.\.1\.0\) +8\.0 .* 0\.50 ')
 
+    def test_the_article_stands_beside_it_and_not_in_the_header(self):
+        table = write_through_table.table(self.RESULT)
+        whole = write_through_table.whole_table(self.RESULT)
+        self.assertTrue(whole.startswith(table + '\n\nBeside the article of 2013, durable'), whole)
+        # One flush each, with write-through and without.
+        self.assertRegex(whole, r'flushes an append, .* 1\.0 +1\.5 to 2\.5  not reproduced$')
+
     def test_the_new_table_replaces_the_old_one_and_nothing_else(self):
         table = write_through_table.table(self.RESULT)
         patch = 'Why.\n\n%s\n\nWhat it shows.\n\nResult: old\nLast-update: 2026-01-01\n'

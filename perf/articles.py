@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""The figures of the articles: articles.json has each one once, as they were published.
+
+docs/articles.md shows them in tables that this program writes, behind lines <!-- table: NAME -->;
+the table `requests` there (claims.py) sets them beside the kept results of the patches.
+Usage:    articles.py        writes the tables of docs/articles.md anew
+"""
+
+import argparse
+import decimal
+import functools
+import json
+import os
+import re
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PAGE = os.path.join(TOP, 'docs', 'articles.md')
+
+
+@functools.cache
+def tables():
+    """{name: {'article', 'first', 'columns', 'rows'}}; figures keep their published digits."""
+    with open(os.path.join(TOP, 'perf', 'articles.json'), encoding='utf-8') as file:
+        return json.load(file, parse_float=decimal.Decimal)
+
+
+def row(table, name):
+    """{column: figure or None} of a row."""
+    found = tables()[table]
+    values = next(words[1:] for words in found['rows'] if words[0] == name)
+    return {column: None if value is None else float(value)
+            for column, value in zip(found['columns'], values)}
+
+
+def figure(table, name, column):
+    return row(table, name)[column]
+
+
+def markdown(lines):
+    """Lines of cells, of which the first is the head, as a table of a page."""
+    head, *rest = ['| %s |' % ' | '.join(line) for line in lines]
+    return '\n'.join([head, '|---' * len(lines[0]) + '|', *rest]) + '\n'
+
+
+def shown(value):
+    return '' if value is None else format(value, ',')
+
+
+def table(name):
+    """One of articles.json for the page."""
+    found = tables()[name]
+    return markdown([[found['first'], *found['columns']]]
+                    + [[words[0], *map(shown, words[1:])] for words in found['rows']])
+
+
+def filled(page, made):
+    """The text of a page with its tables as made(name) makes them."""
+    return re.sub(r'(<!-- table: ([a-z-]+) -->\n)(?:\|.*\n)*',
+                  lambda found: found[1] + made(found[2]), page)
+
+
+def made(name):
+    import claims  # it reads the figures here
+    return claims.requests_table() if name == 'requests' else table(name)
+
+
+def main():
+    argparse.ArgumentParser(description=__doc__,
+                            formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    with open(PAGE, encoding='utf-8') as file:
+        text = file.read()
+    with open(PAGE, 'w', encoding='utf-8') as file:
+        file.write(filled(text, made))
+
+
+if __name__ == '__main__':
+    main()
