@@ -3,62 +3,73 @@
 
 Rows with three secondary indexes (iibench.c) go into a server of the base: each row durable before
 the next (sync, commits every 2 ms), acknowledged at once with a commit every 300 ms (lazy), and
-without a journal; and into the full series with conf/durable.yaml, durable. They alternate, round
-after round, each in an empty data directory, with the disk alone before and after. For each: the
-columns of the article, medians of the rounds. Then, from a journal that a kill has left, where the
-bytes of an insert come from.
+without a journal; and into the full series with conf/durable.yaml, durable, also with the two
+patches for less writing of data files (at flush) and less redo (entries). InnoDB of MariaDB and
+PostgreSQL take the same rows, where they are installed. All alternate, round after round, each in
+an empty data directory, with the disk alone before and after. For each: the columns of the article,
+medians of the rounds. Then, from a journal that a kill has left, where the bytes of an insert come
+from.
 Usage:    insert_benchmark.py [--rows 20000] [--rounds 5] [--clients 1] [--text 100]
           insert_benchmark.py --only series --rows 1e7 --rounds 1       some of them, grown large
           insert_benchmark.py --device-delay 8     on a disk whose flushes take 8 ms longer
-          (./lab bench iibench builds what it needs)
+          (./lab bench iibench builds what it needs; --install first installs the others)
           Ctrl-C ends it with what is measured so far.
-Needs:    some 2 KB of disk for each row. The base makes some 700 durable rows a second.
-Columns:  bytes/doc   of a row as it is sent
-          device MB   written by the device from the first row to a full flush after the last one,
+Needs:    some 2 KB of disk for each row. The base makes some 700 durable rows a second. For the
+          others mariadb-server and postgresql-15 (Debian); no service of theirs is used or touched.
+Columns:  bytes/doc   in the data files, with its four indexes
+          MB/s, MB    written by the device from the first row to a full flush after the last one,
                       by its own counters: others' writes too, see the first line
-          B/insert    the same for each row
-          log B/insert   journal bytes for each row: before compression, compressed with framing,
-                      and with padding. Counted by the server: the base is built with
-                      journal-cumulative-stats, which changes nothing else
-          data B/insert  what is left of B/insert without the journal: data files, pages written
+          bytes/insert   the same for each row
+          log MB, log B/insert   written to the journal or log, with padding
+          log B raw, packed      for each row: before compression, and compressed with framing.
+                      Counted by the server: the base is built with journal-cumulative-stats, which
+                      changes nothing else. Of PostgreSQL only the first is known
+          data B/insert  what is left of bytes/insert without the journal: data files, pages written
                       again and again
 Not for:  rates of small runs: the trees must outgrow the caches before the article's rates show.
 """
 
 import argparse
 import collections
+import contextlib
 import functools
 import json
 import os
 import re
 import subprocess
 
+import articles
+import claims
+import compare
 import experiment
 import machine
 import measuring
 
 import server
 
+import peers.iibench
+
 STATS = 'journal-cumulative-stats'
 COUNTED = ['--journalCumulativeStats']
 RUNS = [  # name, selection, options, whether rows are durable
-    ('base, sync', STATS, ['--journalCommitInterval', '2'] + COUNTED, True),
+    ('base, sync', STATS, measuring.SHORT + COUNTED, True),
     ('base, lazy', STATS, ['--journalCommitInterval', '300'] + COUNTED, False),
     ('base, no journal', STATS, ['--nojournal'], False),
     ('series, sync', 'all', measuring.PROFILE, True),
 ]
 SAMPLE_ROWS = 2000  # whose journal is taken apart
 # Rows a second, roughly: only for what is said of the time left.
-RATES = {'base, sync': 700, 'base, lazy': 15000, 'base, no journal': 12000, 'series, sync': 5000}
-STARTING_SECONDS = 2
+RATES = {'base, sync': 700, 'base, lazy': 15000, 'base, no journal': 12000}
+RATE_USUAL = 5000
+STARTING_SECONDS, SQL_STARTING_SECONDS = 2, 6
 PROGRESS_ROWS = 100000  # from so many on a run says how far it is
 SMALL_BYTES = 40    # of a write that is a header, a link or a count and no content
 
 
-def iibench(running, rows, arguments, durable, progress=True):
+def iibench(running, rows, clients, text_bytes, durable, progress=True):
     run = subprocess.run(
         [os.path.join(experiment.PROGRAMS, 'iibench'), '--uri', running.uri, '--clients',
-         str(arguments.clients), '--text', str(arguments.text)]
+         str(clients), '--text', str(text_bytes)]
         + ['--lazy'] * (not durable) + ['--progress'] * progress + [str(rows)],
         stdout=subprocess.PIPE, check=True)
     return json.loads(run.stdout)
@@ -71,6 +82,70 @@ def totals(running):
             ('journaledBytes', 'uncompressedBytes', 'paddingBytes', 'commits')}
 
 
+class Mongod:
+    """A server of ours; in `with serve(folder):` it runs on fresh data."""
+
+    starting_seconds = STARTING_SECONDS
+
+    def __init__(self, name, selection, options, durable):
+        self.name, self.selection = name, selection
+        self.options, self.durable = options, durable
+        self.settings = ' '.join(word.replace(measuring.TOP + os.sep, '') for word in options)
+        self.running = None  # while it is served
+
+    @contextlib.contextmanager
+    def serve(self, folder):
+        with server.Server(measuring.program_of(self.selection), os.path.join(folder, 'db'),
+                           ['--bind_ip', '127.0.0.1'] + self.options) as self.running:
+            yield self
+
+    def pids(self):
+        return [self.running.pid]
+
+    def fill(self, rows, clients, text_bytes):
+        return iibench(self.running, rows, clients, text_bytes, self.durable,
+                       rows >= PROGRESS_ROWS)
+
+    def flush(self):
+        measuring.command(self.running, 'admin', {'fsync': 1})
+
+    def log(self):
+        """Bytes so far, and commits; 0 without a journal."""
+        found = totals(self.running)
+        return {'log_raw': found['uncompressedBytes'], 'log_padded': found['journaledBytes'],
+                'log_compressed': found['journaledBytes'] - found['paddingBytes'],
+                'commits_per_insert': found['commits']}
+
+    def stored_bytes(self):
+        found = measuring.command(self.running, 'perf', {'collStats': 'iibench'})
+        return int(found['storageSize']) + int(found['totalIndexSize'])
+
+
+class Sql:
+    """A SQL server; likewise."""
+
+    starting_seconds = SQL_STARTING_SECONDS
+
+    def __init__(self, kind):
+        self.kind, self.name, self.settings = kind, kind.name, kind.settings
+
+    @contextlib.contextmanager
+    def serve(self, folder):
+        peer = self.kind(folder)
+        with peer.serve():
+            peer.prepare()
+            yield peer
+
+
+def all_runs():
+    """The lines of the table."""
+    at_flush = measuring.PROFILE + measuring.option_of('data-files-at-flush')[0]
+    entries = at_flush + measuring.option_of('journal-insert-entries')[0]
+    return [*(Mongod(*run) for run in RUNS),
+            Mongod('series, at flush', 'all', at_flush, True),
+            Mongod('series, entries', 'all', entries, True), *map(Sql, peers.iibench.EVERY)]
+
+
 def written(device):
     counters = machine.device_counters(machine.lines_of('/proc/diskstats'), device)
     return counters[1] if counters else None
@@ -78,48 +153,55 @@ def written(device):
 
 def measure_run(run, arguments, trial):
     """One server, from empty to full."""
-    _, selection, options, durable = run
     device = trial.result['device']
-    with trial.fresh() as dbpath, \
-            server.Server(measuring.program_of(selection), dbpath,
-                          ['--bind_ip', '127.0.0.1'] + options) as running:
-        os.sync()
-        before, disk_before = totals(running), written(device)
-        cpu_before = measuring.cpu_seconds(running.pid)[0]
-        row = iibench(running, arguments.rows, arguments, durable,
-                      arguments.rows >= PROGRESS_ROWS)
-        row['server_cpu_us'] = 1e6 * (measuring.cpu_seconds(running.pid)[0] - cpu_before) / \
-            row['rows']
-        measuring.command(running, 'admin', {'fsync': 1})
-        log = {key: (value - before[key]) / row['rows'] for key, value in totals(running).items()}
-        if disk_before is not None:
-            row['device_bytes'] = written(device) - disk_before
-            row['data_bytes_per_insert'] = (row['device_bytes'] / row['rows']
-                                            - log['journaledBytes'])
-    row.update(log_raw=log['uncompressedBytes'], log_padded=log['journaledBytes'],
-               log_compressed=log['journaledBytes'] - log['paddingBytes'],
-               commits_per_insert=log['commits'])
+    with trial.fresh() as path:
+        folder = os.path.dirname(path)
+        os.chmod(folder, 0o755)  # SQL servers run as users of their own
+        with run.serve(folder) as filled:
+            os.sync()
+            before, disk_before = filled.log(), written(device)
+            cpu_before = compare.cpu_seconds(*filled.pids())
+            row = filled.fill(arguments.rows, arguments.clients, arguments.text)
+            row['server_cpu_us'] = 1e6 * (compare.cpu_seconds(*filled.pids()) - cpu_before) / \
+                row['rows']
+            filled.flush()
+            row.update({name: (value - before[name]) / row['rows']
+                        for name, value in filled.log().items()})
+            if disk_before is not None:
+                row['device_bytes'] = written(device) - disk_before
+            row['stored_bytes'] = filled.stored_bytes()
+    if 'device_bytes' in row and 'log_padded' in row:
+        row['data_bytes_per_insert'] = row['device_bytes'] / row['rows'] - row['log_padded']
     return row
 
 
 def chosen(only):
-    return [run for run in RUNS if not only or any(word.lower() in run[0].lower() for word in only)]
+    """Those that are asked for and can run here; the others are named."""
+    for run in all_runs():
+        if only and not any(word.lower() in run.name.lower() for word in only):
+            continue
+        missing = isinstance(run, Sql) and run.kind('unused').missing()
+        if missing:
+            measuring.say('left out: %s (%s not found; %s)' % (run.name, missing,
+                                                             run.kind('unused').hint()))
+        else:
+            yield run
 
 
 def measure(trial, arguments):
     """All that are asked for, alternating, the other way round in every second round."""
-    runs = chosen(arguments.only)
-    rows = {run[0]: {'name': run[0], 'runs': []} for run in runs}
+    runs = list(chosen(arguments.only))
+    rows = {run.name: {'name': run.name, 'settings': run.settings, 'runs': []} for run in runs}
     trial.result['lines'] += rows.values()
-    planned = arguments.rounds * sum(arguments.rows / RATES[run[0]] + STARTING_SECONDS
-                                     for run in runs)
-    progress = measuring.Progress(planned, len(runs) * arguments.rounds)
+    planned = arguments.rounds * sum(
+        arguments.rows / RATES.get(run.name, RATE_USUAL) + run.starting_seconds for run in runs)
+    progress = measuring.Progress(planned, max(1, len(runs) * arguments.rounds))
     measuring.say('This takes about %s; Ctrl-C ends it with what is measured so far.'
                   % measuring.duration(planned))
     for number in range(arguments.rounds):
         for run in runs[::-1 if number % 2 else 1]:
-            progress.step('%s, round %d of %d' % (run[0], number + 1, arguments.rounds))
-            rows[run[0]]['runs'].append(
+            progress.step('%s, round %d of %d' % (run.name, number + 1, arguments.rounds))
+            rows[run.name]['runs'].append(
                 trial.cell(functools.partial(measure_run, run, arguments, trial)))
     measuring.say('taking a journal apart')
     trial.result['sources'] = sources(arguments, trial)
@@ -154,8 +236,7 @@ def sources(arguments, trial):
     with trial.fresh() as dbpath:
         with server.Server(measuring.program_of('none'), dbpath,
                            ['--bind_ip', '127.0.0.1', '--journalCommitInterval', '2']) as running:
-            row = iibench(running, SAMPLE_ROWS, argparse.Namespace(**{**vars(arguments),
-                                                                     'clients': 1}), True, False)
+            row = iibench(running, SAMPLE_ROWS, 1, arguments.text, True, False)
             extents = record_extents(running)
             running.kill()
         out = subprocess.run([os.path.join(experiment.PROGRAMS, 'journal_dump'), dbpath],
@@ -174,7 +255,7 @@ def split_by_kind(dump, extents, rows):
     return {kind: (size / rows, count / rows) for kind, (size, count) in found.items()}
 
 
-HEADS = '%-18s%7s%9s  %-20s%9s%9s%7s  %8s%8s%8s%9s%6s'
+HEADS = '%-26s%6s%8s%10s%9s%9s  %-21s%10s%9s%8s%8s%9s%6s'
 
 
 def shown(runs, value, form='%.0f'):
@@ -191,13 +272,32 @@ def cells_of(row):
     def of_device(count):
         return lambda run: run.get('device_bytes') and run['device_bytes'] / count(run)
 
-    return (row['name'], named('document_bytes'), named('seconds', '%.1f'),
-            experiment.spread([run['per_second'] for run in row['runs']]),
-            shown(row['runs'], of_device(lambda run: 1e6), '%.1f'),
+    def times_rows(name):
+        return lambda run: run.get(name) and run[name] * run['rows'] / 1e6
+    return (row['name'],
+            shown(row['runs'], lambda run: run.get('stored_bytes') and
+                  run['stored_bytes'] / run['rows']),
+            shown(row['runs'], of_device(lambda run: 1e6 * run['seconds']), '%.1f'),
+            shown(row['runs'], of_device(lambda run: 1e6), '%.1f'), named('seconds', '%.1f'),
             shown(row['runs'], of_device(lambda run: run['rows'])),
-            shown(row['runs'], lambda run: run['document_bytes'] * run['per_second'] / 1e6, '%.2f'),
-            named('log_raw'), named('log_compressed'), named('log_padded'),
-            named('data_bytes_per_insert'), named('server_cpu_us'))
+            experiment.spread([run['per_second'] for run in row['runs']]),
+            shown(row['runs'], times_rows('log_padded'), '%.1f'), named('log_padded'),
+            named('log_raw'), named('log_compressed'), named('data_bytes_per_insert'),
+            named('server_cpu_us'))
+
+
+def cells_of_article():
+    """The article's lines for the same columns: its bytes were counted in GB."""
+    table_of = articles.tables()['insert-benchmark']
+    for name in [words[0] for words in table_of['rows']]:
+        row = articles.row('insert-benchmark', name)
+
+        def text(column, form='%.0f', times=1):
+            return '' if row[column] is None else form % (row[column] * times)
+        yield (name, text('bytes a document'), text('MB/s', '%.1f'),
+               text('GB written', '%.0f', 1e3), text('seconds'),
+               text('bytes written an insert'), text('inserts/s'), text('log GB', '%.0f', 1e3),
+               text('log bytes an insert'), text('before padding and compression'), '', '', '')
 
 
 def table(result):
@@ -205,36 +305,50 @@ def table(result):
         '', '%d rows, %s; %s, %s' % (result['rows'], experiment.plural(result['clients'], 'client'),
                                      result['host']['file_system'],
                                      'Linux ' + result['host']['kernel']), '',
-        HEADS % ('', 'bytes', 'seconds', 'inserts/s', 'device', 'bytes', 'doc',
-                 'log B', 'log B', 'log B', 'data B', 'cpu'),
-        HEADS % ('', '/doc', '', 'median (min..max)', 'MB', '/insert', 'MB/s', 'raw', 'packed',
-                 'padded', '/insert', 'us')]
+        HEADS % ('', 'bytes', 'device', 'device', 'seconds', 'bytes', 'inserts/s', 'log', 'log B',
+                 'log B', 'log B', 'data B', 'cpu'),
+        HEADS % ('', '/doc', 'MB/s', 'MB', '', '/insert', 'median (min..max)', 'MB', '/insert',
+                 'raw', 'packed', '/insert', 'us')]
     lines += [HEADS % cells_of(row) for row in result['lines'] if row['runs']]
+    lines += ['', 'The article: %d rows, 1 client' % claims.THEIR_ROWS]
+    lines += [HEADS % cells for cells in cells_of_article()]
     if result.get('sources'):
         lines += ['', 'What a lone durable client journals, in the base, after %d rows:'
                   % SAMPLE_ROWS, '%-46s%14s%16s' % ('', 'bytes/insert', 'writes/insert')]
         lines += ['%-46s%14.0f%16.1f' % (kind, size, count) for kind, (size, count) in
                   sorted(result['sources'].items(), key=lambda item: -item[1][0])]
-    return '\n'.join(line.rstrip() for line in lines)
+    lines += claims.lines('iibench', result)
+    settings = ['%s: %s' % (row['name'], row['settings']) for row in result['lines']
+                if row['runs'] and row.get('settings')]
+    return '\n'.join(line.rstrip() for line in lines + [''] * bool(settings) + settings)
 
 
 def make_parser():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--rows', type=rows_of, default=20000)
-    parser.add_argument('--rounds', type=measuring.count, default=5)
-    parser.add_argument('--clients', type=measuring.count, default=1)
-    parser.add_argument('--text', type=measuring.count, default=100)
-    parser.add_argument('--only', type=lambda text: text.split(','), default=(),
-                        metavar='NAME,...', help='runs whose names contain one of these')
+    parser.add_argument('--rows', type=rows_of, default=20000, metavar='N',
+                        help='that each server gets, e.g. 1e6 (%(default)s)')
+    parser.add_argument('--rounds', type=measuring.count, default=5, metavar='N',
+                        help='how often each server has its turn (%(default)s)')
+    parser.add_argument('--clients', type=measuring.count, default=1, metavar='N',
+                        help='each sends its next row when the last one was answered '
+                        '(%(default)s)')
+    parser.add_argument('--text', type=measuring.count, default=100, metavar='BYTES',
+                        help='of the text in each row (%(default)s)')
+    measuring.add_only(parser, 'lines')
+    measuring.add_install(parser)
     measuring.add_device_delay(parser)
     return parser
 
 
 def main():
     arguments = make_parser().parse_args()
-    measuring.check_only(arguments.only, [run[0] for run in RUNS])
+    measuring.check_only(arguments.only, [run.name for run in all_runs()])
+    if arguments.install:
+        compare.install_packages({kind.package for kind in peers.iibench.EVERY
+                                  if kind('unused').missing()}, 'insert_benchmark.py')
     with experiment.scratch('iibench-', arguments) as folder:
+        os.chmod(folder, 0o755)
         trial = experiment.Experiment(folder, arguments)
         trial.result.update(lines=[], sources={}, rows=arguments.rows, clients=arguments.clients,
                             rounds=arguments.rounds)

@@ -5,6 +5,7 @@
     postgresql.py   PostgreSQL
     mariadb.py      MariaDB with InnoDB, and with MyRocks
     ferretdb.py     FerretDB on SQLite and on PostgreSQL
+    iibench.py      PostgreSQL and InnoDB with the rows of ./lab bench iibench
     embedded.py     libraries: SQLite, LMDB, RocksDB, WiredTiger; their C programs are NAME_load.c
                     over embedded_load.c
     syncs.py        how many syncs an insert costs, by strace

@@ -25,6 +25,7 @@ class MariaDB(Peer):
     package = 'mariadb-server'
     user = 'mysql'
     engine = 'innodb'
+    made_with = []  # options that a data directory must be made with, too
     options = ['--innodb-flush-log-at-trx-commit=1', '--innodb-flush-method=O_DIRECT',
                '--innodb-buffer-pool-size=256M']
 
@@ -44,8 +45,8 @@ class MariaDB(Peer):
         user = as_user(self.user)
         with self.folders():
             run([self.programs['mariadb-install-db'], '--no-defaults', '--datadir=' + self.data,
-                 '--auth-root-authentication-method=normal', '--skip-test-db'], cwd=self.sockets,
-                **user)
+                 '--auth-root-authentication-method=normal', '--skip-test-db', *self.made_with],
+                cwd=self.sockets, **user)
             with running([self.programs['mariadbd'], '--no-defaults', '--datadir=' + self.data,
                           '--socket', self.sockets + '/socket', '--skip-networking',
                           '--max-connections=300', *self.options],

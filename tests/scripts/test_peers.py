@@ -18,7 +18,7 @@ sys.path[:0] = [os.path.join(TOP, folder) for folder in ('perf', 'tests/lib')]
 
 import compare  # noqa: E402
 import measuring  # noqa: E402
-from peers import embedded, ferretdb, mariadb, mongod, postgresql, syncs  # noqa: E402
+from peers import embedded, ferretdb, iibench, mariadb, mongod, postgresql, syncs  # noqa: E402
 
 PGBENCH = '''pgbench (15.18 (Debian 15.18-0+deb12u1))
 transaction type: insert.sql
@@ -61,6 +61,46 @@ class Outputs(unittest.TestCase):
         self.assertEqual([word for call in run.call_args_list for word in call.args[0]
                           if 'number-of-queries' in word],
                          ['--number-of-queries=400', '--number-of-queries=2400'])
+
+    def test_rows_of_the_insert_benchmark_are_counted(self):
+        with tempfile.TemporaryDirectory() as folder:
+            peer = iibench.PostgreSQLRows('unused')
+            peer.sockets = folder
+            peer.programs = dict.fromkeys(peer.programs, 'unused')
+            with mock.patch.object(iibench, 'run', return_value=PGBENCH) as run:
+                found = peer.fill(300, 2, 5)
+            self.assertEqual(found['rows'], 293)
+            self.assertAlmostEqual(found['seconds'], 293 / 292.802066)
+            words = run.call_args.args[0]
+            self.assertEqual(words[words.index('-t') + 1], '150')
+            with open(os.path.join(folder, 'rows.sql'), encoding='utf-8') as file:
+                self.assertIn(":price, 'xxxxx')", file.read())
+        peer = iibench.InnoDBRows('unused')
+        peer.sockets = 'unused'
+        peer.programs = dict.fromkeys(peer.programs, 'unused')
+        with mock.patch.object(iibench, 'run', return_value=SLAP) as run:
+            self.assertEqual(peer.fill(301, 2, 5), {'rows': 300, 'seconds': 0.455,
+                                                    'per_second': 300 / 0.455})
+        self.assertIn('--number-of-queries=300', run.call_args.args[0])
+
+    def test_the_log_of_innodb_is_what_its_server_says(self):
+        peer = iibench.InnoDBRows('unused')
+        for said, found in (('Innodb_lsn_current\t70\nInnodb_os_log_written\t512\n',
+                             {'log_raw': 70, 'log_padded': 512}),
+                            ('Innodb_lsn_current\t70\n', {'log_raw': 70})):
+            with mock.patch.object(iibench.InnoDBRows, 'query', lambda *_, said=said: said.strip()):
+                self.assertEqual(peer.log(), found)
+
+    def test_the_tables_of_both_have_the_columns_and_indexes_of_iibench(self):
+        with open(os.path.join(TOP, 'perf', 'iibench.c'), encoding='utf-8') as file:
+            source = ' '.join(file.read().split())
+        for name in ('CASH_REGISTERS', 'CUSTOMERS', 'PRODUCTS', 'PRICE_MAX'):
+            self.assertIn('%s = %d' % (name, getattr(iibench, name)), source)
+        for column in iibench.COLUMNS.split(', '):
+            self.assertIn('(row, "%s"' % column, source)
+        for columns in iibench.INDEXES:
+            keys = ', '.join('"%s", BCON_INT32(1)' % column for column in columns.split(', '))
+            self.assertIn('"key", "{", %s, "}"' % keys, source)
 
     def test_load_client_over_a_socket(self):
         seen = []
