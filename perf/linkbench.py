@@ -6,7 +6,7 @@ has; seven reads for three writes, most of them for few nodes. Every contender f
 graph, then all alternate, round after round, with the disk alone before and after. A write is one
 transaction and on the disk when it is answered; on MongoDB's protocol it is two writes of which the
 second one waits for the disk, since there is no transaction over two documents.
-Usage:    linkbench.py [--nodes 20000] [--clients 8] [--seconds 3] [--rounds 5] [--lazy]
+Usage:    linkbench.py [--nodes 20000] [--clients 12] [--seconds 3] [--rounds 5] [--lazy]
                        [--only NAME,...] [--uri mongodb://...] [--server 'NAME=PATH OPTIONS']
           (./lab bench linkbench builds what it needs; --install first installs the others)
           Ctrl-C ends it with what is measured so far.
@@ -14,7 +14,8 @@ Needs:    any of postgresql-15 with libpq-dev, mariadb-server and mariadb-plugin
           libmariadb-dev (Debian). No service of theirs is used or touched: each gets a data
           directory of its own under build/scratch. Some 2 KB of disk for each node and contender.
 --lazy:   answers do not wait for the disk: w:1 (base at its default of 100 ms, as in the article
-          of 2015), synchronous_commit=off, ..._flush_log_at_trx_commit=2.
+          of 2015, whose figures stand beside ours), synchronous_commit=off,
+          ..._flush_log_at_trx_commit=2.
 --uri:    a server that runs already; its database `linkbench` is dropped.
 Not for:  graphs larger than memory, unless --nodes makes one: 20,000 nodes are some 40 MB.
 """
@@ -29,6 +30,8 @@ import subprocess
 import sys
 
 import any_server
+import articles
+import claims
 import compare
 import experiment
 import measuring
@@ -45,6 +48,8 @@ SQL_CLIENTS = {
     'linkbench_postgresql': ('/usr/include/postgresql/libpq-fe.h', 'libpq-dev'),
     'linkbench_mariadb': ('/usr/include/mariadb/mysql.h', 'libmariadb-dev'),
 }
+ARTICLES_CLIENTS = 12
+ARTICLES_KINDS = ('add_link', 'update_link', 'get_link_list')  # whose times it has
 SECONDS_PER_NODE = 1.5e-4  # of a load; for the guess of the time left
 
 
@@ -255,19 +260,35 @@ def table(result):
             lines.append('%-18s%9d' % (kind, count) + ''.join(
                 '%10s' % ('' if value is None else '%.3f' % value) for value in figures)
                          + '%9s' % ('' if rows is None else '%.1f' % rows))
-        counts = [' '.join(map(str, run['per_interval'])) for run in each['runs']]
-        if any(counts):
-            lines.append('requests in each %g s, round after round: %s' % (
-                result['interval'], ' | '.join(counts)))
+        rates = [' '.join('%.0f' % (count / result['interval']) for count in run['per_interval'])
+                 for run in each['runs']]
+        if any(rates):
+            lines.append('requests/s in each %g s, round after round: %s' % (
+                result['interval'], ' | '.join(rates)))
         repeated = sum(run['repeated'] for run in each['runs'])
         if repeated:
             lines.append('%d requests were repeated, since another client was in the way.'
                          % repeated)
+    lines += ['', *frequent_lines(shown)]
     lines += ['', 'Times in ms: medians of the rounds, and the longest of all. rows: found or '
               'written by a request.']
     lines += ['%s: %s' % (name, each['settings']) for name, each in shown.items()]
     lines += ['left out: %s: %s' % item for item in result['left_out'].items()]
+    lines += claims.lines('linkbench', result)
     return '\n'.join(line.rstrip() for line in lines)
+
+
+def frequent_lines(shown):
+    """The requests whose times the article has: average ms, ours and its."""
+    form = '%-40s' + '%16s' * len(ARTICLES_KINDS)
+    yield form % ('Average ms of a request', *ARTICLES_KINDS)
+    for name, each in shown.items():
+        averages = [kind_of(each['runs'], kind)[1] for kind in ARTICLES_KINDS]
+        yield form % (name, *('' if value is None else '%.3f' % value for value in averages))
+    for name in [words[0] for words in articles.tables()['linkbench-requests']['rows']]:
+        row = articles.row('linkbench-requests', name)
+        yield form % ('the article, %s' % name,
+                      *('%.3f' % row[kind + ', ms'] for kind in ARTICLES_KINDS))
 
 
 def draw(result, stem):
@@ -294,20 +315,23 @@ def install():
 def make_parser():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--nodes', type=nodes_of, default=20000)
-    parser.add_argument('--clients', type=clients_of, default=8)
-    parser.add_argument('--seconds', type=measuring.seconds, default=3)
+    parser.add_argument('--nodes', type=nodes_of, default=20000, metavar='N',
+                        help='of the graph, e.g. 1e6 (%(default)s)')
+    parser.add_argument('--clients', type=clients_of, default=ARTICLES_CLIENTS, metavar='N',
+                        help='threads, one connection each (%(default)s, as the article had)')
+    parser.add_argument('--seconds', type=measuring.seconds, default=3, metavar='S',
+                        help='of each contender in each round (%(default)s)')
     parser.add_argument('--interval', type=measuring.seconds, default=1, metavar='S',
-                        help='requests are counted for each of these')
-    parser.add_argument('--rounds', type=measuring.count, default=5)
-    parser.add_argument('--lazy', action='store_true', help='answers do not wait for the disk')
-    parser.add_argument('--only', type=lambda text: text.split(','), default=(),
-                        metavar='NAME,...', help='contenders whose names contain one of these')
+                        help='there is a rate for each of these (%(default)s)')
+    parser.add_argument('--rounds', type=measuring.count, default=5, metavar='N',
+                        help='how often each contender has its turn (%(default)s)')
+    parser.add_argument('--lazy', action='store_true',
+                        help='answers do not wait for the disk, as in the article')
+    measuring.add_only(parser, 'contenders')
     parser.add_argument('--uri', help='a MongoDB-compatible server that runs already, too')
     any_server.add_option(parser)
     measuring.add_device_delay(parser)
-    parser.add_argument('--install', action='store_true',
-                        help='installs the packages of the others first')
+    measuring.add_install(parser)
     return parser
 
 

@@ -135,10 +135,25 @@ class Table(unittest.TestCase):
         self.assertIn(['A', '9000', '200', '(100..300)', '50', '20', 'right'], lines)
         for kind in linkbench.KINDS:
             self.assertIn([kind, '30', '2.000', '4.000', '6.000', '12.000', '2.0'], lines)
-        self.assertIn('requests in each 1 s, round after round: 99 101 | 299 301 | 199 201', text)
+        self.assertIn('requests/s in each 1 s, round after round: 99 101 | 299 301 | 199 201', text)
         self.assertIn('3 requests were repeated', text)
         self.assertIn('left out: C: too many connections', text)
         self.assertNotIn('B: b=1', text)
+
+    def test_an_interval_of_half_a_second_has_rates_too(self):
+        self.assertIn('requests/s in each 0.5 s, round after round: 198 202 | 598 602 | 398 402',
+                      linkbench.table(dict(RESULT, interval=0.5)))
+
+    def test_the_three_requests_of_the_article_stand_beside_its_own(self):
+        lines = [line.split() for line in linkbench.table(RESULT).splitlines()]
+        begin = lines.index(['Average', 'ms', 'of', 'a', 'request', 'add_link', 'update_link',
+                             'get_link_list'])
+        self.assertEqual(lines[begin + 1], ['A', '2.000', '2.000', '2.000'])
+        self.assertIn(['the', 'article,', 'mmapv1,', 'in', 'memory', '4.788', '5.230', '2.657'],
+                      lines[begin:])
+
+    def test_there_are_as_many_clients_as_the_article_had(self):
+        self.assertEqual(linkbench.make_parser().parse_args([]).clients, 12)
 
     def test_counts_that_are_off_are_reported(self):
         self.assertEqual(linkbench.check_text({'visible_links': 5, 'counted_links': 7}), 'off by 2')
