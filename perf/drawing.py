@@ -7,4 +7,4 @@ matplotlib.use('svg')
 # to run.
 matplotlib.rcParams.update({'svg.fonttype': 'none', 'svg.hashsalt': 'report',
                             'font.family': ['sans-serif']})
-from matplotlib.pyplot import close, subplots  # noqa: E402, F401
+from matplotlib.pyplot import close, rc_context, subplots  # noqa: E402, F401

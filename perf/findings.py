@@ -82,10 +82,14 @@ def lone_time(runs, rate):
                                ('floor_before', 'floor_after') if run.get(name)] or [0])
     if not floor:
         return []
-    whole, disk, cpu = 1e6 / rate, 1e6 / floor, middle(runs, 'cpu_us')
-    return ['1 client: of the %.0f us of an insert the disk alone takes %.0f; the other %.0f are '
+    whole, disk, cpu = round(1e6 / rate), round(1e6 / floor), middle(runs, 'cpu_us')
+    if disk >= whole:
+        return ['1 client: an insert took %d us, less than the %d of a write by the disk alone '
+                'beside it: the disk was slower then, and on what the time went is not known' % (
+                    whole, disk)]
+    return ['1 client: of the %d us of an insert the disk alone takes %d; the other %d are '
             'processor time of server and client and the waking of one by the other%s' % (
-                whole, disk, max(0, whole - disk),
+                whole, disk, whole - disk,
                 '. The server\'s own processor time is %.0f us, in part while the disk works' % cpu
                 if cpu else '')]
 
@@ -153,12 +157,15 @@ def of_iibench(result):
     for row in result['lines']:
         if not row['runs']:
             continue
-        device = middle(row['runs'], 'data_bytes_per_insert')
-        found.found.append(
-            '%s: %s inserts a second; for each %s bytes of log before compression, %s written%s' % (
-                row['name'], *(number(middle(row['runs'], name))
-                               for name in ('per_second', 'log_raw', 'log_padded')),
-                '' if device is None else ', and %s bytes of data files' % number(device)))
+        parts = [(form, middle(row['runs'], name)) for form, name in (
+            ('%s bytes of log before compression', 'log_raw'),
+            ('%s bytes of log written', 'log_padded'),
+            ('%s bytes of data files', 'data_bytes_per_insert'))]
+        found.found.append('%s: %s inserts a second%s' % (
+            row['name'], number(middle(row['runs'], 'per_second')),
+            ''.join('%s%s' % (', ' if place else '; for each ', form % number(value))
+                    for place, (form, value) in enumerate(
+                        part for part in parts if part[1]))))
     for kind, (size, _) in sorted((result.get('sources') or {}).items(),
                                   key=lambda item: -item[1][0])[:3]:
         found.times.append('%s: %s bytes journaled for an insert' % (kind, number(size)))
@@ -200,6 +207,17 @@ def of_growth(result):
                 name, number(first[1]), report.number(first[0]), number(last[1]),
                 report.number(last[0])))
     return found
+
+
+def of_write_through(result):
+    """What the model of write-through counts; its times are those of a loop device."""
+    def per_append(mode, name):
+        return statistics.median(run[mode][name] / run[mode]['appends'] for run in result['runs'])
+    return Findings(found=[
+        'an append into written blocks costs %s flushes and %s KB where the file system notes the '
+        'time of each write, %s and %s where it need not' % tuple(
+            number(per_append(mode, name)) for mode in ('overwrite_sync', 'overwrite_datasync')
+            for name in ('flushes', 'kilobytes'))])
 
 
 def of_patch(result):

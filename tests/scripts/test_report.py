@@ -145,6 +145,12 @@ class Html(unittest.TestCase):
             self.assertIn(fact, text)
         self.assertEqual(report.page(sample()).count(text), 1)
 
+    def test_a_lone_client_on_one_core_is_no_quicker_than_its_disk(self):
+        one = dict(sample()['one_core'], share_of_floor=1.4)
+        self.assertNotIn('140', report.one_core_text(one))
+        self.assertIn('the disk was slower beside the run', report.one_core_text(one))
+        self.assertIn('140 %', report.one_core_text(dict(one, clients=8)))
+
     def test_is_well_formed(self):
         self.assertEqual(self.page.problems, [])
         self.assertTrue(self.text.startswith('<!DOCTYPE html>'))
