@@ -9,7 +9,7 @@ import unittest
 from unittest import mock
 
 from bare import PYTHON, TOP, Bare
-from lab import bench, commands, products, serving
+from lab import bench, commands, measuring, products, serving
 import server
 
 SCRIPTS = {'run': ['--seconds', '--rounds', '--clients', '--server', '--device-delay'],
@@ -58,6 +58,26 @@ class Help(Bare):
                     self.assertRegex(said, r'(?m)^Usage:    \./lab bench %s \[--' % word)
                     for option in options:
                         self.assertRegex(said, '(?m)^  %s' % option)
+
+    def test_it_says_what_each_option_of_a_measurement_is_for(self):
+        first = self.slugs[0]
+        for words in (*([word] for word in EXPERIMENTS), ['base'], ['all'], [first],
+                      [first, self.slugs[1]], [bench.WINDOWS_PATCH]):
+            with self.subTest(words):
+                self.check_options(bench.bench_parser(words), 'bench', *words)
+        self.check_options(measuring.run_parser([]), 'run')
+        self.check_options(measuring.report_parser([]), 'report')
+        for words, option in (([first], '--runs N'), ([bench.WINDOWS_PATCH], '--appends N'),
+                              (['insert'], '--batch')):
+            self.assertIn(option, self.lab('bench', *words, '--help')[1])
+
+    def check_options(self, parser, *words):
+        said = self.lab(*words, '--help')[1]
+        self.assertGreater(len(parser.options()), 1)
+        for action in parser._actions:
+            self.assertTrue(action.help, action.option_strings)
+            for name in action.option_strings:
+                self.assertRegex(said, r'(?m)^  (-\S+, )*%s\b' % name)
 
     def test_it_needs_no_more_than_python(self):
         ask = ('import importlib, sys; sys.path.insert(0, sys.argv[1])\n'

@@ -47,16 +47,19 @@ def experiment_parser(name):
 
 def operations(words):
     """./lab bench base."""
-    measuring.script_parser('base', './lab bench base').check(words)
+    operations_parser().check(words)
     needs.measuring()
     build_base()
     base.become_script('base', *words)
 
 
+def operations_parser():
+    return measuring.script_parser('base', './lab bench base')
+
+
 def patches(slugs, words):
     """Some patches, words has them too; or all."""
-    measuring.script_parser('ab', './lab bench ' + ('all' if words[0] == 'all' else 'PATCH')) \
-        .check(words)
+    patches_parser(words[0]).check(words)
     needs.measuring()
     if '--estimate' not in words:
         build_base()
@@ -65,8 +68,16 @@ def patches(slugs, words):
     base.become_script('ab', *words)
 
 
+def patches_parser(word):
+    return measuring.script_parser('ab', './lab bench ' + ('all' if word == 'all' else 'PATCH'))
+
+
+def windows_parser():
+    return measuring.script_parser('write_through', './lab bench ' + WINDOWS_PATCH)
+
+
 def windows_patch(words):
-    measuring.script_parser('write_through', './lab bench ' + WINDOWS_PATCH).check(words)
+    windows_parser().check(words)
     needs.measuring()
     selections.build('none', 'append_cost')
     base.become_script('write_through', *words)
@@ -89,7 +100,8 @@ WORKLOADS = ['insert', 'ping', 'find_one', 'find_raw', 'range_scan',
 
 def load_parser(workload):
     """What perf/load_client.c takes, which need not be built yet (test_lab_options.py)."""
-    parser = Parser('./lab bench ' + workload, add_help=False)
+    parser = Parser('./lab bench ' + workload, add_help=False,
+                    epilog='./lab bench --help-load says what they are for.')
     for name in ('uri', 'collection', 'clients', 'seconds', 'warmup', 'bytes', 'text',
                  'batch', 'documents'):
         parser.add_argument('--' + name)
@@ -157,7 +169,8 @@ FORMS = '''\
                                    WiredTiger; --install gets them all first, --uri adds any
                                    MongoDB-compatible server
 ./lab bench iibench [--rows N]     the insert benchmark of the article: what base and series write
-                                   for a row with three indexes, and where the bytes come from
+                                   for a row with three indexes, and where the bytes come from;
+                                   beside InnoDB and PostgreSQL
 ./lab bench write-concern          the latency of single inserts with w:0, w:1 and j:1, the journal
                                    beside the data and on another device; through pymongo and C
 ./lab bench linkbench              a social graph's requests, beside PostgreSQL, InnoDB and MyRocks
@@ -174,9 +187,18 @@ FORMS = '''\
 
 
 def bench_parser(words):
-    """With an experiment among the words, that of its script."""
-    if words and words[0] in EXPERIMENTS:
-        return experiment_parser(words[0])
+    """That of the first word, where it has options of its own."""
+    word = words[0] if words else ''
+    if word in EXPERIMENTS:
+        return experiment_parser(word)
+    if word == 'base':
+        return operations_parser()
+    if word == WINDOWS_PATCH:
+        return windows_parser()
+    if word == 'all' or word in selections.patches():
+        return patches_parser(word)
+    if word in WORKLOADS:
+        return load_parser(word)
     return Parser('./lab bench', add_help=False, usage=FORMS,
                   epilog='The patches are\n' + selections.listed())
 
