@@ -15,7 +15,7 @@ from added_files import added_files  # noqa: E402
 # Results are data, the licence has sections of its own, and the pages of the specification name
 # their own sections by bare numbers (test_every_reference_inside_a_page).
 NOT_PROSE = ('perf/results/', 'docs/spec/', 'LICENSE')
-NOT_PROSE_SUFFIXES = ('.xz', '.json', '.png', '.jsonl', '.bin', '.gz')
+NOT_PROSE_SUFFIXES = ('.xz', '.json', '.png', '.svg', '.jsonl', '.bin', '.gz')
 CITES_NOT_REALLY = {
     'tests/tree/citations.py': 'explains the forms, wrong ones too',
     'tests/tree/test_citations.py': 'its samples are wrong on purpose',
