@@ -57,9 +57,15 @@ class Entrypoint(unittest.TestCase):
     def test_a_configuration_is_obeyed(self):
         for config in ('net:\n  port: 27018\n  bindIp: 127.0.0.1  # here\nstorage:\n  dbPath: %s\n',
                        'net: {port: 27018, bindIp: 127.0.0.1}\nstorage: {dbPath: "%s"}\n',
+                       'net.port: 27018\nnet.bindIp: 127.0.0.1\nstorage.dbPath: %s\n',
                        'port = 27018\nbind_ip = 127.0.0.1\ndbpath = %s\n'):
             found = self.options(config % self.data)
             self.assertEqual(set(found), {'config'}, config)
+
+    def test_a_value_on_another_line_is_not_overlooked(self):
+        for key in ('port', 'bindIp'):
+            said = self.refused('net:\n  %s:\n    27018\n' % key, MONGOD_DBPATH=self.data)
+            self.assertIn('the value of ' + key, said)
 
     def test_what_a_comment_says_does_not_count(self):
         found = self.options('# port: 27018\n# bindIp: 0.0.0.0\n', MONGOD_DBPATH=self.data)
@@ -75,8 +81,13 @@ class Entrypoint(unittest.TestCase):
                                    ((), {'MONGOD_OPTIONS': '--port 27020 --dbpath ' + self.data})):
             found = self.options('net: {port: 27018}\n', *words, MONGOD_PORT='27019', **environment)
             self.assertEqual((found['port'], found['dbpath']), ('27020', self.data))
-        said = self.refused('', '--slowms', '5', MONGOD_OPTIONS='--slowms=7')
-        self.assertIn('--slowms is in MONGOD_OPTIONS and behind', said)
+        for words in (('--slowms', '5'), ('-slowms=5',)):
+            said = self.refused('', *words, MONGOD_OPTIONS='--slowms=7')
+            self.assertIn('--slowms is in MONGOD_OPTIONS and behind', said)
+        run = self.run_with('', '--setParameter', 'a=1', MONGOD_DBPATH=self.data,
+                            MONGOD_OPTIONS='--setParameter b=2')
+        self.assertEqual(run.stdout.splitlines()[-4:],
+                         ['--setParameter', 'b=2', '--setParameter', 'a=1'])
 
     def test_a_configuration_among_the_words(self):
         other = os.path.join(self.folder.name, 'other.yaml')
@@ -93,17 +104,20 @@ class Entrypoint(unittest.TestCase):
                 ('', (), {'MONGOD_BIND_IP': '0.0.0.0'}),
                 ('', ('--bind_ip', '0.0.0.0'), {}),
                 ('', ('--bind_ip=127.0.0.1,10.0.0.1',), {}),
-                ('', ('--bind_ip_all',), {}),
+                ('', ('-bind_ip', '0.0.0.0'), {}),
                 ('', (), {'MONGOD_OPTIONS': '--bind_ip 0.0.0.0'}),
                 ('net:\n  bindIp: 127.0.0.1,0.0.0.0\n', (), {}),
-                ('net: {bindIpAll: true}\n', (), {}),
+                ('net.bindIp: 0.0.0.0\n', (), {}),
                 ('bind_ip = 0.0.0.0\n', (), {})):
             environment = dict(at_data, **environment)
             self.assertIn('without logging in', self.refused(config, *words, **environment))
             for allowed in (LOGINS, {'MONGOD_WITHOUT_AUTH': 'yes'}):
                 self.options(config, *words, **environment, **allowed)
             self.options(config, *words, '--auth', **environment)
-            self.options(config + 'security: {authorization: enabled}\n', *words, **environment)
+            enabled = config + 'security: {authorization: enabled}\n'
+            self.options(enabled, *words, **environment)
+            self.assertIn('without logging in',
+                          self.refused(enabled, *words, '--noauth', **environment))
 
     def test_the_first_user(self):
         found = self.options('security:\n  authorization: enabled\n', MONGOD_DBPATH=self.data,
