@@ -14,6 +14,7 @@ and the exit code is 1 then. `local`, `config` and system collections are left o
 import argparse
 import os
 import sys
+import urllib.parse
 
 import pymongo
 from bson import json_util
@@ -53,9 +54,10 @@ class Restore:
 
     def database(self, folder, name):
         for file in sorted(os.listdir(folder)):
-            collection, ending = os.path.splitext(file)
+            stem, ending = os.path.splitext(file)
+            collection = urllib.parse.unquote(stem)
             if ending == '.bson' and not collection.startswith('system.'):
-                self.collection(os.path.join(folder, collection), name, collection)
+                self.collection(os.path.join(folder, stem), name, collection)
 
     def collection(self, path, database, name):
         where = database + '.' + name

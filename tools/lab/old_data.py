@@ -1,14 +1,21 @@
 """./lab check, salvage, restore, copy: data of an old server, or a damaged one
 (docs/old-data.md)."""
 
+import contextlib
+import glob
 import os
+import socket
+import subprocess
+import tempfile
 
 from lab import base, install, needs, selections
 from lab.command_line import Parser
 
+PER_DATABASE = '--directoryperdb'
+
 
 def directory(words, command, form):
-    """The directory that the first word names."""
+    """The data directory that the first word names."""
     if not words or words[0].startswith('-'):
         base.give_up_with_help(PARSERS[command](words))
     if not os.path.isdir(words[0]):
@@ -16,39 +23,78 @@ def directory(words, command, form):
     return words[0]
 
 
-def check(words):
-    directory(words, 'check', './lab check DIR')
+def layout(place, words):
+    """What mongod and dbpath_check have to be given where each database has a folder."""
+    folders = [os.path.dirname(path) for path in glob.glob(glob.escape(place) + '/*/*.ns')
+               if os.path.basename(path) == os.path.basename(os.path.dirname(path)) + '.ns']
+    return [PER_DATABASE] if folders and PER_DATABASE not in words else []
+
+
+def program(name):
     needs.compiler()
-    selections.build('all', 'dbpath_check')
-    base.become(selections.program('all', 'dbpath_check'), *words)
+    selections.build('all', name)
+    return selections.program('all', name)
+
+
+def check(words):
+    place = directory(words, 'check', './lab check DIR')
+    base.become(program('dbpath_check'), *words, *layout(place, words))
 
 
 def salvage(words):
-    place = directory(words, 'salvage', './lab salvage DIR OUT')
-    if len(words) != 2:
-        base.give_up('./lab salvage DIR OUT: the data directory, and a new one for what can be '
-                     'read', base.EXIT_USAGE)
-    needs.compiler()
-    selections.build('all', 'mongod')
-    base.become(selections.program('all', 'mongod'), '--dbpath', place, '--salvage', words[1])
-
-
-def with_driver(script, words):
-    needs.begin()
-    install.drivers()
-    base.become(base.DRIVER_PYTHON, os.path.join(base.TOP, 'tools', script), *words)
+    form = './lab salvage DIR OUT: the data directory, and a new one for what can be read'
+    place = directory(words, 'salvage', form)
+    if len(words) < 2 or words[1].startswith('-'):
+        base.give_up(form, base.EXIT_USAGE)
+    base.become(program('mongod'), '--dbpath', place, '--salvage', *words[1:],
+                *layout(place, words))
 
 
 def restore(words):
     if not words:
         base.give_up_with_help(PARSERS['restore'](words))
-    with_driver('restore_dump.py', words)
+    needs.begin()
+    install.drivers()
+    base.become(base.DRIVER_PYTHON, os.path.join(base.TOP, 'tools', 'restore_dump.py'), *words)
+
+
+@contextlib.contextmanager
+def served(place):
+    """The address of a server of ours on a data directory, for as long as the context lasts."""
+    mongod = program('mongod')
+    with socket.create_server(('127.0.0.1', 0)) as free:
+        port = free.getsockname()[1]
+    with tempfile.TemporaryDirectory(prefix='lab-copy-') as folder:
+        log = os.path.join(folder, 'mongod.log')
+        run = subprocess.run(
+            [mongod, '--dbpath', place, '--port', str(port), '--nounixsocket', '--fork',
+             '--logpath', log, *layout(place, [])], stdout=subprocess.DEVNULL, check=False)
+        if run.returncode != 0:
+            errors = []
+            with contextlib.suppress(OSError), open(log, encoding='utf-8',
+                                                    errors='replace') as file:
+                errors = [line for line in file if 'ERROR: ' in line]
+            base.give_up('no server starts on %s:\n%s' % (place, ''.join(errors[-5:]).rstrip()))
+        try:
+            yield 'mongodb://127.0.0.1:%d' % port
+        finally:
+            subprocess.run([mongod, '--dbpath', place, '--shutdown'], stdout=subprocess.DEVNULL,
+                           check=False)
 
 
 def copy(words):
     if not words:
         base.give_up_with_help(PARSERS['copy'](words))
-    with_driver('copy_databases.py', words)
+    needs.begin()
+    install.drivers()
+    script = [base.DRIVER_PYTHON, os.path.join(base.TOP, 'tools', 'copy_databases.py')]
+    places = [at for at, word in enumerate(words) if os.path.isdir(word)]
+    if not places:
+        base.become(*script, *words)
+    with served(words[places[0]]) as address:
+        words = [*words[:places[0]], address, *words[places[0] + 1:]]
+        code = subprocess.run([*script, *words], check=False).returncode
+    raise SystemExit(code)
 
 
 PARSERS = {
@@ -57,25 +103,40 @@ PARSERS = {
                                 changes nothing: what is in it, and what is wrong
 
 No server may run on it. --db NAME for one database, --quiet for faults only. Exit code 1: there
-are faults. ./lab salvage DIR OUT gets out what can be read.'''),
+are faults. ./lab salvage DIR OUT gets out what can be read.
+
+  ./lab check /var/lib/mongodb            how many documents, indexes and free bytes, and each fault
+  ./lab check copy --db shop --quiet      the faults of one database'''),
     'salvage': lambda _: Parser('./lab salvage', add_help=False, usage='''\
 ./lab salvage DIR OUT           writes what can be read of a damaged data directory into the new
                                 directory OUT, as mongodump would; changes nothing in DIR
 
-Then ./lab serve --dbpath NEW for a new server, and ./lab restore OUT. Where the server still starts
-on DIR, start it first: it replays the journal, which a salvage does not.'''),
+Where the server still starts on DIR, start it first: it replays the journal, which a salvage does
+not. Exit code 0: nothing is damaged; 1: each damaged place is named, the rest is in OUT.
+
+  ./lab salvage /var/lib/mongodb saved    what can be read, into saved/
+  ./lab serve --dbpath NEW                a new server, in another terminal
+  ./lab restore saved                     what was saved, into it'''),
     'restore': lambda _: Parser('./lab restore', add_help=False, usage='''\
 ./lab restore [--database NAME]... FOLDER [TO]     a dump into a server
 
 FOLDER is what ./lab salvage, mongod --salvage or mongodump wrote; TO an address such as
-mongodb://127.0.0.1:27017, which is the default. Installs pymongo into build/ where that is
-missing.'''),
+mongodb://127.0.0.1:27017, which is the default. A collection that has documents already is left as
+it is. Exit code 1: what was not restored is named. Installs pymongo into build/ where that is
+missing.
+
+  ./lab restore saved                                             everything, to this machine
+  ./lab restore --database shop saved mongodb://db.example:27017  one database, to another one'''),
     'copy': lambda _: Parser('./lab copy', add_help=False, usage='''\
 ./lab copy [--database NAME]... FROM TO     all databases of one server to another, compared at the
                                             end; any versions of the two
 
-  ./lab serve --dbpath OLD --port 27017                          the old files, served
-  ./lab copy mongodb://127.0.0.1:27017 mongodb://127.0.0.1:27018     to a current server''')}
+FROM is an address, or a data directory: then a server of ours runs on it until all is copied. It
+replays the journal, so give it a copy of the only directory. Nothing that is on TO already is
+changed. Exit code 1: what TO would not have is named.
+
+  ./lab copy /srv/copy-of-old mongodb://127.0.0.1:27018                  the files of an old server
+  ./lab copy mongodb://127.0.0.1:27017 mongodb://127.0.0.1:27018         a server that runs''')}
 
 COMMANDS = {
     'check': {'form': 'DIR', 'summary': 'a data directory: what is in it, what is wrong',
@@ -84,5 +145,5 @@ COMMANDS = {
                 'parser': PARSERS['salvage'], 'run': salvage},
     'restore': {'form': 'FOLDER [TO]', 'summary': 'a dump into a server',
                 'parser': PARSERS['restore'], 'run': restore},
-    'copy': {'form': 'FROM TO', 'summary': 'all databases of one server to another',
+    'copy': {'form': 'FROM TO', 'summary': 'all databases of a server or a directory to another',
              'parser': PARSERS['copy'], 'run': copy}}
