@@ -17,6 +17,7 @@ import tempfile
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(TOP, 'site_scons'))
 
+import program_version  # noqa: E402
 import staging  # noqa: E402
 
 
@@ -28,10 +29,9 @@ def git(*words):
 
 
 def version(selection):
-    """E.g. 0.1.0+all."""
-    with open(os.path.join(TOP, 'src', 'server', 'version.h'), encoding='utf-8') as file:
-        number = re.search(r'kProgramVersion = "([^"]+)"', file.read())[1]
-    return '%s+%s' % (number, re.sub(r'[^A-Za-z0-9.+~-]', '-', selection.name))
+    """That of the sources, and the selection: 1.2.3+all."""
+    return '%s+%s' % (program_version.read(TOP),
+                      re.sub(r'[^A-Za-z0-9.+~-]', '-', selection.name))
 
 
 def commit_time():

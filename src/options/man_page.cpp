@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "base/applied_patches.h"
+#include "base/program_version.h"
 #include "options/catalogue.h"
 #include "options/documents.h"
 #include "options/help.h"
@@ -43,8 +44,9 @@ void append_option(std::string& out, const Option& option) {
 }  // namespace
 
 std::string man_page() {
-    std::string out =
-        ".TH MONGOD 1 \"\" mongod\\-dur \"mongod\\-dur\"\n"
+    std::string out = fmt::format(".TH MONGOD 1 \"\" \"mongod\\-dur {}\" \"mongod\\-dur\"\n",
+                                  base::kProgramVersion);
+    out +=
         ".SH NAME\n"
         "mongod \\- document server with memory\\-mapped data files and a journal\n"
         ".SH SYNOPSIS\n"

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/program_version.h"
 #include "command/commands/families.h"
 #include "command/commands/repair.h"
 #include "command/commands/startup_log.h"
@@ -20,7 +21,6 @@
 #include "server/first_user.h"
 #include "server/start_messages.h"
 #include "server/tls.h"
-#include "server/version.h"
 #include "spill/run.h"
 
 namespace server {
@@ -103,7 +103,7 @@ command::ServerContext Server::make_context(const CommandLine& command_line,
                                             std::function<void()> request_shutdown) {
     command::ServerContext context;
     context.version = options::reported_version.get();
-    context.git_version = fmt::format("mongod-dur-{}", kProgramVersion);
+    context.git_version = fmt::format("mongod-dur-{}", base::kProgramVersion);
     context.host = fmt::format("{}:{}", host_name(), options::port.get());
     context.max_wire_version = static_cast<int>(options::announced_max_wire_version.get());
     context.test_commands = options::enable_test_commands.get() != 0;

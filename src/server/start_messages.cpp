@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/program_version.h"
 #include "bson/json.h"
 #include "options/catalogue.h"
 #include "server/version.h"
@@ -33,7 +34,7 @@ void log_versions() {
     utsname system{};
     ::uname(&system);
     base::log::info("db version v{}", options::kReportedVersion);
-    base::log::info("git version: mongod-dur-{}", kProgramVersion);
+    base::log::info("git version: mongod-dur-{}", base::kProgramVersion);
     base::log::info("build info: patches {}; running on {} {} {}", patches_text(), system.sysname,
                     system.release, system.machine);
     base::log::info("allocator: system");

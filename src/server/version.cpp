@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/applied_patches.h"
+#include "base/program_version.h"
 #include "options/server_parameters.h"
 
 namespace server {
@@ -17,7 +18,7 @@ std::string version_text() {
         "db version v{}\n"
         "mongod-dur {}: an independent server for the protocol and files of that version\n"
         "patches: {}\n",
-        options::kReportedVersion, kProgramVersion, patches_text());
+        options::kReportedVersion, base::kProgramVersion, patches_text());
 }
 
 }  // namespace server

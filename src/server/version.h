@@ -5,8 +5,6 @@
 
 namespace server {
 
-constexpr const char* kProgramVersion = "0.1.0";
-
 // The applied patches as one line; "none" in the base build.
 std::string patches_text();
 // The output of --version.

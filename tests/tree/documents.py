@@ -17,6 +17,7 @@ sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/li
 
 import choice  # noqa: E402
 import options_page  # noqa: E402
+import program_version  # noqa: E402
 import server  # noqa: E402
 import staging  # noqa: E402
 from totals import Totals  # noqa: E402
@@ -150,6 +151,11 @@ class Values(unittest.TestCase):
 
 
 class ManPage(unittest.TestCase):
+    def test_names_the_version(self):
+        for selection in SELECTIONS:
+            self.assertIn('"mongod\\-dur %s"' % program_version.read(TOP),
+                          described(selection, 'man').split('\n')[0])
+
     def test_has_every_option(self):
         for selection in SELECTIONS:
             page = described(selection, 'man')
