@@ -7,6 +7,7 @@ there; --force as in ./lab port.
 """
 
 import argparse
+import glob
 import json
 import os
 import re
@@ -23,6 +24,8 @@ import ab_table  # noqa: E402
 import machine  # noqa: E402
 from port import recipe as recipes  # noqa: E402
 import write_through_table  # noqa: E402
+
+RESULTS = os.path.join(TOP, 'build', 'results')  # of ./lab bench SLUG --server 'ported=...'
 
 DESCRIPTION = """\
 Prints what to paste into the upstream ticket: the problem, the change, figures; with --tree the
@@ -53,9 +56,7 @@ WHERE IT BELONGS UPSTREAM
 
 EVIDENCE
 
-{evidence}
-
-{origin}
+{evidence}{origin}
 
 RISK
 
@@ -77,21 +78,39 @@ TEST_LINE = './lab test js -- --selection all patches/%s'
 
 SERVERS = """\
 The journal is that of the storage engine MMAPv1, which left the server with 4.2. Branches that \
-still have it are those up to 4.0, none of them supported any more; this change was ported to \
-{versions}. So it is of use for builds of such a server, over data that has not moved yet, for \
+still have it and could take this change are those up to 4.0, none of them supported any more. \
+{recipe} It is of use for builds of such a server, over data that has not moved yet, for \
 forks, and for research on logging: how a group commit waits, what it writes, and what each of \
 these costs."""
 
 ORIGIN = """\
-The figures are of mongod-dur, an independent reimplementation of the old server with the same \
-files, system calls and waits; they are not of the original{ported}.
+All figures above are of mongod-dur, an independent reimplementation of the old server with the \
+same files, system calls and waits; they are not of the original."""
+
+PORTED = """\
+Below are figures of the original server with this change, put into its sources by `./lab port`.
+Measured with perf/ab.py on {date}, on {machine}.
+{quiet}"""
+
+TERMS = """\
+In the table "base" is mongod-dur without patches, which behaves as 2.6 does; the full series is \
+mongod-dur with all of its patches ({patches} when this was measured), and conf/durable.yaml the \
+configuration that it recommends. A pair is a run without the option and one with it, one right \
+after the other; in brackets is what the pairs lie between."""
+
+MEASURED = """\
 Measured with {Measured-by} on {date}, sources of commit {commit}, on {machine}.
-{quiet}{awaits}
-Scripts: perf/ and {Measured-by};
+{quiet}
+{awaits}Scripts: perf/ and {Measured-by};
 all figures: {Result}."""
 
+QUIET_IS = ' (The bounds are in perf/machine.py.)'
+QUIET_UNKNOWN = 'Whether other work disturbed the machine was not recorded.'
+
 UNMEASURED = """\
-Not measured yet: {Awaits-measurement}. `./lab bench {slug}` measures it."""
+Not measured in pairs yet: {Awaits-measurement}. Figures in the text above were taken while the \
+change was written, as it says there, and no record of them is kept. `./lab bench {slug}` measures \
+it."""
 
 FIRST_LINES = (ab_table.FIRST_LINE, write_through_table.FIRST_LINE)
 
@@ -148,36 +167,68 @@ TRACES = {
 }
 
 
-def servers_of(slug):
+def servers_of(slug, fields):
+    """For whom it is, and which original trees can have it."""
     recipe = {each.slug: each for each in recipes.all_recipes()}.get(slug)
-    versions = [v for v in recipes.VERSIONS if v not in recipe.unportable] if recipe else []
-    ported = 'the trees of ' + ', '.join(versions) if versions else 'none of them so far'
-    return textwrap.fill(SERVERS.format(versions=ported), 100)
+    if recipe is None:
+        text = 'No recipe puts it into one of their trees yet: %s.' % fields['No-recipe']
+    else:
+        *others, last = [v for v in recipes.VERSIONS if v not in recipe.unportable]
+        text = '`./lab port` puts it into trees of %s.' % ' and '.join(
+            filter(None, (', '.join(others), last)))
+        text += ''.join(' Not of %s: %s.' % reason for reason in recipe.unportable.items())
+        if recipe.upstream:
+            text += ' Some have it: %s.' % recipe.upstream[2].removeprefix('already upstream: ')
+    return filled(SERVERS.format(recipe=text))
 
 
 def machine_of(host):
     return '%d cores (%s), Linux %s, %s on %s%s' % (
         host['cores'], host['cpu'], host['kernel'], host['file_system'], host['disk'],
-        ', FUA' if host.get('fua') == '1' else '')
+        ', which writes through its cache (FUA)' if host.get('fua') == '1' else '')
+
+
+def quiet_of(result):
+    """Whether the machine was quiet, in sentences."""
+    return machine.quiet_text(result) + QUIET_IS if result.get('floors') else QUIET_UNKNOWN
 
 
 def origin_of(slug, fields):
     """Where the figures come from, and how far to trust them."""
     if fields['Result'] == 'none':
-        return textwrap.fill(UNMEASURED.format(slug=slug, **fields), 100)
-    with open(os.path.join(TOP, fields['Result']), encoding='utf-8') as file:
-        result = json.load(file)
-    ported = any('ported' in each for each in result.get('servers', []))
-    host = result.get('host', {})
-    awaits = fields.get('Awaits-measurement')
-    return '\n'.join(textwrap.fill(line, 100) for line in ORIGIN.format(
-        ported=' (the rows "ported" are)' if ported else '',
-        date=result.get('time', fields['Last-update'])[:10],
-        commit=host.get('source', '')[:12] or 'not noted',
-        machine=machine_of(host) if host else 'a model of its effect, no machine',
-        quiet=machine.quiet_text(result) if result.get('floors') else '',
-        awaits=' They wait for a new measurement: %s.' % awaits if awaits else '',
-        **fields).splitlines())
+        return filled(ORIGIN, UNMEASURED.format(slug=slug, **fields))
+    result = read_result(os.path.join(TOP, fields['Result']))
+    host, awaits = result['host'], fields.get('Awaits-measurement')
+    terms = [TERMS.format(patches=len(result['series']))] if 'series' in result else []
+    return filled(ORIGIN, *terms, MEASURED.format(
+        date=result['time'][:10], commit=host['source'][:12], machine=machine_of(host),
+        quiet=quiet_of(result),
+        awaits='These figures wait for a new measurement: %s.\n' % awaits if awaits else '',
+        **fields))
+
+
+def filled(*texts):
+    return '\n'.join(textwrap.fill(line, 100, break_on_hyphens=False)
+                     for text in texts for line in text.splitlines())
+
+
+def read_result(path):
+    with open(path, encoding='utf-8') as file:
+        return json.load(file)
+
+
+def ported_of(slug):
+    """The newest figures of the original server with this change that were measured here."""
+    found = [read_result(path) for path in
+             glob.glob(os.path.join(RESULTS, '*', '*', slug + '.json'))]
+    found = [result for result in found
+             if any(server['name'] == 'ported' for server in result.get('servers', ()))]
+    if not found:
+        return ''
+    result = max(found, key=lambda result: result['time'])
+    return '\n\n%s\n%s' % (filled(PORTED.format(
+        date=result['time'][:10], machine=machine_of(result['host']), quiet=quiet_of(result))),
+        '\n'.join(line.rstrip() for line in ab_table.servers_lines(result)))
 
 
 def text_of(slug):
@@ -196,11 +247,12 @@ def text_of(slug):
     folder = 'windows/' if windows else ''
     upstream = '\n'.join('    ' + place for place in fields['Upstream-location'].split('; '))
     evidence = '\n\n'.join(prose[measured:])
-    return TEMPLATE.format(slug=slug, servers=servers_of(slug), test_line=TEST_LINE % slug,
-                           origin=origin_of(slug, fields), subject=subject, where=where + '.',
+    return TEMPLATE.format(slug=slug, servers=servers_of(slug, fields), test_line=TEST_LINE % slug,
+                           origin=origin_of(slug, fields) + ported_of(slug),
+                           subject=subject, where=where + '.',
                            problem=prose[0],
                            change='\n\n'.join(prose[1:measured]), upstream=upstream,
-                           evidence=evidence + '\n' if evidence else '', base=folder + 'base',
+                           evidence=evidence + '\n\n' if evidence else '', base=folder + 'base',
                            option=folder + slug, part='windows' if windows else 'syscalls',
                            **fields)
 

@@ -198,6 +198,18 @@ class Words(Bare):
                 self.assertEqual(code, 7, said)
                 self.assertIn('g++', installed.call_args[0][0])
 
+    def test_the_lines_of_a_ticket_that_reproduce_it_mean_something(self):
+        for slug in self.slugs:
+            said = subprocess.run([PYTHON, os.path.join(TOP, 'perf', 'pr.py'), slug], text=True,
+                                  stdout=subprocess.PIPE, check=True).stdout
+            lines = re.findall(r'^    \./lab (.*)$', said[said.index('TO REPRODUCE'):],
+                               re.MULTILINE)
+            self.assertEqual(len(lines), 3)
+            for line in lines:
+                with self.subTest(line), mock.patch('lab.install.install_packages',
+                                                    side_effect=SystemExit(7)):
+                    self.assertEqual(self.lab(*line.split())[0], 7)
+
     def test_a_selection_with_an_empty_name_is_none(self):
         first, second = self.slugs[:2]
         for selection in ('', ',', 'upto:', first + ',', ',' + first, first + ',,' + second,

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 from xml.etree import ElementTree
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -486,7 +487,8 @@ class Ticket(unittest.TestCase):
             body = header[header.index('\n\n'):header.rindex('\nOption: ')]
             lines = [line for line in body.splitlines() if line]
             if '\nResult: none\n' in header:
-                self.assertIn('Not measured yet: ', text)
+                self.assertIn('Not measured in pairs yet: ', text)
+                self.assertIn('independent reimplementation', text)
                 self.assertIn('./lab bench %s' % slug, text)
                 continue
             cells = [line for line in lines if line.startswith('      inserts/s')]
@@ -503,6 +505,62 @@ class Ticket(unittest.TestCase):
             self.assertIn(re.search(r'^Result: (.*)$', header, re.MULTILINE)[1], evidence)
             self.assertTrue(os.path.exists(os.path.join(
                 TOP, re.search(r'all figures: (\S+)\.$', evidence, re.MULTILINE)[1])), slug)
+
+    def test_terms_of_a_table_are_explained_where_there_is_one(self):
+        for slug, text, _ in self.patches:
+            has_table = '\n      inserts/s ' in text
+            for part in ('"base" is mongod-dur without patches', 'the full series is',
+                         'A pair is a run'):
+                self.assertEqual(part in re.sub(r'\s+', ' ', text), has_table, [slug, part])
+            self.assertNotIn('in company', text)
+
+    def test_says_which_servers_can_have_it(self):
+        recipes = {each.slug: each for each in pr.recipes.all_recipes()}
+        for slug, text, header in self.patches:
+            part = re.sub(r'\s+', ' ', text[text.index(HEADINGS[0]):text.index(HEADINGS[1])])
+            for words in ('left the server with 4.2', 'up to 4.0', 'forks', 'research'):
+                self.assertIn(words, part)
+            if slug in recipes:
+                named = re.search(r'into trees of ([^:]*?)\. ', part)[1]
+                self.assertEqual(re.findall(r'\d\.\d', named),
+                                 [version for version in pr.recipes.VERSIONS
+                                  if version not in recipes[slug].unportable])
+            else:
+                self.assertIn(re.search(r'^No-recipe: (.*)$', header, re.MULTILINE)[1], part)
+
+    def test_says_how_quiet_the_machine_was(self):
+        quiet = Machine.QUIET
+        self.assertIn('was quiet enough', pr.quiet_of(dict(quiet, floors=[1])))
+        self.assertIn('was NOT quiet enough', pr.quiet_of(dict(quiet, floors=[1], steal=0.5)))
+        self.assertIn('was not recorded', pr.quiet_of(quiet))
+        for slug, text, header in self.patches:
+            noisy = 'Not quiet enough for conclusions' in header
+            self.assertEqual('was NOT quiet enough' in re.sub(r'\s+', ' ', text), noisy, slug)
+            if '\nResult: none\n' not in header:
+                self.assertRegex(text, 'quiet enough|was not recorded')
+
+    def test_figures_of_a_ported_server_follow_where_there_are_some(self):
+        row = {'per_second': 100, 'p50_us': 10, 'p99_us': 20, 'server_cpu_us': 5,
+               'inserts_per_commit': 1, 'bytes_per_commit': 8192, 'writes_per_commit': 1}
+        cell = {'options': {'without': [], 'with': ['--b', '1']}, 'without': 6 * [row],
+                'with': 6 * [dict(row, per_second=321)], 'without_traced': row, 'with_traced': row}
+        host = {'cores': 3, 'cpu': 'Z', 'kernel': '6.1', 'file_system': 'xfs', 'disk': '/dev/z'}
+        with tempfile.TemporaryDirectory() as folder, \
+                unittest.mock.patch.object(pr, 'RESULTS', folder):
+            self.assertEqual(pr.ported_of('x'), '')
+            for day, name in (('20260101', 'ported'), ('20260102', 'ported'), ('20260103', 'wt')):
+                place = os.path.join(folder, day, '3core')
+                os.makedirs(place)
+                about = {'name': name, 'version': '2.6.' + day, 'program': '/m', 'options': []}
+                with open(os.path.join(place, 'x.json'), 'w', encoding='utf-8') as file:
+                    json.dump(dict(Machine.QUIET, floors=[1], time=day, host=host, servers=[about],
+                                   blocks=[{'workload': 'insert --clients 1',
+                                            'servers': {name: cell}}]), file)
+            text = pr.ported_of('x')
+        for part in ('original server', '`./lab port`', '3 cores (Z)', 'quiet enough',
+                     'ported (2.6.20260102)', '321'):
+            self.assertIn(part, text)
+        self.assertNotIn('20260103', text)
 
     def test_says_the_risk_and_how_to_reproduce(self):
         for slug, text, header in self.patches:

@@ -2,12 +2,15 @@
 
 patches/check.py checks the rules, on the series and on samples; one of them is that every subset
 applies. Then the full series is built whole, with the unit tests of the rooms that it touches and
-the shell tests that concern the journal. --each also builds the series up to each patch and each
-patch alone, and runs the unit tests of the rooms that it touches; that takes long.
+the shell tests that concern the journal, and, for another patch each day, the line of its ticket
+(./lab pr) that reproduces the behaviour, as it stands there. --each also builds the series up to
+each patch and each patch alone, and runs the unit tests of the rooms that it touches; that takes
+long.
 Usage: python3 tests/tree/series.py [--each] [SLUG...]       only these patches
 """
 
 import argparse
+import datetime
 import os
 import re
 import subprocess
@@ -37,12 +40,30 @@ def rooms_of(slug):
     return sorted({unit.room_of(os.path.join(TOP, 'src', path)) for path in paths})
 
 
+CLOSING_LINE = re.compile(r'^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$', re.MULTILINE)
+
+
+def run_line_of_a_ticket(slugs, totals):
+    """What a maintainer is asked to run must run something."""
+    slug = slugs[datetime.date.today().toordinal() % len(slugs)]
+    lab = os.path.join(TOP, 'lab')
+    ticket = subprocess.run([lab, 'pr', slug], stdout=subprocess.PIPE, text=True, check=True).stdout
+    line = re.search(r'^    (\./lab test js .*)$', ticket, re.MULTILINE)[1]
+    run = subprocess.run(['bash', '-c', line], cwd=TOP, stdin=subprocess.DEVNULL, text=True,
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    closing = CLOSING_LINE.findall(run.stdout)
+    passed, failed, skipped = (int(number or 0) for number in closing[-1]) if closing else (0, 1, 0)
+    good = run.returncode == 0 and passed and not failed and not skipped
+    if not good:
+        print(run.stdout)
+    totals.add('the ticket of %s: %s' % (slug, line), bool(good), not good)
+
+
 def run_shell_tests(totals):
     run = subprocess.run([sys.executable, 'jstests/run.py', '--selection', 'all', 'patches/',
                           'journal/', 'options/'], cwd=TOP, stdout=subprocess.PIPE, text=True,
                          check=False)
-    closing = re.search(r'^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$', run.stdout,
-                        re.MULTILINE)
+    closing = CLOSING_LINE.search(run.stdout)
     print(''.join(line + '\n' for line in run.stdout.splitlines() if not line.startswith('ok')))
     totals.add('jstests of the full series',
                *([int(number or 0) for number in closing.groups()] if closing else [0, 1]))
@@ -68,6 +89,7 @@ def main():
         for room in sorted({room for slug in series for room in rooms_of(slug)}):
             unit.run_selection('all', '', 'test_' + room, totals, also='programs')
         run_shell_tests(totals)
+        run_line_of_a_ticket(series, totals)
     totals.close()
 
 
