@@ -16,8 +16,9 @@ What is checked
             its Measured-counter is more than 0 with the option on;
             Awaits-measurement: WHY lets another one, or none, stay until it is measured
   apply     each patch of the series on the one before: no fuzz, no offset
+  subsets   every subset of the series applies in series order without fuzz: no two patches edit the
+            same lines, or lines near each other
   refresh   `quilt push -a --refresh` changes no byte
-  subsets   every subset of the series applies in series order without fuzz
 It reads the tree, and works in a temporary copy of src/.
 """
 
@@ -28,7 +29,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 
@@ -36,6 +36,8 @@ TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(TOP, 'perf'))
 
 import ab_table  # noqa: E402
+import applying  # noqa: E402
+from applying import depends_of, header_of, read_series  # noqa: E402
 import write_through_table  # noqa: E402
 
 PROFILE = 'conf/durable.yaml'
@@ -70,16 +72,6 @@ OPTIONAL = {'No-recipe', 'Measured-base', 'Measured-with', 'Measured-counter',
 OTHER_SLUGS = {'dataFileWrites': 'data-files-at-flush'}
 
 
-def read_series(patches):
-    entries = []
-    with open(os.path.join(patches, 'series'), encoding='utf-8') as file:
-        for line in file:
-            entry = line.split('#')[0].strip()
-            if entry:
-                entries.append(entry)
-    return entries
-
-
 def check_listing(patches, entries):
     present = {name for name in os.listdir(patches) if name.endswith('.patch')}
     for entry in entries:
@@ -106,10 +98,6 @@ def check_text(name, raw):
             yield '%s: "%s" does not begin with a/' % (name, line)
         if line.startswith('+++ ') and not re.match(r'\+\+\+ (b/|/dev/null)', line):
             yield '%s: "%s" does not begin with b/' % (name, line)
-
-
-def header_of(text):
-    return re.split(r'^(?=--- (?:a/|/dev/null)|Index: |diff )', text, maxsplit=1, flags=re.M)[0]
 
 
 def check_header(name, text, slugs, top):
@@ -207,6 +195,29 @@ def check_value(name, text, top):
                % (name, fields.get('Measured-value'), PROFILE, key, recommended))
 
 
+def template_phrases():
+    """What the files that ./lab patch new makes ask their author to write."""
+    folder = os.path.join(TOP, 'tools', 'lab', 'new_patch')
+    for name in sorted(os.listdir(folder)):
+        with open(os.path.join(folder, name), encoding='utf-8') as file:
+            yield from re.findall(r'(?i)\bsays? (?:what|which|why|in a line)[^.,;"\n]*',
+                                  file.read())
+
+
+def check_written(name, text, top):
+    """That it has been written."""
+    slug = name[:-len('.patch')]
+    places = {name: text}
+    for path in ('jstests/patches/%s.js' % slug, 'perf/templates/%s.txt' % slug):
+        if os.path.exists(os.path.join(top, path)):
+            with open(os.path.join(top, path), encoding='utf-8') as file:
+                places[path] = file.read()
+    for place, found in places.items():
+        for phrase in dict.fromkeys(template_phrases()):
+            if phrase in found:
+                yield '%s: "%s" is what the template asks for' % (place, phrase)
+
+
 def check_origin(name, header, fields):
     """Who changed it last, and when: as git writes both."""
     author = (re.search(r'^From: (.*)$', header, re.M) or [None, ''])[1]
@@ -260,96 +271,6 @@ def idle_columns(result):
             yield {'alone': 'alone', 'company': 'in the full series'}[column]
 
 
-def apply_one(patch, tree):
-    """Applies a patch to a tree; returns (applied, output)."""
-    run = subprocess.run(
-        ['patch', '--fuzz=0', '-p1', '--force', '--no-backup-if-mismatch', '--input', patch],
-        cwd=tree, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-    return run.returncode == 0, run.stdout
-
-
-def files_touched(patch):
-    with open(patch, encoding='utf-8') as file:
-        return set(re.findall(r'^(?:\+\+\+ b/|--- a/)(\S+)', file.read(), re.M))
-
-
-def copy_tree(top, entries, patches, target):
-    """Copies just the files that the series touches: applying them then takes milliseconds."""
-    for entry in entries:
-        for path in files_touched(os.path.join(patches, entry)):
-            source = os.path.join(top, path)
-            if os.path.exists(source):
-                os.makedirs(os.path.dirname(os.path.join(target, path)), exist_ok=True)
-                shutil.copy2(source, os.path.join(target, path))
-
-
-def check_apply(top, patches, entries):
-    with tempfile.TemporaryDirectory() as tree:
-        copy_tree(top, entries, patches, tree)
-        for entry in entries:
-            applied, output = apply_one(os.path.join(patches, entry), tree)
-            if not applied:
-                yield '%s does not apply:\n%s' % (entry, output)
-                return
-            if re.search(r'offset -?\d+ line|fuzz', output):
-                yield '%s applies only with an offset or fuzz:\n%s' % (entry, output)
-
-
-def entangled(patches, entries, depends):
-    """The series in groups that share no file and depend on nothing of another: where every subset
-    of each applies, every subset of all does."""
-    groups = []  # (files, entries)
-    for entry in entries:
-        files = files_touched(os.path.join(patches, entry))
-        joined = [group for group in groups
-                  if group[0] & files or set(group[1]) & set(depends.get(entry, ()))]
-        groups = [group for group in groups if group not in joined]
-        groups.append((files.union(*(group[0] for group in joined)),
-                       [other for group in joined for other in group[1]] + [entry]))
-    return [[entry for entry in entries if entry in group] for _, group in groups]
-
-
-def check_subsets(top, patches, entries, depends):
-    """Walks a tree whose node is a subset: a child is its parent's files with one patch more."""
-    def walk(tree, subset, rest):
-        for number, entry in enumerate(rest):
-            if any(need not in subset for need in depends.get(entry, ())):
-                continue
-            with tempfile.TemporaryDirectory() as child:
-                shutil.copytree(tree, child, dirs_exist_ok=True)
-                applied, output = apply_one(os.path.join(patches, entry), child)
-                if applied:
-                    yield from walk(child, subset + [entry], rest[number + 1:])
-                else:
-                    yield 'subset {%s}: %s does not apply:\n%s' % (
-                        ', '.join(subset + [entry]), entry, output)
-
-    for together in entangled(patches, entries, depends):
-        with tempfile.TemporaryDirectory() as tree:
-            copy_tree(top, together, patches, tree)
-            yield from walk(tree, [], together)
-
-
-def check_refresh(top, patches, entries):
-    if not shutil.which('quilt'):
-        yield 'quilt is not installed; run ./lab test once, it installs it'
-        return
-    with tempfile.TemporaryDirectory() as tree:
-        copy_tree(top, entries, patches, tree)
-        shutil.copytree(patches, os.path.join(tree, 'patches'))
-        run = subprocess.run(
-            ['quilt', '--quiltrc', 'patches/quiltrc', 'push', '-a', '--refresh'], cwd=tree,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-        if run.returncode not in (0, 2):
-            yield 'quilt push -a --refresh failed:\n%s' % run.stdout
-            return
-        for entry in entries:
-            with open(os.path.join(patches, entry), 'rb') as before, \
-                    open(os.path.join(tree, 'patches', entry), 'rb') as after:
-                if before.read() != after.read():
-                    yield '%s changes on refresh; run quilt refresh with patches/quiltrc' % entry
-
-
 def findings(top, patches):
     entries = read_series(patches)
     listing = list(check_listing(patches, entries))
@@ -357,7 +278,6 @@ def findings(top, patches):
     if listing:
         return
     slugs = [entry[:-len('.patch')] for entry in entries]
-    depends = {}
     for entry in entries:
         with open(os.path.join(patches, entry), 'rb') as file:
             raw = file.read()
@@ -370,14 +290,13 @@ def findings(top, patches):
         yield from check_names(entry, text, top)
         yield from check_value(entry, text, top)
         yield from check_result(entry, text, top)
-        match = re.search(r'^Depends: (.*)$', header_of(text), re.M)
-        if match and match[1] != 'none':
-            depends[entry] = [need + '.patch' for need in match[1].split(', ')]
-    applied = list(check_apply(top, patches, entries))
+        yield from check_written(entry, text, top)
+    depends = depends_of(patches)
+    applied = list(applying.check_apply(top, patches, entries))
     yield from applied
+    yield from applying.check_subsets(top, patches, entries, depends)
     if not applied and entries:
-        yield from check_subsets(top, patches, entries, depends)
-        yield from check_refresh(top, patches, entries)
+        yield from applying.check_refresh(top, patches, entries)
 
 
 GOOD_PATCH = '''From: Jane Doe <jane@doe.net>
@@ -549,7 +468,17 @@ def self_test():
          lambda tree: (write(tree, 'patches/series',
                              'journal-say-more.patch\njournal-say-all.patch\n'),
                        write(tree, 'patches/journal-say-all.patch', second)),
-         'subset {journal-say-all.patch}'),
+         'journal-say-all.patch does not apply to the base by itself'),
+        ('two patches on lines of the base beside each other',
+         lambda tree: (write(tree, 'patches/series',
+                             'journal-say-more.patch\njournal-say-all.patch\n'),
+                       write(tree, 'patches/journal-say-all.patch', second.replace(
+                           ' one\n-two, and more\n+two, and even more\n three\n',
+                           ' one\n two\n-three\n+three, and more\n'))),
+         'journal-say-more.patch and journal-say-all.patch edit lines within three of each other, '
+         'in src/x.cpp near line 1'),
+        ('what a template asks for', patch('The line says too little.', 'Say what is wrong.'),
+         '"Say what is wrong" is what the template asks for'),
     ]
     failed = 0
     for name, change, wanted in samples:

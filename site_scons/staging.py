@@ -134,6 +134,7 @@ def stage(top, selection, sanitize='', platform='linux', variant=''):
             apply(top, fresh, slug, strict=selection.is_prefix)
         _write_applied_patches(fresh, applied(top) + selection.slugs)
         _write_series(top, fresh, selection.slugs)
+        _write_patch_options(fresh)
         _mirror(os.path.join(fresh, 'src'), os.path.join(destination, 'src'))
     return result
 
@@ -230,6 +231,17 @@ def _write_series(top, fresh, slugs):
         else:
             file.write('    return {};\n')
         file.write('}\n\n}  // namespace options\n')
+
+
+def _write_patch_options(fresh):
+    """The includes of journal/patch_options.h, sorted: the options of the applied patches."""
+    header = os.path.join(fresh, 'src', 'journal', 'patch_options.h')
+    options = os.path.join(fresh, 'src', 'journal', 'options')
+    if os.path.exists(header) and os.path.isdir(options):
+        with open(header, 'a', encoding='utf-8') as file:
+            file.write('\n')
+            file.writelines('#include "journal/options/%s"\n' % name
+                            for name in sorted(os.listdir(options)) if name.endswith('.h'))
 
 
 def _mirror(source, destination):

@@ -134,6 +134,7 @@
 #include "journal/file_pool.h"
 #include "journal/format.h"
 #include "journal/log_file.h"
+#include "journal/patch_options.h"
 #include "os/clock.h"
 #include "os/file_system.h"
 

@@ -122,6 +122,23 @@ class Staging(SmallTree):
                       self.read('build/all/src/base/applied_patches.cpp'))
         self.assertEqual(self.read('src/base/text.h'), LINES)
 
+    def test_options_of_patches_are_included_by_one_header(self):
+        header = '#pragma once\n'
+        self.write('src/journal/patch_options.h', header)
+        for name in ('say_more', 'say_less'):
+            self.write('patches/%s.patch' % name, 'Subject: x\n\n--- /dev/null\n+++ b/src/journal/'
+                       'options/%s.h\n@@ -0,0 +1 @@\n+new\n--- /dev/null\n+++ b/src/journal/'
+                       'options/%s.cpp\n@@ -0,0 +1 @@\n+new\n' % (name, name))
+        self.write('patches/series', 'say_more.patch\nsay_less.patch\n')
+        include = '#include "journal/options/%s.h"\n'
+        for wish, wanted in (('none', ''), ('say_more', '\n' + include % 'say_more'),
+                             ('all', '\n' + include % 'say_less' + include % 'say_more')):
+            self.stage(wish)
+            name = staging.select(self.top, wish).name
+            self.assertEqual(self.read('build/%s/src/journal/patch_options.h' % name),
+                             header + wanted)
+        self.assertEqual(self.read('src/journal/patch_options.h'), header)
+
     def test_a_second_run_touches_nothing(self):
         self.stage('all')
         path = os.path.join(self.top, 'build/all/src/base/text.h')

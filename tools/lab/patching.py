@@ -2,7 +2,8 @@
 
 Sources to edit lie in build/patch/SLUG/: `before` as the patch finds them, `src` with it. What
 differs is the patch: nothing has to be announced before it is edited. A new one is written on the
-bare base, so that it applies without the others, and then goes behind them."""
+bare base, so that it applies without the others, and then goes behind them. `written` is what
+patches/ has of it, so that nothing else is lost by beginning again."""
 
 import datetime
 import email.utils
@@ -11,13 +12,16 @@ import re
 import shutil
 import string
 import subprocess
+import sys
 
 from lab import base, needs, selections
 from lab.command_line import Parser
 
 TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'new_patch')
 PATCHES = os.path.join(base.TOP, 'patches')
-FIELDS_WITH_DATES = re.compile(r'^(Date|Last-update): .*$', re.MULTILINE)
+DATE = re.compile(r'^Date: .*$', re.MULTILINE)
+UPDATE = re.compile(r'^Last-update: .*$', re.MULTILINE)
+SLUG = re.compile(r'(journal|flush)(-[a-z][a-z0-9]*)+')
 
 
 def folder(slug, *path):
@@ -37,16 +41,37 @@ def write(text, *path):
 
 def names(slug):
     """What the option of that patch is called everywhere (patches/README.md)."""
-    words = slug.split('-')[1:]
-    own = words[0] + ''.join(word.capitalize() for word in words[1:])
+    kind, *words = slug.split('-')
+    of_flush = kind == 'flush'  # storage.flushSayMore, not storage.journal.sayMore
+    words = ['flush', *words] if of_flush else words
+    own = words[0] + ''.join(map(str.capitalize, words[1:]))
+    type_name = own[0].upper() + own[1:]
+    return {'slug': slug, 'option': own if of_flush else 'journal' + type_name,
+            'yaml': 'storage.' + own if of_flush else 'storage.journal.' + own,
+            'file': '_'.join(words), 'type': type_name, 'author': author(), **today()}
+
+
+def today():
     now = datetime.datetime.now(datetime.timezone.utc)
-    return {'slug': slug, 'own': own, 'option': 'journal' + own[0].upper() + own[1:],
-            'file': '_'.join(words), 'type': own[0].upper() + own[1:],
-            'date': email.utils.format_datetime(now), 'day': now.date().isoformat()}
+    return {'date': email.utils.format_datetime(now), 'day': now.date().isoformat()}
+
+
+def author():
+    """As git knows the user."""
+    def setting(name):
+        run = subprocess.run(['git', 'config', name], cwd=base.TOP, stdout=subprocess.PIPE,
+                             text=True, check=False)
+        return run.stdout.strip()
+    return '%s <%s>' % (setting('user.name') or 'Your Name',
+                        setting('user.email') or 'you@example.org')
 
 
 def template(name, slug):
     return string.Template(read(TEMPLATES, name)).substitute(names(slug))
+
+
+class Failed(Exception):
+    """quilt could not; the text is what it said."""
 
 
 class Quilt:
@@ -59,14 +84,11 @@ class Quilt:
         shutil.copytree(PATCHES, os.path.join(self.tree, 'patches'))
 
     def __call__(self, *words):
-        """What it says; ends the process where it fails."""
         run = subprocess.run(['quilt', '--quiltrc', 'patches/quiltrc', *words], cwd=self.tree,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                              check=False)
         if run.returncode != 0:
-            base.give_up('quilt %s failed; nothing was written into patches/:\n%s'
-                         % (' '.join(words), run.stdout))
-        return run.stdout
+            raise Failed('quilt %s failed:\n%s' % (' '.join(words), run.stdout))
 
     def entries(self):
         """The lines of the series, titles too."""
@@ -88,8 +110,31 @@ def before(slug):
     return series[:series.index(slug)] if slug in series else []
 
 
+def state(slug):
+    """All that refresh would make a patch of."""
+    return read(folder(slug, 'header.txt')) + difference(slug)
+
+
+def keep_state(slug):
+    write(state(slug), folder(slug, 'written'))
+
+
+def is_edited(slug):
+    return not os.path.exists(folder(slug, 'written')) or \
+        read(folder(slug, 'written')) != state(slug)
+
+
+def refuse_to_lose(slug):
+    """Ends the process where something was edited that patches/ does not have."""
+    if os.path.isdir(folder(slug, 'src')) and is_edited(slug):
+        place = os.path.relpath(folder(slug), base.TOP)
+        base.give_up('%s has changes that are in no patch: ./lab patch refresh %s writes them, '
+                     'rm -r %s drops them' % (place, slug, place))
+
+
 def make_sources(slug):
     """`before` and `src` for the patch."""
+    refuse_to_lose(slug)
     shutil.rmtree(folder(slug), ignore_errors=True)
     quilt = Quilt(slug)
     if before(slug):
@@ -102,9 +147,9 @@ def make_sources(slug):
 
 
 def new(slug):
-    if not re.fullmatch(r'journal(-[a-z0-9]+)+', slug):
-        base.give_up("a patch is called as its option, journal and what it is about: not '%s' but "
-                     'for instance journal-say-more' % slug, base.EXIT_USAGE)
+    if not SLUG.fullmatch(slug):
+        base.give_up("a patch is called as its option, journal or flush and what it is about: not "
+                     "'%s' but for instance journal-say-more" % slug, base.EXIT_USAGE)
     if slug in selections.patches():
         base.give_up('there is a patch %s; ./lab patch edit %s shows its sources' % (slug, slug))
     needs.tools()
@@ -119,6 +164,7 @@ def new(slug):
         path = os.path.join(base.TOP, path % slug)
         if not os.path.exists(path):
             write(template(name, slug), path)
+    keep_state(slug)
     show(slug)
 
 
@@ -128,6 +174,7 @@ def edit(slug):
     header = read(PATCHES, slug + '.patch')
     write(re.split(r'^(?=--- (?:a/|/dev/null))', header, maxsplit=1, flags=re.MULTILINE)[0],
           folder(slug, 'header.txt'))
+    keep_state(slug)
     show(slug)
 
 
@@ -143,8 +190,6 @@ def show(slug):
 def difference(slug):
     run = subprocess.run(['diff', '-urN', 'before/src', 'src'], cwd=folder(slug), text=True,
                          stdout=subprocess.PIPE, check=False, env=dict(os.environ, LC_ALL='C'))
-    if run.returncode == 0:
-        base.give_up('nothing differs between before/src and src in %s' % folder(slug))
     text = re.sub(r'^diff .*\n', '', run.stdout, flags=re.MULTILINE)
     return re.sub(r'^--- before/(\S+).*\n\+\+\+ (\S+).*$', r'--- a/\1\n+++ b/\2', text,
                   flags=re.MULTILINE)
@@ -154,27 +199,50 @@ def refresh(slug):
     if not os.path.isdir(folder(slug, 'src')):
         base.give_up('there are no sources of %s: begin with ./lab patch new or edit' % slug)
     needs.tools()
-    is_new = slug not in selections.patches()
-    now = names(slug)
-    header = FIELDS_WITH_DATES.sub(
-        lambda field: '%s: %s' % (field[1], now['date' if field[1] == 'Date' else 'day']),
-        read(folder(slug, 'header.txt')))
+    if not difference(slug):
+        base.give_up('nothing differs between %s and src beside it; to take the patch away, remove '
+                     'its file and its line in patches/series' % folder(slug, 'before', 'src'))
     quilt = Quilt(slug)
-    path = os.path.join('patches', slug + '.patch')
-    write(header.rstrip('\n') + '\n\n' + difference(slug), quilt.tree, path)
-    if is_new:
-        quilt.place(slug, first=True)
-        quilt('push')
-        quilt('refresh')
-        quilt('pop')
-        quilt.place(slug, first=False)
-    quilt('push', '-a', '--refresh')
+    write(dated(slug) + '\n\n' + difference(slug), quilt.tree, 'patches', slug + '.patch')
+    try:
+        if slug not in selections.patches():
+            quilt.place(slug, first=True)
+            quilt('push')
+            quilt('refresh')
+            quilt('pop')
+            quilt.place(slug, first=False)
+        quilt('push', '-a', '--refresh')
+    except Failed as failed:
+        give_up_with_collisions(quilt, failed)
     for name in os.listdir(os.path.join(quilt.tree, 'patches')):
         if name.endswith('.patch') or name == 'series':
             shutil.copy(os.path.join(quilt.tree, 'patches', name), PATCHES)
-    base.say('patches/%s.patch is written; patches/check.py looks at it. docs/options.md and the '
-             'rest: ./lab test documents series' % slug)
+    keep_state(slug)
+    base.say('patches/%s.patch is written; patches/check.py looks at it. Then ./lab docs for '
+             'docs/options.md, and ./lab test' % slug)
     base.become_python('patches/check.py')
+
+
+def dated(slug):
+    """Its header, with the date of the change if there is one. The date of the last measurement is
+    that of a result; without one it is the day that the header says so."""
+    header, now = read(folder(slug, 'header.txt')).rstrip('\n'), today()
+    if slug not in selections.patches() or is_edited(slug):
+        header = DATE.sub('Date: ' + now['date'], header)
+        if '\nResult: none\n' in header:
+            header = UPDATE.sub('Last-update: ' + now['day'], header)
+    return header
+
+
+def give_up_with_collisions(quilt, failed):
+    """Says where the patches of a scratch tree meet, which the failure of quilt does not."""
+    sys.path.append(PATCHES)
+    import applying
+    patches = os.path.join(quilt.tree, 'patches')
+    depends = applying.depends_of(patches)
+    found = list(applying.check_subsets(
+        base.TOP, patches, applying.read_series(patches), depends))
+    base.give_up('nothing was written into patches/:\n' + '\n'.join(found or [str(failed)]))
 
 
 COMMANDS_OF_A_PATCH = {'new': new, 'edit': edit, 'refresh': refresh}
@@ -194,8 +262,9 @@ def parser(_):
 ./lab patch edit SLUG         the sources of a patch that is there, to edit
 ./lab patch refresh SLUG      writes what was edited into patches/, and checks the series
 
-SLUG is the option's name: journal-say-more brings journalSayMore. The sources lie in
-build/patch/SLUG/; try them with
+SLUG is the option's name: journal-say-more brings journalSayMore, flush-say-more flushSayMore. The
+sources lie in build/patch/SLUG/. Code that includes journal/journal.h needs no include for the
+option: the build writes journal/patch_options.h. patches/README.md has the rules. Try it with
 
   ./lab patch refresh journal-say-more && scons patches=journal-say-more test_journal
   ./lab test js -- --selection all patches/journal-say-more''',
@@ -204,4 +273,5 @@ build/patch/SLUG/; try them with
 
 COMMANDS = {
     'patch': {'form': 'new|edit|refresh SLUG', 'summary': 'a patch of your own, or a change to one',
-              'parser': parser, 'run': patch}}
+              'parser': parser, 'run': patch, 'words': lambda: [*COMMANDS_OF_A_PATCH],
+              'more': selections.patches}}

@@ -22,7 +22,7 @@ test('on: nothing durable changes', () => {
 });
 
 test('YAML', () => {
-    const server = startFromYaml('storage.journal.$own', true);
+    const server = startFromYaml('$yaml', true);
     assertEq(parameter(server, name), true);
     assertEq(stopServer(server), 0);
 });

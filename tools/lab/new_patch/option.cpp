@@ -7,7 +7,7 @@ namespace journal {
 
 options::Flag $file({
     .name = "$option",
-    .yaml = {"storage.journal.$own"},
+    .yaml = {"$yaml"},
     .group = options::Group::added_to_journal,
     .help = "Says what it does, and what it costs. Durability is unchanged. Default {default}.",
     .parameter = options::Parameter::read_only,
