@@ -58,6 +58,10 @@ def build(selection):
     with open(os.path.join(debian, 'mongod-dur.yaml'), 'w', encoding='utf-8') as file:
         file.write(CONFIGURATION + defaults.profile(selection.slugs).replace(
             'storage:\n', 'storage:\n  dbPath: /var/lib/mongod-dur\n', 1))
+    for form, name in (('man', 'mongod-dur-lab.7'), ('bash', 'lab.bash')):
+        with open(os.path.join(debian, name), 'wb') as file:
+            subprocess.run([sys.executable, os.path.join(TOP, 'tools', 'lab', 'describe.py'), form],
+                           stdout=file, check=True)
     run = subprocess.run(['dpkg-buildpackage', '--build=binary', '--no-sign', '--jobs=auto'],
                          cwd=tree, check=False,
                          env=dict(os.environ, SOURCE_DATE_EPOCH=str(seconds)))

@@ -331,7 +331,10 @@ def main():
         os.execvp(chosen[0].command[0], chosen[0].command + arguments)
     adopt()
     built = build(chosen) if len(chosen) > 1 else []
-    totals = Run(chosen, arguments, built).all()
+    run = Run(chosen, arguments, built)
+    totals = run.all()
+    if not sys.argv[1:]:
+        run.record.add_usual(totals)
     print('%d passed, %d failed' % tuple(totals[:2])
           + (', %d skipped' % totals[2] if totals[2] else ''))
     sys.exit(1 if totals[1] or not (totals[0] or totals[2]) else 0)

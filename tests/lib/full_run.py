@@ -10,6 +10,7 @@ import os
 import subprocess
 
 NAME = os.path.join('tests', 'last_full_run')
+USUAL = os.path.join('build', 'last_usual_run')  # of the usual parts together, here: COMMIT FAILED
 HEAD = '# PART COMMIT DATE PASSED FAILED SKIPPED SECONDS, written by tests/run.py'
 COMMITS_MAX = 300  # since the run
 NOT_RUN = 'not-run-yet'
@@ -65,6 +66,29 @@ class Record:
             for name in sorted(lines):
                 print(name, *lines[name], file=file)
         return '   taken down in %s, to be committed\n' % NAME
+
+
+    def add_usual(self, counts):
+        """After a run of all usual parts."""
+        if self.commit is not None and commit_of(self.top) == self.commit:
+            with open(os.path.join(self.top, USUAL), 'w', encoding='utf-8') as file:
+                print(self.commit, counts[1], file=file)
+
+
+def usual_problem(top):
+    """What must not be before a release; None if the usual parts passed here, on these sources."""
+    try:
+        with open(os.path.join(top, USUAL), encoding='utf-8') as file:
+            commit, failed = file.read().split()
+    except FileNotFoundError:
+        return 'the usual parts have not run here on the sources of a commit'
+    if failed != '0':
+        return '%s failed' % failed
+    try:
+        changed = git(top, 'diff', '--name-only', commit, 'HEAD', '--', '.', ':!' + NAME).split()
+    except GitError:
+        return 'the usual parts ran on %s, which is not in this history' % commit
+    return 'changed since they passed: ' + ', '.join(changed) if changed else None
 
 
 def problem(top, part, words):

@@ -138,11 +138,17 @@ def try_package(machine, package, selection, folder, check):
     code, said = machine('mongod', '--version')
     check('--version names the patches',
           code == 0 and all(slug in said for slug in selection.slugs), said)
-    for page in ('mongod', 'journal_dump', 'dbpath_check'):
-        # The bare Debian leaves pages out, so look into the package.
-        listing = subprocess.run(['dpkg-deb', '--contents', package], stdout=subprocess.PIPE,
-                                 text=True, check=True).stdout
-        check('a page for man: ' + page, '/man1/%s.1.gz' % page in listing, listing)
+    # The bare Debian leaves pages out, so look into the package.
+    listing = subprocess.run(['dpkg-deb', '--contents', package], stdout=subprocess.PIPE,
+                             text=True, check=True).stdout
+    for page in ('man1/mongod.1', 'man1/journal_dump.1', 'man1/dbpath_check.1',
+                 'man7/mongod-dur-lab.7'):
+        check('a page for man: ' + page, '/%s.gz' % page in listing, listing)
+    for name in ('mongod', 'lab'):
+        check('completion of ' + name, '/bash-completion/completions/%s\n' % name in listing,
+              listing)
+
+    check('the notice of what is linked', '/usr/share/doc/mongod-dur/NOTICE' in listing, listing)
 
     try_unit(machine, enable, check)
     client = machine.start()
@@ -194,9 +200,8 @@ def commands_of_page(package):
     with open(os.path.join(TOP, PAGE), encoding='utf-8') as file:
         section = re.search(r'^## Install$(.*?)^## ', file.read(), re.MULTILINE | re.DOTALL)[1]
     commands = re.findall(r'^    sudo (.+)$', section, re.MULTILINE)
-    version, architecture = os.path.basename(package).removesuffix('.deb').split('_')[1:]
-    pattern = r'mongod-dur_%s[+][\w.+-]+_%s\.deb' % (re.escape(version.split('+')[0]),
-                                                     architecture)
+    architecture = os.path.basename(package).removesuffix('.deb').split('_')[2]
+    pattern = r'mongod-dur_\*[+][\w.+-]+_%s\.deb' % architecture
     return [re.sub(pattern, 'PACKAGE', command) for command in commands]
 
 

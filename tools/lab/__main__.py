@@ -11,7 +11,11 @@ testing.py        the commands test, setup
 serving.py        serve, shell
 measuring.py      run, trace, report
 bench.py          bench
+old_data.py       check, salvage, restore, copy
+patching.py       patch
 products.py       crash, docs, package
+release.py        release
+describe.py       the page for man and the completion of all this
 upstream.py       pr, port
 
 Nothing here needs more than Debian 12's Python: it runs before anything is installed.

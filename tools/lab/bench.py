@@ -203,6 +203,21 @@ def bench_parser(words):
                   epilog='The patches are\n' + selections.listed())
 
 
+def first_words():
+    return [*EXPERIMENTS, 'base', 'all', *selections.patches(), *WORKLOADS]
+
+
+def inner_helps():
+    """(title, the first words that it is about, their Parser)."""
+    slugs = [slug for slug in selections.patches() if slug != WINDOWS_PATCH]
+    return [*((name, [name], experiment_parser(name)) for name in EXPERIMENTS),
+            ('base', ['base'], operations_parser()),
+            ('PATCH', ['all', *slugs], patches_parser('')),
+            (WINDOWS_PATCH, [WINDOWS_PATCH], windows_parser()),
+            ('WORKLOAD', WORKLOADS, load_parser('WORKLOAD'))]
+
+
 COMMANDS = {
-    'bench': {'form': '[WHAT]', 'parser': bench_parser, 'run': bench,
+    'bench': {'form': '[WHAT]', 'parser': bench_parser, 'run': bench, 'words': first_words,
+              'inner': inner_helps,
               'summary': "a patch against the base, the base's operations, other servers, a load"}}

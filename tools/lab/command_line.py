@@ -53,12 +53,19 @@ class Command(argparse.ArgumentParser):
     parser    of (words): the Parser whose help answers --help among these words
     run       of (words): does it
     asked_first    only a first word asks for help: later ones are options of another program
+
+    What completion offers beside the options that its help names, each of ():
+    words     as the first word
+    more      as later ones
+    inner     [(title, first words that have a help of their own, the Parser of that help)]
     """
 
-    def __init__(self, summary, parser, run, form='', asked_first=False, **more):
-        super().__init__(add_help=False, **more)
+    def __init__(self, summary, parser, run, form='', asked_first=False, words=list, more=list,
+                 inner=list, **rest):
+        super().__init__(add_help=False, **rest)
         self.summary, self.form, self.run = summary, form, run
         self.parser, self.asked_first = parser, asked_first
+        self.words, self.more, self.inner = words, more, inner
 
     def parse_known_args(self, args=None, namespace=None):
         """Called by argparse, with what follows the command's name."""

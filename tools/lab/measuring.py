@@ -34,7 +34,7 @@ Builds the base and the full series, and drives durable inserts with 1, 8 and 64
 base, each option and all together, in rounds, with the disk by itself before and after each cell.
 Traces the journal's system calls, and prints the table; its first lines say whether the machine
 was quiet enough. Writes build/results/<time>.json and .html. Ctrl-C ends it with what is measured.
-''', epilog='The first time: about 10 minutes on two cores, 1.0 GB in build/. Later: about 3 '
+''', epilog='The first time: about 10 minutes on two cores, 1.0 GB in build/. Later: about 5 '
                          'minutes.')
 
 
@@ -106,6 +106,7 @@ COMMANDS = {
     'run': {'parser': run_parser, 'run': run,
             'summary': 'the main job: measure durable inserts, option by option, print the ladder'},
     'trace': {'form': '[WHAT] PID', 'parser': trace_parser, 'run': trace,
+              'words': lambda: [*TOOLS],
               'summary': "watch a running server: its journal's system calls, where time goes"},
     'report': {'parser': report_parser, 'run': report,
                'summary': 'one page of what was measured: findings, where we lose, tables, plots'}}

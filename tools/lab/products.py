@@ -61,8 +61,12 @@ def docs(words):
     for form, path in written.items():
         os.makedirs(os.path.dirname(path), exist_ok=True)
         write(path, [mongod, '--describe', form])
-    base.say('written: docs/options.md, %s and %s'
-             % tuple(os.path.relpath(path, base.TOP) for path in written.values()))
+    for form, path in (('man', os.path.join(share, 'man/man7/mongod-dur-lab.7')),
+                       ('bash', os.path.join(share, 'bash-completion/completions/lab'))):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        write(path, [sys.executable, os.path.join(base.TOP, 'tools', 'lab', 'describe.py'), form])
+    base.say('written: docs/options.md, and into %s the pages for man and completion for bash of '
+             'mongod and lab' % os.path.relpath(share, base.TOP))
 
 
 def write(path, command):
@@ -80,8 +84,11 @@ def docs_parser(_):
   docs/options.md                                          the base's options, then those of patches
   build/SELECTION/share/man/man1/mongod.1                  the page for man
   build/SELECTION/share/bash-completion/completions/mongod completion for bash
+  build/SELECTION/share/man/man7/mongod-dur-lab.7          the helps of ./lab as a page for man
+  build/SELECTION/share/bash-completion/completions/lab    completion for it, for bash
 
-mongod --describe markdown|man|bash prints the same by itself.''')
+mongod --describe markdown|man|bash prints the first three by itself.
+For a shell that completes: . build/all/share/bash-completion/completions/lab''')
 
 
 def package(words):
@@ -100,15 +107,18 @@ def package_parser(_):
   mongod-dur-VERSION.tar.xz           the sources with the patches applied; scons patches=none
                                       builds them; the same commit gives the same bytes
 
-VERSION carries the selection, e.g. 0.1.0+all. lintian has the last word. Six minutes on two
-cores. docs/operating.md says how to install and run it.''')
+VERSION is that of the sources and the selection, as in 1.2.3+all. lintian has the last word. Six
+minutes on two cores. docs/operating.md says how to install and run it.''')
 
 
 COMMANDS = {
     'crash': {'form': '[SELECTION]', 'parser': crash_parser, 'run': crash,
+              'words': selections.words,
               'summary': 'power cuts and kills on a simulated disk, as many as you like'},
     'docs': {'form': '[SELECTION]', 'parser': docs_parser, 'run': docs,
+             'words': selections.words,
              'summary': 'docs/options.md, man page and shell completion, from the programs'},
     'package': {'form': '[SELECTION]', 'parser': package_parser, 'run': package,
+                'words': selections.words,
                 'summary': 'a Debian package, and a tarball of the sources with the patches '
                            'applied'}}

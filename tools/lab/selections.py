@@ -18,6 +18,11 @@ def patches():
     return staging.series(base.TOP)
 
 
+def words():
+    """What may stand for a selection, for completion: a first word of several commands."""
+    return ['none', 'all', *patches()]
+
+
 def needed_by(slugs):
     """What patches depend on, each once."""
     return dict.fromkeys(need for slug in slugs for need in staging.needed_by(base.TOP, slug))

@@ -111,6 +111,6 @@ Installed from npm into build/; sends no usage data anywhere.''')
 COMMANDS = {
     'serve': {'form': '[SELECTION] [OPTION...]', 'asked_first': True,
               'summary': 'a server to use, on data/ and 127.0.0.1:27017', 'parser': serve_parser,
-              'run': serve},
+              'run': serve, 'words': selections.words},
     'shell': {'form': '[ARGUMENT...]', 'asked_first': True, 'summary': 'mongosh on that server',
               'parser': shell_parser, 'run': shell}}

@@ -25,6 +25,10 @@ def chosen(words):
         base.give_up(str(error))
 
 
+def part_names():
+    return [*runner().read_parts()]
+
+
 def test(words):
     needs.parts(chosen(words))
     base.become_python('tests/run.py', *words)
@@ -70,6 +74,6 @@ def setup_parser(_):
 
 COMMANDS = {
     'test': {'form': '[PART...]', 'summary': 'all tests, or some', 'parser': test_parser,
-             'run': test},
+             'run': test, 'words': part_names, 'more': part_names},
     'setup': {'form': '[PART...]', 'summary': 'only install what is missing',
-              'parser': setup_parser, 'run': setup}}
+              'parser': setup_parser, 'run': setup, 'words': part_names, 'more': part_names}}

@@ -16,11 +16,14 @@ class Program:
     def __init__(self, path):
         self.path = path
 
-    def print_help(self, file=None):
+    def format_help(self):
         asked = subprocess.run([sys.executable, os.path.join(base.TOP, self.path), '--help'],
                                stdout=subprocess.PIPE, text=True, check=True,
                                env=dict(os.environ, COLUMNS='100'))
-        print(asked.stdout.removeprefix('usage: '), end='', file=file, flush=True)
+        return asked.stdout.removeprefix('usage: ')
+
+    def print_help(self, file=None):
+        print(self.format_help(), end='', file=file, flush=True)
 
 
 def pr(words):
@@ -39,6 +42,6 @@ def port(words):
 
 COMMANDS = {
     'pr': {'form': 'SLUG', 'summary': 'the text for the upstream ticket of a patch',
-           'parser': lambda _: Program(PR), 'run': pr},
+           'parser': lambda _: Program(PR), 'run': pr, 'words': selections.patches},
     'port': {'form': '--tree DIR', 'parser': lambda _: Program(PORT), 'run': port,
              'summary': 'the patches on your own checkout of the original server'}}
