@@ -15,7 +15,7 @@ Usage:    run.py [--seconds 0.5] [--rounds 5] [--clients 1,8,64]  (./lab run bui
                                                                   own, e.g. one of ./lab port
           run.py --device-delay 8         the same on a disk whose flushes take 8 ms longer
           Ctrl-C ends it with what is measured so far.
-Needs:    strace; 1 GB on the disk that holds build/. Takes about three minutes.
+Needs:    strace; 1 GB on the disk that holds build/. Takes about five minutes.
 Overhead: rates and latencies are taken without strace; the columns under "traced" come from a
           run of its own that strace slows.
 Not for:  telling small effects from noise: ./lab bench SLUG compares in pairs.

@@ -1,4 +1,5 @@
-"""The figures in README.md are those of a kept result, and its picture is drawn from it."""
+"""The figures in README.md are those of a kept result, its picture is drawn from it, and its
+transcripts are those of today."""
 
 import json
 import os
@@ -7,10 +8,54 @@ import sys
 import unittest
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path[:0] = [os.path.join(TOP, folder) for folder in ('perf', 'site_scons', 'tests/lib')]
+sys.path[:0] = [os.path.join(TOP, folder)
+                for folder in ('tools', 'perf', 'site_scons', 'tests/lib')]
 
+import ladder  # noqa: E402
 import ladder_picture  # noqa: E402
 import run  # noqa: E402
+from lab import measuring as lab_measuring, testing  # noqa: E402
+
+
+def read(name):
+    with open(os.path.join(TOP, name), encoding='utf-8') as file:
+        return file.read()
+
+
+class Transcripts(unittest.TestCase):
+    PAGE = read('README.md')
+
+    def test_a_run_takes_as_long_as_its_help_says(self):
+        defaults = run.make_parser().parse_args([])
+        contest = ladder.Ladder([(*rung, None) for rung in run.LADDER], defaults.clients,
+                                defaults, defaults.rounds)
+        minutes = (contest.estimate_seconds() + 16 * run.FLUSH_SECONDS) / 60
+        said = int(re.search(r'Later: about (\d+) minutes', lab_measuring.run_parser([]).epilog)[1])
+        self.assertLess(said * 0.7, minutes)
+        self.assertLess(minutes, said * 1.2)
+        self.assertIn('about %s minutes' % {4: 'four', 5: 'five', 6: 'six'}[said], run.__doc__)
+
+    def test_of_the_tests_has_as_many_parts_as_there_are(self):
+        usual = [part for part in testing.runner().read_parts().values() if part.is_usual]
+        counts = re.findall(r'^    == \w+ == \(\d+ of (\d+), ', self.PAGE, re.MULTILINE)
+        self.assertEqual(counts, len(counts) * [str(len(usual))])
+        self.assertTrue(counts)
+
+    def test_of_an_installation_has_as_many_packages_as_are_listed(self):
+        listed = [line.split()[0] for name in ('setup/apt-build.txt', 'setup/apt.txt')
+                  for line in read(name).splitlines() if line and not line.startswith('#')]
+        listed.remove('python3')  # came before, for ./lab itself
+        self.assertIn('lab: installing %d Debian packages: %s '
+                      % (len(listed) + 1, ' '.join(listed[:7])), self.PAGE)  # with python3-venv
+        python = read('setup/python.txt').split()
+        self.assertIn('into build/venv: %s\n' % ' '.join(python), self.PAGE)
+
+    def test_a_kept_result_has_its_day_beside_it(self):
+        names = re.findall(r'perf/results/(\d{4})(\d\d)(\d\d)/\S+\.json', self.PAGE)
+        self.assertGreater(len(names), 1)
+        months = {'11': 'November', '12': 'December'}
+        for year, month, day in names:
+            self.assertRegex(self.PAGE, r'%d\s%s\s%s' % (int(day), months.get(month, '?'), year))
 
 
 class Ladder(unittest.TestCase):
@@ -20,6 +65,14 @@ class Ladder(unittest.TestCase):
             cls.result = json.load(file)
         with open(os.path.join(TOP, 'README.md'), encoding='utf-8') as file:
             cls.page = file.read()
+
+    def test_lines_that_are_left_out_are_counted(self):
+        names = {row['name'] for row in self.result['rows']}
+        left_out = [name for name in names if '\n    %s  ' % name not in self.page]
+        words = ('no one two three four five six seven eight nine ten eleven twelve thirteen '
+                 'fourteen fifteen sixteen seventeen eighteen').split()
+        self.assertRegex(self.page, r'had\s%s\spatches;\s%s\slines' % (
+            words[len(self.result['patches'])], words[len(left_out)]))
 
     def test_is_what_the_program_prints_of_the_kept_result(self):
         printed = run.table(self.result).split('\n')
