@@ -69,6 +69,8 @@ RETIRED = [(re.compile(pattern), term, where) for pattern, term, where in (
     (r'\bremove_what_is_left_of\b', 'remove_remnants', None),
     # Constants: the limit last.
     (r'\bk(Max|Most)(?!Key\b)(?![a-z])\w*|\bk\w*Most\b', 'k...Max', None),
+    # Tickets define their terms.
+    (r'(?i)\bin company\b', 'in the full series', ('docs/', 'patches/', 'README.md')),
     # One name for several things: each says what is placed, or what waits.
     (r'\b(struct|class|enum) (Place|Waiter)\b', 'a name of its own', None),
     # Sentences have a subject that can be named.
