@@ -31,7 +31,8 @@ def make_parser(known):
         '[--series OUT] [--force]', allow_abbrev=False, description=DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog='exit codes:\n   0  done; what this version cannot have or has already is named on '
-        'stderr\n%s\n\nThe slugs are\n  %s'
+        'stderr\n%s\nWith 5 to 9 the slugs with such a fault are left out, and the others are '
+        'done.\n\nThe slugs are\n  %s'
         % ('\n'.join('  %2d  %s' % (EXIT_CODES[kind], MEANINGS[kind]) for kind in EXIT_CODES),
            '\n  '.join(known)))
     parser.add_argument('--tree', required=True, metavar='DIR',
@@ -39,7 +40,7 @@ def make_parser(known):
     parser.add_argument('--patches', metavar='SLUG,...',
                         help='which changes; without it all that this version can have')
     parser.add_argument('--apply', action='store_true',
-                        help='write the change into the tree, all files or none')
+                        help='write the changes into the tree, all files or none')
     parser.add_argument('--series', metavar='OUT',
                         help='write a quilt series, one patch per slug, into this new or empty '
                         'folder')
@@ -83,19 +84,24 @@ def check_clean(root, writes, force):
 
 
 def plan_for(root, slugs):
-    """(tree, plan) for the slugs, or all; ends the process if something speaks against it."""
+    """(tree, plan) for the slugs, or all. What is left out is named with its reason; ends the
+    process if nothing is left."""
     tree = open_tree(root)
     tree.recipes = {each.slug: each for each in recipe.all_recipes()}
     chosen = [each for slug, each in tree.recipes.items() if slugs is None or slug in slugs]
     plan = Plan(tree, chosen, asked=slugs is not None)
     for note in plan.notes:
         print('lab port: ' + note.sentence, file=sys.stderr)
-    if plan.findings:
-        for sentence in dict.fromkeys(finding.sentence for finding in plan.findings):
-            print('lab port: ' + sentence, file=sys.stderr)
+    for sentence in dict.fromkeys(finding.sentence for finding in plan.findings):
+        print('lab port: ' + sentence, file=sys.stderr)
+    if not plan.stages:
         print('lab port: nothing was written', file=sys.stderr)
-        sys.exit(exit_code({finding.kind for finding in plan.findings}))
+        sys.exit(exit_of(plan))
     return tree, plan
+
+
+def exit_of(plan):
+    return exit_code({finding.kind for finding in plan.findings})
 
 
 def main(words):
@@ -125,6 +131,11 @@ def main(words):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         fail('write', '%s; nothing was written into the tree' % error)
+    if plan.findings:
+        print('lab port: left out, for the reasons above: '
+              + ' '.join(dict.fromkeys(finding.slug for finding in plan.findings)),
+              file=sys.stderr)
+        sys.exit(exit_of(plan))
 
 
 if __name__ == '__main__':

@@ -1,4 +1,4 @@
-"""Exit codes of ./lab port, and the order in which they count when several things are wrong."""
+"""Exit codes of ./lab port, and the order in which they count when several slugs are left out."""
 
 EXIT_CODES = {
     'usage': 2, 'unknown': 3, 'unclean': 4, 'applied': 5, 'partly': 6, 'moved': 7, 'ambiguous': 8,

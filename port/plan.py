@@ -30,8 +30,9 @@ class Finding:
 
 
 class Plan:
-    """Recipes applied one after the other. `stages` are [(recipe, changed files since the stage
-    before)], `findings` what speaks against it, `notes` what else is worth saying."""
+    """Recipes applied one after the other, each whole or not at all. `stages` are [(recipe, changed
+    files since the stage before)], `findings` why others are left out, `notes` what else is worth
+    saying."""
 
     def __init__(self, tree, recipes, asked):
         self.tree, self.stages, self.findings, self.notes = tree, [], [], []

@@ -13,14 +13,16 @@ from port.source import Problem, Source
 TOP = 'src/mongo/'
 MMAP_V1 = 'db/storage/mmap_v1/'
 
-# Where files lie that are not in db/ of 2.4 and 2.6, or in db/storage/mmap_v1/ of 3.4.
-ELSEWHERE = {
-    'logfile.cpp': 'util/logfile.cpp',
-    'synchronization.h': 'util/concurrency/synchronization.h',
-    'synchronization.cpp': 'util/concurrency/synchronization.cpp',
-    'db.cpp': 'db/db.cpp',
-    'mongod_options.cpp': 'db/mongod_options.cpp',
-    'parameters.cpp': 'db/commands/parameters.cpp',
+# Where files lie (upstream map 1): in the first folder, unless they are named with another one.
+OLD_FOLDERS = ('db/', {
+    'compress.h': 'util/', 'compress.cpp': 'util/', 'logfile.cpp': 'util/',
+    'synchronization.h': 'util/concurrency/', 'synchronization.cpp': 'util/concurrency/',
+    'parameters.cpp': 'db/commands/', 'mongos_persistence_stubs.cpp': 's/',
+})
+FOLDERS = {
+    '2.4': OLD_FOLDERS, '2.6': OLD_FOLDERS,
+    '3.4': (MMAP_V1, {'mongod_options.cpp': 'db/', 'storage_options.h': 'db/storage/',
+                      'storage_options.cpp': 'db/storage/'}),
 }
 
 
@@ -56,8 +58,8 @@ class Tree:
 
     def path(self, role):
         """The path below the root of a file that recipes name by its last part."""
-        folder = MMAP_V1 if self.version == '3.4' else 'db/'
-        return TOP + ELSEWHERE.get(role, folder + role)
+        usual, others = FOLDERS[self.version]
+        return TOP + others.get(role, usual) + role
 
     def include_path(self, role):
         return self.path(role)[len('src/'):]

@@ -13,8 +13,8 @@ sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), 'lib')]
 import choice  # noqa: E402
 from totals import Totals  # noqa: E402
 
-NAMES = ['test_structure', 'test_recipes', 'test_ported', 'test_command', 'test_headers',
-         'test_page']
+NAMES = ['test_structure', 'test_places', 'test_recipes', 'test_ported', 'test_command',
+         'test_headers', 'test_page']
 
 
 def main():

@@ -214,16 +214,19 @@ class Refusals(unittest.TestCase):
                          parts=[PAD, 'partly applied', path, 'sectionLenWithPadding'])
             self.refused(small, 6, '--apply')
 
-    def test_moved_and_ambiguous_write_nothing_of_any_slug(self):
+    def test_moved_and_ambiguous_alone_write_nothing(self):
         with SmallTree('2.6', checkout=True) as small:
             path = small.path('dur_recover.cpp')
             small.edit(path, 'fileId = h.fileId;', 'fileId = h.fileNumber;')
             git(small.root, 'commit', '-qam', 'moved')
-            for words in ((), ('--apply',), ('--patches', 'journal-compressor,' + PAD, '--apply')):
-                self.refused(small, 7, *words, parts=[PAD, path, '`fileId = h . fileId`'])
+            for words in ((), ('--apply',), ('--series', os.path.join(small.root, 'out'))):
+                self.refused(small, 7, '--patches', PAD, *words,
+                             parts=[PAD, path, '`fileId = h . fileId`', 'nothing was written'])
             small.edit(path, 'fileId = h.fileNumber;', 'fileId = h.fileId; fileId = h.fileId;')
             git(small.root, 'commit', '-qam', 'twice')
-            self.refused(small, 8, '--apply', parts=[PAD, path, '2 times', '`fileId = h . fileId`'])
+            self.refused(small, 8, '--patches', PAD, '--apply',
+                         parts=[PAD, path, '2 times', '`fileId = h . fileId`'])
+            self.assertEqual(lab('pr', PAD, '--tree', small.root)[0], 8)
 
     def test_not_portable(self):
         for version in VERSIONS:
@@ -251,6 +254,92 @@ class Refusals(unittest.TestCase):
                 self.refused(small, 10, '--apply')
             finally:
                 os.chmod(folder, 0o755)
+
+
+class LeftOut(unittest.TestCase):
+    """A slug that does not fit, for whatever reason, does not stop the others."""
+
+    def port_of(self, small, code, out, parts, *words):
+        """What ./lab port changes, which must be what the other slugs alone change."""
+        before = small.contents()
+        found, diff, err = small.lab(*words)
+        self.assertEqual(found, code, err)
+        self.assertIn('left out, for the reasons above: %s\n' % out, err)
+        for part in parts:
+            self.assertIn(part, err)
+        self.assertEqual(small.contents(), before)
+        self.assertTrue(diff.startswith(b'diff --git'))
+        found, nothing, err = small.lab('--apply', *words)
+        self.assertEqual((found, nothing), (code, b''), err)
+        self.assertIn('left out', err)
+        after = small.contents()
+        git(small.root, 'checkout', '.')
+        git(small.root, 'clean', '-fdq')
+        self.assertEqual(small.contents(), before)
+        return after
+
+    def others(self, small, without):
+        """The tree with all slugs but one, asked for by name."""
+        names = [slug for slug in portable(small.version) if slug != without]
+        code, _, err = small.lab('--apply', '--patches', ','.join(names))
+        self.assertEqual(code, 0, err)
+        after = small.contents()
+        git(small.root, 'checkout', '.')
+        git(small.root, 'clean', '-fdq')
+        return after
+
+    def test_moved_ambiguous_and_gone(self):
+        old, moved, twice = ('fileId = h.fileId;', 'fileId = h.fileNumber;',
+                             'fileId = h.fileId; fileId = h.fileId;')
+        for version in VERSIONS:
+            with SmallTree(version, checkout=True) as small:
+                path = small.path('dur_recover.cpp')
+                for code, text in ((7, moved), (8, twice)):
+                    small.edit(path, old, text)
+                    git(small.root, 'commit', '-qam', 'another')
+                    self.assertEqual(self.port_of(small, code, PAD, [path]),
+                                     self.others(small, PAD), (version, code))
+                    old = text
+                old = 'fileId = h.fileId;'
+
+    def test_a_file_that_only_one_slug_edits_is_gone(self):
+        slug = 'journal-no-write-through'
+        with SmallTree('3.4', checkout=True) as small:
+            path = small.path('logfile.cpp')
+            git(small.root, 'rm', '-q', path)
+            git(small.root, 'commit', '-qm', 'gone')
+            self.port_of(small, 7, slug, ['%s: %s' % (slug, path), 'there is no such file'])
+
+    def test_what_was_named_and_cannot_be_had_here(self):
+        cannot = 'journal-waiter-commits'
+        with SmallTree('3.4', checkout=True) as small:
+            self.port_of(small, 9, cannot, ['not for 3.4'], '--patches', PAD + ',' + cannot)
+
+    def test_what_was_named_and_is_there_already(self):
+        with SmallTree('2.6', checkout=True) as small:
+            self.assertEqual(small.lab('--patches', STATS, '--apply')[0], 0)
+            git(small.root, 'add', '-A')
+            git(small.root, 'commit', '-qm', 'ported')
+            self.port_of(small, 5, STATS, ['already applied'], '--patches', PAD + ',' + STATS)
+
+    def test_partly_applied(self):
+        with SmallTree('2.6', checkout=True) as small:
+            self.assertEqual(small.lab('--patches', PAD, '--apply')[0], 0)
+            small.edit(small.path('dur_recover.cpp'), 'sectionLenWithPadding( unit )',
+                       'sectionLenWithPadding()')
+            git(small.root, 'add', '-A')
+            git(small.root, 'commit', '-qm', 'half')
+            self.port_of(small, 6, PAD, ['partly applied'])
+
+    def test_a_series_has_the_others(self):
+        with SmallTree('2.6', checkout=True) as small, tempfile.TemporaryDirectory() as out:
+            small.edit(small.path('dur_recover.cpp'), 'fileId = h.fileId;', 'fileId = h.number;')
+            git(small.root, 'commit', '-qam', 'moved')
+            out = os.path.join(out, 'new')
+            self.assertEqual(small.lab('--series', out)[0], 7)
+            with open(os.path.join(out, 'series'), encoding='utf-8') as file:
+                self.assertEqual(slugs_of(file.read()),
+                                 [slug for slug in portable('2.6') if slug != PAD])
 
 
 class AllOrNone(unittest.TestCase):

@@ -4,13 +4,13 @@
 
 #include "mongo/db/storage/mmap_v1/dur_journal.h"
 
+#include "mongo/db/storage/mmap_v1/compress.h"
 #include "mongo/db/storage/mmap_v1/dur_journalformat.h"
 #include "mongo/db/storage/mmap_v1/dur_journalimpl.h"
 #include "mongo/db/storage/mmap_v1/dur_stats.h"
+#include "mongo/db/storage/mmap_v1/logfile.h"
 #include "mongo/db/storage/mmap_v1/mmap_v1_options.h"
 #include "mongo/db/storage/storage_options.h"
-#include "mongo/util/compress.h"
-#include "mongo/util/logfile.h"
 
 using namespace std;
 

@@ -1,7 +1,7 @@
 // dur_journalimpl.h - a small stand-in
 #pragma once
 
-#include "mongo/util/logfile.h"
+#include "mongo/db/storage/mmap_v1/logfile.h"
 
 namespace mongo {
 namespace dur {

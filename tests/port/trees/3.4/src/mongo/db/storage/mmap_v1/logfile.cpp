@@ -1,6 +1,6 @@
 // logfile.cpp - a small stand-in
 
-#include "mongo/util/logfile.h"
+#include "mongo/db/storage/mmap_v1/logfile.h"
 
 #include <fcntl.h>
 
