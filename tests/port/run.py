@@ -1,6 +1,6 @@
 """The tests of ./lab port: on small trees of our own, since no original tree is here.
 
-Usage: python3 tests/port/run.py [TEST...]      e.g. test_command.Refusals
+Usage: python3 tests/port/run.py [TEST...]      e.g. test_command
 """
 
 import os
