@@ -1,12 +1,14 @@
-"""Any mongod binary beside ours: the option --server 'NAME=PATH OPTIONS' of the measurements.
+"""Any mongod beside ours: the options --server 'NAME=PATH OPTIONS', a binary, and --uri, one that
+runs already, of the measurements.
 
 The binary gets a port, a directory and 127.0.0.1 from here, all else from OPTIONS. It counts as
 started when it answers, so that its log may look as it wants. Servers before wire version 9 are
-refused by today's drivers: those are loaded and asked the old way (old_wire.py).
+refused by today's drivers: those are loaded and asked the old way (old_wire.py, old_wire.c).
 """
 
 import argparse
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -25,6 +27,7 @@ pymongo = late.Module('pymongo')
 
 NAME_MAX = 30  # what the tables have room for
 DRIVER_WIRE_MIN = 9  # of the drivers here (wire spec 1b)
+SELECTION_MS_MAX = 5000  # as the C programs wait for a server
 GIVEN_HERE = ('--port', '--dbpath', '--fork', '--shutdown')
 HELP = ("another mongod beside ours, e.g. 'ported=/opt/mongod --smallfiles "
         "--journalCommitInterval 2'; may be given again")
@@ -81,6 +84,14 @@ def add_option(parser, **more):
                         action='append', default=[], help=HELP, **more)
 
 
+def add_running(parser):
+    """--uri, and how all are loaded."""
+    parser.add_argument('--uri', help='a MongoDB-compatible server that runs already, too')
+    parser.add_argument('--old-wire', action='store_true',
+                        help="loads all as old drivers did; so too where one of --server or --uri "
+                        "is too old for today's")
+
+
 def check_names(parser, servers, taken=()):
     """Ends with 2 when a name is there twice."""
     seen = set(taken)
@@ -102,15 +113,45 @@ def parent_of(pid):
 def run_command(running, database, command):
     """The reply of a command, the way that this server understands."""
     if running.old_wire:
-        with old_wire.Connection(running.port) as connection:
+        with old_wire.Connection(running.port, running.host) as connection:
             return connection.command(database, command)
-    with pymongo.MongoClient(running.uri) as client:
+    with pymongo.MongoClient(running.uri, serverSelectionTimeoutMS=SELECTION_MS_MAX) as client:
         return client[database].command(command)
+
+
+def is_too_old(port, host):
+    """Whether today's drivers refuse the server there. Raises OldWireError."""
+    with old_wire.Connection(port, host) as connection:
+        return connection.command('admin', {'isMaster': 1}).get('maxWireVersion',
+                                                                0) < DRIVER_WIRE_MIN
+
+
+def shown(uri):
+    """A URI without its password."""
+    return re.sub(r'(://[^/@:]*):[^/@]*@', r'\1:***@', uri)
+
+
+class Running:
+    """A server that runs already. Its process, its directory and its end are not ours to know."""
+
+    pid = None
+
+    def __init__(self, uri):
+        self.uri, self.name = uri, shown(uri)
+        try:
+            self.host, self.port = pymongo.uri_parser.parse_uri(uri)['nodelist'][0]
+        except (pymongo.errors.PyMongoError, ValueError) as error:
+            raise server.ServerError('--uri: %s: %s' % (self.name, error)) from None
+        try:
+            self.old_wire = is_too_old(self.port, self.host)
+        except old_wire.OldWireError:
+            self.old_wire = False  # if anything can be said of it the driver says it
 
 
 class AnyServer(server.Server):
     """A running mongod of any make. `pid` is the mongod's own, also behind a script."""
 
+    host = '127.0.0.1'
     # A process group of its own, so that a script that starts it can be ended with it.
     process_options = {'start_new_session': True}
     ready_seconds_max = 600  # without --smallfiles an old one writes 3 GB of journal files first
@@ -124,9 +165,7 @@ class AnyServer(server.Server):
 
     def is_ready(self, start_of_log):
         try:
-            with old_wire.Connection(self.port) as connection:
-                wire = connection.command('admin', {'isMaster': 1}).get('maxWireVersion', 0)
-            self.old_wire = wire < DRIVER_WIRE_MIN
+            self.old_wire = is_too_old(self.port, self.host)
             pid = run_command(self, 'admin', {'serverStatus': 1}).get('pid', self.process.pid)
         except (old_wire.OldWireError, pymongo.errors.PyMongoError):
             return False
@@ -156,38 +195,67 @@ class AnyServer(server.Server):
         self.process.wait()
 
 
+def about(running, name, program, options):
+    """What a server says it is, and how it can be loaded."""
+    info = run_command(running, 'admin', {'buildInfo': 1})
+    return {'name': name, 'program': program, 'options': options,
+            'version': info.get('version', ''), 'git_version': info.get('gitVersion', ''),
+            'old_wire': running.old_wire,
+            'takes_old_wire': running.old_wire or takes_old_wire(running)}
+
+
 def probe(named, folder, options=()):
     """Starts it once, to see before anything is measured that it does. Sets `old_wire`; returns
     what it says it is. Raises ServerError, with its last lines, when it does not start."""
     try:
         with named.start(tempfile.mkdtemp(dir=folder), options) as running:
             named.old_wire = running.old_wire
-            info = run_command(running, 'admin', {'buildInfo': 1})
-            takes_old = running.old_wire or takes_old_wire(running.port)
+            return about(running, named.name, named.program, named.options)
     except (server.ServerError, OSError) as error:
         raise server.ServerError('%s: %s' % (named.name, error)) from None
-    return {'name': named.name, 'program': named.program, 'options': named.options,
-            'version': info.get('version', ''), 'git_version': info.get('gitVersion', ''),
-            'old_wire': named.old_wire, 'takes_old_wire': takes_old}
 
 
-def takes_old_wire(port):
+def takes_old_wire(running):
     """Newer servers answer nothing but a handshake the old way."""
     try:
-        with old_wire.Connection(port) as connection:
+        with old_wire.Connection(running.port, running.host) as connection:
             connection.command('admin', {'ping': 1})
         return True
     except old_wire.OldWireError:
         return False
 
 
-def common_wire(described):
-    """Whether all are loaded the old way, so that all have the same client: when one needs it.
-    Raises ServerError when another one does not take it."""
-    old = next((about['name'] for about in described if about['old_wire']), None)
-    for about in described:
-        if old and not about['takes_old_wire']:
+def common_wire(described, asked=False):
+    """Whether all are loaded the old way, so that all have the same client: when it is asked for or
+    one needs it. Raises ServerError when another one does not take it."""
+    old = next((each['name'] for each in described if each['old_wire']), None)
+    for each in described:
+        if (old or asked) and not each['takes_old_wire']:
             raise server.ServerError(
                 "%s takes only what old drivers send and %s only what today's do: measure them in "
-                'two runs' % (old, about['name']))
-    return old is not None
+                'two runs' % (old, each['name']) if old else
+                "--old-wire: %s takes only what today's drivers send" % each['name'])
+    return asked or old is not None
+
+
+def survey(arguments, folder):
+    """(what each server of --server and --uri is, whether all are loaded the old way). Starts each
+    once; raises ServerError when one does not start or answer, and when they do not go together."""
+    described = [probe(named, folder) for named in arguments.servers]
+    if arguments.uri:
+        running = Running(arguments.uri)
+        try:
+            described.append(about(running, running.name, running.name, []))
+        except (old_wire.OldWireError, pymongo.errors.PyMongoError) as error:
+            raise server.ServerError('%s: %s' % (running.name, error)) from None
+    return described, common_wire(described, arguments.old_wire)
+
+
+def texts(result):
+    """A sentence for each server of --server and --uri, and on how all were loaded."""
+    for each in result.get('servers', ()):
+        yield '%s: %s (%s)' % (each['name'], ' '.join([each['program']] + each['options']),
+                               each['version'])
+    if result.get('old_wire'):
+        yield ('All servers were loaded as old drivers did it, with getLastError behind each '
+               'write: it was asked for, or one knows nothing newer.')

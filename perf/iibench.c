@@ -6,16 +6,15 @@
  * client sends its next row when the last one was answered.
  * Usage:    iibench [options] ROWS; see usage() below
  * Output:   one line of JSON; with --progress a line for each twentieth on stderr. */
-#include <mongoc/mongoc.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "client.h"
 #include "command_line.h"
 #include "histogram.h"
-#include "mongo.h"
 #include "zipf.h"
 
 enum {
@@ -26,6 +25,7 @@ enum {
     TEXT_BYTES_MAX = 65536
 };
 static const double ROWS_MAX = 1e12;
+static const client_place_t ROWS = {"perf", "iibench"};
 
 typedef struct {
     const char* uri;
@@ -33,12 +33,13 @@ typedef struct {
     int clients;
     int text_bytes;
     bool journaled;
+    bool old_wire;
     bool progress;
 } settings_t;
 
 typedef struct {
     const settings_t* settings;
-    mongoc_client_t* client;
+    client_t* client;
     uint64_t random;
     uint64_t document_bytes;
     uint64_t errors;
@@ -60,6 +61,8 @@ static void usage(FILE* out) {
         "  --text N        bytes of the text in each row (100)\n"
         "  --from N        goes on behind so many rows that are there, and makes nothing anew (0)\n"
         "  --lazy          w:1 instead of j:true\n"
+        "  --old-wire      as old drivers sent it: OP_INSERT with getLastError behind it; for\n"
+        "                  servers that today's drivers refuse\n"
         "  --progress      says how far it is\n",
         out);
 }
@@ -80,16 +83,6 @@ static void fill_row(worker_t* worker, bson_t* row, int64_t id) {
     bson_append_utf8(row, "text", 4, text, worker->settings->text_bytes);
 }
 
-static mongoc_collection_t* open_collection(const settings_t* settings, mongoc_client_t* client) {
-    mongoc_collection_t* collection = mongoc_client_get_collection(client, "perf", "iibench");
-    mongoc_write_concern_t* concern = mongoc_write_concern_new();
-    mongoc_write_concern_set_w(concern, 1);
-    if (settings->journaled) mongoc_write_concern_set_journal(concern, true);
-    mongoc_collection_set_write_concern(collection, concern);
-    mongoc_write_concern_destroy(concern);
-    return collection;
-}
-
 static void say_progress(const settings_t* settings, int64_t id) {
     const int64_t row = id - settings->first;
     const int64_t part = settings->rows >= 20 ? settings->rows / 20 : 1;
@@ -102,15 +95,16 @@ static void say_progress(const settings_t* settings, int64_t id) {
 static void* work(void* argument) {
     worker_t* worker = argument;
     const settings_t* settings = worker->settings;
-    mongoc_collection_t* collection = open_collection(settings, worker->client);
     for (;;) {
         const int64_t id = atomic_fetch_add(&next_row, 1);
         if (id >= settings->first + settings->rows) break;
         if (settings->progress) say_progress(settings, id);
         bson_t row = BSON_INITIALIZER;
         fill_row(worker, &row, id);
+        const bson_t* const rows[] = {&row};
         const uint64_t start = now_ns();
-        const bool ok = mongoc_collection_insert_one(collection, &row, NULL, NULL, &worker->error);
+        const bool ok =
+            client_insert(worker->client, &ROWS, rows, 1, settings->journaled, &worker->error);
         histogram_add(&worker->latencies, now_ns() - start);
         worker->document_bytes += row.len;
         bson_destroy(&row);
@@ -119,48 +113,55 @@ static void* work(void* argument) {
             break;
         }
     }
-    mongoc_collection_destroy(collection);
     return NULL;
 }
 
-static bool prepare(const settings_t* settings, mongoc_client_t* client, bson_error_t* error) {
-    mongoc_collection_t* collection = open_collection(settings, client);
-    mongoc_collection_drop(collection, NULL); /* fails when there is none yet */
-    mongoc_collection_destroy(collection);
-    bson_t* command =
-        BCON_NEW("createIndexes", "iibench", "indexes", "[", "{", "key", "{", "price",
-                 BCON_INT32(1), "customerid", BCON_INT32(1), "}", "name", "price_customer", "}",
-                 "{", "key", "{", "cashregisterid", BCON_INT32(1), "price", BCON_INT32(1),
-                 "customerid", BCON_INT32(1), "}", "name", "register_price_customer", "}", "{",
-                 "key", "{", "price", BCON_INT32(1), "dateandtime", BCON_INT32(1), "customerid",
-                 BCON_INT32(1), "}", "name", "price_time_customer", "}", "]");
-    const bool ok = mongoc_client_command_simple(client, "perf", command, NULL, NULL, error);
-    bson_destroy(command);
+/* An index whose key is destroyed. */
+static bool create_index(client_t* client, const char* name, bson_t* key, bson_error_t* error) {
+    const bool ok = client_create_index(client, &ROWS, key, name, error);
+    bson_destroy(key);
     return ok;
 }
 
-static int run(const settings_t* settings) {
-    mongoc_uri_t* uri = mongo_uri(settings->uri);
-    if (!uri) return 2;
-    mongoc_uri_set_option_as_int32(uri, MONGOC_URI_MAXPOOLSIZE, settings->clients + 1);
-    mongoc_client_pool_t* pool = mongoc_client_pool_new(uri);
-    mongoc_client_t* first = mongoc_client_pool_pop(pool);
-    bson_error_t error;
-    const bool ok = settings->first > 0 || prepare(settings, first, &error);
+static bool prepare(client_t* client, bson_error_t* error) {
+    client_drop(client, &ROWS);
+    return create_index(client, "price_customer",
+                        BCON_NEW("price", BCON_INT32(1), "customerid", BCON_INT32(1)), error) &&
+           create_index(client, "register_price_customer",
+                        BCON_NEW("cashregisterid", BCON_INT32(1), "price", BCON_INT32(1),
+                                 "customerid", BCON_INT32(1)),
+                        error) &&
+           create_index(client, "price_time_customer",
+                        BCON_NEW("price", BCON_INT32(1), "dateandtime", BCON_INT32(1), "customerid",
+                                 BCON_INT32(1)),
+                        error);
+}
+
+/* Connects all workers, and makes the collection anew where that is wanted. */
+static bool begin(const settings_t* settings, clients_t* clients, worker_t* workers,
+                  bson_error_t* error) {
+    for (int i = 0; i < settings->clients; i++) {
+        workers[i].settings = settings;
+        workers[i].client = client_take(clients, error);
+        if (!workers[i].client) return false;
+        workers[i].random = 0x9e3779b97f4a7c15u * (uint64_t)(settings->first + i + 1);
+    }
     atomic_store(&next_row, settings->first);
-    mongoc_client_pool_push(pool, first);
-    if (!ok) {
+    return settings->first > 0 || prepare(workers[0].client, error);
+}
+
+static int run(const settings_t* settings) {
+    clients_t* clients = clients_open(settings->uri, settings->old_wire, settings->clients);
+    if (!clients) return 2;
+    worker_t* workers = calloc((size_t)settings->clients, sizeof(worker_t));
+    bson_error_t error;
+    if (!begin(settings, clients, workers, &error)) {
         fprintf(stderr, "iibench: %s: %s\n", settings->uri, error.message);
         return 1;
     }
-    worker_t* workers = calloc((size_t)settings->clients, sizeof(worker_t));
     started_ns = now_ns();
-    for (int i = 0; i < settings->clients; i++) {
-        workers[i].settings = settings;
-        workers[i].client = mongoc_client_pool_pop(pool);
-        workers[i].random = 0x9e3779b97f4a7c15u * (uint64_t)(settings->first + i + 1);
+    for (int i = 0; i < settings->clients; i++)
         pthread_create(&workers[i].thread, NULL, work, &workers[i]);
-    }
     static histogram_t total;
     uint64_t errors = 0, document_bytes = 0;
     for (int i = 0; i < settings->clients; i++) {
@@ -169,7 +170,7 @@ static int run(const settings_t* settings) {
         document_bytes += workers[i].document_bytes;
         if (workers[i].errors > 0 && errors++ == 0)
             fprintf(stderr, "iibench: %s\n", workers[i].error.message);
-        mongoc_client_pool_push(pool, workers[i].client);
+        client_give_back(workers[i].client);
     }
     const double seconds = (double)(now_ns() - started_ns) / 1e9;
     const double rows = total.count ? (double)total.count : 1;
@@ -182,8 +183,7 @@ static int run(const settings_t* settings) {
     histogram_print_json(&total, stdout);
     printf("}\n");
     free(workers);
-    mongoc_client_pool_destroy(pool);
-    mongoc_uri_destroy(uri);
+    clients_close(clients);
     return errors ? 1 : 0;
 }
 
@@ -196,12 +196,12 @@ int main(int argc, char** argv) {
         {"text", OPTION_INT, &settings.text_bytes, 0, TEXT_BYTES_MAX},
         {"from", OPTION_INT64, &settings.first, 0, ROWS_MAX},
         {"lazy", OPTION_CLEARS, &settings.journaled, 0, 0},
+        {"old-wire", OPTION_SETS, &settings.old_wire, 0, 0},
         {"progress", OPTION_SETS, &settings.progress, 0, 0},
         {0},
     };
     const char* rows = take_options(argc, argv, options, usage);
     settings.rows = (int64_t)take_number("ROWS", rows, 1, ROWS_MAX, true);
     memset(text, 'x', sizeof text);
-    mongo_begin();
     return run(&settings);
 }

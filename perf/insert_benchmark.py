@@ -10,6 +10,9 @@ an empty data directory, with the disk alone before and after. For each: the col
 medians of the rounds. Then, from a journal that a kill has left, where the bytes of an insert come
 from.
 Usage:    insert_benchmark.py [--rows 20000] [--rounds 5] [--clients 1] [--text 100]
+          insert_benchmark.py --server 'NAME=PATH OPTIONS' --uri mongodb://...
+                           other servers beside them, durable and not: a mongod of any make, and
+                           one that runs already, whose collection perf.iibench is dropped
           insert_benchmark.py --only series --rows 1e7 --rounds 1       some of them, grown large
           insert_benchmark.py --device-delay 8     on a disk whose flushes take 8 ms longer
           (./lab bench iibench builds what it needs; --install first installs the others)
@@ -26,6 +29,10 @@ Columns:  bytes/doc   in the data files, with its four indexes
                       changes nothing else. Of PostgreSQL only the first is known
           data B/insert  what is left of bytes/insert without the journal: data files, pages written
                       again and again
+          Of other servers the log's columns are there where they count as ours do, and of one that
+          runs already neither the device's nor the processor's.
+--old-wire: what speaks MongoDB's protocol gets OP_INSERT with getLastError behind it; so too, by
+          itself, where one of the others is too old for today's drivers.
 Not for:  rates of small runs: the trees must outgrow the caches before the article's rates show.
 """
 
@@ -38,6 +45,7 @@ import os
 import re
 import subprocess
 
+import any_server
 import articles
 import claims
 import compare
@@ -66,11 +74,12 @@ PROGRESS_ROWS = 100000  # from so many on a run says how far it is
 SMALL_BYTES = 40    # of a write that is a header, a link or a count and no content
 
 
-def iibench(running, rows, clients, text_bytes, durable, progress=True):
+def iibench(running, rows, clients, text_bytes, durable, progress=True, old_wire=False):
     run = subprocess.run(
         [os.path.join(experiment.PROGRAMS, 'iibench'), '--uri', running.uri, '--clients',
          str(clients), '--text', str(text_bytes)]
-        + ['--lazy'] * (not durable) + ['--progress'] * progress + [str(rows)],
+        + ['--lazy'] * (not durable) + ['--progress'] * progress + ['--old-wire'] * old_wire
+        + [str(rows)],
         stdout=subprocess.PIPE, check=True)
     return json.loads(run.stdout)
 
@@ -86,6 +95,8 @@ class Mongod:
     """A server of ours; in `with serve(folder):` it runs on fresh data."""
 
     starting_seconds = STARTING_SECONDS
+    local = True  # it writes to the device that is looked at
+    old_wire = False
 
     def __init__(self, name, selection, options, durable):
         self.name, self.selection = name, selection
@@ -104,7 +115,7 @@ class Mongod:
 
     def fill(self, rows, clients, text_bytes):
         return iibench(self.running, rows, clients, text_bytes, self.durable,
-                       rows >= PROGRESS_ROWS)
+                       rows >= PROGRESS_ROWS, self.old_wire)
 
     def flush(self):
         measuring.command(self.running, 'admin', {'fsync': 1})
@@ -121,10 +132,55 @@ class Mongod:
         return int(found['storageSize']) + int(found['totalIndexSize'])
 
 
+class Other(Mongod):
+    """Another mongod, which --server or --uri names. `start` is a block on a data directory in
+    which it runs."""
+
+    def __init__(self, name, settings, start, durable, local=True):
+        self.name, self.settings, self.start = name, settings, start
+        self.durable, self.local = durable, local
+        self.running = None  # while it is served
+
+    @contextlib.contextmanager
+    def serve(self, folder):
+        with self.start(os.path.join(folder, 'db')) as self.running:
+            yield self
+
+    def pids(self):
+        return [self.running.pid] if self.running.pid else []
+
+    def flush(self):
+        if self.local:
+            super().flush()
+
+    def log(self):
+        """Nothing where it does not count."""
+        status = measuring.command(self.running, 'admin', {'serverStatus': 1})
+        return super().log() if 'cumulativeStats' in status.get('dur', {}) else {}
+
+    def stored_bytes(self):
+        found = measuring.command(self.running, 'perf', {'collStats': 'iibench'})
+        sizes = [found.get(name) for name in ('storageSize', 'totalIndexSize')]
+        return None if None in sizes else int(sum(sizes))
+
+
+def others(servers, uri):
+    """Each other server durable and not."""
+    for named in servers:
+        settings = ' '.join([named.program] + named.options)
+        if not named.has('--nojournal'):
+            yield Other(named.name + ', sync', settings, named.start, True)
+        yield Other(named.name + ', lazy', settings, named.start, False)
+    for durable in (True, False) if uri else ():
+        yield Other(any_server.shown(uri) + (', sync' if durable else ', lazy'), '',
+                    lambda _: contextlib.nullcontext(any_server.Running(uri)), durable, False)
+
+
 class Sql:
     """A SQL server; likewise."""
 
     starting_seconds = SQL_STARTING_SECONDS
+    local = True
 
     def __init__(self, kind):
         self.kind, self.name, self.settings = kind, kind.name, kind.settings
@@ -137,13 +193,14 @@ class Sql:
             yield peer
 
 
-def all_runs():
+def all_runs(servers=(), uri=None):
     """The lines of the table."""
     at_flush = measuring.PROFILE + measuring.option_of('data-files-at-flush')[0]
     entries = at_flush + measuring.option_of('journal-insert-entries')[0]
     return [*(Mongod(*run) for run in RUNS),
             Mongod('series, at flush', 'all', at_flush, True),
-            Mongod('series, entries', 'all', entries, True), *map(Sql, peers.iibench.EVERY)]
+            Mongod('series, entries', 'all', entries, True), *map(Sql, peers.iibench.EVERY),
+            *others(servers, uri)]
 
 
 def written(device):
@@ -159,11 +216,12 @@ def measure_run(run, arguments, trial):
         os.chmod(folder, 0o755)  # SQL servers run as users of their own
         with run.serve(folder) as filled:
             os.sync()
-            before, disk_before = filled.log(), written(device)
+            before, disk_before = filled.log(), written(device) if run.local else None
             cpu_before = compare.cpu_seconds(*filled.pids())
             row = filled.fill(arguments.rows, arguments.clients, arguments.text)
-            row['server_cpu_us'] = 1e6 * (compare.cpu_seconds(*filled.pids()) - cpu_before) / \
-                row['rows']
+            if filled.pids():
+                row['server_cpu_us'] = 1e6 * (compare.cpu_seconds(*filled.pids())
+                                              - cpu_before) / row['rows']
             filled.flush()
             row.update({name: (value - before[name]) / row['rows']
                         for name, value in filled.log().items()})
@@ -175,9 +233,9 @@ def measure_run(run, arguments, trial):
     return row
 
 
-def chosen(only):
+def chosen(only, servers=(), uri=None):
     """Those that are asked for and can run here; the others are named."""
-    for run in all_runs():
+    for run in all_runs(servers, uri):
         if only and not any(word.lower() in run.name.lower() for word in only):
             continue
         missing = isinstance(run, Sql) and run.kind('unused').missing()
@@ -190,7 +248,11 @@ def chosen(only):
 
 def measure(trial, arguments):
     """All that are asked for, alternating, the other way round in every second round."""
-    runs = list(chosen(arguments.only))
+    trial.result['servers'], old_wire = any_server.survey(arguments, trial.folder)
+    trial.result['old_wire'] = old_wire
+    runs = list(chosen(arguments.only, arguments.servers, arguments.uri))
+    for run in runs:
+        run.old_wire = old_wire
     rows = {run.name: {'name': run.name, 'settings': run.settings, 'runs': []} for run in runs}
     trial.result['lines'] += rows.values()
     planned = arguments.rounds * sum(
@@ -320,6 +382,7 @@ def table(result):
     lines += claims.lines('iibench', result)
     settings = ['%s: %s' % (row['name'], row['settings']) for row in result['lines']
                 if row['runs'] and row.get('settings')]
+    settings += any_server.texts(result)
     return '\n'.join(line.rstrip() for line in lines + [''] * bool(settings) + settings)
 
 
@@ -336,14 +399,19 @@ def make_parser():
     parser.add_argument('--text', type=measuring.count, default=100, metavar='BYTES',
                         help='of the text in each row (%(default)s)')
     measuring.add_only(parser, 'lines')
+    any_server.add_option(parser)
+    any_server.add_running(parser)
     measuring.add_install(parser)
     measuring.add_device_delay(parser)
     return parser
 
 
 def main():
-    arguments = make_parser().parse_args()
-    measuring.check_only(arguments.only, [run.name for run in all_runs()])
+    parser = make_parser()
+    arguments = parser.parse_args()
+    any_server.check_names(parser, arguments.servers, [run.name.split(',')[0] for run in all_runs()])
+    measuring.check_only(arguments.only, [run.name for run in all_runs(arguments.servers,
+                                                                       arguments.uri)])
     if arguments.install:
         compare.install_packages({kind.package for kind in peers.iibench.EVERY
                                   if kind('unused').missing()}, 'insert_benchmark.py')

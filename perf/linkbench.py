@@ -8,6 +8,7 @@ transaction and on the disk when it is answered; on MongoDB's protocol it is two
 second one waits for the disk, since there is no transaction over two documents.
 Usage:    linkbench.py [--nodes 20000] [--clients 12] [--seconds 3] [--rounds 5] [--lazy]
                        [--only NAME,...] [--uri mongodb://...] [--server 'NAME=PATH OPTIONS']
+                       [--old-wire]
           (./lab bench linkbench builds what it needs; --install first installs the others)
           Ctrl-C ends it with what is measured so far.
 Needs:    any of postgresql-15 with libpq-dev, mariadb-server and mariadb-plugin-rocksdb with
@@ -17,6 +18,9 @@ Needs:    any of postgresql-15 with libpq-dev, mariadb-server and mariadb-plugin
           of 2015, whose figures stand beside ours), synchronous_commit=off,
           ..._flush_log_at_trx_commit=2.
 --uri:    a server that runs already; its database `linkbench` is dropped.
+--old-wire: what speaks MongoDB's protocol is asked by OP_QUERY, OP_UPDATE, OP_DELETE and
+          getLastError; so too, by itself, where one of --server or --uri is too old for today's
+          drivers.
 Not for:  graphs larger than memory, unless --nodes makes one: 20,000 nodes are some 40 MB.
 """
 
@@ -50,6 +54,7 @@ SQL_CLIENTS = {
 }
 ARTICLES_CLIENTS = 12
 ARTICLES_KINDS = ('add_link', 'update_link', 'get_link_list')  # whose times it has
+MONGODB_CLIENT = 'linkbench_mongodb'
 SECONDS_PER_NODE = 1.5e-4  # of a load; for the guess of the time left
 
 
@@ -67,7 +72,8 @@ class Contender:
         return json.loads(subprocess.run(
             [program, *self.words, '--nodes', str(arguments.nodes), '--clients',
              str(arguments.clients), '--seconds', str(arguments.seconds), '--interval',
-             str(arguments.interval)] + ['--lazy'] * arguments.lazy + [phase],
+             str(arguments.interval)] + ['--lazy'] * arguments.lazy
+            + ['--old-wire'] * (arguments.old_wire and self.client == MONGODB_CLIENT) + [phase],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=True).stdout)
 
     def request(self, arguments):
@@ -99,7 +105,7 @@ def of_named(named, folder):
             contender.pid, contender.words = running.pid, ['--address', running.uri]
             yield
     contender = Contender(named.name, ' '.join([named.program] + named.options),
-                          'linkbench_mongodb', serve)
+                          MONGODB_CLIENT, serve)
     return contender
 
 
@@ -127,8 +133,8 @@ def every_peer(folder, lazy):
     def socket(engine, peer):
         return ['--address', peer.sockets + '/socket', '--engine', engine]
     return [
-        (peers.mongod.Mongod(folder), mongod_settings, 'linkbench_mongodb', uri),
-        (base(folder), mongod_settings, 'linkbench_mongodb', uri),
+        (peers.mongod.Mongod(folder), mongod_settings, MONGODB_CLIENT, uri),
+        (base(folder), mongod_settings, MONGODB_CLIENT, uri),
         (peers.postgresql.PostgreSQL(folder),
          off['PostgreSQL'] if lazy else peers.postgresql.PostgreSQL.settings,
          'linkbench_postgresql',
@@ -158,7 +164,7 @@ def contenders(folder, arguments):
     if arguments.uri:
         peer = peers.mongod.AnyMongod(folder, arguments.uri)
         found.append(of_peer(peer, 'j: true, its own settings' if not arguments.lazy else
-                             'w: 1, its own settings', 'linkbench_mongodb',
+                             'w: 1, its own settings', MONGODB_CLIENT,
                              lambda peer: ['--address', peer.uri]))
     return found + [of_named(named, folder) for named in arguments.servers]
 
@@ -186,6 +192,8 @@ def load(trial, contender, arguments):
 
 
 def measure(trial, arguments):
+    trial.result['servers'], arguments.old_wire = any_server.survey(arguments, trial.folder)
+    trial.result['old_wire'] = arguments.old_wire
     with contextlib.ExitStack() as stack:
         chosen = []
         every = contenders(trial.folder, arguments)
@@ -274,6 +282,7 @@ def table(result):
               'written by a request.']
     lines += ['%s: %s' % (name, each['settings']) for name, each in shown.items()]
     lines += ['left out: %s: %s' % item for item in result['left_out'].items()]
+    lines += any_server.texts(result)
     lines += claims.lines('linkbench', result)
     return '\n'.join(line.rstrip() for line in lines)
 
@@ -328,8 +337,8 @@ def make_parser():
     parser.add_argument('--lazy', action='store_true',
                         help='answers do not wait for the disk, as in the article')
     measuring.add_only(parser, 'contenders')
-    parser.add_argument('--uri', help='a MongoDB-compatible server that runs already, too')
     any_server.add_option(parser)
+    any_server.add_running(parser)
     measuring.add_device_delay(parser)
     measuring.add_install(parser)
     return parser

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 
 void mongo_begin(void) {
+    static bool begun;
+    if (begun) return;
+    begun = true;
     mongoc_init();
     atexit(mongoc_cleanup); /* otherwise its counters stay in /dev/shm */
     mongoc_log_set_handler(NULL, NULL);

@@ -3,7 +3,7 @@
 
 #include <mongoc/mongoc.h>
 
-/* Once, before there are threads; its end comes with the program's. Nothing is logged: errors are
+/* Before there are threads; its end comes with the program's. Nothing is logged: errors are
  * reported by what they do to a request. */
 void mongo_begin(void);
 

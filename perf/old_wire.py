@@ -17,19 +17,33 @@ QUERY_FAILED = 2
 ANSWER_SECONDS_MAX = 60  # only ends a wait for a server that hangs
 
 
-class OldWireError(Exception):
+class OldWireError(RuntimeError):
     """No answer, an answer that is none, or the server's own refusal; the text says which."""
 
 
+def connect(host, port):
+    if not host.startswith('/'):
+        return socket.create_connection((host, port), ANSWER_SECONDS_MAX)
+    connected = socket.socket(socket.AF_UNIX)
+    connected.settimeout(ANSWER_SECONDS_MAX)
+    try:
+        connected.connect(host)
+    except OSError:
+        connected.close()
+        raise
+    return connected
+
+
 class Connection:
-    """A connection by TCP. Use as a context manager."""
+    """A connection by TCP, or, where the host is a path, to a Unix socket. Use as a context
+    manager."""
 
     def __init__(self, port, host='127.0.0.1'):
         self.requests = 0
         try:
-            self.socket = socket.create_connection((host, port), ANSWER_SECONDS_MAX)
+            self.socket = connect(host, port)
         except OSError as error:
-            raise OldWireError('no answer at %s:%d: %s' % (host, port, error)) from None
+            raise OldWireError('no answer at %s:%s: %s' % (host, port, error)) from None
 
     def __enter__(self):
         return self

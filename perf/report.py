@@ -14,6 +14,7 @@ import sys
 
 import statistics
 
+import any_server
 import cells
 import late
 import machine
@@ -127,16 +128,6 @@ def kind(row):
         return OTHER
     name = row['name']
     return BASE if name.startswith('base') else PROFILE if name.startswith('conf') else OPTION
-
-
-def server_texts(result):
-    """A sentence for each server of --server, and on how all were loaded."""
-    for about in result.get('servers', ()):
-        yield '%s: %s (%s)' % (about['name'], ' '.join([about['program']] + about['options']),
-                               about['version'])
-    if result.get('old_wire'):
-        yield ('All servers were loaded as old drivers did it, by OP_INSERT and getLastError: one '
-               'knows nothing newer.')
 
 
 def label(axes, ends, texts):
@@ -281,7 +272,7 @@ def setting(result):
     yield 'Load', ('documents of %d bytes, one an insert, j: true; %g s a cell'
                    % (first['document_bytes'], first['seconds']))
     yield 'Source', host['source'] or 'not known'
-    for text in server_texts(result):
+    for text in any_server.texts(result):
         yield 'Server', text
     yield 'Patches', ', '.join(result['patches'])
     for row in result['rows']:

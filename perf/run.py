@@ -116,7 +116,7 @@ def table(result):
         % result['host']['cores'], WIDTH)]
     for text in cells.explanations(rows):
         lines += textwrap.wrap(text, WIDTH, subsequent_indent='   ')
-    for text in report.server_texts(result):
+    for text in any_server.texts(result):
         lines += textwrap.wrap(text, WIDTH)
     if 'one_core' in result:
         lines += ['', *textwrap.wrap(report.one_core_text(result['one_core']), WIDTH)]

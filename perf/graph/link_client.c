@@ -19,16 +19,21 @@
 #include "../zipf.h"
 #include "store.h"
 
-enum { CLIENTS_MAX = 256, INTERVALS_MAX = 100000, NODES_AT_ONCE = 250, LINKS_AT_ONCE = 500 };
+enum {
+    CLIENTS_MAX = STORE_CONNECTIONS_MAX - 1,
+    INTERVALS_MAX = 100000,
+    NODES_AT_ONCE = 250,
+    LINKS_AT_ONCE = 500
+};
 enum { TRIES_MAX = 1000 };
 static const double MORE_LINKS_CHANCE = 0.2; /* that a get_link asks for one link more */
 
 typedef struct {
-    const char *phase, *address, *engine;
+    const char* phase;
+    store_options_t store;
     int64_t nodes;
     int clients;
     double seconds, warmup_seconds, interval_seconds;
-    bool lazy;
     graph_t graph;
 } settings_t;
 
@@ -62,8 +67,11 @@ static void usage(FILE* out) {
             "  --seconds S          measured time (5)\n"
             "  --warmup S           time before it that is not counted (0.5)\n"
             "  --interval S         requests are counted for each of these (1)\n"
-            "  --lazy               an answer does not wait for the disk\n",
-            STORE_NAME, STORE_ADDRESS);
+            "  --lazy               an answer does not wait for the disk\n%s",
+            STORE_NAME, STORE_ADDRESS,
+            STORE_HAS_OLD_WIRE ? "  --old-wire           asks as old drivers did; for servers that "
+                                 "today's refuse\n"
+                               : "");
 }
 
 /* ---- load ---- */
@@ -268,10 +276,10 @@ static void print_requests(const settings_t* settings, const worker_t* workers, 
         "{\"phase\": \"request\", \"clients\": %d, \"nodes\": %lld, \"lazy\": %s, \"seconds\": "
         "%.3f, \"requests\": %llu, \"per_second\": %.1f, \"repeated\": %llu, \"errors\": %llu, "
         "\"client_cpu_us\": %.2f, \"interval_seconds\": %g, \"per_interval\": [",
-        settings->clients, (long long)settings->nodes, settings->lazy ? "true" : "false", seconds,
-        (unsigned long long)answered, (double)answered / seconds, (unsigned long long)repeated,
-        (unsigned long long)errors, cpu_seconds * 1e6 / (double)(answered ? answered : 1),
-        settings->interval_seconds);
+        settings->clients, (long long)settings->nodes, settings->store.lazy ? "true" : "false",
+        seconds, (unsigned long long)answered, (double)answered / seconds,
+        (unsigned long long)repeated, (unsigned long long)errors,
+        cpu_seconds * 1e6 / (double)(answered ? answered : 1), settings->interval_seconds);
     for (int i = 0; i < intervals; i++)
         printf("%s%llu", i ? ", " : "", (unsigned long long)counts[i]);
     printf("], \"kinds\": {");
@@ -300,7 +308,7 @@ static bool start_workers(const settings_t* settings, worker_t* workers, void* (
         workers[i].settings = settings;
         /* Each run draws other numbers, so that a later round does not repeat the first. */
         workers[i].random = (now_ns() * 2654435761u + 1) ^ 0x9e3779b97f4a7c15u * (uint64_t)(i + 1);
-        workers[i].connection = store_connect(settings->address, settings->engine, settings->lazy);
+        workers[i].connection = store_connect(&settings->store);
         if (!workers[i].connection) return false;
     }
     for (int i = 0; i < settings->clients; i++)
@@ -319,7 +327,7 @@ static uint64_t join_workers(const settings_t* settings, worker_t* workers) {
 }
 
 static int run_load(const settings_t* settings, worker_t* workers) {
-    connection_t* first = store_connect(settings->address, settings->engine, settings->lazy);
+    connection_t* first = store_connect(&settings->store);
     if (!first) return 1;
     const bool created = store_create(first) >= 0;
     if (!created) fprintf(stderr, "linkbench_%s: %s\n", STORE_NAME, store_error(first));
@@ -360,7 +368,7 @@ static int run_requests(const settings_t* settings, worker_t* workers) {
 }
 
 static int run_check(const settings_t* settings) {
-    connection_t* connection = store_connect(settings->address, settings->engine, settings->lazy);
+    connection_t* connection = store_connect(&settings->store);
     if (!connection) return 1;
     int64_t visible = 0, counted = 0;
     const int status = store_check(connection, &visible, &counted);
@@ -375,14 +383,15 @@ int main(int argc, char** argv) {
     settings_t settings = {
         .nodes = 20000, .clients = 8, .seconds = 5, .warmup_seconds = 0.5, .interval_seconds = 1};
     const command_option_t options[] = {
-        {"address", OPTION_TEXT, &settings.address, 0, 0},
-        {"engine", OPTION_TEXT, &settings.engine, 0, 0},
+        {"address", OPTION_TEXT, &settings.store.address, 0, 0},
+        {"engine", OPTION_TEXT, &settings.store.engine, 0, 0},
         {"nodes", OPTION_INT64, &settings.nodes, 100, 1e9},
         {"clients", OPTION_INT, &settings.clients, 1, CLIENTS_MAX},
         {"seconds", OPTION_REAL, &settings.seconds, 0.01, 86400},
         {"warmup", OPTION_REAL, &settings.warmup_seconds, 0, 86400},
         {"interval", OPTION_REAL, &settings.interval_seconds, 0.01, 86400},
-        {"lazy", OPTION_SETS, &settings.lazy, 0, 0},
+        {"lazy", OPTION_SETS, &settings.store.lazy, 0, 0},
+        {STORE_HAS_OLD_WIRE ? "old-wire" : NULL, OPTION_SETS, &settings.store.old_wire, 0, 0},
         {0},
     };
     settings.phase = take_options(argc, argv, options, usage);

@@ -14,16 +14,26 @@
 #include "graph.h"
 
 enum { STORE_ERROR = -1, STORE_AGAIN = -2 };
+enum { STORE_CONNECTIONS_MAX = 257 }; /* at a time */
 
 typedef struct connection connection_t;
+
+typedef struct {
+    const char* address; /* NULL: the usual one */
+    const char* engine;  /* of the tables; NULL: the usual one, or the only one */
+    bool lazy;
+    bool old_wire; /* only where STORE_HAS_OLD_WIRE */
+} store_options_t;
 
 extern const char* const STORE_NAME;
 /* What --address is. */
 extern const char* const STORE_ADDRESS;
+/* Whether it can also be asked as old drivers did. */
+extern const bool STORE_HAS_OLD_WIRE;
 
-/* `engine` is NULL where a database has only one. NULL when it cannot be reached: the sentence is
- * on stderr then. */
-connection_t* store_connect(const char* address, const char* engine, bool lazy);
+/* NULL when it cannot be reached: the sentence is on stderr then. The options live as long as the
+ * connection. */
+connection_t* store_connect(const store_options_t* options);
 void store_close(connection_t* connection);
 const char* store_error(connection_t* connection);
 

@@ -14,6 +14,7 @@ const char* const STORE_ADDRESS =
     "path of the server's Unix socket; its database linkbench is\n"
     "                       dropped by load; --engine innodb or "
     "rocksdb";
+const bool STORE_HAS_OLD_WIRE = false;
 
 enum { ERROR_BYTES = 512, DEADLOCK = 1213, LOCK_WAIT = 1205, STATEMENT_BYTES = 4096 };
 
@@ -87,10 +88,11 @@ __attribute__((format(printf, 2, 3))) static int ask_as_one(connection_t* connec
     return rows;
 }
 
-connection_t* store_connect(const char* address, const char* engine, bool lazy) {
+connection_t* store_connect(const store_options_t* options) {
+    const char* address = options->address;
     connection_t* connection = calloc(1, sizeof *connection);
-    connection->engine = engine ? engine : "innodb";
-    connection->lazy = lazy;
+    connection->engine = options->engine ? options->engine : "innodb";
+    connection->lazy = options->lazy;
     connection->server = mysql_init(NULL);
     const bool ok = mysql_real_connect(connection->server, NULL, "root", NULL, NULL, 0, address,
                                        CLIENT_MULTI_STATEMENTS) != NULL;

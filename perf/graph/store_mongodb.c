@@ -1,7 +1,7 @@
-/* MongoDB's protocol, by libmongoc. There is no transaction over two documents: the link is written
- * first, the count second and with the write concern, so that the answer to it says that both are
- * on the disk (a journal keeps their order). A crash between the two leaves a count that is off by
- * one; the public benchmark's SQL has that in one transaction.
+/* MongoDB's protocol, of today or of old drivers (client.h). There is no transaction over two
+ * documents: the link is written first, the count second and with the write concern, so that the
+ * answer to it says that both are on the disk (a journal keeps their order). A crash between the
+ * two leaves a count that is off by one; the public benchmark's SQL has that in one transaction.
  *
  *     node   {_id: 17, type: 2048, version: 0, time: ..., data: '...'}
  *     link   {_id: {a: 17, t: 123456789, b: 4711}, a: 17, t: 123456789, v: 1, time: ..., ...}
@@ -9,168 +9,100 @@
  *     count  {_id: {a: 17, t: 123456789}, count: 3, version: 0, time: ...} */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "../mongo.h"
+#include "../client.h"
 #include "store.h"
 
 const char* const STORE_NAME = "mongodb";
 const char* const STORE_ADDRESS =
     "mongodb://127.0.0.1:27017, or any other URI; its database\n"
     "                       linkbench is dropped by load";
-
-enum { DUPLICATE_KEY = 11000 };
+const bool STORE_HAS_OLD_WIRE = true;
 
 struct connection {
-    mongoc_client_t* client;
-    bson_t plain, durable; /* options with the write concern of a first and of a last write */
+    client_t* client;
+    bool journaled; /* what a last write is */
     bson_error_t error;
 };
 
 static const char* const DATABASE = "linkbench";
+static const client_place_t NODES = {"linkbench", "node"}, LINKS = {"linkbench", "link"},
+                            COUNTS = {"linkbench", "count"};
 
-static void append_concern(bson_t* options, bool journaled) {
-    mongoc_write_concern_t* concern = mongoc_write_concern_new();
-    mongoc_write_concern_set_w(concern, 1);
-    if (journaled) mongoc_write_concern_set_journal(concern, true);
-    bson_init(options);
-    mongoc_write_concern_append(concern, options);
-    mongoc_write_concern_destroy(concern);
-}
+/* All connections of a phase have one address: its first one opens this, and its last one closes
+ * it. Both are made and closed by the thread that starts the others. */
+static clients_t* clients;
+static int connections;
 
-connection_t* store_connect(const char* address, const char* engine, bool lazy) {
-    (void)engine;
-    if (!address) address = "mongodb://127.0.0.1:27017";
-    static bool begun; /* the first connection is made before there are threads */
-    if (!begun) {
-        mongo_begin();
-        begun = true;
-    }
-    mongoc_uri_t* uri = mongo_uri(address);
-    if (!uri) return NULL;
+connection_t* store_connect(const store_options_t* options) {
+    const char* address = options->address ? options->address : "mongodb://127.0.0.1:27017";
+    if (!clients) clients = clients_open(address, options->old_wire, STORE_CONNECTIONS_MAX);
+    if (!clients) return NULL;
     connection_t* connection = calloc(1, sizeof *connection);
-    connection->client = mongoc_client_new_from_uri(uri);
-    mongoc_uri_destroy(uri);
-    append_concern(&connection->plain, false);
-    append_concern(&connection->durable, !lazy);
-    bson_t* ping = BCON_NEW("ping", BCON_INT32(1));
-    const bool ok = mongoc_client_command_simple(connection->client, "admin", ping, NULL, NULL,
-                                                 &connection->error);
-    bson_destroy(ping);
-    if (ok) return connection;
+    connection->journaled = !options->lazy;
+    connection->client = client_take(clients, &connection->error);
+    connections++;
+    if (connection->client) return connection;
     fprintf(stderr, "linkbench_mongodb: %s: %s\n", address, connection->error.message);
     store_close(connection);
     return NULL;
 }
 
 void store_close(connection_t* connection) {
-    mongoc_client_destroy(connection->client);
-    bson_destroy(&connection->plain);
-    bson_destroy(&connection->durable);
+    if (connection->client) client_give_back(connection->client);
     free(connection);
+    if (--connections > 0) return;
+    clients_close(clients);
+    clients = NULL;
 }
 
 const char* store_error(connection_t* connection) {
     return connection->error.message;
 }
 
-static int outcome(const connection_t* connection, bool ok, int64_t rows) {
-    if (ok) return (int)rows;
-    return connection->error.code == DUPLICATE_KEY ? STORE_AGAIN : STORE_ERROR;
+/* What a function of client.h returned, as a store does. */
+static int outcome(const connection_t* connection, int64_t rows) {
+    if (rows >= 0) return (int)rows;
+    return connection->error.code == CLIENT_DUPLICATE_KEY ? STORE_AGAIN : STORE_ERROR;
 }
 
-static int64_t member(const bson_t* reply, const char* name) {
-    bson_iter_t found;
-    return bson_iter_init_find(&found, reply, name) ? bson_iter_as_int64(&found) : 0;
+/* Runs a query whose filter is destroyed. */
+static int read_rows(connection_t* connection, client_query_t query, bson_t* filter) {
+    query.filter = filter;
+    const int64_t found = client_find(connection->client, &query, &connection->error);
+    bson_destroy(filter);
+    return outcome(connection, found);
 }
 
-/* Whether a reply has the error of a write, which then is the connection's. */
-static bool keep_write_error(connection_t* connection, const bson_t* reply) {
-    bson_iter_t top, found;
-    if (!bson_iter_init(&top, reply) ||
-        !bson_iter_find_descendant(&top, "writeErrors.0.code", &found))
-        return false;
-    const uint32_t code = (uint32_t)bson_iter_as_int64(&found);
-    const bool said = bson_iter_init(&top, reply) &&
-                      bson_iter_find_descendant(&top, "writeErrors.0.errmsg", &found);
-    bson_set_error(&connection->error, MONGOC_ERROR_SERVER, code, "%s",
-                   said ? bson_iter_utf8(&found, NULL) : "a write failed");
-    return true;
-}
-
-/* Runs a write command, which is destroyed, with the write concern in `options`; rows by the member
- * of the reply. */
-static int write_rows(connection_t* connection, bson_t* command, const bson_t* options,
-                      const char* rows) {
-    bson_t reply;
-    bson_concat(command, options);
-    const bool ok = mongoc_client_command_simple(connection->client, DATABASE, command, NULL,
-                                                 &reply, &connection->error) &&
-                    !keep_write_error(connection, &reply);
-    const int made = outcome(connection, ok, ok ? member(&reply, rows) : 0);
-    bson_destroy(&reply);
-    bson_destroy(command);
-    return made;
-}
-
-/* How many documents a batch in a reply has, and the cursor that has more; 0: none. */
-static int64_t count_batch(const bson_t* reply, const char* batch, int* rows) {
-    bson_iter_t top, found, documents;
-    if (bson_iter_init(&top, reply) && bson_iter_find_descendant(&top, batch, &found) &&
-        bson_iter_recurse(&found, &documents)) {
-        while (bson_iter_next(&documents))
-            ++*rows;
-    }
-    return bson_iter_init(&top, reply) && bson_iter_find_descendant(&top, "cursor.id", &found)
-               ? bson_iter_as_int64(&found)
-               : 0;
-}
-
-/* Runs a find, which is destroyed. As a plain command: with a cursor of the
- * client a request took half as much of the processor again in the client. */
-static int read_rows(connection_t* connection, const char* collection, bson_t* find) {
-    const char* batch = "cursor.firstBatch";
-    int rows = 0;
-    for (;;) {
-        bson_t reply;
-        const bool ok = mongoc_client_command_simple(connection->client, DATABASE, find, NULL,
-                                                     &reply, &connection->error);
-        const int64_t cursor = ok ? count_batch(&reply, batch, &rows) : 0;
-        bson_destroy(&reply);
-        bson_destroy(find);
-        if (cursor == 0) return outcome(connection, ok, rows);
-        find = BCON_NEW("getMore", BCON_INT64(cursor), "collection", BCON_UTF8(collection));
-        batch = "cursor.nextBatch";
-    }
+static int insert(connection_t* connection, const client_place_t* place,
+                  const bson_t* const* documents, int count) {
+    const bool ok = client_insert(connection->client, place, documents, count,
+                                  connection->journaled, &connection->error);
+    return outcome(connection, ok ? count : -1);
 }
 
 /* ---- load ---- */
 
 int store_create(connection_t* connection) {
     bson_t* drop = BCON_NEW("dropDatabase", BCON_INT32(1));
-    bool ok = mongoc_client_command_simple(connection->client, DATABASE, drop, NULL, NULL,
-                                           &connection->error);
+    bson_t* key = BCON_NEW("a", BCON_INT32(1), "t", BCON_INT32(1), "v", BCON_INT32(1), "time",
+                           BCON_INT32(-1));
+    const bool ok =
+        client_command(connection->client, DATABASE, drop, NULL, &connection->error) &&
+        client_create_index(connection->client, &LINKS, key, "list", &connection->error);
     bson_destroy(drop);
-    bson_t* indexes = BCON_NEW("createIndexes", "link", "indexes", "[", "{", "key", "{", "a",
-                               BCON_INT32(1), "t", BCON_INT32(1), "v", BCON_INT32(1), "time",
-                               BCON_INT32(-1), "}", "name", "list", "}", "]");
-    ok = ok && mongoc_client_command_simple(connection->client, DATABASE, indexes, NULL, NULL,
-                                            &connection->error);
-    bson_destroy(indexes);
-    return outcome(connection, ok, 0);
+    bson_destroy(key);
+    return outcome(connection, ok ? 0 : -1);
 }
 
-static int load(connection_t* connection, const char* name, bson_t** documents, int count) {
-    mongoc_collection_t* collection =
-        mongoc_client_get_collection(connection->client, DATABASE, name);
-    const bool ok =
-        mongoc_collection_insert_many(collection, (const bson_t**)documents, (size_t)count,
-                                      &connection->durable, NULL, &connection->error);
-    mongoc_collection_destroy(collection);
+/* Inserts documents, which are destroyed. */
+static int load(connection_t* connection, const client_place_t* place, bson_t** documents,
+                int count) {
+    const int made = insert(connection, place, (const bson_t* const*)documents, count);
     for (int i = 0; i < count; i++)
         bson_destroy(documents[i]);
     free(documents);
-    return ok ? count : STORE_ERROR;
+    return made < 0 ? STORE_ERROR : made;
 }
 
 static bson_t* document_of_node(const node_t* node) {
@@ -187,7 +119,7 @@ int store_load_nodes(connection_t* connection, const node_t* nodes, int count) {
     bson_t** documents = calloc((size_t)count, sizeof *documents);
     for (int i = 0; i < count; i++)
         documents[i] = document_of_node(&nodes[i]);
-    return load(connection, "node", documents, count);
+    return load(connection, &NODES, documents, count);
 }
 
 static void append_link_id(bson_t* document, const char* name, int64_t id1, int type, int64_t id2) {
@@ -212,7 +144,7 @@ int store_load_links(connection_t* connection, const link_t* links, int count) {
         bson_append_int64(document, "version", 7, link->version);
         bson_append_utf8(document, "data", 4, link->data, link->data_bytes);
     }
-    return load(connection, "link", documents, count);
+    return load(connection, &LINKS, documents, count);
 }
 
 /* {_id: ...}: the beginning of a count, and what finds it. */
@@ -228,7 +160,7 @@ int store_load_counts(connection_t* connection, const link_count_t* counts, int 
         bson_append_int64(document, "version", 7, 0);
         bson_append_date_time(document, "time", 4, 0);
     }
-    return load(connection, "count", documents, count);
+    return load(connection, &COUNTS, documents, count);
 }
 
 /* ---- requests for nodes ---- */
@@ -250,47 +182,42 @@ static void end_change(bson_t* change, bson_t* set, int64_t time, const char* da
 }
 
 int store_get_node(connection_t* connection, int64_t id) {
-    return read_rows(connection, "node",
-                     BCON_NEW("find", "node", "filter", "{", "_id", BCON_INT64(id), "}", "limit",
-                              BCON_INT32(1), "singleBatch", BCON_BOOL(true)));
+    return read_rows(connection, (client_query_t){.place = &NODES, .limit = 1},
+                     BCON_NEW("_id", BCON_INT64(id)));
 }
 
 int store_add_node(connection_t* connection, const node_t* node) {
     bson_t* document = document_of_node(node);
-    const int made = write_rows(
-        connection, BCON_NEW("insert", "node", "documents", "[", BCON_DOCUMENT(document), "]"),
-        &connection->durable, "n");
+    const bson_t* const documents[] = {document};
+    const int made = insert(connection, &NODES, documents, 1);
     bson_destroy(document);
     return made;
 }
 
 int store_update_node(connection_t* connection, const node_t* node) {
-    bson_t set, *change = begin_change(&set);
+    bson_t set, *change = begin_change(&set), *filter = BCON_NEW("_id", BCON_INT64(node->id));
     end_change(change, &set, node->time, node->data, node->data_bytes);
-    const int made =
-        write_rows(connection,
-                   BCON_NEW("update", "node", "updates", "[", "{", "q", "{", "_id",
-                            BCON_INT64(node->id), "}", "u", BCON_DOCUMENT(change), "}", "]"),
-                   &connection->durable, "n");
+    const int64_t made = client_update_one(connection->client, &NODES, filter, change, false,
+                                           connection->journaled, &connection->error);
+    bson_destroy(filter);
     bson_destroy(change);
-    return made;
+    return outcome(connection, made);
 }
 
 int store_delete_node(connection_t* connection, int64_t id) {
-    return write_rows(connection,
-                      BCON_NEW("delete", "node", "deletes", "[", "{", "q", "{", "_id",
-                               BCON_INT64(id), "}", "limit", BCON_INT32(1), "}", "]"),
-                      &connection->durable, "n");
+    bson_t* filter = BCON_NEW("_id", BCON_INT64(id));
+    const int64_t made = client_remove_one(connection->client, &NODES, filter,
+                                           connection->journaled, &connection->error);
+    bson_destroy(filter);
+    return outcome(connection, made);
 }
 
 /* ---- requests for links ---- */
 
 int store_get_links(connection_t* connection, int64_t id1, int type, const int64_t* id2,
                     int count) {
-    bson_t* find = BCON_NEW("find", "link");
-    bson_t filter, among, ids;
-    bson_append_document_begin(find, "filter", 6, &filter);
-    bson_append_document_begin(&filter, "_id", 3, &among);
+    bson_t *filter = bson_new(), among, ids;
+    bson_append_document_begin(filter, "_id", 3, &among);
     bson_append_array_begin(&among, "$in", 3, &ids);
     for (int i = 0; i < count; i++) {
         char buffer[16];
@@ -299,44 +226,39 @@ int store_get_links(connection_t* connection, int64_t id1, int type, const int64
         append_link_id(&ids, key, id1, type, id2[i]);
     }
     bson_append_array_end(&among, &ids);
-    bson_append_document_end(&filter, &among);
-    bson_append_document_end(find, &filter);
-    return read_rows(connection, "link", find);
+    bson_append_document_end(filter, &among);
+    return read_rows(connection, (client_query_t){.place = &LINKS}, filter);
 }
 
 int store_list_links(connection_t* connection, int64_t id1, int type, int64_t newest) {
-    bson_t* find = BCON_NEW("find", "link");
-    bson_t filter;
-    bson_append_document_begin(find, "filter", 6, &filter);
-    BCON_APPEND(&filter, "a", BCON_INT64(id1), "t", BCON_INT32(type), "v", BCON_INT32(VISIBLE));
-    if (newest != INT64_MAX) BCON_APPEND(&filter, "time", "{", "$lte", BCON_DATE_TIME(newest), "}");
-    bson_append_document_end(find, &filter);
+    bson_t* filter =
+        BCON_NEW("a", BCON_INT64(id1), "t", BCON_INT32(type), "v", BCON_INT32(VISIBLE));
+    if (newest != INT64_MAX) BCON_APPEND(filter, "time", "{", "$lte", BCON_DATE_TIME(newest), "}");
+    bson_t* sort = BCON_NEW("time", BCON_INT32(-1));
     /* All in one reply, as from the others. */
-    BCON_APPEND(find, "sort", "{", "time", BCON_INT32(-1), "}", "limit", BCON_INT32(LIST_LIMIT),
-                "batchSize", BCON_INT32(LIST_LIMIT));
-    return read_rows(connection, "link", find);
+    const int found = read_rows(
+        connection,
+        (client_query_t){.place = &LINKS, .sort = sort, .limit = LIST_LIMIT, .batch = LIST_LIMIT},
+        filter);
+    bson_destroy(sort);
+    return found;
 }
 
 int store_count_links(connection_t* connection, int64_t id1, int type) {
-    bson_t* filter = count_of(id1, type);
-    const int rows = read_rows(connection, "count",
-                               BCON_NEW("find", "count", "filter", BCON_DOCUMENT(filter), "limit",
-                                        BCON_INT32(1), "singleBatch", BCON_BOOL(true)));
-    bson_destroy(filter);
-    return rows;
+    return read_rows(connection, (client_query_t){.place = &COUNTS, .limit = 1},
+                     count_of(id1, type));
 }
 
 /* The second write of a link's change, and the one whose answer says that both are on the disk. */
 static int add_to_count(connection_t* connection, const link_t* link, int64_t more) {
     bson_t* filter = count_of(link->id1, link->type);
-    const int made = write_rows(
-        connection,
-        BCON_NEW("update", "count", "updates", "[", "{", "q", BCON_DOCUMENT(filter), "u", "{",
-                 "$inc", "{", "count", BCON_INT64(more), "version", BCON_INT64(1), "}", "$set", "{",
-                 "time", BCON_DATE_TIME(link->time), "}", "}", "upsert", BCON_BOOL(true), "}", "]"),
-        &connection->durable, "n");
+    bson_t* change = BCON_NEW("$inc", "{", "count", BCON_INT64(more), "version", BCON_INT64(1), "}",
+                              "$set", "{", "time", BCON_DATE_TIME(link->time), "}");
+    const int64_t made = client_update_one(connection->client, &COUNTS, filter, change, true,
+                                           connection->journaled, &connection->error);
     bson_destroy(filter);
-    return made;
+    bson_destroy(change);
+    return outcome(connection, made);
 }
 
 /* Counts it, also where another client counts for the first time at the same moment. */
@@ -361,8 +283,8 @@ int store_add_link(connection_t* connection, const link_t* link) {
     BCON_APPEND(command, "update", BCON_DOCUMENT(change), "upsert", BCON_BOOL(true), "fields", "{",
                 "v", BCON_INT32(1), "_id", BCON_INT32(0), "}");
     bson_t reply;
-    const bool ok = mongoc_client_command_simple(connection->client, DATABASE, command, NULL,
-                                                 &reply, &connection->error);
+    const bool ok =
+        client_command(connection->client, DATABASE, command, &reply, &connection->error);
     bson_iter_t top, before;
     const bool was_visible = ok && bson_iter_init(&top, &reply) &&
                              bson_iter_find_descendant(&top, "value.v", &before) &&
@@ -370,36 +292,33 @@ int store_add_link(connection_t* connection, const link_t* link) {
     bson_destroy(&reply);
     bson_destroy(command);
     bson_destroy(change);
-    if (!ok) return outcome(connection, false, 0);
+    if (!ok) return outcome(connection, -1);
     return count_link(connection, link, !was_visible);
 }
 
-/* The first write of a link that is there; `visible` as far as it must be so now. */
+/* The write of a link that is there, visible as far as it must be so now. */
 static int change_link(connection_t* connection, const link_t* link, const bson_t* change,
-                       bool only_visible, const bson_t* options) {
+                       bool only_visible, bool journaled) {
     bson_t* filter = bson_new();
     append_link_id(filter, "_id", link->id1, link->type, link->id2);
     if (only_visible) bson_append_int32(filter, "v", 1, VISIBLE);
-    const int made =
-        write_rows(connection,
-                   BCON_NEW("update", "link", "updates", "[", "{", "q", BCON_DOCUMENT(filter), "u",
-                            BCON_DOCUMENT(change), "}", "]"),
-                   options, "n");
+    const int64_t made = client_update_one(connection->client, &LINKS, filter, change, false,
+                                           journaled, &connection->error);
     bson_destroy(filter);
-    return made;
+    return outcome(connection, made);
 }
 
 int store_update_link(connection_t* connection, const link_t* link) {
     bson_t set, *change = begin_change(&set);
     end_change(change, &set, link->time, link->data, link->data_bytes);
-    const int made = change_link(connection, link, change, false, &connection->durable);
+    const int made = change_link(connection, link, change, false, connection->journaled);
     bson_destroy(change);
     return made;
 }
 
 int store_delete_link(connection_t* connection, const link_t* link) {
     bson_t* change = BCON_NEW("$set", "{", "v", BCON_INT32(HIDDEN), "}");
-    const int hidden = change_link(connection, link, change, true, &connection->plain);
+    const int hidden = change_link(connection, link, change, true, false);
     bson_destroy(change);
     if (hidden <= 0) return hidden;
     return count_link(connection, link, -1);
@@ -407,24 +326,26 @@ int store_delete_link(connection_t* connection, const link_t* link) {
 
 /* ---- check ---- */
 
+static int64_t member(const bson_t* document, const char* name) {
+    bson_iter_t found;
+    return bson_iter_init_find(&found, document, name) ? bson_iter_as_int64(&found) : 0;
+}
+
+static void add_count(void* sum, const bson_t* document) {
+    *(int64_t*)sum += member(document, "count");
+}
+
 int store_check(connection_t* connection, int64_t* visible, int64_t* counted) {
     bson_t *command = BCON_NEW("count", "link", "query", "{", "v", BCON_INT32(VISIBLE), "}"), reply;
-    bool ok = mongoc_client_command_simple(connection->client, DATABASE, command, NULL, &reply,
-                                           &connection->error);
+    const bool ok =
+        client_command(connection->client, DATABASE, command, &reply, &connection->error);
     *visible = ok ? member(&reply, "n") : 0;
+    *counted = 0;
     bson_destroy(&reply);
     bson_destroy(command);
-    mongoc_collection_t* counts =
-        mongoc_client_get_collection(connection->client, DATABASE, "count");
-    bson_t all = BSON_INITIALIZER;
-    mongoc_cursor_t* cursor = mongoc_collection_find_with_opts(counts, &all, NULL, NULL);
-    const bson_t* found;
-    *counted = 0;
-    while (ok && mongoc_cursor_next(cursor, &found))
-        *counted += member(found, "count");
-    ok = ok && !mongoc_cursor_error(cursor, &connection->error);
-    mongoc_cursor_destroy(cursor);
-    mongoc_collection_destroy(counts);
-    bson_destroy(&all);
-    return outcome(connection, ok, 0);
+    if (!ok) return outcome(connection, -1);
+    const int found = read_rows(
+        connection, (client_query_t){.place = &COUNTS, .each = add_count, .context = counted},
+        bson_new());
+    return found < 0 ? found : 0;
 }

@@ -14,6 +14,7 @@ const char* const STORE_ADDRESS =
     "what libpq takes, e.g. 'host=/tmp/sockets user=postgres'; its\n"
     "                       tables nodes, links and counts are made "
     "anew";
+const bool STORE_HAS_OLD_WIRE = false;
 
 enum { ERROR_BYTES = 512 };
 
@@ -93,15 +94,14 @@ static int rows_of(connection_t* connection, PGresult* result) {
     return rows;
 }
 
-connection_t* store_connect(const char* address, const char* engine, bool lazy) {
-    (void)engine;
+connection_t* store_connect(const store_options_t* options) {
     connection_t* connection = calloc(1, sizeof *connection);
-    connection->server = PQconnectdb(address ? address : "");
+    connection->server = PQconnectdb(options->address ? options->address : "");
     bool ok = PQstatus(connection->server) == CONNECTION_OK;
     if (!ok) keep_error(connection, PQerrorMessage(connection->server));
     ok = ok &&
          rows_of(connection, PQexec(connection->server, "set client_min_messages = error")) >= 0;
-    if (ok && lazy)
+    if (ok && options->lazy)
         ok = rows_of(connection, PQexec(connection->server, "set synchronous_commit = off")) >= 0;
     if (ok) return connection;
     fprintf(stderr, "linkbench_postgresql: %s\n", connection->error);

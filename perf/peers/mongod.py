@@ -4,6 +4,7 @@ import contextlib
 import os
 import urllib.parse
 
+import any_server
 import late
 import measuring
 
@@ -47,8 +48,11 @@ class Mongod(Peer):
         self.tools.seconds = seconds
         size = max(DOCUMENT_BYTES_MIN, self.text_bytes + FRAME_BYTES)
         rate = self.tools.load(self.uri, clients, ['insert', '--bytes', str(size)])['per_second']
-        with pymongo.MongoClient(self.uri) as client:  # the collection was made for this run
-            return {'per_second': rate, 'inserts': client.perf.command('count', 'load')['n']}
+        return {'per_second': rate, 'inserts': self.count()}  # the collection was made for this run
+
+    def count(self):
+        with pymongo.MongoClient(self.uri) as client:
+            return client.perf.command('count', 'load')['n']
 
 
 class BaseDefault(Mongod):
@@ -64,14 +68,21 @@ class BaseShort(BaseDefault):
 
 
 class AnyMongod(Mongod):
-    """A server that runs already; its own settings, j: true. Its data in database `perf` goes."""
+    """A server that runs already; its own settings, j: true. Its data in database `perf` goes. One
+    that is too old for today's drivers is asked as old ones did."""
 
     settings = 'j: true, its own settings'
 
     def __init__(self, folder, uri):
         super().__init__(folder)
-        self.programs, self.uri, self.name = {}, uri, uri
+        self.programs, self.uri, self.name = {}, uri, any_server.shown(uri)
+        self.running = None  # while it is served
 
     @contextlib.contextmanager
     def serve(self):
+        self.running = any_server.Running(self.uri)
+        self.tools.old_wire = self.running.old_wire
         yield
+
+    def count(self):
+        return any_server.run_command(self.running, 'perf', {'count': 'load'})['n']

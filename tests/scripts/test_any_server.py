@@ -13,12 +13,16 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[:0] = [os.path.join(TOP, folder) for folder in ('perf', 'tests/lib')]
 
 import ab  # noqa: E402
 import any_server  # noqa: E402
+import experiment  # noqa: E402
+import insert_benchmark  # noqa: E402
+import linkbench  # noqa: E402
 import measuring  # noqa: E402
 import old_wire  # noqa: E402
 import run  # noqa: E402
@@ -116,7 +120,8 @@ class Measured(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         programs = os.path.join(server.build('none', '',
-                                             ['mongod', 'load_client', 'device_delay.so']), 'bin')
+                                             ['mongod', 'load_client', 'iibench',
+                                              'linkbench_mongodb', 'device_delay.so']), 'bin')
         cls.mongod = os.path.join(programs, 'mongod')
         cls.folder = tempfile.TemporaryDirectory(dir=SCRATCH)
         cls.addClassCleanup(cls.folder.cleanup)
@@ -186,6 +191,104 @@ class Measured(unittest.TestCase):
         self.assertFalse(any_server.common_wire([]))
         with self.assertRaisesRegex(server.ServerError, "^old takes only .* and newest only"):
             any_server.common_wire([newest, old])
+
+    def test_the_old_way_may_be_asked_for(self):
+        old, new, newest = (
+            {'name': name, 'old_wire': needs, 'takes_old_wire': takes}
+            for name, needs, takes in (('old', True, True), ('new', False, True),
+                                       ('newest', False, False)))
+        self.assertTrue(any_server.common_wire([new], asked=True))
+        self.assertTrue(any_server.common_wire([], asked=True))
+        self.assertTrue(any_server.common_wire([new, old], asked=True))
+        with self.assertRaisesRegex(server.ServerError, "^--old-wire: newest takes only what tod"):
+            any_server.common_wire([new, newest], asked=True)
+
+    def arguments(self, make_parser, *words):
+        """Those of an experiment."""
+        return make_parser().parse_args(words)
+
+    def test_no_password_is_shown(self):
+        for uri, shown in (('mongodb://u:p%40w@h:1/?x=a:b@c', 'mongodb://u:***@h:1/?x=a:b@c'),
+                           ('mongodb+srv://u:pw@h/db', 'mongodb+srv://u:***@h/db'),
+                           ('mongodb://h:1,g:2/', 'mongodb://h:1,g:2/'),
+                           ('mongodb://u@h:1', 'mongodb://u@h:1')):
+            self.assertEqual(any_server.shown(uri), shown)
+
+    def test_one_that_runs_already_is_asked_in_its_way(self):
+        for named in (self.posing, any_server.parse('new=%s --smallfiles' % self.mongod)):
+            with named.start(self.dbpath()) as running:
+                arguments = self.arguments(insert_benchmark.make_parser, '--uri', running.uri)
+                described, old = any_server.survey(arguments, self.folder.name)
+                self.assertEqual([each['name'] for each in described], [running.uri])
+                self.assertTrue(described[0]['version'])
+                self.assertEqual((described[0]['old_wire'], old), (running.old_wire,) * 2)
+                found = any_server.run_command(any_server.Running(running.uri), 'admin',
+                                               {'ping': 1})
+                self.assertEqual(found['ok'], 1)
+
+    def test_one_that_does_not_answer_or_is_no_uri_gets_a_sentence(self):
+        for uri, sentence in (('nothing', 'mongodb://'),
+                              ('mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=100', '127.0.0.1')):
+            arguments = self.arguments(linkbench.make_parser, '--uri', uri)
+            with self.assertRaisesRegex(server.ServerError, sentence):
+                any_server.survey(arguments, self.folder.name)
+
+    def test_an_old_server_stands_beside_ours_in_the_insert_benchmark(self):
+        arguments = self.arguments(insert_benchmark.make_parser, '--rows', '200')
+        arguments.servers, arguments.only = [self.posing], ['old']
+        trial = experiment.Experiment(self.folder.name, arguments)
+        trial.result.update(lines=[], rows=200, clients=1)
+        with mock.patch.object(experiment, 'PROGRAMS', self.bench.programs), \
+                mock.patch.object(insert_benchmark, 'sources', return_value={}), \
+                mock.patch.object(trial, 'cell', lambda measure: measure()), \
+                mock.patch.object(trial, 'floor', lambda: 1), \
+                contextlib.redirect_stderr(io.StringIO()):
+            arguments.rounds = 1
+            insert_benchmark.measure(trial, arguments)
+        self.assertTrue(trial.result['old_wire'])
+        self.assertEqual([line['name'] for line in trial.result['lines']],
+                         ['old, sync', 'old, lazy'])
+        for line, durable in zip(trial.result['lines'], (True, False)):
+            run_, = line['runs']
+            self.assertEqual((run_['rows'], run_['errors'], run_['j']), (200, 0, durable))
+            self.assertGreater(run_['server_cpu_us'], 0)
+            self.assertNotIn('log_raw', run_)  # it does not count what it journals
+        trial.result.update(floors=[1], floors_moved=0, steal=0,
+                            idle=[{'seconds': 1, 'busy': 0.01}])
+        text = insert_benchmark.table(trial.result)
+        self.assertIn('old, sync', text)
+        self.assertIn('loaded as old drivers did it', text)
+
+    def test_a_server_that_runs_already_too(self):
+        with self.posing.start(self.dbpath()) as running:
+            arguments = self.arguments(insert_benchmark.make_parser, '--rows', '100', '--uri',
+                                       running.uri)
+            line = insert_benchmark.all_runs([], running.uri)[-2]
+            self.assertEqual((line.name, line.durable), (running.uri + ', sync', True))
+            line.old_wire = True
+            trial = experiment.Experiment(self.folder.name, arguments)
+            with mock.patch.object(experiment, 'PROGRAMS', self.bench.programs):
+                row = insert_benchmark.measure_run(line, arguments, trial)
+        self.assertEqual((row['rows'], row['errors']), (100, 0))
+        self.assertLessEqual({'server_cpu_us', 'device_bytes', 'log_raw'} & set(row), set())
+
+    def test_an_old_server_stands_beside_ours_in_linkbench(self):
+        arguments = self.arguments(linkbench.make_parser, '--nodes', '200', '--seconds', '0.5',
+                                   '--clients', '2')
+        arguments.servers = [self.posing]
+        described, arguments.old_wire = any_server.survey(arguments, self.folder.name)
+        self.assertTrue(arguments.old_wire)
+        with tempfile.TemporaryDirectory(dir=self.folder.name) as folder, \
+                mock.patch.object(experiment, 'PROGRAMS', self.bench.programs):
+            contender = linkbench.of_named(self.posing, folder)
+            with contender.serve():
+                self.assertGreater(contender.run('load', arguments)['links'], 0)
+                asked = contender.request(arguments)
+                check = contender.run('check', arguments)
+        self.assertEqual(asked['errors'], 0)
+        self.assertGreater(asked['requests'], 10)
+        self.assertEqual(check['visible_links'], check['counted_links'])
+        self.assertEqual(described[0]['name'], 'old')
 
     def test_one_that_does_not_start_says_why(self):
         with self.assertRaisesRegex(server.ServerError, 'sad: .*ended with 3:\nno luck'):

@@ -15,9 +15,10 @@ import server
 SCRIPTS = {'run': ['--seconds', '--rounds', '--clients', '--server', '--device-delay'],
            'report': ['--output']}
 EXPERIMENTS = {
-    'linkbench': ['--nodes', '--server', '--lazy'], 'sweep': ['--what', '--device-delay'],
-    'iibench': ['--rows'], 'peers': ['--uri'], 'write-concern': ['--long-seconds'],
-    'append': ['--only'], 'growth': ['--memory']}
+    'linkbench': ['--nodes', '--server', '--uri', '--old-wire', '--lazy'],
+    'sweep': ['--what', '--device-delay'],
+    'iibench': ['--rows', '--server', '--uri', '--old-wire'], 'peers': ['--uri', '--odbc'],
+    'write-concern': ['--long-seconds'], 'append': ['--only'], 'growth': ['--memory']}
 
 
 class Help(Bare):
