@@ -8,6 +8,8 @@ libraries (marked "in process") run inside ours, with threads as clients, so tha
 socket and no protocol. What is not installed is left out, and said so. How often each one syncs for
 an insert of a lone client is counted by strace first: that proves the settings.
 Usage:    compare.py [--seconds 2] [--rounds 5] [--only NAME,...] [--uri mongodb://...]
+          compare.py --odbc 'SQL Server=Driver=FreeTDS;Server=db;Port=1433;UID=sa;PWD=...'
+                                           a database that runs already, by its ODBC driver
           compare.py --device-delay 8      on a disk whose flushes take 8 ms longer
           (./lab bench peers builds what it needs; --install first installs the others' packages)
           Ctrl-C ends it with what is measured so far.
@@ -16,6 +18,8 @@ Needs:    any of postgresql-15, mariadb-server, mariadb-plugin-rocksdb, libsqlit
           theirs is used or touched: each gets a data directory of its own under build/scratch.
           strace.
 Settings: the table names them; peers/ has a file for each kind. conf/durable.yaml for mongod.
+          What --uri or --odbc names is as durable as it is set; of --odbc the table mongod_dur_load
+          is made anew and dropped.
 Not for:  anything else that these engines do; the rates of ./lab run, which are over TCP.
 """
 
@@ -32,12 +36,14 @@ import textwrap
 import time
 
 import cells
+import experiment
 import ladder
 import machine
 import measuring
 
 import peers
 import peers.mongod
+import peers.odbc
 import peers.syncs
 
 EXIT_INTERRUPTED = 130
@@ -45,14 +51,21 @@ TRACED_SECONDS = 0.5
 PROGRAMS = measuring.programs()
 
 
-def installed(folder, only=(), uri=None):
+def by_odbc(folder, databases):
+    """The peers that --odbc names."""
+    return [peers.odbc.ODBC(folder, name, connection) for name, connection in databases]
+
+
+def installed(folder, only=(), uri=None, databases=()):
     """The peers that can run here; the others are named."""
     every = peers.every(folder)
     if uri:
         every.insert(1, peers.mongod.AnyMongod(folder, uri))
+    named = by_odbc(folder, databases)
     measuring.check_only(only, [peer.name for peer in every])
-    for peer in every:
-        if only and not any(word.lower() in peer.name.lower() for word in only):
+    for peer in every + named:
+        if only and peer not in named and not any(word.lower() in peer.name.lower()
+                                                  for word in only):
             continue
         if peer.missing():
             measuring.say('left out: %s (%s not found%s)' % (
@@ -61,10 +74,12 @@ def installed(folder, only=(), uri=None):
             yield peer
 
 
-def install():
+def install(databases):
     """What the peers need, by name."""
-    install_packages({peer.package for peer in peers.every('unused')
-                      if peer.package and peer.missing()}, 'compare.py')
+    packages = {peer.package for peer in peers.every('unused') if peer.package and peer.missing()}
+    for peer in by_odbc('unused', databases):
+        packages.update(peer.packages())
+    install_packages(packages, 'compare.py')
     for peer in peers.every('unused'):
         peer.install()
 
@@ -157,7 +172,7 @@ def measure(arguments, folder):
         result['floor'] = tools.floor()
         result['idle'].append(machine.idle_watch(folder, ladder.IDLE_SECONDS))
         with contextlib.ExitStack() as stack:
-            chosen = list(installed(folder, arguments.only, arguments.uri))
+            chosen = list(installed(folder, arguments.only, arguments.uri, arguments.odbc))
             for peer in chosen:
                 measuring.say('starting %s, counting its syncs' % peer.name)
                 stack.enter_context(peer.serve())
@@ -182,6 +197,8 @@ def measure(arguments, folder):
         result['idle'].append(machine.idle_watch(folder, ladder.IDLE_SECONDS))
     except KeyboardInterrupt:
         result['stopped'] = 'interrupted'
+    except (RuntimeError, subprocess.CalledProcessError, OSError) as error:
+        result['stopped'] = experiment.said_by(error)
     result.update(steal=watch.end()['steal'], floors_moved=sum(moved) / max(1, len(moved)))
     return result
 
@@ -197,15 +214,28 @@ def make_parser():
                         help='numbers of clients, e.g. 1,8 (1,8,64)')
     measuring.add_only(parser, 'peers')
     parser.add_argument('--uri', help='a MongoDB-compatible server that runs already, too')
+    parser.add_argument('--odbc', metavar="'NAME=CONNECTION STRING'", type=peers.odbc.parse,
+                        action='append', default=[], help=peers.odbc.HELP)
     measuring.add_install(parser)
     measuring.add_device_delay(parser)
     return parser
 
 
+def check_names(parser, databases):
+    """Ends with 2 when a name is there twice."""
+    seen = {peer.name for peer in peers.every('unused')}
+    for name, _ in databases:
+        if name in seen:
+            parser.error("argument --odbc: the name '%s' is taken" % name)
+        seen.add(name)
+
+
 def main():
-    arguments = make_parser().parse_args()
+    parser = make_parser()
+    arguments = parser.parse_args()
+    check_names(parser, arguments.odbc)
     if arguments.install:
-        install()
+        install(arguments.odbc)
     measuring.interruptible()
     measuring.delay_device(PROGRAMS, arguments.device_delay)
     scratch = os.path.join(measuring.TOP, 'build', 'scratch')
@@ -213,15 +243,15 @@ def main():
     with tempfile.TemporaryDirectory(prefix='peers-', dir=scratch) as folder:
         os.chmod(folder, 0o755)
         result = measure(arguments, folder)
+    stopped = result.get('stopped')
     if not any(runs for each in result['peers'].values() for runs in each['runs'].values()):
-        measuring.end_without('compare.py', 'interrupted before anything was measured'
-                              if 'stopped' in result else
-                              'nothing is installed here that could be measured')
+        measuring.end_without('compare.py', stopped and stopped + ' before anything was measured'
+                              or 'nothing is installed here that could be measured')
     print(table(result))
     path = measuring.keep(result, 'peers-%s' % time.strftime('%Y%m%dT%H%M%S'))
     print('\nThe figures are in ' + os.path.relpath(path, measuring.TOP))
-    if 'stopped' in result:
-        sys.exit(EXIT_INTERRUPTED)
+    if stopped:
+        sys.exit(EXIT_INTERRUPTED if stopped == 'interrupted' else 'compare.py: ' + stopped)
 
 
 if __name__ == '__main__':

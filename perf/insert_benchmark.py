@@ -409,7 +409,8 @@ def make_parser():
 def main():
     parser = make_parser()
     arguments = parser.parse_args()
-    any_server.check_names(parser, arguments.servers, [run.name.split(',')[0] for run in all_runs()])
+    any_server.check_names(parser, arguments.servers,
+                           {run.name.split(',')[0] for run in all_runs()})
     measuring.check_only(arguments.only, [run.name for run in all_runs(arguments.servers,
                                                                        arguments.uri)])
     if arguments.install:

@@ -8,6 +8,7 @@
     iibench.py      PostgreSQL and InnoDB with the rows of ./lab bench iibench
     embedded.py     libraries: SQLite, LMDB, RocksDB, WiredTiger; their C programs are NAME_load.c
                     over embedded_load.c
+    odbc.py         any database by its ODBC driver, where --odbc names one
     syncs.py        how many syncs an insert costs, by strace
 
 A new one is a class with a docstring for its settings, and a line in `every`.

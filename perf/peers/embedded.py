@@ -11,6 +11,13 @@ from peers.peer import WARMUP_SECONDS, Peer, program, run
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
+def compile_load(compiler, source, program_path, library):
+    """SOURCE.c over embedded_load.c."""
+    run([compiler, '-O2', '-pthread', '-I', os.path.dirname(HERE), '-o', program_path,
+         os.path.join(HERE, source + '.c'), os.path.join(HERE, 'embedded_load.c'),
+         os.path.join(os.path.dirname(HERE), 'histogram.c'), '-l' + library])
+
+
 class Embedded(Peer):
     in_process = True
     library = header = None
@@ -29,10 +36,7 @@ class Embedded(Peer):
     def serve(self):
         self.data += '-data'
         with self.folders():
-            run([self.programs['cc'], '-O2', '-pthread', '-I', os.path.dirname(HERE), '-o',
-                 self.program, os.path.join(HERE, self.source + '.c'),
-                 os.path.join(HERE, 'embedded_load.c'),
-                 os.path.join(os.path.dirname(HERE), 'histogram.c'), '-l' + self.library])
+            compile_load(self.programs['cc'], self.source, self.program, self.library)
             yield
 
     def insert(self, clients, seconds):

@@ -1,6 +1,7 @@
 """Tests perf/compare.py and perf/peers/: what is read from the others' clients, how their syncs are
 counted, and what is left out."""
 
+import argparse
 import contextlib
 import io
 import json
@@ -18,7 +19,8 @@ sys.path[:0] = [os.path.join(TOP, folder) for folder in ('perf', 'tests/lib')]
 
 import compare  # noqa: E402
 import measuring  # noqa: E402
-from peers import embedded, ferretdb, iibench, mariadb, mongod, postgresql, syncs  # noqa: E402
+from peers import (  # noqa: E402
+    embedded, ferretdb, iibench, mariadb, mongod, odbc, postgresql, syncs)
 
 PGBENCH = '''pgbench (15.18 (Debian 15.18-0+deb12u1))
 transaction type: insert.sql
@@ -100,7 +102,7 @@ class Outputs(unittest.TestCase):
             self.assertIn('(row, "%s"' % column, source)
         for columns in iibench.INDEXES:
             keys = ', '.join('"%s", BCON_INT32(1)' % column for column in columns.split(', '))
-            self.assertIn('"key", "{", %s, "}"' % keys, source)
+            self.assertIn('BCON_NEW(%s)' % keys, source)
 
     def test_load_client_over_a_socket(self):
         seen = []
@@ -198,6 +200,64 @@ class Missing(unittest.TestCase):
             list(compare.installed('unused', only=['PostgreSQL', 'nothing']))
         for text in ("'nothing'", 'PostgreSQL', 'LMDB'):
             self.assertIn(text, end.exception.code)
+
+
+class ODBC(unittest.TestCase):
+    def test_a_name_and_a_connection_string(self):
+        self.assertEqual(odbc.parse('SQL Server = Driver={a;b};UID=sa'),
+                         ('SQL Server', ' Driver={a;b};UID=sa'))
+        for text, sentence in (
+                ('', 'does not begin with NAME='), ('=DSN=x', 'does not begin with NAME='),
+                ('Driver', 'does not begin with NAME='),
+                ('a;Driver=x', 'does not begin with NAME='),
+                ('a' * 27 + '=DSN=x', 'at most 26 characters'), ('a=x', 'is no connection string')):
+            with self.subTest(text), self.assertRaisesRegex(argparse.ArgumentTypeError, sentence):
+                odbc.parse(text)
+
+    def test_no_password_is_shown(self):
+        for string in ('UID=sa;PWD=secret', 'uid=sa;pwd = secret ;x=1', 'Password={sec;ret};UID=a',
+                       'UID=a;PWD={sec}}ret;}', 'AccessToken=secret'):
+            shown = odbc.masked(string)
+            self.assertRegex(shown, r'(?i)(pwd|password|token)=\*\*\*')
+            self.assertNotIn('sec', shown)
+            self.assertNotIn('ret', shown)
+            peer = odbc.ODBC('unused', 'x', string)
+            self.assertNotIn('sec', peer.settings)
+        with self.assertRaisesRegex(argparse.ArgumentTypeError, r'PWD=\*\*\*'):
+            odbc.parse('Driver;PWD=secret')
+
+    def test_packages_of_the_drivers_that_debian_has(self):
+        for string, packages in (
+                ('Driver=FreeTDS;Server=x', ['unixodbc-dev', 'tdsodbc']),
+                ('driver={PostgreSQL Unicode};x=1', ['unixodbc-dev', 'odbc-postgresql']),
+                ('UID=x;DRIVER = MariaDB Unicode', ['unixodbc-dev', 'odbc-mariadb']),
+                ('Driver=Oracle', ['unixodbc-dev']), ('DSN=x', ['unixodbc-dev'])):
+            self.assertEqual(odbc.ODBC('unused', 'x', string).packages(), packages)
+
+    def test_what_is_named_runs_whatever_only_says(self):
+        with mock.patch.object(odbc, 'program', lambda name: name), \
+                mock.patch.object(odbc, 'has_header', lambda name: name), \
+                contextlib.redirect_stderr(io.StringIO()):
+            names = [peer.name for peer in compare.installed('unused', ['FerretDB on SQLite'], None,
+                                                             [('Mine', 'DSN=x')])]
+        self.assertEqual(names[-1:], ['Mine'])
+
+    def test_without_the_manager_it_is_left_out(self):
+        with mock.patch.object(odbc, 'program', lambda name: name), \
+                mock.patch.object(odbc, 'has_header', lambda name: None), \
+                contextlib.redirect_stderr(io.StringIO()) as said:
+            names = [peer.name for peer in compare.installed('unused', ['SQLite'], None,
+                                                             [('Mine', 'DSN=x')])]
+        self.assertNotIn('Mine', names)
+        self.assertIn('left out: Mine (sql.h not found; apt install unixodbc-dev)',
+                      said.getvalue())
+
+    def test_a_name_twice_is_refused(self):
+        for words in (['--odbc', 'a=DSN=x', '--odbc', 'a=DSN=y'], ['--odbc', 'PostgreSQL=DSN=x']):
+            done = subprocess.run([sys.executable, os.path.join(TOP, 'perf', 'compare.py'), *words],
+                                  stderr=subprocess.PIPE, text=True, check=False)
+            self.assertEqual(done.returncode, 2)
+            self.assertRegex(done.stderr, "argument --odbc: the name '.*' is taken")
 
 
 TRACE = '''\

@@ -167,10 +167,11 @@ FORMS = '''\
 ./lab bench peers                  the full series beside other engines, those that are installed:
                                    PostgreSQL, MariaDB, MyRocks, FerretDB, SQLite, LMDB, RocksDB,
                                    WiredTiger; --install gets them all first, --uri adds any
-                                   MongoDB-compatible server
+                                   MongoDB-compatible server, --odbc any database with a driver
 ./lab bench iibench [--rows N]     the insert benchmark of the article: what base and series write
                                    for a row with three indexes, and where the bytes come from;
-                                   beside InnoDB and PostgreSQL
+                                   beside InnoDB and PostgreSQL; --server and --uri add others, as
+                                   old as 2.4 (linkbench too)
 ./lab bench write-concern          the latency of single inserts with w:0, w:1 and j:1, the journal
                                    beside the data and on another device; through pymongo and C
 ./lab bench linkbench              a social graph's requests, beside PostgreSQL, InnoDB and MyRocks
