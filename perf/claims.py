@@ -49,15 +49,16 @@ class Claim:
     cannot: str = ''
     note: object = lambda result: ''
 
-    def verdict(self, ours, result=None):
+    def verdict(self, ours, result):
         """(verdict, what is to be known beside it) of our figure and the result that has it."""
         if ours is not None:
             if self.wanted is None:
                 return '', ''
             least, most = self.wanted
-            if least <= ours <= most:
-                return REPRODUCED, ''
-            return NOT_REPRODUCED, self.note(result)
+            fits = least <= ours <= most
+            return REPRODUCED if fits else NOT_REPRODUCED, '; '.join(filter(None, [
+                '' if fits else self.note(result), cells.delay_text(result),
+                '' if is_quiet(result) else 'the machine was not quiet enough']))
         if self.cannot:
             return CANNOT, self.cannot
         return NOT_MEASURED, ', '.join(COMMANDS.get(kind, './lab bench ' + kind)
@@ -377,12 +378,7 @@ def rows(results):
             ((found, name, result) for kind in claim.sources for of, name, result in results
              if of == kind and (found := claim.sources[kind](result)) is not None),
             (None, '', None))
-        verdict, why = claim.verdict(ours, result)
-        if result and verdict:
-            why = '; '.join(filter(None, [
-                why, cells.delay_text(result),
-                '' if is_quiet(result) else 'the machine was not quiet enough']))
-        yield Row(claim, claim.shown(ours), verdict, why, source)
+        yield Row(claim, claim.shown(ours), *claim.verdict(ours, result), source)
 
 
 def is_quiet(result):

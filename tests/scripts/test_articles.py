@@ -86,13 +86,13 @@ class Verdicts(unittest.TestCase):
         self.assertEqual(claim.shown_wanted(), '27.0 to 33.0')
         for ours, verdict in ((26.9, claims.NOT_REPRODUCED), (27, claims.REPRODUCED),
                               (33, claims.REPRODUCED), (33.1, claims.NOT_REPRODUCED)):
-            self.assertEqual(claim.verdict(ours)[0], verdict)
+            self.assertEqual(claim.verdict(ours, {})[0], verdict)
 
     def test_what_has_no_figure_is_not_judged(self):
         shown = claims.Claim('x', 'y', '1', {'run': None})
-        self.assertEqual(shown.verdict(5), ('', ''))
-        self.assertEqual(shown.verdict(None), (claims.NOT_MEASURED, './lab run'))
-        self.assertEqual(claims.Claim('x', 'y', '1', cannot='no Windows').verdict(None),
+        self.assertEqual(shown.verdict(5, {}), ('', ''))
+        self.assertEqual(shown.verdict(None, None), (claims.NOT_MEASURED, './lab run'))
+        self.assertEqual(claims.Claim('x', 'y', '1', cannot='no Windows').verdict(None, None),
                          (claims.CANNOT, 'no Windows'))
         self.assertEqual(claims.Claim('x', 'y', '1', wanted=(1, math.inf)).shown_wanted(),
                          'at least 1')
@@ -221,6 +221,8 @@ class Verdicts(unittest.TestCase):
         noisy = {'idle': [{'seconds': 1, 'busy': 0.5}], 'steal': 0, 'floors_moved': 0}
         self.assertEqual(verdicts('run', {**ladder(), **noisy})[self.DEFAULT][1:],
                          (claims.REPRODUCED, 'the machine was not quiet enough'))
+        self.assertRegex('\n'.join(claims.lines('run', {**ladder(), **noisy})),
+                         'reproduced: the machine was not quiet enough')
         slow = dict(ladder(23), device_delay_ms=8)
         self.assertEqual(verdicts('run', slow)[self.DEFAULT][1:],
                          (claims.NOT_REPRODUCED, 'every flush made 8 ms slower'))
