@@ -30,7 +30,8 @@ DURABLE, CONCERNS = '2013, durable inserts', '2013, write concerns'
 IIBENCH, LINKBENCH = '2014', '2015'
 # What measures each kind of result, where a claim needs more words than its kind.
 COMMANDS = {'run': './lab run', 'windows': './lab bench journal-no-write-through',
-            'linkbench': './lab bench linkbench --lazy'}
+            'iibench': './lab bench iibench --install',
+            'linkbench': './lab bench linkbench --lazy --install'}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -189,7 +189,8 @@ def table(result):
             cells.marks(row)) for row in rows]
     lines += ['', 'Medians of %s of %g s a cell; srv and cli: processor time for an insert, us.'
               % (experiment.plural(result['rounds'], 'round'), result['seconds']),
-              'From round to round a rate moved by %.0f %% up or down.'
+              'One round: how much a rate moves by itself is not known.' if result['rounds'] == 1
+              else 'From round to round a rate moved by %.0f %% up or down.'
               % (100 * cells.noise(result['rows']))]
     for text in cells.explanations(result['rows']):
         lines += textwrap.wrap(text, experiment.WIDTH, subsequent_indent='   ')

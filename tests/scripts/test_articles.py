@@ -188,7 +188,7 @@ class Verdicts(unittest.TestCase):
             self.assertEqual(found[what][:2], (ours, verdict))
         del result['lines'][1]
         self.assertEqual(verdicts('iibench', result)['bytes of log an insert, MongoDB to InnoDB'],
-                         ('', claims.NOT_MEASURED, './lab bench iibench'))
+                         ('', claims.NOT_MEASURED, './lab bench iibench --install'))
 
     def graph(self, lazy=True, **rates):
         return {'lazy': lazy, 'contenders': {name: {'runs': [{
@@ -209,7 +209,7 @@ class Verdicts(unittest.TestCase):
         named = verdicts('linkbench', self.graph(**rates, RocksDB=900.0, mmapv1=300.0))
         self.assertEqual(named[what], ('3.0', claims.NOT_REPRODUCED, ''))
         self.assertEqual(verdicts('linkbench', self.graph(False, **rates))[what],
-                         ('', claims.NOT_MEASURED, './lab bench linkbench --lazy'))
+                         ('', claims.NOT_MEASURED, './lab bench linkbench --lazy --install'))
 
     def test_a_request_that_did_not_come_has_no_time(self):
         result = self.graph(**{'base, default': 1000.0})

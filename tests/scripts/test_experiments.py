@@ -289,6 +289,8 @@ class Sweep(unittest.TestCase):
         lines = [line.split() for line in sweep.table(result).splitlines()]
         self.assertIn(['base', '1', '55', '50..60', '0.10', '0.20', '10', '5', '0.0', '55%'], lines)
         self.assertIn('there is none', sweep.table(result))
+        self.assertIn('From round to round a rate moved by', sweep.table(result))
+        self.assertNotIn('moved by', sweep.table(dict(result, rounds=1)))
         with tempfile.TemporaryDirectory() as folder:
             paths = sweep.draw(result, os.path.join(folder, 'x'))
             self.assertEqual([os.path.basename(path) for path in paths],
