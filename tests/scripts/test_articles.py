@@ -283,6 +283,13 @@ class Requests(unittest.TestCase):
                          'iibench, 20,000 rows: 900 bytes beside the log an insert without, 600 '
                          'with it')
         self.assertTrue(found['journal-insert-entries'].startswith('not kept yet'))
+        # A lone client's commit is as large with padding, however little redo is in it.
+        iibench['lines'] = [{'name': name, 'runs': [{'log_padded': 4181.0, 'log_raw': raw}]}
+                            for name, raw in (('series, at flush', 4279.0),
+                                              ('series, entries', 781.0))]
+        self.assertEqual(self.answers({}, iibench)['journal-insert-entries'],
+                         'iibench, 20,000 rows: 4,279 bytes of log before padding and compression '
+                         'an insert without, 781 with it')
 
     def test_the_newest_kept_result_counts(self):
         with tempfile.TemporaryDirectory() as folder, mock.patch.object(claims, 'TOP', folder):
