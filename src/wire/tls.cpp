@@ -123,8 +123,11 @@ TlsContext::TlsContext(const TlsOptions& options)
     try {
         SSL_CTX_set_min_proto_version(context_, options.tls_1_2 ? TLS1_2_VERSION : TLS1_3_VERSION);
         SSL_CTX_set_max_proto_version(context_, options.tls_1_3 ? TLS1_3_VERSION : TLS1_2_VERSION);
+        // A client may close its socket without a word of TLS: messages say how long they are, so
+        // that none can be cut short unnoticed.
         SSL_CTX_set_options(context_, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
-                                          SSL_OP_CIPHER_SERVER_PREFERENCE);
+                                          SSL_OP_CIPHER_SERVER_PREFERENCE |
+                                          SSL_OP_IGNORE_UNEXPECTED_EOF);
         // A write is repeated from where its bytes are then; idle connections keep no buffers.
         SSL_CTX_set_mode(context_, SSL_MODE_ENABLE_PARTIAL_WRITE |
                                        SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |

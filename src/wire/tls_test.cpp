@@ -46,18 +46,45 @@ class CertificateFile {
     std::string path_ = testing::TempDir() + "tls-test-XXXXXX";
 };
 
-// A server's stream, and a client of OpenSSL at the other end that it has shaken hands with.
-class Pair {
+// A server's stream, and the socket at the other end.
+class ServerEnd {
   public:
-    Pair() {
+    ServerEnd() {
         TlsOptions options;
         options.mode = TlsMode::required;
         options.certificate_key_file = file_.path();
         context_ = std::make_unique<TlsContext>(options);
         EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, sockets_), 0);
         server = context_->open(sockets_[0]);
+    }
+    ~ServerEnd() {
+        server.reset();
+        for (const int fd : sockets_)
+            ::close(fd);
+    }
+
+    int server_socket() const { return sockets_[0]; }
+    int client_socket() const { return sockets_[1]; }
+    void send(std::string_view bytes) const {
+        EXPECT_EQ(::write(sockets_[1], bytes.data(), bytes.size()), std::ssize(bytes));
+    }
+    void close_client() const { ::shutdown(sockets_[1], SHUT_RDWR); }
+
+  private:
+    CertificateFile file_;
+    std::unique_ptr<TlsContext> context_;
+    int sockets_[2] = {-1, -1};
+
+  public:
+    std::unique_ptr<TlsStream> server;
+};
+
+// With a client of OpenSSL that has shaken hands.
+class Pair : public ServerEnd {
+  public:
+    Pair() {
         client = SSL_new(client_context_);
-        SSL_set_fd(client, sockets_[1]);
+        SSL_set_fd(client, client_socket());
         std::thread other([this] { EXPECT_EQ(SSL_connect(client), 1); });
         while (server->shake_hands() == TlsStream::Result::wants_read) {
         }
@@ -66,23 +93,52 @@ class Pair {
     ~Pair() {
         SSL_free(client);
         SSL_CTX_free(client_context_);
-        server.reset();
-        for (const int fd : sockets_)
-            ::close(fd);
     }
 
-    int server_socket() const { return sockets_[0]; }
-
   private:
-    CertificateFile file_;
-    std::unique_ptr<TlsContext> context_;
     SSL_CTX* client_context_ = SSL_CTX_new(TLS_client_method());
-    int sockets_[2] = {-1, -1};
 
   public:
-    std::unique_ptr<TlsStream> server;
     SSL* client = nullptr;
 };
+
+TlsStream::Result read_from(TlsStream& stream) {
+    char bytes[10];
+    size_t n = 0;
+    return stream.read(bytes, sizeof bytes, &n);
+}
+
+using namespace std::string_view_literals;
+constexpr std::string_view kHelloOf512Bytes = "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"sv;
+
+TEST(Tls, AClientThatLeavesHasNotFailed) {
+    for (const bool says_goodbye : {false, true}) {
+        Pair pair;
+        if (says_goodbye) {
+            EXPECT_EQ(SSL_shutdown(pair.client), 0);
+        }
+        pair.close_client();
+        EXPECT_EQ(read_from(*pair.server), TlsStream::Result::closed);
+        EXPECT_EQ(pair.server->why(), "");
+    }
+    for (const size_t sent : {size_t{0}, size_t{3}, kHelloOf512Bytes.size()}) {
+        const ServerEnd end;
+        end.send(kHelloOf512Bytes.substr(0, sent));
+        end.close_client();
+        EXPECT_EQ(end.server->shake_hands(), TlsStream::Result::closed);
+        EXPECT_EQ(end.server->why(), "") << sent;
+    }
+}
+
+TEST(Tls, AHandshakeThatFailsSaysWhy) {
+    for (const auto sent : {"GET / HTTP/1.0\r\n\r\n"sv, "\x30\x00\x00\x00 no handshake"sv,
+                            "\x16\x03\x01\x00\x04\x05\x00\x00\x00"sv}) {
+        const ServerEnd end;
+        end.send(sent);
+        EXPECT_EQ(end.server->shake_hands(), TlsStream::Result::closed);
+        EXPECT_NE(end.server->why(), "");
+    }
+}
 
 TEST(Tls, WhatCarriesNothingDoesNotKeepTheReader) {
     Pair pair;
@@ -106,26 +162,18 @@ TEST(Tls, WhatCarriesNothingDoesNotKeepTheReader) {
 
 TEST(Tls, HalfARecordIsReported) {
     Pair pair;
-    const auto reads = [&pair] {
-        char bytes[10];
-        size_t n = 0;
-        return pair.server->read(bytes, sizeof bytes, &n);
-    };
     ASSERT_EQ(SSL_write(pair.client, "word", 4), 4);
-    ASSERT_EQ(reads(), TlsStream::Result::done);
+    ASSERT_EQ(read_from(*pair.server), TlsStream::Result::done);
     EXPECT_FALSE(pair.server->holds_half());
     ASSERT_EQ(::fcntl(pair.server_socket(), F_SETFL, O_NONBLOCK), 0);
-    const int socket = SSL_get_fd(pair.client);
     // All of its head comes last: by then only the library's state tells.
-    using namespace std::string_view_literals;
     for (const auto part : {"\x17"sv, "\x03\x03\x40"sv, "\x00"sv}) {
-        ASSERT_EQ(::write(socket, part.data(), part.size()), static_cast<ssize_t>(part.size()));
-        EXPECT_EQ(reads(), TlsStream::Result::wants_read);
+        pair.send(part);
+        EXPECT_EQ(read_from(*pair.server), TlsStream::Result::wants_read);
         EXPECT_TRUE(pair.server->holds_half());
     }
-    const std::string body(1000, 'x');
-    ASSERT_EQ(::write(socket, body.data(), body.size()), std::ssize(body));
-    EXPECT_EQ(reads(), TlsStream::Result::wants_read);
+    pair.send(std::string(1000, 'x'));
+    EXPECT_EQ(read_from(*pair.server), TlsStream::Result::wants_read);
     EXPECT_TRUE(pair.server->holds_half());
 }
 

@@ -74,6 +74,25 @@ class Tls(unittest.TestCase):
         self.assertEqual(self.connect(running).run({'ping': 1})['ok'], 1)  # it lives on
         self.assertIn('TLS failed', running.tail(20))
 
+    def test_a_client_that_leaves_has_not_failed(self):
+        hello = b'\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'
+        for mode in ('requireTLS', 'allowTLS'):
+            running = self.start('--tlsMode', mode, '--tlsCertificateKeyFile', self.files.server)
+            for sent in (b'', hello[:3], hello):
+                with access.Connection(running.port) as begun:
+                    begun.socket.sendall(sent)
+            for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+                for says_goodbye in (False, True):
+                    connection = self.connect(running, version=version)
+                    self.assertEqual(connection.run({'ping': 1})['ok'], 1)
+                    if says_goodbye:
+                        connection.socket.unwrap()
+                    connection.socket.close()
+            running.stop()
+            log = running.tail(200)
+            self.assertNotIn('TLS failed', log)
+            self.assertGreaterEqual(log.count('end connection'), 7)
+
     def test_what_is_allowed(self):
         for mode in ('allowTLS', 'preferTLS'):
             running = self.start('--tlsMode', mode, '--tlsCertificateKeyFile', self.files.server)
