@@ -6,6 +6,7 @@
 
 std::span<const char* const> fuzz::words() {
     static constexpr const char* kWords[] = {"pipeline",
+                                             "overMsg",
                                              "$match",
                                              "$project",
                                              "$redact",
@@ -99,9 +100,10 @@ namespace {
 
 constexpr int kResultsMax = 2000;
 
-void run(bson::Doc stages, bool spill, std::span<const bson::Object> input) {
+void run(bson::Doc request, bson::Doc stages, std::span<const bson::Object> input) {
     query::PipelineContext context;
-    context.allow_disk_use = spill;
+    context.allow_disk_use = request["allowDiskUse"].truthy();
+    context.over_msg = request["overMsg"].truthy();
     const auto pipeline = query::Pipeline::parse(stages, context);
     for (const bson::Object& stage : pipeline->describe())
         fuzz::expect_document(stage.bytes(), "a stage is shown as a valid document");
@@ -126,9 +128,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (documents.empty()) return fuzz::kNoInput;
     const bson::Element stages = documents[0]["pipeline"];
     if (!stages.is_array()) return fuzz::kNoInput;
-    fuzz::as_operation([&] {
-        run(stages.as_doc(), documents[0]["allowDiskUse"].truthy(),
-            std::span(documents).subspan(1));
-    });
+    fuzz::as_operation(
+        [&] { run(documents[0], stages.as_doc(), std::span(documents).subspan(1)); });
     return fuzz::kTaken;
 }

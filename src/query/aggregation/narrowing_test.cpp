@@ -222,8 +222,10 @@ class Maker {
             case 0:
                 return R"({"$match": {)" + condition() + "}}";
             case 1:
-            case 2:
                 return project();
+            case 2:
+                return R"({"$project": {")" + path() + R"(": 0, "_id": )" +
+                       (below(2) == 0 ? "0}}" : "1}}");
             case 3:
                 return R"({"$group": )" + group() + "}";
             case 4:

@@ -221,7 +221,7 @@ class StagedPipeline : public Pipeline {
 StagePtr StagedPipeline::make_stage(std::string_view name, const Value& spec,
                                     const PipelineContext& context) {
     if (name == "$match") return make_match(spec);
-    if (name == "$project") return make_project(spec);
+    if (name == "$project") return make_project(spec, context);
     if (name == "$group") return make_group(spec, context);
     if (name == "$sort") return make_sort(spec, context);
     if (name == "$limit") return make_limit(spec);

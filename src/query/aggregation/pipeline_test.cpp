@@ -292,6 +292,46 @@ TEST(Pipeline, ASortOrdersByWholeValuesOrAsFind) {
     EXPECT_EQ(order(R"([{"$sort": {"a": 1}}])", false, R"({"a": {"$gte": 2}})"), "104865327");
 }
 
+TEST(Pipeline, AProjectionByMsgTakesFieldsAway) {
+    PipelineContext context;
+    context.over_msg = true;
+    const std::vector<std::string> input = {
+        R"({"_id": {"x": 1, "y": 2}, "a": {"b": 1, "c": 2}, "l": [{"b": 1, "c": 2}, [{"b": 3}], 4],
+            "s": "b"})"};
+    const auto without = [&](const std::string& fields) -> std::string {
+        const std::string stages = "[{\"$project\": " + fields + "}]";
+        try {
+            return texts(run(*parse(stages, context), input));
+        } catch (const base::Error& error) {
+            return std::to_string(error.code());
+        }
+    };
+    const std::string rest = R"(a: { b: 1, c: 2 }, l: [ { b: 1, c: 2 }, [ { b: 3 } ], 4 ])";
+    EXPECT_EQ(without(R"({"_id": 0, "s": false})"), "{ " + rest + " }");
+    EXPECT_EQ(without(R"({"_id": 1, "s": 0.0})"), "{ _id: { x: 1, y: 2 }, " + rest + " }");
+    EXPECT_EQ(without(R"({"_id": 0})"), "{ " + rest + R"(, s: "b" })");
+    EXPECT_EQ(without(R"({"_id.x": 0, "a.b": 0, "l.b": 0, "s.b": 0, "n.b": 0})"),
+              R"({ _id: { y: 2 }, a: { c: 2 }, l: [ { c: 2 }, [ {} ], 4 ], s: "b" })");
+    EXPECT_EQ(without(R"({"_id": {"x": 0}, "a": {"b": 0, "c": 0}, "l": 0})"),
+              R"({ _id: { y: 2 }, a: {}, s: "b" })");
+    // Positions in arrays are names like others.
+    EXPECT_EQ(without(R"({"_id": 0, "a": 0, "l.0": 0, "s": 0})"),
+              "{ l: [ { b: 1, c: 2 }, [ { b: 3 } ], 4 ] }");
+    for (const char* mixed :
+         {R"({"a": 0, "s": 1})", R"({"a": 0, "n": "$s"})", R"({"a": {"b": 0, "c": 1}})",
+          R"({"a": 0, "n": {"$add": [1, 2]}})", R"({"_id": 0, "a": 1, "s": 0})"})
+        EXPECT_EQ(without(mixed), "16406") << mixed;
+    EXPECT_EQ(without(R"({"a": 0, "a.b": 0})"), "31249");
+    EXPECT_EQ(without(R"({"a.b": 0, "a": 0})"), "31250");
+    EXPECT_EQ(without(R"({"a.b": 0, "a": {"b": 0}})"), "31250");
+    EXPECT_EQ(without(R"({"a": {"b.c": 0}})"), "40183");
+    EXPECT_EQ(without(R"({"a..b": 0})"), "15998");
+    EXPECT_EQ(without("{}"), "16403");
+    // By the old messages as 2.6.
+    EXPECT_EQ(error_of(R"([{"$project": {"a": 0}}])", input), 16406);
+    EXPECT_EQ(error_of(R"([{"$project": {"_id": 0}}])", input), 16403);
+}
+
 TEST(Pipeline, SortAndGroupHaveALimit) {
     const std::string big(1024 * 1024, 'x');
     size_t left = 0;

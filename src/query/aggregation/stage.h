@@ -59,7 +59,7 @@ void check_document_bytes(bson::Doc doc);
 
 // Makers by stage name; each throws the codes of its stage (semantics 4).
 StagePtr make_match(const Value& spec);
-StagePtr make_project(const Value& spec);
+StagePtr make_project(const Value& spec, const PipelineContext& context);
 StagePtr make_redact(const Value& spec);
 StagePtr make_limit(const Value& spec);
 StagePtr make_skip(const Value& spec);
@@ -69,6 +69,8 @@ StagePtr make_sort(const Value& spec, const PipelineContext& context);
 // Later than 2.6.
 StagePtr make_count(const Value& spec);
 StagePtr make_add_fields(const Value& spec);
+// $project that takes fields away; null where `spec` is no such one.
+StagePtr make_exclusion(bson::Doc spec);
 StagePtr make_replace_root(const Value& spec);
 StagePtr make_sample(const Value& spec);
 StagePtr make_sort_by_count(const Value& spec, const PipelineContext& context);

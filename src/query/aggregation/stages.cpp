@@ -311,8 +311,10 @@ StagePtr make_match(const Value& spec) {
     return std::make_unique<MatchStage>(spec.as_doc());
 }
 
-StagePtr make_project(const Value& spec) {
+StagePtr make_project(const Value& spec, const PipelineContext& context) {
     if (!spec.is_object()) base::fail(15969, "$project specification must be an object");
+    if (context.over_msg)
+        if (StagePtr exclusion = make_exclusion(spec.as_doc())) return exclusion;
     return std::make_unique<Project>(spec.as_doc());
 }
 
