@@ -61,7 +61,7 @@ ALLOWED = {
     'getParameter': MONITOR | {'backup', 'restore'},
     'renameCollection': {'readWriteAnyDatabase', 'dbAdminAnyDatabase', 'root'},
     'repairDatabase': ADMINISTER | HOST,
-    'serverStatus': MONITOR | {'backup'},
+    **dict.fromkeys(['getDiagnosticData', 'serverStatus'], MONITOR | {'backup'}),
 }
 # Without a login too.
 OPEN = {'authenticate', 'buildInfo', 'connectionStatus', 'getLastError', 'getPrevError',

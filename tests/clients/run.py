@@ -47,6 +47,7 @@ CLIENTS = {
     'pymongo_4_concurrent': [PYTHON, 'tests/clients/pymongo_4_concurrent.py'],
     'gridfs': [PYTHON, 'tests/clients/gridfs_files.py'],
     'tools': [PYTHON, 'tests/clients/tools.py'],
+    'monitoring': [PYTHON, 'tests/clients/monitoring.py'],
     'pymongo_3': [OLD_PYTHON, 'tests/clients/pymongo_3.py'],
     'libmongoc': ['{bin}/client_libmongoc'],
     'mongosh': [PYTHON, 'tests/clients/mongosh.py', NODE, MONGOSH],
@@ -68,8 +69,9 @@ CLIENTS = {
 }
 
 # Those that read MONGOD_URI, and know today's logins and TLS by it.
-SECURED = ['pymongo_4', 'pymongo_4_concurrent', 'gridfs', 'tools', 'pymongo_3', 'libmongoc',
-           'mongosh', 'node_7', 'node_6', 'go_v1', 'go_v2', 'go_v2_newest', 'load_client']
+SECURED = ['pymongo_4', 'pymongo_4_concurrent', 'gridfs', 'tools', 'monitoring', 'pymongo_3',
+           'libmongoc', 'mongosh', 'node_7', 'node_6', 'go_v1', 'go_v2', 'go_v2_newest',
+           'load_client']
 
 BUILT = ['mongod', 'dbpath_check', 'load_client', 'client_libmongoc',
          'client_libmongoclient']

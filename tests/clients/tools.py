@@ -5,38 +5,17 @@ command by command, and of each answer the fields that they read are checked wit
 """
 
 import datetime
-import unittest
 
 import bson
 import case
-import pymongo
 from bson import Int64, ObjectId
+from conversation import BOOL, DATE, DOUBLE, INT, LONG, TEXT, Conversation
 from pymongo import errors
 
-INT, LONG, DOUBLE, BOOL, TEXT, DATE = int, Int64, float, bool, str, datetime.datetime
 MAJORITY = {'w': 'majority'}
 
 
-class Conversation(unittest.TestCase):
-    def setUp(self):
-        self.client = pymongo.MongoClient(case.URI)
-        self.addCleanup(self.client.close)
-        self.db = self.client[self.id().rsplit('.', 1)[-1][5:]]
-
-    def has(self, document, **types):
-        """The fields are there and have these types, dots in names written as __."""
-        for path, kind in types.items():
-            value = document
-            for name in path.split('__'):
-                self.assertIn(name, value, path)
-                value = value[name]
-            self.assertIs(type(value), kind, '%s: %r' % (path, value))
-
-    def ok(self, db, command, **more):
-        reply = self.client[db].command(command, **more)
-        self.has(reply, ok=DOUBLE)
-        return reply
-
+class Tools(Conversation):
     def greet(self):
         """What every tool says first."""
         for name in ('isMaster', 'ismaster'):
@@ -50,17 +29,6 @@ class Conversation(unittest.TestCase):
                  maxBsonObjectSize=INT)
         self.assertEqual([type(n) for n in build['versionArray']], [int] * 4)
         return build
-
-    def code_of(self, db, command, **more):
-        with self.assertRaises(errors.OperationFailure) as caught:
-            self.client[db].command(command, **more)
-        self.assertIsInstance(caught.exception.details['codeName'], str)
-        return caught.exception.code
-
-    def cursor_of(self, reply, ns, batch='firstBatch'):
-        self.has(reply, cursor__id=LONG, cursor__ns=TEXT, **{'cursor__' + batch: list})
-        self.assertEqual(reply['cursor']['ns'], ns)
-        return reply['cursor']
 
     def documents(self, coll, **find):
         """A find as the tools send it, and getMores without a batch size in its session."""
@@ -282,4 +250,4 @@ class Conversation(unittest.TestCase):
 
 
 if __name__ == '__main__':
-    case.main(Conversation)
+    case.main(Tools)

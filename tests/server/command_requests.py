@@ -47,7 +47,7 @@ REQUESTS = {
     'findAndModify': {'findAndModify': 'c', 'query': {'_id': 1}, 'update': {'$inc': {'a': 1}}},
     'forceerror': None,
     'fsync': None, 'fsyncUnlock': None, 'getCmdLineOpts': None, 'getLastError': None,
-    'getLog': {'getLog': 'global'},
+    'getDiagnosticData': None, 'getLog': {'getLog': 'global'},
     'getMore': {'getMore': Int64(0), 'collection': 'c'},
     'getParameter': {'getParameter': '*'},
     'getPrevError': None, 'getnonce': None,

@@ -56,6 +56,10 @@ OF_COMMAND = {
                   'inprog.*.connectionId': INT32, 'inprog.*.waitingForLock': bool,
                   'inprog.*.numYields': INT32, 'inprog.*.locks': dict,
                   'inprog.*.lockStats.timeLockedMicros.r': Int64},
+    'getDiagnosticData': {
+        'data.start': datetime.datetime, 'data.end': datetime.datetime,
+        'data.serverStatus.start': datetime.datetime, 'data.serverStatus.end': datetime.datetime,
+        'data.serverStatus.host': str, 'data.serverStatus.mem.resident': NUMBER},
     'serverStatus': {
         'host': str, 'version': str, 'process': str, 'pid': Int64, 'uptime': float,
         'uptimeMillis': Int64, 'uptimeEstimate': float,

@@ -66,6 +66,15 @@ std::string missing_patch(const Invocation& invocation) {
     return {};
 }
 
+// Which server's files these are, the first two numbers of its version; no option here, and asked
+// for by name.
+constexpr std::string_view kCompatibility = "featureCompatibilityVersion";
+
+void append_compatibility(bson::Builder& out, std::string_view version) {
+    bson::Builder compatibility = out.sub_object(kCompatibility);
+    compatibility.append("version", version.substr(0, version.rfind('.')));
+}
+
 void run_get_parameter(Invocation& invocation) {
     const bson::Element first = invocation.first();
     bool found = false;
@@ -85,6 +94,9 @@ void run_get_parameter(Invocation& invocation) {
                 append(*parameter);
             } else if (e.name() == kLevelsByComponent) {
                 append_levels(*invocation.reply, kLevelsByComponent);
+                found = true;
+            } else if (e.name() == kCompatibility) {
+                append_compatibility(*invocation.reply, invocation.service.context().version);
                 found = true;
             }
         }

@@ -48,6 +48,9 @@ query::DocumentSource coll_stats(Invocation& invocation, const std::string& ns,
         .append_date("localTime", base::ms_since_1970());
     for (const bson::Element& e : spec.as_doc()) {
         if (e.name() == "latencyStats") {
+            if (e.is_object() && e.as_doc()["histograms"].truthy())
+                base::fail(base::kInvalidOptions,
+                           "'latencyStats.histograms' is not supported by this server");
             bson::Builder stats = out.sub_object("latencyStats");
             invocation.service.top().append_latency(ns, stats);
         } else if (e.name() == "storageStats") {

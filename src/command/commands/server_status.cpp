@@ -1,4 +1,5 @@
-// serverStatus (wire spec 2.3). Numbers that monitoring tools read as integers have no fraction.
+// serverStatus (wire spec 2.3), and getDiagnosticData, which has it inside. Numbers that monitoring
+// tools read as integers have no fraction.
 #include <malloc.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -201,17 +202,16 @@ constexpr Section kSections[] = {
     {"recordStats", [](Service& s, bson::Builder& out) { append_record_stats(s.catalog(), out); }},
 };
 
-void append_section(Invocation& invocation, const Section& section) {
-    const bson::Element wanted = invocation.body[section.name];
+void append_section(Service& service, bson::Doc request, const Section& section,
+                    bson::Builder& reply) {
+    const bson::Element wanted = request[section.name];
     if (wanted && !wanted.truthy()) return;
-    bson::Builder out = invocation.reply->sub_object(section.name);
-    section.append(invocation.service, out);
+    bson::Builder out = reply.sub_object(section.name);
+    section.append(service, out);
 }
 
-void run_server_status(Invocation& invocation) {
-    Service& service = invocation.service;
+void append_server_status(Service& service, bson::Doc request, bson::Builder& reply) {
     const ServerContext& context = service.context();
-    bson::Builder& reply = *invocation.reply;
     const int64_t uptime = base::ms_since(context.started);
     const auto seconds = static_cast<double>(uptime / 1000);
     reply.append("host", context.host)
@@ -224,10 +224,10 @@ void run_server_status(Invocation& invocation) {
         .append_date("localTime", base::ms_since_1970());
     for (const Section& section : kSections) {
         if (std::string_view(section.name) == "dur" && !service.durability().journaling()) continue;
-        append_section(invocation, section);
+        append_section(service, request, section, reply);
     }
     // These three are one section to the request.
-    if (const bson::Element wanted = invocation.body["metrics"]; !wanted || wanted.truthy()) {
+    if (const bson::Element wanted = request["metrics"]; !wanted || wanted.truthy()) {
         reply.append("writeBacksQueued", false);
         {
             bson::Builder mem = reply.sub_object("mem");
@@ -240,12 +240,37 @@ void run_server_status(Invocation& invocation) {
     engine.append("name", service.engine().name());
 }
 
+void run_server_status(Invocation& invocation) {
+    append_server_status(invocation.service, invocation.body, *invocation.reply);
+}
+
+// What later servers collect each second, of which this one has serverStatus. Each part says when
+// it was begun and done.
+void run_get_diagnostic_data(Invocation& invocation) {
+    const auto now = [](bson::Builder& out, const char* name) {
+        out.append_date(name, base::ms_since_1970());
+    };
+    bson::Builder data = invocation.reply->sub_object("data");
+    now(data, "start");
+    {
+        bson::Builder status = data.sub_object("serverStatus");
+        now(status, "start");
+        append_server_status(invocation.service, bson::Doc(), status);
+        status.append("ok", 1.0);
+        now(status, "end");
+    }
+    now(data, "end");
+}
+
 void run_cursor_info(Invocation& invocation) {
     append_cursors(invocation.service.cursors().counts(), *invocation.reply);
 }
 
 constexpr Command kCommands[] = {
     {"serverStatus", "", 0, LockKind::none, "metrics about the server", run_server_status,
+     needs::on_cluster(auth::action::serverStatus)},
+    {"getDiagnosticData", "", kAdminOnly, LockKind::none,
+     "serverStatus, with the time that it took", run_get_diagnostic_data,
      needs::on_cluster(auth::action::serverStatus)},
     {"cursorInfo", "", 0, LockKind::none, "metrics about open cursors", run_cursor_info,
      needs::on_cluster(auth::action::cursorInfo)},
