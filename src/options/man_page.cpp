@@ -78,6 +78,9 @@ std::string man_page() {
                            escaped(change_text(*option)));
     }
     out +=
+        ".SH SIGNALS\n"
+        "SIGTERM, SIGINT and SIGHUP end it cleanly; none makes it read its configuration anew.\n"
+        "SIGUSR1 renames the log and begins a new one.\n"
         ".SH \"EXIT STATUS\"\n"
         "0 after a clean end, 2 for options that are refused, 14 after a fatal error, 48 when the\n"
         "port cannot be had, 100 when the data cannot be used, 1 for everything else.\n"
