@@ -112,6 +112,15 @@ def append_rate(name, clients):
     return of
 
 
+def peer_rate(word, clients):
+    """The same of the first peer of ./lab bench peers with that word in its name."""
+    def of(result):
+        runs = next((peer['runs'] for name, peer in result['peers'].items()
+                     if word in name.lower()), {})
+        return middle([run['per_second'] for run in runs.get(clients, runs.get(str(clients), ()))])
+    return of
+
+
 def sweep_rate(name, clients):
     """The same of the sweep over places of the journal."""
     return lambda result: next((row['per_second'] for row in result['rows'] if (
@@ -213,7 +222,8 @@ def of_durable():
                 '%.1f' % (sql / disk[lone]), {'append': divided(best_sql, short['append'])}, '.1f',
                 (1, math.inf))
     yield Claim(DURABLE, 'MS SQL Server itself: inserts/s of 1 client', format(sql, ',.0f'),
-                cannot='there is none for Debian')
+                {'peers': peer_rate('sql server', 1)},
+                cannot='there is none for Debian; ./lab bench peers --odbc asks one elsewhere')
     yield Claim(DURABLE, 'flushes an append, write-through to without (a model)',
                 '2', {'windows': divided(flushes('overwrite_sync'), flushes('overwrite_datasync'))},
                 '.1f', near(2, RATIO))

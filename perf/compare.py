@@ -36,6 +36,7 @@ import textwrap
 import time
 
 import cells
+import claims
 import experiment
 import ladder
 import machine
@@ -152,6 +153,7 @@ def table(result):
                 '%-22s' % (each and '%.1f us' % statistics.median(each) or '') for each in cpu))
     lines += ['', 'syncs: for an insert of a lone client, counted by strace.']
     lines += ['%s: %s' % (name, peer['settings']) for name, peer in result['peers'].items()]
+    lines += claims.lines('peers', result)
     return '\n'.join(line.rstrip() for line in lines)
 
 

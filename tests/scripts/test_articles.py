@@ -139,6 +139,14 @@ class Verdicts(unittest.TestCase):
         self.assertEqual(verdicts('append', result(**{'base, 2 ms': 500}))[what][1],
                          claims.NOT_MEASURED)
 
+    def test_the_sql_server_of_the_article_may_be_asked_elsewhere(self):
+        what = 'MS SQL Server itself: inserts/s of 1 client'
+        runs = {'1': [{'per_second': 2400.0}]}
+        self.assertEqual(verdicts('peers', {'peers': {'SQL Server': {'runs': runs}}})[what][0],
+                         '2,400')
+        self.assertEqual(verdicts('peers', {'peers': {'PostgreSQL': {'runs': runs}}})[what][:2],
+                         ('', claims.CANNOT))
+
     def test_write_concerns(self):
         def result(**milliseconds):
             return {'rows': [
