@@ -16,15 +16,9 @@ import hashlib
 import sys
 
 import pymongo
-from bson.raw_bson import RawBSONDocument
 from pymongo import errors
 
-LEFT_OUT = ('local', 'config')
-BATCH_DOCUMENTS = 1000
-BATCH_BYTES = 8 << 20
-# The options that every server of today takes; the others are about files of the old one.
-COLLECTION_OPTIONS = ('capped', 'size', 'max')
-NOT_OF_INDEXES = ('v', 'ns', 'key', 'background', 'dropDups')
+from into_server import LEFT_OUT, IntoServer, raw
 
 
 class Content:
@@ -41,15 +35,10 @@ class Content:
         return (self.count, self.sum) == (other.count, other.sum)
 
 
-class Copy:
+class Copy(IntoServer):
     def __init__(self, source, target):
-        self.source, self.target = source, target
-        self.complaints = []
-
-    def complain(self, where, error):
-        text = '%s: %s' % (where, error)
-        self.complaints.append(text)
-        print('  NOT COPIED  ' + text)
+        super().__init__(target, 'copied')
+        self.source = source
 
     def database(self, name):
         for info in sorted(self.source[name].list_collections(), key=lambda info: info['name']):
@@ -58,71 +47,25 @@ class Copy:
                 self.collection(name, collection, info.get('options', {}))
 
     def collection(self, database, name, options):
-        where = database + '.' + name
-        target = self.target[database][name]
-        if target.find_one() is not None:
-            self.complain(where, 'it has documents on the target already')
+        if not self.make(database, name, options):
             return
-        try:
-            self.target[database].create_collection(
-                name, **{key: options[key] for key in COLLECTION_OPTIONS if key in options})
-        except errors.CollectionInvalid:
-            pass  # empty
-        except errors.OperationFailure as error:
-            self.complain(where, error)
-            return
-        sent = self.documents(database, name, where)
-        built = self.indexes(database, name, where)
-        arrived = Content()
-        for document in self.raw(self.target, database, name).find():
+        sent, arrived = Content(), Content()
+        self.send(database, name, self.documents(database, name, sent))
+        built = self.build(database, name, self.source[database][name].list_indexes())
+        for document in raw(self.target, database, name).find():
             arrived.add(document.raw)
+        where = database + '.' + name
         if arrived == sent:
             print('%s: %d documents, %d indexes, the same on both' % (where, sent.count, built))
         else:
             self.complain(where, '%d documents were sent, the target has %d, not all the same'
                           % (sent.count, arrived.count))
 
-    @staticmethod
-    def raw(client, database, name):
-        options = client.codec_options.with_options(document_class=RawBSONDocument)
-        return client[database].get_collection(name, codec_options=options)
-
-    def documents(self, database, name, where):
-        """Sends all, in their natural order; returns what was sent."""
-        sent = Content()
-        target = self.raw(self.target, database, name)
-        batch, size = [], 0
-
-        def send():
-            try:
-                if batch:
-                    target.insert_many(batch, ordered=False)
-            except errors.BulkWriteError as error:
-                for one in error.details['writeErrors']:
-                    self.complain(where, 'a document: ' + one['errmsg'])
-
-        for document in self.raw(self.source, database, name).find().sort('$natural', 1):
+    def documents(self, database, name, sent):
+        """All, in their natural order; `sent` gets each."""
+        for document in raw(self.source, database, name).find().sort('$natural', 1):
             sent.add(document.raw)
-            batch.append(document)
-            size += len(document.raw)
-            if len(batch) == BATCH_DOCUMENTS or size >= BATCH_BYTES:
-                send()
-                batch, size = [], 0
-        send()
-        return sent
-
-    def indexes(self, database, name, where):
-        """Builds those of the source; returns how many there are then, with that of _id."""
-        target = self.target[database][name]
-        for index in self.source[database][name].list_indexes():
-            if list(index['key'].items()) == [('_id', 1)]:
-                continue
-            options = {key: value for key, value in index.items() if key not in NOT_OF_INDEXES}
-            try:
-                target.create_index(list(index['key'].items()), **options)
-            except (errors.PyMongoError, TypeError, ValueError) as error:
-                self.complain('%s, index %s' % (where, index['name']), error)
-        return len(list(target.list_indexes()))
+            yield document
 
 
 def main():
@@ -141,9 +84,7 @@ def main():
                     copy.database(name)
     except (errors.PyMongoError, ValueError) as error:
         sys.exit('copy_databases.py: %s' % error)
-    if copy.complaints:
-        sys.exit('copy_databases.py: %d things were not copied, or not as they are'
-                 % len(copy.complaints))
+    copy.leave('copy_databases.py', 'or not as they are')
 
 
 if __name__ == '__main__':

@@ -21,11 +21,8 @@ from bson import json_util
 from bson.raw_bson import RawBSONDocument
 from pymongo import errors
 
-LEFT_OUT = ('local', 'config')
-BATCH_DOCUMENTS = 1000
-BATCH_BYTES = 8 << 20
-COLLECTION_OPTIONS = ('capped', 'size', 'max')
-NOT_OF_INDEXES = ('v', 'ns', 'key', 'background', 'dropDups')
+from into_server import LEFT_OUT, IntoServer
+
 SMALLEST_DOCUMENT = 5
 
 
@@ -42,15 +39,9 @@ def documents_in(path, complain):
             yield length + rest
 
 
-class Restore:
-    def __init__(self, client):
-        self.client = client
-        self.complaints = []
-
-    def complain(self, where, error):
-        text = '%s: %s' % (where, error)
-        self.complaints.append(text)
-        print('  NOT RESTORED  ' + text)
+class Restore(IntoServer):
+    def __init__(self, target):
+        super().__init__(target, 'restored')
 
     def database(self, folder, name):
         for file in sorted(os.listdir(folder)):
@@ -65,59 +56,12 @@ class Restore:
         if os.path.exists(path + '.metadata.json'):
             with open(path + '.metadata.json', encoding='utf-8') as file:
                 metadata = json_util.loads(file.read())
-        target = self.client[database][name]
-        if target.find_one() is not None:
-            self.complain(where, 'it has documents already')
+        if not self.make(database, name, metadata.get('options', {})):
             return
-        options = metadata.get('options', {})
-        try:
-            self.client[database].create_collection(
-                name, **{key: options[key] for key in COLLECTION_OPTIONS if key in options})
-        except errors.CollectionInvalid:
-            pass  # empty
-        except errors.OperationFailure as error:
-            self.complain(where, error)
-            return
-        sent = self.documents(path + '.bson', database, name, where)
-        built = self.indexes(target, metadata.get('indexes', []), where)
+        documents = documents_in(path + '.bson', lambda text: self.complain(where, text))
+        sent = self.send(database, name, map(RawBSONDocument, documents))
+        built = self.build(database, name, metadata.get('indexes', []))
         print('%s: %d documents, %d indexes' % (where, sent, built))
-
-    def documents(self, path, database, name, where):
-        """Sends all; returns how many the server has taken."""
-        options = self.client.codec_options.with_options(document_class=RawBSONDocument)
-        target = self.client[database].get_collection(name, codec_options=options)
-        batch, size, sent = [], 0, 0
-
-        def send():
-            try:
-                if batch:
-                    target.insert_many(batch, ordered=False)
-                return len(batch)
-            except errors.BulkWriteError as error:
-                for one in error.details['writeErrors']:
-                    self.complain(where, 'a document: ' + one['errmsg'])
-                return error.details['nInserted']
-
-        for raw in documents_in(path, lambda text: self.complain(where, text)):
-            batch.append(RawBSONDocument(raw))
-            size += len(raw)
-            if len(batch) == BATCH_DOCUMENTS or size >= BATCH_BYTES:
-                sent += send()
-                batch, size = [], 0
-        return sent + send()
-
-    def indexes(self, target, listed, where):
-        """Builds them; returns how many there are then, with that of _id."""
-        for index in listed:
-            keys = list(index['key'].items())
-            if keys == [('_id', 1)]:
-                continue
-            options = {key: value for key, value in index.items() if key not in NOT_OF_INDEXES}
-            try:
-                target.create_index(keys, **options)
-            except (errors.PyMongoError, TypeError, ValueError) as error:
-                self.complain('%s, index %s' % (where, index.get('name')), error)
-        return len(list(target.list_indexes()))
 
 
 def main():
@@ -141,9 +85,7 @@ def main():
                 restore.database(os.path.join(arguments.folder, name), name)
     except (errors.PyMongoError, ValueError, OSError) as error:
         sys.exit('restore_dump.py: %s' % error)
-    if restore.complaints:
-        sys.exit('restore_dump.py: %d things were not restored, or not wholly'
-                 % len(restore.complaints))
+    restore.leave('restore_dump.py', 'or not wholly')
 
 
 if __name__ == '__main__':

@@ -1,0 +1,110 @@
+"""Tests tools/copy_databases.py and tools/restore_dump.py on real servers: what is made, sent in
+several batches and built on the target, and what is named that it will not have."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path[:0] = [os.path.join(TOP, folder) for folder in ('perf', 'tests/lib')]
+
+import late  # noqa: E402
+import server  # noqa: E402
+
+pymongo = late.Module('pymongo')
+bson = late.Module('bson')
+
+TOOLS = os.path.join(TOP, 'tools')
+SCRATCH = os.path.join(TOP, 'build', 'scratch')
+DOCUMENTS = 2500  # more than two batches
+
+
+class IntoServer(unittest.TestCase):
+    def setUp(self):
+        program = os.path.join(server.build('none', '', ['mongod']), 'bin', 'mongod')
+        os.makedirs(SCRATCH, exist_ok=True)
+        folder = tempfile.TemporaryDirectory(dir=SCRATCH)
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.clients = []
+        for name in ('from', 'to'):
+            running = server.Server(program, os.path.join(self.folder, name), ['--smallfiles'])
+            self.addCleanup(running.stop)
+            client = pymongo.MongoClient(running.uri)
+            self.addCleanup(client.close)
+            self.clients.append((running.uri, client))
+        (self.from_uri, self.source), (self.to_uri, self.target) = self.clients
+        self.source.shop.orders.insert_many({'_id': number, 'when': number % 7}
+                                            for number in range(DOCUMENTS))
+        self.source.shop.orders.create_index([('when', -1)], name='by day')
+        self.source.shop.create_collection('ring', capped=True, size=8192, max=5)
+        self.source.shop.ring.insert_many({'_id': number} for number in range(9))
+
+    def run_tool(self, name, *words):
+        done = subprocess.run([sys.executable, os.path.join(TOOLS, name), *words],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              check=False)
+        self.assertNotIn('Traceback', done.stdout)
+        return done.returncode, done.stdout
+
+    def assert_arrived(self):
+        self.assertEqual(list(self.target.shop.orders.find()), list(self.source.shop.orders.find()))
+        self.assertEqual(self.target.shop.orders.index_information(),
+                         self.source.shop.orders.index_information())
+        self.assertEqual([each['_id'] for each in self.target.shop.ring.find()], [4, 5, 6, 7, 8])
+        self.assertEqual(self.target.shop.ring.options()['max'], 5)
+
+    def test_a_copy(self):
+        code, said = self.run_tool('copy_databases.py', self.from_uri, self.to_uri)
+        self.assertEqual(code, 0, said)
+        self.assertIn('shop.orders: %d documents, 2 indexes, the same on both' % DOCUMENTS, said)
+        self.assert_arrived()
+        code, said = self.run_tool('copy_databases.py', self.from_uri, self.to_uri)
+        self.assertEqual(code, 1)
+        self.assertIn('  NOT COPIED  shop.orders: it has documents on the target already', said)
+        self.assertIn('copy_databases.py: 2 things were not copied, or not as they are', said)
+
+    def dump(self, damage=b''):
+        place = os.path.join(self.folder, 'dump', 'shop')
+        os.makedirs(place)
+        for name in ('orders', 'ring'):
+            collection = self.source.shop[name]
+            with open(os.path.join(place, name + '.bson'), 'wb') as file:
+                file.write(b''.join(map(bson.encode, collection.find())) + damage)
+            with open(os.path.join(place, name + '.metadata.json'), 'w', encoding='utf-8') as file:
+                file.write(bson.json_util.dumps({'options': collection.options(),
+                                                 'indexes': list(collection.list_indexes())}))
+        return os.path.dirname(place)
+
+    def test_a_dump(self):
+        code, said = self.run_tool('restore_dump.py', self.dump(), self.to_uri)
+        self.assertEqual(code, 0, said)
+        self.assertIn('shop.orders: %d documents, 2 indexes' % DOCUMENTS, said)
+        self.assert_arrived()
+
+    def test_a_dump_that_is_cut(self):
+        code, said = self.run_tool('restore_dump.py', self.dump(b'\x20\0\0\0\x10'), self.to_uri)
+        self.assertEqual(code, 1)
+        self.assertIn('  NOT RESTORED  shop.orders: the file ends within a document', said)
+        self.assertIn('restore_dump.py: 2 things were not restored, or not wholly', said)
+        self.assert_arrived()
+
+    def test_what_the_target_will_not_have_is_named(self):
+        self.source.shop.drop_collection('ring')
+        place = self.dump()
+        path = os.path.join(place, 'shop', 'orders')
+        with open(path + '.bson', 'ab') as file:
+            file.write(bson.encode({'_id': 1}))
+        with open(path + '.metadata.json', 'w', encoding='utf-8') as file:
+            file.write('{"indexes": [{"key": {"x": "no such kind"}, "name": "odd"}]}')
+        code, said = self.run_tool('restore_dump.py', place, self.to_uri)
+        self.assertEqual(code, 1)
+        self.assertIn('  NOT RESTORED  shop.orders: a document: ', said)
+        self.assertIn('  NOT RESTORED  shop.orders, index odd: ', said)
+        self.assertEqual(self.target.shop.orders.count_documents({}), DOCUMENTS)
+
+
+if __name__ == '__main__':
+    unittest.main()
