@@ -13,6 +13,8 @@ import shutil
 import subprocess
 import tempfile
 
+import staging
+
 
 def read_series(patches):
     entries = []
@@ -29,14 +31,10 @@ def depends_of(patches):
     found = {}
     for entry in read_series(patches):
         with open(os.path.join(patches, entry), encoding='utf-8') as file:
-            match = re.search(r'^Depends: (.*)$', header_of(file.read()), re.M)
+            match = re.search(r'^Depends: (.*)$', staging.header_of(file.read()), re.M)
         if match and match[1] != 'none':
             found[entry] = [need + '.patch' for need in match[1].split(', ')]
     return found
-
-
-def header_of(text):
-    return re.split(r'^(?=--- (?:a/|/dev/null)|Index: |diff )', text, maxsplit=1, flags=re.M)[0]
 
 
 def apply_one(patch, tree):

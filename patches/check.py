@@ -33,11 +33,12 @@ import sys
 import tempfile
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(0, os.path.join(TOP, 'perf'))
+sys.path[:0] = [os.path.join(TOP, folder) for folder in ('perf', 'site_scons')]
 
 import ab_table  # noqa: E402
 import applying  # noqa: E402
-from applying import depends_of, header_of, read_series  # noqa: E402
+from applying import depends_of, read_series  # noqa: E402
+from staging import header_of  # noqa: E402
 import write_through_table  # noqa: E402
 
 PROFILE = 'conf/durable.yaml'

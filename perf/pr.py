@@ -23,6 +23,7 @@ from port import output  # noqa: E402
 import ab_table  # noqa: E402
 import machine  # noqa: E402
 from port import recipe as recipes  # noqa: E402
+import staging  # noqa: E402
 import write_through_table  # noqa: E402
 
 RESULTS = os.path.join(TOP, 'build', 'results')  # of ./lab bench SLUG --server 'ported=...'
@@ -233,7 +234,7 @@ def ported_of(slug):
 
 def text_of(slug):
     with open(os.path.join(TOP, 'patches', slug + '.patch'), encoding='utf-8') as file:
-        header = check.header_of(file.read()).strip('\n')
+        header = staging.header_of(file.read()).strip('\n')
     paragraphs = re.split(r'\n\s*\n', header)
     fields = dict(re.findall(r'^([A-Z][A-Za-z-]*): (.*)$', paragraphs[-1], re.M))
     subject = re.search(r'^Subject: (.*)$', paragraphs[0], re.M)[1]

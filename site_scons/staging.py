@@ -196,11 +196,16 @@ def _write_applied_patches(fresh, slugs):
         file.write('}\n\n}  // namespace base\n')
 
 
+def header_of(text):
+    """What a patch has in front of its first file."""
+    return re.split(r'^(?=--- (?:a/|/dev/null)|Index: |diff )', text, maxsplit=1,
+                    flags=re.MULTILINE)[0]
+
+
 def header_fields(path):
     """The fields of a patch's header: its last paragraph, see patches/README.md."""
     with open(path, encoding='utf-8') as file:
-        header = re.split(r'^(?:--- (?:a/|/dev/null)|Index: |diff )', file.read(), maxsplit=1,
-                          flags=re.MULTILINE)[0]
+        header = header_of(file.read())
     last = re.split(r'\n\s*\n', header.strip('\n'))[-1]
     return dict(re.findall(r'^([A-Z][A-Za-z-]*): (.*)$', last, re.MULTILINE))
 

@@ -460,7 +460,7 @@ SLUGS = staging.series(TOP)
 
 def header_of(slug):
     with open(os.path.join(TOP, 'patches', slug + '.patch'), encoding='utf-8') as file:
-        return check.header_of(file.read())
+        return staging.header_of(file.read())
 
 
 class Ticket(unittest.TestCase):

@@ -17,6 +17,8 @@ import sys
 from lab import base, needs, selections
 from lab.command_line import Parser
 
+import staging
+
 TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'new_patch')
 PATCHES = os.path.join(base.TOP, 'patches')
 DATE = re.compile(r'^Date: .*$', re.MULTILINE)
@@ -171,9 +173,7 @@ def new(slug):
 def edit(slug):
     needs.tools()
     make_sources(slug)
-    header = read(PATCHES, slug + '.patch')
-    write(re.split(r'^(?=--- (?:a/|/dev/null))', header, maxsplit=1, flags=re.MULTILINE)[0],
-          folder(slug, 'header.txt'))
+    write(staging.header_of(read(PATCHES, slug + '.patch')), folder(slug, 'header.txt'))
     keep_state(slug)
     show(slug)
 

@@ -111,8 +111,7 @@ def options_page():
 
 
 def header_of(slug):
-    return re.split(r'^--- (?:a/|/dev/null)', read('patches', slug + '.patch'), maxsplit=1,
-                    flags=re.MULTILINE)[0]
+    return staging.header_of(read('patches', slug + '.patch'))
 
 
 def measurements():
