@@ -292,7 +292,7 @@ class Html(unittest.TestCase):
         self.assertIn('another server', text)
         self.assertNotIn('patches=None', text)
         self.assertEqual(Page(text).problems, [])
-        self.assertIn('OP_INSERT', run.table(result))
+        self.assertIn('getLastError behind each write', run.table(result))
 
 
 class Table(unittest.TestCase):
