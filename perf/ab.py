@@ -35,6 +35,7 @@ import tempfile
 
 import ab_table
 import any_server
+import articles
 import ladder
 import machine
 import measuring
@@ -374,6 +375,8 @@ def measure_all(slugs, arguments, scratch):
             path = write_result(result, folder)
             if arguments.headers and not stopped:
                 put_into_header(result, path)
+            if kept:
+                articles.write_page()  # it shows the newest kept results of some patches
             print('%s\n\nThe figures are in %s\n' % (ab_table.whole_table(result),
                                                      os.path.relpath(path, TOP)), flush=True)
         if stopped:

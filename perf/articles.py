@@ -3,7 +3,8 @@
 
 docs/articles.md shows them in tables that this program writes, behind lines <!-- table: NAME -->;
 the table `requests` there (claims.py) sets them beside the kept results of the patches.
-Usage:    articles.py        writes the tables of docs/articles.md anew
+Usage:    articles.py        writes the tables of docs/articles.md anew; ./lab bench PATCH --keep
+                             does it too
 """
 
 import argparse
@@ -64,13 +65,17 @@ def made(name):
     return claims.requests_table() if name == 'requests' else table(name)
 
 
-def main():
-    argparse.ArgumentParser(description=__doc__,
-                            formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+def write_page():
     with open(PAGE, encoding='utf-8') as file:
         text = file.read()
     with open(PAGE, 'w', encoding='utf-8') as file:
         file.write(filled(text, made))
+
+
+def main():
+    argparse.ArgumentParser(description=__doc__,
+                            formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    write_page()
 
 
 if __name__ == '__main__':

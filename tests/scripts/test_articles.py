@@ -35,6 +35,16 @@ class Figures(unittest.TestCase):
         changed = page().replace('| 34.10 |', '| 34.01 |')
         self.assertEqual(articles.filled(changed, articles.made), page())
 
+    def test_writing_the_page_rewrites_its_tables_and_leaves_the_rest(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, 'articles.md')
+            with open(path, 'w', encoding='utf-8') as file:
+                file.write(page().replace('| 34.10 |', '| 34.01 |'))
+            with mock.patch.object(articles, 'PAGE', path):
+                articles.write_page()
+            with open(path, encoding='utf-8') as file:
+                self.assertEqual(file.read(), page())
+
     def test_figures_are_shown_as_they_were_published(self):
         for figure in ('34.10', '312.0', '1,329', '5.230'):
             self.assertIn('| %s |' % figure, ''.join(map(articles.table, articles.tables())))
