@@ -7,6 +7,7 @@ option in the same file: beside the first one's lines it is refused in a sentenc
 Usage: python3 tests/tree/own_patch.py
 """
 
+import argparse
 import glob
 import os
 import re
@@ -156,6 +157,8 @@ def try_second(tree, check):
 
 
 def main():
+    argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     totals = Totals()
 
     def check(name, good, said=''):
