@@ -16,7 +16,7 @@ MB = 1 << 20
 ROOMY_MB = 640
 
 # Errors that a client may get where something has run out.
-DISK_FULL = r'No space left on device|[Cc]ould ?n.t allocate|[Nn]o space'
+DISK_FULL = r'the disk is full|No space left on device|[Cc]ould ?n.t allocate|[Nn]o space'
 NO_DESCRIPTORS = r'Too many open files'
 # How a server ends itself that cannot write its journal.
 FATAL = r'Fatal assertion (13515|13514|15873) |exception in groupCommit causing immediate shutdown'

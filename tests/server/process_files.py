@@ -6,13 +6,53 @@ import os
 import signal
 import socket
 import stat
+import subprocess
 
+import pymongo
 import server
 from process_case import (
     BAD_OPTIONS, CLEAN, ERROR, NET_ERROR, SECONDS_MAX, UNCAUGHT, ProcessCase, read, wait_until)
 
 
 class Files(ProcessCase):
+    # --- a full disk ---
+
+    def mount(self, *options):
+        command = ['mount', '-t', 'tmpfs', '-o', ','.join(options), 'full-disk', self.dbpath]
+        if subprocess.run(command, stderr=subprocess.DEVNULL, check=False).returncode != 0:
+            self.skipTest('no file system can be mounted here')
+
+    def test_a_full_disk_is_a_line_when_it_begins_and_one_when_it_ends(self):
+        self.mount('size=100m')
+        self.addCleanup(lambda: subprocess.run(['umount', self.dbpath], check=True))
+        running = self.start('--nojournal', '--nssize', '1')
+        self.addCleanup(lambda: running.process.poll() is None and running.stop())
+
+        def errors():
+            return [line for line in read(running.log_path).splitlines() if '] ERROR: ' in line]
+
+        document = {'text': 'x' * 100000}
+        with pymongo.MongoClient('127.0.0.1', running.port) as client:
+            with self.assertRaises(pymongo.errors.WriteError) as caught:
+                while True:
+                    client.test.c.insert_one(dict(document))
+            self.assertEqual(caught.exception.code, 14031)
+            full = os.listdir(self.dbpath)
+            documents = [dict(document) for _ in range(200)]
+            with self.assertRaises(pymongo.errors.BulkWriteError) as caught:
+                client.test.c.insert_many(documents, ordered=False)
+            refused = caught.exception.details['writeErrors']
+            self.assertEqual({each['code'] for each in refused}, {14031})
+            self.assertEqual(len(refused), 200)
+            self.assertEqual(os.listdir(self.dbpath), full)
+            self.assertEqual(len(errors()), 1, errors())
+            self.assertIn('the disk is full: test.2 needs 64 MB', errors()[0])
+            self.mount('remount', 'size=400m')
+            client.test.c.insert_many([dict(document) for _ in range(100)])
+        self.assertEqual(len(errors()), 2, errors())
+        self.assertRegex(errors()[1], 'has room again: .* in which 201 writes were refused')
+        running.stop()
+
     # --- the log ---
 
     def test_log_files(self):

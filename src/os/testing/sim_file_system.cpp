@@ -496,7 +496,7 @@ bool SimFileSystem::is_ignored(Call call, const std::string& path) const {
 }
 
 uint64_t SimFileSystem::free_bytes(const std::string&) {
-    return free_bytes_;
+    return full_ ? 0 : free_bytes_;
 }
 
 std::optional<uint64_t> SimFileSystem::device_of(const std::string& path) {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/error.h"
+#include "base/damage.h"
 #include "base/log.h"
 #include "sched/tick.h"
 #include "storage/mmapv1/space/checked.h"
@@ -25,12 +25,12 @@ MappedFile& open_namespace_file(Views& views, const std::string& path, const Fil
         const int64_t bytes = found.length();
         if (bytes % kNsUnitBytes == 0 && bytes <= kNsBytesMax) return found;
         views.close(found);
-        base::fail(base::kInternalError,
+        base::fail(base::Damaged{base::kInternalError},
                    "namespace file {} has {} bytes: not whole megabytes up to 2047; it was cut or "
                    "copied while in use; restore it from a backup",
                    path, bytes);
     }
-    MappedFile& file = views.create(path, policy.ns_bytes);
+    MappedFile& file = policy.make_file(views, path, policy.ns_bytes);
     views.note_created(file);
     return file;
 }
@@ -71,14 +71,14 @@ MmapDatabase::MmapDatabase(Views& views, std::string name, const FilePolicy& pol
         if (lacks_files())
             read_only_ = fmt::format(
                 "data file {} is missing, and a new one would take its place; restore it from a "
-                "backup, or dump what can be read",
-                policy_.path(name_, std::to_string(files_.count())));
+                "backup, or dump what can be read{}",
+                policy_.path(name_, std::to_string(files_.count())), base::damage_advice());
         if (mode == Mode::open) find_shared();
         if (!shared_.into_tail.empty())
             read_only_ = fmt::format(
                 "extents of {} lie where a data file has nothing in use; restore database {} from "
-                "a backup, dump what can be read or use --salvage",
-                shared_.into_tail, name_);
+                "a backup, or dump what can be read{}",
+                shared_.into_tail, name_, base::damage_advice());
         open_collections();
         if (mode == Mode::open) protect_shared_extents();
         read_listing();
@@ -145,12 +145,14 @@ void MmapDatabase::open_collections() {
         // It can be read by its place, but nothing that goes by its name would find it.
         if (namespaces_->find(ns) != slot)
             collection.records().set_read_only(
-                "its entry in the namespace file is damaged; check it with dbpath_check");
+                "its entry in the namespace file is damaged; check it with dbpath_check" +
+                base::damage_advice());
         // What is written for one collection must not take what is there about another.
         const bool catalogue = ns == namespaces_ns_ || ns == indexes_ns_;
         if (catalogue && (collection.records().capped() || collection.index_count() > 0))
             collection.records().set_read_only(
-                "a catalogue is not capped and has no indexes; check it with dbpath_check");
+                "a catalogue is not capped and has no indexes; check it with dbpath_check" +
+                base::damage_advice());
     }
     if (elsewhere > 0)
         base::log::warning(
@@ -186,21 +188,23 @@ void MmapDatabase::protect_shared_extents() {
             for (MmapCollection* each : {collection.get(), both})
                 each->records().set_read_only(
                     "a collection or an index has the name of another index; dump what can be "
-                    "read");
+                    "read" +
+                    base::damage_advice());
         }
     if (shared_.namespaces.empty()) return;
     for (const auto& [ns, collection] : collections_)
         if (shares_extents(*collection, shared_))
             collection->records().set_read_only(
                 "its extents, or an index's, lie in those of another namespace; check it with "
-                "dbpath_check, dump what can be read or use --salvage");
+                "dbpath_check, or dump what can be read" +
+                base::damage_advice());
     int warnings = 0;
     for (const std::string& ns : shared_.namespaces)
         if (++warnings <= kWarningsMax)
             base::log::warning(
                 "database {} is damaged: extents of {} lie in those of another namespace; check it "
-                "with dbpath_check, dump what can be read or use --salvage",
-                name_, ns);
+                "with dbpath_check, or dump what can be read{}",
+                name_, ns, base::damage_advice());
     if (warnings > kWarningsMax)
         base::log::warning("database {} is damaged: {} more namespaces share extents", name_,
                            warnings - kWarningsMax);
@@ -342,8 +346,8 @@ void MmapDatabase::forget_document(MmapCollection& catalogue, storage::RecordId 
     } catch (const std::exception& e) {
         base::log::warning(
             "database {} is damaged: a document of {} is left behind: {}; check it "
-            "with dbpath_check",
-            name_, catalogue.ns(), e.what());
+            "with dbpath_check{}",
+            name_, catalogue.ns(), e.what(), base::damage_advice());
     }
 }
 
@@ -385,7 +389,7 @@ void MmapDatabase::count_definition(int32_t bytes) {
     if (!opening_) return;
     definition_bytes_ += bytes;
     if (definition_bytes_ > kDefinitionBytesMax)
-        base::fail(base::kInternalError,
+        base::fail(base::Damaged{base::kInternalError},
                    "database {} is damaged: the definitions of its indexes have more than {} MB; "
                    "check it with dbpath_check",
                    name_, kDefinitionBytesMax >> 20);

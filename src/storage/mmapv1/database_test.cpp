@@ -7,6 +7,8 @@
 
 #include "base/error.h"
 #include "base/testing/effort.h"
+#include "os/testing/sim_file_system.h"
+#include "os/testing/step_clock.h"
 #include "storage/mmapv1/testing/database.h"
 
 namespace mmapv1 {
@@ -493,7 +495,11 @@ TEST_F(DatabaseTest, ARecordIsNotWrittenBeyondItsEnd) {
 }
 
 TEST_F(DatabaseTest, SizesBeyondTheDiskAreRefusedBeforeAnythingIsMade) {
-    policy_.free_bytes = [] { return uint64_t{100} << 20; };
+    os::SimFileSystem disk;
+    os::StepClock clock;
+    DiskRoom room(disk, clock, "db");
+    disk.set_free_bytes(uint64_t{100} << 20);
+    policy_.room = &room;
     reopen();
     create("test.first");
     const int64_t bytes = db_->files().total_bytes();
@@ -518,7 +524,7 @@ TEST_F(DatabaseTest, SizesBeyondTheDiskAreRefusedBeforeAnythingIsMade) {
     create_capped("test.fits", 50 << 20);
     expect_valid();
     // Without a disk to ask, the number of files is the limit.
-    policy_.free_bytes = {};
+    policy_.room = nullptr;
     reopen();
     EXPECT_THROW(create_capped("test.huge", int64_t{1} << 60), base::Error);
 }

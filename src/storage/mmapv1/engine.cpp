@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "base/damage.h"
 #include "base/database_name.h"
 #include "base/dcheck.h"
-#include "base/error.h"
 #include "base/log.h"
 #include "bson/validate.h"
 #include "bson/view.h"
@@ -42,7 +42,8 @@ void check_storage_metadata(os::FileSystem& files, const std::string& dbpath,
     const auto file = files.open(path, {.access = os::Access::read});
     bytes.resize(file->read_at(0, bytes));
     const std::string fault = bson::validate(bytes.data(), bytes.size());
-    if (!fault.empty()) base::fail(base::kInvalidBSON, "{} is damaged: {}", path, fault);
+    if (!fault.empty())
+        base::fail(base::Damaged{base::kInvalidBSON}, "{} is damaged: {}", path, fault);
     const bson::Doc doc(bytes.data());
     const bson::Element engine = doc.at_path("storage.engine");
     if (!engine.is_string() || engine.as_string() != "mmapv1")
@@ -88,9 +89,10 @@ MmapEngine::MmapEngine(const EngineOptions& options, std::unique_ptr<os::FileSys
     : owned_files_(std::move(owned)),
       options_(options),
       files_(owned_files_ ? *owned_files_ : *files),
+      room_(files_, clock, options.dbpath),
       dbpath_lock_(files_, options.dbpath),
       durable_(durable_options(options), locks_, files_, clock) {
-    options_.files.free_bytes = [this] { return files_.free_bytes(options_.dbpath); };
+    options_.files.room = &room_;
     check_storage_metadata(files_, options_.dbpath, options_.files.directory_per_db);
     const std::vector<std::string> of_other_layout =
         check_directory_layout(files_, options_.dbpath, options_.files.directory_per_db);
@@ -134,9 +136,9 @@ void MmapEngine::warn_of_what_is_left_alone(const DatabasesOnDisk& found) const 
     for (const std::string& db : found.without)
         base::log::warning(
             "database {} has data files and no namespace file {}: either dropping it was cut "
-            "short, or that file is lost. In the latter case stop and use --salvage before "
-            "a client creates a database of that name, which removes them",
-            db, options_.files.path(db, "ns"));
+            "short, or that file is lost. In the latter case stop before a client creates a "
+            "database of that name, which removes them{}",
+            db, options_.files.path(db, "ns"), base::damage_advice());
     for (const Refusal& each : found.refused)
         if (!unusable_.contains(each.path))
             base::log::warning("{}; ignoring folder {}", each.reason, each.path);

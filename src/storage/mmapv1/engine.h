@@ -89,6 +89,7 @@ class MmapEngine final : public storage::Engine {
     const std::unique_ptr<os::FileSystem> owned_files_;  // null: files_ is not owned
     EngineOptions options_;
     os::FileSystem& files_;
+    DiskRoom room_;
     storage::LockManager locks_;
     DbpathLock dbpath_lock_;
     Durable durable_;

@@ -4,8 +4,8 @@
 #include <limits>
 #include <new>
 
+#include "base/damage.h"
 #include "base/dcheck.h"
-#include "base/error.h"
 #include "bson/validate.h"
 #include "sched/tick.h"
 
@@ -14,6 +14,12 @@ namespace mmapv1 {
 std::string FilePolicy::path(std::string_view db, std::string_view suffix) const {
     return directory_per_db ? fmt::format("{0}/{0}.{1}", db, suffix)
                             : fmt::format("{}.{}", db, suffix);
+}
+
+MappedFile& FilePolicy::make_file(Views& views, const std::string& path, int64_t length) const {
+    if (room == nullptr) return views.create(path, length);
+    return room->make_file(path, length,
+                           [&]() -> MappedFile& { return views.create(path, length); });
 }
 
 void SpaceViews::declare(void* p, size_t bytes) {
@@ -34,12 +40,12 @@ void check_header(const MappedFile& file, int number) {
     const int32_t bits = header.version_minor & ~(0xf | kVersionMinorLists30);
     if (header.version != kVersionMajor || bits != 0 ||
         (level != kVersionMinorPlain && level != kVersionMinorPlugins))
-        base::fail(base::kInternalError,
+        base::fail(base::Damaged{base::kInternalError},
                    "data file {} has version {}.{}, this server reads 4.5, 4.6, 4.21 and 4.22: use "
                    "a server of the version that wrote it",
                    file.path(), header.version, header.version_minor);
     if (header.file_length != file.length())
-        base::fail(base::kInternalError,
+        base::fail(base::Damaged{base::kInternalError},
                    "data file {} is {} bytes long but its header says {}: it was cut or copied "
                    "while in use; restore it from a backup",
                    file.path(), file.length(), header.file_length);
@@ -47,9 +53,9 @@ void check_header(const MappedFile& file, int number) {
         static_cast<int64_t>(header.unused.offset) + header.unused_length + kDataFileTrailerBytes;
     if (header.unused.file != number || header.unused.offset < kDataFileHeaderBytes ||
         header.unused.offset % 4 != 0 || header.unused_length < 0 || end != header.file_length)
-        base::fail(base::kInternalError,
+        base::fail(base::Damaged{base::kInternalError},
                    "header of data file {} is damaged: free tail at {} with {} bytes; restore it "
-                   "from a backup or salvage it with mongod --salvage",
+                   "from a backup",
                    file.path(), to_string(header.unused), header.unused_length);
 }
 
@@ -67,7 +73,7 @@ void DataFiles::open_all() {
         if (!legal_length(file.length())) {
             const int64_t length = file.length();
             views_.close(file);
-            base::fail(base::kInternalError,
+            base::fail(base::Damaged{base::kInternalError},
                        "data file {} has {} bytes: not a multiple of 4096 from 16 MB to 2 GB; "
                        "restore it from a backup",
                        path, length);
@@ -160,9 +166,10 @@ int64_t DataFiles::bytes_to_grow() const {
     for (int n = 0; n < count(); n++)
         tails += header(n).unused_length;
     const int64_t by_number = int64_t{kDataFilesMax - count()} * policy_.max_extent_bytes();
-    if (!policy_.free_bytes) return tails + by_number;
-    const auto on_disk = static_cast<int64_t>(
-        std::min<uint64_t>(policy_.free_bytes(), std::numeric_limits<int64_t>::max() / 2));
+    if (policy_.room == nullptr) return tails + by_number;
+    const uint64_t free = policy_.room->free_bytes(policy_.path(db_, "0"));
+    const auto on_disk =
+        static_cast<int64_t>(std::min<uint64_t>(free, std::numeric_limits<int64_t>::max() / 2));
     return tails + std::min(on_disk, by_number);
 }
 
@@ -206,9 +213,10 @@ void DataFiles::add_file(int32_t extent_bytes) {
                    path, db_);
     // One that is made and not attached would be in the way of all later ones.
     const sched::Uninterruptible whole;
-    MappedFile& file = views_.exists(path)
-                           ? views_.adopt(path)
-                           : views_.create(path, file_bytes(n, previous, extent_bytes, policy_));
+    MappedFile& file =
+        views_.exists(path)
+            ? views_.adopt(path)
+            : policy_.make_file(views_, path, file_bytes(n, previous, extent_bytes, policy_));
     views_.note_created(file);
     const auto length = static_cast<int32_t>(file.length());
     auto& header = *reinterpret_cast<DataFileHeader*>(file.view());
@@ -247,7 +255,7 @@ bson::Doc DataFiles::document(DiskLoc loc) const {
         bson::validate(header.data(), static_cast<size_t>(std::max<int64_t>(available, 0)), nullptr,
                        bson::Source::data_file);
     if (!fault.empty())
-        base::fail(kDamagedDocument,
+        base::fail(base::Damaged{kDamagedDocument},
                    "database {} is damaged: the document at {} cannot be read: {}; check it with "
                    "dbpath_check",
                    db_, to_string(loc), fault);
@@ -257,21 +265,21 @@ bson::Doc DataFiles::document(DiskLoc loc) const {
 }
 
 void DataFiles::damaged(DiskLoc loc, const char* what) const {
-    base::fail(base::kInternalError,
+    base::fail(base::Damaged{base::kInternalError},
                "database {} is damaged: {} at {}; check it with dbpath_check, repair it or restore "
                "it from a backup",
                db_, what, to_string(loc));
 }
 
 void DataFiles::damaged_by_write() const {
-    base::fail(base::kInternalError,
+    base::fail(base::Damaged{base::kInternalError},
                "database {} is damaged: links of its records or extents lead into an index; check "
                "it with dbpath_check, repair it or restore it from a backup",
                db_);
 }
 
 void DataFiles::bad_location(DiskLoc loc) const {
-    base::fail(base::kInternalError,
+    base::fail(base::Damaged{base::kInternalError},
                "database {} is damaged: a link leads to {}, which is no place in its {} data "
                "files; check it with dbpath_check",
                db_, to_string(loc), count());

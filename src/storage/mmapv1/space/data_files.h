@@ -10,7 +10,6 @@
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
-#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -19,6 +18,7 @@
 #include "base/dcheck.h"
 #include "bson/view.h"
 #include "storage/mmapv1/mapping/data_file_name.h"
+#include "storage/mmapv1/mapping/disk_room.h"
 #include "storage/mmapv1/mapping/views.h"
 #include "storage/mmapv1/space/disk_loc.h"
 #include "storage/mmapv1/space/layout.h"
@@ -30,8 +30,7 @@ struct FilePolicy {
     bool directory_per_db = false;
     bool small_files = false;
     int32_t ns_bytes = 16 << 20;
-    // Bytes that the disk has left for new files. Empty: unknown.
-    std::function<uint64_t()> free_bytes;
+    DiskRoom* room = nullptr;  // null: there is no disk to ask
 
     static constexpr int32_t kSmallFileBytesMax = 0x1ffc0000;
     static constexpr int32_t kFileBytesMax = 0x7ff00000;
@@ -44,6 +43,8 @@ struct FilePolicy {
     }
     // "test.ns", "test.0" or "test/test.0" under the dbpath.
     std::string path(std::string_view db, std::string_view suffix) const;
+    // A new file of zeros. Throws base::Error, 14031 where there is no room for it.
+    MappedFile& make_file(Views& views, const std::string& path, int64_t length) const;
 };
 
 class DataFiles;
