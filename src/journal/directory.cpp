@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/damage.h"
 #include "base/dcheck.h"
-#include "base/error.h"
 #include "base/log.h"
 #include "journal/journal.h"
 
@@ -41,7 +41,7 @@ std::vector<FoundFile> find_journal_files(os::FileSystem& files, const std::stri
                 "belong here away and start again",
                 before, found[i - 1].path, found[i].path);
         if (found[i].number != before + 1)
-            base::fail(13532,
+            base::fail(base::Damaged{13532},
                        "journal file {} is missing: {} is followed by {}. Put it back, or restore "
                        "the whole dbpath from a backup",
                        os::join(directory, fmt::format("j._{}", before + 1)), found[i - 1].path,

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "base/damage.h"
 #include "base/dcheck.h"
-#include "base/error.h"
 #include "base/log.h"
 
 namespace journal {
@@ -21,7 +21,7 @@ FileReader::FileReader(os::FileSystem& files, const std::string& path, bool is_l
     : path_(path), is_last_(is_last), file_(files.open(path, {.access = os::Access::read})) {
     length_ = file_->length();
     if (length_ > kFileBytesMax)
-        base::fail(13537,
+        base::fail(base::Damaged{13537},
                    "{} has {} bytes, and no server makes a journal file so large. Restore the file "
                    "from a copy; or, to give up what it holds, move it away and start again",
                    path_, length_);
@@ -37,7 +37,7 @@ void FileReader::read_header() {
     file_->read_at(0, {reinterpret_cast<uint8_t*>(&header_), sizeof header_});
     if (header_.magic[0] != 'j' || header_.lf4[1] != '\n' || header_.file_id == 0) {
         if (is_last_ && !only_zeros_from(kFileHeaderBytes))
-            base::fail(13537,
+            base::fail(base::Damaged{13537},
                        "journal file {} has no valid header, but there is data behind it. Restore "
                        "the file from a copy; or, to give up what it holds, move it away and start "
                        "again",
@@ -72,7 +72,7 @@ bool FileReader::next(Section& section) {
     switch (view.state) {
         case SectionState::complete:
             if (view.header.sequence < last_sequence_)
-                base::fail(13594,
+                base::fail(base::Damaged{13594},
                            "the section at offset {} of {} has the sequence number {} behind one "
                            "with {}: sections were written over each other or are out of order. "
                            "Restore the file from a copy, or the whole dbpath from a backup",
@@ -83,7 +83,7 @@ bool FileReader::next(Section& section) {
             try {
                 section.ops = decode_payload(view.payload);
             } catch (const base::Error& e) {
-                base::fail(e.code(),
+                base::fail(base::Damaged{e.code()},
                            "{}: the section at offset {} of {} has a good checksum, but its "
                            "content is damaged. Restore the file from a copy, or the whole dbpath "
                            "from a backup",
@@ -131,7 +131,7 @@ bool FileReader::intact_section_behind(uint64_t offset) {
         if (look_at(offset, bytes).state == SectionState::complete) return true;
         claimed += bytes.size();
         if (claimed / kTimesReadMax > length_)
-            base::fail(13594,
+            base::fail(base::Damaged{13594},
                        "journal file {} ends at offset {}, and what lies behind says in too many "
                        "places that it is a section. Restore the file from a copy; or, to give up "
                        "everything from that offset on, truncate the file there and start again",
@@ -145,7 +145,7 @@ void FileReader::end(const std::string& reason) {
     if (!is_last_) {
         base::log::error("recover error: abrupt end to file {}, yet it isn't the last journal file",
                          path_);
-        base::fail(13535,
+        base::fail(base::Damaged{13535},
                    "abrupt end of journal file {} ({}), yet it isn't the last journal file. Some "
                    "file of the journal is damaged or missing: restore the journal directory from "
                    "a copy, or restore the whole dbpath from a backup",
@@ -154,7 +154,7 @@ void FileReader::end(const std::string& reason) {
     ended_ = true;
     end_reason_ = reason;
     if (header_.file_id == 0 || offset_ >= length_ || !intact_section_behind(offset_)) return;
-    base::fail(13594,
+    base::fail(base::Damaged{13594},
                "journal checksum doesn't match: {} of {}, but sections written later are intact, "
                "so committed data was damaged. Restore the file from a copy; or, to give up "
                "everything from that offset on, truncate the file there and start again",

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/error.h"
+#include "base/damage.h"
 #include "journal/commit_schedule.h"
 #include "options/journal.h"
 #include "options/server_parameters.h"
@@ -27,6 +27,9 @@ std::unique_ptr<storage::Engine> open_mmapv1() {
     engine.durable.journal_options = static_cast<int>(options::journal_options.get());
     engine.durable.no_prealloc_journal = options::no_prealloc_journal.get();
     engine.durable.sync_delay_seconds = options::sync_delay.get();
+    base::set_damage_advice(
+        fmt::format("; with the server stopped, {} writes what can be read",
+                    mmapv1::salvage_command(engine.dbpath, engine.files.directory_per_db)));
     return mmapv1::open_engine(engine);
 }
 

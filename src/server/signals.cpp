@@ -12,7 +12,7 @@
 #include <exception>
 #include <string_view>
 
-#include "base/error.h"
+#include "base/damage.h"
 #include "base/log.h"
 #include "base/signal_stack.h"
 
@@ -81,7 +81,9 @@ bool say_place(const char* line, uintptr_t address) {
     say(" at ");
     say_number(offset + (address - begin));
     say(": the device does not give that page, or the file was cut. dbpath_check names what is "
-        "damaged, mongod --salvage writes the rest\n");
+        "damaged");
+    say(base::damage_advice().c_str());
+    say("\n");
     return true;
 }
 

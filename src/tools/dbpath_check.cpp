@@ -244,7 +244,8 @@ DbpathCheckResult check_dbpath(os::FileSystem& files, const DbpathCheckOptions& 
     out << fmt::format("\n{} databases, {} collections, {} documents, {} indexes: ",
                        result.databases, result.collections, result.documents, result.indexes);
     if (result.errors != 0)
-        out << fmt::format("{} ERRORS\n", result.errors);
+        out << fmt::format("{} ERRORS\nWhat can be read is written by: {}\n", result.errors,
+                           mmapv1::salvage_command(options.dbpath, options.directory_per_db));
     else
         out << "consistent\n";
     if (result.leaks != 0 && !options.quiet)

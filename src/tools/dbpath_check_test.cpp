@@ -141,6 +141,9 @@ TEST_F(DbpathCheckTest, ADatabaseThatCannotBeOpenedIsReadPieceByPiece) {
     const std::string count = read("shop.ns", entry + 132 + 188, 4);
     write("shop.ns", entry + 132 + 188, std::string(4, '\x7f'));  // of indexes
     expect("mongod --salvage would write 3295 documents of 4 collections");
+    expect(fmt::format(
+        "\nWhat can be read is written by: mongod --dbpath {} --salvage NEW_DIRECTORY\n",
+        home_.path()));
     expect(
         fmt::format("ERROR: shop.ns at {:#x}: shop.orders: the entry counts", entry + 132 + 188));
     write("shop.ns", entry + 132 + 188, count);

@@ -1,9 +1,14 @@
 """mongod --salvage: what it writes, restored as mongorestore does, is what was there."""
 
+import contextlib
 import glob
 import json
 import os
+import re
+import shlex
+import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 import urllib.parse
@@ -93,6 +98,25 @@ class Salvage(unittest.TestCase):
                 self.assertEqual(sorted(got[ns][0]), sorted(documents))
                 self.assertEqual(got[ns][1], indexes)
                 self.assertEqual(got[ns][2], options)
+
+    def test_it_is_restored_without_foreign_tools(self):
+        directory = self.whole[0]
+        self.salvage(directory.path, *directory.options)
+        command = [sys.executable, os.path.join(server.TOP, 'tools', 'restore_dump.py')]
+        with server.Server(self.program, os.path.join(self.folder, 'new'),
+                           directories.OPTIONS) as running, \
+                pymongo.MongoClient(running.uri) as client:
+            for code, said in ((0, 'one.c: '), (1, 'NOT RESTORED  one.c: it has documents')):
+                done = subprocess.run([*command, self.out, running.uri], timeout=SECONDS_MAX,
+                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                      check=False)
+                self.assertEqual(done.returncode, code, done.stdout)
+                self.assertIn(said, done.stdout)
+            restored = directories.contents(client)
+        for ns, (documents, indexes, _) in directory.expected.items():
+            with self.subTest(ns):
+                self.assertEqual(sorted(restored[ns][0]), sorted(documents))
+                self.assertEqual(sorted(restored[ns][1]), sorted(indexes))
 
     def restored(self, dump):
         with server.Server(self.program, os.path.join(self.folder, 'new'),
@@ -184,6 +208,43 @@ class Salvage(unittest.TestCase):
         for other in ('--repair', '--upgrade', '--shutdown'):
             self.assertIn('--salvage together with',
                           self.refusal(self.whole[0].path, BAD_OPTIONS, other))
+
+    def test_an_error_about_a_damaged_file_names_the_command(self):
+        def cut(name, length):
+            os.truncate(os.path.join(path, name), length)
+
+        def overwrite(name, at):
+            with open(os.path.join(path, name), 'r+b') as file:
+                file.seek(at)
+                file.write(b'\x55' * 64)
+
+        path = os.path.join(self.folder, 'a directory')
+        for fixture, damage in (('mmapv1-2.6-clean', lambda: cut('shop.0', 3 << 20)),
+                                ('mmapv1-2.6-clean', lambda: cut('shop.0', 0)),
+                                ('mmapv1-2.6-clean', lambda: cut('shop.ns', 12345)),
+                                ('mmapv1-2.6-clean', lambda: overwrite('shop.0', 0)),
+                                ('mmapv1-2.6-powercut', lambda: overwrite('journal/j._0', 0)),
+                                ('mmapv1-2.6-powercut', lambda: overwrite('journal/j._0', 8192))):
+            directories.unpack(fixture + '.tar.xz', path)
+            damage()
+            with contextlib.suppress(server.ServerError), \
+                    server.Server(self.program, path, directories.OPTIONS) as running, \
+                    pymongo.MongoClient(running.uri) as client, \
+                    self.assertRaisesRegex(pymongo.errors.OperationFailure, '--salvage'):
+                client.shop.orders.find_one()
+            with open(path + '.log', encoding='utf-8') as file:
+                log = file.read()
+            named = re.findall(r'; with the server stopped, (mongod .*) writes what can be read',
+                               log)
+            self.assertTrue(named, log)
+            command = shlex.split(named[-1].replace('NEW_DIRECTORY', shlex.quote(self.out)))
+            done = subprocess.run([self.program, *command[1:]], timeout=SECONDS_MAX, check=False,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            self.assertIn(done.returncode, (WHOLE, DAMAGED), done.stdout)
+            self.assertTrue(read(self.out))
+            shutil.rmtree(path)
+            shutil.rmtree(self.out)
+            os.remove(path + '.log')
 
     def test_a_journal_is_left_alone_and_spoken_of(self):
         path = os.path.join(self.folder, 'db')

@@ -19,7 +19,7 @@ CONSTANT = re.compile(r'\b(k[A-Z]\w*) = (\d+)\s*[,;}]')
 # The first argument of what throws; of a DecodeError the second. Exit codes are not for clients.
 THROWN = re.compile(r'\b(?:fail|Error|DecodeError)\('
                     r'\s*(?:(?:wire::)?(?:DecodeError::)?Reaction::\w+,\s*)?'
-                    r'((?:base::)?k(?!Exit)[A-Z]\w*|\d+)\s*,')
+                    r'(?:base::Damaged\{)?((?:base::)?k(?!Exit)[A-Z]\w*|\d+)\}?\s*,')
 
 
 def is_for_tests(path):

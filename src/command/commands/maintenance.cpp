@@ -1,5 +1,5 @@
 // compact, touch, validate, repairDatabase, and the plan cache commands (wire spec 2.4).
-#include "base/error.h"
+#include "base/damage.h"
 #include "base/log.h"
 #include "base/milliseconds.h"
 #include "command/commands/families.h"
@@ -96,7 +96,8 @@ void append_validate(const std::string& ns, storage::CollectionStore& store,
     if (!report.valid())
         reply.append("advice",
                      "the collection is damaged: check the dbpath offline with dbpath_check, "
-                     "restore it from a backup or dump what can still be read");
+                     "restore it from a backup or dump what can still be read" +
+                         base::damage_advice());
 }
 
 void run_validate(Invocation& invocation) {

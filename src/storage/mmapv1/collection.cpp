@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/damage.h"
 #include "base/dcheck.h"
-#include "base/error.h"
 #include "base/log.h"
 #include "sched/tick.h"
 #include "storage/index_limits.h"
@@ -84,7 +84,7 @@ MmapCollection::MmapCollection(CollectionOwner& owner, NamespaceDetails& details
     const NamespaceDetails& d = this->details();
     if (d.index_count < 0 || d.index_builds < 0 || d.index_count > kIndexesMax ||
         d.index_builds > kIndexesMax - d.index_count)
-        base::fail(base::kInternalError,
+        base::fail(base::Damaged{base::kInternalError},
                    "collection {} is damaged: it counts {} indexes and {} that are being built; "
                    "check it with dbpath_check",
                    this->ns(), d.index_count, d.index_builds);
@@ -148,7 +148,7 @@ void MmapCollection::check_extra_blocks() const {
     const auto leads_to = [&](int64_t distance, const char* name) -> const ExtraBlock* {
         const NamespaceSlot* entry = owner_.namespaces().find(ns() + name);
         if (entry == nullptr || distance != reinterpret_cast<const uint8_t*>(&entry->extra) - base)
-            base::fail(base::kInternalError,
+            base::fail(base::Damaged{base::kInternalError},
                        "collection {} is damaged: its block of further indexes is not where it "
                        "says; check it with dbpath_check",
                        ns());
@@ -184,7 +184,7 @@ std::string MmapCollection::index_ns(int slot) const {
 void MmapCollection::open_index(int slot) {
     IndexDetails* on_disk = slot_details(slot);
     if (on_disk == nullptr || !on_disk->info.is_valid())
-        base::fail(base::kInternalError,
+        base::fail(base::Damaged{base::kInternalError},
                    "collection {} is damaged: index slot {} names no definition; check it with "
                    "dbpath_check",
                    ns(), slot);
@@ -194,13 +194,13 @@ void MmapCollection::open_index(int slot) {
     const std::string index_ns = fmt::format("{}.${}", ns(), name);
     NamespaceSlot* entry = owner_.namespaces().find(index_ns);
     if (entry == nullptr)
-        base::fail(kIndexNamespaceMissing,
+        base::fail(base::Damaged{kIndexNamespaceMissing},
                    "collection {} is damaged: index namespace {} is missing; check it with "
                    "dbpath_check",
                    ns(), index_ns);
     for (const auto& other : indexes_)
         if (other->store.storage().ns() == index_ns)
-            base::fail(base::kInternalError,
+            base::fail(base::Damaged{base::kInternalError},
                        "collection {} is damaged: two of its indexes are called {}; check it with "
                        "dbpath_check",
                        ns(), index_ns);

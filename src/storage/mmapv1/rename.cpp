@@ -1,6 +1,6 @@
 // Renaming a collection within its database (mmapv1 spec 10.8): entries of the namespace file and
 // catalogue documents are made anew, extents stay where they are.
-#include "base/error.h"
+#include "base/damage.h"
 #include "base/log.h"
 #include "sched/tick.h"
 #include "storage/mmapv1/database.h"
@@ -60,7 +60,7 @@ class NewNames {
 
 void check_entry(const NamespaceIndex& namespaces, const std::string& ns) {
     if (namespaces.find(ns) != nullptr) return;
-    base::fail(base::kInternalError,
+    base::fail(base::Damaged{base::kInternalError},
                "the namespace file has no entry {} any more; check it with dbpath_check", ns);
 }
 

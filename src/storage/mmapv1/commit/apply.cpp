@@ -2,8 +2,8 @@
 
 #include <shared_mutex>
 
+#include "base/damage.h"
 #include "base/dcheck.h"
-#include "base/error.h"
 #include "base/log.h"
 #include "storage/mmapv1/commit/stage_timer.h"
 
@@ -14,7 +14,7 @@ uint64_t store_op(DurableFile& file, const journal::Op& op) {
     DCHECK(op.prefix == file.prefix() && op.file_number == file.number());
     const auto length = static_cast<uint64_t>(file.length());
     if (op.offset + op.bytes.size() > length)
-        base::fail(13622,
+        base::fail(base::Damaged{13622},
                    "the journal has a write of {} bytes at {} of {}, which ends at "
                    "{}: the file was cut, or replaced by another one. Put the right one back, or "
                    "restore the whole dbpath from a backup",

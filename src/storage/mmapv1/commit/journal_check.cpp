@@ -2,8 +2,8 @@
 
 #include <map>
 
+#include "base/damage.h"
 #include "base/dcheck.h"
-#include "base/error.h"
 #include "journal/file_reader.h"
 #include "journal/journal.h"
 #include "sched/operation.h"
@@ -151,7 +151,7 @@ void check_journal(os::FileSystem& files, const std::string& directory) {
             const std::string fault = fault_of(section.ops, made);
             if (!fault.empty())
                 base::fail(
-                    kMalformed,
+                    base::Damaged{kMalformed},
                     "journal file {}: the section at offset {} {}. No server writes this, so "
                     "nothing was applied or changed: restore the whole dbpath from a backup",
                     file.path, section.offset, fault);

@@ -1,7 +1,7 @@
 #include "storage/mmapv1/commit/recovery.h"
 
+#include "base/damage.h"
 #include "base/dcheck.h"
-#include "base/error.h"
 #include "base/log.h"
 #include "journal/file_reader.h"
 #include "sched/operation.h"
@@ -114,7 +114,7 @@ void Recovery::apply_write(const journal::Op& op) {
         last_file_->prefix() != op.prefix) {
         const std::string name = journal::data_file_name(op.prefix, op.file_number);
         if (!os_files_.exists(files_.full_path(name)))
-            base::fail(15923,
+            base::fail(base::Damaged{15923},
                        "recovery needs the data file {}, which does not exist. Put it back, or "
                        "restore the whole dbpath from a backup",
                        files_.full_path(name));

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/error.h"
+#include "base/damage.h"
 #include "base/log.h"
 #include "journal/journal.h"
 #include "os/process.h"
@@ -54,7 +54,7 @@ void DbpathLock::check(bool journaling, bool repair) {
     const std::string directory = os::join(dbpath_, "journal");
     const bool dirty_journal = journal::has_journal_files(files_, directory);
     if (dirty_journal && unclean_ && repair)
-        base::fail(kOldLockFile,
+        base::fail(base::Damaged{kOldLockFile},
                    "old lock file {}: the last shutdown was unclean and there are journal files to "
                    "recover. Restart without --repair, then repair if that is still needed",
                    os::join(dbpath_, kLockFile));
@@ -66,7 +66,7 @@ void DbpathLock::check(bool journaling, bool repair) {
     if (!unclean_ || dirty_journal) return;
     if (!journaling) {
         if (repair) return;
-        base::fail(kOldLockFile,
+        base::fail(base::Damaged{kOldLockFile},
                    "old lock file {}: Unclean shutdown detected. The data files may be damaged: "
                    "start with --repair, or restore from a backup. Start with --journal from then "
                    "on",
@@ -74,7 +74,7 @@ void DbpathLock::check(bool journaling, bool repair) {
     }
     // Files made in advance say nothing: a server without a journal leaves them there.
     if (!journal::was_in_use(files_, directory) && has_database(files_, dbpath_))
-        base::fail(kOldLockFile,
+        base::fail(base::Damaged{kOldLockFile},
                    "old lock file {}: probably an unclean shutdown, but there are no journal files "
                    "to recover. Is the directory {} mounted? If it is lost, or the last server had "
                    "no journal, start once with --nojournal --repair",

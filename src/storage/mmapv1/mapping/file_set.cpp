@@ -1,6 +1,6 @@
 #include "storage/mmapv1/mapping/file_set.h"
 
-#include "base/error.h"
+#include "base/damage.h"
 #include "base/log.h"
 #include "journal/format.h"
 
@@ -14,8 +14,8 @@ DurableFile::DurableFile(os::FileSystem& files, const std::string& dbpath,
     const auto file = files.open(full_path_, {.access = os::Access::read_write, .no_atime = true});
     length_ = static_cast<int64_t>(file->length());
     if (length_ == 0)
-        base::fail(base::kOperationFailed, "data file {} is empty; restore it from a backup",
-                   file->path());
+        base::fail(base::Damaged{base::kOperationFailed},
+                   "data file {} is empty; restore it from a backup", file->path());
     shared_ = files.map(*file, os::MapKind::shared, file->length());
     if (private_view) private_ = files.map(*file, os::MapKind::private_copy, file->length());
     view_ = (private_ ? private_ : shared_)->data();

@@ -17,6 +17,16 @@ namespace {
 
 constexpr size_t kNameColumn = 32;
 
+std::string for_shell(const std::string& path) {
+    constexpr std::string_view kPlain =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/_-.,:@%+=";
+    if (!path.empty() && path.find_first_not_of(kPlain) == std::string::npos) return path;
+    std::string quoted = "'";
+    for (const char c : path)
+        quoted += c == '\'' ? "'\\''" : std::string(1, c);
+    return quoted + "'";
+}
+
 // Writes collections down and tells of each.
 class Report final : public SalvageSink {
   public:
@@ -142,6 +152,11 @@ SalvageResult salvage(const SalvageOptions& options, std::ostream& report) {
     const auto files = os::confined_file_system(
         options.dbpath, {os::join(options.dbpath, kJournalDirectory)});  // looked into only
     return salvage(options, *files, os::real_file_system(), report);
+}
+
+std::string salvage_command(const std::string& dbpath, bool directory_per_db) {
+    return fmt::format("mongod --dbpath {}{} --salvage NEW_DIRECTORY", for_shell(dbpath),
+                       directory_per_db ? " --directoryperdb" : "");
 }
 
 }  // namespace mmapv1

@@ -34,6 +34,9 @@ SalvageResult salvage(const SalvageOptions& options, std::ostream& report);
 SalvageResult salvage(const SalvageOptions& options, os::FileSystem& dbpath_files,
                       os::FileSystem& out_files, std::ostream& report);
 
+// The command that does it, as a shell takes it.
+std::string salvage_command(const std::string& dbpath, bool directory_per_db);
+
 // Takes the lock of a dbpath for reading, so that no server starts on it; null where there is no
 // lock file. Throws base::Error when there is no such directory or a server runs on it.
 std::unique_ptr<os::File> lock_for_reading(os::FileSystem& files, const std::string& dbpath,

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "base/damage.h"
 #include "base/dcheck.h"
-#include "base/error.h"
 
 namespace mmapv1 {
 
@@ -138,7 +138,7 @@ bool CappedRing::take(int32_t bytes, Region* region) {
 }
 
 void CappedRing::damaged(const char* why) const {
-    base::fail(base::kInternalError,
+    base::fail(base::Damaged{base::kInternalError},
                "capped collection {} is damaged: {}; read what is in it and make it anew",
                storage_.ns(), why);
 }

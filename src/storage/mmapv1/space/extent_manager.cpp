@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/damage.h"
 #include "base/dcheck.h"
-#include "base/error.h"
 #include "base/log.h"
 #include "storage/mmapv1/space/checked.h"
 
@@ -220,7 +220,7 @@ void ExtentManager::forget_free_list() {
 
 void ExtentManager::check_chain_length(int64_t count) const {
     if (count > files_.total_bytes() / kMinExtentBytes)
-        base::fail(base::kInternalError,
+        base::fail(base::Damaged{base::kInternalError},
                    "database {} is damaged: a chain of extents runs in a circle; check it with "
                    "dbpath_check",
                    files_.db());

@@ -1,7 +1,7 @@
 #include "storage/mmapv1/space/namespace_index.h"
 
+#include "base/damage.h"
 #include "base/dcheck.h"
-#include "base/error.h"
 
 namespace mmapv1 {
 
@@ -49,7 +49,7 @@ NamespaceSlot& NamespaceIndex::add(std::string_view ns) {
     // An entry without a collection, of a process that was killed or a crafted file, would be taken
     // for the new one, with its extents.
     if (find(ns) != nullptr)
-        base::fail(base::kInternalError,
+        base::fail(base::Damaged{base::kInternalError},
                    "namespace file {} has an entry {} already, though nothing that is open is "
                    "called so; check it with dbpath_check and repair the database",
                    file_.path(), ns);
