@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "bson/type_names.h"
+
 namespace bson {
 
 namespace {
@@ -41,6 +43,11 @@ std::optional<Type> type_of_name(std::string_view name) {
     const auto* found = std::ranges::find(kNames, name, &NamedType::name);
     if (found == std::end(kNames)) return std::nullopt;
     return found->type;
+}
+
+std::string_view name_of(Type type) {
+    const auto* found = std::ranges::find(kNames, type, &NamedType::type);
+    return found == std::end(kNames) ? std::string_view("missing") : found->name;
 }
 
 }  // namespace bson

@@ -55,6 +55,8 @@ class Sum : public Accumulator {
     State now_;
 };
 
+// `Nothing`: what is written where there was no number, as the old server did or as today's do.
+template <Type Nothing>
 class Average : public Accumulator {
   public:
     void add(const Value& v) override {
@@ -64,8 +66,13 @@ class Average : public Accumulator {
         ++now_.count;
     }
     void write(std::string_view name, bson::Buffer& out) override {
-        write_fixed(out, Type::number_double, name,
-                    now_.count == 0 ? 0.0 : now_.total / static_cast<double>(now_.count));
+        if (now_.count > 0)
+            write_fixed(out, Type::number_double, name,
+                        now_.total / static_cast<double>(now_.count));
+        else if (Nothing == Type::null)
+            write_header(out, Type::null, name);
+        else
+            write_fixed(out, Type::number_double, name, 0.0);
     }
     void save(bson::Buffer& out) const override { out.append_value(now_); }
     void restore(std::span<const uint8_t> saved) override { copy_state(saved, now_); }
@@ -217,11 +224,13 @@ std::unique_ptr<Accumulator> make() {
 
 }  // namespace
 
-AccumulatorMaker find_accumulator(std::string_view name) {
+AccumulatorMaker find_accumulator(std::string_view name, bool over_msg) {
     static const std::map<std::string_view, AccumulatorMaker> kTable = {
-        {"$sum", make<Sum>},        {"$avg", make<Average>},      {"$min", make<Extreme<-1>>},
-        {"$max", make<Extreme<1>>}, {"$first", make<First>},      {"$last", make<Last>},
-        {"$push", make<Push>},      {"$addToSet", make<AddToSet>}};
+        {"$sum", make<Sum>},         {"$avg", make<Average<Type::number_double>>},
+        {"$min", make<Extreme<-1>>}, {"$max", make<Extreme<1>>},
+        {"$first", make<First>},     {"$last", make<Last>},
+        {"$push", make<Push>},       {"$addToSet", make<AddToSet>}};
+    if (over_msg && name == "$avg") return make<Average<Type::null>>;
     const auto found = kTable.find(name);
     return found == kTable.end() ? nullptr : found->second;
 }

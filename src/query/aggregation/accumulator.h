@@ -26,7 +26,8 @@ class Accumulator : public sched::Counted {
 };
 
 using AccumulatorMaker = std::unique_ptr<Accumulator> (*)();
-// Null for an unknown name ("$sum").
-AccumulatorMaker find_accumulator(std::string_view name);
+// Null for an unknown name ("$sum"). `over_msg`: for a client that expects of no numbers no
+// average.
+AccumulatorMaker find_accumulator(std::string_view name, bool over_msg);
 
 }  // namespace query

@@ -27,7 +27,9 @@ constexpr size_t kKeptBytes = size_t{1} << 20;
 class Group : public Stage {
   public:
     Group(bson::Doc spec, const PipelineContext& context)
-        : allow_disk_use_(context.allow_disk_use), scratch_directory_(context.scratch_directory) {
+        : over_msg_(context.over_msg),
+          allow_disk_use_(context.allow_disk_use),
+          scratch_directory_(context.scratch_directory) {
         Names names;
         bool has_id = false;
         for (const Value& e : spec) {
@@ -123,7 +125,7 @@ class Group : public Stage {
         }
         size_t count = 0;
         for (const Value& op : e.as_doc()) {
-            const AccumulatorMaker maker = find_accumulator(op.name());
+            const AccumulatorMaker maker = find_accumulator(op.name(), over_msg_);
             if (maker == nullptr) base::fail(15952, "unknown group operator '{}'", op.name());
             if (op.is_array()) {
                 base::fail(15953, "aggregating group operators are unary ({})", op.name());
@@ -246,6 +248,7 @@ class Group : public Stage {
         }
     }
 
+    const bool over_msg_;
     const bool allow_disk_use_;
     const std::string scratch_directory_;
     std::vector<std::pair<std::string, ExpressionPtr>> id_;

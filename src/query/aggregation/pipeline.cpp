@@ -7,6 +7,7 @@
 #include "bson/validate.h"
 #include "query/aggregation/narrowing.h"
 #include "query/aggregation/stage.h"
+#include "query/match/regex_flags.h"
 #include "sched/tick.h"
 
 namespace query {
@@ -220,7 +221,11 @@ class StagedPipeline : public Pipeline {
 
 StagePtr StagedPipeline::make_stage(std::string_view name, const Value& spec,
                                     const PipelineContext& context) {
-    if (name == "$match") return make_match(spec);
+    if (name == "$match") {
+        StagePtr match = make_match(spec);
+        if (context.over_msg) refuse_odd_flags(*Matcher::parse(spec.as_doc()));
+        return match;
+    }
     if (name == "$project") return make_project(spec, context);
     if (name == "$group") return make_group(spec, context);
     if (name == "$sort") return make_sort(spec, context);
@@ -236,6 +241,8 @@ StagePtr StagedPipeline::make_stage(std::string_view name, const Value& spec,
     if (name == "$facet") return make_facet(spec, context);
     if (name == "$geoNear")
         base::fail(16604, "$geoNear needs a geo index, which this server does not have");
+    if (name == "$changeStream")
+        base::fail(40573, "The $changeStream stage is only supported on replica sets");
     return nullptr;
 }
 

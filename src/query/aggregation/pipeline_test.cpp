@@ -418,5 +418,35 @@ TEST(Pipeline, FacetsAreChecked) {
     EXPECT_EQ(error_of(R"([{"$facet": {"a": []}}])", std::vector(11, big)), 10334);
 }
 
+TEST(Pipeline, TheAverageOfNoNumbers) {
+    const std::string stages = R"([{"$group": {"_id": null, "a": {"$avg": "$x"}}}])";
+    const std::vector<std::string> none = {R"({"x": "1"})", R"({"x": null})", "{}"};
+    PipelineContext context;
+    EXPECT_EQ(texts(run(*parse(stages, context), none)), "{ _id: null, a: 0.0 }");
+    context.over_msg = true;
+    EXPECT_EQ(texts(run(*parse(stages, context), none)), "{ _id: null, a: null }");
+    EXPECT_EQ(texts(run(*parse(stages, context), {R"({"x": "1"})", R"({"x": 3})"})),
+              "{ _id: null, a: 3.0 }");
+}
+
+TEST(Pipeline, FlagsOfARegularExpressionInAMatch) {
+    const auto code = [](const std::string& stages, bool over_msg) {
+        PipelineContext context;
+        context.over_msg = over_msg;
+        try {
+            parse(stages, context);
+        } catch (const base::Error& e) {
+            return e.code();
+        }
+        return 0;
+    };
+    const std::string match = R"({"$match": {"a": {"$regex": "x", "$options": "g"}}})";
+    for (const std::string& stages : {"[" + match + "]", R"([{"$limit": 1}, )" + match + "]",
+                                      R"([{"$facet": {"f": [)" + match + "]}}]"}) {
+        EXPECT_EQ(code(stages, true), 51108) << stages;
+        EXPECT_EQ(code(stages, false), 0) << stages;
+    }
+}
+
 }  // namespace
 }  // namespace query

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "bson/testing/json.h"
 #include "query/match/match_tree.h"
+#include "query/match/regex_flags.h"
 #include "sched/memory.h"
 #include "sched/operation.h"
 
@@ -490,6 +491,32 @@ TEST(Match, MissingFieldsAreNullInLists) {
     EXPECT_TRUE(matches(R"({"x": {"$in": [5, null, "a"]}})", R"({"y": 1})"));
     EXPECT_FALSE(matches(R"({"x": {"$in": [5, "a"]}})", R"({"y": 1})"));
     EXPECT_FALSE(matches(R"({"x": {"$nin": [5, null]}})", R"({"y": 1})"));
+}
+
+TEST(Match, FlagsThatARegularExpressionDoesNotHave) {
+    const auto odd = [](const std::string& filter) {
+        const auto matcher = Matcher::parse(bson::parse_test_json(filter));
+        try {
+            refuse_odd_flags(*matcher);
+        } catch (const base::Error& e) {
+            return e.code();
+        }
+        return 0;
+    };
+    for (const char* condition :
+         {R"({"$regex": "x", "$options": "g"})", R"({"$regex": "x", "$options": "ig"})",
+          R"({"$regularExpression": {"pattern": "x", "options": "g"}})",
+          R"({"$in": [1, {"$regularExpression": {"pattern": "x", "options": "g"}}]})",
+          R"({"$not": {"$regularExpression": {"pattern": "x", "options": "g"}}})",
+          R"({"$elemMatch": {"b": {"$regex": "x", "$options": "g"}}})",
+          R"({"$elemMatch": {"$regex": "x", "$options": "g"}})"}) {
+        const std::string filter = std::string(R"({"a": )") + condition + "}";
+        EXPECT_EQ(odd(filter), 51108) << filter;
+        EXPECT_EQ(odd(R"({"$or": [{"b": 1}, {"$and": [)" + filter + "]}]}"), 51108) << filter;
+    }
+    EXPECT_EQ(odd(R"({"a": {"$regex": "x", "$options": "imsxu"}, "b": {"$regex": "y"}})"), 0);
+    // In a value that is compared as a whole it is no regular expression to be looked for.
+    EXPECT_EQ(odd(R"({"a": {"b": {"$regularExpression": {"pattern": "x", "options": "g"}}}})"), 0);
 }
 
 }  // namespace

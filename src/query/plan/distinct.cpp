@@ -65,6 +65,13 @@ void DistinctValues::add_value(const Element& value) {
     DCHECK(bytes_ <= kBytesMax);
 }
 
+void DistinctValues::sort() {
+    std::ranges::sort(values_, [less = bson::ValueLess()](const auto& a, const auto& b) {
+        sched::tick();
+        return less(Element(a.get()), Element(b.get()));
+    });
+}
+
 void DistinctValues::append_to(bson::Builder& array) const {
     for (const auto& value : values_)
         array.push_element(Element(value.get()));

@@ -32,7 +32,11 @@ class DistinctValues {
     // ends with the position of one.
     void add_key(const bson::Element& value);
 
-    // All values in the order of their first appearance.
+    // Puts the values in order: those of documents that an index leads to came one document after
+    // the other.
+    void sort();
+
+    // All values in the order of their first appearance, unless they have been sorted.
     void append_to(bson::Builder& array) const;
     int64_t size() const { return static_cast<int64_t>(values_.size()); }
 

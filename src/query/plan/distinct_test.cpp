@@ -24,6 +24,21 @@ TEST(Distinct, ValuesInOrderOfAppearance) {
     EXPECT_EQ(values.size(), 4);
 }
 
+TEST(Distinct, ValuesCanBePutInOrder) {
+    DistinctValues values("a");
+    for (const char* doc : {R"({"a": ["x", 2]})", R"({"a": [null, 1]})", R"({"a": {"b": 1}})"})
+        values.add(bson::parse_test_json(doc));
+    values.sort();
+    bson::Builder array;
+    values.append_to(array);
+    EXPECT_EQ(bson::compare_docs(
+                  array.doc(),
+                  bson::parse_test_json(R"({"0": null, "1": 1, "2": 2, "3": "x", "4": {"b": 1}})")),
+              0);
+    values.add(bson::parse_test_json(R"({"a": [2, 0]})"));
+    EXPECT_EQ(values.size(), 6);
+}
+
 TEST(Distinct, NumbersNameElements) {
     DistinctValues values("a.1");
     values.add(bson::parse_test_json(R"({"a": [5, [6, 7], {"1": 8}]})"));

@@ -13,6 +13,7 @@
 #include "bson/element_writer.h"
 #include "bson/field_path.h"
 #include "bson/json.h"
+#include "query/match/regex_flags.h"
 #include "query/update/document_check.h"
 #include "query/update/update_base.h"
 #include "query/update/update_tree.h"
@@ -94,9 +95,22 @@ bool is_prefix(const std::vector<std::string>& a, const std::vector<std::string>
     return a.size() <= b.size() && std::equal(a.begin(), a.end(), b.begin());
 }
 
-// What later servers read otherwise: places of array filters, which would be names of fields, and
-// clauses of $push under $addToSet, which are ignored.
+// Throws base::Error 51108 (query/match/regex_flags.h).
+void refuse_odd_flags_of_pull(const Element& condition) {
+    const bool of_values =
+        condition.type() == bson::Type::regex ||
+        (condition.is_object() && condition.as_doc().first().name().starts_with('$'));
+    if (!of_values && !condition.is_object()) return;
+    bson::Builder wrapped;
+    if (of_values) wrapped.append(condition);
+    refuse_odd_flags(*Matcher::parse(of_values ? wrapped.doc() : condition.as_doc()));
+}
+
+// What later servers read otherwise: places of array filters, which would be names of fields,
+// clauses of $push under $addToSet, which are ignored, and flags of regular expressions.
 void refuse_newer(std::string_view name, const Element& field) {
+    if (name == "$pull") refuse_odd_flags_of_pull(field);
+
     if (field.name().find(".$[") != std::string_view::npos)
         base::fail(base::kBadValue,
                    "'{}': the positional operators $[] and $[<identifier>] are not supported by "
@@ -109,11 +123,21 @@ void refuse_newer(std::string_view name, const Element& field) {
                    bson::to_text(field));
 }
 
+// Numbers by their value, before other names.
+bool name_before(const std::string& a, const std::string& b) {
+    const int64_t number_a = array_index(a);
+    const int64_t number_b = array_index(b);
+    if (number_a >= 0 || number_b >= 0)
+        return static_cast<uint64_t>(number_a) < static_cast<uint64_t>(number_b);
+    return a < b;
+}
+
 class OperatorUpdate : public Update {
   public:
     OperatorUpdate(bson::Doc u, bool over_msg) : source_(u), over_msg_(over_msg) {
         for (const Element& e : source_)
             parse_operator(e);
+        if (over_msg_) put_in_order();
     }
 
     bool needs_details() const override {
@@ -130,6 +154,7 @@ class OperatorUpdate : public Update {
   private:
     void parse_operator(const Element& e);
     void add_rename(const Element& e);
+    void put_in_order();
     void set_position(const MatchDetails& details);
     static void check_path(const Mod& mod, bson::Doc doc);
     void check_insert_paths(bson::Doc old);
@@ -213,6 +238,26 @@ void OperatorUpdate::add_rename(const Element& e) {
     to.moved = true;
     mods_.push_back(std::move(from));
     mods_.push_back(std::move(to));
+}
+
+// Today's servers add new fields in the order of their names, whatever modifiers they come from.
+void OperatorUpdate::put_in_order() {
+    // What a $rename moves stays beside where it comes from.
+    std::vector<std::span<Mod>> steps;
+    for (size_t i = 0; i < mods_.size(); i += steps.back().size()) {
+        const bool rename = i + 1 < mods_.size() && mods_[i + 1].moved;
+        steps.emplace_back(&mods_[i], rename ? 2 : 1);
+    }
+    const auto before = [](const std::span<Mod>& a, const std::span<Mod>& b) {
+        sched::tick();
+        return std::ranges::lexicographical_compare(a.back().path, b.back().path, name_before);
+    };
+    if (std::ranges::is_sorted(steps, before)) return;
+    std::ranges::stable_sort(steps, before);
+    sched::Vector<Mod> ordered;
+    for (const std::span<Mod>& step : steps)
+        std::ranges::move(step, std::back_inserter(ordered));
+    mods_ = std::move(ordered);
 }
 
 void OperatorUpdate::set_position(const MatchDetails& details) {

@@ -333,5 +333,30 @@ TEST(Update, ReplacementsFillTimestamps) {
     EXPECT_EQ(bson::Doc(set.out.data())["t"].as_timestamp(), 0U);
 }
 
+TEST(Update, NewFieldsComeInTheOrderOfTheirNames) {
+    struct {
+        const char* update;
+        const char* now;
+        const char* before;
+    } const cases[] = {
+        {R"({"$set": {"z": 1, "y": 2}})", "{ m: 0, y: 2, z: 1 }", "{ m: 0, z: 1, y: 2 }"},
+        {R"({"$set": {"z": 1}, "$inc": {"b": 1}})", "{ m: 0, b: 1, z: 1 }", "{ m: 0, z: 1, b: 1 }"},
+        {R"({"$set": {"o.z": 1, "m": 5, "o.a": 2, "a": 3}})", "{ m: 5, a: 3, o: { a: 2, z: 1 } }",
+         "{ m: 5, o: { z: 1, a: 2 }, a: 3 }"},
+        {R"({"$set": {"o.10": 1, "o.9": 2, "o.x": 3, "o.1a": 4}})",
+         "{ m: 0, o: { 9: 2, 10: 1, 1a: 4, x: 3 } }", "{ m: 0, o: { 10: 1, 9: 2, x: 3, 1a: 4 } }"},
+        {R"({"$set": {"a.b": 1, "a-b": 2}})", "{ m: 0, a: { b: 1 }, a-b: 2 }",
+         "{ m: 0, a: { b: 1 }, a-b: 2 }"},
+        {R"({"$rename": {"m": "z"}, "$set": {"y": 1}})", "{ y: 1, z: 0 }", "{ z: 0, y: 1 }"},
+    };
+    for (const auto& c : cases) {
+        for (const bool over_msg : {true, false}) {
+            const Applied applied = apply(c.update, R"({"m": 0})", -1, over_msg);
+            EXPECT_EQ(bson::to_text(bson::Doc(applied.out.data())), over_msg ? c.now : c.before)
+                << c.update;
+        }
+    }
+}
+
 }  // namespace
 }  // namespace query
