@@ -57,7 +57,7 @@ test('a query', () => {
     const db = profiled('queries', 2);
     db.getCollection('c').find({a: 2}).skip(1).toArray();
     const entry = one(db, {op: 'query', ns: 'queries.c'});
-    assertEq(entry.query.filter, {a: 2});
+    assertEq([entry.command.find, entry.command.filter, entry.query], ['c', {a: 2}, undefined]);
     assertEq([entry.ntoreturn, entry.ntoskip, entry.nscanned, entry.nscannedObjects,
               entry.nreturned], [0, 1, 3, 3, 1]);
     assertTrue(entry.responseLength > 0);
@@ -74,19 +74,18 @@ test('a cursor and its batches', () => {
     assertTrue(query.cursorid !== undefined);
     assertEq(more.cursorid, query.cursorid);
     assertEq([query.nreturned, query.nscanned, more.nreturned, more.nscanned], [2, 2, 1, 1]);
-    assertEq(more.ntoreturn, 2);
+    assertEq([more.ntoreturn, more.command.collection], [2, 'c']);
     assertCommonFields(more);
 });
 
 test('an insert', () => {
     const db = profiled('inserts', 2);
     db.getCollection('c').insertMany([{_id: 4}, {_id: 5}]);
-    const found = entries(db, {op: 'insert'});
-    assertEq(found.map(e => e.query), [{_id: 4}, {_id: 5}]);
-    assertEq(found.map(e => e.ninserted), [1, 1]);
-    assertEq(found[0].ns, 'inserts.c');
-    assertEq(entries(db, {'command.insert': 'c'}).length, 0);
-    assertCommonFields(found[0]);
+    const entry = one(db, {op: 'insert'});
+    assertEq([entry.ns, entry.command.insert, entry.command.ordered, entry.ninserted],
+             ['inserts.c', 'c', true, 2]);
+    assertEq(entries(db, {op: 'command', 'command.insert': 'c'}).length, 0);
+    assertCommonFields(entry);
 });
 
 test('an update', () => {
@@ -94,7 +93,9 @@ test('an update', () => {
     db.getCollection('c').updateMany({a: 2}, {$set: {b: 1}});
     db.getCollection('c').updateOne({_id: 9}, {$set: {b: 1}}, {upsert: true});
     const [many, upsert] = entries(db, {op: 'update'});
-    assertEq([many.query, many.updateobj], [{a: 2}, {$set: {b: 1}}]);
+    assertEq([many.command.q, many.command.u, many.command.multi],
+             [{a: 2}, {$set: {b: 1}}, true]);
+    assertEq([many.query, many.updateobj], [undefined, undefined]);
     assertEq([many.nscanned, many.nMatched, many.nModified], [3, 2, 2]);
     assertEq([upsert.upsert, upsert.nMatched], [true, 0]);
     assertCommonFields(many);
@@ -104,7 +105,7 @@ test('a remove', () => {
     const db = profiled('removes', 2);
     db.getCollection('c').deleteMany({a: 2});
     const entry = one(db, {op: 'remove', ns: 'removes.c'});
-    assertEq([entry.query, entry.ndeleted, entry.nscanned], [{a: 2}, 2, 3]);
+    assertEq([entry.command, entry.ndeleted, entry.nscanned], [{q: {a: 2}, limit: 0}, 2, 3]);
     assertCommonFields(entry);
 });
 
@@ -115,7 +116,7 @@ test('commands', () => {
     db.getCollection('c').aggregate([{$match: {a: 2}}]).toArray();
     db.runCommand({ping: 1});
     const count = one(db, {op: 'command', 'command.count': 'c'});
-    assertEq([count.ns, count.nscanned, count.command.query], ['commands.$cmd', 3, {a: 2}]);
+    assertEq([count.ns, count.nscanned, count.command.query], ['commands.c', 3, {a: 2}]);
     assertEq(one(db, {'command.findAndModify': 'c'}).nModified, 1);
     assertEq(one(db, {'command.aggregate': 'c'}).nscannedObjects, 3);
     assertEq(entries(db, {'command.ping': 1}).length, 0);
@@ -144,8 +145,10 @@ test('level 1 keeps slow operations only', () => {
 test('large requests are not kept whole', () => {
     const db = profiled('large', 2);
     db.getCollection('c').insertOne({_id: 4, text: 'x'.repeat(200000)});
+    db.getCollection('c').find({text: 'x'.repeat(200000)}).toArray();
     db.runCommand({profile: 0});
-    assertContains(one(db, {op: 'insert'}).query.$msg, 'too many');
+    assertEq(one(db, {op: 'insert'}).command.insert, 'c');
+    assertContains(one(db, {op: 'query'}).command.$msg, 'too many');
 });
 
 test('system.profile is read as any collection, not written by clients, dropped when off', () => {
@@ -208,21 +211,22 @@ test('slow operations of every kind are logged', () => {
     db.runCommand({profile: 0, slowms: 100});
     const log = admin.runCommand({getLog: 'global'}).log.join('\n');
     for (const pattern of [
-        joined(/\[conn\d+\] query logged\.c query: \{ find: "c", .*planSummary: COLLSCAN /,
+        joined(/\[conn\d+\] query logged\.c command: \{ find: "c", .*planSummary: COLLSCAN /,
                /cursorid:\d+ ntoreturn:1 ntoskip:0 nscanned:2 nscannedObjects:2 keyUpdates:0 /,
                /numYields:0 locks\(micros\) r:\d+ nreturned:1 reslen:\d+ \d+ms/),
         /getmore logged\.c .*cursorid:\d+ ntoreturn:1 nscanned:1 .*nreturned:1 reslen:\d+ \d+ms/,
-        joined(/insert logged\.c query: \{ _id: 7, a: 1 \} ninserted:1 keyUpdates:0 /,
+        joined(/insert logged\.c command: \{ insert: "c", .* \} ninserted:1 keyUpdates:0 /,
                /numYields:0 locks\(micros\).* \d+ms/),
-        joined(/update logged\.c query: \{ _id: 7 \} planSummary: IDHACK update: \{ \$set: \{ /,
-               /a: 5 \} \} nscanned:1 nscannedObjects:1 idhack:1 nMatched:1 nModified:1 /,
+        joined(/update logged\.c command: \{ q: \{ _id: 7 \}, u: \{ \$set: \{ a: 5 \} \}.* \} /,
+               /planSummary: IDHACK nscanned:1 nscannedObjects:1 idhack:1 nMatched:1 nModified:1 /,
                /.*keyUpdates:0 numYields:0 locks\(micros\).* \d+ms/),
-        joined(/remove logged\.c query: \{ _id: 7 \} planSummary: IDHACK nscanned:1 /,
+        joined(/remove logged\.c command: \{ q: \{ _id: 7 \}, limit: 1.* \} planSummary: IDHACK /,
+               /nscanned:1 /,
                /nscannedObjects:1 idhack:1 ndeleted:1 keyUpdates:0/),
-        joined(/command logged\.\$cmd command: count \{ count: "c", query: \{ a: 2 \}.* /,
+        joined(/command logged\.c command: count \{ count: "c", query: \{ a: 2 \}.* /,
                /planSummary: COLLSCAN .*nscanned:3 /),
-        /command logged\.\$cmd command: insert \{ insert: "c"/,
-        /insert logged\.c query: \{ _id: 1 \} .*exception: E11000 .* code:11000 numYields:0/,
+        /command logged\.\$cmd command: update \{ update: "c"/,
+        /insert logged\.c command: \{ insert: "c", .*exception: E11000 .* code:11000 numYields:0/,
     ]) {
         assertTrue(pattern.test(log), `${pattern} in\n${log.slice(-4000)}`);
     }

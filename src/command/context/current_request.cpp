@@ -55,6 +55,7 @@ void CurrentRequest::describe(const DescribedCommand& command) {
     const bson::Element& target = command.target;
     const Top::Kind kind = top_kind(command.name);
     const bool on_collection = command.uses_data && target.is_string();
+    const bool named = command.over_msg && command.on_collection && on_collection;
     const std::string_view collection = on_collection ? shown_name(target) : std::string_view();
     const std::string_view db = command.db;
     const std::lock_guard guard(mutex_);
@@ -64,19 +65,21 @@ void CurrentRequest::describe(const DescribedCommand& command) {
     shown_.session = command.session;
     report_.request = body;
     report_.has_request = true;
+    report_.as_command = command.over_msg;
     recorded_ = command.uses_data;
     // What the old server had messages for is shown as those.
     if (on_collection && kind != Top::Kind::commands) {
         constexpr const char* kOps[] = {"query", "getmore", "insert", "update", "remove"};
         shown_.op = kOps[static_cast<size_t>(kind)];
         shown_.ns.assign(db).append(1, '.').append(collection);
-        if (is_write(kind)) {
+        // Of an update or a delete each item is recorded, of an insert by OP_MSG the command.
+        if (is_write(kind) && !(command.over_msg && kind == Top::Kind::insert)) {
             command_ns_.assign(db).append(".$cmd");
             recorded_ = false;
         }
     } else {
         shown_.op = "command";
-        shown_.ns.assign(db).append(".$cmd");
+        shown_.ns.assign(db).append(1, '.').append(named ? collection : "$cmd");
     }
     if (on_collection && command.name != "drop") {
         top_ns_.assign(db).append(1, '.').append(collection);

@@ -28,9 +28,11 @@ struct DescribedCommand {
     bson::Element target;  // its collection, if it is a string
     bson::Doc body;
     std::optional<SessionId> session;
-    bool has_secrets = false;   // no more is shown of the body than first_field()
-    bool uses_data = false;     // works on collections
-    bool changes_data = false;  // and writes to them
+    bool has_secrets = false;    // no more is shown of the body than first_field()
+    bool uses_data = false;      // works on collections
+    bool changes_data = false;   // and writes to them
+    bool over_msg = false;       // shown as today's servers do
+    bool on_collection = false;  // `target` is the name of a collection
 };
 
 // One for each client, used again for every request of it. What is not said to be for others

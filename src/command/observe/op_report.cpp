@@ -20,8 +20,13 @@ bool is_batch(std::string_view field) {
     return field == "documents" || field == "updates" || field == "deletes";
 }
 
-bool is_command(const FinishedOp& finished) {
+bool is_op_command(const FinishedOp& finished) {
     return std::string_view(finished.op) == "command";
+}
+
+// Whether the request is shown as a command.
+bool is_command(const FinishedOp& finished, const OpReport& report) {
+    return report.as_command || is_op_command(finished);
 }
 
 // The metrics in the order of log lines and profile documents, those that are there.
@@ -112,8 +117,8 @@ bson::Object shown_request(bson::Doc request, int64_t max_bytes) {
 std::string report_line(const FinishedOp& finished, const OpReport& report) {
     std::string line = fmt::format("{} {}", finished.op, finished.ns);
     if (report.has_request) {
-        line += is_command(finished) ? fmt::format(" command: {} ", report.request.first().name())
-                                     : " query: ";
+        line += is_command(finished, report) ? " command: " : " query: ";
+        if (is_op_command(finished)) line += fmt::format("{} ", report.request.first().name());
         line += bson::to_text(shown(finished, report.request, kLoggedBytes).doc());
     }
     if (!report.plan.empty()) line += fmt::format(" planSummary: {}", report.plan);
@@ -139,7 +144,7 @@ bson::Object report_document(const FinishedOp& finished, const OpReport& report)
     bson::Builder out;
     out.append("op", finished.op).append("ns", base::as_utf8(finished.ns));
     if (report.has_request)
-        out.append(is_command(finished) ? "command" : "query",
+        out.append(is_command(finished, report) ? "command" : "query",
                    shown(finished, report.request, kProfiledBytes));
     if (report.has_update) out.append("updateobj", shown(finished, report.update, kProfiledBytes));
     if (report.cursor_id != 0) out.append("cursorid", report.cursor_id);

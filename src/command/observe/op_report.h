@@ -26,6 +26,7 @@ struct OpReport {
 
     bson::Doc request;  // the query, the inserted document, or the command
     bool has_request = false;
+    bool as_command = false;  // by OP_MSG: `request` is shown as a command, whatever was done
     bson::Doc update;
     bool has_update = false;
     std::string plan;  // planSummary

@@ -86,5 +86,24 @@ TEST(ReportDocument, StaysSmall) {
     }
 }
 
+// An item of an update by OP_MSG.
+TEST(Report, WhatCameAsACommandIsShownAsOne) {
+    const bson::Object item = bson::make("q", bson::make("a", 1), "limit", 0);
+    FinishedOp finished;
+    finished.op = "remove";
+    finished.ns = "test.c";
+    OpReport report;
+    report.request = item;
+    report.has_request = true;
+    EXPECT_EQ(bson::to_text(report_document(finished, report)["query"]),
+              "{ q: { a: 1 }, limit: 0 }");
+    EXPECT_EQ(report_line(finished, report).rfind("remove test.c query: { q: ", 0), 0U);
+    report.as_command = true;
+    const bson::Object shown = report_document(finished, report);
+    EXPECT_EQ(bson::to_text(shown["command"]), "{ q: { a: 1 }, limit: 0 }");
+    EXPECT_FALSE(shown.doc().has("query"));
+    EXPECT_EQ(report_line(finished, report).rfind("remove test.c command: { q: ", 0), 0U);
+}
+
 }  // namespace
 }  // namespace command
