@@ -133,7 +133,7 @@ test('maxTimeMS of getMore is how long awaitData waits', () => {
     awaited.insertOne({_id: 2});
     assertEq(more({maxTimeMS: 60000}).nextBatch, [{_id: 2}]);
     assertCommandFails(db1, {getMore: id, collection: 'awaited', maxTimeMS: -1}, 2);
-    assertCommandFails(db1, {getMore: id, collection: 'awaited', maxTimeMS: '1'}, 2);
+    assertCommandFails(db1, {getMore: id, collection: 'awaited', maxTimeMS: '1'}, 14);
     assertEq(`${more({maxTimeMS: 1}).id}`, `${id}`);
 });
 

@@ -51,7 +51,10 @@ namespace base {
     X(86, IndexKeySpecsConflict, "an index of this name with other keys")                          \
     X(96, OperationFailed, "files that cannot be read or written while the server runs")           \
     X(115, CommandNotSupported, "commands that are known by name only")                            \
+    X(123, NotAReplicaSet, "read concerns that only a replica set can fulfil")                     \
     X(146, ExceededMemoryLimit, "operations and results beyond their memory limits")               \
+    X(171, CannotIndexParallelArrays, "by OP_MSG: two arrays under one compound index")            \
+    X(197, InvalidIndexSpecificationOption, "by OP_MSG: an option that this index cannot have")    \
     X(207, InvalidUUID, "the id of a session")                                                     \
     X(261, TooManyLogicalSessions, "a session beyond the limit")                                   \
     X(322, APIVersionError, "an apiVersion other than 1")                                          \

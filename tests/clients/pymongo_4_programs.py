@@ -116,7 +116,8 @@ class Programs(unittest.TestCase):
                          (3600, True))
         self.fails(11000, c.insert_one, {'a': 3})
         self.assertEqual(self.fails(11000, c.insert_one, {'a': 3}).details['keyValue'], {'a': 3})
-        self.fails(85, c.create_index, 'a', unique=False, sparse=True)
+        self.fails(86, c.create_index, 'a', unique=False, sparse=True)
+        self.fails(85, c.create_index, 'a', unique=True, name='other')
         self.fails(86, c.create_index, 'c', name='both')
         self.fails(27, c.drop_index, 'nosuch')
         plan = c.find({'a': 3}).explain()['queryPlanner']['winningPlan']

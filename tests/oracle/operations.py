@@ -57,6 +57,8 @@ class Runner:
             if kind == 'command':
                 command = substitute(fields[kind], database, collection)
                 reply = self.command(fields.get('db', database), *command)
+                if self.dialect == 'new' and command[0][0] == 'validate':
+                    reply = by_namespaces(reply, '%s.%s' % (database, command[0][1]))
                 return {'reply': picked(reply, fields.get('pick') or [])}
             return getattr(self, '_' + kind)(database, collection, fields[kind],
                                              fields.get('pick'))
@@ -146,10 +148,16 @@ class Runner:
                 raise
             specs = []
         if dict(arguments).get('full'):
-            return {'indexes': [{name: value for name, value in spec.items() if name != 'ns'}
-                                for spec in specs]}
+            return {'indexes': [self._definition(spec) for spec in specs]}
         return {'indexes': sorted(([spec['name'], [list(pair) for pair in spec['key'].items()]]
                                    for spec in specs), key=lambda entry: entry[0])}
+
+    def _definition(self, spec):
+        """A definition as the recording has it. By OP_MSG it has version 2 and no collection."""
+        if self.dialect == 'new' and (ejson.number(spec['v']) != 2 or 'ns' in spec):
+            raise ValueError('a definition of an older server: %s' % spec)
+        return {name: {'$numberInt': '1'} if name == 'v' else value
+                for name, value in spec.items() if name != 'ns'}
 
     # ---- writes ----
 
@@ -246,6 +254,13 @@ class Runner:
         except wire.Refused as refused:
             if refused.code != 26:
                 raise
+
+
+def by_namespaces(reply, collection):
+    """The reply to a validate by OP_MSG as the recording has it: keys by their namespace."""
+    keys = {'%s.$%s' % (collection, name): count
+            for name, count in reply.get('keysPerIndex', {}).items()}
+    return {name: keys if name == 'keysPerIndex' else value for name, value in reply.items()}
 
 
 def fill_items(arguments):

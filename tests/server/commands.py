@@ -216,7 +216,7 @@ class Commands(unittest.TestCase):
         self.assertTrue(reply['ok'] == 0.0 or reply.get('writeErrors'), (request, reply))
         self.assertEqual(list(self.client[DATABASE].c.find()), before, request)
         error = reply if reply['ok'] == 0.0 else reply['writeErrors'][0]
-        self.assertIn(error['code'], (2, 9, 14, 20, 67, 72, 115), (request, reply))
+        self.assertIn(error['code'], (2, 9, 14, 20, 67, 72, 115, 123), (request, reply))
 
     def test_collations(self):
         german = {'locale': 'de'}
@@ -278,10 +278,11 @@ class Commands(unittest.TestCase):
 
     def test_read_and_write_concerns(self):
         for name in ('find', 'count', 'distinct', 'aggregate'):
-            self.check_refused(dict(self.request(name), readConcern={'level': 'snapshot'}))
+            for level in ('snapshot', 'linearizable', 'no such level'):
+                self.check_refused(dict(self.request(name), readConcern={'level': level}))
             self.check_refused(dict(self.request(name),
                                     readConcern={'atClusterTime': bson.Timestamp(1, 1)}))
-            for level in ('local', 'available', 'majority', 'linearizable'):
+            for level in ('local', 'available', 'majority'):
                 reply = self.ask(DATABASE, dict(self.request(name),
                                                 readConcern={'level': level}))
                 self.assertEqual(reply['ok'], 1.0, reply)

@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "bson/validate.h"
-#include "catalog/collation.h"
 #include "command/commands/families.h"
 #include "command/commands/server_stages.h"
 #include "command/context/locks.h"
@@ -43,12 +42,15 @@ struct Request {
     int64_t batch_size = kFirstBatchDocuments;
     bool allow_disk_use = false;
     bson::Element hint;
+    bool over_msg = false;
 };
 
-void take_cursor(const bson::Element& cursor, Request& out) {
+void take_cursor(const bson::Element& cursor, bool over_msg, Request& out) {
     if (!cursor.is_object()) base::fail(16954, "cursor field must be missing or an object");
+    read_fields(cursor.as_doc(), "cursor", kCursorFields, over_msg);
     out.as_cursor = true;
     for (const bson::Element& e : cursor.as_doc()) {
+        if (is_absent(e, over_msg)) continue;
         if (e.name() != "batchSize")
             base::fail(16955, "cursor object can't contain fields other than batchSize");
         if (!e.is_number()) base::fail(16956, "cursor.batchSize must be a number");
@@ -57,14 +59,9 @@ void take_cursor(const bson::Element& cursor, Request& out) {
     }
 }
 
-void refuse_unless_simple(const bson::Element& collation) {
-    if (!collation.is_object()) base::fail(base::kTypeMismatch, "'collation' must be a document");
-    if (catalog::asks_for_collation(collation))
-        base::fail(base::kInvalidOptions, "'collation' is not supported by this server");
-}
-
 Request parse(const Invocation& invocation) {
     Request out;
+    out.over_msg = invocation.over_msg();
     const bson::Element target = invocation.first();
     out.whole_database = target.is_number() && target.to_double() == 1.0;
     out.ns = out.whole_database ? fmt::format("{}.$cmd.aggregate", invocation.db) : invocation.ns();
@@ -79,11 +76,11 @@ Request parse(const Invocation& invocation) {
                                              "apiDeprecationErrors",
                                              "backpressure",
                                              "bypassDocumentValidation",
-                                             "fromRouter",
-                                             "fromMongos",
-                                             "needsMerge"};
+                                             "collation",
+                                             "let"};
     for (const bson::Element& e : invocation.body) {
         const std::string_view name = e.name();
+        if (is_absent(e, invocation.over_msg())) continue;
         if (name == "pipeline") {
             if (!e.is_array())
                 base::fail(13111, "wrong type for field (pipeline): expected an array");
@@ -93,7 +90,7 @@ Request parse(const Invocation& invocation) {
                 base::fail(13111, "wrong type for field (explain): expected a boolean");
             out.explain = e.as_bool();
         } else if (name == "cursor") {
-            take_cursor(e, out);
+            take_cursor(e, invocation.over_msg(), out);
         } else if (name == "allowDiskUse") {
             if (e.type() != bson::Type::boolean)
                 base::fail(16949, "allowDiskUse must be a bool, not a {}",
@@ -101,11 +98,7 @@ Request parse(const Invocation& invocation) {
             out.allow_disk_use = e.as_bool();
         } else if (name == "hint") {
             out.hint = e;
-        } else if (name == "collation") {
-            refuse_unless_simple(e);
-        } else if (name == "let" && e.is_object() && e.as_doc().empty()) {
-            continue;  // some drivers always send it
-        } else if (!name.starts_with('$') &&
+        } else if (!out.over_msg && !name.starts_with('$') &&
                    std::ranges::find(kIgnored, name) == std::end(kIgnored)) {
             base::fail(base::kFailedToParse, "unrecognized field '{}'", name);
         }
@@ -270,6 +263,8 @@ class OutputCollection {
           target_(fmt::format("{}.{}", invocation.db, name)),
           temporary_(fmt::format("{}.tmp.agg_out.{}", invocation.db, next_number())) {
         if (name.empty()) base::fail(16997, "$out needs the name of a collection");
+        if (name.find('\0') != std::string::npos)
+            base::fail(base::kInvalidNamespace, "the name of a collection has no NUL byte in it");
         if (name.find('$') != std::string::npos || catalog::is_system(name))
             base::fail(17385, "Can't $out to special collection: {}", name);
     }
@@ -540,10 +535,26 @@ bool may_aggregate(const Invocation& invocation, const Rights& rights) {
     return any || may_read(invocation, rights, "");
 }
 
+constexpr Field kFields[] = {
+    required("pipeline", types::array),
+    {"cursor", types::object},
+    {"allowDiskUse", types::boolean},
+    {"hint", types::hint},
+    {"explain", types::boolean},
+    without_effect("bypassDocumentValidation", types::flag, "3.2"),
+    refused("collation", "3.4"),
+    refused("let", "5.0"),
+    refused("encryptionInformation", "6.0"),
+    // A part of the work for another server, which goes on with it.
+    refused("fromRouter"),
+    refused("fromMongos"),
+    refused("needsMerge"),
+};
+
 constexpr Command kCommands[] = {
     {"aggregate", "", kRecordsFailure, LockKind::read,
      "{ aggregate: collection, pipeline: [ ... ], cursor: {}, allowDiskUse: bool }", run_aggregate,
-     needs::decided(may_aggregate)},
+     needs::decided(may_aggregate), kFields},
 };
 
 }  // namespace

@@ -59,18 +59,33 @@ void run_connection_status(Invocation& invocation) {
     login.privileges().append_to(privileges);
 }
 
+constexpr Field kStartFields[] = {
+    {"mechanism", types::string},
+    {"payload", types::of(bson::Type::binary) | types::string},
+    {"options", types::object},
+    without_effect("autoAuthorize", types::flag),
+};
+constexpr Field kContinueFields[] = {
+    {"conversationId"},
+    {"payload", types::of(bson::Type::binary) | types::string},
+};
+constexpr Field kStatusFields[] = {
+    {"showPrivileges", types::flag},
+};
+
 constexpr Command kCommands[] = {
     {"saslStart", "", kHidesBody | kKeepsLastError | kNoSession, LockKind::none,
-     "{ saslStart: 1, mechanism, payload }: begin to log in", run_sasl_start, needs::nothing},
+     "{ saslStart: 1, mechanism, payload }: begin to log in", run_sasl_start, needs::nothing,
+     kStartFields},
     {"saslContinue", "", kHidesBody | kKeepsLastError | kNoSession, LockKind::none,
      "{ saslContinue: 1, conversationId, payload }: go on with it", run_sasl_continue,
-     needs::nothing},
+     needs::nothing, kContinueFields},
     {"logout", "", kNoSession, LockKind::none, "forget who is authenticated", run_logout,
      needs::nothing},
     {"getnonce", "", kNoSession, LockKind::none, "a random number for authentication",
      run_get_nonce, needs::nothing},
     {"connectionStatus", "", 0, LockKind::none, "who is authenticated on this connection",
-     run_connection_status, needs::nothing},
+     run_connection_status, needs::nothing, kStatusFields},
 };
 
 }  // namespace

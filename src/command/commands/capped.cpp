@@ -160,16 +160,29 @@ bool may_clone_as_capped(const Invocation& invocation, const Rights& rights) {
                          auth::action::convertToCapped);
 }
 
+constexpr Field kConvertFields[] = {
+    {"size", types::number},
+};
+constexpr Field kCloneFields[] = {
+    {"toCollection", types::string},
+    {"size", types::number},
+    {"temp", types::flag},
+};
+constexpr Field kTruncateFields[] = {
+    {"n", types::number},
+    {"inc", types::flag},
+};
+
 constexpr Command kCommands[] = {
     {"convertToCapped", "", 0, LockKind::write, "{ convertToCapped: collection, size: bytes }",
-     run_convert_to_capped, needs::on_collection(auth::action::convertToCapped)},
+     run_convert_to_capped, needs::on_collection(auth::action::convertToCapped), kConvertFields},
     {"cloneCollectionAsCapped", "", 0, LockKind::write,
      "{ cloneCollectionAsCapped: collection, toCollection: name, size: bytes }",
-     run_clone_as_capped, needs::decided(may_clone_as_capped)},
+     run_clone_as_capped, needs::decided(may_clone_as_capped), kCloneFields},
     {"emptycapped", "", kTestOnly, LockKind::write, "for tests: empty a capped collection",
      run_empty_capped, needs::on_cluster(auth::action::internal)},
     {"captrunc", "", kTestOnly, LockKind::write, "for tests: cut a capped collection back",
-     run_cap_trunc, needs::on_cluster(auth::action::internal)},
+     run_cap_trunc, needs::on_cluster(auth::action::internal), kTruncateFields},
 };
 
 }  // namespace

@@ -31,16 +31,26 @@ void run_auth_schema_upgrade(Invocation& invocation) {
     invocation.reply->append("done", true);
 }
 
+constexpr Field kVersionFields[] = {
+    without_effect("fullMetadata", types::flag),
+};
+// Nothing has to be done.
+constexpr Field kUpgradeFields[] = {
+    without_effect("maxSteps", types::number),
+    without_effect("upgradeShardServers", types::flag),
+};
+
 constexpr Command kCommands[] = {
     {"_isSelf", "", 0, LockKind::none, "an id of this process: is an address my own?", run_is_self,
      needs::login},
     {"getShardVersion", "", kAdminOnly, LockKind::write,
-     "{ getShardVersion: 'db.coll' }: nothing is sharded", run_get_shard_version, needs::login},
+     "{ getShardVersion: 'db.coll' }: nothing is sharded", run_get_shard_version, needs::login,
+     kVersionFields},
     {"getShardMap", "", kAdminOnly, LockKind::none, "shards known here; there are none",
      run_get_shard_map, needs::on_cluster(auth::action::getShardMap)},
     {"authSchemaUpgrade", "", kAdminOnly, LockKind::write,
      "there are no users whose documents could be older", run_auth_schema_upgrade,
-     needs::on_cluster(auth::action::invalidateUserCache)},
+     needs::on_cluster(auth::action::invalidateUserCache), kUpgradeFields},
 };
 
 }  // namespace

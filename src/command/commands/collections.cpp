@@ -7,6 +7,7 @@
 #include "bson/json.h"
 #include "catalog/collection_options.h"
 #include "command/commands/families.h"
+#include "command/commands/indexes.h"
 #include "command/context/locks.h"
 #include "command/cursor/batch.h"
 #include "command/request/authorization.h"
@@ -82,7 +83,7 @@ void run_drop(Invocation& invocation) {
 }
 
 // listCollections: one entry.
-bson::Object describe(catalog::Database& db, std::string_view ns, bool name_only) {
+bson::Object describe(catalog::Database& db, std::string_view ns, bool name_only, bool over_msg) {
     catalog::Collection& collection = *db.collection(ns);
     bson::Builder out;
     out.append("name", catalog::split(ns).collection).append("type", "collection");
@@ -92,7 +93,8 @@ bson::Object describe(catalog::Database& db, std::string_view ns, bool name_only
         bson::Builder info = out.sub_object("info");
         info.append("readOnly", false);
     }
-    if (const catalog::Index* index = collection.id_index()) out.append("idIndex", index->spec);
+    if (const catalog::Index* index = collection.id_index())
+        out.append("idIndex", shown_index(index->spec, over_msg));
     return out.object();
 }
 
@@ -102,7 +104,7 @@ void run_list_collections(Invocation& invocation) {
         base::fail(base::kTypeMismatch, "filter must be a document");
     const auto matcher = query::Matcher::parse(filter.is_object() ? filter.as_doc() : bson::Doc());
     const bool name_only = invocation.body["nameOnly"].truthy();
-    const int64_t batch_size = batch_size_of(invocation.body["cursor"], -1);
+    const int64_t batch_size = invocation.batch_size(-1);
     const Rights rights(invocation.client);
     const bool only_readable = invocation.body["authorizedCollections"].truthy();
     std::vector<bson::Object> entries;
@@ -116,7 +118,7 @@ void run_list_collections(Invocation& invocation) {
                 // Today's clients do not expect the catalogue among their collections.
                 if (invocation.over_msg() && ns.ends_with(".system.indexes")) continue;
                 if (only_readable && !rights.on(ns, auth::action::find)) continue;
-                entries.push_back(describe(*db, ns, name_only));
+                entries.push_back(describe(*db, ns, name_only, invocation.over_msg()));
             }
         }
     }
@@ -309,19 +311,66 @@ bool may_rename(const Invocation& invocation, const Rights& rights) {
            rights.on(to, createCollection | createIndex | auth::action::insert);
 }
 
+// The options that later servers have are refused where options are read.
+constexpr Field kCreateFields[] = {
+    {"capped", types::flag},
+    {"size", types::number},
+    {"max", types::number},
+    {"autoIndexId", types::flag},
+    {"flags", types::number},
+    {"temp", types::flag},
+    {"$nExtents"},
+    {"idIndex", types::object},
+    {"collation", types::object},
+    {"storageEngine", types::object},
+    {"indexOptionDefaults", types::object},
+    {"recordPreImages", types::flag},
+    {"viewOn", types::string},
+    {"pipeline", types::array},
+    {"validator", types::object},
+    {"validationLevel", types::string},
+    {"validationAction", types::string},
+    {"timeseries", types::object},
+    {"clusteredIndex", types::object | types::flag},
+    {"expireAfterSeconds", types::number | types::string},
+    {"encryptedFields", types::object},
+    {"changeStreamPreAndPostImages", types::object},
+};
+constexpr Field kListFields[] = {
+    {"filter", types::object},
+    {"nameOnly", types::flag},
+    {"cursor", types::object},
+    {"authorizedCollections", types::flag},
+};
+constexpr Field kRenameFields[] = {
+    required("to", types::string),
+    {"dropTarget", types::flag},
+    {"stayTemp", types::flag},
+};
+constexpr Field kModFields[] = {
+    {"index", types::object},          {"usePowerOf2Sizes", types::flag},
+    refused("noPadding", "3.0"),       refused("validator", "3.2"),
+    refused("validationLevel", "3.2"), refused("validationAction", "3.2"),
+    refused("viewOn", "3.4"),          refused("pipeline", "3.4"),
+    refused("recordPreImages", "4.4"), refused("expireAfterSeconds", "5.0"),
+    refused("timeseries", "5.0"),      refused("changeStreamPreAndPostImages", "6.0"),
+    refused("cappedSize", "6.0"),      refused("cappedMax", "6.0"),
+    refused("dryRun", "7.0"),
+};
+
 constexpr Command kCommands[] = {
     {"create", "", 0, LockKind::write, "{ create: name, capped, size, max, autoIndexId, flags }",
-     run_create, needs::on_collection(auth::action::createCollection)},
+     run_create, needs::on_collection(auth::action::createCollection), kCreateFields},
     {"drop", "", 0, LockKind::write, "drop a collection", run_drop,
      needs::on_collection(auth::action::dropCollection)},
     {"listCollections", "", 0, LockKind::read, "the collections of this database",
-     run_list_collections, needs::decided(may_list_collections)},
+     run_list_collections, needs::decided(may_list_collections), kListFields},
     {"renameCollection", "", kAdminOnly, LockKind::write,
      "{ renameCollection: 'db.from', to: 'db.to', dropTarget: bool }", run_rename_collection,
-     needs::decided(may_rename)},
+     needs::decided(may_rename), kRenameFields},
     {"collMod", "", 0, LockKind::write,
      "{ collMod: name, usePowerOf2Sizes: bool, index: { keyPattern, expireAfterSeconds } }",
-     run_coll_mod, needs::on_collection(auth::action::collMod)},
+     run_coll_mod, needs::on_collection(auth::action::collMod), kModFields},
 };
 
 }  // namespace

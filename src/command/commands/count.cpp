@@ -8,11 +8,11 @@
 #include "base/error.h"
 #include "base/milliseconds.h"
 #include "command/commands/families.h"
-#include "command/commands/newer_fields.h"
 #include "command/context/locks.h"
 #include "command/cursor/query_cursors.h"
 #include "command/request/invocation.h"
 #include "options/general.h"
+#include "query/match/regex_flags.h"
 #include "query/plan/distinct.h"
 #include "query/plan/executor.h"
 #include "query/plan/explain.h"
@@ -39,7 +39,6 @@ void append_count(bson::Builder& reply, int64_t n) {
 
 void run_count(Invocation& invocation) {
     const bson::Doc body = invocation.body;
-    refuse_newer_fields(body, {"collation", "encryptionInformation"});
     const std::string ns = invocation.ns_or_none();
     query::FindQuery query;
     query::FindQuery::Parts parts;
@@ -48,9 +47,10 @@ void run_count(Invocation& invocation) {
     const bson::Element hint = body["hint"];
     if ((hint.is_string() || hint.is_object()) && !parts.filter.empty()) parts.hint = hint;
     query.limit = count_limit(body);
-    query.skip = count_skip(body);
+    query.skip = count_skip(invocation);
     invocation.records_failure = true;
     query.canonicalise(parts);
+    if (invocation.over_msg()) query::refuse_odd_flags(*query.matcher);
     CollectionLock lock(invocation.client, ns, false);
     if (lock.collection() == nullptr) {
         invocation.reply->append("missing", true).append("n", int32_t{0});
@@ -114,12 +114,12 @@ std::optional<base::Error> canonicalise(query::FindQuery& query,
 
 void run_distinct(Invocation& invocation) {
     const auto started = sched::Operation::Clock::now();
-    refuse_newer_fields(invocation.body, {"collation", "hint"});
     const std::string ns = invocation.ns_or_none();
     query::FindQuery query;
     query::FindQuery::Parts parts;
     parts.filter = query_of(invocation.body);
     const std::optional<base::Error> bad_query = canonicalise(query, parts);
+    if (invocation.over_msg() && !bad_query) query::refuse_odd_flags(*query.matcher);
     CollectionLock lock(invocation.client, ns, false);
     if (lock.collection() == nullptr) {
         invocation.reply->sub_array("values").finish();
@@ -129,6 +129,8 @@ void run_distinct(Invocation& invocation) {
     if (bad_query) base::fail(kBadDistinctQuery, "Can't canonicalize query: {}", bad_query->what());
     const bson::Element key = invocation.body["key"];
     const std::string_view path = key.is_string() ? key.as_string() : std::string_view();
+    if (invocation.over_msg() && path.find('\0') != std::string_view::npos)
+        base::fail(31032, "the key of a distinct cannot contain a NUL byte");
     query::DistinctValues values(path);
     DistinctStats stats;
     std::optional<int64_t> keys;
@@ -143,6 +145,7 @@ void run_distinct(Invocation& invocation) {
         OpReport& report = invocation.client.report();
         report.add({}, examined);
         report.plan = "DISTINCT";
+        if (invocation.over_msg()) values.sort();
     } else {
         stats = distinct_by_query(invocation, lock, std::move(query), values);
     }
@@ -153,11 +156,28 @@ void run_distinct(Invocation& invocation) {
     append_stats(*invocation.reply, stats, started);
 }
 
+constexpr Field kCountFields[] = {
+    {"query", types::object},
+    {"limit", types::number},
+    {"skip", types::number},
+    {"hint", types::hint},
+    // What to return of the documents; old shells send it.
+    without_effect("fields", types::any),
+    refused("collation", "3.4"),
+    refused("encryptionInformation", "6.0"),
+};
+constexpr Field kDistinctFields[] = {
+    required("key", types::string),
+    {"query", types::object},
+    refused("collation", "3.4"),
+    refused("hint", "7.1"),
+};
+
 constexpr Command kCommands[] = {
     {"count", "", 0, LockKind::read, "count objects in collection", run_count,
-     needs::on_collection(auth::action::find)},
+     needs::on_collection(auth::action::find), kCountFields},
     {"distinct", "", 0, LockKind::read, "{ distinct: collection, key: 'a.b', query: {} }",
-     run_distinct, needs::on_collection(auth::action::find)},
+     run_distinct, needs::on_collection(auth::action::find), kDistinctFields},
 };
 
 }  // namespace
@@ -167,8 +187,8 @@ int64_t count_limit(bson::Doc count) {
     return std::abs(std::max(count["limit"].to_int64(), -INT64_MAX));
 }
 
-int64_t count_skip(bson::Doc count) {
-    const bson::Element skip = count["skip"];
+int64_t count_skip(const Invocation& count) {
+    const bson::Element skip = count.field("skip");
     if (skip.missing()) return 0;
     if (!skip.is_number()) base::fail(base::kBadValue, "skip value is not a valid number");
     // As a number of documents NaN was the smallest of all.

@@ -3,13 +3,13 @@
 
 #include <cstdint>
 
-#include "bson/view.h"
+#include "command/request/invocation.h"
 
 namespace command {
 
 // Its limit, which means the same below 0 as above; 0: none.
 int64_t count_limit(bson::Doc count);
 // Throws base::Error where it is no number, or below 0.
-int64_t count_skip(bson::Doc count);
+int64_t count_skip(const Invocation& count);
 
 }  // namespace command

@@ -9,6 +9,11 @@ namespace command {
 namespace {
 
 void run_current_op(Invocation& invocation) {
+    for (const char* name : {"$all", "$ownOps"}) {
+        const bson::Element e = invocation.field(name);
+        if (invocation.over_msg() && e && e.type() != bson::Type::boolean && !e.is_number())
+            base::fail(base::kTypeMismatch, "{} must be a boolean", name);
+    }
     append_operations(invocation.service.contexts(), invocation.service.fsync_lock(), nullptr,
                       invocation.body, *invocation.reply);
 }
@@ -17,11 +22,16 @@ void run_kill_op(Invocation& invocation) {
     kill_operation(invocation.service.contexts(), invocation.body["op"], *invocation.reply);
 }
 
+constexpr Field kKillFields[] = {
+    required("op", types::number),
+};
+
 constexpr Command kCommands[] = {
-    {"currentOp", "", kAdminOnly, LockKind::none, "{ currentOp: 1, $all: bool }: what is running",
-     run_current_op, needs::on_cluster(auth::action::inprog)},
+    {"currentOp", "", kAdminOnly | kAnyField, LockKind::none,
+     "{ currentOp: 1, $all: bool }: what is running", run_current_op,
+     needs::on_cluster(auth::action::inprog)},
     {"killOp", "", kAdminOnly, LockKind::none, "{ killOp: 1, op: opid }", run_kill_op,
-     needs::on_cluster(auth::action::killop)},
+     needs::on_cluster(auth::action::killop), kKillFields},
 };
 
 }  // namespace

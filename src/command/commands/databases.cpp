@@ -128,6 +128,16 @@ class Md5 {
     std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context_;
 };
 
+// Whether a collection is one of those that were asked for; all are without such a list.
+bool is_asked_for(const bson::Element& collections, std::string_view name) {
+    if (!collections.is_array()) return true;
+    for (const bson::Element& e : collections.as_doc()) {
+        sched::tick();
+        if (e.is_string() && e.as_string() == name) return true;
+    }
+    return false;
+}
+
 // Documents in order of _id; capped collections in natural order.
 std::string hash_collection(catalog::Collection& collection) {
     Md5 md5;
@@ -165,6 +175,7 @@ void run_db_hash(Invocation& invocation) {
         for (const std::string& ns : names) {
             const std::string_view name = catalog::split(ns).collection;
             if (catalog::is_system(name) || db->collection(ns) == nullptr) continue;
+            if (!is_asked_for(invocation.body["collections"], name)) continue;
             const std::string hash = hash_collection(*db->collection(ns));
             list.append(name, hash);
             all.update(hash.data(), hash.size());
@@ -179,8 +190,8 @@ void run_db_hash(Invocation& invocation) {
 // The checksum of a file in GridFS: its chunks' data in order.
 void run_file_md5(Invocation& invocation) {
     const bson::Element root = invocation.body["root"];
-    const std::string ns =
-        fmt::format("{}.{}.chunks", invocation.db, root.is_string() ? root.as_string() : "fs");
+    const std::string ns = fmt::format("{}.{}.chunks", invocation.db,
+                                       root.is_string() ? invocation.name_in(root) : "fs");
     bson::Builder filter;
     filter.append_as("files_id", invocation.first());
     const bson::Object sort = bson::make("files_id", 1, "n", 1);
@@ -229,18 +240,32 @@ bool may_read_file(const Invocation& invocation, const Rights& rights) {
                      auth::action::find);
 }
 
+constexpr Field kListFields[] = {
+    {"filter", types::object},
+    {"nameOnly", types::flag},
+    {"authorizedDatabases", types::flag},
+};
+constexpr Field kHashFields[] = {
+    {"collections", types::array},
+};
+constexpr Field kFileFields[] = {
+    {"root", types::string},
+    refused("partialOk"),
+    refused("md5"),
+};
+
 constexpr Command kCommands[] = {
     {"listDatabases", "", kAdminOnly, LockKind::read, "the databases of this server",
-     run_list_databases, needs::login},
+     run_list_databases, needs::login, kListFields},
     {"dropDatabase", "", 0, LockKind::write, "drop (delete) this database", run_drop_database,
      needs::decided(may_drop_database)},
     {"closeAllDatabases", "", kAdminOnly | kLocalOnly, LockKind::write,
      "close the files of all databases", run_close_all,
      needs::on_cluster(auth::action::closeAllDatabases)},
     {"dbHash", "dbhash", 0, LockKind::read, "checksums of the collections", run_db_hash,
-     needs::on_database(auth::action::dbHash)},
+     needs::on_database(auth::action::dbHash), kHashFields},
     {"filemd5", "", 0, LockKind::read, "{ filemd5: id, root: 'fs' }: checksum of a GridFS file",
-     run_file_md5, needs::decided(may_read_file)},
+     run_file_md5, needs::decided(may_read_file), kFileFields},
 };
 
 }  // namespace

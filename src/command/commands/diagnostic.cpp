@@ -169,6 +169,10 @@ void run_not_replicating(Invocation&) {
     base::fail(base::kNoReplicationEnabled, "not running with --replSet");
 }
 
+constexpr Field kFeaturesFields[] = {
+    {"oidReset", types::flag},
+};
+
 constexpr Command kCommands[] = {
     {"buildInfo", "buildinfo", 0, LockKind::none, "version and build of the server", run_build_info,
      needs::nothing},
@@ -181,7 +185,8 @@ constexpr Command kCommands[] = {
      run_get_cmd_line_opts, needs::on_cluster(auth::action::getCmdLineOpts)},
     {"listCommands", "", 0, LockKind::none, "get a list of all db commands", run_list_commands,
      needs::login},
-    {"features", "", 0, LockKind::none, "what was built in", run_features, needs::login},
+    {"features", "", 0, LockKind::none, "what was built in", run_features, needs::login,
+     kFeaturesFields},
     {"availableQueryOptions", "availablequeryoptions", 0, LockKind::none,
      "flags of OP_QUERY that are understood", run_available_query_options, needs::login},
     {"driverOIDTest", "", 0, LockKind::none, "{ driverOIDTest: id }: for tests of drivers",
@@ -194,12 +199,12 @@ constexpr Command kCommands[] = {
      run_conn_pool_stats, needs::on_cluster(auth::action::connPoolStats)},
     {"connPoolSync", "", 0, LockKind::none, "outgoing connections; there are none", run_nothing,
      needs::on_cluster(auth::action::connPoolSync)},
-    {"replSetGetStatus", "", kAdminOnly, LockKind::none, "not replicating", run_not_replicating,
-     needs::on_cluster(auth::action::replSetGetStatus)},
-    {"replSetGetConfig", "", kAdminOnly, LockKind::none, "not replicating", run_not_replicating,
-     needs::on_cluster(auth::action::replSetGetStatus)},
-    {"replSetInitiate", "", kAdminOnly, LockKind::none, "not replicating", run_not_replicating,
-     needs::login},
+    {"replSetGetStatus", "", kAdminOnly | kAnyField, LockKind::none, "not replicating",
+     run_not_replicating, needs::on_cluster(auth::action::replSetGetStatus)},
+    {"replSetGetConfig", "", kAdminOnly | kAnyField, LockKind::none, "not replicating",
+     run_not_replicating, needs::on_cluster(auth::action::replSetGetStatus)},
+    {"replSetInitiate", "", kAdminOnly | kAnyField, LockKind::none, "not replicating",
+     run_not_replicating, needs::login},
 };
 
 }  // namespace

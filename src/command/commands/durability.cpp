@@ -79,20 +79,36 @@ void run_profile(Invocation& invocation) {
     invocation.reply->append_all(before);
 }
 
+constexpr Field kFsyncFields[] = {
+    {"async", types::flag},
+    {"lock", types::flag},
+    refused("fsyncLockAcquisitionTimeoutMillis", "7.1"),
+};
+// Clients are not waited for, so that it is always by force.
+constexpr Field kShutdownFields[] = {
+    without_effect("force", types::flag),
+    without_effect("timeoutSecs", types::number),
+};
+constexpr Field kProfileFields[] = {
+    {"slowms", types::number},
+    refused("sampleRate", "3.6"),
+    refused("filter", "4.4"),
+};
+
 constexpr Command kCommands[] = {
     {"fsync", "", kAdminOnly, LockKind::none, "{ fsync: 1, async: bool, lock: bool }", run_fsync,
-     needs::on_cluster(auth::action::fsync)},
+     needs::on_cluster(auth::action::fsync), kFsyncFields},
     {"fsyncUnlock", "", kAdminOnly | kLocalOnly, LockKind::none, "ends { fsync: 1, lock: true }",
      run_fsync_unlock, needs::on_cluster(auth::action::unlock)},
     {"journalLatencyTest", "", kAdminOnly | kTestOnly, LockKind::none,
      "measures how long the journal's disk takes", run_journal_latency_test,
      needs::on_cluster(auth::action::fsync)},
     {"shutdown", "", kAdminOnly | kLocalOnly, LockKind::none, "shut the server down", run_shutdown,
-     needs::on_cluster(auth::action::shutdown)},
+     needs::on_cluster(auth::action::shutdown), kShutdownFields},
     {"logRotate", "", kAdminOnly | kLocalOnly, LockKind::none, "start a new log file",
      run_log_rotate, needs::on_cluster(auth::action::logRotate)},
     {"profile", "", 0, LockKind::write, "{ profile: -1 | 0 | 1 | 2, slowms }", run_profile,
-     needs::on_database(auth::action::enableProfiler)},
+     needs::on_database(auth::action::enableProfiler), kProfileFields},
 };
 
 }  // namespace

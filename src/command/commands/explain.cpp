@@ -8,9 +8,12 @@
 #include "command/commands/families.h"
 #include "command/commands/find.h"
 #include "command/commands/newer_fields.h"
+#include "command/commands/writes.h"
 #include "command/context/locks.h"
 #include "command/request/authorization.h"
 #include "command/request/invocation.h"
+#include "command/request/run_command.h"
+#include "query/match/regex_flags.h"
 #include "query/plan/executor.h"
 
 namespace command {
@@ -18,27 +21,28 @@ namespace command {
 namespace {
 
 // The query part of an explainable command, as a find.
-FindRequest as_find(bson::Doc command, bool over_msg) {
+FindRequest as_find(const Invocation& inner) {
+    const bson::Doc command = inner.body;
     const std::string_view name = command.first().name();
+    const bool over_msg = inner.over_msg();
     if (name == "find") return parse_find(command, over_msg);
     FindRequest request;
     const auto take = [&request](const bson::Element& filter, const bson::Element& hint) {
         if (filter.is_object()) request.parts.filter = filter.as_doc();
         request.parts.hint = hint;
     };
-    const auto first_item = [&command](const char* field) {
+    const auto first_item = [&](const char* field, Fields fields) {
         const bson::Element list = command[field];
         const bson::Element item = list.is_array() ? list.as_doc().first() : bson::Element();
         if (!item.is_object() || list.as_doc().field_count() != 1)
             base::fail(base::kInvalidLength, "explained write batches must be of size 1");
-        refuse_newer_item_fields(item.as_doc());
+        read_fields(item.as_doc(), fmt::format("{}.{}", name, field), fields, over_msg);
         return item.as_doc();
     };
-    refuse_newer_fields(command, {"arrayFilters", "let", "collation", "encryptionInformation"});
     if (name == "count") {
         take(command["query"], command["hint"].is_string() ? command["hint"] : bson::Element());
         request.query.limit = count_limit(command);
-        request.query.skip = count_skip(command);
+        request.query.skip = count_skip(inner);
     } else if (name == "distinct") {
         take(command["query"], {});
     } else if (name == "findAndModify" || name == "findandmodify") {
@@ -49,11 +53,11 @@ FindRequest as_find(bson::Doc command, bool over_msg) {
         if (command["sort"].is_object()) request.parts.sort = command["sort"].as_doc();
         request.query.limit = 1;
     } else if (name == "update") {
-        const bson::Doc item = first_item("updates");
+        const bson::Doc item = first_item("updates", update_item_fields());
         refuse_pipeline(item["u"]);
         take(item["q"], item["hint"]);
     } else if (name == "delete") {
-        const bson::Doc item = first_item("deletes");
+        const bson::Doc item = first_item("deletes", delete_item_fields());
         take(item["q"], item["hint"]);
     } else {
         base::fail(base::kCommandNotFound, "Explain failed due to unknown command: {}", name);
@@ -76,7 +80,7 @@ void run_explain(Invocation& invocation) {
     const bson::Element target = invocation.first();
     if (!target.is_object())
         base::fail(base::kFailedToParse, "explain command requires a nested object");
-    const bson::Element verbosity = invocation.body["verbosity"];
+    const bson::Element verbosity = invocation.field("verbosity");
     const std::string_view level =
         verbosity.is_string() ? verbosity.as_string() : "allPlansExecution";
     if (level != "queryPlanner" && level != "executionStats" && level != "allPlansExecution")
@@ -86,11 +90,13 @@ void run_explain(Invocation& invocation) {
     Invocation inner = invocation;
     inner.body = target.as_doc();
     inner.name = inner.first().name();
-    if (inner.body.field_count() > kFieldsMax) refuse_so_many_fields(inner.name);
+    if (const Command* command = invocation.service.commands().find(inner.name))
+        take_fields(inner, *command);
     if (inner.name == "aggregate") return explain_aggregate(inner);
 
-    FindRequest request = as_find(inner.body, inner.over_msg());
+    FindRequest request = as_find(inner);
     request.query.canonicalise(request.parts);
+    if (inner.over_msg()) query::refuse_odd_flags(*request.query.matcher);
     query::CommandExplain how;
     how.execution_stats = level != "queryPlanner";
     const std::string ns = inner.ns();
@@ -122,9 +128,13 @@ bool may_explain(const Invocation& invocation, const Rights& rights) {
     return satisfied(command->need, inner, rights);
 }
 
+constexpr Field kFields[] = {
+    {"verbosity", types::string},
+};
+
 constexpr Command kCommands[] = {
     {"explain", "", 0, LockKind::read, "{ explain: { find: ... }, verbosity: 'queryPlanner' }",
-     run_explain, needs::decided(may_explain)},
+     run_explain, needs::decided(may_explain), kFields},
 };
 
 }  // namespace

@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "base/error.h"
-#include "catalog/collation.h"
 #include "command/commands/families.h"
 #include "command/commands/newer_fields.h"
 #include "command/cursor/query_cursors.h"
 #include "command/request/authorization.h"
+#include "query/match/regex_flags.h"
 #include "sched/tick.h"
 #include "sched/work_limit.h"
 
@@ -47,17 +47,42 @@ bson::Doc index_end(const bson::Element& e) {
     return e.as_doc();
 }
 
-void refuse_unless_simple(const bson::Element& e) {
-    if (e.is_object() && !catalog::asks_for_collation(e)) return;
-    base::fail(base::kInvalidOptions, "only the simple collation is supported");
-}
+constexpr Field kFindFields[] = {
+    {"filter", types::object},
+    {"limit", types::number},
+    {"singleBatch", types::flag},
+    {"batchSize", types::number},
+    {"projection", types::object},
+    {"sort", types::object},
+    {"skip", types::number},
+    {"hint", types::hint},
+    {"min", types::object},
+    {"max", types::object},
+    {"returnKey", types::flag},
+    {"showRecordId", types::flag},
+    {"tailable", types::flag},
+    {"awaitData", types::flag},
+    {"noCursorTimeout", types::flag},
+    {"allowDiskUse", types::boolean},
+    {"oplogReplay", types::flag},
+    {"snapshot", types::flag},
+    {"maxScan", types::number},
+    {"ntoreturn", types::number},
+    without_effect("allowPartialResults", types::flag, "3.2"),
+    refused("collation", "3.4"),
+    refused("let", "5.0"),
+    refused("encryptionInformation", "6.0"),
+    refused("requestResumeToken", "4.4"),
+    refused("resumeAfter", "4.4"),
+};
 
-// Fields every command may carry; dispatch has dealt with them.
-bool generic_field(std::string_view name) {
+// What is no argument of the query, and has been dealt with: fields that any command may carry, and
+// those that ask for nothing.
+bool taken_elsewhere(std::string_view name) {
     constexpr std::string_view kNames[] = {
-        "lsid",    "txnNumber",  "maxTimeMS",       "readConcern",          "writeConcern",
-        "comment", "apiVersion", "apiStrict",       "apiDeprecationErrors", "backpressure",
-        "help",    "mirrored",   "databaseVersion", "shardVersion"};
+        "lsid",       "maxTimeMS", "readConcern",          "writeConcern", "comment",
+        "apiVersion", "apiStrict", "apiDeprecationErrors", "backpressure", "help",
+        "collation",  "let",       "encryptionInformation"};
     return name.starts_with('$') || std::ranges::find(kNames, name) != std::end(kNames);
 }
 
@@ -112,12 +137,7 @@ void parse_field(const bson::Element& e, FindRequest& out) {
         out.oplog_replay = truthy_flag(e);
     } else if (name == "allowPartialResults") {
         truthy_flag(e);
-    } else if (name == "collation") {
-        refuse_unless_simple(e);
-    } else if (name == "let") {
-        if (!document(e).empty())
-            base::fail(base::kInvalidOptions, "'let' is not supported by this server");
-    } else if (!generic_field(name)) {
+    } else if (!taken_elsewhere(name)) {
         base::fail(base::kFailedToParse, "Failed to parse: unrecognized field '{}'", name);
     }
 }
@@ -171,6 +191,7 @@ void run_find(Invocation& invocation) {
     const std::string ns = invocation.ns();
     if (plain_id_query(request) && reply_by_id(invocation, request, ns)) return;
     request.query.canonicalise(request.parts);
+    if (invocation.over_msg()) query::refuse_odd_flags(*request.query.matcher);
 
     std::unique_ptr<Cursor> cursor;  // freed after the lock is given up
     CollectionLock lock(invocation.client, ns, false);
@@ -205,10 +226,10 @@ void run_get_more(Invocation& invocation) {
     const bson::Element collection = invocation.body["collection"];
     if (!collection.is_string())
         base::fail(base::kTypeMismatch, "Field 'collection' must be of type string");
-    const bson::Element batch_size = invocation.body["batchSize"];
+    const bson::Element batch_size = invocation.field("batchSize");
     GetMore work;
     work.id = id.as_int64();
-    work.ns = fmt::format("{}.{}", invocation.db, collection.as_string());
+    work.ns = fmt::format("{}.{}", invocation.db, invocation.name_in(collection));
     work.limits.documents = batch_size ? non_negative(batch_size) : -1;
     if (work.limits.documents == 0) work.limits.documents = -1;
     work.limits.max_bytes = kBatchBytesMax;
@@ -241,6 +262,7 @@ void run_get_more(Invocation& invocation) {
 }
 
 void run_kill_cursors(Invocation& invocation) {
+    if (invocation.over_msg()) invocation.ns();  // which does not matter else
     const bson::Element ids = invocation.body["cursors"];
     if (!ids.is_array() || ids.as_doc().empty())
         base::fail(base::kBadValue, "Must specify at least one cursor id in: {}", "killCursors");
@@ -248,7 +270,9 @@ void run_kill_cursors(Invocation& invocation) {
     bson::Builder missing;
     for (const bson::Element& e : ids.as_doc()) {
         sched::tick(kTicksPerCursor);
-        if (!e.is_number()) base::fail(base::kFailedToParse, "cursor ids must be numbers");
+        if (!e.is_number())
+            base::fail(invocation.over_msg() ? base::kTypeMismatch : base::kFailedToParse,
+                       "cursor ids must be numbers");
         if (!may_kill_cursor(invocation.client, invocation.service.cursors(), e.to_int64()))
             base::fail(base::kUnauthorized, "not authorized to kill cursor {}", e.to_int64());
         const bool found = invocation.service.cursors().kill(e.to_int64());
@@ -262,12 +286,21 @@ void run_kill_cursors(Invocation& invocation) {
         .append_array("cursorsUnknown", empty);
 }
 
+constexpr Field kGetMoreFields[] = {
+    required("collection", types::string),
+    {"batchSize", types::number},
+};
+constexpr Field kKillCursorsFields[] = {
+    required("cursors", types::array),
+};
+
 constexpr Command kCommands[] = {
     {"find", "", kNotCounted, LockKind::read, "query a collection", run_find,
-     needs::on_collection(auth::action::find)},
+     needs::on_collection(auth::action::find), kFindFields},
     {"getMore", "", kNotCounted, LockKind::read, "the next documents of a cursor", run_get_more,
-     needs::login},
-    {"killCursors", "", 0, LockKind::none, "end cursors", run_kill_cursors, needs::login},
+     needs::login, kGetMoreFields},
+    {"killCursors", "", 0, LockKind::none, "end cursors", run_kill_cursors, needs::login,
+     kKillCursorsFields},
 };
 
 }  // namespace
@@ -276,7 +309,7 @@ FindRequest parse_find(bson::Doc command, bool over_msg) {
     FindRequest request;
     bool first = true;
     for (const bson::Element& e : command) {
-        if (!std::exchange(first, false)) parse_field(e, request);
+        if (!std::exchange(first, false) && !is_absent(e, over_msg)) parse_field(e, request);
     }
     if (over_msg) check_newer_projection(request.parts.projection);
     if (request.oplog_replay) check_oplog_replay(request.parts.filter);

@@ -19,8 +19,8 @@ struct FindRequest {
     bool oplog_replay = false;
     bool no_timeout = false;
 };
-// `over_msg`: sent by OP_MSG, by a client that means a projection as later servers read it. Throws
-// base::Error 9 (unknown field), 14, 2, 72.
+// `over_msg`: sent by OP_MSG, by a client that means a projection as later servers read it. Its
+// fields have been held against the table. Throws base::Error 9 (unknown field), 14, 2.
 FindRequest parse_find(bson::Doc command, bool over_msg);
 
 }  // namespace command

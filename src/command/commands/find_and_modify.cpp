@@ -12,6 +12,7 @@
 #include "command/request/authorization.h"
 #include "command/request/invocation.h"
 #include "command/write/write_ops.h"
+#include "query/match/regex_flags.h"
 #include "query/plan/executor.h"
 #include "query/plan/sort.h"
 #include "sched/interruption.h"
@@ -39,7 +40,6 @@ struct Request {
 };
 
 Request parse(bson::Doc body, bool over_msg) {
-    refuse_newer_fields(body, {"arrayFilters", "let", "collation", "encryptionInformation"});
     refuse_pipeline(body["update"]);
     const auto document = [&body](const char* field) {
         const bson::Element e = body[field];
@@ -69,6 +69,8 @@ Request parse(bson::Doc body, bool over_msg) {
     // A request with a sort went another way, which examined its rules when it had a document.
     request.remove_beside_update =
         request.remove && !request.sort.empty() && !body["update"].missing();
+    if (over_msg && request.remove && !is_absent(body["update"], over_msg))
+        base::fail(base::kFailedToParse, "Cannot specify both an update and remove=true");
     if (request.remove && request.upsert)
         base::fail(base::kFailedToParse, "remove and upsert can't co-exist");
     if (request.remove && request.return_new && !request.remove_beside_update)
@@ -151,6 +153,7 @@ class FindAndModify {
             sched::fail_because(e, request_.sort.empty() ? kBadQuery : kBadQueryOrSort,
                                 "Can't canonicalize query: {}", e.what());
         }
+        if (invocation_.over_msg()) query::refuse_odd_flags(*find_.matcher);
         find_.limit = 1;
     }
 
@@ -336,7 +339,7 @@ class FindAndModify {
         bson::Builder value;
         if (request_.return_new) {
             show(doc, nullptr, value);
-        } else if (sends_requests()) {
+        } else if (sends_requests() && !invocation_.over_msg()) {
             value.append("value", bson::Doc());
         } else {
             value.append_null("value");
@@ -363,7 +366,7 @@ class FindAndModify {
 
 void run_find_and_modify(Invocation& invocation) {
     const Request request = parse(invocation.body, invocation.over_msg());
-    if (!invocation.first().is_string() && !request.upsert) {
+    if (!invocation.over_msg() && !invocation.first().is_string() && !request.upsert) {
         // What is no name leads to no collection.
         invocation.reply->append_null("value");
         bson::Builder last = invocation.reply->sub_object("lastErrorObject");
@@ -387,10 +390,26 @@ bool may_find_and_modify(const Invocation& invocation, const Rights& rights) {
                      actions);
 }
 
+constexpr Field kFields[] = {
+    {"query", types::object},
+    {"update", types::object | types::array},
+    {"new", types::flag},
+    {"upsert", types::flag},
+    {"remove", types::flag},
+    {"sort", types::object},
+    {"fields", types::object},
+    {"hint", types::hint},
+    without_effect("bypassDocumentValidation", types::flag, "3.2"),
+    refused("arrayFilters", "3.6"),
+    refused("collation", "3.4"),
+    refused("let", "5.0"),
+    refused("encryptionInformation", "6.0"),
+};
+
 constexpr Command kCommands[] = {
     {"findAndModify", "findandmodify", kRecordsFailure, LockKind::write,
      "{ findAndModify: collection, query, sort, update | remove: true, new, fields, upsert }",
-     run_find_and_modify, needs::decided(may_find_and_modify)},
+     run_find_and_modify, needs::decided(may_find_and_modify), kFields},
 };
 
 }  // namespace

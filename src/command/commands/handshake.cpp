@@ -46,9 +46,12 @@ void greet(Invocation& invocation, const char* primary_field) {
         .append_date("localTime", base::ms_since_1970());
     // A client of an older dialect sends no lsid, whatever the reply offers.
     if (context.max_wire_version >= kFirstWithSessions)
-        reply.append("logicalSessionTimeoutMinutes",
-                     static_cast<int32_t>(LogicalSessions::kTimeout.count()));
+        reply
+            .append("logicalSessionTimeoutMinutes",
+                    static_cast<int32_t>(LogicalSessions::kTimeout.count()))
+            .append("connectionId", static_cast<int32_t>(invocation.client.info().number));
     reply.append("maxWireVersion", context.max_wire_version).append("minWireVersion", 0);
+    if (context.max_wire_version >= kFirstWithSessions) reply.append("readOnly", false);
     append_login(invocation);
 }
 
@@ -67,17 +70,17 @@ void run_whats_my_uri(Invocation& invocation) {
 }
 
 constexpr Command kCommands[] = {
-    {"isMaster", "ismaster", kNoSession, LockKind::none, "check whether this server takes writes",
-     run_is_master, needs::nothing},
-    {"hello", "", kNoSession, LockKind::none, "check whether this server takes writes", run_hello,
-     needs::nothing},
+    {"isMaster", "ismaster", kNoSession | kAnyField, LockKind::none,
+     "check whether this server takes writes", run_is_master, needs::nothing},
+    {"hello", "", kNoSession | kAnyField, LockKind::none, "check whether this server takes writes",
+     run_hello, needs::nothing},
     {"ping", "", 0, LockKind::none,
      "a way to check that the server is alive. responds immediately even if server is in a db "
      "lock.",
      run_nothing, needs::nothing},
     {"whatsmyuri", "", 0, LockKind::none, "{ whatsmyuri: 1 }: the address you come from",
      run_whats_my_uri, needs::nothing},
-    {"handshake", "", 0, LockKind::none, "internal", run_nothing, needs::nothing},
+    {"handshake", "", kAnyField, LockKind::none, "internal", run_nothing, needs::nothing},
 };
 
 }  // namespace

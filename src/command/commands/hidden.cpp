@@ -63,14 +63,26 @@ void run_hash_element(Invocation& invocation) {
         .append("out", catalog::hash_value(key, value));
 }
 
+constexpr Field kSleepFields[] = {
+    {"w", types::flag},
+    {"secs", types::number},
+    {"millis", types::number},
+};
+constexpr Field kGodFields[] = {
+    {"obj", types::object},
+};
+constexpr Field kHashFields[] = {
+    {"seed", types::number},
+};
+
 constexpr Command kCommands[] = {
     {"sleep", "", kAdminOnly | kTestOnly, LockKind::none,
      "{ sleep: 1, w: bool, secs: n, millis: n }", run_sleep,
-     needs::on_cluster(auth::action::internal)},
+     needs::on_cluster(auth::action::internal), kSleepFields},
     {"godinsert", "", kTestOnly, LockKind::write, "{ godinsert: collection, obj: document }",
-     run_god_insert, needs::on_cluster(auth::action::internal)},
+     run_god_insert, needs::on_cluster(auth::action::internal), kGodFields},
     {"_hashBSONElement", "", kTestOnly, LockKind::none, "the hash a hashed index stores",
-     run_hash_element, needs::login},
+     run_hash_element, needs::login, kHashFields},
 };
 
 }  // namespace

@@ -1,11 +1,15 @@
 // createIndexes, dropIndexes, listIndexes, reIndex (wire spec 2.5, 4.6).
+#include "command/commands/indexes.h"
+
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "bson/json.h"
+#include "bson/type_names.h"
+#include "catalog/index_keys.h"
 #include "command/commands/families.h"
-#include "command/commands/newer_fields.h"
 #include "command/context/locks.h"
 #include "command/cursor/batch.h"
 #include "command/observe/op_report.h"
@@ -67,6 +71,102 @@ void check_expiry(bson::Doc spec) {
                    bson::to_text(key.as_doc()));
 }
 
+// What a definition may have by OP_MSG. The engine reads it, and refuses options that would change
+// what the index holds.
+constexpr Field kDefinition[] = {
+    required("key", types::object),
+    required("name", types::string),
+    {"unique", types::flag},
+    {"background", types::flag},
+    {"sparse", types::flag},
+    {"expireAfterSeconds", types::number},
+    {"v", types::number},
+    {"ns", types::string},
+    {"dropDups", types::flag},
+    {"hashVersion", types::number},
+    {"collation", types::object},
+    {"hidden", types::flag},
+    {"storageEngine", types::object},
+    {"partialFilterExpression", types::object},
+    {"wildcardProjection", types::object},
+    {"columnstoreProjection", types::object},
+    {"prepareUnique", types::flag},
+    {"clustered", types::flag},
+    // Of kinds of index that are refused.
+    {"weights", types::object | types::string},
+    {"default_language", types::string},
+    {"language_override", types::string},
+    {"textIndexVersion", types::number},
+    {"2dsphereIndexVersion", types::number},
+    {"bits", types::number},
+    {"min", types::number},
+    {"max", types::number},
+    {"bucketSize", types::number},
+    // Of a document in system.indexes.
+    without_effect("_id", types::any),
+};
+
+// The index on _id has no options of its own.
+void check_id_options(bson::Doc spec) {
+    for (const bson::Element& e : spec) {
+        if (is_absent(e, true)) continue;
+        constexpr std::string_view kAllowed[] = {"key", "name", "v", "ns", "_id", "collation"};
+        if (std::ranges::find(kAllowed, e.name()) != std::end(kAllowed)) continue;
+        // In the background or not, it is there already.
+        if (e.name() == "background" || e.name() == "expireAfterSeconds") continue;
+        base::fail(base::kInvalidIndexSpecificationOption,
+                   "The field '{}' is not valid for an _id index specification", e.name());
+    }
+}
+
+// What the old server took for a direction, and today's refuse.
+void check_directions(bson::Doc key) {
+    for (const bson::Element& e : key) {
+        if (e.is_string()) {
+            if (e.as_string().empty())
+                base::fail(base::kCannotCreateIndex, "the kind of an index cannot be empty: '{}'",
+                           e.name());
+            continue;
+        }
+        if (!e.is_number())
+            base::fail(base::kCannotCreateIndex,
+                       "'{}' of an index key is of type {}: only numbers and kinds of index are "
+                       "allowed",
+                       e.name(), bson::name_of(e.type()));
+        if (e.to_double() == 0 || std::isnan(e.to_double()))
+            base::fail(base::kCannotCreateIndex, "'{}' of an index key cannot be {}", e.name(),
+                       e.to_double());
+    }
+}
+
+bson::Object without_unknown_options(bson::Doc spec) {
+    bson::Builder out;
+    for (const bson::Element& e : spec) {
+        if (std::ranges::find(kDefinition, e.name(), &Field::name) != std::end(kDefinition))
+            out.append(e);
+    }
+    return out.object();
+}
+
+// Where the old server was content with an index that is there, and today's are not: one of the
+// same keys under another name, and one of the same name and keys that holds other documents.
+void refuse_similar(const catalog::Collection& collection, bson::Doc spec) {
+    const catalog::Index* same_key = collection.find_index_by_key(spec["key"].as_doc());
+    if (same_key == nullptr || same_key->is_id) return;
+    const std::string_view name = spec["name"].as_string();
+    if (same_key->name == name) {
+        if (same_key->unique != spec["unique"].truthy() ||
+            same_key->sparse != spec["sparse"].truthy())
+            base::fail(base::kIndexKeySpecsConflict,
+                       "An existing index has the same name as the requested index and other "
+                       "options: {}",
+                       name);
+    } else if (collection.find_index(name) == nullptr) {
+        base::fail(base::kIndexOptionsConflict, "Index already exists with a different name: {}",
+                   same_key->name);
+    }
+}
+
 // The name, with the codes that this command has for bad ones.
 std::string indexed_ns(const Invocation& invocation) {
     const bson::Element target = invocation.first();
@@ -79,8 +179,13 @@ std::string indexed_ns(const Invocation& invocation) {
 
 void run_create_indexes(Invocation& invocation) {
     const std::string ns = indexed_ns(invocation);
-    refuse_newer_fields(invocation.body, {"commitQuorum"});
-    const std::vector<bson::Doc> specs = index_specs(invocation, ns);
+    std::vector<bson::Doc> specs = index_specs(invocation, ns);
+    std::vector<bson::Object> shortened;
+    if (invocation.over_msg() && invocation.body["ignoreUnknownIndexOptions"].truthy()) {
+        std::ranges::transform(specs, std::back_inserter(shortened), without_unknown_options);
+        specs.assign(shortened.begin(), shortened.end());
+    }
+    if (invocation.over_msg()) std::ranges::for_each(specs, check_definition);
     const auto check_expiries = [&] {
         if (invocation.over_msg()) std::ranges::for_each(specs, check_expiry);
     };
@@ -97,6 +202,7 @@ void run_create_indexes(Invocation& invocation) {
     // the indexes before the first mistake remain.
     const auto needed = [&](bson::Doc spec) {
         try {
+            if (invocation.over_msg()) refuse_similar(collection, spec);
             return db.index_needed(collection, spec);
         } catch (const base::Error& e) {
             if (!created || sched::is_interruption(e)) throw;
@@ -108,8 +214,10 @@ void run_create_indexes(Invocation& invocation) {
     if (!created) check_expiries();
     size_t built = 0;
     try {
-        for (const bson::Doc spec : missing)
+        for (const bson::Doc spec : missing) {
+            if (invocation.over_msg()) refuse_similar(collection, spec);
             built += db.create_index(collection, spec, &lock) ? 1 : 0;
+        }
     } catch (const base::Error& e) {
         // Those built before the failure stay.
         bson::Builder so_far;
@@ -135,6 +243,9 @@ void run_drop_indexes(Invocation& invocation) {
     CollectionLock lock(invocation.client, ns, true);
     if (lock.collection() == nullptr) base::fail(base::kNamespaceNotFound, "ns not found");
     const bson::Element which = invocation.body["index"];
+    if (invocation.over_msg() && which.is_string() &&
+        which.as_string().find('\0') != std::string_view::npos)
+        base::fail(base::kIndexNotFound, "no index has a name with a NUL byte in it");
     base::log::info("CMD: dropIndexes {}", ns);
     const bson::Object was = bson::make("nIndexesWas", index_count(lock.collection()));
     try {
@@ -150,14 +261,14 @@ void run_drop_indexes(Invocation& invocation) {
 
 void run_list_indexes(Invocation& invocation) {
     const std::string ns = invocation.ns();
-    const int64_t batch_size = batch_size_of(invocation.body["cursor"], -1);
+    const int64_t batch_size = invocation.batch_size(-1);
     auto source = std::make_unique<ListSource>();
     {
         CollectionLock lock(invocation.client, ns, false);
         if (lock.collection() == nullptr)
             base::fail(base::kNamespaceNotFound, "no collection {}", ns);
         for (const auto& index : lock.collection()->indexes())
-            source->add(index->spec);
+            source->add(shown_index(index->spec, invocation.over_msg()));
     }
     auto cursor = std::make_unique<Cursor>();
     cursor->ns =
@@ -179,27 +290,63 @@ void run_re_index(Invocation& invocation) {
         .append("nIndexes", static_cast<int32_t>(change.after));
     bson::Builder list = invocation.reply->sub_array("indexes");
     for (const auto& index : lock.collection()->indexes()) {
+        const bson::Object shown = shown_index(index->spec, invocation.over_msg());
         bson::Builder entry = list.sub_object(list.next().view());
-        for (const bson::Element& e : index->spec) {
-            if (e.name() != "v") entry.append(e);
+        for (const bson::Element& e : shown.doc()) {
+            if (e.name() != "v" || invocation.over_msg()) entry.append(e);
         }
     }
 }
 
+constexpr Field kCreateFields[] = {
+    required("indexes", types::array),
+    refused("commitQuorum", "4.4"),
+    {"ignoreUnknownIndexOptions", types::flag, Field::Use::read, "5.0"},
+};
+constexpr Field kDropFields[] = {
+    required("index", types::string | types::object | types::array),
+};
+constexpr Field kListFields[] = {
+    {"cursor", types::object},
+};
+
 constexpr Command kCommands[] = {
     {"createIndexes", "", 0, LockKind::write,
      "{ createIndexes: collection, indexes: [ { key, name, ... } ] }", run_create_indexes,
-     needs::on_collection(auth::action::createIndex)},
+     needs::on_collection(auth::action::createIndex), kCreateFields},
     {"dropIndexes", "deleteIndexes", 0, LockKind::write,
      "{ dropIndexes: collection, index: name | key | '*' }", run_drop_indexes,
-     needs::on_collection(auth::action::dropIndex)},
+     needs::on_collection(auth::action::dropIndex), kDropFields},
     {"listIndexes", "", 0, LockKind::read, "the indexes of a collection", run_list_indexes,
-     needs::on_collection(auth::action::listIndexes)},
+     needs::on_collection(auth::action::listIndexes), kListFields},
     {"reIndex", "", 0, LockKind::write, "build all indexes of a collection again", run_re_index,
      needs::on_collection(auth::action::reIndex)},
 };
 
 }  // namespace
+
+void check_definition(bson::Doc spec) {
+    try {
+        read_fields(spec, "createIndexes.indexes", kDefinition, true);
+    } catch (const base::Error& e) {
+        constexpr int kUnknownField = 40415;
+        if (e.code() != kUnknownField) throw;
+        throw base::Error(base::kInvalidIndexSpecificationOption, e.what());
+    }
+    const bson::Doc key = spec["key"].as_doc();
+    check_directions(key);
+    if (catalog::is_id_pattern(key)) check_id_options(spec);
+}
+
+bson::Object shown_index(bson::Doc stored, bool over_msg) {
+    if (!over_msg) return bson::Object(stored);
+    bson::Builder out;
+    out.append("v", 2);
+    for (const bson::Element& e : stored) {
+        if (e.name() != "v" && e.name() != "ns") out.append(e);
+    }
+    return out.object();
+}
 
 Family index_commands() {
     return kCommands;

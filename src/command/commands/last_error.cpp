@@ -88,10 +88,16 @@ bool may_ask_last_error(const Invocation& invocation, const Rights& rights) {
     return rights.logged_in() || !waits;
 }
 
+// A write concern.
+constexpr Field kFields[] = {
+    {"w"},       {"j", types::flag}, {"fsync", types::flag}, {"wtimeout", types::number},
+    {"wOpTime"}, {"wElectionId"},
+};
+
 constexpr Command kCommands[] = {
     {"getLastError", "getlasterror", kKeepsLastError, LockKind::none,
      "return error status of the last operation on this connection", run_get_last_error,
-     needs::decided(may_ask_last_error)},
+     needs::decided(may_ask_last_error), kFields},
     {"getPrevError", "getpreverror", kKeepsLastError, LockKind::none,
      "the last error on this connection, and how many operations ago", run_get_prev_error,
      needs::nothing},

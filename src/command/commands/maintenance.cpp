@@ -3,7 +3,6 @@
 #include "base/log.h"
 #include "base/milliseconds.h"
 #include "command/commands/families.h"
-#include "command/commands/newer_fields.h"
 #include "command/commands/repair.h"
 #include "command/context/locks.h"
 #include "command/request/invocation.h"
@@ -19,8 +18,7 @@ void run_compact(Invocation& invocation) {
     const std::string ns = invocation.ns();
     if (catalog::is_system(catalog::split(ns).collection))
         base::fail(base::kIllegalOperation, "can't compact a system namespace");
-    refuse_if_asked(invocation.body, {"dryRun", "freeSpaceTargetMB"});
-    const bson::Element factor = invocation.body["paddingFactor"];
+    const bson::Element factor = invocation.field("paddingFactor");
     if (factor && !factor.is_number()) base::fail(13118, "paddingFactor has to be a number");
     if (factor && (factor.to_double() < 1.0 || factor.to_double() > 4.0))
         base::fail(base::kBadValue, "invalid padding factor");
@@ -71,15 +69,17 @@ void run_touch(Invocation& invocation) {
     }
 }
 
+// `over_msg`: the number of keys by the name of the index, else by its namespace.
 void append_validate(const std::string& ns, storage::CollectionStore& store,
-                     const storage::ValidateOptions& options, bson::Builder& reply) {
+                     const storage::ValidateOptions& options, bool over_msg, bson::Builder& reply) {
     reply.append("ns", ns);
     const storage::ValidateReport report = store.validate(options, reply);
     reply.append("nIndexes", report.index_count);
     {
         bson::Builder keys = reply.sub_object("keysPerIndex");
+        const size_t before_name = over_msg ? ns.size() + std::string_view(".$").size() : 0;
         for (const auto& [index_ns, count] : report.keys_per_index)
-            keys.append_number(index_ns, count);
+            keys.append_number(std::string_view(index_ns).substr(before_name), count);
     }
     reply.append("valid", report.valid());
     {
@@ -102,9 +102,6 @@ void append_validate(const std::string& ns, storage::CollectionStore& store,
 
 void run_validate(Invocation& invocation) {
     const std::string ns = invocation.ns();
-    refuse_if_asked(invocation.body,
-                    {"repair", "background", "metadata", "collHash", "hashPrefixes",
-                     "revealHashedIds", "checkBSONConformance", "fixMultikey"});
     storage::ValidateOptions options;
     options.full = invocation.body["full"].truthy();
     options.scan_data = invocation.body["scandata"].truthy() || options.full;
@@ -122,7 +119,7 @@ void run_validate(Invocation& invocation) {
     if (lock.collection() == nullptr && options.full)
         base::fail(base::kIllegalOperation, "the records of an index are not documents: {}", ns);
     base::log::info("CMD: validate {}", ns);
-    append_validate(ns, *store, options, *invocation.reply);
+    append_validate(ns, *store, options, invocation.over_msg(), *invocation.reply);
 }
 
 void run_repair_database(Invocation& invocation) {
@@ -130,33 +127,68 @@ void run_repair_database(Invocation& invocation) {
     repair_database(invocation.service.catalog(), invocation.service.cursors(), invocation.db);
 }
 
-template <const char* Field>
+template <const char* Name>
 void run_empty_list(Invocation& invocation) {
-    invocation.reply->sub_array(Field).finish();
+    if (invocation.over_msg()) invocation.ns();  // which does not matter else
+    invocation.reply->sub_array(Name).finish();
 }
 constexpr char kShapes[] = "shapes";
 constexpr char kFilters[] = "filters";
 constexpr char kPlans[] = "plans";
 
-void run_nothing(Invocation&) {}
+void run_clear_plans(Invocation& invocation) {
+    if (invocation.over_msg()) invocation.ns();
+}
+
+constexpr Field kCompactFields[] = {
+    {"force", types::flag},          {"paddingFactor", types::number},
+    {"paddingBytes", types::number}, {"preservePadding", types::flag},
+    refused("dryRun", "8.0"),        refused("freeSpaceTargetMB", "7.3"),
+};
+constexpr Field kTouchFields[] = {
+    {"data", types::flag},
+    {"index", types::flag},
+};
+constexpr Field kValidateFields[] = {
+    {"full", types::flag},
+    {"scandata", types::flag},
+    refused("metadata", "5.0"),
+    refused("repair", "4.4"),
+    refused("fixMultikey", "7.1"),
+    refused("background", "4.4"),
+    refused("checkBSONConformance", "6.2"),
+    refused("collHash", "8.1"),
+    refused("hashPrefixes", "8.1"),
+    refused("revealHashedIds", "8.1"),
+};
+constexpr Field kRepairFields[] = {
+    refused("preserveClonedFilesOnFailure"),
+    refused("backupOriginalFiles"),
+};
+// There are no plans that they could choose among.
+constexpr Field kPlanFields[] = {
+    without_effect("query", types::object),
+    without_effect("sort", types::object),
+    without_effect("projection", types::object),
+};
 
 constexpr Command kCommands[] = {
     {"compact", "", 0, LockKind::write, "{ compact: collection, paddingFactor, paddingBytes }",
-     run_compact, needs::on_collection(auth::action::compact)},
+     run_compact, needs::on_collection(auth::action::compact), kCompactFields},
     {"touch", "", 0, LockKind::read, "{ touch: collection, data: bool, index: bool }", run_touch,
-     needs::on_cluster(auth::action::touch)},
+     needs::on_cluster(auth::action::touch), kTouchFields},
     {"validate", "", 0, LockKind::read, "{ validate: collection, full: bool, scandata: bool }",
-     run_validate, needs::on_collection(auth::action::validate)},
+     run_validate, needs::on_collection(auth::action::validate), kValidateFields},
     {"repairDatabase", "", kLocalOnly, LockKind::write, "rewrite all collections of this database",
-     run_repair_database, needs::on_database(auth::action::repairDatabase)},
+     run_repair_database, needs::on_database(auth::action::repairDatabase), kRepairFields},
     {"planCacheListQueryShapes", "", 0, LockKind::read, "plans are not cached",
      run_empty_list<kShapes>, needs::on_collection(auth::action::planCacheRead)},
     {"planCacheListFilters", "", 0, LockKind::read, "there are no index filters",
      run_empty_list<kFilters>, needs::on_collection(auth::action::planCacheRead)},
     {"planCacheListPlans", "", 0, LockKind::read, "plans are not cached", run_empty_list<kPlans>,
-     needs::on_collection(auth::action::planCacheRead)},
-    {"planCacheClear", "", 0, LockKind::read, "plans are not cached", run_nothing,
-     needs::on_collection(auth::action::planCacheWrite)},
+     needs::on_collection(auth::action::planCacheRead), kPlanFields},
+    {"planCacheClear", "", 0, LockKind::read, "plans are not cached", run_clear_plans,
+     needs::on_collection(auth::action::planCacheWrite), kPlanFields},
 };
 
 }  // namespace

@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "catalog/collation.h"
+#include "bson/builder.h"
+#include "query/match/regex_flags.h"
 #include "sched/tick.h"
 
 namespace command {
@@ -41,23 +42,6 @@ void refuse_collisions(std::vector<ProjectedPath> paths) {
 
 }  // namespace
 
-void refuse_newer_fields(bson::Doc request, std::initializer_list<std::string_view> fields) {
-    for (const bson::Element& e : request) {
-        if (std::ranges::find(fields, e.name()) == fields.end()) continue;
-        if (e.type() == bson::Type::null) continue;
-        if ((e.is_object() || e.is_array()) && e.as_doc().empty()) continue;
-        if (e.name() == "collation" && e.is_object() && !catalog::asks_for_collation(e)) continue;
-        base::fail(base::kInvalidOptions, "'{}' is not supported by this server", e.name());
-    }
-}
-
-void refuse_if_asked(bson::Doc request, std::initializer_list<std::string_view> fields) {
-    for (const std::string_view field : fields) {
-        if (request[field].truthy())
-            base::fail(base::kInvalidOptions, "'{}' is not supported by this server", field);
-    }
-}
-
 void refuse_pipeline(const bson::Element& update) {
     if (update.is_array())
         base::fail(base::kFailedToParse, "updates by a pipeline are not supported by this server");
@@ -71,6 +55,11 @@ void check_newer_projection(bson::Doc projection) {
         const bool known =
             e.is_object() &&
             std::ranges::find(kOperators, e.as_doc().first().name()) != std::end(kOperators);
+        if (known && e.as_doc().first().name() == "$elemMatch") {
+            bson::Builder condition;
+            condition.append(e);
+            query::refuse_odd_flags(*query::Matcher::parse(condition.doc()));
+        }
         if (plain ? !e.name().starts_with('$') : known) {
             std::string_view path = e.name();
             if (path.ends_with(".$")) path.remove_suffix(2);
@@ -84,10 +73,6 @@ void check_newer_projection(bson::Doc projection) {
                    e.name());
     }
     refuse_collisions(std::move(paths));
-}
-
-void refuse_newer_item_fields(bson::Doc item) {
-    refuse_newer_fields(item, {"arrayFilters", "collation", "sort", "c"});
 }
 
 }  // namespace command

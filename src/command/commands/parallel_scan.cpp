@@ -43,10 +43,14 @@ void run_parallel_scan(Invocation& invocation) {
     entry.append("ok", true);
 }
 
+constexpr Field kFields[] = {
+    {"numCursors", types::number},
+};
+
 constexpr Command kCommands[] = {
     {"parallelCollectionScan", "", 0, LockKind::read,
      "{ parallelCollectionScan: collection, numCursors: n }: cursors over all documents",
-     run_parallel_scan, needs::on_collection(auth::action::find)},
+     run_parallel_scan, needs::on_collection(auth::action::find), kFields},
 };
 
 }  // namespace

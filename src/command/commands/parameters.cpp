@@ -107,8 +107,12 @@ void run_get_parameter(Invocation& invocation) {
 
 // Throws base::Error 2 with the old value when the new one is not possible; 14 for a wrong type
 // where the old value is not returned.
-void set_value(options::Option& parameter, const bson::Element& e, bson::Doc was) {
+void set_value(options::Option& parameter, const bson::Element& e, bool over_msg, bson::Doc was) {
     try {
+        // The old server took any text for true, "false" as well.
+        if (over_msg && parameter.type() == options::Type::flag &&
+            e.type() != bson::Type::boolean && !e.is_number())
+            base::fail(base::kTypeMismatch, "parameter {} must be a boolean", e.name());
         options::set_parameter(parameter, parameter.type() == options::Type::flag
                                               ? options::Value(e.truthy())
                                               : value_of(e));
@@ -127,7 +131,7 @@ void run_set_parameter(Invocation& invocation) {
         if (e.name() == kLevelsByComponent) {
             bson::Builder was;
             if (!found) append_levels(was, "was");
-            set_value(options::verbose, level_of_all(e), was.doc());
+            set_value(options::verbose, level_of_all(e), invocation.over_msg(), was.doc());
             invocation.reply->append_all(was.doc());
             found = true;
             continue;
@@ -140,7 +144,7 @@ void run_set_parameter(Invocation& invocation) {
         bson::Builder was;
         if (old && parameter->description().tells_old_value && !found)
             append_value(was, "was", *old);
-        set_value(*parameter, e, was.doc());
+        set_value(*parameter, e, invocation.over_msg(), was.doc());
         invocation.reply->append_all(was.doc());
         base::log::info("setParameter {}={}", e.name(), bson::to_text(e));
         found = true;
@@ -151,10 +155,10 @@ void run_set_parameter(Invocation& invocation) {
 }
 
 constexpr Command kCommands[] = {
-    {"getParameter", "", kAdminOnly, LockKind::none,
+    {"getParameter", "", kAdminOnly | kAnyField, LockKind::none,
      "{ getParameter: 1, name: 1 } or { getParameter: '*' }", run_get_parameter,
      needs::on_cluster(auth::action::getParameter)},
-    {"setParameter", "", kAdminOnly | kLocalOnly, LockKind::none,
+    {"setParameter", "", kAdminOnly | kLocalOnly | kAnyField, LockKind::none,
      "{ setParameter: 1, name: value }", run_set_parameter,
      needs::on_cluster(auth::action::setParameter)},
 };

@@ -127,8 +127,8 @@ struct Table {
         help.reserve(std::size(kRefusals));
         for (const Refusal& refusal : kRefusals) {
             help.push_back(fmt::format("not supported: {}", refusal.reason.text));
-            commands.push_back({refusal.name, refusal.alias, refusal.flags, LockKind::none,
-                                help.back(), refuse,
+            commands.push_back({refusal.name, refusal.alias, refusal.flags | kAnyField,
+                                LockKind::none, help.back(), refuse,
                                 refusal.name == "authenticate" ? needs::nothing : needs::login});
         }
     }

@@ -5,6 +5,7 @@
 #include "auth/user.h"
 #include "base/error.h"
 #include "base/milliseconds.h"
+#include "command/commands/indexes.h"
 #include "command/commands/stats.h"
 #include "command/context/locks.h"
 #include "command/request/authorization.h"
@@ -83,7 +84,7 @@ query::DocumentSource index_stats(Invocation& invocation, const std::string& ns)
                 accesses.append("ops", index->uses.load(std::memory_order_relaxed))
                     .append_date("since", base::ms_since_1970(index->since));
             }
-            out.append("spec", index->spec);
+            out.append("spec", shown_index(index->spec, invocation.over_msg()));
             documents.push_back(out.object());
         }
     }

@@ -267,7 +267,7 @@ void run_cursor_info(Invocation& invocation) {
 }
 
 constexpr Command kCommands[] = {
-    {"serverStatus", "", 0, LockKind::none, "metrics about the server", run_server_status,
+    {"serverStatus", "", kAnyField, LockKind::none, "metrics about the server", run_server_status,
      needs::on_cluster(auth::action::serverStatus)},
     {"getDiagnosticData", "", kAdminOnly, LockKind::none,
      "serverStatus, with the time that it took", run_get_diagnostic_data,

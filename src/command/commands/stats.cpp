@@ -22,6 +22,11 @@ int64_t scale_of(const bson::Element& e) {
     return e.to_int64();
 }
 
+// What sizes have been divided by.
+void append_scale_factor(Invocation& invocation, int64_t scale) {
+    if (invocation.over_msg()) invocation.reply->append("scaleFactor", static_cast<int32_t>(scale));
+}
+
 void run_coll_stats(Invocation& invocation) {
     const std::string ns = invocation.ns();
     CollectionLock lock(invocation.client, ns, false);
@@ -42,6 +47,7 @@ void run_coll_stats(Invocation& invocation) {
     invocation.reply->append_all(head);
     append_collection_stats(lock.collection(), *store, scale, invocation.body["verbose"].truthy(),
                             *invocation.reply);
+    append_scale_factor(invocation, scale);
 }
 
 struct DatabaseTotals {
@@ -91,6 +97,7 @@ void run_db_stats(Invocation& invocation) {
         .append("indexes", totals.indexes)
         .append_number("indexSize", totals.index_bytes / scale)
         .append_number("fileSize", files.file_bytes / scale);
+    append_scale_factor(invocation, scale);
     if (db == nullptr) {
         reply.append("dataFileVersion", bson::Doc());
         return;
@@ -155,7 +162,7 @@ void run_data_size(Invocation& invocation) {
     const bson::Element target = invocation.first();
     if (!target.is_string() || target.as_string().find('.') == std::string_view::npos)
         base::fail(17005, "dataSize takes the full name of a collection: 'db.coll'");
-    const std::string ns(target.as_string());
+    const std::string ns(invocation.name_in(target));
     const bson::Doc body = invocation.body;
     const bool from = !document_in(body, "min").empty();
     const bool to = !document_in(body, "max").empty();
@@ -187,13 +194,26 @@ bool may_measure(const Invocation& invocation, const Rights& rights) {
     return rights.logged_in() && (!ns.is_string() || rights.on(ns.as_string(), auth::action::find));
 }
 
+constexpr Field kCollectionFields[] = {
+    {"scale", types::number},
+    {"verbose", types::flag},
+};
+constexpr Field kDatabaseFields[] = {
+    {"scale", types::number},
+    refused("freeStorage", "5.0"),
+};
+constexpr Field kSizeFields[] = {
+    {"keyPattern", types::object}, {"min", types::object},     {"max", types::object},
+    {"estimate", types::flag},     {"maxSize", types::number}, {"maxObjects", types::number},
+};
+
 constexpr Command kCommands[] = {
     {"collStats", "collstats", 0, LockKind::read, "{ collStats: collection, scale, verbose }",
-     run_coll_stats, needs::on_collection(auth::action::collStats)},
+     run_coll_stats, needs::on_collection(auth::action::collStats), kCollectionFields},
     {"dbStats", "dbstats", 0, LockKind::read, "{ dbStats: 1, scale }", run_db_stats,
-     needs::on_database(auth::action::dbStats)},
+     needs::on_database(auth::action::dbStats), kDatabaseFields},
     {"dataSize", "datasize", 0, LockKind::read, "{ dataSize: 'db.coll' }", run_data_size,
-     needs::decided(may_measure)},
+     needs::decided(may_measure), kSizeFields},
     {"top", "", kAdminOnly, LockKind::read, "time spent per collection", run_top,
      needs::on_cluster(auth::action::top)},
 };

@@ -37,11 +37,13 @@ bool is_generic(std::string_view name) {
     return name.starts_with('$') || std::ranges::find(kGeneric, name) != std::end(kGeneric);
 }
 
-void check_fields(const Invocation& invocation, std::initializer_list<std::string_view> known) {
+// By the old messages, too.
+void check_fields(const Invocation& invocation) {
+    const Fields known = invocation.service.commands().find(invocation.name)->fields;
     bool first = true;
     for (const bson::Element& e : invocation.body) {
         if (std::exchange(first, false) || is_generic(e.name())) continue;
-        if (std::ranges::find(known, e.name()) == known.end())
+        if (std::ranges::find(known, e.name(), &Field::name) == known.end())
             base::fail(base::kBadValue, "\"{}\" is not a valid argument to {}", e.name(),
                        invocation.name);
     }
@@ -71,8 +73,7 @@ bool is_digested(bson::Doc body) {
 }
 
 UserFields parse_fields(const Invocation& invocation) {
-    check_fields(invocation, {"pwd", "roles", "customData", "digestPassword", "passwordDigestor",
-                              "mechanisms", "authenticationRestrictions"});
+    check_fields(invocation);
     const bson::Doc body = invocation.body;
     UserFields out;
     refuse_restrictions(body["authenticationRestrictions"]);
@@ -194,7 +195,7 @@ void run_update_user(Invocation& invocation) {
 }
 
 void run_drop_user(Invocation& invocation) {
-    check_fields(invocation, {});
+    check_fields(invocation);
     const UserName who = auth::parse_name(invocation.first(), invocation.db);
     {
         CollectionLock lock(invocation.client, auth::kUsers, true);
@@ -213,7 +214,7 @@ void run_drop_user(Invocation& invocation) {
 }
 
 void run_drop_all_users(Invocation& invocation) {
-    check_fields(invocation, {});
+    check_fields(invocation);
     int64_t count = 0;
     SessionSet sessions;
     {
@@ -244,7 +245,7 @@ void run_drop_all_users(Invocation& invocation) {
 
 // grantRolesToUser and revokeRolesFromUser.
 void change_roles(Invocation& invocation, bool grant) {
-    check_fields(invocation, {"roles"});
+    check_fields(invocation);
     const UserName who = auth::parse_name(invocation.first(), invocation.db);
     const std::vector<Role> named = auth::parse_roles(invocation.body["roles"], invocation.db);
     // Without a role it is undefined who may ask, and the reply would show which users exist.
@@ -308,8 +309,11 @@ Asked parse_asked(const Invocation& invocation) {
 bson::Object shown_user(bson::Doc stored, const Invocation& invocation) {
     const bson::Doc body = invocation.body;
     const bool whole = body["showCredentials"].truthy();
+    const bson::Element custom_data = invocation.field("showCustomData");
+    const bool with_custom_data = custom_data.missing() || custom_data.truthy();
     bson::Builder out;
     for (const bson::Element& e : stored) {
+        if (e.name() == "customData" && !with_custom_data) continue;
         if (e.name() != "credentials" || whole) out.append(e);
     }
     if (body["showPrivileges"].truthy()) {
@@ -325,8 +329,7 @@ bson::Object shown_user(bson::Doc stored, const Invocation& invocation) {
 }
 
 void run_users_info(Invocation& invocation) {
-    check_fields(invocation, {"showCredentials", "showPrivileges", "showCustomData", "filter",
-                              "showAuthenticationRestrictions"});
+    check_fields(invocation);
     const Asked asked = parse_asked(invocation);
     const bson::Element filter = invocation.body["filter"];
     if (filter && !filter.is_object()) base::fail(base::kTypeMismatch, "filter must be a document");
@@ -371,8 +374,7 @@ void append_role(const Role& role, bool with_privileges, bson::Builder& list) {
 // { rolesInfo: 1, showBuiltinRoles: true } lists all; a name, or names, those. Without
 // showBuiltinRoles there are none to list.
 void run_roles_info(Invocation& invocation) {
-    check_fields(invocation,
-                 {"showPrivileges", "showBuiltinRoles", "showAuthenticationRestrictions"});
+    check_fields(invocation);
     const bool with_privileges = invocation.body["showPrivileges"].truthy();
     const bson::Element first = invocation.first();
     bson::Builder list = invocation.reply->sub_array("roles");
@@ -472,29 +474,57 @@ bool may_see_users(const Invocation& invocation, const Rights& rights) {
     });
 }
 
+constexpr Field kUserFields[] = {
+    {"pwd", types::string},
+    {"roles", types::array},
+    {"customData", types::object},
+    {"digestPassword", types::boolean},
+    {"passwordDigestor", types::string},
+    {"mechanisms", types::array},
+    {"authenticationRestrictions", types::array},
+};
+constexpr Field kRolesFields[] = {
+    {"roles", types::array},
+};
+constexpr Field kUsersInfoFields[] = {
+    {"showCredentials", types::flag},
+    {"showPrivileges", types::flag},
+    {"showCustomData", types::flag},
+    {"filter", types::object},
+    // There are none.
+    without_effect("showAuthenticationRestrictions", types::flag, "3.6"),
+};
+constexpr Field kRolesInfoFields[] = {
+    {"showPrivileges", types::flag},
+    {"showBuiltinRoles", types::flag},
+    without_effect("showAuthenticationRestrictions", types::flag, "3.6"),
+};
+
 constexpr Command kCommands[] = {
     {"createUser", "", kHidesBody, LockKind::write,
      "{ createUser: name, pwd, roles: [ name | { role, db } ], customData, mechanisms }",
-     run_create_user, needs::decided(may_create_user)},
+     run_create_user, needs::decided(may_create_user), kUserFields},
     {"updateUser", "", kHidesBody, LockKind::write,
      "{ updateUser: name, pwd, roles, customData, mechanisms }: changes what is named",
-     run_update_user, needs::decided(may_update_user)},
+     run_update_user, needs::decided(may_update_user), kUserFields},
     {"dropUser", "", kHidesBody, LockKind::write, "{ dropUser: name }", run_drop_user,
      needs::decided(may_drop_user)},
     {"dropAllUsersFromDatabase", "", 0, LockKind::write, "drop the users of this database",
      run_drop_all_users, needs::on_database(auth::action::dropUser)},
     {"grantRolesToUser", "", kHidesBody, LockKind::write,
-     "{ grantRolesToUser: name, roles: [ ... ] }", run_grant_roles, needs::decided(may_grant)},
+     "{ grantRolesToUser: name, roles: [ ... ] }", run_grant_roles, needs::decided(may_grant),
+     kRolesFields},
     {"revokeRolesFromUser", "", kHidesBody, LockKind::write,
-     "{ revokeRolesFromUser: name, roles: [ ... ] }", run_revoke_roles, needs::decided(may_revoke)},
+     "{ revokeRolesFromUser: name, roles: [ ... ] }", run_revoke_roles, needs::decided(may_revoke),
+     kRolesFields},
     {"invalidateUserCache", "", kAdminOnly, LockKind::none, "read the users anew",
      run_invalidate_cache, needs::on_cluster(auth::action::invalidateUserCache)},
     {"usersInfo", "", 0, LockKind::read,
      "{ usersInfo: 1 | name | { user, db } | [ ... ] | { forAllDBs: true } }", run_users_info,
-     needs::decided(may_see_users)},
+     needs::decided(may_see_users), kUsersInfoFields},
     {"rolesInfo", "", 0, LockKind::none,
      "{ rolesInfo: 1 | name | { role, db } | [ ... ], showBuiltinRoles, showPrivileges }",
-     run_roles_info, needs::login},
+     run_roles_info, needs::login, kRolesInfoFields},
 };
 
 }  // namespace

@@ -1,11 +1,17 @@
 // insert, update, delete (wire spec 3.3 to 3.5).
+#include "command/commands/writes.h"
+
+#include <optional>
+
 #include "base/error.h"
 #include "base/log.h"
 #include "base/milliseconds.h"
 #include "command/commands/families.h"
+#include "command/commands/indexes.h"
 #include "command/commands/newer_fields.h"
 #include "command/request/authorization.h"
 #include "command/request/invocation.h"
+#include "command/request/run_command.h"
 #include "command/write/write_ops.h"
 #include "sched/interruption.h"
 
@@ -20,12 +26,12 @@ constexpr int64_t kTicksPerItem = 64;
 // writeErrors of a reply; built only when something failed.
 class WriteErrors {
   public:
-    void add(int64_t index, const base::Error& error) {
+    void add(int64_t index, const base::Error& error, int code) {
         ++count_;
         const bool told = static_cast<int64_t>(list_.size()) < kToldBytes;
         bson::Builder entry = list_.sub_object(list_.next().view());
         entry.append("index", static_cast<int32_t>(index))
-            .append("code", error.code())
+            .append("code", code)
             .append("errmsg", told ? std::string_view(error.what()) : std::string_view());
         if (told && error.details() != nullptr)
             entry.append_all(bson::Doc(error.details()->data()));
@@ -49,12 +55,10 @@ class WriteBatch {
   public:
     WriteBatch(Invocation& invocation, std::string_view items)
         : invocation_(invocation), client_(invocation.client), ns_(target()) {
-        const bson::Element ordered = invocation.body["ordered"];
+        const bson::Element ordered = invocation.field("ordered");
         if (ordered && ordered.type() != bson::Type::boolean)
             base::fail(base::kFailedToParse, "wrong type for 'ordered' field, expected bool");
         ordered_ = ordered.missing() || ordered.as_bool();
-        refuse_newer_fields(invocation.body,
-                            {"let", "collation", "arrayFilters", "encryptionInformation"});
         // What is no document fails the whole command before the first item is done.
         int64_t count = 0;
         invocation.each_document(items, [&count](bson::Doc) { ++count; });
@@ -67,7 +71,8 @@ class WriteBatch {
             catalog::check_insertable(ns_);
             // The old messages and `create` take such names.
             if (catalog::split(ns_).collection.front() == '.')
-                base::fail(kBadNewName, "Invalid namespace [{}]", ns_);
+                base::fail(invocation.over_msg() ? base::kInvalidNamespace : kBadNewName,
+                           "Invalid namespace [{}]", ns_);
         } else {
             catalog::check_writable(ns_);
         }
@@ -78,7 +83,7 @@ class WriteBatch {
     int64_t next_index() { return index_++; }
 
     void failed(int64_t index, const base::Error& error) {
-        errors_.add(index, error);
+        errors_.add(index, error, code_for_client(invocation_, error.code()));
         client_.last_error().record_error(error.code(), error.what());
         invocation_.service.asserts().user.fetch_add(1, std::memory_order_relaxed);
         if (ordered_ || sched::is_interruption(error)) stopped_ = true;
@@ -95,7 +100,7 @@ class WriteBatch {
   private:
     std::string target() const {
         const bson::Element collection = invocation_.first();
-        if (!collection.is_string())
+        if (!collection.is_string() && !invocation_.over_msg())
             base::fail(base::kFailedToParse, "wrong type for '{}' field, expected a string",
                        invocation_.name);
         return invocation_.ns();
@@ -116,16 +121,17 @@ class ItemReport {
   public:
     ItemReport(Profiler& profiler, Client& client, const char* op, std::string_view ns,
                bson::Doc request)
-        : profiler_(profiler), client_(client), command_(report().request) {
+        : profiler_(profiler),
+          client_(client),
+          command_(report().request),
+          as_command_(report().as_command) {
         finished_.op = op;
         finished_.ns = ns;
         finished_.client = client.info().remote;
         finished_.users = &client.login().users();
         finished_.yields = yields();
         finished_.locks = client.operation().locks().times();
-        report() = OpReport();
-        report().request = request;
-        report().has_request = true;
+        start(request);
     }
     ItemReport(const ItemReport&) = delete;
     ItemReport& operator=(const ItemReport&) = delete;
@@ -139,26 +145,31 @@ class ItemReport {
         } catch (const std::exception& e) {  // no memory for the line
             base::log::error("cannot report an operation: {}", e.what());
         }
-        report() = OpReport();
-        report().request = command_;
-        report().has_request = true;
+        start(command_);
     }
 
     OpReport& report() { return client_.report(); }
 
   private:
     int64_t yields() const { return client_.current().yields(); }
+    void start(bson::Doc request) {
+        report() = OpReport();
+        report().request = request;
+        report().has_request = true;
+        report().as_command = as_command_;
+    }
 
     Profiler& profiler_;
     Client& client_;
     const bson::Doc command_;
+    const bool as_command_;
     FinishedOp finished_;  // yields and locks: as they were at the start
     const sched::Operation::Clock::time_point started_ = sched::Operation::Clock::now();
 };
 
-bool bool_field(bson::Doc item, std::string_view field) {
+bool bool_field(bson::Doc item, std::string_view field, bool over_msg) {
     const bson::Element e = item[field];
-    if (e.missing()) return false;
+    if (is_absent(e, over_msg)) return false;
     if (e.type() != bson::Type::boolean)
         base::fail(base::kFailedToParse, "wrong type for '{}' field, expected bool", field);
     return e.as_bool();
@@ -185,6 +196,8 @@ void check_index_targets(const Invocation& invocation) {
             base::fail(base::kInvalidOptions,
                        "an index definition needs the name of a collection of database {}",
                        invocation.db);
+        invocation.name_in(ns);
+        if (invocation.over_msg()) check_definition(spec);
     });
 }
 
@@ -200,15 +213,19 @@ void run_insert(Invocation& invocation) {
         invocation.each_document("documents", [&](bson::Doc doc) {
             if (batch.stopped()) return;
             const int64_t index = batch.next_index();
-            ItemReport item(service.profiler(), client, "insert", batch.ns(), doc);
+            // By OP_MSG the command is what is reported.
+            std::optional<ItemReport> item;
+            if (!invocation.over_msg())
+                item.emplace(service.profiler(), client, "insert", batch.ns(), doc);
             try {
                 yield_before_insert(lock, index, doc);
-                item.report().inserted = insert_document(lock, doc, scratch);
-                inserted += item.report().inserted;
+                const int64_t count = insert_document(lock, doc, scratch);
+                inserted += count;
+                client.report().inserted = item ? count : inserted;
                 client.last_error().record_insert();
                 service.counters().insert.fetch_add(1, std::memory_order_relaxed);
             } catch (const base::Error& e) {
-                item.report().failed(e.code(), e.what());
+                client.report().failed(e.code(), e.what());
                 batch.failed(index, e);
             }
         });
@@ -218,16 +235,25 @@ void run_insert(Invocation& invocation) {
     batch.finish(inserted);
 }
 
+constexpr Field kUpdateItem[] = {
+    required("q", types::object), required("u", types::object | types::array),
+    {"upsert", types::boolean},   {"multi", types::boolean},
+    {"hint", types::hint},        refused("arrayFilters", "3.6"),
+    refused("collation", "3.4"),  refused("sort", "8.0"),
+    refused("c", "4.2"),
+};
+
 UpdateRequest parse_update(bson::Doc item, bool over_msg) {
+    read_fields(item, "update.updates", kUpdateItem, over_msg);
     UpdateRequest request;
     request.query = document_field(item, "q");
     refuse_pipeline(item["u"]);
     request.update = document_field(item, "u");
-    request.multi = bool_field(item, "multi");
-    request.upsert = bool_field(item, "upsert");
+    request.multi = bool_field(item, "multi", over_msg);
+    request.upsert = bool_field(item, "upsert", over_msg);
     request.over_msg = over_msg;
     request.hint = item["hint"];
-    refuse_newer_item_fields(item);
+    request.item = item;
     return request;
 }
 
@@ -247,9 +273,10 @@ void run_update(Invocation& invocation) {
     for (const UpdateRequest& request : requests) {
         if (batch.stopped()) break;
         const int64_t index = batch.next_index();
-        ItemReport item(service.profiler(), client, "update", batch.ns(), request.query);
+        ItemReport item(service.profiler(), client, "update", batch.ns(),
+                        invocation.over_msg() ? request.item : request.query);
         item.report().update = request.update;
-        item.report().has_update = true;
+        item.report().has_update = !invocation.over_msg();
         try {
             sched::tick(kTicksPerItem);
             service.counters().update.fetch_add(1, std::memory_order_relaxed);
@@ -278,22 +305,34 @@ void run_update(Invocation& invocation) {
 }
 
 struct DeleteRequest {
+    bson::Doc item;  // as it was sent
     bson::Doc query;
     bson::Element hint;
     bool just_one = false;
 };
 
-DeleteRequest parse_delete(bson::Doc item) {
+constexpr Field kDeleteItem[] = {
+    required("q", types::object),
+    required("limit", types::number),
+    {"hint", types::hint},
+    refused("collation", "3.4"),
+};
+
+DeleteRequest parse_delete(bson::Doc item, bool over_msg) {
+    read_fields(item, "delete.deletes", kDeleteItem, over_msg);
     DeleteRequest request;
+    request.item = item;
     request.query = document_field(item, "q");
     const bson::Element limit = item["limit"];
     if (limit.missing()) base::fail(base::kFailedToParse, "missing limit field");
     if (!limit.is_number())
         base::fail(base::kFailedToParse, "wrong type for 'limit' field, expected a number");
+    if (over_msg && limit.to_double() != 0 && limit.to_double() != 1)
+        base::fail(base::kFailedToParse, "The limit field in delete objects must be 0 or 1. Got {}",
+                   limit.to_double());
     // Cut to 32 bits: 1 removes one document, anything else all.
     request.just_one = static_cast<int32_t>(limit.to_int64()) == 1;
     request.hint = item["hint"];
-    refuse_newer_item_fields(item);
     return request;
 }
 
@@ -302,19 +341,22 @@ void run_delete(Invocation& invocation) {
     Service& service = invocation.service;
     Client& client = invocation.client;
     sched::Vector<DeleteRequest> requests;
-    invocation.each_document("deletes",
-                             [&](bson::Doc item) { requests.push_back(parse_delete(item)); });
+    invocation.each_document("deletes", [&](bson::Doc item) {
+        requests.push_back(parse_delete(item, invocation.over_msg()));
+    });
     int64_t n = 0;
     int64_t succeeded = 0;
     for (const DeleteRequest& request : requests) {
         if (batch.stopped()) break;
         const int64_t index = batch.next_index();
-        ItemReport item(service.profiler(), client, "remove", batch.ns(), request.query);
+        ItemReport item(service.profiler(), client, "remove", batch.ns(),
+                        invocation.over_msg() ? request.item : request.query);
         try {
             sched::tick(kTicksPerItem);
             service.counters().remove.fetch_add(1, std::memory_order_relaxed);
             const int64_t removed =
-                delete_documents(client, batch.ns(), request.query, request.hint, request.just_one);
+                delete_documents(client, batch.ns(), request.query, request.hint, request.just_one,
+                                 invocation.over_msg());
             item.report().deleted = removed;
             n += removed;
             ++succeeded;
@@ -354,19 +396,54 @@ bool may_update(const Invocation& invocation, const Rights& rights) {
     return rights.on(invocation.db, target_of(invocation), actions);
 }
 
+constexpr Field kInsertFields[] = {
+    required("documents", types::array),
+    {"ordered", types::boolean},
+    without_effect("bypassDocumentValidation", types::flag, "3.2"),
+    refused("encryptionInformation", "6.0"),
+    refused("let", "5.0"),
+    refused("collation", "3.4"),
+    refused("arrayFilters", "3.6"),
+};
+constexpr Field kUpdateFields[] = {
+    required("updates", types::array),
+    {"ordered", types::boolean},
+    without_effect("bypassDocumentValidation", types::flag, "3.2"),
+    refused("encryptionInformation", "6.0"),
+    refused("let", "5.0"),
+    refused("collation", "3.4"),
+    refused("arrayFilters", "3.6"),
+};
+constexpr Field kDeleteFields[] = {
+    required("deletes", types::array),
+    {"ordered", types::boolean},
+    refused("encryptionInformation", "6.0"),
+    refused("let", "5.0"),
+    refused("collation", "3.4"),
+    refused("arrayFilters", "3.6"),
+};
+
 constexpr Command kCommands[] = {
     {"insert", "", kNotCounted, LockKind::write,
      "{ insert: collection, documents: [ ... ], ordered: bool, writeConcern: {} }", run_insert,
-     needs::decided(may_insert)},
+     needs::decided(may_insert), kInsertFields},
     {"update", "", kNotCounted, LockKind::write,
      "{ update: collection, updates: [ { q, u, multi, upsert } ], ordered: bool }", run_update,
-     needs::decided(may_update)},
+     needs::decided(may_update), kUpdateFields},
     {"delete", "", kNotCounted, LockKind::write,
      "{ delete: collection, deletes: [ { q, limit } ], ordered: bool }", run_delete,
-     needs::on_collection(auth::action::remove)},
+     needs::on_collection(auth::action::remove), kDeleteFields},
 };
 
 }  // namespace
+
+Fields update_item_fields() {
+    return kUpdateItem;
+}
+
+Fields delete_item_fields() {
+    return kDeleteItem;
+}
 
 Family write_commands() {
     return kCommands;

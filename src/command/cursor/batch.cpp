@@ -90,15 +90,4 @@ void reply_with_cursor(CursorManager& cursors, OperationContext& context,
     out.append("id", id).append("ns", ns);
 }
 
-int64_t batch_size_of(const bson::Element& argument, int64_t default_size) {
-    if (argument.missing() || argument.type() == bson::Type::null) return default_size;
-    if (!argument.is_object())
-        base::fail(base::kTypeMismatch, "cursor field must be missing or an object");
-    const bson::Element size = argument.as_doc()["batchSize"];
-    if (size.missing()) return default_size;
-    if (!size.is_number()) base::fail(base::kTypeMismatch, "cursor.batchSize must be a number");
-    if (size.to_int64() < 0) base::fail(base::kBadValue, "cursor.batchSize must not be negative");
-    return size.to_int64();
-}
-
 }  // namespace command

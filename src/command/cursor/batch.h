@@ -38,7 +38,4 @@ constexpr int64_t kFirstBatchDocuments = 101;
 void reply_with_cursor(CursorManager& cursors, OperationContext& context,
                        std::unique_ptr<Cursor> cursor, int64_t batch_size, bson::Builder& reply);
 
-// The batchSize of a `cursor` argument ({} and absent: default). Throws base::Error 14, 2.
-int64_t batch_size_of(const bson::Element& cursor_argument, int64_t default_size);
-
 }  // namespace command

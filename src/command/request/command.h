@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "auth/actions.h"
+#include "command/request/fields.h"
 
 namespace command {
 
@@ -22,6 +23,7 @@ enum CommandFlag : uint32_t {
     kRecordsFailure = 1u << 6,  // a failure is news for getLastError
     kNoSession = 1u << 7,       // lsid is checked, but no session begins with it or is used
     kHidesBody = 1u << 8,       // its body holds secrets: only its first field is ever shown
+    kAnyField = 1u << 9,        // names of its fields are data, or it fails in any case
 };
 
 // What `help: true` shows as lockType, and what listCommands derives from it.
@@ -71,6 +73,7 @@ struct Command {
     std::string_view help;
     void (*run)(Invocation&) = nullptr;
     Need need = {};
+    Fields fields = {};  // behind the first one, which is the command's own
 };
 
 // A table of commands; it lives as long as the program.

@@ -7,8 +7,6 @@ namespace command {
 
 namespace {
 
-using catalog::until_nul;
-
 std::string joined(std::string_view db, std::string_view collection) {
     std::string ns;
     ns.reserve(db.size() + 1 + collection.size());
@@ -22,11 +20,19 @@ void refuse_so_many_fields(std::string_view command) {
     base::fail(base::kFailedToParse, "{} has more than {} fields", command, kFieldsMax);
 }
 
+std::string_view Invocation::name_in(const bson::Element& string) const {
+    const std::string_view whole = string.as_string();
+    const std::string_view name_of_old = catalog::until_nul(whole);
+    if (over_msg() && name_of_old.size() != whole.size())
+        base::fail(base::kInvalidNamespace, "the name '{}' goes on behind a NUL byte", name_of_old);
+    return name_of_old;
+}
+
 std::string Invocation::ns() const {
     const bson::Element target = first();
     if (!target.is_string())
         base::fail(base::kInvalidNamespace, "collection name has invalid type for {}", name);
-    const std::string_view collection = until_nul(target.as_string());
+    const std::string_view collection = name_in(target);
     if (collection.empty())
         base::fail(base::kInvalidNamespace, "Invalid namespace specified '{}.{}'", db, collection);
     return joined(db, collection);
@@ -34,10 +40,24 @@ std::string Invocation::ns() const {
 
 std::string Invocation::ns_or_none() const {
     const bson::Element target = first();
-    std::string ns = joined(db, target.is_string() ? until_nul(target.as_string()) : "");
+    std::string ns =
+        over_msg() ? this->ns() : joined(db, target.is_string() ? name_in(target) : "");
     if (ns.size() > catalog::kIndexNamespaceMax)
         base::fail(10080, "ns name too long, max size is {} bytes", catalog::kIndexNamespaceMax);
     return ns;
+}
+
+int64_t Invocation::batch_size(int64_t default_size) const {
+    const bson::Element cursor = body["cursor"];
+    if (cursor.missing() || cursor.type() == bson::Type::null) return default_size;
+    if (!cursor.is_object())
+        base::fail(base::kTypeMismatch, "cursor field must be missing or an object");
+    read_fields(cursor.as_doc(), "cursor", kCursorFields, over_msg());
+    const bson::Element size = cursor.as_doc()["batchSize"];
+    if (is_absent(size, over_msg())) return default_size;
+    if (!size.is_number()) base::fail(base::kTypeMismatch, "cursor.batchSize must be a number");
+    if (size.to_int64() < 0) base::fail(base::kBadValue, "cursor.batchSize must not be negative");
+    return size.to_int64();
 }
 
 int64_t Invocation::count_documents(std::string_view field) const {

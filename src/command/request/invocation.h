@@ -22,6 +22,9 @@ namespace command {
 constexpr int kFieldsMax = 10000;
 [[noreturn]] void refuse_so_many_fields(std::string_view command);
 
+// Of the field `cursor` of commands that answer with one.
+inline constexpr Field kCursorFields[] = {{"batchSize", types::number}};
+
 // Views live as long as the received message.
 struct Invocation {
     Service& service;
@@ -52,18 +55,30 @@ struct Invocation {
 
     bool over_msg() const { return msg != nullptr; }
     bson::Element first() const { return body.first(); }
+    // A field of the body; missing, too, where it counts as not given.
+    bson::Element field(std::string_view field_name) const {
+        const bson::Element e = body[field_name];
+        return is_absent(e, over_msg()) ? bson::Element() : e;
+    }
     // Whose the sessions are that the command names.
     const SessionOwner& session_owner() const {
         return client.access_control().enabled ? client.login().session_owner() : kNoOwner;
     }
-    // "db.coll" from the command's first value, up to a NUL in it. Throws base::Error 73 unless it
-    // is a string with something in it.
+    // A name as the client means it: by the old messages it ends at a NUL, by OP_MSG one with a NUL
+    // is refused, base::Error 73.
+    std::string_view name_in(const bson::Element& string) const;
+    // "db.coll" from the command's first value. Throws base::Error 73 unless it is a string with
+    // something in it.
     std::string ns() const;
-    // The same for commands that take what is no name for a collection that does not exist: "db.".
-    // Throws base::Error 10080 when the name is too long to be one.
+    // The same for commands that by the old messages take what is no name for a collection that
+    // does not exist: "db.". Throws base::Error 10080 when the name is too long to be one.
     std::string ns_or_none() const;
+    // The batchSize of the field `cursor`; `default_size` where that says nothing. Throws
+    // base::Error 40415, 14, 2.
+    int64_t batch_size(int64_t default_size) const;
     // Calls `visit` with each document of an array field, or of the sequence moved out of the body
-    // under that name. Throws base::Error 9 when there is neither, or an element is no document.
+    // under that name. Throws base::Error 9 when there is neither, or an element is no document, by
+    // OP_MSG 14.
     template <typename Visit>
     void each_document(std::string_view field, Visit&& visit) const;
     // How many each_document will visit; -1 if there is no such field.
@@ -90,8 +105,8 @@ void Invocation::each_document(std::string_view field, Visit&& visit) const {
         base::fail(base::kFailedToParse, "wrong type for '{}' field, expected an array", field);
     for (const bson::Element& e : list.as_doc()) {
         if (!e.is_object())
-            base::fail(base::kFailedToParse, "wrong type for '{}' field, expected documents",
-                       field);
+            base::fail(over_msg() ? base::kTypeMismatch : base::kFailedToParse,
+                       "wrong type for '{}' field, expected documents", field);
         visit(e.as_doc());
     }
 }

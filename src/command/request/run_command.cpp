@@ -28,16 +28,26 @@ bool is_exception(const Command& command, const Invocation& invocation, const ba
            (command.flags & kRecordsFailure) != 0;
 }
 
-int64_t checked_max_time(const bson::Element& e) {
-    if (!e.is_number()) base::fail(base::kBadValue, "maxTimeMS must be a number");
+int64_t checked_max_time(const bson::Element& e, bool over_msg) {
+    if (!e.is_number())
+        base::fail(over_msg ? base::kTypeMismatch : base::kBadValue, "maxTimeMS must be a number");
     const double given = e.to_double();
     if (!(given >= 0 && given <= 2147483647.0) || given != static_cast<double>(e.to_int64()))
         base::fail(base::kBadValue, "maxTimeMS is out of range");
     return e.to_int64();
 }
 
-void check_read_concern(const bson::Element& e) {
+constexpr Field kReadConcernFields[] = {
+    {"level", types::string},
+    {"afterClusterTime"},
+    {"atClusterTime"},
+    {"afterOpTime"},
+    without_effect("provenance", types::string, "4.4"),
+};
+
+void check_read_concern(const bson::Element& e, bool over_msg) {
     if (!e.is_object()) base::fail(base::kTypeMismatch, "readConcern must be a document");
+    read_fields(e.as_doc(), "readConcern", kReadConcernFields, over_msg);
     for (const std::string_view time : {"atClusterTime", "afterClusterTime", "afterOpTime"}) {
         if (e.as_doc().has(time))
             base::fail(base::kInvalidOptions,
@@ -46,11 +56,17 @@ void check_read_concern(const bson::Element& e) {
                        time);
     }
     const bson::Element level = e.as_doc()["level"];
-    if (level.missing()) return;
+    if (level.missing() || level.type() == bson::Type::null) return;
     if (!level.is_string()) base::fail(base::kTypeMismatch, "readConcern level must be a string");
     const std::string_view name = level.as_string();
-    if (name != "local" && name != "available" && name != "majority" && name != "linearizable")
-        base::fail(base::kInvalidOptions, "readConcern level '{}' is not supported", name);
+    // What has been read by these must not have been overtaken elsewhere, or is older.
+    if (name == "linearizable" || name == "snapshot")
+        base::fail(base::kNotAReplicaSet,
+                   "readConcern level '{}' is for members of a replica set, which this server is "
+                   "not",
+                   name);
+    if (name != "local" && name != "available" && name != "majority")
+        base::fail(base::kBadValue, "readConcern level '{}' does not exist", name);
 }
 
 // What a cluster's members tell each other through their clients. This server has no such time; a
@@ -66,72 +82,114 @@ void check_cluster_time(const bson::Element& e) {
                "Transaction numbers are only allowed on a replica set member or mongos");
 }
 
+constexpr Field kWriteConcernFields[] = {
+    {"w"},
+    {"j", types::flag},
+    {"wtimeout", types::number},
+    {"fsync", types::flag},
+    without_effect("provenance", types::string, "4.4"),
+};
+
 // Only the write commands always knew this field; to the others of the old shells it may come as
 // what stands for a missing one.
-WriteConcern concern_of(const bson::Element& e, const Command& command) {
-    if (e.is_object()) return WriteConcern::parse(e.as_doc());
+WriteConcern concern_of(const bson::Element& e, const Command& command, bool over_msg) {
+    if (e.is_object()) {
+        read_fields(e.as_doc(), e.name(), kWriteConcernFields, over_msg);
+        return WriteConcern::parse(e.as_doc());
+    }
     constexpr std::string_view kWriteCommands[] = {"insert", "update", "delete"};
     const bool strict = std::ranges::find(kWriteCommands, command.name) != std::end(kWriteCommands);
     if (strict || e.truthy() || e.is_number())
-        base::fail(base::kFailedToParse, "writeConcern must be a document");
+        base::fail(over_msg ? base::kTypeMismatch : base::kFailedToParse,
+                   "writeConcern must be a document");
     return {};
 }
 
-// Fields that any command may carry (wire spec 1b). Returns whether help was asked for.
-bool take_generic_fields(Invocation& invocation, const Command& command) {
-    bool help = false;
-    int fields = 0;
-    for (const bson::Element& e : invocation.body) {
-        if (++fields > kFieldsMax) refuse_so_many_fields(command.name);
-        const std::string_view name = e.name();
-        switch (name.empty() ? 0 : name.front()) {
-            case 'w':
-                if (name == "writeConcern") invocation.concern = concern_of(e, command);
-                break;
-            case 'm':
-                if (name == "maxTimeMS") {
-                    const int64_t most = checked_max_time(e);
-                    // There it says how long to wait for data, and then the batch is empty.
-                    if (command.name != "getMore")
-                        invocation.client.operation().set_deadline_ms(most);
-                }
-                break;
-            case 'l':
-                if (name == "lsid")
-                    invocation.session = SessionId::parse(e, name, invocation.session_owner());
-                break;
-            case '$':
-                if (name == "$maxTimeMS")
-                    base::fail(base::kBadValue,
-                               "no such command option $maxTimeMS; use maxTimeMS instead");
-                if (name == "$clusterTime") check_cluster_time(e);
-                break;
-            case 't':
-                if (name == "txnNumber") refuse_transaction();
-                break;
-            case 's':
-                if (name == "startTransaction") refuse_transaction();
-                break;
-            case 'a':
-                if (name == "autocommit") refuse_transaction();
-                if (name == "apiVersion" && !(e.is_string() && e.as_string() == "1"))
-                    base::fail(base::kAPIVersionError, "API version must be \"1\"");
-                break;
-            case 'r':
-                if (name == "readConcern") check_read_concern(e);
-                break;
-            case 'h':
-                if (name == "help") help = e.truthy();
-                break;
-            default:
-                break;
-        }
+// What drivers, and routers before them, put into any request of theirs.
+bool take_dollar_field(const bson::Element& e, bool over_msg) {
+    const std::string_view name = e.name();
+    if (name == "$db") return true;
+    if (name == "$maxTimeMS")
+        base::fail(base::kBadValue, "no such command option $maxTimeMS; use maxTimeMS instead");
+    if (name == "$clusterTime") {
+        check_cluster_time(e);
+        return true;
     }
-    return help;
+    for (const std::string_view known : {"$readPreference", "$client", "$queryOptions", "$audit"}) {
+        if (name != known) continue;
+        if (over_msg && !e.is_object()) base::fail(base::kTypeMismatch, "{} is no document", name);
+        return true;
+    }
+    return false;
+}
+
+void check_boolean(const bson::Element& e, bool over_msg) {
+    if (over_msg && e.type() != bson::Type::boolean)
+        base::fail(base::kTypeMismatch, "{} must be a boolean", e.name());
+}
+
+// Fields that any command may carry (wire spec 1b). Returns whether it is one.
+bool take_generic_field(const bson::Element& e, Invocation& invocation, const Command& command,
+                        bool& help) {
+    const std::string_view name = e.name();
+    switch (name.empty() ? 0 : name.front()) {
+        case 'w':
+            if (name != "writeConcern") return false;
+            if (is_absent(e, invocation.over_msg())) return true;
+            invocation.concern = concern_of(e, command, invocation.over_msg());
+            return true;
+        case 'm': {
+            if (name != "maxTimeMS") return false;
+            if (is_absent(e, invocation.over_msg())) return true;
+            const int64_t most = checked_max_time(e, invocation.over_msg());
+            // There it says how long to wait for data, and then the batch is empty.
+            if (command.name != "getMore") invocation.client.operation().set_deadline_ms(most);
+            return true;
+        }
+        case 'l':
+            if (name != "lsid") return false;
+            invocation.session = SessionId::parse(e, name, invocation.session_owner());
+            return true;
+        case '$':
+            return take_dollar_field(e, invocation.over_msg());
+        case 't':
+            if (name == "txnNumber") refuse_transaction();
+            return false;
+        case 's':
+            if (name == "startTransaction") refuse_transaction();
+            return false;
+        case 'a':
+            if (name == "autocommit") refuse_transaction();
+            if (name == "apiVersion") {
+                if (!e.is_string() || e.as_string() != "1")
+                    base::fail(base::kAPIVersionError, "API version must be \"1\"");
+                return true;
+            }
+            if (name != "apiStrict" && name != "apiDeprecationErrors") return false;
+            check_boolean(e, invocation.over_msg());
+            return true;
+        case 'r':
+            if (name != "readConcern") return false;
+            if (is_absent(e, invocation.over_msg())) return true;
+            check_read_concern(e, invocation.over_msg());
+            return true;
+        case 'h':
+            if (name != "help") return false;
+            help = e.truthy();
+            return true;
+        default:
+            return name == "comment" || name == "backpressure";
+    }
+}
+
+// Whether its value is the name of a collection, for all that is known of it here.
+bool names_collection(const Command& command) {
+    return command.need.on == Need::On::collection || command.name == "aggregate" ||
+           command.name == "findAndModify";
 }
 
 void execute(Invocation& invocation, const Command& command) {
-    if (take_generic_fields(invocation, command)) {
+    if (take_fields(invocation, command)) {
         invocation.reply->append("help", fmt::format("help for: {} {}", command.name, command.help))
             .append("lockType", static_cast<int32_t>(command.lock));
         return;
@@ -160,6 +218,8 @@ void execute(Invocation& invocation, const Command& command) {
         .has_secrets = holds_secrets(invocation, command),
         .uses_data = command.lock != LockKind::none,
         .changes_data = command.lock == LockKind::write,
+        .over_msg = invocation.over_msg(),
+        .on_collection = names_collection(command),
     });
     invocation.started = true;
     command.run(invocation);
@@ -167,11 +227,36 @@ void execute(Invocation& invocation, const Command& command) {
 
 }  // namespace
 
-void append_error(bson::Builder& out, const base::Error& error) {
+bool take_fields(Invocation& invocation, const Command& command) {
+    bool help = false;
+    int count = 0;
+    const bool any = (command.flags & kAnyField) != 0;
+    FieldReader reader(command.name, command.fields, invocation.over_msg());
+    for (const bson::Element& e : invocation.body) {
+        if (++count > kFieldsMax) refuse_so_many_fields(command.name);
+        if (count == 1 || take_generic_field(e, invocation, command, help) || any) continue;
+        reader.take(e);
+    }
+    if (any || help) return help;
+    if (invocation.over_msg()) {
+        for (size_t i = 0; i < invocation.msg->sequence_count; ++i)
+            reader.take_sequence(invocation.msg->sequences[i].name);
+    }
+    reader.end();
+    return false;
+}
+
+int code_for_client(const Invocation& invocation, int code) {
+    constexpr int kParallelArrays = 10088;
+    return invocation.over_msg() && code == kParallelArrays ? base::kCannotIndexParallelArrays
+                                                            : code;
+}
+
+void append_error(bson::Builder& out, const base::Error& error, int code) {
     out.append("ok", 0.0)
         .append("errmsg", std::string_view(error.what()))
-        .append("code", error.code())
-        .append("codeName", base::code_name(error.code()));
+        .append("code", code)
+        .append("codeName", base::code_name(code));
     if (error.details() != nullptr) out.append_all(bson::Doc(error.details()->data()));
 }
 
@@ -184,7 +269,7 @@ Outcome run_command(Invocation& invocation, bson::Buffer& reply) {
         reply.truncate(start);
         client.commit_wait().clear_wait_fields();
         bson::Builder out(reply);
-        append_error(out, error);
+        append_error(out, error, code_for_client(invocation, error.code()));
     };
     invocation.name = invocation.body.first().name();
     const Command* command = service.commands().find(invocation.name);

@@ -23,7 +23,15 @@ enum class Outcome {
 // failure, is left at the end of `reply`. Throws nothing that a client could cause.
 Outcome run_command(Invocation& invocation, bson::Buffer& reply);
 
+// Reads what every command may carry into the invocation, and holds all other fields against the
+// command's table (fields.h). Returns whether help was asked for. Throws base::Error.
+bool take_fields(Invocation& invocation, const Command& command);
+
+// The code of an error as its client knows it: by OP_MSG today's, where the old server had but a
+// number of its own.
+int code_for_client(const Invocation& invocation, int code);
+
 // { ok: 0, errmsg, code, codeName } and the details of the error.
-void append_error(bson::Builder& out, const base::Error& error);
+void append_error(bson::Builder& out, const base::Error& error, int code);
 
 }  // namespace command

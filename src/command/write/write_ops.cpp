@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "command/cursor/query_cursors.h"
 #include "options/general.h"
+#include "query/match/regex_flags.h"
 #include "query/plan/executor.h"
 #include "sched/interruption.h"
 #include "sched/tick.h"
@@ -70,12 +71,13 @@ std::unique_ptr<query::Executor> writing_executor(CollectionLock& lock, query::F
     }
 }
 
-query::FindQuery canonical(bson::Doc filter, const bson::Element& hint) {
+query::FindQuery canonical(bson::Doc filter, const bson::Element& hint, bool over_msg) {
     query::FindQuery query;
     query::FindQuery::Parts parts;
     parts.filter = filter;
     parts.hint = hint;
     query.canonicalise(parts);
+    if (over_msg) query::refuse_odd_flags(*query.matcher);
     return query;
 }
 
@@ -194,13 +196,13 @@ class UpdateRun {
         const bool by_id = !request_.multi && !request_.upsert && request_.hint.missing() &&
                            !update_->needs_details() && query::is_id_query(request_.query);
         query::FindQuery query;
-        if (!by_id) query = canonical(request_.query, request_.hint);
+        if (!by_id) query = canonical(request_.query, request_.hint, request_.over_msg);
         CollectionLock lock(context_, ns_, true);
         if (lock.collection() == nullptr && !request_.upsert) return {};
         if (by_id && lock.collection()->id_index() != nullptr) {
             update_by_id(lock);
         } else {
-            if (by_id) query = canonical(request_.query, request_.hint);
+            if (by_id) query = canonical(request_.query, request_.hint, request_.over_msg);
             update_found(lock, std::move(query));
         }
         context_.metrics().updated.fetch_add(outcome_.modified, std::memory_order_relaxed);
@@ -285,13 +287,13 @@ void check_removable(const catalog::Collection& collection) {
 }
 
 int64_t delete_documents(OperationContext& context, std::string_view ns, bson::Doc filter,
-                         const bson::Element& hint, bool just_one) {
+                         const bson::Element& hint, bool just_one, bool over_msg) {
     if (reserved(ns))
         base::fail(kRemoveFromReserved, "cannot delete from collection with reserved $ in name: {}",
                    ns);
     const bool by_id = hint.missing() && query::is_id_query(filter);
     query::FindQuery query;
-    if (!by_id) query = canonical(filter, hint);
+    if (!by_id) query = canonical(filter, hint, over_msg);
     CollectionLock lock(context, ns, true);
     if (lock.collection() == nullptr) return 0;
     check_removable(*lock.collection());
@@ -303,7 +305,7 @@ int64_t delete_documents(OperationContext& context, std::string_view ns, bson::D
         lock.collection()->remove(id);
         removed = 1;
     } else {
-        if (by_id) query = canonical(filter, hint);
+        if (by_id) query = canonical(filter, hint, over_msg);
         auto executor = writing_executor(lock, std::move(query), kDeleteCannotRun);
         const bool isolated = is_isolated(filter);
         query::Row row;

@@ -38,6 +38,7 @@ struct UpdateRequest {
     bool multi = false;
     bool upsert = false;
     bool over_msg = false;  // see query::Update::Options
+    bson::Doc item;         // as it was sent, for reports
 };
 struct UpdateOutcome {
     int64_t matched = 0;
@@ -70,9 +71,10 @@ bool store_update(OperationContext& context, catalog::Collection& collection,
 bson::Object insert_upsert(OperationContext& context, catalog::Collection& collection,
                            bson::Doc doc);
 
-// Returns the number of removed documents.
+// Returns the number of removed documents. `over_msg`: see
+// query/match/regex_flags.h.
 int64_t delete_documents(OperationContext& context, std::string_view ns, bson::Doc query,
-                         const bson::Element& hint, bool just_one);
+                         const bson::Element& hint, bool just_one, bool over_msg = false);
 
 // Throws base::Error 10156 for system.indexes, and what catalog::check_writable does.
 void check_updatable(std::string_view ns);

@@ -100,7 +100,7 @@ int error_of(const bson::Object& reply) {
 // Errors that only an index can raise: the collection without it can't agree. Parallel arrays, a
 // duplicate, an array or a decimal in a hashed field, a key that is too long, ambiguous paths.
 bool raised_by_index(int code) {
-    static const std::set<int> kCodes = {10088, 11000, 16766, 67, 17280, 16746};
+    static const std::set<int> kCodes = {171, 11000, 16766, 67, 17280, 16746};
     return kCodes.contains(code);
 }
 

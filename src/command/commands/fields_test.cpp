@@ -1,0 +1,195 @@
+// Every command of the registry against its table: what is not in it, or has another type, is
+// refused by name, so that no command can be forgotten.
+#include "command/request/fields.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "command/commands/testing/service.h"
+#include "command/commands/writes.h"
+
+namespace command {
+namespace {
+
+constexpr int kDuplicateField = 40413;
+constexpr int kMissingField = 40414;
+constexpr int kUnknownField = 40415;
+
+struct Sample {
+    bson::Type type;
+    const char* json;
+};
+constexpr Sample kSamples[] = {
+    {bson::Type::string, R"("false")"},
+    {bson::Type::object, R"({"x": 1})"},
+    {bson::Type::array, "[1]"},
+    {bson::Type::boolean, "true"},
+    {bson::Type::int32, "1"},
+    {bson::Type::object_id, R"({"$oid": "0102030405060708090a0b0c"})"},
+    {bson::Type::date, R"({"$date": 5})"},
+};
+
+class FieldsTest : public ServiceTest {
+  protected:
+    template <typename Visit>
+    void each_command(Visit&& visit) {
+        for (const Family& family : all_families()) {
+            for (const Command& command : family)
+                visit(command);
+        }
+    }
+    static std::string request(const Command& command, std::string_view more) {
+        return fmt::format(R"({{"{}": "c", {}}})", command.name, more);
+    }
+    bson::Object ask(const Command& command, std::string_view more) {
+        return run(request(command, more), database(command));
+    }
+    static const char* database(const Command& command) {
+        return (command.flags & kAdminOnly) != 0 ? "admin" : "test";
+    }
+    // Refused with that code and a text that names the field.
+    static void expect_refused(const bson::Object& reply, int wanted, std::string_view field,
+                               const std::string& asked) {
+        EXPECT_EQ(code(reply), wanted) << asked << " " << bson::to_text(reply.doc());
+        EXPECT_NE(text(reply, "errmsg").find(field), std::string::npos)
+            << asked << " " << bson::to_text(reply.doc());
+    }
+};
+
+TEST_F(FieldsTest, WhatNoCommandKnowsIsRefusedByName) {
+    int commands = 0;
+    each_command([&](const Command& command) {
+        if ((command.flags & kAnyField) != 0) return;
+        ++commands;
+        for (const char* field : {"nosuch", "$nosuch", "query2", "Query"}) {
+            const std::string more = fmt::format(R"("{}": 1)", field);
+            expect_refused(ask(command, more), kUnknownField, field, request(command, more));
+        }
+    });
+    EXPECT_GT(commands, 70);
+}
+
+TEST_F(FieldsTest, AValueOfAnotherTypeIsRefusedByName) {
+    int tried = 0;
+    each_command([&](const Command& command) {
+        for (const Field& field : command.fields) {
+            if (field.use == Field::Use::refused || field.types == types::any) continue;
+            for (const Sample& sample : kSamples) {
+                if ((field.types & types::of(sample.type)) != 0) continue;
+                const std::string more = fmt::format(R"("{}": {})", field.name, sample.json);
+                expect_refused(ask(command, more), base::kTypeMismatch, field.name,
+                               request(command, more));
+                ++tried;
+            }
+        }
+    });
+    EXPECT_GT(tried, 500);
+}
+
+TEST_F(FieldsTest, WhatLaterServersDoIsRefusedByNameInBothDialects) {
+    int tried = 0;
+    each_command([&](const Command& command) {
+        for (const Field& field : command.fields) {
+            if (field.use != Field::Use::refused) continue;
+            const std::string more = fmt::format(R"("{}": {{"x": 1}})", field.name);
+            expect_refused(ask(command, more), base::kInvalidOptions, field.name,
+                           request(command, more));
+            expect_refused(run_old(request(command, more), database(command)),
+                           base::kInvalidOptions, field.name, request(command, more));
+            ++tried;
+        }
+    });
+    EXPECT_GT(tried, 40);
+}
+
+TEST_F(FieldsTest, AFieldIsThereOnce) {
+    each_command([&](const Command& command) {
+        for (const Field& field : command.fields) {
+            if (field.types == types::any) continue;
+            for (const Sample& sample : kSamples) {
+                if ((field.types & types::of(sample.type)) == 0) continue;
+                const std::string more =
+                    fmt::format(R"("{0}": {1}, "{0}": {1})", field.name, sample.json);
+                expect_refused(ask(command, more), kDuplicateField, field.name,
+                               request(command, more));
+                break;
+            }
+        }
+    });
+}
+
+TEST_F(FieldsTest, WhatACommandNeedsIsAskedForByName) {
+    int tried = 0;
+    each_command([&](const Command& command) {
+        const auto needed = std::ranges::find(command.fields, Field::Use::required, &Field::use);
+        if (needed == command.fields.end()) return;
+        ++tried;
+        for (const std::string& more :
+             {std::string(R"("comment": 1)"), fmt::format(R"("{}": null)", needed->name)})
+            expect_refused(ask(command, more), kMissingField, needed->name, request(command, more));
+    });
+    EXPECT_GT(tried, 9);
+}
+
+TEST_F(FieldsTest, ByTheOldMessagesNothingIsUnknown) {
+    each_command([&](const Command& command) {
+        // It ends the server, or is younger than they are.
+        if (command.name == "shutdown") return;
+        const bson::Object reply = run_old(request(command, R"("nosuch": 1)"), database(command));
+        EXPECT_NE(code(reply), kUnknownField) << command.name;
+        EXPECT_NE(code(reply), kMissingField) << command.name;
+    });
+}
+
+// A table with an error in it would let through what it should not.
+TEST_F(FieldsTest, TablesAreSound) {
+    std::vector<std::pair<std::string, Fields>> tables = {{"update item", update_item_fields()},
+                                                          {"delete item", delete_item_fields()}};
+    each_command([&](const Command& command) {
+        tables.emplace_back(command.name, command.fields);
+        if ((command.flags & kAnyField) != 0) EXPECT_TRUE(command.fields.empty()) << command.name;
+    });
+    for (const auto& [name, fields] : tables) {
+        EXPECT_LE(fields.size(), 64u) << name;
+        std::set<std::string_view> names;
+        for (const Field& field : fields) {
+            EXPECT_TRUE(names.insert(field.name).second) << name << " " << field.name;
+            EXPECT_NE(field.types, 0u) << name << " " << field.name;
+        }
+        for (const char* generic : {"lsid", "$db", "maxTimeMS", "readConcern", "writeConcern",
+                                    "comment", "apiVersion", "help"})
+            EXPECT_FALSE(names.contains(generic)) << name << " " << generic;
+    }
+}
+
+TEST_F(FieldsTest, NullStandsForAFieldThatIsNotGiven) {
+    run(R"({"insert": "c", "documents": [{"_id": 1, "a": 1}]})");
+    EXPECT_EQ(code(run(R"({"find": "c", "filter": null, "limit": null, "hint": null,
+                           "batchSize": {"$undefined": true}, "singleBatch": null})")),
+              0);
+    EXPECT_EQ(text(run(R"({"count": "c", "query": null, "skip": null})"), "n"), "1");
+    EXPECT_EQ(code(run(R"({"validate": "c", "full": null})")), 0);
+    EXPECT_EQ(code(run(R"({"compact": "c", "paddingFactor": null, "force": null})")), 0);
+    EXPECT_EQ(code(run(R"({"aggregate": "c", "pipeline": [], "cursor": {"batchSize": null}})")), 0);
+}
+
+TEST_F(FieldsTest, DbHashOfSomeCollections) {
+    for (const char* name : {"a", "b"})
+        run(fmt::format(R"({{"insert": "{}", "documents": [{{"_id": 1}}]}})", name));
+    const auto hashed = [&](const char* more) {
+        const bson::Object reply = run(fmt::format(R"({{"dbHash": 1{}}})", more));
+        std::string names;
+        for (const bson::Element& e : reply["collections"].as_doc())
+            names += e.name();
+        return names;
+    };
+    EXPECT_EQ(hashed(""), "ab");
+    EXPECT_EQ(hashed(R"(, "collections": ["b"])"), "b");
+    EXPECT_EQ(hashed(R"(, "collections": ["nosuch", 1])"), "");
+    EXPECT_EQ(hashed(R"(, "collections": [])"), "");
+}
+
+}  // namespace
+}  // namespace command

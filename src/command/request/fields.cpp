@@ -1,0 +1,100 @@
+#include "command/request/fields.h"
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "base/dcheck.h"
+#include "base/error.h"
+#include "bson/type_names.h"
+#include "catalog/collation.h"
+
+namespace command {
+
+namespace {
+
+// What those of today's servers have for a request that does not keep to its table.
+constexpr int kDuplicateField = 40413;
+constexpr int kMissingField = 40414;
+constexpr int kUnknownField = 40415;
+
+bool has_type(const bson::Element& e, Types allowed) {
+    const auto number = static_cast<int>(e.type());
+    return allowed == types::any ||
+           (number > 0 && number < 32 && (allowed & types::of(e.type())) != 0);
+}
+
+// Drivers send some fields always, with a value that asks for nothing.
+bool asks_for_something(const bson::Element& e) {
+    if (e.is_object() && e.name() == "collation") return catalog::asks_for_collation(e);
+    if (e.is_object() || e.is_array()) return !e.as_doc().empty();
+    return e.truthy();
+}
+
+// "type 'object'", "types '[bool, int]'"
+std::string expected(Types allowed) {
+    std::string names;
+    int count = 0;
+    for (int number = 1; number < 32; ++number) {
+        const auto type = static_cast<bson::Type>(number);
+        if ((allowed & types::of(type)) == 0) continue;
+        if (count++ > 0) names += ", ";
+        names += bson::name_of(type);
+    }
+    return count == 1 ? fmt::format("type '{}'", names) : fmt::format("types '[{}]'", names);
+}
+
+}  // namespace
+
+void FieldReader::take(const bson::Element& e, const Field& field, uint64_t bit) {
+    DCHECK(fields_.size() <= kFieldsMax);
+    if (field.use == Field::Use::refused && asks_for_something(e)) {
+        const std::string age =
+            field.since.empty() ? "" : fmt::format(", which came with {},", field.since);
+        base::fail(base::kInvalidOptions, "'{}' of {}{} is not supported by this server",
+                   field.name, where_, age);
+    }
+    if (!over_msg_) return;
+    if ((seen_ & bit) != 0)
+        base::fail(kDuplicateField, "BSON field '{}.{}' is a duplicate field", where_, field.name);
+    if (field.types != types::any && is_absent(e, true)) return;
+    seen_ |= bit;
+    if (!has_type(e, field.types))
+        base::fail(base::kTypeMismatch, "BSON field '{}.{}' is the wrong type '{}', expected {}",
+                   where_, field.name, bson::name_of(e.type()), expected(field.types));
+}
+
+void FieldReader::take_sequence(std::string_view name) {
+    for (size_t i = 0; i < fields_.size(); ++i) {
+        if (fields_[i].name != name) continue;
+        if ((fields_[i].types & types::array) == 0)
+            base::fail(base::kTypeMismatch,
+                       "BSON field '{}.{}' is the wrong type 'array', expected {}", where_, name,
+                       expected(fields_[i].types));
+        seen_ |= uint64_t{1} << i;
+        return;
+    }
+    refuse_unknown(name);
+}
+
+void FieldReader::refuse_unknown(std::string_view name) const {
+    base::fail(kUnknownField, "BSON field '{}.{}' is an unknown field.", where_, name);
+}
+
+void FieldReader::end() const {
+    if (!over_msg_) return;
+    for (size_t i = 0; i < fields_.size(); ++i) {
+        if (fields_[i].use == Field::Use::required && (seen_ & (uint64_t{1} << i)) == 0)
+            base::fail(kMissingField, "BSON field '{}.{}' is missing but a required field", where_,
+                       fields_[i].name);
+    }
+}
+
+void read_fields(bson::Doc document, std::string_view where, Fields fields, bool over_msg) {
+    FieldReader reader(where, fields, over_msg);
+    for (const bson::Element& e : document)
+        reader.take(e);
+    reader.end();
+}
+
+}  // namespace command

@@ -1,0 +1,108 @@
+// command/request/fields.h - the fields that a request may have: a table for each command, and the
+// one reader that holds requests against it.
+//
+// A program of today relies on an error where a server does not know what it asks for. So by OP_MSG
+// a request has fields of its table only, each once and of a type that it may have, or it is
+// refused and the text names the field. By the old messages a field that is not known, or of
+// another type, means what it meant to the old server; what later servers have and what would
+// change the result is refused there, too (wire spec 0 rule 7).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "bson/view.h"
+
+namespace command {
+
+// A set of BSON types. By OP_MSG null and undefined stand for a missing field and need not be in
+// it.
+using Types = uint32_t;
+
+namespace types {
+
+constexpr Types of(bson::Type type) {
+    return 1u << static_cast<uint32_t>(type);
+}
+constexpr Types any = ~0u;  // MinKey and MaxKey, too
+constexpr Types boolean = of(bson::Type::boolean);
+constexpr Types string = of(bson::Type::string);
+constexpr Types object = of(bson::Type::object);
+constexpr Types array = of(bson::Type::array);
+constexpr Types number = of(bson::Type::number_double) | of(bson::Type::int32) |
+                         of(bson::Type::int64) | of(bson::Type::decimal128);
+constexpr Types flag = boolean | number;
+constexpr Types hint = string | object;
+
+}  // namespace types
+
+// Whether a field counts as not given.
+inline bool is_absent(const bson::Element& e, bool over_msg) {
+    return e.missing() ||
+           (over_msg && (e.type() == bson::Type::null || e.type() == bson::Type::undefined));
+}
+
+struct Field {
+    enum class Use : uint8_t {
+        read,
+        required,        // by OP_MSG
+        without_effect,  // taken: no result of this server depends on it
+        refused,         // by the old messages as well, where it asks for anything
+    };
+    std::string_view name;
+    Types types = types::any;
+    Use use = Use::read;
+    std::string_view since = {};  // the first servers with it; empty: it has always been there
+};
+
+// A table, the most frequent fields first; it lives as long as the program.
+using Fields = std::span<const Field>;
+
+constexpr Field required(std::string_view name, Types types) {
+    return {name, types, Field::Use::required};
+}
+constexpr Field without_effect(std::string_view name, Types types, std::string_view since = {}) {
+    return {name, types, Field::Use::without_effect, since};
+}
+constexpr Field refused(std::string_view name, std::string_view since = {}) {
+    return {name, types::any, Field::Use::refused, since};
+}
+
+// Takes the fields of one request in their order.
+class FieldReader {
+  public:
+    // `where` is what texts call the request, "find" or "update.updates".
+    FieldReader(std::string_view where, Fields fields, bool over_msg)
+        : where_(where), fields_(fields), over_msg_(over_msg) {}
+
+    // Throws base::Error 72 for a refused field; by OP_MSG 40415 for an unknown one, 14 for a wrong
+    // type, 40413 for one that comes again.
+    void take(const bson::Element& e) {
+        const std::string_view name = e.name();
+        for (size_t i = 0; i < fields_.size(); ++i) {
+            if (fields_[i].name == name) return take(e, fields_[i], uint64_t{1} << i);
+        }
+        if (over_msg_) refuse_unknown(name);
+    }
+    // A field that has been moved out of the body. It is an array of documents.
+    void take_sequence(std::string_view name);
+    // Throws base::Error 40414 where a required field was missing.
+    void end() const;
+
+  private:
+    static constexpr size_t kFieldsMax = 64;  // of a table
+
+    void take(const bson::Element& e, const Field& field, uint64_t bit);
+    [[noreturn]] void refuse_unknown(std::string_view name) const;
+
+    const std::string_view where_;
+    const Fields fields_;
+    const bool over_msg_;
+    uint64_t seen_ = 0;  // by place in the table
+};
+
+// All fields of a document inside of a request.
+void read_fields(bson::Doc document, std::string_view where, Fields fields, bool over_msg);
+
+}  // namespace command
