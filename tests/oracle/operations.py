@@ -45,6 +45,8 @@ def as_find_arguments(arguments):
 
 
 class Runner:
+    recorded = True  # answers are compared with recorded ones, and brought into their form
+
     def __init__(self, connection, dialect='new'):
         self.connection, self.dialect = connection, dialect
 
@@ -57,7 +59,7 @@ class Runner:
             if kind == 'command':
                 command = substitute(fields[kind], database, collection)
                 reply = self.command(fields.get('db', database), *command)
-                if self.dialect == 'new' and command[0][0] == 'validate':
+                if self.recorded and self.dialect == 'new' and command[0][0] == 'validate':
                     reply = by_namespaces(reply, '%s.%s' % (database, command[0][1]))
                 return {'reply': picked(reply, fields.get('pick') or [])}
             return getattr(self, '_' + kind)(database, collection, fields[kind],

@@ -19,6 +19,7 @@ sys.path[:0] = [os.path.join(TOP, 'tests/oracle'), os.path.join(TOP, 'tests/lib'
 
 import choice  # noqa: E402
 import ejson  # noqa: E402
+import operations  # noqa: E402
 import replay  # noqa: E402
 import server  # noqa: E402
 
@@ -116,6 +117,7 @@ def main():
     scratch = os.path.join(TOP, 'build', 'scratch')
     os.makedirs(scratch, exist_ok=True)
     stage = server.build(arguments.selection, arguments.sanitize, ['mongod'])
+    operations.Runner.recorded = False
     report = replay.Report(arguments.verbose)
     with tempfile.TemporaryDirectory(prefix='reports-', dir=scratch) as folder:
         replay_files(arguments, os.path.join(stage, 'bin', 'mongod'), folder, report)

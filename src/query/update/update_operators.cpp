@@ -137,7 +137,7 @@ class OperatorUpdate : public Update {
     OperatorUpdate(bson::Doc u, bool over_msg) : source_(u), over_msg_(over_msg) {
         for (const Element& e : source_)
             parse_operator(e);
-        if (over_msg_) put_in_order();
+        if (over_msg_ && !renames_) put_in_order();
     }
 
     bool needs_details() const override {
@@ -241,23 +241,13 @@ void OperatorUpdate::add_rename(const Element& e) {
 }
 
 // Today's servers add new fields in the order of their names, whatever modifiers they come from.
+// With a $rename the order stays: which steps it is in conflict with depends on it.
 void OperatorUpdate::put_in_order() {
-    // What a $rename moves stays beside where it comes from.
-    std::vector<std::span<Mod>> steps;
-    for (size_t i = 0; i < mods_.size(); i += steps.back().size()) {
-        const bool rename = i + 1 < mods_.size() && mods_[i + 1].moved;
-        steps.emplace_back(&mods_[i], rename ? 2 : 1);
-    }
-    const auto before = [](const std::span<Mod>& a, const std::span<Mod>& b) {
+    const auto before = [](const Mod& a, const Mod& b) {
         sched::tick();
-        return std::ranges::lexicographical_compare(a.back().path, b.back().path, name_before);
+        return std::ranges::lexicographical_compare(a.path, b.path, name_before);
     };
-    if (std::ranges::is_sorted(steps, before)) return;
-    std::ranges::stable_sort(steps, before);
-    sched::Vector<Mod> ordered;
-    for (const std::span<Mod>& step : steps)
-        std::ranges::move(step, std::back_inserter(ordered));
-    mods_ = std::move(ordered);
+    if (!std::ranges::is_sorted(mods_, before)) std::ranges::stable_sort(mods_, before);
 }
 
 void OperatorUpdate::set_position(const MatchDetails& details) {

@@ -347,7 +347,7 @@ TEST(Update, NewFieldsComeInTheOrderOfTheirNames) {
          "{ m: 0, o: { 9: 2, 10: 1, 1a: 4, x: 3 } }", "{ m: 0, o: { 10: 1, 9: 2, x: 3, 1a: 4 } }"},
         {R"({"$set": {"a.b": 1, "a-b": 2}})", "{ m: 0, a: { b: 1 }, a-b: 2 }",
          "{ m: 0, a: { b: 1 }, a-b: 2 }"},
-        {R"({"$rename": {"m": "z"}, "$set": {"y": 1}})", "{ y: 1, z: 0 }", "{ z: 0, y: 1 }"},
+        {R"({"$rename": {"m": "z"}, "$set": {"y": 1}})", "{ z: 0, y: 1 }", "{ z: 0, y: 1 }"},
     };
     for (const auto& c : cases) {
         for (const bool over_msg : {true, false}) {
