@@ -10,7 +10,7 @@
  * cut comes at any step, also of the recovery that follows, CRASHES times. Then the disk must show the state
  * after some commit, and one that is not older than the last acknowledged one.
  *
- * -DFLUSH     data files get the sections at the flush (dataFileWrites: flush), J24 to J26
+ * -DFLUSH     pages that commits have changed are stored by a flush (dataFileWrites: flush), J24 to J26
  * -DENTRIES   an insert into a bucket that the file knows is journaled as an entry, J21 to J23
  * -DMISTAKE=n one of the mistakes below, which spin has to find
  *
@@ -22,12 +22,15 @@
  *   6  J7   recovery removes the journal before the data files are on the disk
  *   7       recovery replays a section that no one has synced
  *   8  J16  private copies are dropped while a write is pending
- *   9  J24  a section counts as applied when it is kept (FLUSH)
- *  10  J25  private copies are dropped while sections are kept (FLUSH)
- *  11  J26  a truncation does not store what is kept (FLUSH)
+ *   9  J24  a section counts as applied when its pages are noted (FLUSH)
+ *  10  J26  private copies are dropped while pages are not stored (FLUSH)
+ *  11  J26  a truncation does not store what is noted (FLUSH)
  *  12  J22  what a file knows is still known in the next one (ENTRIES)
  *  13  J21  an entry is written for a bucket of which only y is known (ENTRIES)
  *  14  J8   recovery leaves out what the shared view had when the lsn file was written
+ *  15  J25  a page is stored before the journal has what was written to it last (FLUSH)
+ *  16  J25  a page that was copied is stored over what was stored later (FLUSH)
+ *  17  J24  what was noted while pages were stored counts as applied with them (FLUSH)
  */
 
 #ifndef WRITES
@@ -38,11 +41,6 @@
 #endif
 #ifndef MISTAKE
 #define MISTAKE 0
-#endif
-#ifdef FLUSH
-#define AT_FLUSH true
-#else
-#define AT_FLUSH false
 #endif
 #ifdef ENTRIES
 #define AS_ENTRIES true
@@ -71,8 +69,30 @@ Section section[WRITES];
 byte sections = 0;          /* made ready so far */
 byte acknowledged = 0;
 byte kept = 0;              /* to be stored into the shared view: sections below this one */
+byte applied = 0;           /* are in it, as the journal knows it: sections below this one */
+#ifdef FLUSH
+bool changed_x = false;     /* noted by a commit */
+bool changed_y = false;
+bool leaving_x = false;     /* a flush stores them */
+bool leaving_y = false;
+bool copied_x = false;      /* it has copied them from the private view */
+bool copied_y = false;
+Bucket copy;
+byte copied_writes = 0;     /* so many had been made when it did */
+byte leaving = 0;           /* sections below this one have all their pages in `leaving` or stored */
+bool storing = false;
+bool storing_all = false;
+bool prepared_low = false;
+byte prepared_writes = 0;
+byte journaled_writes = 0;  /* on the device */
+#define ALL_STORED (!changed_x && !changed_y && !leaving_x && !leaving_y && !storing_all)
+#define NO_R (!storing_all)
+#else
 byte stored = 0;            /* are in it: sections below this one */
-byte applied = 0;           /* the same, as the journal knows it */
+bool half_stored = false;
+#define ALL_STORED (stored == kept && !half_stored)
+#define NO_R true
+#endif
 
 bool exists[FILES];
 byte current = 0;           /* the file that is written to */
@@ -82,7 +102,6 @@ byte known = 0;             /* of the bucket, from this file: 0 nothing, 1 y, 2 
 mtype = { running, recovering, finished };
 mtype mode = running;
 byte commit = 0;            /* 0 idle, 1 made ready, 2 written, 3 synced, 4 waiters notified */
-bool half_stored = false;
 byte flush = 0;             /* 0 idle, 1 marked, 2 x on the disk, 3 both */
 byte mark = 0;
 byte flushes = 0;
@@ -94,6 +113,8 @@ byte crashes = 0;
 byte i = 0;                 /* of loops; 0 outside of them */
 byte victim = NONE;
 bool ok = false;
+
+#define NO_W (truncation == 0 || truncation == 4)  /* no truncation holds the lock */
 
 /* Both halves of the one way of a section into the shared view, for commits and for recovery (J23). */
 inline store_x(n) {
@@ -163,6 +184,10 @@ inline prepare() {
         section[sections].y = seen.y;
         known = (pending_low -> 2 : (known == 0 -> 1 : known))
     fi;
+#ifdef FLUSH
+    prepared_low = pending_low;
+    prepared_writes = writes;
+#endif
     pending = 0;
     pending_bits = 0;
     pending_low = false;
@@ -196,7 +221,7 @@ active proctype server() {
     };
     do
     /* A writer: a whole operation. None while a truncation holds W. */
-    :: atomic { mode == running && writes < WRITES && (truncation == 0 || truncation == 4) ->
+    :: atomic { mode == running && NO_R && writes < WRITES && NO_W ->
         writes++;
         if
         :: seen.y = seen.x; seen.x++; truth.y = truth.x; truth.x++;
@@ -206,7 +231,7 @@ active proctype server() {
         pending_bits = pending_bits + 2 }
 
     /* A commit. */
-    :: d_step { mode == running && commit == 0 && pending != 0 && (truncation == 0 || truncation == 4) ->
+    :: d_step { mode == running && NO_R && commit == 0 && pending != 0 && NO_W ->
         prepare(); commit = 1 }
     :: d_step { mode == running && commit == 1 ->
         section[sections - 1].state = 1; in_current++; commit = 2;
@@ -220,28 +245,65 @@ active proctype server() {
         :: in_current == PER_FILE -> next_file()
         :: else
         fi }
+#ifdef FLUSH
+    /* It notes the pages. */
     :: d_step { mode == running && commit == 3 ->
-        acknowledged = sections; kept = sections; commit = (AT_FLUSH -> 0 : 4);
+        acknowledged = sections; kept = sections; commit = 0;
+        changed_y = true; changed_x = changed_x || prepared_low;
+        journaled_writes = prepared_writes;
         if
         :: MISTAKE == 9 -> applied = kept
         :: else
         fi }
 
-    /* The shared view gets it: by the commit, or at any time later. */
-    :: d_step { mode == running && !half_stored && stored < kept ->
-        store_x(stored); half_stored = true }
-    :: d_step { mode == running && half_stored ->
-        store_rest(stored); half_stored = false; stored++;
-        commit = (commit == 4 -> 0 : commit);
+    /* A flush stores them beside commits: it copies them under R, and stores them when the journal
+       has all that was written until then. */
+    :: d_step { mode == running && NO_R && !storing && commit == 0 && changed_y && NO_W ->
+        leaving_x = changed_x; leaving_y = changed_y;
+        changed_x = false; changed_y = false;
+        leaving = kept; storing = true }
+    :: d_step { mode == running && NO_R && leaving_x && !copied_x && NO_W ->
+        copy.x = seen.x; copied_x = true; copied_writes = writes }
+    :: d_step { mode == running && NO_R && leaving_y && !copied_y && NO_W ->
+        copy.y = seen.y; copied_y = true; copied_writes = writes }
+    :: d_step { mode == running && NO_R && copied_x &&
+                (journaled_writes >= copied_writes || MISTAKE == 15) ->
+        shared.x = copy.x; copied_x = false; leaving_x = false }
+    :: d_step { mode == running && NO_R && copied_y &&
+                (journaled_writes >= copied_writes || MISTAKE == 15) ->
+        shared.y = copy.y; copied_y = false; leaving_y = false }
+    :: d_step { mode == running && NO_R && storing && !leaving_x && !leaving_y && !copied_x && !copied_y ->
         if
-        :: MISTAKE != 9 -> applied = stored
+        :: MISTAKE == 17 -> applied = kept
+        :: MISTAKE != 17 && leaving > applied -> applied = leaving
+        :: else
+        fi;
+        storing = false }
+
+    /* All pages, under R with everything committed. A flush that has copied some ends. */
+    :: d_step { mode == running && !ALL_STORED && NO_R && commit == 0 && pending == 0 && NO_W ->
+        shared.x = (changed_x || leaving_x -> seen.x : shared.x); storing_all = true }
+    :: d_step { mode == running && storing_all ->
+        shared.y = (changed_y || leaving_y -> seen.y : shared.y); storing_all = false;
+        changed_x = false; changed_y = false; leaving_x = false; leaving_y = false;
+        applied = kept;
+        if
+        :: MISTAKE != 16 -> storing = false; copied_x = false; copied_y = false
         :: else
         fi }
+#else
+    :: d_step { mode == running && commit == 3 ->
+        acknowledged = sections; kept = sections; commit = 4 }
+    /* The shared view gets it. */
+    :: d_step { mode == running && commit == 4 && !half_stored ->
+        store_x(stored); half_stored = true }
+    :: d_step { mode == running && half_stored ->
+        store_rest(stored); half_stored = false; stored++; applied = stored; commit = 0 }
+#endif
 
     /* Private copies are dropped, under W. */
-    :: d_step { mode == running && commit == 0 && (truncation == 0 || truncation == 4) &&
-                (pending == 0 || MISTAKE == 8) &&
-                ((stored == kept && !half_stored) || MISTAKE == 10) ->
+    :: d_step { mode == running && NO_R && commit == 0 && NO_W && (pending == 0 || MISTAKE == 8) &&
+                (ALL_STORED || MISTAKE == 10) ->
         seen.x = shared.x; seen.y = shared.y }
 
     /* A flush, beside all of these. */
@@ -254,7 +316,7 @@ active proctype server() {
         :: MISTAKE == 3 -> mark = applied
         :: else
         fi }
-    :: d_step { mode == running && flush == 3 && (truncation == 0 || truncation == 4) ->
+    :: d_step { mode == running && flush == 3 && NO_W ->
         find_victim(mark, false);
         if
         :: victim != NONE -> exists[victim] = false
@@ -263,8 +325,8 @@ active proctype server() {
         victim = NONE }
 
     /* A truncation of the journal, under W, with all committed. */
-    :: d_step { mode == running && truncation == 0 && pending == 0 && commit == 0 &&
-                ((stored == kept && !half_stored) || MISTAKE == 11) -> truncation = 1 }
+    :: d_step { mode == running && NO_R && truncation == 0 && pending == 0 && commit == 0 &&
+                (ALL_STORED || MISTAKE == 11) -> truncation = 1 }
     :: d_step { mode == running && truncation == 1 -> disk.x = shared.x; truncation = 2 }
     :: d_step { mode == running && truncation == 2 -> disk.y = shared.y; truncation = 3 }
     :: d_step { mode == running && truncation == 3 ->
