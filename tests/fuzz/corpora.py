@@ -388,6 +388,16 @@ def journal():
         for mode in (0, 2, 8, 32):
             yield bytes([mode, 3]) + created + write + write + b'\0'
             yield bytes([mode, 1]) + write + b'\0' + bytes([1]) + dropped + b'\0'
+    # Blocks of journal-insert-entries: a write, entries in order, one that does not fit.
+    context = bytes([0, 0])
+    write = bytes([6, 1, 0, 1, 100, 4]) + b'data' + bytes([1, 1])
+    for mode in (64, 96):
+        yield bytes([mode, 2]) + context + write + context + b'\0'
+        for positions in ((0, 1, 2), (0, 0, 0), (0, 5)):
+            entries = b''.join(bytes([1, 1, position, 3]) + b'key' + bytes([1, 8, 0])
+                               for position in positions)
+            block = bytes([6, 0, len(positions) - 1]) + entries + b'\1'
+            yield bytes([mode, 1]) + context + block + b'\0'
 
 
 TARGETS = {function.__name__: function for function in (

@@ -12,6 +12,7 @@
 #include "journal/file_reader.h"
 #include "journal/section.h"
 #include "os/testing/sim_file_system.h"
+#include "storage/mmapv1/btree/layout.h"
 #include "storage/mmapv1/commit/testing/core.h"
 #include "storage/mmapv1/mapping/data_file_name.h"
 #include "target.h"
@@ -29,8 +30,14 @@ enum Mode : uint8_t {
     kDump = 4,          // recovery logs what it reads
     kSecondFile = 8,    // the same once more, as j._1
     kWrongIsLast = 16,  // damage at the end is not where power was cut
-    kNewVersion = 32,   // as journal-pad-bytes writes it; a server without that patch refuses it
+    // Bits 32 and 64: one of kFormats.
 };
+// As the base, journal-pad-bytes, journal-insert-entries and both write it; a server without them
+// refuses it.
+constexpr journal::FileFormat kFormats[] = {
+    {0x4149, 8192}, {0x414a, 4096}, {0x414b, 8192}, {0x414c, 4096}};
+constexpr int kFormatShift = 5;
+constexpr uint32_t kBucketAt = 4096;
 
 void append(std::vector<uint8_t>& to, const void* bytes, size_t size) {
     const auto* from = static_cast<const uint8_t*>(bytes);
@@ -56,6 +63,51 @@ std::string any_name(fuzz::Input& input) {
     const uint8_t which = input.take();
     if (which < std::size(kNames)) return kNames[which];
     return std::string(input.take_text());
+}
+
+void append_varint(std::vector<uint8_t>& to, uint32_t value) {
+    for (; value >= 0x80; value >>= 7)
+        append_value(to, static_cast<uint8_t>(value | 0x80));
+    append_value(to, static_cast<uint8_t>(value));
+}
+
+// Small, or any.
+uint32_t any_number(fuzz::Input& input) {
+    const uint8_t number = input.take();
+    return number < 240 ? number : input.take<uint32_t>();
+}
+
+// A block of journal-insert-entries: writes, or entries behind a bucket that is known and empty.
+void append_block(std::vector<uint8_t>& ops, fuzz::Input& input) {
+    constexpr uint32_t kWrites = 0xfffffffa, kInserts = 0xfffffffb;
+    const bool inserts = input.take() % 2 == 0;
+    std::vector<uint8_t> block;
+    if (inserts) {
+        const mmapv1::BucketHeader empty{
+            mmapv1::Loc7::null(), mmapv1::Loc7::null(), 0, mmapv1::kBodyBytes, 0, 0};
+        append_value(ops, static_cast<uint32_t>(sizeof empty));
+        append_value(ops, kBucketAt);
+        append_value(ops, uint32_t{0});
+        append(ops, &empty, sizeof empty);
+        for (const uint32_t value : {0U, kBucketAt / 4, 0U, 0U})
+            append_varint(block, value);
+    }
+    for (int n = input.take() % 8; n >= 0 && !input.empty(); --n) {
+        append_varint(block, input.take() % 8 == 0 ? any_number(input) : 0);  // file
+        append_varint(block, inserts && input.take() % 8 != 0 ? kBucketAt / 4 : any_number(input));
+        if (inserts) append_varint(block, any_number(input));  // position
+        const auto bytes = input.take_bytes(input.take());
+        append_varint(
+            block, input.take() % 8 == 0 ? any_number(input) : static_cast<uint32_t>(bytes.size()));
+        if (inserts && !bytes.empty()) {
+            append_varint(block, any_number(input));
+            append_varint(block, any_number(input));
+        }
+        append(block, bytes.data(), bytes.size());
+    }
+    append_value(ops, inserts ? kInserts : kWrites);
+    append_value(ops, static_cast<uint32_t>(block.size()) + (input.take() == 0 ? 1 : 0));
+    append(ops, block.data(), block.size());
 }
 
 // One operation of a section, well-formed or nearly.
@@ -99,6 +151,9 @@ void append_operation(std::vector<uint8_t>& ops, fuzz::Input& input) {
             append(ops, "", 1);
             return;
         }
+        case 6:
+            append_block(ops, input);
+            return;
         default: {
             const auto bytes = input.take_bytes(input.take() % 24);
             append(ops, bytes.data(), bytes.size());
@@ -107,10 +162,7 @@ void append_operation(std::vector<uint8_t>& ops, fuzz::Input& input) {
 }
 
 journal::FileFormat format_of(uint8_t mode) {
-    constexpr uint16_t kPad4k = 0x414a;
-    const bool is_new = (mode & kNewVersion) != 0;
-    const auto known = is_new ? journal::format_of(kPad4k) : journal::kClassicFormat;
-    return known.value_or(journal::FileFormat{kPad4k, journal::kClassicFormat.unit});
+    return kFormats[mode >> kFormatShift & 3];
 }
 
 void append_section(std::vector<uint8_t>& file, fuzz::Input& input, uint64_t sequence,
