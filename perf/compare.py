@@ -38,6 +38,7 @@ import time
 import cells
 import claims
 import experiment
+import halts
 import ladder
 import machine
 import measuring
@@ -133,6 +134,7 @@ def spread(values, form='%.0f'):
 def table(result):
     floors = result['floors']
     lines = cells.delay_lines(result) + textwrap.wrap(machine.quiet_text(result), 100)
+    lines += halts.lines(result, 100)
     if 'stopped' in result:
         lines.append('It was ended before its end: %s.' % result['stopped'])
     lines += ['The disk alone, beside each cell: %.0f durable 4 KB overwrites/s (%.0f..%.0f).'
@@ -163,7 +165,8 @@ def measure(arguments, folder):
     result = {'time': datetime.datetime.now(datetime.timezone.utc).isoformat('T', 'seconds'),
               'host': machine.host(folder), 'peers': {}, 'floors': [], 'idle': [],
               'load': machine.load_average(), 'device_delay_ms': arguments.device_delay,
-              'device': machine.device_of(folder)}
+              'device': machine.device_of(folder),
+              'awake': arguments.awake, 'halts': halts.measure()}
     moved, watch = [], machine.Watch(folder)
 
     def floor():
@@ -220,6 +223,7 @@ def make_parser():
                         action='append', default=[], help=peers.odbc.HELP)
     measuring.add_install(parser)
     measuring.add_device_delay(parser)
+    halts.add_option(parser)
     return parser
 
 
@@ -242,9 +246,13 @@ def main():
     measuring.delay_device(PROGRAMS, arguments.device_delay)
     scratch = os.path.join(measuring.TOP, 'build', 'scratch')
     os.makedirs(scratch, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix='peers-', dir=scratch) as folder:
-        os.chmod(folder, 0o755)
-        result = measure(arguments, folder)
+    try:
+        with tempfile.TemporaryDirectory(prefix='peers-', dir=scratch) as folder, \
+                halts.held_off(arguments.awake):
+            os.chmod(folder, 0o755)
+            result = measure(arguments, folder)
+    except halts.CannotHold as error:
+        sys.exit('compare.py: %s' % error)
     stopped = result.get('stopped')
     if not any(runs for each in result['peers'].values() for runs in each['runs'].values()):
         measuring.end_without('compare.py', stopped and stopped + ' before anything was measured'

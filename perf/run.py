@@ -34,6 +34,7 @@ import textwrap
 import any_server
 import cells
 import claims
+import halts
 import ladder
 import machine
 import measuring
@@ -100,6 +101,7 @@ def table(result):
     rows, floors = result['rows'], result['floors']
     lines = [''] + cells.delay_lines(result)
     lines += textwrap.wrap(machine.quiet_text(result), WIDTH)
+    lines += halts.lines(result, WIDTH)
     if result.get('stopped'):
         lines += textwrap.wrap('It was ended before its end (%s): %d of %d rounds are whole.'
                                % (result['stopped'], result['rounds_whole'], result['rounds']),
@@ -178,6 +180,7 @@ def measure(arguments, folder):
               'patches': staging.series(TOP), 'host': machine.host(folder), 'servers': described,
               'old_wire': tools.old_wire, 'device_delay_ms': arguments.device_delay,
               'rounds': arguments.rounds, 'flush_cost': [],
+              'awake': arguments.awake, 'halts': halts.measure(),
               'load': machine.load_average(), 'device': machine.device_of(folder)}
     measuring.say('This takes about %s; Ctrl-C ends it with what is measured so far.'
                   % measuring.duration(contest.estimate_seconds() + 16 * FLUSH_SECONDS))
@@ -209,6 +212,7 @@ def make_parser():
                         help='numbers of clients, e.g. 1,8 (1,8,64)')
     any_server.add_option(parser)
     measuring.add_device_delay(parser)
+    halts.add_option(parser)
     return parser
 
 
@@ -225,8 +229,12 @@ def main():
     measuring.delay_device(measuring.programs(), arguments.device_delay)
     scratch = os.path.join(TOP, 'build', 'scratch')
     os.makedirs(scratch, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix='run-', dir=scratch) as folder:
-        result = measure(arguments, folder)
+    try:
+        with tempfile.TemporaryDirectory(prefix='run-', dir=scratch) as folder, \
+                halts.held_off(arguments.awake):
+            result = measure(arguments, folder)
+    except halts.CannotHold as error:
+        sys.exit('run.py: %s' % error)
     stopped = result.get('stopped')
     if not result['rows']:
         measuring.end_without('run.py', '%s before anything was measured' % stopped)
