@@ -132,6 +132,15 @@ def search_key():
             yield encoded(*documents[start:start + 3])
 
 
+def ordered_key():
+    yield from search_key()
+    # Bytes of a key: how many are of types, these, the rest.
+    for key in ('2e0101', '70907800009101', '6861000070010178180101', '98010000000100000002',
+                '2a02fe7fffffffffffffffff', '2d3fe000000000000000', '23' + '7f' * 8 + 'fe'):
+        for types in (b'', b'\1', b'\2'):
+            yield bytes([len(types)]) + types + bytes.fromhex(key)
+
+
 OLD_MESSAGES = {
     'OP_INSERT': (('q', {'_id': 1, 'a': 1}), ('u', {'_id': 2, 'a': [1, 'x']})),
     'OP_UPDATE': (('q', {'a': 1}), ('u', {'$set': {'a': 7}}), ('flags', 1)),
