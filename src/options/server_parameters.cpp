@@ -22,11 +22,28 @@ bool is_version(const std::string& text) {
     return parts == 3;
 }
 
+// Releases whose maxWireVersion is above the default, the newest first.
+struct Release {
+    int major;
+    int wire_version;
+};
+constexpr Release kReleases[] = {{8, 25}, {7, 21}, {6, 17}, {5, 13}};
+
 }  // namespace
+
+int announced_wire_version() {
+    const auto given = static_cast<int>(announced_max_wire_version.get());
+    if (announced_max_wire_version.is_set()) return given;
+    const int major = std::stoi(announced_version.get());
+    for (const Release& release : kReleases) {
+        if (major >= release.major) return release.wire_version;
+    }
+    return given;
+}
 
 void check_version(const Value& value) {
     if (!is_version(std::get<std::string>(value)))
-        base::fail(base::kBadValue, "parameter reportedVersion must be like 2.6.12");
+        base::fail(base::kBadValue, "parameter announcedVersion must be like 2.6.12");
 }
 
 }  // namespace options

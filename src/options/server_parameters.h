@@ -19,24 +19,31 @@ inline Integer announced_max_wire_version({
     .name = "announcedMaxWireVersion",
     .group = Group::parameters,
     .default_value = 9,
+    .default_text = "9, or that of announcedVersion where it is higher",
     .range = Range{2, 29},
     .help = "maxWireVersion told to clients, {low} to {high}: lower for old dialects, higher for "
-            "drivers that refuse {default}.",
+            "drivers that refuse 9.",
     .parameter = Parameter::at_start,
 });
 
 // The release whose behaviour this server follows (buildInfo.version).
-constexpr const char* kReportedVersion = "2.6.12";
+constexpr const char* kDefaultVersion = "2.6.12";
+
+// What hello tells clients.
+int announced_wire_version();
 
 // Throws base::Error unless it is three numbers with dots.
 void check_version(const Value& value);
 
-inline Text reported_version({
-    .name = "reportedVersion",
+inline Text announced_version({
+    .name = "announcedVersion",
     .group = Group::parameters,
-    .default_value = kReportedVersion,
+    .default_value = kDefaultVersion,
     .check = check_version,
-    .help = "The version told to clients, three numbers with dots.",
+    .help = "The version told to clients, three numbers with dots, as 7.0.14; from 5.0 on with the "
+            "maxWireVersion of that release (announcedMaxWireVersion has another one). For "
+            "programs that refuse old servers. It changes nothing else: what this server does not "
+            "have it refuses by name as before.",
     .parameter = Parameter::at_start,
 });
 

@@ -104,7 +104,7 @@ TEST(Options, CommandLine) {
                                  "--setParameter",
                                  "enableTestCommands=1",
                                  "--setParameter",
-                                 "reportedVersion=2.4.9",
+                                 "announcedVersion=2.4.9",
                                  "--syncdelay",
                                  "0.5",
                                  "--nssize",
@@ -128,7 +128,7 @@ TEST(Options, CommandLine) {
     EXPECT_TRUE(options::quiet.get());
     EXPECT_EQ(options::max_connections.get(), 50);
     EXPECT_EQ(options::enable_test_commands.get(), 1);
-    EXPECT_EQ(options::reported_version.get(), "2.4.9");
+    EXPECT_EQ(options::announced_version.get(), "2.4.9");
 
     // What getCmdLineOpts shows: nested by YAML names, switches without one at the top.
     EXPECT_EQ(at(c.parsed, "net.port").as_int32(), 28000);
@@ -274,7 +274,7 @@ TEST(Options, Yaml) {
         "security: {authorization: disabled}\n"
         "operationProfiling: {mode: off, slowOpThresholdMs: 20}\n"
         "processManagement.fork: true\n"
-        "setParameter: {enableTestCommands: 1, reportedVersion: 2.4.10}\n",
+        "setParameter: {enableTestCommands: 1, announcedVersion: 2.4.10}\n",
         {"--port", "28002"});
     EXPECT_EQ(options::port.get(), 28002) << "the command line wins";
     EXPECT_EQ(options::log_path.get(), "/var/log/m.log");
@@ -291,14 +291,36 @@ TEST(Options, Yaml) {
     EXPECT_EQ(options::slow_ms.get(), 20);
     EXPECT_TRUE(options::fork.get());
     EXPECT_EQ(options::enable_test_commands.get(), 1);
-    EXPECT_EQ(options::reported_version.get(), "2.4.10");
+    EXPECT_EQ(options::announced_version.get(), "2.4.10");
     EXPECT_EQ(at(c.parsed, "net.port").as_int32(), 28002);
     EXPECT_FALSE(at(c.parsed, "storage.journal.enabled").as_bool());
     EXPECT_FALSE(at(c.parsed, "storage.journal.enabled").missing());
     EXPECT_EQ(at(c.parsed, "operationProfiling.mode").as_string(), "off");
     EXPECT_EQ(at(c.parsed, "systemLog.destination").as_string(), "file");
     EXPECT_TRUE(at(c.parsed, "storage.smallFiles").as_bool());
-    EXPECT_EQ(at(c.parsed, "setParameter.reportedVersion").as_string(), "2.4.10");
+    EXPECT_EQ(at(c.parsed, "setParameter.announcedVersion").as_string(), "2.4.10");
+}
+
+TEST(Options, AnAnnouncedVersionHasItsWireVersion) {
+    const auto announced = [](const std::vector<std::string>& parameters) {
+        std::vector<std::string> words;
+        for (const std::string& parameter : parameters) {
+            words.emplace_back("--setParameter");
+            words.push_back(parameter);
+        }
+        parse(words);
+        return options::announced_wire_version();
+    };
+    EXPECT_EQ(announced({}), 9);
+    EXPECT_EQ(announced({"announcedVersion=2.4.9"}), 9);
+    EXPECT_EQ(announced({"announcedVersion=4.4.29"}), 9);
+    EXPECT_EQ(announced({"announcedVersion=5.0.0"}), 13);
+    EXPECT_EQ(announced({"announcedVersion=6.3.2"}), 17);
+    EXPECT_EQ(announced({"announcedVersion=7.0.14"}), 21);
+    EXPECT_EQ(announced({"announcedVersion=8.0.1"}), 25);
+    EXPECT_EQ(announced({"announcedVersion=10.0.0"}), 25);
+    EXPECT_EQ(announced({"announcedVersion=7.0.14", "announcedMaxWireVersion=8"}), 8);
+    EXPECT_EQ(announced({"announcedMaxWireVersion=2"}), 2);
 }
 
 TEST(Options, TheCommandLineWinsOverYamlForSwitches) {

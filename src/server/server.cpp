@@ -102,10 +102,10 @@ void Server::set_memory_limits() {
 command::ServerContext Server::make_context(const CommandLine& command_line,
                                             std::function<void()> request_shutdown) {
     command::ServerContext context;
-    context.version = options::reported_version.get();
+    context.version = options::announced_version.get();
     context.git_version = fmt::format("mongod-dur-{}", base::kProgramVersion);
     context.host = fmt::format("{}:{}", host_name(), options::port.get());
-    context.max_wire_version = static_cast<int>(options::announced_max_wire_version.get());
+    context.max_wire_version = options::announced_wire_version();
     context.test_commands = options::enable_test_commands.get() != 0;
     context.retry_index_builds = !options::no_index_build_retry.get();
     context.argv = command_line.argv;

@@ -33,7 +33,7 @@ bool is_local(const std::string& address) {
 void log_versions() {
     utsname system{};
     ::uname(&system);
-    base::log::info("db version v{}", options::kReportedVersion);
+    base::log::info("db version v{}", options::kDefaultVersion);
     base::log::info("git version: mongod-dur-{}", base::kProgramVersion);
     base::log::info("build info: patches {}; running on {} {} {}", patches_text(), system.sysname,
                     system.release, system.machine);

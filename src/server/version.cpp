@@ -18,7 +18,7 @@ std::string version_text() {
         "db version v{}\n"
         "mongod-dur {}: an independent server for the protocol and files of that version\n"
         "patches: {}\n",
-        options::kReportedVersion, base::kProgramVersion, patches_text());
+        options::kDefaultVersion, base::kProgramVersion, patches_text());
 }
 
 }  // namespace server
