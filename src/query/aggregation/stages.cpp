@@ -39,7 +39,10 @@ void add_match_needs(const MatchNode& node, Needs& needs) {
                          node.kind == MatchKind::disjunction || node.kind == MatchKind::nor ||
                          node.kind == MatchKind::always_true ||
                          node.kind == MatchKind::always_false;
-    if (!logical) needs.fields.emplace(path_without_positions(node.path));
+    if (node.kind == MatchKind::schema)
+        needs.whole_document = true;
+    else if (!logical)
+        needs.fields.emplace(path_without_positions(node.path));
     if (node.kind == MatchKind::elem_match_object || node.kind == MatchKind::elem_match_value) {
         return;
     }

@@ -244,6 +244,8 @@ bool Matcher::matches(const MatchNode& node, Doc doc, MatchDetails* details) {
                                 [&](const auto& child) { return matches(*child, doc); });
         case MatchKind::negation:
             return !matches(*children[0], doc);
+        case MatchKind::schema:
+            return node.schema->accepts(doc);
         case MatchKind::always_true:
             return true;
         case MatchKind::always_false:

@@ -265,8 +265,10 @@ NodePtr parse_not(std::string_view path, const Element& operand, const ParseCont
     return negate(unwrap(std::move(all)));
 }
 
-bool is_logical(std::string_view name) {
-    return name == "$and" || name == "$or" || name == "$nor" || name == "$where";
+// What stands for a document, not for a value of a field.
+bool is_of_document(std::string_view name) {
+    return name == "$and" || name == "$or" || name == "$nor" || name == "$where" ||
+           name == "$jsonSchema";
 }
 
 NodePtr parse_elem_match(std::string_view path, const Element& operand,
@@ -274,7 +276,7 @@ NodePtr parse_elem_match(std::string_view path, const Element& operand,
     if (!operand.is_object()) bad("$elemMatch needs an Object");
     const Doc criteria = operand.as_doc();
     const ParseContext inside = context.deeper();
-    if (is_operators(operand, true) && !is_logical(criteria.first().name())) {
+    if (is_operators(operand, true) && !is_of_document(criteria.first().name())) {
         NodePtr node = make_node(MatchKind::elem_match_value, path);
         parse_field_operators({}, criteria, inside, *node);
         return node;
@@ -398,6 +400,11 @@ void parse_top_operator(const Element& e, const ParseContext& context, MatchNode
     } else if (name == "$isolated" || name == "$atomic") {
         if (!context.top) bad("{} has to be at the top level", name);
         into.children.push_back(make_node(MatchKind::always_true));
+    } else if (name == "$jsonSchema") {
+        if (!e.is_object()) base::fail(base::kTypeMismatch, "$jsonSchema must be an object");
+        NodePtr node = make_node(MatchKind::schema);
+        node->schema = std::make_unique<const JsonSchema>(e.as_doc());
+        into.children.push_back(std::move(node));
     } else if (is_dbref_name(name)) {
         into.children.push_back(parse_comparison(MatchKind::eq, name, e));
     } else if (name == "$where") {
@@ -461,6 +468,7 @@ int rank(const MatchNode& node) {
             return 16;
         case MatchKind::type:
             return 17;
+        case MatchKind::schema:
         case MatchKind::always_true:
         case MatchKind::always_false:
             return 18;

@@ -11,6 +11,7 @@
 
 #include "bson/builder.h"
 #include "bson/view.h"
+#include "query/match/json_schema.h"
 #include "query/match/path.h"
 #include "query/match/regex.h"
 #include "sched/counted.h"
@@ -41,6 +42,7 @@ enum class MatchKind {
     elem_match_object,  // one conjunction child, evaluated on each element that is a document or
                         // array
     elem_match_value,   // children with empty path, evaluated on one element's value
+    schema,             // `schema`, of the document
     always_true,        // $comment, $isolated
     always_false,       // e.g. $in: []
 };
@@ -55,6 +57,7 @@ struct MatchNode : sched::Counted {
     sched::Vector<bson::Element> values;                  // in: sorted, unique, no regexes
     sched::Vector<std::shared_ptr<const Regex>> regexes;  // in, regex
     sched::Vector<int64_t> types;  // type, as later servers write it: sorted, unique
+    std::unique_ptr<const JsonSchema> schema;
     int64_t number = 0;
     int64_t remainder = 0;
 };
@@ -68,9 +71,9 @@ struct MatchDetails {
 
 class Matcher {
   public:
-    // Throws base::Error 2, for $type also 9 and 14; the text names the operator. Copies `filter`.
-    // Children of conjunctions are put in the old server's order, by kind, then by path: it shows
-    // in which clause chooses the positional index, and in the fields of an upsert.
+    // Throws base::Error 2, for $type and $jsonSchema also 9 and 14; the text names the operator.
+    // Copies `filter`. Children of conjunctions are put in the old server's order, by kind, then by
+    // path: it shows in which clause chooses the positional index, and in the fields of an upsert.
     static std::unique_ptr<Matcher> parse(bson::Doc filter);
     ~Matcher();
 

@@ -85,6 +85,7 @@ class Flattening {
             case MatchKind::always_true:
                 return;
             case MatchKind::nor:
+            case MatchKind::schema:
                 out_.others = true;
                 return;
             default:
