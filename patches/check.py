@@ -260,8 +260,13 @@ def check_result(name, text, top):
     if table not in header:
         yield ('%s: the header does not quote the table of %s; %s --table prints it'
                % (name, match[1], script))
-    if len(table.splitlines()) > ab_table.LINES_MAX:
+    # Why a machine was not quiet takes as many lines as there are reasons.
+    if len(table.splitlines()) - len(quiet_lines(script, result)) > ab_table.LINES_MAX:
         yield '%s: its table has more than %d lines' % (name, ab_table.LINES_MAX)
+
+
+def quiet_lines(script, result):
+    return [] if script in TABLES else ab_table.quiet_lines(result)
 
 
 def idle_columns(result):
