@@ -411,7 +411,7 @@ def journal():
 
 TARGETS = {function.__name__: function for function in (
     framing, message, document, regex, stored_key, bucket, database, offline, journal,
-    match, update, projection, pipeline, index_keys, search_key, commands,
+    match, update, projection, pipeline, index_keys, search_key, ordered_key, commands,
     access)}
 
 

@@ -144,7 +144,7 @@ TEST_F(FieldsTest, ByTheOldMessagesNothingIsUnknown) {
 }
 
 // A table with an error in it would let through what it should not.
-TEST_F(FieldsTest, TablesAreSound) {
+TEST_F(FieldsTest, TablesAreConsistent) {
     std::vector<std::pair<std::string, Fields>> tables = {{"update item", update_item_fields()},
                                                           {"delete item", delete_item_fields()}};
     each_command([&](const Command& command) {
