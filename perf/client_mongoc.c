@@ -18,6 +18,7 @@ typedef struct {
     client_t base;
     mongoc_client_pool_t* pool;
     mongoc_client_t* client;
+    mongoc_client_session_t* session; /* of all its cursors; NULL: it has had none */
     handle_t handles[HANDLES_MAX];
     int handles_made;
 } own_t;
@@ -45,6 +46,7 @@ static void give_back(client_t* client) {
     own_t* own = (own_t*)client;
     for (int i = 0; i < own->handles_made; i++)
         mongoc_collection_destroy(own->handles[i].collection);
+    if (own->session) mongoc_client_session_destroy(own->session);
     mongoc_client_pool_push(own->pool, own->client);
     free(own);
 }
@@ -201,6 +203,23 @@ static int64_t take_batch(const client_query_t* query, const bson_t* reply, cons
     return count;
 }
 
+/* A cursor belongs to the session that has opened it; without one of its own a client takes any
+ * from those that all share. Servers without sessions get none. */
+static bool reading_command(own_t* own, const char* database, const bson_t* words, bson_t* reply,
+                            bson_error_t* error) {
+    bson_t options = BSON_INITIALIZER;
+    bson_error_t none;
+    if (!own->session) own->session = mongoc_client_start_session(own->client, NULL, &none);
+    bool ok = !own->session || mongoc_client_session_append(own->session, &options, error);
+    if (ok)
+        ok = mongoc_client_command_with_opts(own->client, database, words, NULL, &options, reply,
+                                             error);
+    else
+        bson_init(reply);
+    bson_destroy(&options);
+    return ok;
+}
+
 /* As plain commands: with a cursor of the driver a request took half as much of the processor again
  * in the client. */
 static int64_t read_batch(client_t* client, const client_query_t* query, client_reading_t* reading,
@@ -209,7 +228,11 @@ static int64_t read_batch(client_t* client, const client_query_t* query, client_
     const bool first = reading->cursor == 0;
     bson_t *words = words_of(query, reading->cursor), reply;
     int64_t found = -1;
-    if (command(client, query->place->database, words, &reply, error)) {
+    const bool done =
+        query->limit == 1
+            ? command(client, query->place->database, words, &reply, error)
+            : reading_command((own_t*)client, query->place->database, words, &reply, error);
+    if (done) {
         bson_iter_t top, cursor;
         found = take_batch(query, &reply, first ? "cursor.firstBatch" : "cursor.nextBatch");
         reading->cursor =
