@@ -421,8 +421,7 @@ class Commands(unittest.TestCase):
                               ({'a': {'$within': {'$box': [[1, 2], [3, 4]]}}}, '$within'),
                               ({'a': {'$geoIntersects': {'$geometry': point}}},
                                '$geoIntersects'),
-                              ({'$expr': {'$eq': ['$a', 1]}}, '$expr'),
-                              ({'$jsonSchema': {}}, '$jsonSchema')):
+                              ({'$expr': {'$eq': ['$a', 1]}}, '$expr')):
             for request in (
                     {'find': 'c', 'filter': filter_},
                     {'count': 'c', 'query': filter_},

@@ -35,8 +35,10 @@ class AccessControlTest : public ServiceTest {
     bson::Object sasl(TestConnection& client, const char* command, const std::string& mechanism,
                       const std::string& payload, int32_t id, const std::string& db) {
         bson::Builder out;
-        out.append(command, 1).append("conversationId", id);
-        if (!mechanism.empty()) {
+        out.append(command, 1);
+        if (mechanism.empty()) {
+            out.append("conversationId", id);
+        } else {
             out.append("mechanism", mechanism);
             out.append("options", bson::make("skipEmptyExchange", true));
         }

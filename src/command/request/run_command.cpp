@@ -188,14 +188,22 @@ bool names_collection(const Command& command) {
            command.name == "findAndModify";
 }
 
+// A client without rights hears of these, not of what is wrong with its fields.
+bool take_fields_of_admitted(Invocation& invocation, const Command& command) try {
+    return take_fields(invocation, command);
+} catch (const base::Error&) {
+    admit(invocation, command);
+    throw;
+}
+
 void execute(Invocation& invocation, const Command& command) {
-    if (take_fields(invocation, command)) {
+    // Rights are looked up there.
+    invocation.service.opener().open_again(catalog::split(auth::kUsers).db);
+    if (take_fields_of_admitted(invocation, command)) {
         invocation.reply->append("help", fmt::format("help for: {} {}", command.name, command.help))
             .append("lockType", static_cast<int32_t>(command.lock));
         return;
     }
-    // Rights are looked up there.
-    invocation.service.opener().open_again(catalog::split(auth::kUsers).db);
     admit(invocation, command);
     if (command.lock != LockKind::none) invocation.service.opener().open_again(invocation.db);
     if (!catalog::valid_database_name(invocation.db))
