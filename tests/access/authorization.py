@@ -63,7 +63,7 @@ class Unauthenticated(access.Case):
         for size, answered in ((15 << 10, True), (17 << 10, False), (40 << 20, False)):
             client = self.connect()
             try:
-                reply = client.run({'ping': 1, 'padding': 'x' * size})
+                reply = client.run({'ping': 1, 'comment': 'x' * size})
                 self.assertTrue(answered, size)
                 self.assertEqual(reply['ok'], 1)
             except (ConnectionError, BrokenPipeError):

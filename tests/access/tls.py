@@ -101,8 +101,8 @@ class Tls(unittest.TestCase):
                 # Lengths whose first byte is that of a handshake, and others.
                 for length in (278, 790, 16 + 6 + 256 * 4, 100):
                     with access.Connection(running.port) as other:
-                        empty = len(bson.encode({'ping': 1, '$db': 'admin', 'p': ''})) + 21
-                        reply = other.run({'ping': 1, 'p': 'x' * (length - empty)})
+                        empty = len(bson.encode({'ping': 1, '$db': 'admin', 'comment': ''})) + 21
+                        reply = other.run({'ping': 1, 'comment': 'x' * (length - empty)})
                         self.assertEqual(reply['ok'], 1, length)
                 self.assertEqual(plain.run({'ping': 1})['ok'], 1)
 

@@ -91,7 +91,7 @@ class Users(access.Case):
         self.refused(11, test.command, 'grantRolesToUser', 'absent', roles=['read'])
         self.refused(2, test.command, 'createUser', 'new', roles=[])
         self.refused(2, test.command, 'createUser', 'new', pwd='pw')
-        self.refused(2, test.command, 'createUser', 'new', pwd='pw', roles=[], colour='red')
+        self.refused(40415, test.command, 'createUser', 'new', pwd='pw', roles=[], colour='red')
         self.refused(2, test.command, 'updateUser', 'answers')
         powerless = self.make('no-roles', [])
         for command in ('grantRolesToUser', 'revokeRolesFromUser'):
