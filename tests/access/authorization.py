@@ -70,10 +70,10 @@ class Unauthenticated(access.Case):
                 self.assertFalse(answered, size)
         user = self.connect()
         self.assertEqual(user.log_in()['ok'], 1)
-        self.assertEqual(user.run({'ping': 1, 'padding': 'x' * (1 << 20)})['ok'], 1)
+        self.assertEqual(user.run({'ping': 1, 'comment': 'x' * (1 << 20)})['ok'], 1)
         user.run({'logout': 1})
         with self.assertRaises((ConnectionError, BrokenPipeError)):
-            user.run({'ping': 1, 'padding': 'x' * (1 << 20)})
+            user.run({'ping': 1, 'comment': 'x' * (1 << 20)})
 
 
     def test_what_cannot_be_read_is_logged_once(self):
