@@ -98,6 +98,11 @@ void run_db_stats(Invocation& invocation) {
         .append_number("indexSize", totals.index_bytes / scale)
         .append_number("fileSize", files.file_bytes / scale);
     append_scale_factor(invocation, scale);
+    // What is free belongs to the database, not to one of its collections or indexes.
+    if (invocation.body["freeStorage"].truthy())
+        reply.append("freeStorageSize", int32_t{0})
+            .append("indexFreeStorageSize", int32_t{0})
+            .append_number("totalFreeStorageSize", files.free_extent_bytes / scale);
     if (db == nullptr) {
         reply.append("dataFileVersion", bson::Doc());
         return;
@@ -200,7 +205,7 @@ constexpr Field kCollectionFields[] = {
 };
 constexpr Field kDatabaseFields[] = {
     {"scale", types::number},
-    refused("freeStorage", "5.0"),
+    {"freeStorage", types::number, Field::Use::read, "5.0"},
 };
 constexpr Field kSizeFields[] = {
     {"keyPattern", types::object}, {"min", types::object},     {"max", types::object},

@@ -119,7 +119,7 @@ main({
                          ['_id_', 'a_1', 'b_hashed', 't_1']);
         await c.insertOne({a: 1});
         await fails(11000, c.insertOne({a: 1}));
-        await fails(85, c.createIndex({a: 1}, {unique: false, name: 'a_1'}));
+        await fails(86, c.createIndex({a: 1}, {unique: false, name: 'a_1'}));
         await fails(27, c.dropIndex('nosuch'));
         await c.dropIndex('a_1');
         await c.dropIndexes();
