@@ -275,8 +275,7 @@ class Quadratic(Case):
         options = {'key': {'a': 1}, 'name': 'a'}
         options.update(('o%d' % i, 1) for i in range(9000))
         for definition in (options, dict(reversed(options.items()))):
-            self.client.run({'createIndexes': 'defined', 'indexes': [definition]})
-        self.refused(85, {'createIndexes': 'defined', 'indexes': [dict(options, o9=2)]})
+            self.refused(197, {'createIndexes': 'defined', 'indexes': [definition]})
         many = document(element(2, 'ns', b'\x10\0\0\0hostile.defined\0'),
                         element(3, 'key', encode({'b': 1})), element(2, 'name', b'\2\0\0\0b\0'),
                         element(10, '', b'') * 8000000)
@@ -287,8 +286,7 @@ class Quadratic(Case):
                                                   [('documents', [many])])):
             with self.assertRaises(Refused) as caught:
                 self.client.run(command, sequences=sequences)
-            self.assertEqual(caught.exception.code, 67, caught.exception)
-        self.client.run({'drop': 'defined'})
+            self.assertEqual(caught.exception.code, 197, caught.exception)
 
     def test_commands_of_many_fields(self):
         """Each command looks for its fields one by one."""
@@ -301,8 +299,8 @@ class Quadratic(Case):
             for command in (head, explained):
                 with self.subTest(name), self.assertRaises(Refused) as caught:
                     self.client.run(document(*command, tail))
-                self.assertEqual(caught.exception.code, 9, caught.exception)
-                self.assertIn('10000 fields', caught.exception.text)
+                # Too many, or the first one is not known already.
+                self.assertIn(caught.exception.code, (9, 40415), caught.exception)
 
     def test_arrays_named_by_index(self):
         """Each element of an array leads to all of another one: a write ends all the same."""

@@ -102,7 +102,7 @@ class Texts(Case):
         self.client.run(self.command(self.string(b'find', b'c'), self.string(b'comment', none)))
         self.client.run({'profile': 0})
         rows = self.readable({'find': 'system.profile'})['cursor']['firstBatch']
-        self.assertIn('????', [row.get('query', {}).get('comment') for row in rows])
+        self.assertIn('????', [row.get('command', {}).get('comment') for row in rows])
         self.client.run({'drop': 'system.profile'})
 
     def test_errors(self):
@@ -197,7 +197,8 @@ class Slow(Case):
     def test_halves_of_small_messages_share_their_memory(self):
         """They may have half of it: the oldest ones end, and what comes in pieces gets its turn."""
         self.set_limits(memoryLimitMB=64)
-        body = struct.pack('<IB', 0, 0) + encode({'ping': 1, 's': 'x' * 50000, '$db': 'hostile'})
+        body = struct.pack('<IB', 0, 0) + encode({'ping': 1, 'comment': 'x' * 50000,
+                                                  '$db': 'hostile'})
         begun = [self.connect() for _ in range(800)]
         for client in begun:
             client.run({'ping': 1})
