@@ -171,7 +171,7 @@ TEST_F(FieldsTest, NullStandsForAFieldThatIsNotGiven) {
               0);
     EXPECT_EQ(text(run(R"({"count": "c", "query": null, "skip": null})"), "n"), "1");
     EXPECT_EQ(code(run(R"({"validate": "c", "full": null})")), 0);
-    EXPECT_EQ(code(run(R"({"compact": "c", "force": null})")), 0);
+    EXPECT_EQ(code(run(R"({"compact": "c", "paddingFactor": null, "force": null})")), 0);
     EXPECT_EQ(code(run(R"({"aggregate": "c", "pipeline": [], "cursor": {"batchSize": null}})")), 0);
 }
 

@@ -33,7 +33,10 @@ void run_compact(Invocation& invocation) {
         base::fail(base::kIllegalOperation, "cannot compact a capped collection");
     base::log::info("compact {} begin", ns);
     invocation.service.cursors().kill_collection(ns);
-    lock.database()->compact(*lock.collection(), bson::Object(invocation.body), *invocation.reply);
+    bson::Builder given;  // the engine reads its own fields
+    for (const bson::Element& e : invocation.body)
+        if (!is_absent(e, invocation.over_msg())) given.append(e);
+    lock.database()->compact(*lock.collection(), given.object(), *invocation.reply);
     base::log::info("compact {} end", ns);
 }
 
