@@ -62,7 +62,7 @@ struct JsonSchema::Rules : sched::Counted {
     sched::Vector<PatternRules> patterns;
     bool takes_more_fields = true;
     RulesPtr more_fields;
-    sched::Vector<Dependency> dependencies;
+    sched::Vector<Dependency> dependencies;  // by name
 
     Bounds items;
     RulesPtr each_item;
@@ -227,6 +227,7 @@ void parse_dependencies(const Element& e, int depth, Rules& into) {
             wrong_type(keyword, "an object or an array");
         into.dependencies.push_back(std::move(dependency));
     }
+    std::ranges::stable_sort(into.dependencies, {}, &Dependency::name);
 }
 
 // true or false, or what the others have to look like.
@@ -433,10 +434,29 @@ bool accepts_field(const Rules& rules, const Element& field) {
            (rules.more_fields == nullptr || accepts(*rules.more_fields, field));
 }
 
+// `names` are sorted, each once. One walk over the document, however many they are.
 bool has_all(const sched::Vector<std::string_view>& names, Doc doc) {
-    return std::ranges::all_of(names, [&doc](std::string_view name) {
+    if (names.empty()) return true;
+    sched::Vector<bool> found(names.size());
+    size_t missing = names.size();
+    for (const Element& field : doc) {
         sched::tick();
-        return doc.has(name);
+        const auto at = std::ranges::lower_bound(names, field.name());
+        if (at == names.end() || *at != field.name()) continue;
+        auto is_found = found[static_cast<size_t>(at - names.begin())];
+        if (is_found) continue;
+        is_found = true;
+        if (--missing == 0) return true;
+    }
+    return false;
+}
+
+bool accepts_dependencies(const Rules& rules, const Element& field, Doc doc) {
+    const auto of_field =
+        std::ranges::equal_range(rules.dependencies, field.name(), {}, &Dependency::name);
+    return std::ranges::all_of(of_field, [&doc](const Dependency& dependency) {
+        return dependency.rules != nullptr ? accepts(*dependency.rules, Value(doc))
+                                           : has_all(dependency.fields, doc);
     });
 }
 
@@ -445,15 +465,9 @@ bool accepts_object(const Rules& rules, Doc doc) {
     for (const Element& field : doc) {
         sched::tick();
         ++count;
-        if (!accepts_field(rules, field)) return false;
+        if (!accepts_field(rules, field) || !accepts_dependencies(rules, field, doc)) return false;
     }
-    return rules.fields.has(count) && has_all(rules.required, doc) &&
-           std::ranges::all_of(rules.dependencies, [&doc](const Dependency& dependency) {
-               sched::tick();
-               if (!doc.has(dependency.name)) return true;
-               return dependency.rules != nullptr ? accepts(*dependency.rules, Value(doc))
-                                                  : has_all(dependency.fields, doc);
-           });
+    return rules.fields.has(count) && has_all(rules.required, doc);
 }
 
 bool is_choice(Doc choices, const Value& value) {
