@@ -18,12 +18,6 @@ using bson::Type;
 
 constexpr size_t kBytesPerTick = 256;
 
-template <typename T>
-void put_integer(Buffer& out, T value) {
-    for (int shift = 8 * (sizeof value - 1); shift >= 0; shift -= 8)
-        out.append_byte(static_cast<uint8_t>(value >> shift));
-}
-
 class Encoder {
   public:
     Encoder(Buffer& key, Buffer& types) : key_(key), types_(types) {}
@@ -53,7 +47,7 @@ class Encoder {
                 return key_.append_byte(kEndOfValues);
             case Type::binary: {
                 const auto data = value.binary_data();
-                put_integer(key_, static_cast<uint32_t>(data.size()));
+                put_integer(key_, data.size(), 4);
                 key_.append_byte(value.binary_subtype());
                 return key_.append(data.data(), data.size());
             }
@@ -64,12 +58,12 @@ class Encoder {
                 types_.append_byte(value.type() == Type::timestamp ? 1 : 0);
                 key_.append_byte(value.type() == Type::date && value.as_date() < 0 ? kBefore1970
                                                                                    : kSince1970);
-                return put_integer(key_, value.as_timestamp());
+                return put_integer(key_, value.as_timestamp(), 8);
             case Type::regex:
                 text(value.regex_pattern());
                 return text(value.regex_flags());
             case Type::db_pointer:
-                put_integer(key_, value.value_size());
+                put_integer(key_, value.value_size(), 4);
                 return key_.append(value.value(), value.value_size());
             case Type::code_with_scope:
                 text(value.code_text());

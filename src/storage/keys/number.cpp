@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 #include <string>
 
-#include "bson/compare.h"
+#include "bson/decimal.h"
 #include "bson/decimal128.h"
 #include "storage/keys/classes.h"
 
@@ -35,11 +34,6 @@ constexpr double kTwo64 = 18446744073709551616.0;
 constexpr int kDecimalDigits = 34;
 constexpr int kExponentBias = 16384;
 constexpr size_t kDecimalBytes = 16;
-
-void put_integer(Buffer& out, uint64_t value, int bytes) {
-    for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8)
-        out.append_byte(static_cast<uint8_t>(value >> shift));
-}
 
 int bytes_of(uint64_t value) {
     return (std::bit_width(value) + 7) / 8;
@@ -112,22 +106,18 @@ void encode_double(double value, Buffer& key) {
 }
 
 // The greatest double that is not beyond the magnitude of a decimal, and whether it is that.
+// REQUIRES: below 1, or from 2^64 on: there the comparison is exact.
 struct Truncated {
     double magnitude;
     bool exact;
 };
-Truncated truncate(const bson::Digits& digits) {
-    const std::string text = "0." + digits.digits + "e" + std::to_string(digits.exponent + 1);
-    const double nearest = std::strtod(text.c_str(), nullptr);
+Truncated truncate(const Element& decimal) {
+    const double nearest = decimal.to_double();
     if (std::isinf(nearest)) return {std::numeric_limits<double>::max(), false};
-    // Written out in full a double has at most so many digits.
-    constexpr int kDoubleDigits = 767;
-    const bson::Digits exact = bson::digits_of(fmt::format("{:.{}e}", nearest, kDoubleDigits - 1));
-    if (exact.digits == digits.digits && exact.exponent == digits.exponent) return {nearest, true};
-    const bool beyond = !exact.digits.empty() &&
-                        (exact.exponent != digits.exponent ? exact.exponent > digits.exponent
-                                                           : exact.digits > digits.digits);
-    return {beyond ? std::nextafter(nearest, 0.0) : nearest, false};
+    const bson::Object as_key = bson::make("", nearest);
+    const int c = bson::compare_decimal(decimal, as_key.doc().first());
+    const bool beyond = nearest < 0 ? c > 0 : c < 0;
+    return {std::abs(beyond ? std::nextafter(nearest, 0.0) : nearest), c == 0};
 }
 
 using Wide = unsigned __int128;
@@ -150,11 +140,12 @@ bool integer_part(const bson::Digits& digits, uint64_t* part) {
     return value == *part;
 }
 
-void encode_finite_decimal(const bson::Digits& digits, Buffer& key) {
+void encode_finite_decimal(const Element& decimal, Buffer& key) {
+    const bson::Digits digits = bson::digits_of(bson::decimal128_text(decimal.value()));
     Parts parts;
     parts.negative = digits.negative;
     if (!integer_part(digits, &parts.integer)) {
-        const Truncated found = truncate(digits);
+        const Truncated found = truncate(decimal);
         parts.away = digits.exponent < 0 ? kFraction : kLarge;
         parts.fraction = std::bit_cast<uint64_t>(found.magnitude);
         parts.decimal = found.exact ? nullptr : &digits;
@@ -179,11 +170,11 @@ void encode_finite_decimal(const bson::Digits& digits, Buffer& key) {
     put(parts, key);
 }
 
-void encode_decimal(const uint8_t* bytes, Buffer& key) {
-    if (!bson::decimal128_is_finite(bytes))
-        return encode_double(bson::decimal128_to_double(bytes), key);
-    if (bson::decimal128_is_zero(bytes)) return key.append_byte(kZero);
-    encode_finite_decimal(bson::digits_of(bson::decimal128_text(bytes)), key);
+void encode_decimal(const Element& decimal, Buffer& key) {
+    if (!bson::decimal128_is_finite(decimal.value()))
+        return encode_double(decimal.to_double(), key);
+    if (bson::decimal128_is_zero(decimal.value())) return key.append_byte(kZero);
+    encode_finite_decimal(decimal, key);
 }
 
 // As put(), back. What is no double is of no use: a decimal has its bytes among the types.
@@ -265,7 +256,7 @@ void encode_number(const Element& number, Buffer& key, Buffer& types) {
         }
         default:
             DCHECK(number.type() == Type::decimal128);
-            encode_decimal(number.value(), key);
+            encode_decimal(number, key);
             types.append_byte(kDecimal);
             types.append(number.value(), kDecimalBytes);
     }

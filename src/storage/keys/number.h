@@ -24,6 +24,12 @@
 
 namespace keys {
 
+// Appends the lowest `bytes` bytes of it, big-endian: what Reader::take_integer reads.
+inline void put_integer(bson::Buffer& out, uint64_t value, int bytes) {
+    for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8)
+        out.append_byte(static_cast<uint8_t>(value >> shift));
+}
+
 void encode_number(const bson::Element& number, bson::Buffer& key, bson::Buffer& types);
 
 // Appends the number whose class byte was read. Throws what Reader does.
