@@ -18,7 +18,8 @@ typedef struct {
     client_t base;
     mongoc_client_pool_t* pool;
     mongoc_client_t* client;
-    mongoc_client_session_t* session; /* of all its cursors; NULL: it has had none */
+    mongoc_client_session_t* session; /* of all its cursors; NULL: none yet, or none to be had */
+    bool session_asked_for;
     handle_t handles[HANDLES_MAX];
     int handles_made;
 } own_t;
@@ -209,7 +210,9 @@ static bool reading_command(own_t* own, const char* database, const bson_t* word
                             bson_error_t* error) {
     bson_t options = BSON_INITIALIZER;
     bson_error_t none;
-    if (!own->session) own->session = mongoc_client_start_session(own->client, NULL, &none);
+    if (!own->session_asked_for)
+        own->session = mongoc_client_start_session(own->client, NULL, &none);
+    own->session_asked_for = true;
     bool ok = !own->session || mongoc_client_session_append(own->session, &options, error);
     if (ok)
         ok = mongoc_client_command_with_opts(own->client, database, words, NULL, &options, reply,
