@@ -246,13 +246,10 @@ def main():
     measuring.delay_device(PROGRAMS, arguments.device_delay)
     scratch = os.path.join(measuring.TOP, 'build', 'scratch')
     os.makedirs(scratch, exist_ok=True)
-    try:
-        with tempfile.TemporaryDirectory(prefix='peers-', dir=scratch) as folder, \
-                halts.held_off(arguments.awake):
-            os.chmod(folder, 0o755)
-            result = measure(arguments, folder)
-    except halts.CannotHold as error:
-        sys.exit('compare.py: %s' % error)
+    with tempfile.TemporaryDirectory(prefix='peers-', dir=scratch) as folder, \
+            halts.held_off(arguments.awake):
+        os.chmod(folder, 0o755)
+        result = measure(arguments, folder)
     stopped = result.get('stopped')
     if not any(runs for each in result['peers'].values() for runs in each['runs'].values()):
         measuring.end_without('compare.py', stopped and stopped + ' before anything was measured'

@@ -24,9 +24,11 @@ IDLE_DRIVER = '/sys/devices/system/cpu/cpuidle/current_driver'
 PR_SET_TIMERSLACK = 29
 
 
+class CannotHold(SystemExit):
+    """Why processors cannot be kept from halting here; ends the program with that sentence."""
 
-class CannotHold(Exception):
-    """Why processors cannot be kept from halting here."""
+    def __init__(self, why):
+        super().__init__('%s: --awake: %s' % (os.path.basename(sys.argv[0]), why))
 
 
 SPINNER = '''
@@ -121,12 +123,12 @@ def held_off(wanted):
         yield
         return
     if not idle_driver():
-        raise CannotHold('--awake: this system has no idle driver (%s), so that %s has no effect'
+        raise CannotHold('this system has no idle driver (%s), so that %s has no effect'
                          % (IDLE_DRIVER, LATENCY_FILE))
     try:
         file = open(LATENCY_FILE, 'wb', buffering=0)
     except OSError as error:
-        raise CannotHold('--awake: %s; it needs root' % error) from error
+        raise CannotHold('%s; it needs root' % error) from error
     with file:
         file.write(struct.pack('=i', 0))
         yield

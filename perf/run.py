@@ -229,12 +229,9 @@ def main():
     measuring.delay_device(measuring.programs(), arguments.device_delay)
     scratch = os.path.join(TOP, 'build', 'scratch')
     os.makedirs(scratch, exist_ok=True)
-    try:
-        with tempfile.TemporaryDirectory(prefix='run-', dir=scratch) as folder, \
-                halts.held_off(arguments.awake):
-            result = measure(arguments, folder)
-    except halts.CannotHold as error:
-        sys.exit('run.py: %s' % error)
+    with tempfile.TemporaryDirectory(prefix='run-', dir=scratch) as folder, \
+            halts.held_off(arguments.awake):
+        result = measure(arguments, folder)
     stopped = result.get('stopped')
     if not result['rows']:
         measuring.end_without('run.py', '%s before anything was measured' % stopped)
