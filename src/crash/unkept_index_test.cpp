@@ -20,7 +20,7 @@ class UnkeptIndexTest : public command::ServiceTest {
         const std::string room(12000, 'x');
         EXPECT_EQ(code(run(fmt::format(R"({{"createIndexes": "c", "indexes": [
                                 {{"key": {{"a": 1}}, "name": "a"}},
-                                {{"key": {{"b": 1}}, "name": "b", "note": "{}"}},
+                                {{"key": {{"b": 1}}, "name": "b", "default_language": "{}"}},
                                 {{"key": {{"c": 1}}, "name": "c"}}]}})",
                                        room))),
                   0);
