@@ -137,7 +137,7 @@ class OperatorUpdate : public Update {
     OperatorUpdate(bson::Doc u, bool over_msg) : source_(u), over_msg_(over_msg) {
         for (const Element& e : source_)
             parse_operator(e);
-        if (over_msg_ && !renames_) put_in_order();
+        if (in_path_order()) put_in_order();
     }
 
     bool needs_details() const override {
@@ -154,6 +154,9 @@ class OperatorUpdate : public Update {
   private:
     void parse_operator(const Element& e);
     void add_rename(const Element& e);
+    // Today's servers add new fields in the order of their names, whatever modifiers they come
+    // from. With a $rename the order stays: which steps it is in conflict with depends on it.
+    bool in_path_order() const { return over_msg_ && !renames_; }
     void put_in_order();
     void set_position(const MatchDetails& details);
     static void check_path(const Mod& mod, bson::Doc doc);
@@ -240,8 +243,6 @@ void OperatorUpdate::add_rename(const Element& e) {
     mods_.push_back(std::move(to));
 }
 
-// Today's servers add new fields in the order of their names, whatever modifiers they come from.
-// With a $rename the order stays: which steps it is in conflict with depends on it.
 void OperatorUpdate::put_in_order() {
     const auto before = [](const Mod& a, const Mod& b) {
         sched::tick();
@@ -272,26 +273,22 @@ void OperatorUpdate::check_path(const Mod& mod, bson::Doc doc) {
 }
 
 // Paths of $setOnInsert have to lead somewhere also where nothing is inserted: in what the
-// modifiers before them have left.
+// modifiers before them have left, or all others where these are not in the client's order.
 void OperatorUpdate::check_insert_paths(bson::Doc old) {
-    std::vector<const Mod*> changing;
     for (size_t i = 0; i < mods_.size(); ++i) {
         const Mod& m = mods_[i];
-        if (!m.on_insert_only) {
-            changing.push_back(&m);
-            continue;
-        }
-        const std::span<Mod> before(mods_.data(), i);
-        const bool changed_above = std::ranges::any_of(changing, [&](const Mod* other) {
+        if (!m.on_insert_only) continue;
+        const std::span<Mod> others(mods_.data(), in_path_order() ? mods_.size() : i);
+        const bool changed_above = std::ranges::any_of(others, [&](const Mod& other) {
             sched::tick();
-            return is_prefix(other->path, m.path);
+            return !other.on_insert_only && is_prefix(other.path, m.path);
         });
         if (!changed_above) {
             check_path(m, old);
             continue;
         }
         bson::Buffer now;
-        ModTree(before, false).apply(old, now);
+        ModTree(others, false).apply(old, now);
         check_path(m, bson::Doc(now.data()));
     }
 }
