@@ -103,7 +103,7 @@ std::vector<Step> history() {
         command("update that moves", R"({"update": "c", "updates": [{"q": {"_id": 4},
                 "u": {"$set": {"a": ["new", "keys"], "s": ")" +
                                          std::string(5000, 'y') + R"("}}}]})"),
-        command("upsert", R"({"update": "c", "upsert": true, "updates": [{"q": {"_id": 1002},
+        command("upsert", R"({"update": "c", "updates": [{"q": {"_id": 1002},
                 "u": {"$set": {"a": 1}}, "upsert": true}]})"),
         command("find and modify", R"({"findAndModify": "c", "query": {"_id": 5},
                 "update": {"$set": {"a": ["other", "keys"]}}})"),

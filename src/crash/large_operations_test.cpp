@@ -267,7 +267,7 @@ TEST_F(LargeOperations, BuildsThatDropDuplicates) {
     fill();
     for (const char* background : {"false", "true"}) {
         for (int i = 0; i < kDocuments; ++i)
-            ASSERT_EQ(code(run(fmt::format(R"({{"update": "c", "upsert": true, "updates": [
+            ASSERT_EQ(code(run(fmt::format(R"({{"update": "c", "updates": [
                                                {{"q": {{"_id": {}}}, "u": {{"_id": {}, "a": {},
                                                  "b": {}, "twice": {}}}, "upsert": true}}]}})",
                                            i, i, i % 7, -i, i / 2))),
