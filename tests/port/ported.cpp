@@ -105,8 +105,10 @@ int main(int argc, char** argv) {
             for (int k = 0; k < n; k++)
                 pthread_join(threads[k], 0);
         } else if (action == "committed") {
+            // The flag goes before the section is written.
             while (dur::commitJob.hasWritten())
                 usleep(1000);
+            SimpleMutex::scoped_lock lk(dur::commitJob.groupCommitMutex);
         } else if (action == "early") {
             dur::commitNow();
         } else if (action == "idle") {
