@@ -20,6 +20,8 @@ from port import recipe  # noqa: E402
 from port.plan import Plan  # noqa: E402
 from port.tree import Tree  # noqa: E402
 
+WHOLE = False  # whether every subset of the recipes is tried: run.py --whole
+
 RECIPES = {each.slug: each for each in recipe.all_recipes()}
 
 
