@@ -92,7 +92,7 @@ def traced_cells(cell, digits, key):
 def counter_cells(cell):
     values = [statistics.median(row['counter'] / max(row['documents_in_all'], 1)
                                 for row in cell[side]) for side in ('without', 'with')]
-    return ['%.3f' % value for value in values] + ['']
+    return ['%.1e' % value if 0 < value < 0.0005 else '%.3f' % value for value in values] + ['']
 
 
 def blocks_of(result):
