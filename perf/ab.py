@@ -69,8 +69,6 @@ def alone(slug, interval):
 def in_company(slug, interval, folder):
     """Options of the full series with the recommended profile, without the option and with it."""
     own, base = measuring.option_of(slug)
-    with open(measuring.PROFILE[1], encoding='utf-8') as file:
-        lines = file.readlines()
     taken = [measuring.header_of(slug)['Yaml']]
     fixed = []
     if interval:
@@ -78,11 +76,7 @@ def in_company(slug, interval, folder):
         fixed = ['--journalCommitInterval', interval]
     elif own[0] == measuring.SHORT[0]:
         base = measuring.SHORT + base  # its own default would hide all else
-    keys = '|'.join(name.rsplit('.', 1)[1] for name in taken)
-    path = os.path.join(folder, 'without.yaml')
-    with open(path, 'w', encoding='utf-8') as file:
-        file.writelines(line for line in lines if not re.match(r'\s*(%s):' % keys, line))
-    common = ['--config', path] + fixed
+    common = measuring.profile_without(taken, folder) + fixed
     return common + base, common + own
 
 

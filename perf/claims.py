@@ -437,14 +437,14 @@ def all_requests():
                 'TokuMX %s' % (log, raw, redo, least),
                 'iibench, 8 clients, 1.0 to 1.3 million rows, one run each: 5,671 bytes an insert '
                 'on the device without, 3,809 with it; 6,851 and 7,398 inserts/s',
-                ('series, at flush', 'series, entries', 'log_raw',
+                ('series, at flush', 'series, sync', 'log_raw',
                  'bytes of log before padding and compression')),
         Request('less writing of data files', 'none', 'data-files-at-flush',
                 '%s bytes an insert beside the log, InnoDB %s' % (beside_log(SYNC),
                                                                    beside_log(INNODB)),
                 'iibench, 8 clients, 1.0 to 1.3 million rows, one run each: 7,648 bytes an insert '
                 'on the device without, 5,671 with it; 4,572 and 6,851 inserts/s',
-                ('series, sync', 'series, at flush', 'data_bytes_per_insert',
+                ('series, at commit', 'series, at flush', 'data_bytes_per_insert',
                  'bytes beside the log')),
     ]
 

@@ -3,12 +3,12 @@
 
 Rows with three secondary indexes (iibench.c) go into a server of the base: each row durable before
 the next (sync, commits every 2 ms), acknowledged at once with a commit every 300 ms (lazy), and
-without a journal; and into the full series with conf/durable.yaml, durable, also with the two
-patches for less writing of data files (at flush) and less redo (entries). InnoDB of MariaDB and
-PostgreSQL take the same rows, where they are installed. All alternate, round after round, each in
-an empty data directory, with the disk alone before and after. For each: the columns of the article,
-medians of the rounds. Then, from a journal that a kill has left, where the bytes of an insert come
-from.
+without a journal; and into the full series with conf/durable.yaml, durable, also without its option
+for less redo (at flush) and without that for less writing of data files either (at commit). InnoDB
+of MariaDB and PostgreSQL take the same rows, where they are installed. All alternate, round after
+round, each in an empty data directory, with the disk alone before and after. For each: the columns
+of the article, medians of the rounds. Then, from a journal that a kill has left, where the bytes of
+an insert come from.
 Usage:    insert_benchmark.py [--rows 20000] [--rounds 5] [--clients 1] [--text 100]
           insert_benchmark.py --server 'NAME=PATH OPTIONS' --uri mongodb://...
                            other servers beside them, durable and not: a mongod of any make, and
@@ -65,6 +65,7 @@ RUNS = [  # name, selection, options, whether rows are durable
     ('base, no journal', STATS, ['--nojournal'], False),
     ('series, sync', 'all', measuring.PROFILE, True),
 ]
+LESS_WRITING, LESS_REDO = 'storage.dataFileWrites', 'storage.journal.insertEntries'
 SAMPLE_ROWS = 2000  # whose journal is taken apart
 # Rows a second, roughly: only for what is said of the time left.
 RATES = {'base, sync': 700, 'base, lazy': 15000, 'base, no journal': 12000}
@@ -98,16 +99,21 @@ class Mongod:
     local = True  # it writes to the device that is looked at
     old_wire = False
 
-    def __init__(self, name, selection, options, durable):
+    def __init__(self, name, selection, options, durable, without=()):
+        """`without`: YAML names that are taken out of the profile."""
         self.name, self.selection = name, selection
-        self.options, self.durable = options, durable
-        self.settings = ' '.join(word.replace(measuring.TOP + os.sep, '') for word in options)
+        self.options, self.durable, self.without = options, durable, without
+        self.settings = ' '.join([word.replace(measuring.TOP + os.sep, '') for word in options]
+                                 + ['without ' + name for name in without])
         self.running = None  # while it is served
 
     @contextlib.contextmanager
     def serve(self, folder):
+        options = self.options
+        if self.without:
+            options = measuring.profile_without(self.without, folder)
         with server.Server(measuring.program_of(self.selection), os.path.join(folder, 'db'),
-                           ['--bind_ip', '127.0.0.1'] + self.options) as self.running:
+                           ['--bind_ip', '127.0.0.1'] + options) as self.running:
             yield self
 
     def pids(self):
@@ -195,12 +201,11 @@ class Sql:
 
 def all_runs(servers=(), uri=None):
     """The lines of the table."""
-    at_flush = measuring.PROFILE + measuring.option_of('data-files-at-flush')[0]
-    entries = at_flush + measuring.option_of('journal-insert-entries')[0]
     return [*(Mongod(*run) for run in RUNS),
-            Mongod('series, at flush', 'all', at_flush, True),
-            Mongod('series, entries', 'all', entries, True), *map(Sql, peers.iibench.EVERY),
-            *others(servers, uri)]
+            Mongod('series, at flush', 'all', measuring.PROFILE, True, (LESS_REDO,)),
+            Mongod('series, at commit', 'all', measuring.PROFILE, True,
+                   (LESS_REDO, LESS_WRITING)),
+            *map(Sql, peers.iibench.EVERY), *others(servers, uri)]
 
 
 def written(device):

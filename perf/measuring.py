@@ -9,6 +9,7 @@ import contextlib
 import json
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -57,6 +58,15 @@ def sides(slug):
     """Options of the base, and of the server with the option."""
     own, base = option_of(slug)
     return [words if SHORT[0] in words else SHORT + words for words in (base, own)]
+
+
+def profile_without(names, folder):
+    """Options like PROFILE's, for a copy in `folder` without these YAML names."""
+    keys = '|'.join(name.rsplit('.', 1)[1] for name in names)
+    path = os.path.join(folder, 'without.yaml')
+    with open(PROFILE[1], encoding='utf-8') as source, open(path, 'w', encoding='utf-8') as copy:
+        copy.writelines(line for line in source if not re.match(r'\s*(%s):' % keys, line))
+    return ['--config', path]
 
 
 def programs(selection='none'):

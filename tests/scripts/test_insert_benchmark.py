@@ -97,9 +97,9 @@ class Lines(unittest.TestCase):
     def test_the_patches_of_the_article_s_requests_come_one_after_the_other(self):
         options = {run.name: run.settings for run in insert_benchmark.all_runs()}
         self.assertEqual(options['series, at flush'], options['series, sync']
-                         + ' --dataFileWrites flush')
-        self.assertEqual(options['series, entries'], options['series, at flush']
-                         + ' --journalInsertEntries')
+                         + ' without storage.journal.insertEntries')
+        self.assertEqual(options['series, at commit'], options['series, at flush']
+                         + ' without storage.dataFileWrites')
         self.assertLessEqual(set(claims.LINES.values()), set(options))
         for request in claims.all_requests():
             self.assertLessEqual(set(request.line[:2]), set(options))
