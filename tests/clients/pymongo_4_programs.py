@@ -217,8 +217,6 @@ class Programs(unittest.TestCase):
         c = self.collection([{'_id': 1, 'a': [1, 2]}])
         for call, arguments, options in (
                 (c.update_one, ({'_id': 1}, [{'$set': {'a': 1}}]), {}),
-                (c.update_one, ({'_id': 1}, {'$set': {'a.$[x]': 1}}),
-                 {'array_filters': [{'x': 1}]}),
                 (c.find_one, (), {'collation': {'locale': 'de'}}),
                 (self.db.create_collection, ('v',), {'validator': {'a': 1}}),
                 (self.db.create_collection, ('w',), {'viewOn': c.name, 'pipeline': []}),

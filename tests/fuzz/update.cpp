@@ -10,12 +10,12 @@
 
 std::span<const char* const> fuzz::words() {
     static constexpr const char* kWords[] = {
-        "q",         "u",         "upsert",    "multi",        "$set",         "$unset",
-        "$inc",      "$mul",      "$rename",   "$setOnInsert", "$min",         "$max",
-        "$bit",      "and",       "or",        "xor",          "$currentDate", "timestamp",
-        "date",      "$push",     "$pushAll",  "$each",        "$slice",       "$sort",
-        "$position", "$addToSet", "$pop",      "$pull",        "$pullAll",     "$elemMatch",
-        "$in",       "$gt",       "$isolated", "a.$",          "$[]",          "$type"};
+        "q",        "u",          "upsert",       "multi",     "$set",        "$unset", "$inc",
+        "$mul",     "$rename",    "$setOnInsert", "$min",      "$max",        "$bit",   "and",
+        "or",       "xor",        "$currentDate", "timestamp", "date",        "$push",  "$pushAll",
+        "$each",    "$slice",     "$sort",        "$position", "$addToSet",   "$pop",   "$pull",
+        "$pullAll", "$elemMatch", "$in",          "$gt",       "$isolated",   "a.$",    "$[]",
+        "$type",    "a.$[]",      "a.$[x].b",     "x",         "arrayFilters"};
     return kWords;
 }
 
@@ -66,7 +66,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     std::unique_ptr<query::Update> update;
     const query::Update::Options options = {.multi = documents[0]["multi"].truthy(),
                                             .upsert = documents[0]["upsert"].truthy(),
-                                            .over_msg = size % 2 == 0};
+                                            .over_msg = size % 2 == 0,
+                                            .array_filters = documents[0]["arrayFilters"]};
     const bool parsed = fuzz::as_operation([&] {
         matcher = query::Matcher::parse(q.as_doc());
         update = query::Update::parse(u.as_doc(), options);

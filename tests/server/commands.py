@@ -247,8 +247,6 @@ class Commands(unittest.TestCase):
         filters = [{'x': 1}]
         pipeline = [{'$set': {'a': 9}}]
         for request in (
-                {'update': 'c', 'updates': [{'q': {}, 'u': {'$set': {'a': 9}},
-                                             'arrayFilters': filters}]},
                 {'update': 'c', 'updates': [{'q': {}, 'u': {'$set': {'a': 9}}}],
                  'arrayFilters': filters},
                 {'update': 'c', 'updates': [{'q': {}, 'u': pipeline}]},
@@ -256,8 +254,6 @@ class Commands(unittest.TestCase):
                                              'sort': {'a': 1}}]},
                 {'update': 'c', 'updates': [{'q': {}, 'u': {'$set': {'a': 9}}}], 'let': {'x': 1}},
                 {'delete': 'c', 'deletes': [{'q': {}, 'limit': 0}], 'let': {'x': 1}},
-                {'findAndModify': 'c', 'query': {}, 'update': {'$set': {'a': 9}},
-                 'arrayFilters': filters},
                 {'findAndModify': 'c', 'query': {}, 'update': pipeline},
                 {'findAndModify': 'c', 'query': {}, 'update': {'$set': {'a': 9}},
                  'let': {'x': 1}}):

@@ -90,7 +90,7 @@ TEST_P(CommandsTest, RefusesWhatItCannotDo) {
     EXPECT_EQ(code(run(R"({"find": "c", "filter": {}, "collation": {"locale": "de"}})")),
               base::kInvalidOptions);
     EXPECT_EQ(code(run(R"({"update": "c", "updates": [{"q": {}, "u": {"$set": {"a": 1}},
-                          "arrayFilters": [{"x": 1}]}]})")),
+                          "collation": {"locale": "de"}}]})")),
               base::kInvalidOptions);
     EXPECT_EQ(code(run(R"({"insert": "c", "documents": [{}], "writeConcern": {"w": 2}})")),
               base::kBadValue);

@@ -32,6 +32,7 @@ struct Request {
     bson::Doc fields;
     bson::Element hint;
     bson::Doc update;
+    bson::Element array_filters;
     bool has_update = false;
     bool remove = false;
     bool remove_beside_update = false;  // refused as soon as a document is found
@@ -53,6 +54,7 @@ Request parse(bson::Doc body, bool over_msg) {
         query::Projection::parse_by_name(request.fields);
     }
     request.hint = body["hint"];
+    request.array_filters = array_filters_of(body, over_msg);
     request.update = document("update");
     // An empty update is none, but beside a sort it empties the document.
     request.has_update =
@@ -71,6 +73,8 @@ Request parse(bson::Doc body, bool over_msg) {
         request.remove && !request.sort.empty() && !body["update"].missing();
     if (over_msg && request.remove && !is_absent(body["update"], over_msg))
         base::fail(base::kFailedToParse, "Cannot specify both an update and remove=true");
+    if (request.remove && request.array_filters)
+        base::fail(base::kFailedToParse, "Cannot specify arrayFilters and remove=true");
     if (request.remove && request.upsert)
         base::fail(base::kFailedToParse, "remove and upsert can't co-exist");
     if (request.remove && request.return_new && !request.remove_beside_update)
@@ -185,8 +189,10 @@ class FindAndModify {
     void parse_update() {
         if (request_.remove || update_ != nullptr || bad_update_) return;
         try {
-            update_ = query::Update::parse(
-                request_.update, {.upsert = request_.upsert, .over_msg = invocation_.over_msg()});
+            update_ =
+                query::Update::parse(request_.update, {.upsert = request_.upsert,
+                                                       .over_msg = invocation_.over_msg(),
+                                                       .array_filters = request_.array_filters});
         } catch (const base::Error& e) {
             if (invocation_.over_msg() || sched::is_end_of_work(e)) throw;
             bad_update_ = std::current_exception();
@@ -400,7 +406,7 @@ constexpr Field kFields[] = {
     {"fields", types::object},
     {"hint", types::hint},
     without_effect("bypassDocumentValidation", types::flag, "3.2"),
-    refused("arrayFilters", "3.6"),
+    {"arrayFilters", types::array},
     refused("collation", "3.4"),
     refused("let", "5.0"),
     refused("encryptionInformation", "6.0"),

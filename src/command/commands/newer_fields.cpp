@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "bson/builder.h"
+#include "command/request/fields.h"
 #include "query/match/regex_flags.h"
 #include "sched/tick.h"
 
@@ -45,6 +46,16 @@ void refuse_collisions(std::vector<ProjectedPath> paths) {
 void refuse_pipeline(const bson::Element& update) {
     if (update.is_array())
         base::fail(base::kFailedToParse, "updates by a pipeline are not supported by this server");
+}
+
+bson::Element array_filters_of(bson::Doc update, bool over_msg) {
+    const bson::Element filters = update["arrayFilters"];
+    if (is_absent(filters, true)) return {};
+    if (over_msg) return filters;
+    const bool asks = filters.is_array() ? !filters.as_doc().empty() : filters.truthy();
+    if (asks)
+        base::fail(base::kInvalidOptions, "'arrayFilters' is not supported by the old messages");
+    return {};
 }
 
 void check_newer_projection(bson::Doc projection) {

@@ -9,6 +9,8 @@ namespace command {
 
 // Throws base::Error 9 when `update` is a pipeline.
 void refuse_pipeline(const bson::Element& update);
+// The arrayFilters of an update; missing: none. Throws base::Error 72 for such by the old messages.
+bson::Element array_filters_of(bson::Doc update, bool over_msg);
 // Refuses a projection that the old server reads otherwise than later ones. Throws base::Error 2
 // where it asks for what they compute, a value or an expression, which was taken for true; 31249
 // and 31250 for one path inside another; 51108 for flags of a regular expression in $elemMatch.

@@ -238,7 +238,7 @@ void run_insert(Invocation& invocation) {
 constexpr Field kUpdateItem[] = {
     required("q", types::object), required("u", types::object | types::array),
     {"upsert", types::boolean},   {"multi", types::boolean},
-    {"hint", types::hint},        refused("arrayFilters", "3.6"),
+    {"hint", types::hint},        {"arrayFilters", types::array},
     refused("collation", "3.4"),  refused("sort", "8.0"),
     refused("c", "4.2"),
 };
@@ -254,6 +254,7 @@ UpdateRequest parse_update(bson::Doc item, bool over_msg) {
     request.over_msg = over_msg;
     request.hint = item["hint"];
     request.item = item;
+    request.array_filters = array_filters_of(item, over_msg);
     return request;
 }
 

@@ -188,9 +188,10 @@ class UpdateRun {
         : context_(context),
           ns_(ns),
           request_(request),
-          update_(query::Update::parse(
-              request.update,
-              {.multi = request.multi, .upsert = request.upsert, .over_msg = request.over_msg})) {}
+          update_(query::Update::parse(request.update, {.multi = request.multi,
+                                                        .upsert = request.upsert,
+                                                        .over_msg = request.over_msg,
+                                                        .array_filters = request.array_filters})) {}
 
     UpdateOutcome run() {
         const bool by_id = !request_.multi && !request_.upsert && request_.hint.missing() &&

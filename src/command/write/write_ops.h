@@ -39,6 +39,7 @@ struct UpdateRequest {
     bool upsert = false;
     bool over_msg = false;  // see query::Update::Options
     bson::Doc item;         // as it was sent, for reports
+    bson::Element array_filters;
 };
 struct UpdateOutcome {
     int64_t matched = 0;

@@ -43,6 +43,7 @@ class Update {
         // cause. By the old messages that is 16837 for all that goes wrong with a document, 16836
         // with one to be inserted.
         bool over_msg = false;
+        bson::Element array_filters = {};  // missing: none
     };
     // Throws base::Error with the codes of semantics 3 / wire spec 4.3. Copies `u`.
     static std::unique_ptr<Update> parse(bson::Doc u, const Options& options);

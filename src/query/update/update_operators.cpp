@@ -14,6 +14,7 @@
 #include "bson/field_path.h"
 #include "bson/json.h"
 #include "query/match/regex_flags.h"
+#include "query/update/array_filters.h"
 #include "query/update/document_check.h"
 #include "query/update/update_base.h"
 #include "query/update/update_tree.h"
@@ -48,14 +49,18 @@ const std::map<std::string_view, Maker>& makers() {
     return kMakers;
 }
 
+// Of a path that is copied in the time of a tick (sched/tick.h), about.
+constexpr size_t kPathBytesPerTick = 256;
+
 // What goes wrong with a modifier's place or value. What the result may not be (names, size, `_id`)
 // has codes of its own.
 constexpr std::initializer_list<int> kOfModifiers = {
     base::kBadValue, base::kTypeMismatch, base::kPathNotViable, base::kCannotBackfillArray,
     base::kConflictingUpdateOperators};
 
-// Splits a dotted path; a "$" that is not the first part is positional.
-void parse_path(std::string_view text, Mod& mod) {
+// Splits a dotted path; a "$" that is not the first part is positional. `filters`: what "$[...]"
+// may name; null: it is a name as others.
+void parse_path(std::string_view text, ArrayFilters* filters, Mod& mod) {
     sched::tick();
     bson::check_path_parts(text);
     if (text.empty()) {
@@ -83,11 +88,22 @@ void parse_path(std::string_view text, Mod& mod) {
             }
             mod.positional = static_cast<int>(mod.path.size());
         }
+        const int filter = filters == nullptr ? ArrayFilters::kNone : filters->named_by(part, text);
+        if (filter != ArrayFilters::kNone) {
+            if (mod.path.empty())
+                base::fail(base::kBadValue,
+                           "Cannot have array filter identifier (i.e. '$[<id>]') element in the "
+                           "first position in path '{}'",
+                           text);
+            mod.arrays.emplace_back(mod.path.size(), filter);
+        }
         mod.charge.add(sizeof(std::string) + part.size());
         mod.path.emplace_back(part);
         at = dot + 1;
     }
-    const bool ends_positional = mod.positional + 1 == static_cast<int>(mod.path.size());
+    const auto last = mod.path.size() - 1;
+    const bool ends_positional = mod.positional == static_cast<int>(last) ||
+                                 (!mod.arrays.empty() && mod.arrays.back().first == last);
     mod.odd_name = mod.path.back()[0] == '$' && !ends_positional;
 }
 
@@ -106,16 +122,10 @@ void refuse_odd_flags_of_pull(const Element& condition) {
     refuse_odd_flags(*Matcher::parse(of_values ? wrapped.doc() : condition.as_doc()));
 }
 
-// What later servers read otherwise: places of array filters, which would be names of fields,
-// clauses of $push under $addToSet, which are ignored, and flags of regular expressions.
+// What later servers read otherwise: clauses of $push under $addToSet, which are ignored, and flags
+// of regular expressions.
 void refuse_newer(std::string_view name, const Element& field) {
     if (name == "$pull") refuse_odd_flags_of_pull(field);
-
-    if (field.name().find(".$[") != std::string_view::npos)
-        base::fail(base::kBadValue,
-                   "'{}': the positional operators $[] and $[<identifier>] are not supported by "
-                   "this server",
-                   field.name());
     if (name != "$addToSet" || !field.is_object()) return;
     const bson::Doc clauses = field.as_doc();
     if (clauses.first().name() == "$each" && clauses.field_count() > 1)
@@ -134,15 +144,22 @@ bool name_before(const std::string& a, const std::string& b) {
 
 class OperatorUpdate : public Update {
   public:
-    OperatorUpdate(bson::Doc u, bool over_msg) : source_(u), over_msg_(over_msg) {
+    OperatorUpdate(bson::Doc u, const Options& options)
+        : source_(u), over_msg_(options.over_msg), filters_(options.array_filters) {
         for (const Element& e : source_)
             parse_operator(e);
         if (in_path_order()) put_in_order();
+        filters_.check_used();
+        if (std::ranges::any_of(mods_, [](const Mod& m) { return !m.arrays.empty(); })) {
+            check_arrays();
+            parsed_ = std::move(mods_);
+            mods_.clear();
+        }
     }
 
     bool needs_details() const override {
-        return std::any_of(mods_.begin(), mods_.end(),
-                           [](const Mod& m) { return m.positional >= 0; });
+        return std::ranges::any_of(parsed_.empty() ? mods_ : parsed_,
+                                   [](const Mod& m) { return m.positional >= 0; });
     }
 
     UpdateResult apply(bson::Doc old, const MatchDetails& details, bson::Buffer& out) override {
@@ -158,7 +175,9 @@ class OperatorUpdate : public Update {
     // from. With a $rename the order stays: which steps it is in conflict with depends on it.
     bool in_path_order() const { return over_msg_ && !renames_; }
     void put_in_order();
+    void check_arrays();
     void set_position(const MatchDetails& details);
+    void find_places(bson::Doc doc, bool for_insert);
     static void check_path(const Mod& mod, bson::Doc doc);
     void check_insert_paths(bson::Doc old);
     static bool prepare_rename(Mod& from, Mod& to, bson::Doc doc);
@@ -171,6 +190,9 @@ class OperatorUpdate : public Update {
 
     bson::Object source_;
     bool over_msg_;
+    ArrayFilters filters_;
+    // Where a path leads through elements of arrays: `mods_` are made of these for each document.
+    sched::Vector<Mod> parsed_;
     sched::Vector<Mod> mods_;
     std::optional<ModTree> tree_;
     int64_t position_ = -1;
@@ -206,7 +228,7 @@ void OperatorUpdate::parse_operator(const Element& e) {
             continue;
         }
         Mod mod;
-        parse_path(field.name(), mod);
+        parse_path(field.name(), over_msg_ ? &filters_ : nullptr, mod);
         mod.modifier = maker->second(field);
         mod.on_insert_only = name == "$setOnInsert";
         if (!mod.on_insert_only && !mod.modifier->scalar()) all_scalar_ = false;
@@ -222,15 +244,16 @@ void OperatorUpdate::add_rename(const Element& e) {
     }
     Mod from;
     Mod to;
-    parse_path(e.name(), from);
-    parse_path(e.as_string(), to);
+    ArrayFilters* const filters = over_msg_ ? &filters_ : nullptr;
+    parse_path(e.name(), filters, from);
+    parse_path(e.as_string(), filters, to);
     if (is_prefix(from.path, to.path) || is_prefix(to.path, from.path)) {
         base::fail(base::kBadValue,
                    "The source and target field for $rename must differ and not "
                    "lie on one path: {} -> {}",
                    e.name(), e.as_string());
     }
-    if (from.positional >= 0 || to.positional >= 0) {
+    if (from.positional >= 0 || to.positional >= 0 || !from.arrays.empty() || !to.arrays.empty()) {
         base::fail(base::kBadValue, "The source and destination of $rename may not be dynamic");
     }
     if (from.path[0] == "_id" || to.path[0] == "_id") touches_id_ = true;
@@ -251,6 +274,25 @@ void OperatorUpdate::put_in_order() {
     if (!std::ranges::is_sorted(mods_, before)) std::ranges::stable_sort(mods_, before);
 }
 
+// As with other paths none may be equal to another one or lead through it, whatever the documents;
+// and elements are named in one way: by filters or by their index.
+void OperatorUpdate::check_arrays() {
+    ModTree(mods_, true);
+    std::map<std::string, bool> by_filter;  // the path of an array, and whether it is
+    for (const Mod& m : mods_) {
+        std::string above;
+        for (size_t i = 0; i < m.path.size(); ++i) {
+            sched::tick(1 + static_cast<int64_t>(above.size() / kPathBytesPerTick));
+            const bool filtered =
+                std::ranges::any_of(m.arrays, [i](const auto& array) { return array.first == i; });
+            const auto [there, added] = by_filter.emplace(above, filtered);
+            if (!added && there->second != filtered) fail_conflict(m.path);
+            above += m.path[i];
+            above += '.';
+        }
+    }
+}
+
 void OperatorUpdate::set_position(const MatchDetails& details) {
     if (!needs_details()) return;
     if (!details.has_index) {
@@ -261,9 +303,21 @@ void OperatorUpdate::set_position(const MatchDetails& details) {
     if (position_ == details.array_index) return;
     tree_.reset();
     position_ = details.array_index;
-    for (Mod& m : mods_) {
+    for (Mod& m : parsed_.empty() ? mods_ : parsed_) {
         if (m.positional < 0) continue;
         m.path[static_cast<size_t>(m.positional)] = bson::IndexName(details.array_index).view();
+    }
+}
+
+void OperatorUpdate::find_places(bson::Doc doc, bool for_insert) {
+    if (parsed_.empty()) return;
+    tree_.reset();
+    mods_.clear();
+    for (const Mod& m : parsed_) {
+        if (m.arrays.empty())
+            mods_.push_back(on_path(m, m.path));
+        else if (for_insert || !m.on_insert_only)
+            add_places(m, doc, filters_, mods_);
     }
 }
 
@@ -384,8 +438,12 @@ bool OperatorUpdate::try_patches(bson::Doc old, UpdateResult& result) {
 
 std::vector<std::string> OperatorUpdate::touched() const {
     std::vector<std::string> paths;
+    const Modifier* last = nullptr;
     for (const Mod& m : mods_) {
         if (!m.written && !m.removed) continue;
+        // Elements of one array are one place of an index.
+        if (m.modifier.get() == last) continue;
+        last = m.modifier.get();
         std::string path = m.path[0];
         for (size_t i = 1; i < m.path.size(); ++i) {
             path += '.';
@@ -423,6 +481,7 @@ UpdateResult OperatorUpdate::changed(bson::Doc old, const MatchDetails& details,
                                      bson::Buffer& out) {
     UpdateResult result;
     set_position(details);
+    find_places(old, false);
     if (!renames_) check_insert_paths(old);
     if (!renames_ && !tree_) tree_.emplace(mods_, false);
     if (all_scalar_ && !touches_id_ && try_patches(old, result)) {
@@ -450,6 +509,7 @@ UpdateResult OperatorUpdate::changed(bson::Doc old, const MatchDetails& details,
 
 void OperatorUpdate::insert_into(bson::Doc base, bson::Buffer& out) {
     set_position(MatchDetails());
+    find_places(base, true);
     if (renames_) {
         apply_in_turn(base, true, out);
     } else {
@@ -475,8 +535,9 @@ void OperatorUpdate::build_upsert(const Matcher& query, bson::Buffer& out) {
 
 std::unique_ptr<Update> Update::parse(bson::Doc u, const Options& options) {
     if (!u.empty() && u.first().name().starts_with('$')) {
-        return std::make_unique<OperatorUpdate>(u, options.over_msg);
+        return std::make_unique<OperatorUpdate>(u, options);
     }
+    ArrayFilters(options.array_filters).check_used();
     if (options.multi) {
         base::fail(base::kFailedToParse, "multi update only works with $ operators");
     }

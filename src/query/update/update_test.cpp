@@ -172,12 +172,37 @@ TEST(Update, FailuresHaveOneCodeByTheOldMessages) {
     EXPECT_EQ(error_of(R"({"$set": {"_id": 2}})", doc, false), base::kImmutableField);
 }
 
-TEST(Update, PlacesOfArrayFiltersAreRefusedByName) {
-    for (const char* update : {R"({"$set": {"a.$[].b": 1}})", R"({"$inc": {"a.$[x]": 1}})",
-                               R"({"$unset": {"a.$[]": 1}})"}) {
-        EXPECT_EQ(error_of(update, R"({"_id": 1})"), base::kBadValue) << update;
-        EXPECT_EQ(error_of(update, R"({"_id": 1, "a": [1]})"), base::kBadValue) << update;
-    }
+// tests/reports/writes.jsonl has what they do to documents.
+TEST(Update, PlacesOfArrayFilters) {
+    const auto filtered = [](const char* update, const char* filters, const char* doc) {
+        const bson::Object given = bson::parse_test_json(filters);
+        Applied applied;
+        applied.update = Update::parse(bson::parse_test_json(update),
+                                       {.over_msg = true, .array_filters = given["f"]});
+        applied.result =
+            applied.update->apply(bson::parse_test_json(doc), MatchDetails(), applied.out);
+        return applied;
+    };
+    const char* doc = R"({"_id": 1, "a": [{"n": 1}, {"n": 2}, {"n": 3}]})";
+    const Applied some =
+        filtered(R"({"$inc": {"a.$[x].n": 5}})", R"({"f": [{"x.n": {"$gte": 2}}]})", doc);
+    EXPECT_TRUE(some.result.in_place);
+    EXPECT_EQ(some.result.patches.size(), 2U);
+    EXPECT_EQ(some.result.touched_paths, std::vector<std::string>{"a.1.n"});
+    const Applied none =
+        filtered(R"({"$inc": {"a.$[x].n": 5}})", R"({"f": [{"x.n": {"$gt": 3}}]})", doc);
+    EXPECT_FALSE(none.result.changed);
+    // One update, other documents.
+    const Applied all = filtered(R"({"$set": {"a.$[].m": true}})", "{}", doc);
+    EXPECT_EQ(bson::to_text(bson::Doc(all.out.data())),
+              "{ _id: 1, a: [ { n: 1, m: true }, { n: 2, m: true }, { n: 3, m: true } ] }");
+    bson::Buffer out;
+    all.update->apply(bson::parse_test_json(R"({"a": [{}], "b": 1})"), MatchDetails(), out);
+    EXPECT_EQ(bson::to_text(bson::Doc(out.data())), "{ a: [ { m: true } ], b: 1 }");
+    // By the old messages it is the name of a field.
+    EXPECT_EQ(error_of(R"({"$set": {"a.$[].b": 1}})", R"({"_id": 1})"), base::kBadValue);
+    EXPECT_EQ(error_of(R"({"$set": {"a.$[x]": 1}})", R"({"_id": 1})", false),
+              error_of(R"({"$set": {"a.$y": 1}})", R"({"_id": 1})", false));
 }
 
 TEST(Update, ClausesThatAddToSetIgnoresAreRefusedByName) {

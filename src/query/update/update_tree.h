@@ -26,7 +26,10 @@ struct Mod {
     std::vector<std::string> path;
     sched::Charge charge;  // of it
     int positional = -1;   // part of `path` that stands for the matched array index
-    std::unique_ptr<Modifier> modifier;
+    // Parts of `path` that stand for elements of an array: which part, and their filter
+    // (query/update/array_filters.h). Such a Mod is no part of a tree.
+    std::vector<std::pair<size_t, int>> arrays;
+    std::shared_ptr<Modifier> modifier;  // those made of one with `arrays` share it
     bool on_insert_only = false;
     bool odd_name = false;  // the field's name starts with '$': check it after writing
     bool moved = false;     // $rename: writes what the Mod before it removes

@@ -95,6 +95,7 @@ class Generator {
     Node stages();
     Node range();
     Node modifiers();
+    void add_modifiers(const char* name, Node& request);
     Node cursor();
 
     std::mt19937_64 random_;

@@ -341,13 +341,26 @@ Node Generator::read() {
 Node Generator::modifiers() {
     static const Texts kNames = {"$set",  "$set",  "$set",      "$unset",      "$inc",
                                  "$push", "$pull", "$addToSet", "$setOnInsert"};
+    static const Texts kElements = {".$", ".$", ".$[]", ".$[e]", ".$[e].b"};
     Node made = object();
     for (int n = chance(20) ? 2 : 1; n > 0; --n) {
         std::string target = place();
-        if (chance(20)) target += ".$";
+        if (chance(40)) target += pick(kElements);
         made.set(pick(kNames), object().set(target, chance(30) ? text("1") : value(2)));
     }
     return made;
+}
+
+// With the filters that they name.
+void Generator::add_modifiers(const char* name, Node& request) {
+    Node made = modifiers();
+    if (made.json().find("$[e]") != std::string::npos) {
+        const std::string asked = chance(50) ? "e" : "e." + pick(kBelow);
+        Node filters = array();
+        filters.push(object().set(asked, operators(1)));
+        request.set("arrayFilters", std::move(filters));
+    }
+    request.set(name, std::move(made));
 }
 
 // Some documents are read, then others are changed, then the rest is read.
@@ -377,7 +390,8 @@ Node Generator::write() {
     if (kind < 3) return object().set("delete", object().set("q", filter()));
     Node update = object();
     if (kind < 5) {
-        update.set("q", filter()).set("u", modifiers()).set("multi", text("true"));
+        update.set("q", filter()).set("multi", text("true"));
+        add_modifiers("u", update);
         return object().set("update", std::move(update));
     }
     if (kind < 7) {
@@ -390,7 +404,8 @@ Node Generator::write() {
     Node one = object();
     one.set("query", filter()).set("sort", sort());
     if (chance(30)) return object().set("findAndModify", one.set("remove", text("true")));
-    one.set("update", modifiers()).set("new", any_of(kFlags)).set("upsert", any_of(kFlags));
+    one.set("new", any_of(kFlags)).set("upsert", any_of(kFlags));
+    add_modifiers("update", one);
     return object().set("findAndModify", std::move(one));
 }
 
