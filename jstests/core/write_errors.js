@@ -57,7 +57,6 @@ test('what a newer server would do is refused, not ignored', () => {
     const update = {q: {}, u: {$set: {a: 1}}};
     assertEq(replyTo(db1, {update: t.getName(),
         updates: [Object.assign({collation: {locale: 'de'}}, update)]}).ok, 0);
-    assertEq(replyTo(db1, {update: t.getName(), updates: [{q: {}, u: [{$set: {a: 1}}]}]}).ok, 0);
     assertCommandFails(db1, {insert: t.getName(), documents: [{}], txnNumber: Long(1),
                              lsid: {id: UUID()}}, 20);
 });

@@ -6,16 +6,19 @@
 
 #include "bson/compare.h"
 #include "mutator.h"
+#include "query/aggregation/update_pipeline.h"
 #include "target.h"
 
 std::span<const char* const> fuzz::words() {
     static constexpr const char* kWords[] = {
-        "q",        "u",          "upsert",       "multi",     "$set",        "$unset", "$inc",
-        "$mul",     "$rename",    "$setOnInsert", "$min",      "$max",        "$bit",   "and",
-        "or",       "xor",        "$currentDate", "timestamp", "date",        "$push",  "$pushAll",
-        "$each",    "$slice",     "$sort",        "$position", "$addToSet",   "$pop",   "$pull",
-        "$pullAll", "$elemMatch", "$in",          "$gt",       "$isolated",   "a.$",    "$[]",
-        "$type",    "a.$[]",      "a.$[x].b",     "x",         "arrayFilters"};
+        "q",         "u",         "upsert",    "multi",        "$set",         "$unset",
+        "$inc",      "$mul",      "$rename",   "$setOnInsert", "$min",         "$max",
+        "$bit",      "and",       "or",        "xor",          "$currentDate", "timestamp",
+        "date",      "$push",     "$pushAll",  "$each",        "$slice",       "$sort",
+        "$position", "$addToSet", "$pop",      "$pull",        "$pullAll",     "$elemMatch",
+        "$in",       "$gt",       "$isolated", "a.$",          "$[]",          "$type",
+        "a.$[]",     "a.$[x].b",  "x",         "arrayFilters", "$addFields",   "$replaceRoot",
+        "newRoot",   "$literal",  "$$ROOT"};
     return kWords;
 }
 
@@ -61,7 +64,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const std::vector<bson::Object> documents = fuzz::documents(data, size);
     if (documents.size() < 2) return fuzz::kNoInput;
     const bson::Element q = documents[0]["q"], u = documents[0]["u"];
-    if (!q.is_object() || !u.is_object()) return fuzz::kNoInput;
+    if (!q.is_object() || (!u.is_object() && !u.is_array())) return fuzz::kNoInput;
     std::unique_ptr<query::Matcher> matcher;
     std::unique_ptr<query::Update> update;
     const query::Update::Options options = {.multi = documents[0]["multi"].truthy(),
@@ -70,7 +73,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                                             .array_filters = documents[0]["arrayFilters"]};
     const bool parsed = fuzz::as_operation([&] {
         matcher = query::Matcher::parse(q.as_doc());
-        update = query::Update::parse(u.as_doc(), options);
+        update = query::parse_update(u.as_doc(), u.is_array(), options);
     });
     if (!parsed) return fuzz::kTaken;
     for (size_t i = 1; i < documents.size(); ++i)

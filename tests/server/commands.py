@@ -245,16 +245,13 @@ class Commands(unittest.TestCase):
 
     def test_later_kinds_of_updates(self):
         filters = [{'x': 1}]
-        pipeline = [{'$set': {'a': 9}}]
         for request in (
                 {'update': 'c', 'updates': [{'q': {}, 'u': {'$set': {'a': 9}}}],
                  'arrayFilters': filters},
-                {'update': 'c', 'updates': [{'q': {}, 'u': pipeline}]},
                 {'update': 'c', 'updates': [{'q': {}, 'u': {'$set': {'a': 9}},
                                              'sort': {'a': 1}}]},
                 {'update': 'c', 'updates': [{'q': {}, 'u': {'$set': {'a': 9}}}], 'let': {'x': 1}},
                 {'delete': 'c', 'deletes': [{'q': {}, 'limit': 0}], 'let': {'x': 1}},
-                {'findAndModify': 'c', 'query': {}, 'update': pipeline},
                 {'findAndModify': 'c', 'query': {}, 'update': {'$set': {'a': 9}},
                  'let': {'x': 1}}):
             self.check_refused_and_unexplained(request)

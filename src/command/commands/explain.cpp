@@ -46,7 +46,7 @@ FindRequest as_find(const Invocation& inner) {
     } else if (name == "distinct") {
         take(command["query"], {});
     } else if (name == "findAndModify" || name == "findandmodify") {
-        refuse_pipeline(command["update"]);
+        refuse_pipeline(command["update"], over_msg);
         take(command["query"], command["hint"]);
         if (over_msg && command["fields"].is_object())
             check_newer_projection(command["fields"].as_doc());
@@ -54,7 +54,7 @@ FindRequest as_find(const Invocation& inner) {
         request.query.limit = 1;
     } else if (name == "update") {
         const bson::Doc item = first_item("updates", update_item_fields());
-        refuse_pipeline(item["u"]);
+        refuse_pipeline(item["u"], over_msg);
         take(item["q"], item["hint"]);
     } else if (name == "delete") {
         const bson::Doc item = first_item("deletes", delete_item_fields());

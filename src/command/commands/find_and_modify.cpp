@@ -12,6 +12,7 @@
 #include "command/request/authorization.h"
 #include "command/request/invocation.h"
 #include "command/write/write_ops.h"
+#include "query/aggregation/update_pipeline.h"
 #include "query/match/regex_flags.h"
 #include "query/plan/executor.h"
 #include "query/plan/sort.h"
@@ -32,6 +33,7 @@ struct Request {
     bson::Doc fields;
     bson::Element hint;
     bson::Doc update;
+    bool by_pipeline = false;  // `update` is an array of stages
     bson::Element array_filters;
     bool has_update = false;
     bool remove = false;
@@ -41,7 +43,7 @@ struct Request {
 };
 
 Request parse(bson::Doc body, bool over_msg) {
-    refuse_pipeline(body["update"]);
+    refuse_pipeline(body["update"], over_msg);
     const auto document = [&body](const char* field) {
         const bson::Element e = body[field];
         return e.is_object() || e.is_array() ? e.as_doc() : bson::Doc();
@@ -56,9 +58,12 @@ Request parse(bson::Doc body, bool over_msg) {
     request.hint = body["hint"];
     request.array_filters = array_filters_of(body, over_msg);
     request.update = document("update");
-    // An empty update is none, but beside a sort it empties the document.
-    request.has_update =
-        body["update"].is_object() && (!request.update.empty() || !document("sort").empty());
+    request.by_pipeline = body["update"].is_array();
+    // An empty update empties the document. By the old messages only beside a sort; else it is
+    // none.
+    const bool may_be_empty = over_msg || !document("sort").empty();
+    request.has_update = request.by_pipeline ||
+                         (body["update"].is_object() && (!request.update.empty() || may_be_empty));
     request.remove = body["remove"].truthy();
     request.upsert = body["upsert"].truthy();
     request.return_new = body["new"].truthy();
@@ -189,10 +194,10 @@ class FindAndModify {
     void parse_update() {
         if (request_.remove || update_ != nullptr || bad_update_) return;
         try {
-            update_ =
-                query::Update::parse(request_.update, {.upsert = request_.upsert,
-                                                       .over_msg = invocation_.over_msg(),
-                                                       .array_filters = request_.array_filters});
+            update_ = query::parse_update(request_.update, request_.by_pipeline,
+                                          {.upsert = request_.upsert,
+                                           .over_msg = invocation_.over_msg(),
+                                           .array_filters = request_.array_filters});
         } catch (const base::Error& e) {
             if (invocation_.over_msg() || sched::is_end_of_work(e)) throw;
             bad_update_ = std::current_exception();

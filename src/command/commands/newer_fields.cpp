@@ -43,9 +43,10 @@ void refuse_collisions(std::vector<ProjectedPath> paths) {
 
 }  // namespace
 
-void refuse_pipeline(const bson::Element& update) {
-    if (update.is_array())
-        base::fail(base::kFailedToParse, "updates by a pipeline are not supported by this server");
+void refuse_pipeline(const bson::Element& update, bool over_msg) {
+    if (update.is_array() && !over_msg)
+        base::fail(base::kFailedToParse,
+                   "updates by a pipeline are not supported by the old messages");
 }
 
 bson::Element array_filters_of(bson::Doc update, bool over_msg) {

@@ -7,8 +7,8 @@
 
 namespace command {
 
-// Throws base::Error 9 when `update` is a pipeline.
-void refuse_pipeline(const bson::Element& update);
+// Throws base::Error 9 when `update` is a pipeline, which the old messages do not have.
+void refuse_pipeline(const bson::Element& update, bool over_msg);
 // The arrayFilters of an update; missing: none. Throws base::Error 72 for such by the old messages.
 bson::Element array_filters_of(bson::Doc update, bool over_msg);
 // Refuses a projection that the old server reads otherwise than later ones. Throws base::Error 2

@@ -247,8 +247,9 @@ UpdateRequest parse_update(bson::Doc item, bool over_msg) {
     read_fields(item, "update.updates", kUpdateItem, over_msg);
     UpdateRequest request;
     request.query = document_field(item, "q");
-    refuse_pipeline(item["u"]);
-    request.update = document_field(item, "u");
+    refuse_pipeline(item["u"], over_msg);
+    request.by_pipeline = item["u"].is_array();
+    request.update = request.by_pipeline ? item["u"].as_doc() : document_field(item, "u");
     request.multi = bool_field(item, "multi", over_msg);
     request.upsert = bool_field(item, "upsert", over_msg);
     request.over_msg = over_msg;

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "command/cursor/query_cursors.h"
 #include "options/general.h"
+#include "query/aggregation/update_pipeline.h"
 #include "query/match/regex_flags.h"
 #include "query/plan/executor.h"
 #include "sched/interruption.h"
@@ -188,10 +189,11 @@ class UpdateRun {
         : context_(context),
           ns_(ns),
           request_(request),
-          update_(query::Update::parse(request.update, {.multi = request.multi,
-                                                        .upsert = request.upsert,
-                                                        .over_msg = request.over_msg,
-                                                        .array_filters = request.array_filters})) {}
+          update_(query::parse_update(request.update, request.by_pipeline,
+                                      {.multi = request.multi,
+                                       .upsert = request.upsert,
+                                       .over_msg = request.over_msg,
+                                       .array_filters = request.array_filters})) {}
 
     UpdateOutcome run() {
         const bool by_id = !request_.multi && !request_.upsert && request_.hint.missing() &&

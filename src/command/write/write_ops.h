@@ -34,6 +34,7 @@ int64_t insert_document(CollectionLock& lock, bson::Doc doc, bson::Buffer& scrat
 struct UpdateRequest {
     bson::Doc query;
     bson::Doc update;
+    bool by_pipeline = false;  // `update` is an array of stages
     bson::Element hint;
     bool multi = false;
     bool upsert = false;

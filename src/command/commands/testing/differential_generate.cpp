@@ -351,8 +351,15 @@ Node Generator::modifiers() {
     return made;
 }
 
-// With the filters that they name.
+// With the filters that they name; or a pipeline.
 void Generator::add_modifiers(const char* name, Node& request) {
+    if (chance(20)) {
+        Node fields = object();
+        for (int n = 1 + below(2); n > 0; --n)
+            fields.set(place(), chance(50) ? text(quoted("$" + place())) : text("1"));
+        request.set(name, array().push(object().set("$set", std::move(fields))));
+        return;
+    }
     Node made = modifiers();
     if (made.json().find("$[e]") != std::string::npos) {
         const std::string asked = chance(50) ? "e" : "e." + pick(kBelow);

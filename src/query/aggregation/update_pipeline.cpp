@@ -1,0 +1,115 @@
+#include "query/aggregation/update_pipeline.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "base/error.h"
+#include "bson/validate.h"
+#include "query/aggregation/pipeline.h"
+#include "query/update/document_check.h"
+#include "query/update/update_base.h"
+#include "sched/tick.h"
+
+namespace query {
+
+using bson::Element;
+
+namespace {
+
+void check_stages(bson::Doc stages) {
+    constexpr std::string_view kAllowed[] = {"$set",     "$addFields",   "$unset",
+                                             "$project", "$replaceRoot", "$replaceWith"};
+    for (const Element& stage : stages) {
+        sched::tick();
+        if (!stage.is_object() || stage.as_doc().empty()) continue;  // Pipeline::parse has the text
+        const std::string_view name = stage.as_doc().first().name();
+        if (std::ranges::find(kAllowed, name) == std::end(kAllowed))
+            base::fail(base::kInvalidOptions, "{} is not allowed to be used within an update",
+                       name);
+    }
+}
+
+PipelineContext context_by_msg() {
+    PipelineContext context;
+    context.over_msg = true;
+    return context;
+}
+
+class PipelineUpdate : public Update {
+  public:
+    explicit PipelineUpdate(bson::Doc stages)
+        : pipeline_(Pipeline::parse(stages, context_by_msg())) {
+        pipeline_->set_source([this](bson::Doc* out) {
+            if (!given_) return false;
+            *out = *std::exchange(given_, std::nullopt);
+            return true;
+        });
+    }
+
+    bool needs_details() const override { return false; }
+
+    UpdateResult apply(bson::Doc old, const MatchDetails&, bson::Buffer& out) override {
+        const bson::Doc made = made_of(old);
+        const Element id = old["_id"];
+        const Element wanted = made["_id"];
+        if (wanted) check_same_id(id, wanted);
+        const size_t start = out.size();
+        if (id)
+            write_with_id_first(made, id, out);
+        else
+            out.append(made.data(), static_cast<size_t>(made.size()));
+        const bson::Doc now(out.data() + start);
+        check(now);
+        UpdateResult result;
+        result.changed = !std::ranges::equal(now.bytes(), old.bytes());
+        result.whole = result.changed;
+        if (!result.changed) out.truncate(start);
+        return result;
+    }
+
+    void build_upsert(const Matcher& query, bson::Buffer& out) override {
+        const UpsertBase base(query);
+        const bson::Doc made = made_of(base.doc());
+        Element id = made["_id"];
+        if (const Element before = base.doc()["_id"]) {
+            if (id) check_same_id(before, id);
+            id = before;
+        }
+        check_id_type(id);
+        if (id.is_object()) check_stored_names(id.as_doc(), false, 2);
+        const size_t start = out.size();
+        write_with_id_first(made, id, out);
+        check(bson::Doc(out.data() + start));
+    }
+
+  private:
+    // Until the next call.
+    bson::Doc made_of(bson::Doc doc) {
+        given_ = doc;
+        bson::Doc made;
+        pipeline_->next(&made);  // each stage gives one
+        return made;
+    }
+    static void check(bson::Doc now) {
+        check_size(now);
+        bson::check_depth(now, "the updated document");
+    }
+
+    const std::unique_ptr<Pipeline> pipeline_;
+    std::optional<bson::Doc> given_;  // and not yet taken
+};
+
+}  // namespace
+
+std::unique_ptr<Update> parse_update(bson::Doc update, bool is_pipeline,
+                                     const Update::Options& options) {
+    if (!is_pipeline) return Update::parse(update, options);
+    if (options.array_filters)
+        base::fail(base::kFailedToParse,
+                   "arrayFilters may not be specified for pipeline-style updates");
+    check_stages(update);
+    return std::make_unique<PipelineUpdate>(update);
+}
+
+}  // namespace query

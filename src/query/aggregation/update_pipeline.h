@@ -1,0 +1,17 @@
+// query/aggregation/update_pipeline.h - updates by a pipeline, as later servers have them: what its
+// stages make of a document takes the place of that document, `_id` stays.
+#pragma once
+
+#include <memory>
+
+#include "query/update/update.h"
+
+namespace query {
+
+// `update`: the stages, where it is an array. They are $set, $addFields, $unset, $project,
+// $replaceRoot and $replaceWith, each of which makes one document of one. Throws base::Error 72 for
+// others, 9 beside arrayFilters, and what Pipeline::parse and Update::parse throw.
+std::unique_ptr<Update> parse_update(bson::Doc update, bool is_pipeline,
+                                     const Update::Options& options);
+
+}  // namespace query
