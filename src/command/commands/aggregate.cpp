@@ -260,6 +260,7 @@ class OutputCollection {
     OutputCollection(Invocation& invocation, const std::string& name)
         : client_(invocation.client),
           cursors_(invocation.service.cursors()),
+          over_msg_(invocation.over_msg()),
           target_(fmt::format("{}.{}", invocation.db, name)),
           temporary_(fmt::format("{}.tmp.agg_out.{}", invocation.db, next_number())) {
         if (name.empty()) base::fail(16997, "$out needs the name of a collection");
@@ -368,7 +369,7 @@ class OutputCollection {
         fixed_.clear();
         try {
             const sched::WorkLimit limit(kInsertWork);
-            const bool rewritten = query::fix_for_insert(doc, true, fixed_);
+            const bool rewritten = query::fix_for_insert(doc, true, fixed_, over_msg_);
             output.insert(rewritten ? bson::Doc(fixed_.data()) : doc);
         } catch (const base::Error& e) {
             sched::fail_because(e, 16996, "insert for $out failed: {}", e.what());
@@ -392,6 +393,7 @@ class OutputCollection {
 
     Client& client_;
     CursorManager& cursors_;
+    const bool over_msg_;
     const std::string target_;
     const std::string temporary_;
     uint64_t incarnation_ = 0;  // of the temporary collection

@@ -219,7 +219,7 @@ void run_insert(Invocation& invocation) {
                 item.emplace(service.profiler(), client, "insert", batch.ns(), doc);
             try {
                 yield_before_insert(lock, index, doc);
-                const int64_t count = insert_document(lock, doc, scratch);
+                const int64_t count = insert_document(lock, doc, scratch, invocation.over_msg());
                 inserted += count;
                 client.report().inserted = item ? count : inserted;
                 client.last_error().record_insert();

@@ -93,7 +93,7 @@ void yield_before_insert(CollectionLock& lock, int64_t number, bson::Doc doc) {
     if (lock.should_yield()) lock.yield();
 }
 
-int64_t insert_document(CollectionLock& lock, bson::Doc doc, bson::Buffer& scratch) {
+int64_t insert_document(CollectionLock& lock, bson::Doc doc, bson::Buffer& scratch, bool over_msg) {
     if (doc.size() > bson::kDocumentBytesMax)
         base::fail(base::kBadValue, "object to insert too large. size in bytes: {}, max size: {}",
                    doc.size(), bson::kDocumentBytesMax);
@@ -102,7 +102,7 @@ int64_t insert_document(CollectionLock& lock, bson::Doc doc, bson::Buffer& scrat
     const bool need_id = existing == nullptr || existing->id_index() != nullptr;
     const sched::WorkLimit limit(kInsertWork);
     scratch.clear();
-    const bool rewritten = query::fix_for_insert(doc, need_id, scratch);
+    const bool rewritten = query::fix_for_insert(doc, need_id, scratch, over_msg);
     lock.make().insert(rewritten ? bson::Doc(scratch.data()) : doc);
     return 1;
 }

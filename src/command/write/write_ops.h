@@ -28,8 +28,10 @@ void yield_before_insert(CollectionLock& lock, int64_t number, bson::Doc doc);
 
 // Inserts one document under an exclusive lock that the caller holds; makes the collection where it
 // is missing. A document for system.indexes builds the index. Returns how many documents were
-// inserted (0: an index that exists already). `scratch` is for documents that must be rewritten.
-int64_t insert_document(CollectionLock& lock, bson::Doc doc, bson::Buffer& scratch);
+// inserted (0: an index that exists already). `scratch` is for documents that must be rewritten;
+// `over_msg`: see query::fix_for_insert.
+int64_t insert_document(CollectionLock& lock, bson::Doc doc, bson::Buffer& scratch,
+                        bool over_msg = false);
 
 struct UpdateRequest {
     bson::Doc query;

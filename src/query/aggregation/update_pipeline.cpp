@@ -69,7 +69,7 @@ class PipelineUpdate : public Update {
     }
 
     void build_upsert(const Matcher& query, bson::Buffer& out) override {
-        const UpsertBase base(query);
+        const UpsertBase base(query, true);
         const bson::Doc made = made_of(base.doc());
         Element id = made["_id"];
         if (const Element before = base.doc()["_id"]) {
@@ -77,7 +77,7 @@ class PipelineUpdate : public Update {
             id = before;
         }
         check_id_type(id);
-        if (id.is_object()) check_stored_names(id.as_doc(), false, 2);
+        if (id.is_object()) check_stored_names(id.as_doc(), false, 2, names_in_id(true));
         const size_t start = out.size();
         write_with_id_first(made, id, out);
         check(bson::Doc(out.data() + start));

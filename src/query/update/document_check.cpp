@@ -63,15 +63,16 @@ bool names_are_clean(const Element& value) {
     return true;
 }
 
-void check_stored_name(const Element& e, const Element& previous) {
+void check_stored_name(const Element& e, const Element& previous, FieldNames names) {
+    if (names == FieldNames::any) return;
     const std::string_view name = e.name();
-    if (name.find('.') != std::string_view::npos) {
+    if (names == FieldNames::plain && name.find('.') != std::string_view::npos) {
         base::fail(base::kDottedFieldName, "The dotted field '{}' is not valid for storage.", name);
     }
     if (!name.empty() && name[0] == '$') check_dbref_part(e, previous);
 }
 
-void check_stored_names(bson::Doc doc, bool is_array, int depth) {
+void check_stored_names(bson::Doc doc, bool is_array, int depth, FieldNames names) {
     if (depth > bson::kDepthMax) {
         base::fail(base::kOverflow, "Document exceeds the maximum nesting depth of {}",
                    bson::kDepthMax);
@@ -79,9 +80,9 @@ void check_stored_names(bson::Doc doc, bool is_array, int depth) {
     Element previous;
     sched::tick(doc.size() / kBytesPerTick);
     for (const Element& e : doc) {
-        if (!is_array) check_stored_name(e, previous);
+        if (!is_array) check_stored_name(e, previous, names);
         if (e.is_object() || e.is_array()) {
-            check_stored_names(e.as_doc(), e.is_array(), depth + 1);
+            check_stored_names(e.as_doc(), e.is_array(), depth + 1, names);
         }
         previous = e;
     }

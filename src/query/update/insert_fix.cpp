@@ -27,7 +27,7 @@ void append_with_time(const Element& e, bson::Buffer& out) {
     }
 }
 
-void check_id(const Element& id) {
+void check_id(const Element& id, bool over_msg) {
     switch (id.type()) {
         case Type::array:
             base::fail(base::kBadValue, "can't use an array for _id");
@@ -36,7 +36,7 @@ void check_id(const Element& id) {
         case Type::regex:
             base::fail(base::kBadValue, "can't use a regex for _id");
         case Type::object:
-            check_stored_names(id.as_doc(), false, 2);
+            check_stored_names(id.as_doc(), false, 2, names_in_id(over_msg));
             break;
         default:
             break;
@@ -45,7 +45,7 @@ void check_id(const Element& id) {
 
 }  // namespace
 
-bool fix_for_insert(bson::Doc doc, bool need_id, bson::Buffer& out) {
+bool fix_for_insert(bson::Doc doc, bool need_id, bson::Buffer& out, bool over_msg) {
     if (doc.size() > bson::kDocumentBytesMax) {
         base::fail(base::kBadValue, "object to insert too large. size in bytes: {}, max size: {}",
                    doc.size(), bson::kDocumentBytesMax);
@@ -56,11 +56,11 @@ bool fix_for_insert(bson::Doc doc, bool need_id, bson::Buffer& out) {
     bool first = true;
     for (const Element& e : doc) {
         const std::string_view name = e.name();
-        if (name.starts_with('$')) {
+        if (name.starts_with('$') && !over_msg) {
             base::fail(base::kBadValue, "Document can't have $ prefixed field names: {}", name);
         }
         if (name == "_id") {
-            check_id(e);
+            check_id(e, over_msg);
             if (!id) {
                 id = e;
                 id_first = first;

@@ -62,8 +62,8 @@ class Update {
 // Checks a document that is to be stored (top-level and _id rules) and returns it with _id first,
 // added if missing, and a top-level Timestamp(0,0) filled; `out` receives the fixed copy only if
 // something had to change (else the input is good as it is and false is returned). Throws
-// base::Error 2, 52, 53, 57 as insert does.
-bool fix_for_insert(bson::Doc doc, bool need_id, bson::Buffer& out);
+// base::Error 2, 52, 53, 57 as insert does. By OP_MSG names may begin with '$', except in `_id`.
+bool fix_for_insert(bson::Doc doc, bool need_id, bson::Buffer& out, bool over_msg = false);
 
 // Writes a copy of the document with the time in each Timestamp(0,0) at its top level, `_id`
 // excepted, to `out`. False, and nothing is written, where there is none.

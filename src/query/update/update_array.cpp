@@ -265,7 +265,7 @@ class Push : public Modifier {
 
 class AddToSet : public Modifier {
   public:
-    explicit AddToSet(const Element& operand) {
+    AddToSet(const Element& operand, FieldNames names) : names_(names) {
         if (operand.is_object() && operand.as_doc().first().name() == "$each") {
             // Further clauses of $push are ignored here.
             const bson::Doc clauses = operand.as_doc();
@@ -315,10 +315,12 @@ class AddToSet : public Modifier {
 
     void check_names() const {
         for (const Element& e : added_) {
-            if (e.is_object() || e.is_array()) check_stored_names(e.as_doc(), e.is_array(), 2);
+            if (e.is_object() || e.is_array())
+                check_stored_names(e.as_doc(), e.is_array(), 2, names_);
         }
     }
 
+    const FieldNames names_;
     Elements added_;
     bool clean_ = false;
 };
@@ -456,8 +458,8 @@ std::unique_ptr<Modifier> make_push_all(const Element& operand) {
     return std::make_unique<Push>(operand.as_doc());
 }
 
-std::unique_ptr<Modifier> make_add_to_set(const Element& operand) {
-    return std::make_unique<AddToSet>(operand);
+std::unique_ptr<Modifier> make_add_to_set(const Element& operand, FieldNames names) {
+    return std::make_unique<AddToSet>(operand, names);
 }
 
 std::unique_ptr<Modifier> make_pop(const Element& operand) {

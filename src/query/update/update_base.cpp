@@ -83,7 +83,7 @@ void check_leaf_name(const std::vector<std::string>& path, bson::Doc doc) {
     Element previous;
     for (const Element& e : doc) {
         if (e.name() == path.back()) {
-            check_stored_name(e, previous);
+            check_stored_name(e, previous, FieldNames::plain);
             return;
         }
         previous = e;
@@ -117,7 +117,7 @@ void check_size(bson::Doc doc) {
     }
 }
 
-UpsertBase::UpsertBase(const Matcher& query) {
+UpsertBase::UpsertBase(const Matcher& query, bool over_msg) : over_msg_(over_msg) {
     std::vector<const MatchNode*> equalities;
     collect_equalities(query.root(), equalities);
     std::vector<std::pair<std::string, const MatchNode*>> ordered;
@@ -135,7 +135,8 @@ UpsertBase::UpsertBase(const Matcher& query) {
         if (path[0] == "_id" || std::ranges::none_of(path, is_dbref_part)) continue;
         incomplete_.insert(path[0]);
         if (node->operand.is_object() || node->operand.is_array())
-            check_stored_names(node->operand.as_doc(), node->operand.is_array(), 2);
+            check_stored_names(node->operand.as_doc(), node->operand.is_array(), 2,
+                               names_in_documents(over_msg));
     }
     bson::Buffer buffer;
     try {
@@ -151,7 +152,9 @@ void UpsertBase::check_names(bson::Doc now) const {
     for (const Element& e : now) {
         if (!e.is_object() && !e.is_array()) continue;
         if (incomplete_.contains(e.name())) continue;
-        check_stored_names(e.as_doc(), e.is_array(), 2);
+        check_stored_names(
+            e.as_doc(), e.is_array(), 2,
+            e.name() == "_id" ? names_in_id(over_msg_) : names_in_documents(over_msg_));
     }
 }
 

@@ -53,7 +53,7 @@ void check_size(bson::Doc doc);
 class UpsertBase {
   public:
     // Throws base::Error 12 where they contradict each other, and for an operator in a path.
-    explicit UpsertBase(const Matcher& query);
+    UpsertBase(const Matcher& query, bool over_msg);
     bson::Doc doc() const { return doc_; }
     // What the operators have made of it: all its names have to be fit for storage. But a DBRef
     // may be incomplete where the query names a part of it ({"r.$id": 5}). Throws base::Error 52,
@@ -61,6 +61,7 @@ class UpsertBase {
     void check_names(bson::Doc now) const;
 
   private:
+    const bool over_msg_;
     bson::Object doc_;
     std::set<std::string, std::less<>> incomplete_;  // fields that hold such a DBRef
 };

@@ -13,6 +13,7 @@
 
 #include "bson/builder.h"
 #include "bson/view.h"
+#include "query/update/document_check.h"
 
 namespace query {
 
@@ -59,7 +60,7 @@ std::unique_ptr<Modifier> make_bit(const bson::Element& operand);
 std::unique_ptr<Modifier> make_current_date(const bson::Element& operand);
 std::unique_ptr<Modifier> make_push(const bson::Element& operand);
 std::unique_ptr<Modifier> make_push_all(const bson::Element& operand);
-std::unique_ptr<Modifier> make_add_to_set(const bson::Element& operand);
+std::unique_ptr<Modifier> make_add_to_set(const bson::Element& operand, FieldNames names);
 std::unique_ptr<Modifier> make_pop(const bson::Element& operand);
 std::unique_ptr<Modifier> make_pull(const bson::Element& operand);
 std::unique_ptr<Modifier> make_pull_all(const bson::Element& operand);

@@ -26,25 +26,31 @@ using bson::Element;
 
 namespace {
 
-using Maker = std::function<std::unique_ptr<Modifier>(const Element&)>;
+// What may be stored decides `names` (query/update/document_check.h).
+using Maker = std::function<std::unique_ptr<Modifier>(const Element&, FieldNames names)>;
+
+template <std::unique_ptr<Modifier> (*Make)(const Element&)>
+std::unique_ptr<Modifier> of_operand(const Element& operand, FieldNames) {
+    return Make(operand);
+}
 
 const std::map<std::string_view, Maker>& makers() {
     static const std::map<std::string_view, Maker> kMakers = {
-        {"$set", make_set},
-        {"$setOnInsert", make_set},
-        {"$unset", [](const Element&) { return make_unset(); }},
-        {"$inc", make_inc},
-        {"$mul", make_mul},
-        {"$min", make_min},
-        {"$max", make_max},
-        {"$bit", make_bit},
-        {"$currentDate", make_current_date},
-        {"$push", make_push},
-        {"$pushAll", make_push_all},
+        {"$set", of_operand<make_set>},
+        {"$setOnInsert", of_operand<make_set>},
+        {"$unset", [](const Element&, FieldNames) { return make_unset(); }},
+        {"$inc", of_operand<make_inc>},
+        {"$mul", of_operand<make_mul>},
+        {"$min", of_operand<make_min>},
+        {"$max", of_operand<make_max>},
+        {"$bit", of_operand<make_bit>},
+        {"$currentDate", of_operand<make_current_date>},
+        {"$push", of_operand<make_push>},
+        {"$pushAll", of_operand<make_push_all>},
         {"$addToSet", make_add_to_set},
-        {"$pop", make_pop},
-        {"$pull", make_pull},
-        {"$pullAll", make_pull_all},
+        {"$pop", of_operand<make_pop>},
+        {"$pull", of_operand<make_pull>},
+        {"$pullAll", of_operand<make_pull_all>},
     };
     return kMakers;
 }
@@ -185,7 +191,7 @@ class OperatorUpdate : public Update {
     void insert_into(bson::Doc base, bson::Buffer& out);
     bool apply_in_turn(bson::Doc old, bool for_insert, bson::Buffer& out);
     bool try_patches(bson::Doc old, UpdateResult& result);
-    static void check_written(std::span<const Mod> mods, bson::Doc now);
+    void check_written(std::span<const Mod> mods, bson::Doc now) const;
     std::vector<std::string> touched() const;
 
     bson::Object source_;
@@ -229,7 +235,7 @@ void OperatorUpdate::parse_operator(const Element& e) {
         }
         Mod mod;
         parse_path(field.name(), over_msg_ ? &filters_ : nullptr, mod);
-        mod.modifier = maker->second(field);
+        mod.modifier = maker->second(field, names_in_documents(over_msg_));
         mod.on_insert_only = name == "$setOnInsert";
         if (!mod.on_insert_only && !mod.modifier->scalar()) all_scalar_ = false;
         if (mod.path[0] == "_id") touches_id_ = true;
@@ -455,7 +461,7 @@ std::vector<std::string> OperatorUpdate::touched() const {
 }
 
 // Names that came with the update must be fit for storage; what was there before may stay.
-void OperatorUpdate::check_written(std::span<const Mod> mods, bson::Doc now) {
+void OperatorUpdate::check_written(std::span<const Mod> mods, bson::Doc now) const {
     for (const Mod& m : mods) {
         if (!m.written && !m.removed) continue;
         sched::tick();
@@ -465,7 +471,8 @@ void OperatorUpdate::check_written(std::span<const Mod> mods, bson::Doc now) {
         const FieldLocation place = locate_field(m.path, now);
         const Element& e = place.element;
         if (e.is_object() || e.is_array()) {
-            check_stored_names(e.as_doc(), e.is_array(), static_cast<int>(m.path.size()) + 1);
+            check_stored_names(e.as_doc(), e.is_array(), static_cast<int>(m.path.size()) + 1,
+                               names_in_documents(over_msg_));
         }
     }
 }
@@ -519,7 +526,7 @@ void OperatorUpdate::insert_into(bson::Doc base, bson::Buffer& out) {
 }
 
 void OperatorUpdate::build_upsert(const Matcher& query, bson::Buffer& out) {
-    const UpsertBase base(query);
+    const UpsertBase base(query, over_msg_);
     bson::Buffer changed;
     with_code(over_msg_ ? 0 : kUpsertFailed, kOfModifiers,
               [&] { insert_into(base.doc(), changed); });

@@ -27,7 +27,7 @@ class Replacement : public Update {
     UpdateResult apply(bson::Doc old, const MatchDetails&, bson::Buffer& out) override {
         // Given in full and equal byte for byte: whatever its names are, they are stored already.
         if (std::ranges::equal(source_.doc().bytes(), old.bytes())) return {};
-        check_stored_names(source_, false, 1);
+        check_names();
         const Element id = old["_id"];
         check_wanted_id(id, kUpdateFailed);
         const size_t start = out.size();
@@ -48,23 +48,38 @@ class Replacement : public Update {
     }
 
     void build_upsert(const Matcher& query, bson::Buffer& out) override {
-        check_stored_names(source_, false, 1);
+        check_names();
         const Element id = id_from(query);
         if (!id) {
             const Element wanted = source_["_id"];
             check_id_type(wanted);
             // A condition on `_id` is no `_id` that the new document could have.
+            check_names_of_id(wanted);
             if (const Element condition = query.filter()["_id"]) check_same_id(condition, wanted);
             write_with_id_first(source_, wanted, out);
             return;
         }
         check_wanted_id(id, kUpsertFailed);
         check_id_type(id);
-        if (id.is_object()) check_stored_names(id.as_doc(), false, 2);
+        check_names_of_id(id);
         write_with_id_first(source_, id, out);
     }
 
   private:
+    void check_names() const {
+        for (const Element& e : source_) {
+            if (!over_msg_) break;
+            if (e.name().starts_with('$'))
+                base::fail(base::kDollarPrefixedFieldName,
+                           "A replacement cannot have the dollar ($) prefixed field '{}' at its "
+                           "top level.",
+                           e.name());
+        }
+        check_stored_names(source_, false, 1, names_in_documents(over_msg_));
+    }
+    void check_names_of_id(const Element& id) const {
+        if (id.is_object()) check_stored_names(id.as_doc(), false, 2, names_in_id(over_msg_));
+    }
     void check_wanted_id(const Element& id, int code) const {
         const Element wanted = source_["_id"];
         if (!wanted) return;
