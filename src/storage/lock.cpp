@@ -234,9 +234,11 @@ void LockManager::lock_global(GlobalMode mode) {
 void LockManager::unlock_global() {
     require(t.mode != GlobalMode::none && t.database == nullptr, "unlocking what is not held");
     const bool write = is_write(t.mode);
-    if (write && state_->hooks != nullptr) state_->hooks->before_write_unlock();
     const GlobalMode mode = t.mode;
-    if (mode == GlobalMode::R || mode == GlobalMode::W) {
+    const bool coarse = mode == GlobalMode::R || mode == GlobalMode::W;
+    if (coarse && state_->hooks != nullptr) state_->hooks->before_unlock();
+    if (write && state_->hooks != nullptr) state_->hooks->before_write_unlock();
+    if (coarse) {
         const int64_t now = now_us();
         state_->times.add_locked(write, now - t.locked_at);
         show_release(now);
@@ -255,7 +257,10 @@ void LockManager::leave_locked() {
 
 void LockManager::downgrade_W_to_R() {
     require(t.mode == GlobalMode::W, "downgrade_W_to_R needs W");
-    if (state_->hooks != nullptr) state_->hooks->before_write_unlock();
+    if (state_->hooks != nullptr) {
+        state_->hooks->before_unlock();
+        state_->hooks->before_write_unlock();
+    }
     const int64_t now = now_us();
     state_->times.add_locked(true, now - t.locked_at);
     t.locked_at = now;
@@ -324,6 +329,7 @@ void LockManager::lock_database(std::string_view db, bool exclusive) {
 
 void LockManager::unlock_database() {
     require(t.database != nullptr, "unlocking a database that is not locked");
+    if (state_->hooks != nullptr) state_->hooks->before_unlock();
     const int64_t now = now_us();
     t.database->times.add_locked(t.exclusive, now - t.locked_at);
     show_release(now);

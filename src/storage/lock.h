@@ -27,6 +27,9 @@ class LockHooks {
     virtual void before_write_lock() = 0;  // holding nothing, about to take w or W
     virtual void
     before_write_unlock() = 0;  // database lock already given up, global w or W (or X) still held
+    // Before it, with all that was locked still held, and by readers too: the next holder sees what
+    // is done here. Also where W becomes R.
+    virtual void before_unlock() {}
 };
 
 class LockManager {

@@ -311,7 +311,11 @@ struct Hooks : LockHooks {
         EXPECT_EQ(LockManager::database(), "");
         ++unlocks;
     }
+    void before_unlock() override {
+        told += std::string(LockManager::database()) + (LockManager::may_write() ? "! " : "? ");
+    }
     std::atomic<int> locks{0}, unlocks{0};
+    std::string told;
 };
 
 // Holds J12.
@@ -325,6 +329,24 @@ TEST_F(LockTest, HooksRunForWritersOnly) {
     { const GlobalLock lock(manager, GlobalMode::W); }
     EXPECT_EQ(hooks.locks, 2);
     EXPECT_EQ(hooks.unlocks, 2);
+}
+
+TEST_F(LockTest, AHookRunsWhileAllIsStillLocked) {
+    Hooks hooks;
+    manager.set_hooks(&hooks);
+    { const DatabaseLock lock(manager, "a", false); }
+    { const DatabaseLock lock(manager, "b", true); }
+    {
+        const GlobalLock lock(manager, GlobalMode::W);
+        const DatabaseLock covered(manager, "c", true);
+    }
+    { const GlobalLock lock(manager, GlobalMode::R); }
+    EXPECT_EQ(hooks.told, "a? b! ! ? ");
+    manager.lock_global(GlobalMode::W);
+    manager.downgrade_W_to_R();
+    EXPECT_EQ(hooks.told, "a? b! ! ? ! ");
+    manager.unlock_global();
+    EXPECT_EQ(hooks.told, "a? b! ! ? ! ? ");
 }
 
 TEST_F(LockTest, StatusShowsTimesPerLock) {
