@@ -3,9 +3,11 @@
 // A key is a BSON document whose field names are empty, one value per field of the key pattern; the
 // engine encodes it as it likes, but gives back each value with its type. Order: value by value in
 // canonical order (bson::compare_keys), fields that are descending in the pattern negated, ties by
-// RecordId. Keys given are copied. Whether a record exists is no concern of the index; uniqueness
-// is, as far as insert() and the builder are asked for it. Mutating calls require the database lock
-// in exclusive mode, reading ones shared mode; several readers may call at once.
+// RecordId. From 2^53 on that order has rounded numbers: an engine may keep them in their exact
+// one; a seek stands before all that compare_keys takes for equal all the same. Keys given are
+// copied. Whether a record exists is no concern of the index; uniqueness is, as far as insert() and
+// the builder are asked for it. Mutating calls require the database lock in exclusive mode, reading
+// ones shared mode; several readers may call at once.
 #pragma once
 
 #include <cstdint>

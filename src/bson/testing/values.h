@@ -15,7 +15,10 @@ namespace bson {
 
 class TestValues {
   public:
-    explicit TestValues(uint64_t seed) : random_(seed) {}
+    // `largest` of the int64s. The default and the double 2^63 are equal, whatever their keys are
+    // in an index (storage/keys/key_encoding.h).
+    explicit TestValues(uint64_t seed, int64_t largest = std::numeric_limits<int64_t>::max())
+        : random_(seed), largest_(largest) {}
 
     uint64_t below(uint64_t n) { return random_() % n; }
     template <typename T>
@@ -46,8 +49,7 @@ class TestValues {
         constexpr int64_t kTwo53 = int64_t{1} << 53;
         if (below(2) == 0) return static_cast<int64_t>(below(8)) - 4;
         return pick<int64_t>({kTwo53 - 1, kTwo53, kTwo53 + 2, -kTwo53, -kTwo53 - 2, -kTwo53 + 1,
-                              std::numeric_limits<int64_t>::max(),
-                              std::numeric_limits<int64_t>::min()});
+                              largest_, std::numeric_limits<int64_t>::min()});
     }
     std::vector<uint8_t> blob() {
         std::vector<uint8_t> bytes(pick({0, 1, 2, 7, 8, 9, 10, 16, 20, 31, 32, 33}));
@@ -156,6 +158,7 @@ class TestValues {
     }
 
     std::mt19937_64 random_;
+    const int64_t largest_;
 };
 
 }  // namespace bson
