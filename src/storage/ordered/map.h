@@ -1,0 +1,78 @@
+// storage/ordered/map.h - what the engine of this room needs of a library: an ordered map from
+// bytes to bytes on disk, in numbered tables.
+//
+// The room ordered is a storage engine written once over such a map (engine.h): databases,
+// collections and indexes as rows. A library comes in as a Map, perhaps in a shared object of its
+// own, so this header needs no room; testing/memory_map.h is one in memory. Bytes given are copied;
+// views live as long as is said. A map that cannot keep what it has promised ends the process; what
+// else fails throws base::Error.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+namespace ordered {
+
+using Bytes = std::span<const uint8_t>;
+
+// Numbers of tables that have gone are not given again while rows of them may be left.
+enum class Table : uint32_t {};
+
+// Walks the rows of one table in the order of their keys, compared as bytes. key() and value() live
+// until it moves.
+class Cursor {
+  public:
+    virtual ~Cursor() = default;
+    virtual void seek(Bytes key) = 0;         // the first row at or behind it
+    virtual void seek_before(Bytes key) = 0;  // the last row before it
+    virtual void seek_to_last() = 0;
+    virtual bool at_end() const = 0;
+    // What follows, down to value(), REQUIRES: !at_end().
+    virtual void next() = 0;
+    virtual void previous() = 0;
+    virtual Bytes key() const = 0;
+    virtual Bytes value() const = 0;
+};
+
+// Rows as one thread sees them: what was committed, and what it has changed since.
+class Session {
+  public:
+    virtual ~Session() = default;
+    // *value lives until the next get(), whatever is changed or committed. False if there is no
+    // such row.
+    virtual bool get(Table table, Bytes key, Bytes* value) = 0;
+    // Bytes of the row's value; nothing if there is no such row. Leaves what get() has given.
+    virtual std::optional<size_t> size_of(Table table, Bytes key) = 0;
+    virtual void put(Table table, Bytes key, Bytes value) = 0;
+    virtual void erase(Table table, Bytes key) = 0;
+    // Shows the rows as they are now. Changes of this table, and a commit after such changes, end
+    // it: it may then only be destroyed.
+    virtual std::unique_ptr<Cursor> cursor(Table table) = 0;
+    // Since the last commit; 0: nothing.
+    virtual size_t changed_bytes() const = 0;
+    // All of it becomes visible to others, and is in the log, which need not be on the device.
+    virtual void commit() = 0;
+};
+
+class Map {
+  public:
+    virtual ~Map() = default;
+    virtual std::unique_ptr<Session> session() = 0;
+    // Removes all rows of a table that no cursor looks at any more; when this returns, or later,
+    // but then also after a restart.
+    virtual void drop(Table table) = 0;
+    // All that was committed before is on the device.
+    virtual void sync_log() = 0;
+    // The same without the log: begins that or, to `wait`, has done it.
+    virtual void checkpoint(bool wait) = 0;
+    // Between these two nothing changes the files, as long as nothing is committed.
+    virtual void pause() {}
+    virtual void resume() {}
+    // Throws base::Error 14031 where the disk has no room for changes.
+    virtual void check_space() const {}
+};
+
+}  // namespace ordered

@@ -1,0 +1,180 @@
+// storage/ordered/testing/memory_map.h - the map in memory, for tests of the engine over it. What
+// was committed outlives the map: another one can be made of the same rows, as after a restart.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "storage/ordered/map.h"
+
+namespace ordered {
+
+class MemoryMap final : public Map {
+  public:
+    using Row = std::vector<uint8_t>;
+    using Place = std::pair<Table, Row>;
+    struct Rows {
+        std::mutex mutex;
+        std::map<Place, Row> all;  // guarded by mutex
+    };
+
+    explicit MemoryMap(std::shared_ptr<Rows> rows = std::make_shared<Rows>())
+        : rows_(std::move(rows)) {}
+
+    std::unique_ptr<ordered::Session> session() override {
+        return std::make_unique<Session>(*rows_, commits);
+    }
+    void drop(Table table) override {
+        ++drops;
+        const std::lock_guard lock(rows_->mutex);
+        std::erase_if(rows_->all, [table](const auto& row) { return row.first.first == table; });
+    }
+    void sync_log() override {
+        ++syncs;
+        if (is_paused) ++syncs_while_paused;
+    }
+    void checkpoint(bool) override { ++checkpoints; }
+    void pause() override { is_paused = true; }
+    void resume() override { is_paused = false; }
+    void check_space() const override {
+        if (is_full) base::fail(base::kOutOfDiskSpace, "the disk is full");
+    }
+
+    std::atomic<int> commits{0}, drops{0}, syncs{0}, syncs_while_paused{0}, checkpoints{0};
+    std::atomic<bool> is_paused{false}, is_full{false};
+
+  private:
+    static Row copied(Bytes bytes) { return {bytes.begin(), bytes.end()}; }
+
+    class Cursor;
+
+    class Session final : public ordered::Session {
+      public:
+        Session(Rows& rows, std::atomic<int>& commits) : rows_(rows), commits_(commits) {}
+        bool get(Table table, Bytes key, Bytes* value) override {
+            // A view that is kept for too long shows something else.
+            std::ranges::fill(found_, uint8_t{0xdb});
+            auto found = find({table, copied(key)});
+            if (!found) return false;
+            found_.swap(*found);
+            *value = found_;
+            return true;
+        }
+        std::optional<size_t> size_of(Table table, Bytes key) override {
+            const auto found = find({table, copied(key)});
+            return found ? std::optional(found->size()) : std::nullopt;
+        }
+        void put(Table table, Bytes key, Bytes value) override {
+            changed_bytes_ += key.size() + value.size() + 1;
+            changes_[{table, copied(key)}] = copied(value);
+        }
+        void erase(Table table, Bytes key) override {
+            changed_bytes_ += key.size() + 1;
+            changes_[{table, copied(key)}] = std::nullopt;
+        }
+        std::unique_ptr<ordered::Cursor> cursor(Table table) override {
+            return std::make_unique<Cursor>(*this, table);
+        }
+        size_t changed_bytes() const override { return changed_bytes_; }
+        void commit() override {
+            const std::lock_guard lock(rows_.mutex);
+            for (auto& [place, row] : changes_) {
+                if (row)
+                    rows_.all[place] = std::move(*row);
+                else
+                    rows_.all.erase(place);
+            }
+            changes_.clear();
+            changed_bytes_ = 0;
+            ++commits_;
+        }
+
+      private:
+        friend class MemoryMap::Cursor;
+        using KeyAndValue = std::pair<Row, Row>;
+
+        std::optional<Row> find(const Place& place) {
+            if (const auto changed = changes_.find(place); changed != changes_.end())
+                return changed->second;
+            const std::lock_guard lock(rows_.mutex);
+            const auto there = rows_.all.find(place);
+            if (there == rows_.all.end()) return std::nullopt;
+            return there->second;
+        }
+        // The nearest row behind a place, or at it.
+        std::optional<KeyAndValue> behind(Table table, Row key, bool included) {
+            while (true) {
+                const auto next = [&](const auto& map) -> std::optional<Row> {
+                    const auto at = included ? map.lower_bound(Place{table, key})
+                                             : map.upper_bound(Place{table, key});
+                    if (at == map.end() || at->first.first != table) return std::nullopt;
+                    return at->first.second;
+                };
+                const std::optional<Row> there = in_rows(next);
+                const std::optional<Row> changed = next(changes_);
+                if (!there && !changed) return std::nullopt;
+                key = !there ? *changed : (!changed ? *there : std::min(*there, *changed));
+                included = false;
+                if (auto value = find({table, key})) return KeyAndValue(key, std::move(*value));
+            }
+        }
+        // The nearest row before a place; before the end of the table.
+        std::optional<KeyAndValue> before(Table table, std::optional<Row> key) {
+            const Place end{Table{static_cast<uint32_t>(table) + 1}, {}};
+            while (true) {
+                const auto previous = [&](const auto& map) -> std::optional<Row> {
+                    auto at = map.lower_bound(key ? Place{table, *key} : end);
+                    if (at == map.begin()) return std::nullopt;
+                    --at;
+                    if (at->first.first != table) return std::nullopt;
+                    return at->first.second;
+                };
+                const std::optional<Row> there = in_rows(previous);
+                const std::optional<Row> changed = previous(changes_);
+                if (!there && !changed) return std::nullopt;
+                key = !there ? *changed : (!changed ? *there : std::max(*there, *changed));
+                if (auto value = find({table, *key})) return KeyAndValue(*key, std::move(*value));
+            }
+        }
+        template <typename Look>
+        std::optional<Row> in_rows(const Look& look) {
+            const std::lock_guard lock(rows_.mutex);
+            return look(rows_.all);
+        }
+
+        Rows& rows_;
+        std::atomic<int>& commits_;
+        std::map<Place, std::optional<Row>> changes_;  // nothing: erased
+        size_t changed_bytes_ = 0;
+        Row found_;
+    };
+
+    class Cursor final : public ordered::Cursor {
+      public:
+        Cursor(Session& session, Table table) : session_(session), table_(table) {}
+        void seek(Bytes key) override { at_ = session_.behind(table_, copied(key), true); }
+        void seek_before(Bytes key) override { at_ = session_.before(table_, copied(key)); }
+        void seek_to_last() override { at_ = session_.before(table_, std::nullopt); }
+        bool at_end() const override { return !at_; }
+        void next() override { at_ = session_.behind(table_, at_->first, false); }
+        void previous() override { at_ = session_.before(table_, at_->first); }
+        Bytes key() const override { return at_->first; }
+        Bytes value() const override { return at_->second; }
+
+      private:
+        Session& session_;
+        const Table table_;
+        std::optional<std::pair<Row, Row>> at_;
+    };
+
+    const std::shared_ptr<Rows> rows_;
+};
+
+}  // namespace ordered
