@@ -1,0 +1,134 @@
+#include "storage/ordered/log_sync.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "storage/ordered/bytes.h"
+#include "storage/ordered/testing/memory_map.h"
+
+namespace ordered {
+namespace {
+
+constexpr int64_t kHourUs = int64_t{3600} * 1'000'000;
+
+class LogSyncTest : public testing::Test {
+  protected:
+    LogSyncTest() { home.before_unlock(); }
+    void write() {
+        const storage::DatabaseLock lock(locks, "test", true);
+        home.session().put(Table{kFirstTable}, as_bytes("key"), as_bytes("value"));
+    }
+    template <typename Condition>
+    static void wait_until(const Condition& condition) {
+        while (!condition())
+            std::this_thread::yield();
+    }
+
+    storage::LockManager locks;
+    MemoryMap* map = new MemoryMap;
+    Home home{std::unique_ptr<Map>(map), locks};
+};
+
+TEST_F(LogSyncTest, AWaiterIsServedOnceTheLogIsSynced) {
+    LogSync durability(home, {.commit_interval_us = kHourUs});
+    write();
+    EXPECT_EQ(map->syncs, 0);
+    durability.await_commit_blocking();
+    EXPECT_EQ(map->syncs, 1);
+    write();
+    durability.await_commit_blocking();
+    EXPECT_EQ(map->syncs, 2);
+}
+
+TEST_F(LogSyncTest, WhatIsSyncedAlreadyNeedsNoOtherSync) {
+    LogSync durability(home, {.commit_interval_us = kHourUs});
+    write();
+    durability.await_commit_blocking();
+    durability.await_commit_blocking();
+    EXPECT_EQ(map->syncs, 1);
+}
+
+TEST_F(LogSyncTest, WritesWithoutAWaiterAreSyncedAfterTheInterval) {
+    LogSync durability(home, {.commit_interval_us = 1});
+    write();
+    wait_until([this] { return map->syncs == 1; });
+}
+
+TEST_F(LogSyncTest, ANewIntervalEndsTheOldOne) {
+    LogSync durability(home, {.commit_interval_us = kHourUs});
+    write();
+    durability.set_commit_interval(1);
+    wait_until([this] { return map->syncs == 1; });
+}
+
+TEST_F(LogSyncTest, TheEndSyncsForTheLastTime) {
+    LogSync durability(home, {.commit_interval_us = kHourUs});
+    write();
+    durability.stop();
+    EXPECT_EQ(map->syncs, 1);
+}
+
+TEST_F(LogSyncTest, WithoutALogNothingIsPromised) {
+    LogSync durability(home, {.journaling = false});
+    EXPECT_FALSE(durability.journaling());
+    write();
+    storage::CommitWaiter waiter;
+    EXPECT_TRUE(durability.await_commit(&waiter));
+    durability.commit_now();
+    durability.stop();
+    EXPECT_EQ(map->syncs, 0);
+}
+
+TEST_F(LogSyncTest, CheckpointsFollowTheSyncDelay) {
+    LogSync durability(home,
+                       {.journaling = false, .commit_interval_us = 1, .sync_delay_seconds = 0.001});
+    wait_until([this] { return map->checkpoints > 2; });
+    durability.set_sync_delay_seconds(0);
+}
+
+TEST_F(LogSyncTest, LargeWritesAreCommittedOnTheWay) {
+    LogSync durability(home, {});
+    const storage::DatabaseLock lock(locks, "test", true);
+    EXPECT_FALSE(durability.commit_if_needed());
+    const std::string large(size_t{5} << 20, 'x');
+    home.session().put(Table{kFirstTable}, as_bytes("key"), as_bytes(large));
+    EXPECT_TRUE(durability.commit_if_needed());
+    EXPECT_EQ(home.changed_bytes(), 0U);
+}
+
+// What fsync with lock does, by its thread (storage/fsync_lock.cpp).
+TEST_F(LogSyncTest, FsyncWithLockLeavesTheFilesAlone) {
+    LogSync durability(home, {.commit_interval_us = 1});
+    durability.lock_commits();
+    {
+        const storage::GlobalLock lock(locks, storage::GlobalMode::W);
+        home.session().put(Table{kFirstTable}, as_bytes("key"), as_bytes("value"));
+        durability.sync_and_truncate_journal();
+        EXPECT_FALSE(map->is_paused);
+        durability.flush_all(true);
+    }
+    EXPECT_TRUE(map->is_paused);
+    std::thread([&] { durability.flush_all(true); }).join();  // fsync once more, of a client
+    EXPECT_TRUE(map->is_paused);
+    const int syncs = map->syncs;
+    EXPECT_GT(syncs, 0);
+    std::thread waiting([&] {
+        write();
+        durability.await_commit_blocking();
+    });
+    durability.unlock_commits();
+    waiting.join();
+    EXPECT_FALSE(map->is_paused);
+    EXPECT_GT(map->syncs, syncs);
+    EXPECT_EQ(map->syncs_while_paused, 0);
+}
+
+TEST_F(LogSyncTest, ThereAreNoJournalFilesToMeasure) {
+    LogSync durability(home, {});
+    bson::Builder out;
+    EXPECT_THROW(durability.run_latency_test(out), base::Error);
+}
+
+}  // namespace
+}  // namespace ordered
