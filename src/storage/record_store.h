@@ -93,7 +93,9 @@ class RecordStore {
     // What the record takes of data_bytes.
     virtual int64_t record_bytes(RecordId id) const { return get(id).size(); }
     // Whether a document of that size can replace the record under its id. An engine whose records
-    // never move says yes, but in capped stores only where the document does not grow.
+    // never move says yes, but in capped stores only where the document does not grow. Throws
+    // base::Error 14031 when the disk is full and the engine knows that no document can be
+    // replaced.
     virtual bool fits(RecordId id, int32_t doc_bytes) const = 0;
     // Replaces the document, which must fit.
     virtual void overwrite(RecordId id, bson::Doc doc) = 0;
