@@ -1,0 +1,286 @@
+#include "storage/ordered/collection.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/damage.h"
+#include "base/dcheck.h"
+#include "bson/validate.h"
+#include "sched/counted.h"
+#include "sched/tick.h"
+#include "storage/keys/key_encoding.h"
+#include "storage/ordered/bytes.h"
+#include "storage/renamed.h"
+
+namespace ordered {
+
+using storage::ValidateOptions;
+using storage::ValidateReport;
+
+namespace {
+
+// One that needs more than an order of keys.
+bool is_plug_in(bson::Doc spec) {
+    const bson::Element key = spec["key"];
+    if (!key.is_object()) return true;
+    for (const bson::Element& field : key.as_doc())
+        if (field.is_string() && field.as_string() != "hashed") return true;
+    return false;
+}
+
+// Of a document as it is stored; empty: none.
+std::string fault_of(Bytes document) {
+    return bson::validate(document.data(), document.size(), nullptr, bson::Source::data_file);
+}
+
+int32_t number_of(Table table) {
+    return static_cast<int32_t>(table);
+}
+
+[[noreturn]] void fail_damaged(std::string_view ns) {
+    base::fail(base::Damaged{base::kInternalError}, "the row of {} in the catalogue is damaged",
+               ns);
+}
+
+}  // namespace
+
+Collection::Part::Part(Home& home, bson::Doc definition, Table table)
+    : spec(definition), index(home, table, storage::descending_bits(spec["key"].as_doc())) {}
+
+Collection::Collection(Home& home, std::string_view ns, const storage::CollectionOptions& options)
+    : home_(home), ns_(ns), made_(options) {
+    made_.extent_bytes.clear();
+    open_records(home.new_table());
+    write_row();
+}
+
+Collection::Collection(Home& home, std::string_view ns, bson::Doc row) : home_(home), ns_(ns) {
+    const auto document = [ns](const bson::Element& e) {
+        if (!e.is_object() && !e.is_array()) fail_damaged(ns);
+        return e.as_doc();
+    };
+    const auto table = [&](const bson::Element& e) {
+        if (e.to_int32() < static_cast<int32_t>(kFirstTable)) fail_damaged(ns);
+        const Table named{static_cast<uint32_t>(e.to_int32())};
+        home_.note_used(named);
+        return named;
+    };
+    const bson::Doc made = document(row["made"]);
+    made_.options = bson::Object(document(row["options"]));
+    made_.capped = made["capped"].truthy();
+    made_.capped_bytes = made["bytes"].to_int64();
+    made_.capped_max_documents = made["documents"].to_int64();
+    made_.user_flags = made["flags"].to_int32();
+    made_.id_index = made["id"].truthy();
+    open_records(table(row["records"]));
+    for (const bson::Element& each : document(row["indexes"])) {
+        const bson::Doc index = document(each);
+        const bson::Doc spec = document(index["spec"]);
+        if (is_plug_in(spec) || !spec["name"].is_string()) fail_damaged(ns);
+        auto part = std::make_unique<Part>(home_, spec, table(index["table"]));
+        part->ready = index["ready"].truthy();
+        part->multikey = index["multikey"].truthy();
+        parts_.push_back(std::move(part));
+    }
+}
+
+void Collection::open_records(Table table) {
+    records_ = std::make_unique<RecordStore>(home_, table, made_, [this] { write_row(); });
+}
+
+void Collection::write_row() {
+    bson::Builder row;
+    row.append("records", number_of(records_->table()));
+    {
+        bson::Builder made = row.sub_object("made");
+        made.append("capped", made_.capped)
+            .append("bytes", made_.capped_bytes)
+            .append("documents", made_.capped_max_documents)
+            .append("flags", made_.user_flags)
+            .append("id", made_.id_index);
+    }
+    row.append("options", made_.options);
+    {
+        bson::Builder indexes = row.sub_array("indexes");
+        for (const auto& part : parts_) {
+            bson::Builder index = indexes.sub_object(indexes.next().view());
+            index.append("spec", part->spec)
+                .append("table", number_of(part->index.table()))
+                .append("ready", part->ready)
+                .append("multikey", part->multikey);
+        }
+    }
+    home_.session().put(kCatalogue, as_bytes(ns_), row.doc().bytes());
+}
+
+void Collection::drop() {
+    records_->drop();
+    for (const auto& part : parts_)
+        part->index.drop();
+    home_.session().erase(kCatalogue, as_bytes(ns_));
+}
+
+void Collection::rename(std::string_view to, bool stay_temp) {
+    home_.session().erase(kCatalogue, as_bytes(ns_));
+    ns_ = to;
+    made_.options = storage::renamed_options(made_.options, to, stay_temp);
+    for (const auto& part : parts_)
+        part->spec = storage::renamed_spec(part->spec, to);
+    write_row();
+}
+
+int64_t Collection::bytes() const {
+    // The row of the catalogue, about.
+    constexpr int64_t kRowBytes = 256;
+    int64_t sum = kRowBytes + records_->stats().storage_bytes;
+    for (const auto& part : parts_)
+        sum += part->index.storage_bytes();
+    return sum;
+}
+
+void Collection::set_user_flags(int32_t flags) {
+    made_.user_flags = flags;
+    records_->set_user_flags(flags);
+    bson::Builder out;
+    for (const bson::Element& field : made_.options)
+        if (field.name() != "flags") out.append(field);
+    made_.options = out.append("flags", flags).object();
+    write_row();
+}
+
+storage::IndexEntry Collection::index(int slot) const {
+    Part& at = part(slot);
+    return {at.spec.doc(), at.name(), at.multikey, at.ready, &at.index};
+}
+
+int Collection::begin_index(bson::Doc spec) {
+    if (is_plug_in(spec))
+        base::fail(base::kCannotCreateIndex, "this engine does not keep up indexes of that kind");
+    home_.check_space();
+    parts_.push_back(std::make_unique<Part>(home_, spec, home_.new_table()));
+    write_row();
+    return index_count() - 1;
+}
+
+int Collection::finish_index(int slot) {
+    const auto first = std::ranges::find(parts_, false, &Part::ready);
+    DCHECK(first != parts_.end());
+    const auto target = static_cast<int>(first - parts_.begin());
+    std::swap(parts_.at(static_cast<size_t>(slot)), *first);
+    (*first)->ready = true;
+    write_row();
+    return target;
+}
+
+void Collection::drop_index(int slot) {
+    part(slot).index.drop();
+    parts_.erase(parts_.begin() + slot);
+    made_.id_index = false;
+    records_->forget_id_index();
+    write_row();
+}
+
+void Collection::set_multikey(int slot) {
+    part(slot).multikey = true;
+    write_row();
+}
+
+void Collection::overwrite_index_spec(int slot, int32_t offset, std::span<const uint8_t> bytes) {
+    const bson::Doc old = part(slot).spec.doc();
+    bson::Buffer changed;
+    changed.append(old.data(), static_cast<size_t>(old.size()));
+    std::memcpy(changed.data() + offset, bytes.data(), bytes.size());
+    part(slot).spec = bson::Object(bson::Doc(changed.data()));
+    write_row();
+}
+
+ValidateReport Collection::validate(const ValidateOptions& options, bson::Builder& metrics) {
+    ValidateReport report;
+    metrics.append_number("nrecords", check_records(options.full || options.scan_data, report));
+    for (const auto& part : parts_) {
+        report.index_count += part->ready ? 1 : 0;
+        const int64_t keys = part->index.validate([&](const std::string& text) {
+            report.add_error(fmt::format("index {}: {}", part->name(), text));
+        });
+        report.keys_per_index.emplace_back(ns_ + ".$" + part->name(), keys);
+        if (options.full && options.derive_keys && part->ready) check_keys(*part, options, report);
+    }
+    return report;
+}
+
+// Returns how many there are.
+int64_t Collection::check_records(bool whole, ValidateReport& report) const {
+    int64_t records = 0, bytes = 0;
+    const auto rows = home_.session().cursor(records_->table());
+    for (rows->seek({}); !rows->at_end(); rows->next()) {
+        sched::tick();
+        ++records;
+        bytes += static_cast<int64_t>(rows->value().size());
+        if (!whole) continue;
+        const std::string fault = fault_of(rows->value());
+        if (!fault.empty())
+            report.add_error(
+                fmt::format("record {}: {}", from_big_endian<uint64_t>(rows->key()), fault));
+    }
+    if (records != records_->count() || bytes != records_->stats().data_bytes)
+        report.add_error(fmt::format("{} records of {} bytes, {} of {} counted", records, bytes,
+                                     records_->count(), records_->stats().data_bytes));
+    return records;
+}
+
+// As many entries as the documents ask for, and each of these is there.
+void Collection::check_keys(const Part& part, const ValidateOptions& options,
+                            ValidateReport& report) const {
+    int64_t wanted = 0, missing = 0;
+    bson::Buffer key, types;
+    const auto rows = home_.session().cursor(records_->table());
+    for (rows->seek({}); !rows->at_end(); rows->next()) {
+        if (!fault_of(rows->value()).empty()) continue;
+        // Keys that are equal are one entry, whatever their types.
+        sched::Set<sched::String> of_document;
+        options.derive_keys(part.spec, bson::Doc(rows->value().data()), [&](bson::Doc derived) {
+            if (part.index.too_long(derived)) return;
+            key.clear();
+            types.clear();
+            keys::encode(derived, part.index.descending(), key, types);
+            key.append(rows->key().data(), rows->key().size());
+            of_document.emplace(as_text({key.data(), key.size()}));
+        });
+        for (const sched::String& row : of_document) {
+            sched::tick();
+            ++wanted;
+            if (!home_.session().size_of(part.index.table(), as_bytes(row))) ++missing;
+        }
+    }
+    if (missing == 0 && wanted == part.index.count()) return;
+    report.add_error(fmt::format(
+        "index {} is not what the documents ask for: {} of {} entries are missing, {} are there",
+        part.name(), missing, wanted, part.index.count()));
+}
+
+// The map gives space back by itself; records keep their ids.
+void Collection::compact(const bson::Object&, const storage::CompactHooks& hooks, bson::Builder&) {
+    if (hooks.before_copy) hooks.before_copy();
+    if (!hooks.copied) return;
+    const auto cursor = records_->cursor(storage::Direction::forward);
+    while (const auto record = cursor->next())
+        hooks.copied(*record);
+}
+
+storage::CollectionOptions Collection::creation_options() const {
+    return made_;
+}
+
+void Collection::salvage(const std::function<void(bson::Doc)>& use,
+                         const std::function<void(const std::string&)>& skipped) {
+    const auto rows = home_.session().cursor(records_->table());
+    for (rows->seek({}); !rows->at_end(); rows->next()) {
+        const std::string fault = fault_of(rows->value());
+        if (fault.empty())
+            use(bson::Doc(rows->value().data()));
+        else
+            skipped(fault);
+    }
+}
+
+}  // namespace ordered

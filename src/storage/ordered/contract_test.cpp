@@ -1,0 +1,32 @@
+// The contract suites over an ordered map in memory.
+#include "storage/contract/database_contract.h"
+#include "storage/contract/engine_contract.h"
+#include "storage/contract/record_store_contract.h"
+#include "storage/contract/sorted_index_contract.h"
+#include "storage/ordered/testing/harness.h"
+#include "storage/ordered/testing/memory_map.h"
+
+namespace storage::contract {
+namespace {
+
+ordered::MakeMap maps_of_new_rows() {
+    return [rows = std::make_shared<ordered::MemoryMap::Rows>()] {
+        return std::make_unique<ordered::MemoryMap>(rows);
+    };
+}
+
+std::unique_ptr<EngineHarness> make_engine() {
+    return std::make_unique<ordered::EngineHarness>(maps_of_new_rows());
+}
+std::unique_ptr<DatabaseHarness> make_database() {
+    return std::make_unique<ordered::DatabaseHarness>(maps_of_new_rows());
+}
+
+INSTANTIATE_TEST_SUITE_P(ordered, EngineContract, testing::Values(&make_engine));
+INSTANTIATE_TEST_SUITE_P(ordered, DatabaseStoreContract, testing::Values(&make_database));
+INSTANTIATE_TEST_SUITE_P(ordered, RecordStoreContract, testing::Values(&make_database));
+INSTANTIATE_TEST_SUITE_P(ordered, CappedStoreContract, testing::Values(&make_database));
+INSTANTIATE_TEST_SUITE_P(ordered, SortedIndexContract, testing::Values(&make_database));
+
+}  // namespace
+}  // namespace storage::contract

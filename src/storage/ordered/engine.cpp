@@ -1,0 +1,108 @@
+#include "storage/ordered/engine.h"
+
+#include <mutex>
+
+#include "base/damage.h"
+#include "bson/validate.h"
+#include "storage/ordered/bytes.h"
+
+namespace ordered {
+
+Engine::Engine(std::unique_ptr<Map> map, EngineOptions options)
+    : options_(std::move(options)),
+      home_(std::move(map), locks_),
+      durability_(home_, options_.durable) {
+    read_catalogue({});
+    home_.before_unlock();  // what the start has changed
+}
+
+Engine::~Engine() = default;
+
+void Engine::read_catalogue(std::string_view only) {
+    const auto rows = home_.session().cursor(kCatalogue);
+    for (rows->seek(as_bytes(only)); !rows->at_end(); rows->next()) {
+        const std::string_view row = as_text(rows->key());
+        const std::string_view db = row.substr(0, row.find('.'));
+        if (!row.starts_with(only)) break;
+        if (!only.empty() && db != only) continue;  // one whose name begins so
+        const std::string fault = bson::validate(rows->value().data(), rows->value().size(),
+                                                 nullptr, bson::Source::data_file);
+        if (!fault.empty())
+            base::fail(base::Damaged{base::kInternalError},
+                       "the catalogue's row of {} is damaged: {}", row, fault);
+        auto& slot = databases_[std::string(db)];
+        if (slot == nullptr) slot = std::make_unique<Database>(home_, db);
+        if (row != db) slot->add(row, bson::Doc(rows->value().data()));
+    }
+}
+
+std::vector<std::string> Engine::database_names() const {
+    const std::shared_lock guard(mutex_);
+    std::vector<std::string> names;
+    for (const auto& [name, db] : databases_)
+        names.push_back(name);
+    return names;
+}
+
+int64_t Engine::database_bytes(std::string_view db) const {
+    const std::shared_lock guard(mutex_);
+    const auto found = databases_.find(db);
+    return found == databases_.end() ? 0 : found->second->bytes();
+}
+
+storage::DatabaseStore* Engine::database(std::string_view db) {
+    const std::shared_lock guard(mutex_);
+    const auto found = databases_.find(db);
+    return found == databases_.end() ? nullptr : found->second.get();
+}
+
+storage::DatabaseStore& Engine::create_database(std::string_view db) {
+    const std::unique_lock guard(mutex_);
+    auto& slot = databases_[std::string(db)];
+    if (slot == nullptr) {
+        slot = std::make_unique<Database>(home_, db);
+        slot->write_row();
+    }
+    return *slot;
+}
+
+std::unique_ptr<storage::Remains> Engine::drop_database(std::string_view db) {
+    const std::unique_lock guard(mutex_);
+    const auto found = find(db);
+    found->second->drop();
+    databases_.erase(found);
+    home_.commit();
+    if (durability_.journaling())
+        durability_.commit_now();
+    else
+        home_.map().checkpoint(true);
+    return nullptr;
+}
+
+void Engine::close_database(std::string_view db) {
+    const std::unique_lock guard(mutex_);
+    const auto found = find(db);
+    const std::string name = found->first;
+    home_.commit();
+    databases_.erase(found);
+    read_catalogue(name);
+}
+
+void Engine::shutdown() {
+    locks_.lock_global(storage::GlobalMode::W);
+    home_.before_unlock();
+    durability_.stop();
+    home_.map().checkpoint(true);
+    if (options_.stopped) options_.stopped();
+    const std::unique_lock guard(mutex_);
+    databases_.clear();
+    locks_.leave_locked();
+}
+
+Engine::Databases::iterator Engine::find(std::string_view db) {
+    const auto found = databases_.find(db);
+    if (found == databases_.end()) base::fail(base::kNamespaceNotFound, "no database {}", db);
+    return found;
+}
+
+}  // namespace ordered
