@@ -1,5 +1,5 @@
-"""Every recipe on the small trees: applies alone and in subsets, compiles, is known again when it is
-there in whole or in part, and says what is missing when the code is another."""
+"""Every recipe on the small trees: applies alone and in subsets, compiles, is known again when it
+is there in whole or in part, and says what is missing when the code is another."""
 
 import functools
 import itertools
