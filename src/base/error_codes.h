@@ -56,9 +56,11 @@ namespace base {
     X(171, CannotIndexParallelArrays, "by OP_MSG: two arrays under one compound index")            \
     X(197, InvalidIndexSpecificationOption, "by OP_MSG: an option that this index cannot have")    \
     X(207, InvalidUUID, "the id of a session")                                                     \
+    X(232, MaxSubPipelineDepthExceeded, "pipelines in pipelines in pipelines")                     \
     X(261, TooManyLogicalSessions, "a session beyond the limit")                                   \
     X(322, APIVersionError, "an apiVersion other than 1")                                          \
-    /* Places in the old server that got a name. */                                                \
+    /* Places in the old server that got a name, and one of fewer digits. */                       \
+    X(4568, Location4568, "what $lookup finds for one document, if it is too large")               \
     X(10003, CannotGrowDocumentInCappedNamespace, "updates in a capped collection")                \
     X(11000, DuplicateKey, "unique indexes")                                                       \
     X(11600, InterruptedAtShutdown, "operations that a shutdown ends")                             \

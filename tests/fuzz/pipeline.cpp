@@ -2,6 +2,7 @@
 #include "query/aggregation/pipeline.h"
 
 #include "mutator.h"
+#include "query/aggregation/foreign.h"
 #include "target.h"
 
 std::span<const char* const> fuzz::words() {
@@ -24,6 +25,20 @@ std::span<const char* const> fuzz::words() {
                                              "$sortByCount",
                                              "$facet",
                                              "$geoNear",
+                                             "$lookup",
+                                             "$graphLookup",
+                                             "from",
+                                             "localField",
+                                             "foreignField",
+                                             "let",
+                                             "pipeline",
+                                             "startWith",
+                                             "connectFromField",
+                                             "connectToField",
+                                             "maxDepth",
+                                             "depthField",
+                                             "restrictSearchWithMatch",
+                                             "$expr",
                                              "path",
                                              "includeArrayIndex",
                                              "preserveNullAndEmptyArrays",
@@ -100,10 +115,27 @@ namespace {
 
 constexpr int kResultsMax = 2000;
 
+// Every other collection has the same documents.
+class Collections : public query::ForeignCollections {
+  public:
+    explicit Collections(std::span<const bson::Object> input) : input_(input) {}
+    void connect(std::string_view, query::Pipeline& stages) override {
+        stages.set_source([this, at = size_t{0}](bson::Doc* out) mutable {
+            if (at == input_.size()) return false;
+            *out = input_[at++];
+            return true;
+        });
+    }
+
+  private:
+    const std::span<const bson::Object> input_;
+};
+
 void run(bson::Doc request, bson::Doc stages, std::span<const bson::Object> input) {
     query::PipelineContext context;
     context.allow_disk_use = request["allowDiskUse"].truthy();
     context.over_msg = request["overMsg"].truthy();
+    if (context.over_msg) context.foreign = std::make_shared<Collections>(input);
     const auto pipeline = query::Pipeline::parse(stages, context);
     for (const bson::Object& stage : pipeline->describe())
         fuzz::expect_document(stage.bytes(), "a stage is shown as a valid document");

@@ -67,8 +67,8 @@ RETIRED = [(re.compile(pattern), term, where) for pattern, term, where in (
     (word('gap', 's?'), 'SearchPosition', ('src/storage/mmapv1/btree/',)),
     (r'\bspill\(', 'move_upper_half', ('src/storage/mmapv1/btree/',)),
     (r'\bremove_what_is_left_of\b', 'remove_remnants', None),
-    # Constants: the limit last.
-    (r'\bk(Max|Most)(?!Key\b)(?![a-z])\w*|\bk\w*Most\b', 'k...Max', None),
+    # Constants: the limit last, but for the names that clients know.
+    (r'\bk(Max|Most)(?!Key\b|SubPipeline)(?![a-z])\w*|\bk\w*Most\b', 'k...Max', None),
     # Tickets define their terms.
     (r'(?i)\bin company\b', 'in the full series', ('docs/', 'patches/', 'README.md')),
     # One name for several things: each says what is placed, or what waits.

@@ -28,7 +28,7 @@ void check_name_rest(std::string_view name, int code) {
 
 }  // namespace
 
-Names::Names() {
+Names::Names(const OuterVariables& outer) : outer_(outer) {
     define_system("ROOT");
     define_system("CURRENT");
 }
@@ -40,11 +40,26 @@ size_t Names::read(std::string_view name) const {
         base::fail(16870, "'{}' starts with an invalid character for a variable name", name);
     }
     check_name_rest(name, 16871);
+    const size_t* slot = find(name);
+    if (slot == nullptr) base::fail(17276, "Use of undefined variable: {}", name);
+    return *slot;
+}
+
+const size_t* Names::find(std::string_view name) const {
     for (auto it = known_.rbegin(); it != known_.rend(); ++it) {
         sched::tick();
-        if (it->first == name) return it->second;
+        if (it->first == name) return &it->second;
     }
-    base::fail(17276, "Use of undefined variable: {}", name);
+    return nullptr;
+}
+
+const Value* Names::outer_value(std::string_view name) const {
+    if (outer_.empty() || find(name) != nullptr) return nullptr;
+    for (auto it = outer_.rbegin(); it != outer_.rend(); ++it) {
+        sched::tick();
+        if (it->first == name) return &it->second;
+    }
+    return nullptr;
 }
 
 size_t Names::define(std::string_view name) {
@@ -91,9 +106,12 @@ ExpressionPtr FieldExpression::parse(std::string_view text, const Names& names) 
     }
     const std::string_view rest = text.substr(2);
     const size_t dot = rest.find('.');
-    const size_t variable = names.read(rest.substr(0, dot));
+    const std::string_view name = rest.substr(0, dot);
+    const Value* outer = names.outer_value(name);
+    const size_t variable = outer == nullptr ? names.read(name) : 0;
     std::vector<std::string> path;
     if (dot != std::string_view::npos) path = split_path(rest.substr(dot + 1));
+    if (outer != nullptr) return std::make_unique<OuterVariable>(*outer, std::move(path));
     return std::make_unique<FieldExpression>(variable, std::move(path));
 }
 

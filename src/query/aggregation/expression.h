@@ -40,9 +40,12 @@ struct Scope {
 // The names a $let or $map brings in, while parsing; every name gets its own slot in Scope.
 class Names {
   public:
-    Names();
+    // `outer` lives longer than this. Those variables need no slot.
+    explicit Names(const OuterVariables& outer);
     // Slot of a name that may be read. Throws base::Error 16869, 16870, 16871, 17276.
     size_t read(std::string_view name) const;
+    // Null if the name is none of `outer`, or one that was defined since.
+    const Value* outer_value(std::string_view name) const;
     // A new slot for a name. Throws base::Error 16866, 16867, 16868.
     size_t define(std::string_view name);
     size_t save() const { return known_.size(); }
@@ -57,6 +60,9 @@ class Names {
     bool later = false;
 
   private:
+    const size_t* find(std::string_view name) const;
+
+    const OuterVariables& outer_;
     std::vector<std::pair<std::string, size_t>> known_;
     size_t slots_ = 0;
 };
@@ -102,10 +108,28 @@ class Constant : public Expression {
     Value value_;
 };
 
+// A variable from outside of the pipeline, and what its path leads to. It is not computed before
+// the first document: where the pipeline is only checked, there is no value.
+class OuterVariable : public Expression {
+  public:
+    OuterVariable(const Value& value, std::vector<std::string> path)
+        : value_(value), path_(std::move(path)) {}
+    Value evaluate(Scope& scope) const override {
+        sched::tick();
+        return value_below(scope.arena, value_, path_, 0);
+    }
+    void add_needs(Needs&) const override {}
+
+  private:
+    const Value value_;
+    const std::vector<std::string> path_;
+};
+
 // "$a.b" and "$$variable.a".
 class FieldExpression : public Expression {
   public:
-    // Throws base::Error 16872, 16873, 15998, 16410 and those of Names::read.
+    // May be an OuterVariable. Throws base::Error 16872, 16873, 15998, 16410 and those of
+    // Names::read.
     static ExpressionPtr parse(std::string_view text, const Names& names);
     FieldExpression(size_t variable, std::vector<std::string> path)
         : variable_(variable), path_(std::move(path)) {

@@ -15,11 +15,8 @@ class Facet : public Stage {
     Facet(bson::Doc spec, const PipelineContext& outer)
         : allow_disk_use_(outer.allow_disk_use),
           folder_(outer.scratch_directory, spill::Folder::Use::operation) {
-        const PipelineContext inner{.allow_disk_use = allow_disk_use_,
-                                    .scratch_directory = outer.scratch_directory,
-                                    .over_msg = outer.over_msg,
-                                    .narrows = outer.narrows,
-                                    .find_first_stage = {}};
+        PipelineContext inner = outer;
+        inner.find_first_stage = {};
         for (const Value& e : spec) {
             check_stages(e, outer);
             facets_.emplace_back(e.name(), Pipeline::parse(e.as_doc(), inner));

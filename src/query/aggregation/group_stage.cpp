@@ -30,7 +30,7 @@ class Group : public Stage {
         : over_msg_(context.over_msg),
           allow_disk_use_(context.allow_disk_use),
           scratch_directory_(context.scratch_directory) {
-        Names names;
+        Names names(context.variables);
         bool has_id = false;
         for (const Value& e : spec) {
             if (e.name() == "_id") {

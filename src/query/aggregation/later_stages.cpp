@@ -49,8 +49,8 @@ class Count : public Stage {
 // takes its namesake away.
 class AddFields : public Computing {
   public:
-    explicit AddFields(bson::Doc spec) {
-        Names names;
+    AddFields(bson::Doc spec, const PipelineContext& context) {
+        Names names(context.variables);
         names.later = true;
         names.define_system("REMOVE");  // its variable is never set
         object_ = parse_added_fields(spec, names);
@@ -85,8 +85,8 @@ class AddFields : public Computing {
 
 class ReplaceRoot : public Computing {
   public:
-    explicit ReplaceRoot(const Value& root) {
-        Names names;
+    ReplaceRoot(const Value& root, const PipelineContext& context) {
+        Names names(context.variables);
         names.later = true;
         root_ = parse_operand(root, names);
         prepare(names);
@@ -171,21 +171,21 @@ StagePtr make_count(const Value& spec) {
     return std::make_unique<Count>(name);
 }
 
-StagePtr make_add_fields(const Value& spec) {
+StagePtr make_add_fields(const Value& spec, const PipelineContext& context) {
     if (!spec.is_object() || spec.as_doc().empty()) {
         base::fail(40272, "$addFields specification must be an object with at least one field");
     }
-    return std::make_unique<AddFields>(spec.as_doc());
+    return std::make_unique<AddFields>(spec.as_doc(), context);
 }
 
-StagePtr make_replace_root(const Value& spec) {
+StagePtr make_replace_root(const Value& spec, const PipelineContext& context) {
     if (!spec.is_object())
         base::fail(40229, "expected an object as specification for $replaceRoot");
     const Value root = spec.as_doc()["newRoot"];
     if (!root || spec.as_doc().field_count() != 1) {
         base::fail(40231, "$replaceRoot takes exactly one option, newRoot");
     }
-    return std::make_unique<ReplaceRoot>(root);
+    return std::make_unique<ReplaceRoot>(root, context);
 }
 
 StagePtr make_sample(const Value& spec) {

@@ -5,9 +5,9 @@
 
 #include "base/error.h"
 #include "bson/validate.h"
+#include "query/aggregation/filter_expression.h"
 #include "query/aggregation/narrowing.h"
 #include "query/aggregation/stage.h"
-#include "query/match/regex_flags.h"
 #include "sched/tick.h"
 
 namespace query {
@@ -20,9 +20,6 @@ namespace {
 constexpr int kStagesMax = 1000;
 // What it costs to make one and to take it down (sched/tick.h).
 constexpr int64_t kTicksPerStage = 4;
-
-// Levels of nesting that stages may add, all together, before their results are examined.
-constexpr int kLevelsUnchecked = 256;
 
 // How many levels a stage can add at most: as many as its specification has, parts of paths
 // included.
@@ -117,12 +114,15 @@ class StagedPipeline : public Pipeline {
   public:
     StagedPipeline(bson::Doc stages, const PipelineContext& context)
         : narrows_(context.narrows), copy_(stages) {
-        const int count = copy_.doc().field_count();
+        const int count = context.outer_stages + copy_.doc().field_count();
         if (count > kStagesMax)
             base::fail(base::kFailedToParse, "a pipeline of {} stages is too long, at most {}",
                        count, kStagesMax);
+        if (context.over_msg) expressions_.emplace(context.variables);
+        PipelineContext inside = context;
+        inside.outer_stages = count;
         for (const Value& e : copy_)
-            parse_stage(e, context);
+            parse_stage(e, inside);
         for (const StagePtr& stage : stages_)
             stage->simplify_expressions();
         move_matches_forward();
@@ -135,6 +135,9 @@ class StagedPipeline : public Pipeline {
         return match == nullptr || own_source_ ? bson::Doc() : match->filter();
     }
     void drop_leading_match() override { drop(0); }
+    const ExpressionParser* expressions() const override {
+        return expressions_ ? &*expressions_ : nullptr;
+    }
 
     bson::Doc leading_sort() const override {
         const auto* sort = stage_at<SortStage>(sort_position());
@@ -156,6 +159,7 @@ class StagedPipeline : public Pipeline {
     }
 
     const std::string& out_collection() const override { return out_; }
+    int further_levels() const override { return further_levels_; }
     std::vector<bson::Object> describe() const override {
         std::vector<bson::Object> specs;
         for (const StagePtr& stage : stages_)
@@ -210,6 +214,7 @@ class StagedPipeline : public Pipeline {
 
     const bool narrows_;
     bson::Object copy_;
+    std::optional<FilterExpressions> expressions_;
     std::vector<StagePtr> stages_;
     std::vector<StagePtr> between_;  // what it has put between them
     SourceStage source_;
@@ -217,28 +222,29 @@ class StagedPipeline : public Pipeline {
     bool own_source_ = false;
     std::string out_;
     bool has_out_ = false;
+    int further_levels_ = 0;
 };
 
 StagePtr StagedPipeline::make_stage(std::string_view name, const Value& spec,
                                     const PipelineContext& context) {
-    if (name == "$match") {
-        StagePtr match = make_match(spec);
-        if (context.over_msg) refuse_odd_flags(*Matcher::parse(spec.as_doc()));
-        return match;
-    }
+    if (name == "$match") return make_match(spec, context);
     if (name == "$project") return make_project(spec, context);
     if (name == "$group") return make_group(spec, context);
     if (name == "$sort") return make_sort(spec, context);
     if (name == "$limit") return make_limit(spec);
     if (name == "$skip") return make_skip(spec);
     if (name == "$unwind") return make_unwind(spec);
-    if (name == "$redact") return make_redact(spec);
+    if (name == "$redact") return make_redact(spec, context);
     if (name == "$count") return make_count(spec);
-    if (name == "$addFields" || name == "$set") return make_add_fields(spec);
-    if (name == "$replaceRoot") return make_replace_root(spec);
+    if (name == "$addFields" || name == "$set") return make_add_fields(spec, context);
+    if (name == "$replaceRoot") return make_replace_root(spec, context);
     if (name == "$sample") return make_sample(spec);
     if (name == "$sortByCount") return make_sort_by_count(spec, context);
     if (name == "$facet") return make_facet(spec, context);
+    if (context.foreign != nullptr) {
+        if (name == "$lookup") return make_lookup(spec, context);
+        if (name == "$graphLookup") return make_graph_lookup(spec, context);
+    }
     if (name == "$geoNear")
         base::fail(16604, "$geoNear needs a geo index, which this server does not have");
     if (name == "$changeStream")
@@ -323,6 +329,7 @@ bson::Object StagedPipeline::fields() const {
 void StagedPipeline::connect() {
     Stage* previous = &source_;
     int levels = 0;
+    further_levels_ = 0;
     const std::vector<Needs> needs = needs_by_stage();
     source_.narrow(needs.front());
     Needs carried = needs.front();  // what the documents have that come to a stage
@@ -344,7 +351,8 @@ void StagedPipeline::connect() {
         }
         previous = stages_[i].get();
         if (stages_[i]->passes_documents_on()) continue;
-        levels += levels_of(stages_[i]->spec());
+        levels += levels_of(stages_[i]->spec()) + stages_[i]->further_levels();
+        further_levels_ = std::min(levels, kLevelsUnchecked);
         if (levels <= kLevelsUnchecked) continue;
         between_.push_back(std::make_unique<DepthLimit>());
         between_.back()->set_previous(previous);

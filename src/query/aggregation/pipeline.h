@@ -17,6 +17,7 @@
 
 namespace query {
 
+class ExpressionParser;
 struct Needs;
 class SortPattern;
 
@@ -33,6 +34,8 @@ class Pipeline {
     // drop it.
     virtual bson::Doc leading_match() const = 0;
     virtual void drop_leading_match() = 0;
+    // Reads $expr in it; null: there is no such operator. Lives as long as the pipeline.
+    virtual const ExpressionParser* expressions() const = 0;
     // The $sort that comes first (after the $match), {} if none. Drop it if the source delivers in
     // that order; leading_limit() then tells after how many documents nothing more is read (0: no
     // such limit; a $skip in between is counted in).
@@ -44,6 +47,8 @@ class Pipeline {
     virtual void order_leading_sort(std::shared_ptr<const SortPattern> pattern) = 0;
     // The collection that $out at the end names; empty without $out. Storing is up to the caller.
     virtual const std::string& out_collection() const = 0;
+    // How many levels its results may be deeper than the documents of its source are.
+    virtual int further_levels() const = 0;
     // The stages as given (without $out and what was dropped), for explain.
     virtual std::vector<bson::Object> describe() const = 0;
 

@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "bson/view.h"
+#include "query/aggregation/value.h"
 
 namespace query {
 
@@ -27,6 +29,8 @@ using BatchSource = std::function<void(DocumentBatch&)>;
 // Makes the documents that a stage asks for; empty: there is no such stage.
 using FirstStage = std::function<DocumentSource(const bson::Element& spec)>;
 
+class ForeignCollections;
+
 struct PipelineContext {
     // $group, $sort, $sortByCount and $facet then write what they cannot hold to files in
     // `scratch_directory` (spill/run.h); results and their order are the same. Without it they
@@ -35,6 +39,7 @@ struct PipelineContext {
     std::string scratch_directory;  // empty: the system's
     // Sent by OP_MSG: $sort then orders as find does, which is the order of indexes. Otherwise it
     // compares whole values, as the old server did where no index gave the order (semantics 4).
+    // $match knows $expr then, and its errors have the codes of their causes.
     bool over_msg = false;
     // Fields that no later stage reads are not carried along. False only to compare: the results
     // are the same.
@@ -44,6 +49,13 @@ struct PipelineContext {
     // 16436). Such a stage has to be the first one (error 40602), and not in a $facet (error
     // 40600). May be empty.
     std::function<FirstStage(std::string_view stage)> find_first_stage;
+    // Where $lookup and $graphLookup read. Null: there are no such stages (error 16436).
+    std::shared_ptr<ForeignCollections> foreign;
+    // Variables for expressions, whose values outlive the pipeline.
+    OuterVariables variables;
+    // How many pipelines there are around this one, and how many stages these have together.
+    int outer_pipelines = 0;
+    int outer_stages = 0;
 };
 
 constexpr int64_t kStageMemoryBytes = 100 * 1024 * 1024;

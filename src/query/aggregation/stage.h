@@ -38,6 +38,8 @@ class Stage {
     virtual bool passes_documents_on() const { return false; }
     // Has many of them in memory, or on the disk.
     virtual bool holds_documents() const { return false; }
+    // How many levels its results may be deeper than its specification and its input are.
+    virtual int further_levels() const { return 0; }
 
     void set_previous(Stage* previous) { previous_ = previous; }
     // The specification, as {$name: ...}.
@@ -52,15 +54,19 @@ class Stage {
 };
 using StagePtr = std::unique_ptr<Stage>;
 
+// Levels of nesting that the stages of a pipeline may add, all together, before their results are
+// examined.
+constexpr int kLevelsUnchecked = 256;
+
 // Between stages; what comes out at the end is for the caller to limit.
 constexpr int32_t kPipelineDocumentBytes = 64 * 1024 * 1024;
 // Throws base::Error 10334 for a document of a stage that is larger.
 void check_document_bytes(bson::Doc doc);
 
 // Makers by stage name; each throws the codes of its stage (semantics 4).
-StagePtr make_match(const Value& spec);
+StagePtr make_match(const Value& spec, const PipelineContext& context);
 StagePtr make_project(const Value& spec, const PipelineContext& context);
-StagePtr make_redact(const Value& spec);
+StagePtr make_redact(const Value& spec, const PipelineContext& context);
 StagePtr make_limit(const Value& spec);
 StagePtr make_skip(const Value& spec);
 StagePtr make_unwind(const Value& spec);
@@ -68,13 +74,15 @@ StagePtr make_group(const Value& spec, const PipelineContext& context);
 StagePtr make_sort(const Value& spec, const PipelineContext& context);
 // Later than 2.6.
 StagePtr make_count(const Value& spec);
-StagePtr make_add_fields(const Value& spec);
+StagePtr make_add_fields(const Value& spec, const PipelineContext& context);
 // $project that takes fields away; null where `spec` is no such one.
 StagePtr make_exclusion(bson::Doc spec);
-StagePtr make_replace_root(const Value& spec);
+StagePtr make_replace_root(const Value& spec, const PipelineContext& context);
 StagePtr make_sample(const Value& spec);
 StagePtr make_sort_by_count(const Value& spec, const PipelineContext& context);
 StagePtr make_facet(const Value& spec, const PipelineContext& context);
+StagePtr make_lookup(const Value& spec, const PipelineContext& context);
+StagePtr make_graph_lookup(const Value& spec, const PipelineContext& context);
 
 // Whether a result may have a field of this name: not empty, no path, no operator, no NUL.
 bool is_field_name(std::string_view name);
@@ -82,7 +90,7 @@ bool is_field_name(std::string_view name);
 // $match: passes what matches.
 class MatchStage : public Stage {
   public:
-    explicit MatchStage(bson::Doc filter);
+    MatchStage(bson::Doc filter, const PipelineContext& context);
     ~MatchStage() override;
     bool next(bson::Doc* out) override;
     void add_needs(Needs& needs) const override;

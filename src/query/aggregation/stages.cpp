@@ -4,8 +4,10 @@
 #include "bson/element_writer.h"
 #include "bson/json.h"
 #include "query/aggregation/computing_stage.h"
+#include "query/aggregation/filter_expression.h"
 #include "query/aggregation/narrowing.h"
 #include "query/match/match_tree.h"
+#include "query/match/regex_flags.h"
 #include "sched/interruption.h"
 #include "sched/tick.h"
 
@@ -39,6 +41,7 @@ void add_match_needs(const MatchNode& node, Needs& needs) {
                          node.kind == MatchKind::disjunction || node.kind == MatchKind::nor ||
                          node.kind == MatchKind::always_true ||
                          node.kind == MatchKind::always_false;
+    if (node.kind == MatchKind::expression) return add_needs(*node.expression, needs);
     if (node.kind == MatchKind::schema)
         needs.whole_document = true;
     else if (!logical)
@@ -52,8 +55,8 @@ void add_match_needs(const MatchNode& node, Needs& needs) {
 
 class Project : public Computing {
   public:
-    explicit Project(bson::Doc spec) {
-        Names names;
+    Project(bson::Doc spec, const PipelineContext& context) {
+        Names names(context.variables);
         object_ = parse_projection(spec, names);
         prepare(names);
     }
@@ -100,8 +103,8 @@ class Project : public Computing {
 
 class Redact : public Computing {
   public:
-    explicit Redact(const Value& spec) {
-        Names names;
+    Redact(const Value& spec, const PipelineContext& context) {
+        Names names(context.variables);
         for (const char* name : kDecisions)
             names.define_system(name);
         expression_ = parse_operand(spec, names);
@@ -268,11 +271,14 @@ void check_document_bytes(bson::Doc doc) {
                    doc.size(), kPipelineDocumentBytes);
 }
 
-MatchStage::MatchStage(bson::Doc filter) {
+MatchStage::MatchStage(bson::Doc filter, const PipelineContext& context) {
     refuse_operators(filter);
+    const FilterExpressions expressions(context.variables);
     try {
-        matcher_ = Matcher::parse(filter);
+        matcher_ = Matcher::parse(filter, context.over_msg ? &expressions : nullptr);
+        if (context.over_msg) refuse_odd_flags(*matcher_);
     } catch (const base::Error& e) {
+        if (context.over_msg) throw;
         sched::fail_because(e, 16810, "bad query: {}", e.what());
     }
 }
@@ -309,20 +315,20 @@ bool SkipStage::next(bson::Doc* out) {
     return previous_->next(out);
 }
 
-StagePtr make_match(const Value& spec) {
+StagePtr make_match(const Value& spec, const PipelineContext& context) {
     if (!spec.is_object()) base::fail(15959, "the match filter must be an expression in an object");
-    return std::make_unique<MatchStage>(spec.as_doc());
+    return std::make_unique<MatchStage>(spec.as_doc(), context);
 }
 
 StagePtr make_project(const Value& spec, const PipelineContext& context) {
     if (!spec.is_object()) base::fail(15969, "$project specification must be an object");
     if (context.over_msg)
         if (StagePtr exclusion = make_exclusion(spec.as_doc())) return exclusion;
-    return std::make_unique<Project>(spec.as_doc());
+    return std::make_unique<Project>(spec.as_doc(), context);
 }
 
-StagePtr make_redact(const Value& spec) {
-    return std::make_unique<Redact>(spec);
+StagePtr make_redact(const Value& spec, const PipelineContext& context) {
+    return std::make_unique<Redact>(spec, context);
 }
 
 StagePtr make_limit(const Value& spec) {

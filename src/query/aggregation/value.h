@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "bson/builder.h"
@@ -18,6 +19,8 @@
 namespace query {
 
 using Value = bson::Element;
+// Variables that a pipeline has from outside of it, as those of `let`, each with its value.
+using OuterVariables = std::vector<std::pair<std::string, Value>>;
 
 // Memory in chunks that never move.
 class Arena {

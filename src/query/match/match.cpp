@@ -257,6 +257,8 @@ bool Matcher::matches(const MatchNode& node, Doc doc, MatchDetails* details) {
                 return has_all_values(node, doc);
             return std::all_of(children.begin(), children.end(),
                                [&](const auto& child) { return matches(*child, doc, details); });
+        case MatchKind::expression:
+            return node.expression->matches(doc);
         case MatchKind::size:
         case MatchKind::elem_match_object:
         case MatchKind::elem_match_value:

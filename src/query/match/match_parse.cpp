@@ -31,9 +31,10 @@ template <typename... Args>
 struct ParseContext {
     bool top = true;  // not inside another operator
     int depth = 0;
+    const ExpressionParser* expressions = nullptr;  // of $expr, which is about a whole document
     ParseContext deeper() const {
         if (depth >= kNestingMax) bad("the query is nested more than {} levels deep", kNestingMax);
-        return {false, depth + 1};
+        return {false, depth + 1, expressions};
     }
 };
 
@@ -275,7 +276,8 @@ NodePtr parse_elem_match(std::string_view path, const Element& operand,
                          const ParseContext& context) {
     if (!operand.is_object()) bad("$elemMatch needs an Object");
     const Doc criteria = operand.as_doc();
-    const ParseContext inside = context.deeper();
+    ParseContext inside = context.deeper();
+    inside.expressions = nullptr;
     if (is_operators(operand, true) && !is_of_document(criteria.first().name())) {
         NodePtr node = make_node(MatchKind::elem_match_value, path);
         parse_field_operators({}, criteria, inside, *node);
@@ -285,6 +287,14 @@ NodePtr parse_elem_match(std::string_view path, const Element& operand,
     NodePtr all = make_node(MatchKind::conjunction);
     parse_filter(criteria, inside, *all);
     node->children.push_back(std::move(all));
+    return node;
+}
+
+NodePtr parse_expression(const Element& spec, const ExpressionParser& expressions) {
+    NodePtr node = make_node(MatchKind::expression);
+    node->expression = expressions.parse(spec);
+    for (const Element& e : node->expression->implied())
+        node->children.push_back(parse_comparison(MatchKind::eq, e.name(), e));
     return node;
 }
 
@@ -407,6 +417,8 @@ void parse_top_operator(const Element& e, const ParseContext& context, MatchNode
         into.children.push_back(std::move(node));
     } else if (is_dbref_name(name)) {
         into.children.push_back(parse_comparison(MatchKind::eq, name, e));
+    } else if (name == "$expr" && context.expressions != nullptr) {
+        into.children.push_back(parse_expression(e, *context.expressions));
     } else if (name == "$where") {
         bad("$where is not supported: this server runs no JavaScript");
     } else if (name == "$text") {
@@ -472,6 +484,8 @@ int rank(const MatchNode& node) {
         case MatchKind::always_true:
         case MatchKind::always_false:
             return 18;
+        case MatchKind::expression:
+            return 19;
     }
     return 18;
 }
@@ -491,11 +505,13 @@ void put_in_order(MatchNode& node) {
 
 }  // namespace
 
-std::unique_ptr<Matcher> Matcher::parse(Doc filter) {
+std::unique_ptr<Matcher> Matcher::parse(Doc filter, const ExpressionParser* expressions) {
     std::unique_ptr<Matcher> matcher(new Matcher);
     matcher->filter_ = bson::Object(filter);
     matcher->root_ = make_node(MatchKind::conjunction);
-    parse_filter(matcher->filter_.doc(), ParseContext(), *matcher->root_);
+    ParseContext context;
+    context.expressions = expressions;
+    parse_filter(matcher->filter_.doc(), context, *matcher->root_);
     put_in_order(*matcher->root_);
     return matcher;
 }

@@ -12,6 +12,7 @@
 #include "bson/builder.h"
 #include "bson/view.h"
 #include "query/match/json_schema.h"
+#include "query/match/match_expression.h"
 #include "query/match/path.h"
 #include "query/match/regex.h"
 #include "sched/counted.h"
@@ -43,6 +44,7 @@ enum class MatchKind {
                         // array
     elem_match_value,   // children with empty path, evaluated on one element's value
     schema,             // `schema`, of the document
+    expression,         // $expr: `expression`; the children, equalities, follow from it
     always_true,        // $comment, $isolated
     always_false,       // e.g. $in: []
 };
@@ -58,6 +60,7 @@ struct MatchNode : sched::Counted {
     sched::Vector<std::shared_ptr<const Regex>> regexes;  // in, regex
     sched::Vector<int64_t> types;  // type, as later servers write it: sorted, unique
     std::unique_ptr<const JsonSchema> schema;
+    std::unique_ptr<const MatchExpression> expression;
     int64_t number = 0;
     int64_t remainder = 0;
 };
@@ -74,7 +77,9 @@ class Matcher {
     // Throws base::Error 2, for $type and $jsonSchema also 9 and 14; the text names the operator.
     // Copies `filter`. Children of conjunctions are put in the old server's order, by kind, then by
     // path: it shows in which clause chooses the positional index, and in the fields of an upsert.
-    static std::unique_ptr<Matcher> parse(bson::Doc filter);
+    // `expressions` reads $expr, and is not needed afterwards; null: there is no such operator.
+    static std::unique_ptr<Matcher> parse(bson::Doc filter,
+                                          const ExpressionParser* expressions = nullptr);
     ~Matcher();
 
     bool matches(bson::Doc doc, MatchDetails* details = nullptr) const;

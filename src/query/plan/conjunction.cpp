@@ -82,6 +82,11 @@ class Flattening {
                 bindings_.pop_back();
                 return;
             }
+            case MatchKind::expression:
+                out_.others = true;
+                for (const auto& child : node.children)
+                    add(*child);
+                return;
             case MatchKind::always_true:
                 return;
             case MatchKind::nor:

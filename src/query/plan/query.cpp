@@ -24,7 +24,7 @@ int64_t FindQuery::sorted_rows() const {
 }
 
 void FindQuery::canonicalise(const Parts& parts) {
-    matcher = Matcher::parse(parts.filter);
+    matcher = Matcher::parse(parts.filter, parts.expressions);
     projection = Projection::parse(parts.projection, matcher.get());
     if (const bson::Element order = parts.sort["$natural"]) {
         SortPattern checked(parts.sort);

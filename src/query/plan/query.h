@@ -52,6 +52,7 @@ struct FindQuery {
         bson::Doc projection;
         bson::Doc sort;
         bson::Element hint;
+        const ExpressionParser* expressions = nullptr;  // as for Matcher::parse
     };
     // Throws base::Error 2 (bad filter, projection, sort; min and max of different fields; snapshot
     // with sort or hint).

@@ -240,6 +240,7 @@ class FieldProjection : public Projection {
 // Whether the filter has a clause on the array (the path's first part) that could choose an
 // element.
 bool filter_names(const MatchNode& node, std::string_view first_part) {
+    if (node.kind == MatchKind::expression) return false;
     const bool logical = node.path.empty() && node.kind != MatchKind::always_true;
     if (logical || node.kind == MatchKind::negation) {
         return std::any_of(node.children.begin(), node.children.end(),
