@@ -257,6 +257,51 @@ TEST_F(AccessControlTest, FieldsThatComeTwice) {
     EXPECT_EQ(code(reader.run(twice.object())), base::kUnauthorized);
 }
 
+// Wherever the stage that reads it stands, and whichever of two fields of one name counts.
+TEST_F(AccessControlTest, StagesReadNoCollectionThatIsClosed) {
+    make_root();
+    ASSERT_EQ(log_in(*this, "root", "secret", "admin"), 0);
+    make_user("reader", R"(["read"])", "admin");
+    run(R"({"insert": "c", "documents": [{"_id": 1}, {"_id": 2}]})", "admin");
+    TestConnection reader;
+    reader.open(*service_, 3);
+    ASSERT_EQ(log_in(reader, "reader", "pw", "admin"), 0);
+    const std::string lookup = R"({"$lookup": {"from": "%", "pipeline": [], "as": "x"}})";
+    const std::string stages[] = {
+        lookup,
+        R"({"$match": {}}, )" + lookup,
+        R"({"$lookup": {"from": "c", "as": "x", "pipeline": [)" + lookup + "]}}",
+        R"({"$facet": {"x": [)" + lookup + "]}}",
+        R"({"$facet": {"x": [{"$lookup": {"from": "c", "as": "x", "pipeline": [)" + lookup +
+            "]}}]}}",
+        R"({"$lookup": {"from": "c", "from": "%", "pipeline": [], "as": "x"}})",
+        R"({"$lookup": {"from": "%", "from": "c", "pipeline": [], "as": "x"}})",
+        R"({"$graphLookup": {"from": "%", "startWith": 1, "connectFromField": "a",
+                             "connectToField": "_id", "as": "x"}})"};
+    for (const std::string& stage : stages) {
+        const auto reply_for = [&](std::string from) {
+            std::string text = R"({"aggregate": "c", "cursor": {}, "pipeline": [)" + stage + "]}";
+            return code(reader.run(text.replace(text.find('%'), 1, from), "admin"));
+        };
+        EXPECT_EQ(reply_for("c"), 0) << stage;
+        EXPECT_EQ(reply_for("system.users"), base::kUnauthorized) << stage;
+    }
+}
+
+// Also between two batches, if the right has been taken away since the first one.
+TEST_F(AccessControlTest, ACursorReadsNoOtherCollectionThatIsClosed) {
+    TestConnection one, two;
+    make_two_users(one, two);
+    const bson::Object reply = one.run(R"({"aggregate": 1, "cursor": {"batchSize": 0},
+        "pipeline": [{"$listLocalSessions": {}},
+                     {"$lookup": {"from": "c", "pipeline": [], "as": "x"}}]})");
+    const int64_t id = reply.doc().at_path("cursor.id").to_int64();
+    ASSERT_NE(id, 0) << bson::to_text(reply);
+    ASSERT_TRUE(ok(run(R"({"revokeRolesFromUser": "one", "roles": ["read"]})")));
+    EXPECT_EQ(code(one.run(bson::make("getMore", id, "collection", "$cmd.aggregate"))),
+              base::kUnauthorized);
+}
+
 TEST_F(AccessControlTest, UsersAreNoOrdinaryDocuments) {
     make_root();
     ASSERT_EQ(log_in(*this, "root", "secret", "admin"), 0);

@@ -7,13 +7,14 @@
 #include "base/error.h"
 #include "bson/validate.h"
 #include "command/commands/families.h"
+#include "command/commands/foreign_reader.h"
+#include "command/commands/pipeline_query.h"
 #include "command/commands/server_stages.h"
 #include "command/context/locks.h"
 #include "command/cursor/batch.h"
 #include "command/cursor/query_cursors.h"
 #include "command/request/authorization.h"
 #include "command/write/write_ops.h"
-#include "options/general.h"
 #include "query/aggregation/pipeline.h"
 #include "query/plan/explain.h"
 #include "query/update/update.h"
@@ -30,7 +31,7 @@ constexpr int kDocumentTooLarge = 10334;
 constexpr int kResultTooLarge = 16389;
 // Of a first batch: a document that would exceed it goes into the next one.
 constexpr int64_t kFirstBatchBytes = 4 * 1024 * 1024;
-// What a pipeline reads, or $out stores, under one lock.
+// What $out stores under one lock.
 constexpr size_t kBatchBytes = 256 * 1024;
 
 struct Request {
@@ -106,34 +107,21 @@ Request parse(const Invocation& invocation) {
     return out;
 }
 
-// What a pipeline reads from its collection. Made before the lock is taken, since that may take
-// long.
-struct SourceQuery {
-    SourceQuery(const Request& request, const query::Pipeline& stages)
-        : match(stages.leading_match()), sort(stages.leading_sort()) {
-        if (stages.has_own_source()) return;
-        query::FindQuery::Parts parts;
-        parts.filter = match;
-        parts.hint = request.hint;
-        parts.sort = sort;
-        find.canonicalise(parts);
-    }
-
-    bson::Object match;
-    bson::Object sort;
-    query::FindQuery find;
-};
-
 // A pipeline with the query that feeds it. The query reads under the lock, some documents at a
 // time; the stages need none.
 class PipelineSource final : public CursorSource {
   public:
-    PipelineSource(SourceQuery query, std::shared_ptr<query::Pipeline> stages, CollectionLock* lock)
-        : stages_(std::move(stages)), lock_(lock) {
-        if (stages_->has_own_source()) return;
-        executor_ = plan(std::move(query));
-        if (stages_->leading_match().empty() && stages_->leading_sort().empty())
-            limit_ = stages_->leading_limit();
+    // The stages bring their own documents, or there are query and lock. `foreign`: null if they
+    // read no other collection.
+    PipelineSource(std::shared_ptr<query::Pipeline> stages, std::shared_ptr<ForeignReader> foreign,
+                   std::optional<PipelineQuery> query, CollectionLock* lock)
+        : stages_(std::move(stages)),
+          foreign_(std::move(foreign)),
+          query_(std::move(query)),
+          lock_(lock) {
+        if (!query_) return;
+        query_->plan(*lock_);
+        has_collection_ = lock_->collection() != nullptr;
         stages_->set_source([this](query::DocumentBatch& batch) { read(batch); });
     }
 
@@ -149,8 +137,10 @@ class PipelineSource final : public CursorSource {
             return true;
         }
         if (done_) return false;
+        // Stages that read other collections take locks of their own.
+        if (foreign_ != nullptr) save();
         const std::optional<sched::Preemptible> without_lock =
-            executor_ ? std::optional<sched::Preemptible>(std::in_place) : std::nullopt;
+            query_ ? std::optional<sched::Preemptible>(std::in_place) : std::nullopt;
         done_ = !stages_->next(doc);
         if (!done_ && doc->size() > bson::kInternalBytesMax)
             base::fail(kDocumentTooLarge, "a result of {} bytes is too large, at most {}",
@@ -162,96 +152,83 @@ class PipelineSource final : public CursorSource {
     bool at_end() const override { return done_; }
     // Gives the lock up until more is read.
     void save() override {
-        if (executor_ == nullptr || std::exchange(saved_, true)) return;
-        executor_->save();
+        if (lock_ == nullptr || executor() == nullptr) return;
+        query_->save();
         lock_->release();
     }
     void restore() override { lock_->release(); }
     void set_lock(CollectionLock* lock) override {
         lock_ = lock;
-        if (executor_) executor_->set_yield_point(lock);
+        if (query_) query_->set_lock(lock);
     }
-    bool reads_collections() const override { return executor_ != nullptr; }
+    void set_context(OperationContext& context) override {
+        if (foreign_ != nullptr) foreign_->set_context(context);
+    }
+    bool reads_collections() const override { return executor() != nullptr; }
 
     const query::Pipeline& stages() const { return *stages_; }
-    const query::Executor* executor() const override { return executor_.get(); }
-    bson::Doc match() const { return match_; }
-    bson::Doc sort() const { return sort_; }
+    const query::Executor* executor() const override {
+        return query_ ? query_->executor() : nullptr;
+    }
+    const PipelineQuery& query() const { return *query_; }
 
   private:
     // The lock is released behind it, also where it fails: then nothing more can be read.
     void read(query::DocumentBatch& batch) {
-        if (all_read_) return;
+        if (!has_collection_ || query_->all_read()) return;
         try {
             lock_->take();
-            fill(batch);
+            query_->fill(batch);
             save();
         } catch (...) {
-            executor_.reset();
+            query_->drop();
             lock_->release();
             throw;
         }
     }
 
-    // No more documents than the stages want, if that is known. A batch ends after a slice of time,
-    // about, so that what ends early has not read much for nothing.
-    void fill(query::DocumentBatch& batch) {
-        constexpr int64_t kBatchTicks = 100'000;
-        if (std::exchange(saved_, false)) executor_->restore();
-        const int64_t until = sched::ticks() + kBatchTicks;
-        query::Row row;
-        while (batch.bytes() < kBatchBytes && sched::ticks() < until && !all_read_) {
-            all_read_ = !executor_->next(&row);
-            if (all_read_) break;
-            batch.add(row.doc);
-            all_read_ = ++read_ == limit_;
-        }
-    }
-
-    // What the query does better than the stages: the first filter, and the first sort where an
-    // index gives the order.
-    std::unique_ptr<query::Executor> plan(SourceQuery query) {
-        query::ExecutorOptions options;
-        options.no_table_scan = options::no_table_scan.get();
-        options.avoid_sorting = true;
-        auto sort_pattern = query.find.sort_pattern;
-        auto executor =
-            query::make_executor(lock_->collection(), std::move(query.find), options, lock_);
-        if (!executor->query().sort.empty()) {
-            stages_->drop_leading_sort();
-            sort_ = std::move(query.sort);
-        } else if (sort_pattern != nullptr) {
-            stages_->order_leading_sort(std::move(sort_pattern));
-        }
-        match_ = std::move(query.match);
-        if (!match_.empty()) stages_->drop_leading_match();
-        return executor;
-    }
-
-    bson::Object match_;
-    bson::Object sort_;
-    std::unique_ptr<query::Executor> executor_;
-    std::shared_ptr<query::Pipeline> stages_;  // reads from executor_
-    CollectionLock* lock_;                     // null: between two requests
-    bool saved_ = false;                       // the executor, and the lock is released
-    int64_t limit_ = 0;                        // of the documents that are read; 0: none
-    int64_t read_ = 0;
-    bool all_read_ = false;
+    std::shared_ptr<query::Pipeline> stages_;  // reads from query_
+    const std::shared_ptr<ForeignReader> foreign_;
+    std::optional<PipelineQuery> query_;
+    CollectionLock* lock_;  // null: between two requests
+    bool has_collection_ = false;
     bson::Doc last_;
     bool again_ = false;  // it comes again
     bool done_ = false;
 };
 
-std::unique_ptr<query::Pipeline> parse_pipeline(Invocation& invocation, const Request& request) {
+std::unique_ptr<query::Pipeline> parse_pipeline(Invocation& invocation, const Request& request,
+                                                std::shared_ptr<ForeignReader> foreign) {
     query::PipelineContext context;
     context.allow_disk_use = request.allow_disk_use;
     if (request.allow_disk_use)
         context.scratch_directory = invocation.service.engine().scratch_directory();
     context.over_msg = invocation.over_msg();
+    context.foreign = std::move(foreign);
     context.find_first_stage = [&](std::string_view stage) {
         return find_first_stage(invocation, request.ns, stage);
     };
     return query::Pipeline::parse(request.stages, context);
+}
+
+// Null where the client takes this for a server that has no such stages.
+std::shared_ptr<ForeignReader> foreign_reader(Invocation& invocation) {
+    if (!invocation.over_msg()) return nullptr;
+    auto reader = std::make_shared<ForeignReader>(invocation.db);
+    reader->set_context(invocation.client);
+    return reader;
+}
+
+// Of the collections that the stages read besides their own.
+std::vector<std::string> foreign_namespaces(const Invocation& invocation, const Request& request) {
+    std::vector<std::string> found;
+    all_foreign(request.stages, [&](std::string_view name) {
+        found.push_back(fmt::format("{}.{}", invocation.db, name));
+        return true;
+    });
+    std::ranges::sort(found);
+    found.erase(std::ranges::unique(found).begin(), found.end());
+    return found;
 }
 
 // $out: results go into a new collection that takes the target's place at the end.
@@ -415,9 +392,9 @@ void reply_explain(bson::Builder& reply, const PipelineSource& source) {
     if (const query::Executor* executor = source.executor()) {
         bson::Builder first = stages.sub_object(stages.next().view());
         bson::Builder cursor = first.sub_object("$cursor");
-        cursor.append("query", source.match());
-        if (!source.sort().empty()) {
-            cursor.append("sort", source.sort());
+        cursor.append("query", source.query().match());
+        if (!source.query().sort().empty()) {
+            cursor.append("sort", source.query().sort());
             if (source.stages().leading_limit() > 0)
                 cursor.append("limit", source.stages().leading_limit());
         }
@@ -438,7 +415,10 @@ void reply_empty_cursor(bson::Builder& reply, std::string_view ns) {
 
 void run(Invocation& invocation, const Request& request) {
     // What the stages hold, which may be much, goes when the lock has been given up.
-    const std::shared_ptr<query::Pipeline> stages = parse_pipeline(invocation, request);
+    std::shared_ptr<ForeignReader> foreign = foreign_reader(invocation);
+    const std::shared_ptr<query::Pipeline> stages = parse_pipeline(invocation, request, foreign);
+    std::vector<std::string> foreign_ns = foreign_namespaces(invocation, request);
+    if (foreign_ns.empty()) foreign = nullptr;
     if (request.whole_database && !stages->has_own_source())
         base::fail(base::kInvalidNamespace, "{{aggregate: 1}} is not valid for this pipeline");
     const std::string out_name = stages->out_collection();
@@ -448,11 +428,14 @@ void run(Invocation& invocation, const Request& request) {
     std::optional<OutputCollection> output;
     if (writes) output.emplace(invocation, out_name);
 
-    SourceQuery query(request, *stages);
+    std::optional<PipelineQuery> query;
     std::optional<CollectionLock> lock;
-    if (!stages->has_own_source()) lock.emplace(invocation.client, request.ns, false);
-    auto source =
-        std::make_unique<PipelineSource>(std::move(query), stages, lock ? &*lock : nullptr);
+    if (!stages->has_own_source()) {
+        query.emplace(*stages, request.hint);
+        lock.emplace(invocation.client, request.ns, false);
+    }
+    auto source = std::make_unique<PipelineSource>(stages, std::move(foreign), std::move(query),
+                                                   lock ? &*lock : nullptr);
     if (request.explain) return reply_explain(*invocation.reply, *source);
     const auto report = [&](const CursorSource& done) {
         if (done.executor() != nullptr) report_query(invocation.client, *done.executor(), {}, true);
@@ -474,6 +457,7 @@ void run(Invocation& invocation, const Request& request) {
 
     auto cursor = std::make_unique<Cursor>();
     cursor->ns = request.ns;
+    cursor->foreign_ns = std::move(foreign_ns);
     cursor->source = std::move(source);
     if (!lock)
         return reply_with_cursor(invocation.service.cursors(), invocation.client, std::move(cursor),
@@ -502,7 +486,8 @@ void run_aggregate(Invocation& invocation) {
     run(invocation, parse(invocation));
 }
 
-// Only the first stage reads a collection, or asks about the server; only $out writes.
+// The first stage reads a collection, or asks about the server; others read what all_foreign()
+// says, and only $out writes.
 bool may_read(const Invocation& invocation, const Rights& rights, std::string_view stage) {
     const bson::Element target = invocation.first();
     const std::string_view name = target.is_string() ? target.as_string() : std::string_view();
@@ -518,6 +503,10 @@ bool may_run(const Invocation& invocation, const Rights& rights, bson::Doc stage
     const bson::Element first = stages.first();
     if (!may_read(invocation, rights,
                   first.is_object() ? first.as_doc().first().name() : std::string_view()))
+        return false;
+    if (!all_foreign(stages, [&](std::string_view name) {
+            return rights.on(invocation.db, name, auth::action::find);
+        }))
         return false;
     for (const bson::Element& stage : stages) {
         const bson::Element out = stage.is_object() ? stage.as_doc()["$out"] : bson::Element();

@@ -85,6 +85,18 @@ class ConcurrentEndsTest : public ServiceTest {
             id = more(actor, id, first.doc().at_path("cursor.ns"), 20);
         if (id != 0) kill_cursor(actor, id);
     }
+    void join(Actor& actor) {
+        const bson::Object first = actor.run(
+            R"({"aggregate": "c", "cursor": {"batchSize": 2}, "pipeline": [
+                {"$lookup": {"from": "d", "localField": "a", "foreignField": "a", "as": "d",
+                             "pipeline": [{"$match": {"$expr": {"$eq": ["$a", 2]}}}]}},
+                {"$graphLookup": {"from": "ring", "startWith": "$a", "connectFromField": "a",
+                                  "connectToField": "a", "as": "r"}},
+                {"$project": {"a": 1}}]})");
+        const int64_t id = first.doc().at_path("cursor.id").to_int64();
+        last_cursor_.store(id);
+        if (id != 0) more(actor, id, first.doc().at_path("cursor.ns"), 0);
+    }
     int64_t more(Actor& actor, int64_t id, const bson::Element& ns, int wait_ms) {
         const std::string collection(catalog::split(ns.as_string()).collection);
         const std::string wait = wait_ms == 0 ? "" : fmt::format(R"(, "maxTimeMS": {})", wait_ms);
@@ -139,6 +151,7 @@ TEST_F(ConcurrentEndsTest, AllAtOnce) {
     run_all({{&ConcurrentEndsTest::write, 2},
              {&ConcurrentEndsTest::read, 2},
              {&ConcurrentEndsTest::tail, 1},
+             {&ConcurrentEndsTest::join, 2},
              {&ConcurrentEndsTest::kill_cursors, 1},
              {&ConcurrentEndsTest::kill_operations, 1},
              {&ConcurrentEndsTest::lock, 1},

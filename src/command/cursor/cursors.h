@@ -47,6 +47,8 @@ class CursorSource {
     virtual void restore() {}
     // Of the request that reads it; null: between two of them.
     virtual void set_lock(CollectionLock*) {}
+    // Of that request, also where no lock is needed.
+    virtual void set_context(OperationContext&) {}
     // Whether documents are read from collections while the cursor lives (then the database lock is
     // needed around next, save and restore).
     virtual bool reads_collections() const { return false; }
@@ -99,9 +101,10 @@ struct Cursor {
     Cursor& operator=(const Cursor&) = delete;
 
     int64_t id = 0;
-    std::string ns;             // full; what getMore must name
-    std::string collection_ns;  // of the collection read; empty: none
-    uint64_t incarnation = 0;   // of that collection, when the cursor was last saved
+    std::string ns;                       // full; what getMore must name
+    std::string collection_ns;            // of the collection read; empty: none
+    std::vector<std::string> foreign_ns;  // of others that are read
+    uint64_t incarnation = 0;             // of that collection, when the cursor was last saved
     // Of the request that opened it: only requests of the same go on with it, and it ends with it.
     std::optional<SessionId> session;
     std::unique_ptr<CursorSource> source;
@@ -176,6 +179,7 @@ class CursorManager {
     struct Owned {
         std::string ns;
         bool reads_collection = false;
+        std::vector<std::string> foreign_ns;
         std::vector<std::string> owners;
     };
     std::optional<Owned> owned(int64_t id) const;
@@ -194,6 +198,7 @@ class CursorManager {
         std::string ns;
         std::optional<SessionId> session;
         bool reads_collection = false;
+        std::vector<std::string> foreign_ns;
         std::vector<std::string> owners;
         int64_t opener = 0;
         Held held;

@@ -70,13 +70,19 @@ bool says_from_which_ts(bson::Doc filter) {
 void report_query(OperationContext& context, const query::Executor& executor,
                   const query::ExecutionStats& before, bool first) {
     const query::ExecutionStats now = executor.stats();
+    if (first && now.scan_and_order)
+        context.metrics().scan_and_order.fetch_add(1, std::memory_order_relaxed);
+    report_scan(context, before, now);
+    if (first) context.report().plan = executor.summary();
+}
+
+void report_scan(OperationContext& context, const query::ExecutionStats& before,
+                 const query::ExecutionStats& now) {
     Metrics& metrics = context.metrics();
     metrics.scanned.fetch_add(now.keys_examined - before.keys_examined, std::memory_order_relaxed);
     metrics.scanned_objects.fetch_add(now.docs_examined - before.docs_examined,
                                       std::memory_order_relaxed);
-    if (first && now.scan_and_order) metrics.scan_and_order.fetch_add(1, std::memory_order_relaxed);
     context.report().add(before, now);
-    if (first) context.report().plan = executor.summary();
 }
 
 void report_id_lookup(OperationContext& context, int64_t found) {
@@ -151,6 +157,7 @@ GetMore::Result get_more(CursorManager& cursors, Client& client, GetMore& work,
         cursors.unpin(std::move(cursor));
         throw;
     }
+    cursor->source->set_context(client);
     work.returned = result.starting_from = cursor->returned;
     result.status = GetMore::Status::done;
     std::optional<CollectionLock> lock;

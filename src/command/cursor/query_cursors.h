@@ -32,6 +32,9 @@ std::unique_ptr<Cursor> open_cursor(CollectionLock& lock, query::FindQuery query
 // running request. `first`: it has just been planned.
 void report_query(OperationContext& context, const query::Executor& executor,
                   const query::ExecutionStats& before, bool first);
+// Of that, what it has looked at.
+void report_scan(OperationContext& context, const query::ExecutionStats& before,
+                 const query::ExecutionStats& now);
 // The same for one look into the _id index, which needs no plan.
 void report_id_lookup(OperationContext& context, int64_t found);
 

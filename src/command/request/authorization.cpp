@@ -175,7 +175,10 @@ void admit_get_more(Client& client, const CursorManager& cursors, int64_t id, st
     // A role may have been taken away since it was opened.
     if (cursor)
         may = overlap(cursor->owners, client.login().ids()) &&
-              (!cursor->reads_collection || rights.on(cursor->ns, auth::action::find));
+              (!cursor->reads_collection || rights.on(cursor->ns, auth::action::find)) &&
+              std::ranges::all_of(cursor->foreign_ns, [&rights](const std::string& other) {
+                  return rights.on(other, auth::action::find);
+              });
     if (may && tells_of_ns && !(cursor && cursor->ns == ns))
         may = rights.on(ns, auth::action::find);
     if (!may)

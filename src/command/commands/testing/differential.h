@@ -41,6 +41,7 @@ Node array();
 // Documents and index definitions ({key, and options}), and one operation on them:
 //   {find: {filter, projection, sort, skip, limit}}     {count: {query}}   {distinct: {key, query}}
 //   {aggregate: [stages]}                               {delete: {q}}
+//   where a stage has "from": "own", that is the collection itself
 //   {update: {q, u, multi, upsert}}: without multi `u` gives each document the same
 //   {findAndModify: {query, sort, remove, update, new, upsert}}
 //   {range: {filter, min, max}}: a find by the keys of the index on the fields of min and max
@@ -92,6 +93,8 @@ class Generator {
 
     Node sort();
     Node find();
+    Node equality();
+    Node joined();
     Node stages();
     Node range();
     Node modifiers();

@@ -284,9 +284,43 @@ Node Generator::find() {
     return made;
 }
 
-Node Generator::stages() {
+// As an $expr.
+Node Generator::equality() {
+    Node sides = array();
+    sides.push(text(quoted("$" + place())));
+    sides.push(object().set("$literal", operand(0)));
+    return object().set("$expr", object().set("$eq", std::move(sides)));
+}
+
+// Documents with those of their own collection that belong to them, one by one: their order in an
+// array would be that of the index.
+Node Generator::joined() {
     Node made = array();
-    if (chance(70)) made.push(object().set("$match", filter()));
+    if (chance(50)) made.push(object().set("$match", filter()));
+    Node lookup = object().set("from", text(R"("own")")).set("as", text(R"("joined")"));
+    Node inner = array();
+    const bool by_fields = chance(60);
+    if (by_fields)
+        lookup.set("localField", text(quoted(place()))).set("foreignField", text(quoted(place())));
+    if (!by_fields || chance(30)) {
+        lookup.set("let", object().set("v", text(quoted("$" + place()))));
+        Node sides = array();
+        sides.push(text(quoted("$" + place()))).push(text(R"("$$v")"));
+        inner.push(
+            object().set("$match", object().set("$expr", object().set("$eq", std::move(sides)))));
+    }
+    if (chance(30)) inner.push(object().set("$match", filter()));
+    inner.push(object().set("$project", object().set("_id", text("1"))));
+    lookup.set("pipeline", std::move(inner));
+    made.push(object().set("$lookup", std::move(lookup)));
+    made.push(object().set("$unwind", text(R"("$joined")")));
+    return made;
+}
+
+Node Generator::stages() {
+    if (chance(25)) return joined();
+    Node made = array();
+    if (chance(70)) made.push(object().set("$match", chance(20) ? equality() : filter()));
     if (chance(60)) {
         made.push(
             object().set("$sort", chance(30) ? object().set("_id", any_of(kDirections)) : sort()));

@@ -204,7 +204,11 @@ struct Ways::State {
         Node command = object();
         command.set(what, text('"' + way.collection + '"'));
         if (what == "aggregate") {
-            command.set("pipeline", arguments).set("cursor", text(R"({"batchSize": 1000})"));
+            std::string stages = arguments.json();
+            constexpr std::string_view kOwn = R"("own")";
+            if (const size_t at = stages.find(kOwn); at != std::string::npos)
+                stages.replace(at, kOwn.size(), '"' + way.collection + '"');
+            command.set("pipeline", text(stages)).set("cursor", text(R"({"batchSize": 1000})"));
         } else {
             for (const auto& [name, value] : arguments.members)
                 command.set(name, value);

@@ -1,0 +1,61 @@
+#include "command/commands/pipeline_query.h"
+
+#include <utility>
+
+#include "options/general.h"
+#include "sched/tick.h"
+
+namespace command {
+
+namespace {
+
+// What is read under one lock.
+constexpr size_t kBatchBytes = 256 * 1024;
+constexpr int64_t kBatchTicks = 100'000;
+
+}  // namespace
+
+PipelineQuery::PipelineQuery(query::Pipeline& stages, const bson::Element& hint)
+    : stages_(stages), match_(stages.leading_match()), sort_(stages.leading_sort()) {
+    query::FindQuery::Parts parts;
+    parts.filter = match_;
+    parts.expressions = stages.expressions();
+    parts.hint = hint;
+    parts.sort = sort_;
+    find_.canonicalise(parts);
+}
+
+void PipelineQuery::plan(CollectionLock& lock) {
+    query::ExecutorOptions options;
+    options.no_table_scan = options::no_table_scan.get();
+    options.avoid_sorting = true;
+    auto sort_pattern = find_.sort_pattern;
+    executor_ = query::make_executor(lock.collection(), std::move(find_), options, &lock);
+    if (!executor_->query().sort.empty()) {
+        stages_.drop_leading_sort();
+    } else {
+        sort_ = {};
+        if (sort_pattern != nullptr) stages_.order_leading_sort(std::move(sort_pattern));
+    }
+    if (!match_.empty()) stages_.drop_leading_match();
+    if (stages_.leading_match().empty() && stages_.leading_sort().empty())
+        limit_ = stages_.leading_limit();
+}
+
+void PipelineQuery::fill(query::DocumentBatch& batch) {
+    if (std::exchange(saved_, false)) executor_->restore();
+    const int64_t until = sched::ticks() + kBatchTicks;
+    query::Row row;
+    while (batch.bytes() < kBatchBytes && sched::ticks() < until && !all_read_) {
+        all_read_ = !executor_->next(&row);
+        if (all_read_) break;
+        batch.add(row.doc);
+        all_read_ = ++read_ == limit_;
+    }
+}
+
+void PipelineQuery::save() {
+    if (executor_ != nullptr && !std::exchange(saved_, true)) executor_->save();
+}
+
+}  // namespace command

@@ -1,0 +1,53 @@
+// command/commands/pipeline_query.h - the query by which a pipeline reads a collection.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "bson/builder.h"
+#include "command/context/locks.h"
+#include "query/aggregation/pipeline.h"
+#include "query/plan/executor.h"
+
+namespace command {
+
+class PipelineQuery {
+  public:
+    // Parsed here, before a lock is taken, since that may take long. `stages` outlive it.
+    PipelineQuery(query::Pipeline& stages, const bson::Element& hint);
+
+    // Under the lock: the stages lose what the query does better, which is the first filter, and
+    // the first sort where an index gives the order.
+    void plan(CollectionLock& lock);
+    // Under a lock: some documents for the stages, no more than they want if that is known; none at
+    // the end. A batch ends after a slice of time, about, so that what ends early has not read much
+    // for nothing.
+    void fill(query::DocumentBatch& batch);
+    // Before the lock is given up; fill() restores it.
+    void save();
+    // It has failed: nothing more can be read. Still under the lock.
+    void drop() { executor_.reset(); }
+    // Of the lock under which fill() is called; null: none for now.
+    void set_lock(CollectionLock* lock) {
+        if (executor_) executor_->set_yield_point(lock);
+    }
+
+    bool all_read() const { return all_read_; }
+    const query::Executor* executor() const { return executor_.get(); }
+    // What it took over.
+    bson::Doc match() const { return match_; }
+    bson::Doc sort() const { return sort_; }
+
+  private:
+    query::Pipeline& stages_;
+    bson::Object match_;
+    bson::Object sort_;
+    query::FindQuery find_;  // until it is planned
+    std::unique_ptr<query::Executor> executor_;
+    bool saved_ = false;
+    int64_t limit_ = 0;  // of the documents that are read; 0: none
+    int64_t read_ = 0;
+    bool all_read_ = false;
+};
+
+}  // namespace command
