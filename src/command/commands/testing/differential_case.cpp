@@ -88,8 +88,10 @@ class Shrinker {
 
     static Node* at(Case& one, Part part, const Path& path) {
         Node* node = &(one.*part);
-        for (const size_t step : path)
-            node = step < node->members.size() ? &node->members[step].second : nullptr;
+        for (const size_t step : path) {
+            if (step >= node->members.size()) return nullptr;
+            node = &node->members[step].second;
+        }
         return node;
     }
 
