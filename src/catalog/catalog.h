@@ -95,10 +95,12 @@ class Database {
     void repair(std::string_view ns);
     // exclusive. Removes all documents of a capped collection.
     void truncate(Collection& collection);
-    // exclusive. Overwrites a number inside the stored definition; its type stays, integers are
-    // clamped. Throws base::Error 2 if there is none. (collMod expireAfterSeconds.)
+    // exclusive. Changes a number of the stored definition; its type stays, integers are clamped.
+    // Throws base::Error 2 if there is none. (collMod expireAfterSeconds.)
     void set_index_number(Collection& collection, const Index& index, std::string_view field,
                           int64_t value);
+    // exclusive. Throws base::Error 2 for the index on _id.
+    void hide_index(Collection& collection, const Index& index, bool hidden);
 
     // shared. Throws base::Error 12586 while a background build runs in the collection, or in any
     // of this database.

@@ -25,18 +25,6 @@ constexpr size_t kBytesPerTick = 32;
 
 std::atomic<uint64_t> g_next_incarnation{1};
 
-// {field: value} from a key pattern and an index key, for clients that read error details.
-bson::Object named_key(bson::Doc pattern, bson::Doc key) {
-    bson::Builder out;
-    auto value = key.begin();
-    for (const bson::Element& field : pattern) {
-        if (value == key.end()) break;
-        out.append_as(field.name(), *value);
-        ++value;
-    }
-    return out.object();
-}
-
 bool same_bytes(bson::Doc a, bson::Doc b) {
     return std::ranges::equal(a.bytes(), b.bytes());
 }
@@ -89,37 +77,6 @@ bool overlap(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-void throw_duplicate_key(const Index& index, std::string_view ns, bson::Doc key) {
-    const bson::Object details =
-        bson::make("keyPattern", index.key_pattern, "keyValue", named_key(index.key_pattern, key));
-    throw base::Error(base::kDuplicateKey,
-                      fmt::format("E11000 duplicate key error index: {}.${}  dup key: {}", ns,
-                                  index.name, bson::key_to_text(key)),
-                      details.bytes());
-}
-
-void throw_key_too_long(int code, const Index& index, std::string_view ns, bson::Doc key) {
-    base::fail(code, "Btree::insert: key too large to index, failing {}.${} {} {}", ns, index.name,
-               key.size(), bson::key_to_text(key));
-}
-
-void Index::read(const storage::IndexEntry& entry, int at) {
-    slot = at;
-    name = entry.name;
-    spec = entry.spec;
-    // One without a pattern is not maintained either.
-    const bson::Element key = spec["key"];
-    key_pattern = key.is_object() ? key.as_doc() : bson::Doc();
-    is_id = is_id_pattern(key_pattern);
-    unique = is_id || spec["unique"].truthy();
-    sparse = spec["sparse"].truthy();
-    drop_dups = unique && spec["dropDups"].truthy();
-    multikey = entry.multikey;
-    ready = entry.ready;
-    store = entry.index;
-    if (store != nullptr && generator == nullptr) generator = KeyGenerator::make(spec);
-}
-
 Collection::Collection(storage::CollectionStore& store, storage::Durability& durability)
     : store_(store),
       durability_(durability),
@@ -139,6 +96,7 @@ void Collection::reload_indexes(bool gone) {
     std::vector<std::unique_ptr<Index>> old = std::move(indexes_);
     indexes_.clear();
     id_index_ = nullptr;
+    faulty_ = nullptr;
     for (int slot = 0; slot < store_.index_count(); ++slot) {
         const storage::IndexEntry entry = store_.index(slot);
         const auto kept = std::ranges::find_if(old, [&entry](const std::unique_ptr<Index>& index) {
@@ -147,6 +105,7 @@ void Collection::reload_indexes(bool gone) {
         auto index = kept == old.end() ? std::make_unique<Index>() : std::move(*kept);
         index->read(entry, slot);
         if (index->is_id && index->ready) id_index_ = index.get();
+        if (!index->fault.empty()) faulty_ = index.get();
         indexes_.push_back(std::move(index));
     }
     changes_.resize(indexes_.size());
@@ -162,10 +121,30 @@ const Index* Collection::find_index(std::string_view name) const {
 }
 
 const Index* Collection::find_index_by_key(bson::Doc key_pattern) const {
+    const Index* found = nullptr;
     for (const auto& index : indexes_) {
-        if (bson::compare_docs(index->key_pattern, key_pattern) == 0) return index.get();
+        if (bson::compare_docs(index->key_pattern, key_pattern) != 0) continue;
+        if (found != nullptr)
+            base::fail(base::kBadValue,
+                       "{} indexes have the keys {}: {} and {} among them; name one", ns(),
+                       bson::to_text(key_pattern), found->name, index->name);
+        found = index.get();
+    }
+    return found;
+}
+
+const Index* Collection::find_index_like(bson::Doc definition) const {
+    for (const auto& index : indexes_) {
+        if (index->is_like(definition)) return index.get();
     }
     return nullptr;
+}
+
+void Collection::check_writable() const {
+    store_.check_writable();
+    if (faulty_ != nullptr)
+        base::fail(base::kIllegalOperation, "cannot write to {}: index {} cannot be kept up: {}",
+                   ns(), faulty_->name, faulty_->fault);
 }
 
 void Collection::note_multikey(Index& index, const KeySet& keys) {
@@ -230,7 +209,7 @@ void Collection::insert_keys(Index& index, const KeySet& keys, storage::RecordId
 storage::RecordId Collection::insert(bson::Doc doc) {
     const sched::Uninterruptible whole;
     DCHECK(storage::LockManager::may_write(split(ns()).db));
-    store_.check_writable();
+    check_writable();
     if (capped_) {
         prepare_capped_insert(doc);
     } else {
@@ -314,7 +293,7 @@ void Collection::take_out(Index& index, storage::RecordId id, size_t count, cons
 void Collection::remove(storage::RecordId id) {
     const sched::Uninterruptible whole;
     DCHECK(storage::LockManager::may_write(split(ns()).db));
-    store_.check_writable();
+    check_writable();
     const bson::Doc doc = records_.get(id);
     durability_.make_room(doc.size());
     const AtEnd trim([this] { keys_.trim(); });
@@ -457,7 +436,7 @@ void Collection::put_old_keys_back(Index& index, const KeyChange& change,
 UpdatedRecord Collection::update(storage::RecordId id, bson::Doc new_doc) {
     const sched::Uninterruptible whole;
     DCHECK(storage::LockManager::may_write(split(ns()).db));
-    store_.check_writable();
+    check_writable();
     const bson::Doc old_doc = records_.get(id);
     durability_.make_room(new_doc.size());
     const size_t count = indexes_.size();
@@ -548,10 +527,11 @@ bool Collection::path_indexed(std::string_view path) const {
     const std::string plain = without_positions(path);
     for (const auto& index : indexes_) {
         if (index->generator == nullptr) return true;
-        for (const std::string& field : index->generator->fields()) {
-            sched::tick(1 + static_cast<int64_t>(field.size() / kBytesPerTick));
-            if (overlap(field, path) || overlap(without_positions(field), plain)) return true;
-        }
+        for (const auto* fields : {&index->generator->fields(), &index->generator->filter_paths()})
+            for (const std::string& field : *fields) {
+                sched::tick(1 + static_cast<int64_t>(field.size() / kBytesPerTick));
+                if (overlap(field, path) || overlap(without_positions(field), plain)) return true;
+            }
     }
     return false;
 }

@@ -32,16 +32,22 @@ struct Index {
     bool ready = true;
     bool is_id = false;
     bool drop_dups = false;  // and unique
+    bool hidden = false;     // kept up like others, but no query uses it
     storage::SortedIndex* store =
-        nullptr;  // null: a plug-in index; reads must not use it, writes are refused
+        nullptr;  // null: cannot be kept up; reads must not use it, writes are refused
     std::unique_ptr<KeyGenerator> generator;  // null with store
 
     // Operations that read through it, since it was opened. Counted under a shared lock.
     mutable std::atomic<int64_t> uses{0};
     const std::chrono::system_clock::time_point since = std::chrono::system_clock::now();
 
+    std::string fault;  // why no keys can be derived by its definition; empty: they can
+
     // What the store says of it; the generator is made once.
     void read(const storage::IndexEntry& entry, int at);
+    // Whether a definition asks for the same keys of the same documents. An index of all documents
+    // and partial ones may stand side by side on one key.
+    bool is_like(bson::Doc definition) const;
     void count_use() const { uses.fetch_add(1, std::memory_order_relaxed); }
 };
 
@@ -62,9 +68,14 @@ class Collection {
     storage::RecordStore& records() { return records_; }
     const std::vector<std::unique_ptr<Index>>& indexes() const { return indexes_; }
     const Index* find_index(std::string_view name) const;
+    // Throws base::Error 2 if there are several.
     const Index* find_index_by_key(bson::Doc key_pattern) const;
+    const Index* find_index_like(bson::Doc definition) const;
     const Index* id_index() const { return id_index_; }  // null if there is none
     bool capped() const { return capped_; }
+    // What the store throws where documents cannot be changed, and base::Error 20 where keys of an
+    // index cannot be derived.
+    void check_writable() const;
     // Unique in the process; a new value when an index went away or the records were rewritten.
     // After releasing the lock an operation looks the collection up again by name and continues
     // only if this is unchanged; otherwise saved cursors may only be destroyed.
@@ -153,6 +164,8 @@ class Collection {
     mutable std::mutex waiters_mutex_;
     std::vector<std::weak_ptr<std::function<void()>>> waiters_;  // guarded by waiters_mutex_
     size_t waiters_swept_at_ = kFewWaiters;
+
+    const Index* faulty_ = nullptr;  // one with a fault, if any has
 };
 
 // The errors of index keys that a document or a build may not have.

@@ -152,5 +152,25 @@ TEST_F(RefusedChange, AKilledOperationEndsWhileItLooksForKeys) {
     EXPECT_NE(contents(), before);
 }
 
+// As a damaged file may have it: it can be read, and dropped.
+TEST(FaultyIndex, MakesItsCollectionReadOnly) {
+    storage::LockManager locks;
+    const storage::GlobalLock lock(locks, storage::GlobalMode::W);
+    storage::contract::MemoryDurability durability(true);
+    storage::contract::MemoryCollection store("test.c", {});
+    store.records().insert(bson::make("_id", 1));
+    store.finish_index(
+        store.begin_index(bson::from_json(R"({"key": {"a": 1}, "name": "a", "ns": "test.c",
+                            "partialFilterExpression": {"a": {"$strange": 1}}})")));
+    Collection collection(store, durability);
+    const Index* index = collection.find_index("a");
+    EXPECT_EQ(index->store, nullptr);
+    EXPECT_NE(index->fault, "");
+    EXPECT_THROW(collection.insert(bson::make("_id", 2)), base::Error);
+    store.drop_index(0);
+    collection.reload_indexes(true);
+    EXPECT_NO_THROW(collection.insert(bson::make("_id", 2)));
+}
+
 }  // namespace
 }  // namespace catalog

@@ -48,7 +48,7 @@ bool all_ready(Collection& collection, size_t indexes) {
 template <typename Work>
 void keep_indexes(Collection& collection, storage::Engine& engine,
                   const std::vector<bson::Object>& specs, Work&& work) {
-    collection.store().check_writable();  // else an index that cannot be rebuilt would be lost
+    collection.check_writable();  // else an index that cannot be rebuilt would be lost
     try {
         work();
     } catch (...) {
@@ -271,7 +271,7 @@ bool Database::create_index(Collection& collection, bson::Doc spec,
     DCHECK(storage::LockManager::may_write(name()));
     const bson::Object stored = normalise_index_spec(spec, collection.ns());
     if (index_exists(collection, stored)) {
-        const Index* equal = collection.find_index_by_key(stored["key"].as_doc());
+        const Index* equal = collection.find_index_like(stored);
         if (equal != nullptr && !equal->ready) refuse_while_building(collection);
         return false;
     }
@@ -361,25 +361,40 @@ void Database::set_index_number(Collection& collection, const Index& index, std:
                                 int64_t value) {
     DCHECK(storage::LockManager::may_write(name()));
     const bson::Element number = index.spec[field];
-    bson::Buffer bytes;
-    switch (number.type()) {
-        case bson::Type::int32:
-            bytes.append_value(static_cast<int32_t>(std::clamp<int64_t>(
-                value, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max())));
-            break;
-        case bson::Type::number_double:
-            bytes.append_value(static_cast<double>(value));
-            break;
-        case bson::Type::int64:
-            bytes.append_value(value);
-            break;
-        default:
-            base::fail(base::kBadValue, "index {} of {} has no number {}", index.name,
-                       collection.ns(), field);
+    if (!number.is_number() || number.type() == bson::Type::decimal128)
+        base::fail(base::kBadValue, "index {} of {} has no number {}", index.name, collection.ns(),
+                   field);
+    bson::Builder changed;
+    for (const bson::Element& e : index.spec) {
+        if (e.raw() != number.raw()) {
+            changed.append(e);
+            continue;
+        }
+        switch (number.type()) {
+            case bson::Type::int32:
+                changed.append(field, static_cast<int32_t>(std::clamp<int64_t>(
+                                          value, std::numeric_limits<int32_t>::min(),
+                                          std::numeric_limits<int32_t>::max())));
+                break;
+            case bson::Type::number_double:
+                changed.append(field, static_cast<double>(value));
+                break;
+            default:
+                changed.append(field, value);
+                break;
+        }
     }
-    collection.store().overwrite_index_spec(
-        index.slot, static_cast<int32_t>(number.value() - index.spec.data()),
-        {bytes.data(), bytes.size()});
+    collection.store().replace_index_spec(index.slot, changed.object());
+    collection.reload_indexes(false);
+}
+
+void Database::hide_index(Collection& collection, const Index& index, bool hidden) {
+    DCHECK(storage::LockManager::may_write(name()));
+    if (index.is_id) base::fail(base::kBadValue, "can't hide _id index");
+    bson::Builder changed;
+    changed.append_all(without_field(index.spec, "hidden"));
+    if (hidden) changed.append("hidden", true);
+    collection.store().replace_index_spec(index.slot, changed.object());
     collection.reload_indexes(false);
 }
 

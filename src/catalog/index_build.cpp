@@ -62,6 +62,7 @@ class Build {
     Build(Collection& collection, storage::Engine& engine, int slot, sched::YieldPoint* yield_point)
         : collection_(collection), engine_(engine), yield_point_(yield_point) {
         index_.read(collection_.store().index(slot), slot);
+        if (!index_.fault.empty()) base::fail(base::kCannotCreateIndex, "{}", index_.fault);
         // A ring could overtake the scan, and a loser against an equal key could be gone.
         yields_ =
             background() && yield_point_ != nullptr && !index_.drop_dups && !collection_.capped();
@@ -138,9 +139,16 @@ class Build {
             if (++scanned % kCheckEvery == 0) progress.at(scanned);
             use_keys(*record, keys, use);
             // Nothing can take the collection away while the index is being built.
-            if (loop.is_due()) loop.yield([&] { cursor->save(); }, [&] { cursor->restore(); });
+            if (loop.is_due()) loop.yield([&] { cursor->save(); }, [&] { restore(*cursor); });
         }
         return scanned;
+    }
+
+    // During the yield the definition may have been replaced.
+    void restore(storage::RecordCursor& cursor) {
+        cursor.restore();
+        const int slot = slot_of(collection_, index_.name);
+        index_.read(collection_.store().index(slot), slot);
     }
 
     template <typename Use>

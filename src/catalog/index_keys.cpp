@@ -315,10 +315,41 @@ class HashedKeyGenerator : public KeyGenerator {
     int32_t seed_ = 0;
 };
 
+// The keys of another one, for documents that match a filter.
+class PartialKeyGenerator : public KeyGenerator {
+  public:
+    PartialKeyGenerator(std::unique_ptr<KeyGenerator> of, Doc filter)
+        : KeyGenerator(*of), of_(std::move(of)) {
+        filter_ = query::Matcher::parse(filter);
+        add_paths(filter_->root());
+    }
+
+    void keys(Doc doc, KeySet& out) const override {
+        if (filter_->matches(doc))
+            of_->keys(doc, out);
+        else
+            out.clear();
+    }
+
+  private:
+    void add_paths(const query::MatchNode& node) {
+        if (!node.path.empty()) filter_paths_.push_back(node.path);
+        for (const auto& child : node.children)
+            add_paths(*child);
+    }
+
+    const std::unique_ptr<KeyGenerator> of_;
+};
+
 bool is_hashed(Doc pattern) {
     for (const Element& e : pattern)
         if (e.is_string() && e.as_string() == "hashed") return true;
     return false;
+}
+
+std::unique_ptr<KeyGenerator> make_for_all(Doc spec) {
+    if (is_hashed(spec["key"].as_doc())) return std::make_unique<HashedKeyGenerator>(spec);
+    return std::make_unique<BtreeKeyGenerator>(spec);
 }
 
 }  // namespace
@@ -344,8 +375,10 @@ bool is_id_pattern(Doc key_pattern) {
 }
 
 std::unique_ptr<KeyGenerator> KeyGenerator::make(Doc spec) {
-    if (is_hashed(spec["key"].as_doc())) return std::make_unique<HashedKeyGenerator>(spec);
-    return std::make_unique<BtreeKeyGenerator>(spec);
+    std::unique_ptr<KeyGenerator> made = make_for_all(spec);
+    const Element filter = spec["partialFilterExpression"];
+    if (!filter.is_object()) return made;
+    return std::make_unique<PartialKeyGenerator>(std::move(made), filter.as_doc());
 }
 
 std::function<void(bson::Doc, bson::Doc, const std::function<void(bson::Doc)>&)> key_deriver() {

@@ -10,6 +10,7 @@
 #include "bson/builder.h"
 #include "bson/view.h"
 #include "catalog/value_hash.h"
+#include "query/match/match_tree.h"
 
 namespace catalog {
 
@@ -58,8 +59,9 @@ class KeyGenerator {
   public:
     static constexpr size_t kFieldsMax = 32;
 
-    // `spec`: an index definition document (key, sparse, hashed: seed, hashVersion). Throws
-    // base::Error 67 (too many fields), 16763 (hashed with other fields), 16767 (hashVersion).
+    // `spec`: an index definition document (key, sparse, partialFilterExpression, hashed: seed,
+    // hashVersion). Throws base::Error 67 (too many fields), 16763 (hashed with other fields),
+    // 16767 (hashVersion), and what query::Matcher throws for a bad filter.
     static std::unique_ptr<KeyGenerator> make(bson::Doc spec);
     virtual ~KeyGenerator() = default;
 
@@ -72,12 +74,18 @@ class KeyGenerator {
     bool hashed() const { return hashed_; }
     bool sparse() const { return sparse_; }
     const std::vector<std::string>& fields() const { return fields_; }
+    // Of a partial index: what the documents that have keys match. Null: all have.
+    const query::Matcher* filter() const { return filter_.get(); }
+    // The paths that it is about.
+    const std::vector<std::string>& filter_paths() const { return filter_paths_; }
 
   protected:
     std::vector<std::string> fields_;
     uint32_t descending_ = 0;
     bool sparse_ = false;
     bool hashed_ = false;
+    std::shared_ptr<const query::Matcher> filter_;
+    std::vector<std::string> filter_paths_;
 };
 
 // What storage::ValidateOptions::derive_keys asks for. Makes one generator per definition and keeps

@@ -239,6 +239,30 @@ TEST(HashedKeys, Generation) {
 }
 
 // Long work on one document ends when its operation is interrupted.
+TEST(KeyGenerator, APartialIndexHasKeysOfWhatMatches) {
+    for (const Object& pattern : {make("a", 1), make("a", "hashed"), make("a", -1, "c", 1)}) {
+        const Object spec = make("key", pattern);
+        const Object partial =
+            make("key", pattern, "partialFilterExpression", make("b.c", make("$gt", 5), "d", 1));
+        const auto all = KeyGenerator::make(spec);
+        const auto some = KeyGenerator::make(partial);
+        EXPECT_EQ(all->filter(), nullptr);
+        EXPECT_EQ(some->fields(), all->fields());
+        EXPECT_EQ(some->descending_bits(), all->descending_bits());
+        EXPECT_EQ(some->hashed(), all->hashed());
+        EXPECT_EQ(some->filter_paths(), (std::vector<std::string>{"d", "b.c"}));
+        const Object in = make("a", 7, "b", make("c", 6), "d", 1);
+        KeySet wanted;
+        KeySet keys;
+        all->keys(in, wanted);
+        some->keys(in, keys);
+        ASSERT_EQ(keys.size(), 1U);
+        EXPECT_EQ(bson::compare_docs(keys[0], wanted[0]), 0);
+        some->keys(make("a", 7, "b", make("c", 5), "d", 1), keys);
+        EXPECT_TRUE(keys.empty());
+    }
+}
+
 TEST(KeyGenerator, IsInterrupted) {
     bson::Builder many;
     for (int i = 0; i < 200'000; ++i)

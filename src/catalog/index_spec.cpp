@@ -12,6 +12,7 @@
 #include "bson/texts.h"
 #include "catalog/collation.h"
 #include "catalog/names.h"
+#include "query/match/match_tree.h"
 #include "sched/tick.h"
 #include "storage/index_limits.h"
 
@@ -84,12 +85,11 @@ void check_version(const bson::Element& v) {
 // or which queries use it. An index without them would not do what was asked, so they are not
 // stored unread as others are.
 void check_newer_options(bson::Doc spec) {
-    for (const std::string_view option :
-         {"partialFilterExpression", "wildcardProjection", "columnstoreProjection"}) {
+    for (const std::string_view option : {"wildcardProjection", "columnstoreProjection"}) {
         if (spec.has(option))
             base::fail(base::kCannotCreateIndex, "the index option '{}' is not supported", option);
     }
-    for (const std::string_view option : {"prepareUnique", "hidden", "clustered"}) {
+    for (const std::string_view option : {"prepareUnique", "clustered"}) {
         if (spec[option].truthy())
             base::fail(base::kCannotCreateIndex, "the index option '{}' is not supported", option);
     }
@@ -100,10 +100,59 @@ void check_newer_options(bson::Doc spec) {
         base::fail(base::kCannotCreateIndex, "only the simple collation is supported");
 }
 
+// Whether a partial index can be of the documents that match: clauses that a query can be seen to
+// imply (query/match/implication.h).
+bool may_be_filter(const query::MatchNode& node) {
+    switch (node.kind) {
+        case query::MatchKind::conjunction:
+        case query::MatchKind::disjunction:
+            return std::ranges::all_of(node.children,
+                                       [](const auto& child) { return may_be_filter(*child); });
+        case query::MatchKind::in:
+            return node.regexes.empty();
+        case query::MatchKind::eq:
+        case query::MatchKind::lt:
+        case query::MatchKind::lte:
+        case query::MatchKind::gt:
+        case query::MatchKind::gte:
+        case query::MatchKind::exists:
+        case query::MatchKind::type:
+        case query::MatchKind::always_true:
+        case query::MatchKind::always_false:
+            return true;
+        default:
+            return false;
+    }
+}
+
+void check_partial(bson::Doc spec) {
+    const bson::Element filter = spec["partialFilterExpression"];
+    if (filter.missing()) return;
+    if (!filter.is_object())
+        base::fail(base::kCannotCreateIndex, "partialFilterExpression has to be a document");
+    if (spec["sparse"].truthy())
+        base::fail(base::kCannotCreateIndex,
+                   "an index has either partialFilterExpression or sparse, not both");
+    if (!may_be_filter(query::Matcher::parse(filter.as_doc())->root()))
+        base::fail(
+            base::kCannotCreateIndex,
+            "partialFilterExpression can have equality, $exists: true, $gt, $gte, $lt, $lte, "
+            "$type, $in, $and and $or: {}",
+            bson::to_text(filter.as_doc()));
+}
+
+// What the index on _id, which has all documents and which the server itself looks up, cannot be.
+void check_id_index(bson::Doc spec) {
+    if (spec["sparse"].truthy()) base::fail(base::kCannotCreateIndex, "_id index cannot be sparse");
+    if (spec.has("partialFilterExpression"))
+        base::fail(base::kCannotCreateIndex, "_id index cannot be a partial index");
+    if (spec["hidden"].truthy()) base::fail(base::kCannotCreateIndex, "_id index cannot be hidden");
+}
+
 // Options that do not take part in the comparison of two definitions.
 bool descriptive(std::string_view field) {
-    constexpr std::array<std::string_view, 9> kFields = {
-        "key", "name", "ns", "v", "background", "dropDups", "unique", "sparse", "_id"};
+    constexpr std::array<std::string_view, 10> kFields = {
+        "key", "name", "ns", "v", "background", "dropDups", "unique", "sparse", "_id", "hidden"};
     return std::ranges::find(kFields, field) != kFields.end();
 }
 
@@ -171,9 +220,9 @@ bson::Object normalise_index_spec(bson::Doc spec, std::string_view ns) {
         base::fail(base::kCannotCreateIndex, "the texts of an index definition must be UTF-8");
     check_version(spec["v"]);
     check_newer_options(spec);
+    check_partial(spec);
     if (is_id_pattern(key.as_doc())) {
-        if (spec["sparse"].truthy())
-            base::fail(base::kCannotCreateIndex, "_id index cannot be sparse");
+        check_id_index(spec);
         return id_index_spec(ns);
     }
     bson::Builder out;
@@ -189,6 +238,8 @@ bson::Object normalise_index_spec(bson::Doc spec, std::string_view ns) {
         if (field == "collation" && e.is_object()) continue;
         if (field == "ns") {
             out.append("ns", ns);
+        } else if (field == "hidden") {
+            if (e.truthy()) out.append("hidden", true);
         } else {
             out.append(e);
         }
@@ -216,6 +267,9 @@ bool index_exists(const Collection& collection, bson::Doc normalised) {
                        "Trying to create an index with same name {} with different key spec {} vs "
                        "existing spec {}",
                        name, bson::to_text(key), bson::to_text(same_name->key_pattern));
+        if (!same_name->is_like(normalised))
+            base::fail(base::kIndexKeySpecsConflict,
+                       "An existing index has the same name and other documents: {}", name);
         if (!same_definition(*same_name, normalised))
             base::fail(base::kIndexOptionsConflict,
                        "Index with name: {} already exists with "
@@ -223,7 +277,7 @@ bool index_exists(const Collection& collection, bson::Doc normalised) {
                        name);
         return true;
     }
-    if (const Index* same_key = collection.find_index_by_key(key)) {
+    if (const Index* same_key = collection.find_index_like(normalised)) {
         if (!same_definition(*same_key, normalised))
             base::fail(base::kIndexOptionsConflict,
                        "Index with pattern: {} already exists with different options",

@@ -16,7 +16,7 @@ bson::Object id_index_spec(std::string_view ns);
 
 // Checks `spec` and returns the stored form: v, [unique: true], key, name, then the other fields in
 // the order given, ns among them (added at the end where missing). Throws base::Error 67, 13103,
-// 13118, 14803, 72.
+// 13118, 14803, 72, and what query::Matcher throws for a bad filter.
 bson::Object normalise_index_spec(bson::Doc spec, std::string_view ns);
 
 // What shows only once an index is to be built: kinds of keys that nothing can be derived from, and
@@ -24,8 +24,8 @@ bson::Object normalise_index_spec(bson::Doc spec, std::string_view ns);
 void check_key_kind(bson::Doc normalised);
 
 // Compares a normalised definition with the existing indexes. Returns true if an equal index is
-// there already; throws base::Error 85 (same key, other options), 86 (same name, other key) or 67
-// (too many).
+// there already; throws base::Error 85 (same key and filter, other options), 86 (same name, other
+// key or filter) or 67 (too many).
 bool index_exists(const Collection& collection, bson::Doc normalised);
 
 }  // namespace catalog

@@ -65,10 +65,8 @@ TEST(IndexSpec, OptionsThatWouldChangeTheKeysAreRefused) {
     const auto with = [](const std::string& option) {
         return code_of((R"({"key": {"a": 1}, "name": "n", )" + option + "}").c_str());
     };
-    EXPECT_EQ(with(R"("partialFilterExpression": {"a": 1})"), 67);
     EXPECT_EQ(with(R"("wildcardProjection": {"a": 1})"), 67);
     EXPECT_EQ(with(R"("prepareUnique": true)"), 67);
-    EXPECT_EQ(with(R"("hidden": true)"), 67);
     EXPECT_EQ(with(R"("collation": {"locale": "de"})"), 67);
     EXPECT_EQ(with(R"("collation": {"locale": "simple"})"), 0);
     // An index that names it is the same as one that does not.
@@ -76,6 +74,25 @@ TEST(IndexSpec, OptionsThatWouldChangeTheKeysAreRefused) {
         bson::from_json(R"({"key": {"a": 1}, "name": "a", "collation": {"locale": "simple"}})"),
         "db.c");
     EXPECT_FALSE(simple.doc().has("collation"));
+}
+
+TEST(IndexSpec, PartialAndHiddenOnes) {
+    const auto with = [](const std::string& key, const std::string& option) {
+        return R"({"key": )" + key + R"(, "name": "n", )" + option + "}";
+    };
+    const char* partial = R"("partialFilterExpression": {"b": {"$gt": 1}})";
+    EXPECT_EQ(normalised(with(R"({"a": 1})", partial).c_str()),
+              R"({ v: 1, key: { a: 1 }, name: "n", partialFilterExpression: { b: { $gt: 1 } }, )"
+              R"(ns: "db.c" })");
+    EXPECT_EQ(normalised(with(R"({"a": 1})", R"("hidden": 1, "x": 2)").c_str()),
+              R"({ v: 1, key: { a: 1 }, name: "n", hidden: true, x: 2, ns: "db.c" })");
+    EXPECT_EQ(normalised(with(R"({"a": 1})", R"("hidden": false)").c_str()),
+              R"({ v: 1, key: { a: 1 }, name: "n", ns: "db.c" })");
+    EXPECT_EQ(code_of(with(R"({"a": "hashed"})", partial).c_str()), 0);
+    EXPECT_EQ(code_of(with(R"({"_id": 1})", partial).c_str()), 67);
+    EXPECT_EQ(code_of(with(R"({"_id": 1})", R"("hidden": true)").c_str()), 67);
+    // The mark of one on disk is no kind that a client may ask for.
+    EXPECT_EQ(code_of(with(R"({"_partial": "partial", "a": 1})", partial).c_str()), 67);
 }
 
 TEST(IndexSpec, TheCatalogueItselfHasNoIndexes) {

@@ -57,7 +57,7 @@ void Database::repair(std::string_view given) {
     if (collections_.contains(temporary)) temporary = unused_name(temporary);
     Collection& damaged = *collections_.at(ns);
     storage::CollectionStore& old = damaged.store();
-    old.check_writable();
+    damaged.check_writable();
     refuse_while_building(damaged);
     std::vector<bson::Object> specs = all_specs(damaged);
 

@@ -46,7 +46,7 @@ struct CollectionOptions {
 // One index as stored. The spec document is the engine's copy: { v, [unique], key, name, ns, ... }.
 // It is read long after the call, as is `index`: both stay where they are, also while no lock is
 // held, until the index is dropped or its collection is dropped, renamed or closed; the spec also
-// until overwrite_index_spec changes it. That other indexes come, go or change slots does not
+// until replace_index_spec changes it. That other indexes come, go or change slots does not
 // matter.
 struct IndexEntry {
     bson::Doc spec;
@@ -114,9 +114,9 @@ class CollectionStore {
     // exclusive; also unfinished ones. Those behind it move up by one.
     virtual void drop_index(int slot) = 0;
     virtual void set_multikey(int slot) = 0;  // exclusive
-    // exclusive. Replaces bytes from `offset` on inside the stored spec, whose size stays
-    // (expireAfterSeconds).
-    virtual void overwrite_index_spec(int slot, int32_t offset, std::span<const uint8_t> bytes) = 0;
+    // exclusive. Puts another spec in the place of the stored one: the same index, but for options
+    // that say nothing of its keys (expireAfterSeconds, hidden).
+    virtual void replace_index_spec(int slot, bson::Doc spec) = 0;
 
     // shared. Damage is reported, not thrown. Appends the engine's own metrics for the reply to
     // `metrics`, with nrecords among them where the records can be counted.

@@ -54,6 +54,18 @@ def changed(line, **fields):
     return ejson.Doc((dict(line) | fields).items())
 
 
+def with_names(indexes):
+    """The indexes, each with the name of its keys and options, which another one may have too."""
+    named = []
+    for index in indexes:
+        keys = '_'.join('%s_%s' % (name, kind if isinstance(kind, str) else
+                                   '%g' % ejson.number(kind)) for name, kind in index[0])
+        keys += ''.join('_' + option for option, _ in index[1])
+        same = sum(other.split('.')[0] == keys for other, _ in named)
+        named.append((keys + ('.%d' % (same + 1) if same else ''), index))
+    return named
+
+
 def with_each_index(lines):
     """The lines, with one for each index of "each_index" beside the one without.
 
@@ -66,10 +78,7 @@ def with_each_index(lines):
         if 'collection' in fields:
             alternatives[fields['collection']] = indexes
         yield line
-        for index in indexes or alternatives.get(fields.get('on'), []):
-            keys = '_'.join('%s_%s' % (name, kind if isinstance(kind, str) else
-                                       '%g' % ejson.number(kind)) for name, kind in index[0])
-            keys += ''.join('_' + option for option, _ in index[1])
+        for keys, index in with_names(indexes or alternatives.get(fields.get('on'), [])):
             case = '%s by %s' % (fields.get('id'), keys)
             if 'collection' in fields:
                 yield changed(line, collection='%s_by_%s' % (fields['collection'], keys),

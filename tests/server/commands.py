@@ -355,8 +355,7 @@ class Commands(unittest.TestCase):
             return {'createIndexes': 'c', 'indexes': [dict({'key': {'a': 1}, 'name': 'i'},
                                                            **options)]}
         for request in (
-                index(hidden=True), index(clustered=True), index(storageEngine={'x': 1}),
-                index(prepareUnique=True), index(partialFilterExpression={'a': 1}),
+                index(clustered=True), index(storageEngine={'x': 1}), index(prepareUnique=True),
                 index(wildcardProjection={'a': 1}), index(columnstoreProjection={'a': 1}),
                 index(key={'a': 1, 'b': 1}, expireAfterSeconds=5), index(expireAfterSeconds='x'),
                 index(key={'_id': 1}, expireAfterSeconds=5), index(expireAfterSeconds=-1),
@@ -369,6 +368,7 @@ class Commands(unittest.TestCase):
                 {'compact': 'c', 'dryRun': True}, {'compact': 'c', 'freeSpaceTargetMB': 1},
                 {'validate': 'c', 'repair': True}, {'validate': 'c', 'metadata': True},
                 {'collMod': 'c', 'index': {'name': '_id_', 'hidden': True}},
+                {'collMod': 'c', 'index': {'name': '_id_', 'prepareUnique': True}},
                 {'find': 'c', 'readConcern': {'afterClusterTime': bson.Timestamp(1, 1)}},
                 {'insert': 'c', 'documents': [{}], 'encryptionInformation': {'type': 1}}):
             self.check_refused(request)

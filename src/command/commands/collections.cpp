@@ -219,34 +219,52 @@ void run_rename_collection(Invocation& invocation) {
     service.top().forget(from);
 }
 
-// collMod { index: { keyPattern | name, expireAfterSeconds } }.
-void change_expiry(CollectionLock& lock, bson::Doc change, bool over_msg, bson::Builder& reply) {
+void change_expiry(CollectionLock& lock, const catalog::Index& index, const bson::Element& seconds,
+                   bson::Builder& reply) {
+    const bson::Element old = index.spec["expireAfterSeconds"];
+    if (!old.is_number())
+        base::fail(base::kInvalidOptions, "no expireAfterSeconds field to update, or not a number");
+    if (old.to_int64() == seconds.to_int64()) return;
+    reply.append_as("expireAfterSeconds_old", old);
+    lock.database()->set_index_number(*lock.collection(), index, "expireAfterSeconds",
+                                      seconds.to_int64());
+    reply.append_as("expireAfterSeconds_new", seconds);
+}
+
+void change_hidden(CollectionLock& lock, const catalog::Index& index, bool hidden,
+                   bson::Builder& reply) {
+    if (index.hidden == hidden) return;
+    lock.database()->hide_index(*lock.collection(), index, hidden);
+    reply.append("hidden_old", !hidden).append("hidden_new", hidden);
+}
+
+// collMod { index: { keyPattern | name, expireAfterSeconds, hidden } }.
+void change_index(CollectionLock& lock, bson::Doc change, bool over_msg, bson::Builder& reply) {
     const bson::Element key = change["keyPattern"];
     const bson::Element name = change["name"];
     const bson::Element seconds = change["expireAfterSeconds"];
+    const bson::Element hidden = change["hidden"];
     for (const bson::Element& e : change) {
         const std::string_view field = e.name();
-        if (field != "keyPattern" && field != "name" && field != "expireAfterSeconds")
+        if (field != "keyPattern" && field != "name" && field != "expireAfterSeconds" &&
+            field != "hidden")
             base::fail(base::kInvalidOptions, "collMod cannot change '{}' of an index", field);
     }
     if (!key.is_object() && !name.is_string())
         base::fail(base::kInvalidOptions, "no keyPattern specified");
-    if (!seconds.is_number() || std::isnan(seconds.to_double()))
+    if (hidden && !hidden.is_number() && hidden.type() != bson::Type::boolean)
+        base::fail(base::kTypeMismatch, "hidden must be true or false");
+    const bool expires = seconds || hidden.missing();
+    if (expires && (!seconds.is_number() || std::isnan(seconds.to_double())))
         base::fail(base::kInvalidOptions, "no expireAfterSeconds field or not a number");
-    if (over_msg && seconds.to_double() < 0)
+    if (expires && over_msg && seconds.to_double() < 0)
         base::fail(base::kInvalidOptions, "expireAfterSeconds must be a number from 0 on");
     const catalog::Index* index = key.is_object()
                                       ? lock.collection()->find_index_by_key(key.as_doc())
                                       : lock.collection()->find_index(name.as_string());
     if (index == nullptr) base::fail(base::kIndexNotFound, "cannot find index");
-    const bson::Element old = index->spec["expireAfterSeconds"];
-    if (!old.is_number())
-        base::fail(base::kInvalidOptions, "no expireAfterSeconds field to update, or not a number");
-    if (old.to_int64() == seconds.to_int64()) return;
-    reply.append_as("expireAfterSeconds_old", old);
-    lock.database()->set_index_number(*lock.collection(), *index, "expireAfterSeconds",
-                                      seconds.to_int64());
-    reply.append_as("expireAfterSeconds_new", seconds);
+    if (expires) change_expiry(lock, *index, seconds, reply);
+    if (hidden) change_hidden(lock, *index, hidden.truthy(), reply);
 }
 
 void change_power_of_2(CollectionLock& lock, bool wanted, bson::Builder& reply) {
@@ -267,7 +285,7 @@ void change_option(CollectionLock& lock, const bson::Element& e, bool over_msg,
         change_power_of_2(lock, e.truthy(), changes);
     } else if (name == "index") {
         if (!e.is_object()) base::fail(10065, "invalid parameter: expected an object (index)");
-        change_expiry(lock, e.as_doc(), over_msg, changes);
+        change_index(lock, e.as_doc(), over_msg, changes);
     } else {
         base::fail(base::kInvalidOptions, "unknown option to collMod: {}", name);
     }
@@ -369,7 +387,7 @@ constexpr Command kCommands[] = {
      "{ renameCollection: 'db.from', to: 'db.to', dropTarget: bool }", run_rename_collection,
      needs::decided(may_rename), kRenameFields},
     {"collMod", "", 0, LockKind::write,
-     "{ collMod: name, usePowerOf2Sizes: bool, index: { keyPattern, expireAfterSeconds } }",
+     "{ collMod: name, usePowerOf2Sizes: bool, index: { keyPattern, expireAfterSeconds, hidden } }",
      run_coll_mod, needs::on_collection(auth::action::collMod), kModFields},
 };
 

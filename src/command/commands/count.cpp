@@ -43,9 +43,11 @@ void run_count(Invocation& invocation) {
     query::FindQuery query;
     query::FindQuery::Parts parts;
     parts.filter = query_of(body);
-    // Without a query the number of records is known; a hint has nothing to say then.
+    // Without a query the number of records is known; a hint has nothing to say then. To today's
+    // clients it has: a sparse or a partial index counts what it holds.
     const bson::Element hint = body["hint"];
-    if ((hint.is_string() || hint.is_object()) && !parts.filter.empty()) parts.hint = hint;
+    const bool counts = !parts.filter.empty() || invocation.over_msg();
+    if ((hint.is_string() || hint.is_object()) && counts) parts.hint = hint;
     query.limit = count_limit(body);
     query.skip = count_skip(invocation);
     invocation.records_failure = true;

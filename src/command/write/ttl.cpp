@@ -15,6 +15,7 @@ struct Expiry {
     std::string ns;
     std::string field;
     int64_t seconds = 0;
+    bson::Object filter;  // of a partial index: the others stay
 };
 
 // Only indexes on one field, that hold values (not hashes), and a number of seconds from 0 on: what
@@ -26,6 +27,25 @@ bool is_ttl(const catalog::Index& index) {
            seconds.is_number() && seconds.to_double() >= 0 && index.key_pattern.field_count() == 1;
 }
 
+bson::Object filter_of(const catalog::Index& index) {
+    const query::Matcher* filter = index.generator->filter();
+    return filter == nullptr ? bson::Object() : bson::Object(filter->filter());
+}
+
+// What expires.
+bson::Object condition_of(const Expiry& expiry, int64_t before) {
+    bson::Builder condition;
+    condition.append_date("$lt", before);
+    const bson::Object old = bson::make(expiry.field, condition.object());
+    if (expiry.filter.empty()) return old;
+    bson::Builder out;
+    {
+        bson::Builder both = out.sub_array("$and");
+        both.append("0", old).append("1", expiry.filter);
+    }
+    return out.object();
+}
+
 void collect(OperationContexts& contexts, const std::string& name, std::vector<Expiry>& found) {
     const storage::DatabaseLock lock(contexts.locks(), name, false);
     catalog::Database* db = contexts.catalog().database(name);
@@ -34,7 +54,7 @@ void collect(OperationContexts& contexts, const std::string& name, std::vector<E
         for (const auto& index : db->collection(ns)->indexes()) {
             if (is_ttl(*index))
                 found.push_back({ns, std::string(index->key_pattern.first().name()),
-                                 index->spec["expireAfterSeconds"].to_int64()});
+                                 index->spec["expireAfterSeconds"].to_int64(), filter_of(*index)});
         }
     }
 }
@@ -66,9 +86,7 @@ int64_t delete_expired(OperationContexts& contexts) {
         if (__builtin_mul_overflow(expiry.seconds, int64_t{1000}, &ms) ||
             __builtin_sub_overflow(base::ms_since_1970(), ms, &before))
             continue;
-        bson::Builder condition;
-        condition.append_date("$lt", before);
-        const bson::Object filter = bson::make(expiry.field, condition.object());
+        const bson::Object filter = condition_of(expiry, before);
         work.next("remove", expiry.ns, filter);
         try {
             removed += delete_documents(work, expiry.ns, filter, {}, false);

@@ -289,11 +289,18 @@ void History::operate() {
               fmt::format(R"("delete": "{}", "deletes": [{{"q": {}, "limit": 0}}])", c, filter()));
     } else if (kind < 56) {
         const std::string& key = random_.pick(kKeys);
+        const char* some =
+            random_.chance(30) ? R"(, "partialFilterExpression": {"a": {"$gte": 20}})" : "";
         write("createIndexes", db,
               fmt::format(R"("createIndexes": "{}", "indexes": [{{"key": {{"{}": 1}}, )"
-                          R"("name": "{}", "background": {}{}}}])",
+                          R"("name": "{}", "background": {}{}{}}}])",
                           c, key, key, random_.chance(50),
-                          random_.chance(20) ? R"(, "unique": true, "dropDups": true)" : ""));
+                          random_.chance(20) ? R"(, "unique": true, "dropDups": true)" : "", some));
+        // The definition is written elsewhere.
+        if (random_.chance(30))
+            write("collMod", db,
+                  fmt::format(R"("collMod": "{}", "index": {{"name": "{}", "hidden": {}}})", c, key,
+                              random_.chance(70)));
     } else if (kind < 58) {
         write("dropIndexes", db,
               fmt::format(R"("dropIndexes": "{}", "index": "{}")", c,

@@ -262,7 +262,7 @@ class BoundsRule : public testing::Test {
             bool exact = true;
             if (!bound_conjunction(index, conjunction, arena, branches[0])) {
                 branches.clear();
-                const catalog::Index* const indexes[] = {&index};
+                const BranchIndex indexes[] = {{&index, nullptr}};
                 if (conjunction.disjunctions.empty() ||
                     !bound_branches(*conjunction.disjunctions[0], indexes, arena, branches, exact))
                     continue;

@@ -152,10 +152,14 @@ class ReachedDocuments {
     storage::RecordIdSet seen_;
 };
 
+bool has_all_documents(const catalog::Index& index) {
+    return !index.hidden && index.generator->filter() == nullptr;
+}
+
 const catalog::Index* smallest_index(const catalog::Collection& collection, std::string_view path) {
     const catalog::Index* best = nullptr;
     for (const auto& index : collection.indexes()) {
-        if (tells_values(*index, path) &&
+        if (tells_values(*index, path) && has_all_documents(*index) &&
             (best == nullptr || index->key_pattern.field_count() < best->key_pattern.field_count()))
             best = index.get();
     }

@@ -206,6 +206,7 @@ void append_scan_stage(bson::Builder& out, const ScanPlan& scan) {
     out.append("keyPattern", scan.index->key_pattern);
     out.append("indexName", scan.index->name);
     out.append("isMultiKey", scan.index->multikey);
+    out.append("isPartial", scan.index->generator->filter() != nullptr);
     out.append("direction", scan.backward ? "backward" : "forward");
     append_bounds(out, scan);
 }

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "base/dcheck.h"
+#include "query/match/implication.h"
 #include "query/plan/bounds.h"
 #include "sched/tick.h"
 
@@ -123,7 +124,7 @@ bool key_matches(const MatchNode& node, const bson::Element& value, bson::Buffer
     return Matcher::matches(node, b.doc());
 }
 
-bool bound_branches(const MatchNode& disjunction, std::span<const catalog::Index* const> indexes,
+bool bound_branches(const MatchNode& disjunction, std::span<const BranchIndex> indexes,
                     ValueArena& arena, std::vector<ConjunctionBounds>& out, bool& exact) {
     DCHECK(disjunction.kind == MatchKind::disjunction && !disjunction.children.empty());
     for (const auto& child : disjunction.children) {
@@ -135,8 +136,9 @@ bool bound_branches(const MatchNode& disjunction, std::span<const catalog::Index
             continue;
         }
         ConjunctionBounds best;
-        for (const catalog::Index* index : indexes) {
+        for (const auto& [index, filter] : indexes) {
             ConjunctionBounds bounds;
+            if (filter != nullptr && !implies(*child, filter->root())) continue;
             if (!bound_conjunction(*index, inner, arena, bounds)) continue;
             if (best.index == nullptr || bounds.bounded > best.bounded) best = std::move(bounds);
         }

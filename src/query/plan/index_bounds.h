@@ -28,9 +28,16 @@ struct ConjunctionBounds {
 bool bound_conjunction(const catalog::Index& index, const Conjunction& conjunction,
                        ValueArena& arena, ConjunctionBounds& out);
 
+// An index for the branches of an $or. Of a partial one, if it lacks documents that the whole query
+// may match, what a branch has to imply.
+struct BranchIndex {
+    const catalog::Index* index;
+    const Matcher* filter;
+};
+
 // Each branch of an $or, and of an $or that is a branch, by the one of `indexes` that bounds most
 // fields. False if one has none. `exact` becomes false where a branch needs the document.
-bool bound_branches(const MatchNode& disjunction, std::span<const catalog::Index* const> indexes,
+bool bound_branches(const MatchNode& disjunction, std::span<const BranchIndex> indexes,
                     ValueArena& arena, std::vector<ConjunctionBounds>& out, bool& exact);
 
 // By the place of their index; neighbours that are one predicate each on the same index become one,

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "bson/compare.h"
 #include "bson/json.h"
+#include "query/match/implication.h"
 #include "query/plan/conjunction.h"
 #include "query/plan/index_bounds.h"
 #include "query/plan/plan.h"
@@ -142,8 +143,19 @@ class Planner {
         const catalog::Index* index = query_.hint_name.empty()
                                           ? collection_.find_index_by_key(query_.hint)
                                           : collection_.find_index(query_.hint_name);
-        if (index == nullptr || !usable(*index)) base::fail(base::kBadValue, "bad hint");
+        if (index == nullptr || !usable(*index) || index->hidden)
+            base::fail(base::kBadValue, "bad hint");
         return index;
+    }
+
+    // Whether the planner may choose it, which a hint need not ask: a hidden index it may not, and
+    // a partial one only where all that the query can match is in it.
+    bool may_choose(const catalog::Index& index) const {
+        return usable(index) && !index.hidden && holds_all(index);
+    }
+    bool holds_all(const catalog::Index& index) const {
+        const Matcher* filter = index.generator->filter();
+        return filter == nullptr || implies(query_.matcher->root(), filter->root());
     }
 
     // Whether scans give the documents in the order of a sort in memory, where they run in that of
@@ -254,7 +266,7 @@ class Planner {
     std::vector<Plan> filter_plans() const {
         std::vector<Plan> plans;
         for (const auto& index : collection_.indexes()) {
-            if (!usable(*index)) continue;
+            if (!may_choose(*index)) continue;
             auto arena = std::make_shared<ValueArena>();
             ConjunctionBounds bounds;
             if (bound_conjunction(*index, conjunction_, *arena, bounds))
@@ -269,10 +281,15 @@ class Planner {
 
     // An $or all of whose branches have an index (`only`: that one; null: any).
     bool or_plan(const MatchNode& node, Plan& plan, const catalog::Index* only = nullptr) const {
-        std::vector<const catalog::Index*> indexes;
-        for (const auto& index : collection_.indexes())
-            if (usable(*index) && (only == nullptr || index.get() == only))
-                indexes.push_back(index.get());
+        std::vector<BranchIndex> indexes;
+        if (only != nullptr) {
+            indexes.push_back({only, nullptr});
+        } else {
+            for (const auto& index : collection_.indexes())
+                if (usable(*index) && !index->hidden)
+                    indexes.push_back(
+                        {index.get(), holds_all(*index) ? nullptr : index->generator->filter()});
+        }
         std::vector<ConjunctionBounds> branches;
         bool exact = conjunction_.predicates.empty() && conjunction_.disjunctions.size() == 1 &&
                      !conjunction_.others;
@@ -319,7 +336,8 @@ class Planner {
     void add_sort_plans(std::vector<Plan>& plans) const {
         for (const auto& index : collection_.indexes()) {
             bool backward = false;
-            if (!usable(*index) || index->sparse || !whole_index_sorts(*index, &backward)) continue;
+            if (!may_choose(*index) || index->sparse || !whole_index_sorts(*index, &backward))
+                continue;
             plans.push_back(whole_index_plan(*index, backward));
         }
     }
@@ -382,7 +400,7 @@ class Planner {
             return *hinted;
         }
         for (const auto& index : collection_.indexes())
-            if (names_range(*index) && orders_range(*index)) return *index;
+            if (names_range(*index) && may_choose(*index) && orders_range(*index)) return *index;
         base::fail(base::kBadValue, "unable to find relevant index for max/min query");
     }
 

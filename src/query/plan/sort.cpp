@@ -54,7 +54,7 @@ class SortBounds {
         const Conjunction conjunction = flatten(filter->root());
         std::vector<ConjunctionBounds> bounds(1);
         if (!bound_conjunction(index_, conjunction, arena_, bounds[0])) bounds.clear();
-        const catalog::Index* const indexes[] = {&index_};
+        const BranchIndex indexes[] = {{&index_, nullptr}};
         for (const MatchNode* node : conjunction.disjunctions) {
             bool exact = true;
             if (!bounds.empty()) break;

@@ -225,24 +225,50 @@ TEST_P(DatabaseStoreContract, HoldsSixtyFourIndexes) {
     EXPECT_EQ(now.index_count(), 0);
 }
 
-TEST_P(DatabaseStoreContract, ChangesBytesInsideAnIndexSpec) {
+TEST_P(DatabaseStoreContract, ReplacesAnIndexSpec) {
+    CollectionStore& c = create("test.a");
+    add_index(c, "first", bson::make("w", 1));
+    const bson::Object plain = index_spec(c, "x_1", bson::make("x", 1));
+    const auto with = [&](double seconds) {
+        return bson::Builder().append_all(plain).append("expireAfterSeconds", seconds).object();
+    };
+    const int slot = c.finish_index(c.begin_index(with(60)));
+    const RecordId id = c.records().insert(bson::make("x", 5));
+    c.index(slot).index->insert(bson::make("", 5), id, true);
+    // The same size, a smaller and a larger one.
+    for (const bson::Object& spec : {with(3600), plain, with(7)}) {
+        collection("test.a").replace_index_spec(slot, spec);
+        for (int pass = 0; pass < 2; ++pass) {
+            const IndexEntry entry = collection("test.a").index(slot);
+            EXPECT_EQ(bson::Object(entry.spec).bytes(), spec.bytes());
+            EXPECT_EQ(entry.name, "x_1");
+            EXPECT_TRUE(entry.index->find_one(bson::make("", 5)));
+            reopen();
+        }
+    }
+}
+
+// It has keys of some documents only, which is the caller's. Nothing of that shows in the spec.
+TEST_P(DatabaseStoreContract, KeepsThePatternOfAPartialIndex) {
     CollectionStore& c = create("test.a");
     bson::Builder spec;
-    spec.append_all(index_spec(c, "x_1", bson::make("x", 1)));
-    spec.append("expireAfterSeconds", 60.0);
-    const int slot = c.finish_index(c.begin_index(spec.doc()));
-    const bson::Doc before = c.index(slot).spec;
-    const double seconds = 3600;
-    uint8_t bytes[sizeof seconds];
-    std::memcpy(bytes, &seconds, sizeof seconds);
-    c.overwrite_index_spec(
-        slot, static_cast<int32_t>(before["expireAfterSeconds"].value() - before.data()), bytes);
-    EXPECT_EQ(c.index(slot).spec["expireAfterSeconds"].as_double(), 3600);
-    reopen();
-    const bson::Element stored = collection("test.a").index(slot).spec["expireAfterSeconds"];
-    EXPECT_EQ(stored.type(), bson::Type::number_double);
-    EXPECT_EQ(stored.as_double(), 3600);
-    EXPECT_EQ(collection("test.a").index(slot).name, "x_1");
+    spec.append_all(index_spec(c, "x_1_y_-1", bson::make("x", 1, "y", -1)));
+    spec.append("partialFilterExpression", bson::make("x", 5));
+    const bson::Object wanted = spec.object();
+    const int slot = c.finish_index(c.begin_index(wanted));
+    for (int i = 0; i < 3; ++i) {
+        const RecordId id = c.records().insert(bson::make("x", 5, "y", i));
+        c.index(slot).index->insert(bson::make("", 5, "", i), id, true);
+    }
+    for (int pass = 0; pass < 2; ++pass) {
+        const IndexEntry entry = collection("test.a").index(slot);
+        EXPECT_EQ(bson::Object(entry.spec).bytes(), wanted.bytes());
+        ASSERT_NE(entry.index, nullptr);
+        const auto cursor = entry.index->cursor(Direction::forward);
+        cursor->seek_to_start();
+        EXPECT_EQ(bson::Object(cursor->key()).bytes(), bson::make("", 5, "", 2).bytes());
+        reopen();
+    }
 }
 
 TEST_P(DatabaseStoreContract, AnUndamagedCollectionValidates) {

@@ -64,11 +64,8 @@ class MemoryCollection : public CollectionStore {
         records_.note_dropped_index();
     }
     void set_multikey(int slot) override { part(slot)->multikey = true; }
-    void overwrite_index_spec(int slot, int32_t offset, std::span<const uint8_t> bytes) override {
-        const bson::Doc old = part(slot)->spec.doc();
-        std::vector<uint8_t> stored(old.data(), old.data() + old.size());
-        std::ranges::copy(bytes, stored.begin() + offset);
-        part(slot)->spec = bson::Object(bson::Doc(stored.data()));
+    void replace_index_spec(int slot, bson::Doc spec) override {
+        part(slot)->spec = bson::Object(spec);
     }
 
     ValidateReport validate(const ValidateOptions& options, bson::Builder& metrics) override {

@@ -230,8 +230,8 @@ class DatabaseCheck {
                 const IndexDetails* details = collection.slot_details(slot);
                 if (!indexes.insert(index_ns).second)
                     error(details, index_ns, "two slots have this index");
-                if (collection.spec(slot)["ns"].type() != bson::Type::string ||
-                    collection.spec(slot)["ns"].as_string() != ns)
+                if (collection.definition(slot)["ns"].type() != bson::Type::string ||
+                    collection.definition(slot)["ns"].as_string() != ns)
                     error(details->info, index_ns, "its definition names another collection");
             }
         }

@@ -9,6 +9,8 @@
 #include "sched/tick.h"
 #include "storage/index_limits.h"
 #include "storage/mmapv1/btree/index.h"
+#include "storage/mmapv1/space/definition_store.h"
+#include "storage/mmapv1/space/index_definition.h"
 #include "storage/renamed.h"
 
 namespace mmapv1 {
@@ -47,6 +49,15 @@ bool is_of(bson::Doc definition, std::string_view ns) {
     return named.is_string() && named.as_string() == ns;
 }
 
+std::unique_ptr<MmapRecordStore> make_records(CollectionOwner& owner, NamespaceDetails& details,
+                                              std::string ns) {
+    if (ns.ends_with(".system.indexes"))
+        return std::make_unique<DefinitionStore>(owner.extents(), details, std::move(ns),
+                                                 owner.samplers());
+    return std::make_unique<MmapRecordStore>(owner.extents(), details, std::move(ns),
+                                             owner.samplers());
+}
+
 }  // namespace
 
 std::string unsupported_index(bson::Doc spec, int32_t minor_level) {
@@ -79,8 +90,8 @@ void check_index_namespace(std::string_view ns, std::string_view index_ns) {
 }
 
 MmapCollection::MmapCollection(CollectionOwner& owner, NamespaceDetails& details, std::string ns)
-    : owner_(owner), records_(owner.extents(), details, std::move(ns), owner.samplers()) {
-    if (!owner.read_only().empty()) records_.set_read_only(owner.read_only());
+    : owner_(owner), records_(make_records(owner, details, std::move(ns))) {
+    if (!owner.read_only().empty()) records_->set_read_only(owner.read_only());
     const NamespaceDetails& d = this->details();
     if (d.index_count < 0 || d.index_builds < 0 || d.index_count > kIndexesMax ||
         d.index_builds > kIndexesMax - d.index_count)
@@ -117,13 +128,19 @@ void MmapCollection::set_user_flags(int32_t flags) {
 }
 
 void MmapCollection::check_writable() const {
-    records_.check_writable();
+    records_->check_writable();
     for (int slot = 0; slot < index_count(); slot++) {
         if (tree(slot) != nullptr) continue;
         base::fail(base::kIllegalOperation, "cannot write to {}: index {} cannot be kept up: {}",
                    ns(), indexes_[static_cast<size_t>(slot)]->name,
-                   unsupported_index(spec(slot), owner_.minor_level()));
+                   unsupported_index(index(slot).spec, owner_.minor_level()));
     }
+}
+
+void MmapCollection::Part::define(bson::Doc stored) {
+    definition.assign(stored.bytes().begin(), stored.bytes().end());
+    const bson::Object spec = shown_definition(stored);
+    shown.assign(spec.bytes().begin(), spec.bytes().end());
 }
 
 // Slots -------------------------------------------------------------------------------------------
@@ -206,10 +223,10 @@ void MmapCollection::open_index(int slot) {
                        ns(), index_ns);
     auto part = std::make_unique<Part>(storage().extents(), entry->details, index_ns, *on_disk);
     part->name = name;
-    part->definition.assign(definition.bytes().begin(), definition.bytes().end());
-    if (unsupported_index(definition, owner_.minor_level()).empty())
+    part->define(definition);
+    if (unsupported_index(part->spec(), owner_.minor_level()).empty())
         part->tree =
-            make_btree_index(part->store, storage::descending_bits(definition["key"].as_doc()));
+            make_btree_index(part->store, storage::descending_bits(part->spec()["key"].as_doc()));
     indexes_.push_back(std::move(part));
 }
 
@@ -222,7 +239,7 @@ storage::IndexEntry MmapCollection::index(int slot) const {
     DCHECK(slot >= 0 && slot < index_count());
     const Part& part = *indexes_[static_cast<size_t>(slot)];
     storage::IndexEntry entry;
-    entry.spec = spec(slot);
+    entry.spec = part.spec();
     entry.name = part.name;
     entry.multikey = (details().multikey_bits >> slot & 1) != 0;
     entry.ready = slot < details().index_count;
@@ -234,19 +251,21 @@ int MmapCollection::begin_index(bson::Doc given) {
     const sched::Uninterruptible whole;
     check_writable();
     // A repair builds for one collection what another one is to have in the end.
-    const bson::Object definition =
+    const bson::Object spec =
         is_of(given, ns()) ? bson::Object(given) : storage::renamed_spec(given, ns());
+    const bson::Object definition = stored_definition(spec);
     const int slot = slot_total();
-    const std::string index_ns = fmt::format("{}.${}", ns(), name_in(definition));
+    const std::string index_ns = fmt::format("{}.${}", ns(), name_in(spec));
     if (index_ns.size() > static_cast<size_t>(kNamespaceBytesMax))
         base::fail(base::kCannotCreateIndex,
                    "namespace name generated from index name \"{}\" is "
                    "too long (127 byte max)",
                    index_ns);
     check_index_namespace(ns(), index_ns);
-    const std::string unsupported = unsupported_index(definition, owner_.minor_level());
+    const std::string unsupported = unsupported_index(spec, owner_.minor_level());
     if (!unsupported.empty())
         base::fail(base::kCannotCreateIndex, "index {}: {}", index_ns, unsupported);
+    if (is_partial(spec)) owner_.admit_newer_kinds();
     owner_.check_definition(definition.doc().size());
     MmapRecordStore& definitions = owner_.index_definitions();
     // What may fail for want of space comes first, so that it can be taken back.
@@ -301,13 +320,12 @@ int MmapCollection::finish_index(int slot) {
 
 void MmapCollection::drop_index(int slot) {
     const sched::Uninterruptible whole;
-    records_.check_writable();
+    records_->check_writable();
     DCHECK(slot >= 0 && slot < slot_total() && slot_total() == index_count());
     NamespaceDetails& d = details();
     SpaceViews& views = storage().views();
     const DiskLoc info = slot_details(slot)->info;
-    const std::vector<uint8_t> definition =
-        std::move(indexes_[static_cast<size_t>(slot)]->definition);
+    const bson::Object definition(this->definition(slot));
     const bool ready = slot < d.index_count;
     const std::string index_ns = this->index_ns(slot);
 
@@ -331,7 +349,7 @@ void MmapCollection::drop_index(int slot) {
     owner_.forget_internal(index_ns);
     gone.release_extents();
     owner_.namespaces().erase(index_ns);
-    undefine(info, bson::Doc(definition.data()), ns());
+    undefine(info, definition, ns());
 }
 
 // In a crafted file a slot may name what is another collection's.
@@ -348,21 +366,29 @@ void MmapCollection::set_multikey(int slot) {
     d.multikey_bits |= uint64_t{1} << slot;
 }
 
-void MmapCollection::overwrite_index_spec(int slot, int32_t offset,
-                                          std::span<const uint8_t> bytes) {
-    records_.check_writable();
+void MmapCollection::replace_index_spec(int slot, bson::Doc spec) {
+    const sched::Uninterruptible whole;
+    records_->check_writable();
     MmapRecordStore& definitions = owner_.index_definitions();
     definitions.check_writable();
+    Part& part = *indexes_[static_cast<size_t>(slot)];
     const DiskLoc info = slot_details(slot)->info;
     RecordHeader& record = definitions.storage().checked_live(info);
-    std::vector<uint8_t>& definition = indexes_[static_cast<size_t>(slot)]->definition;
-    if (!is_of(spec(slot), ns()) ||
-        !std::ranges::equal(definition, storage().files().document(info).bytes()))
+    const bson::Object before(definition(slot));
+    if (!is_of(before, ns()) ||
+        !std::ranges::equal(before.bytes(), storage().files().document(info).bytes()))
         storage().files().damaged(info, "a definition is another collection's, or has changed");
-    if (offset < 0 || static_cast<size_t>(offset) + bytes.size() > definition.size())
-        storage().files().damaged(info, "a definition is shorter than it was");
-    storage().views().write(record.data() + offset, bytes.data(), bytes.size());
-    std::ranges::copy(bytes, definition.begin() + offset);
+    const bson::Object after = stored_definition(spec);
+    SpaceViews& views = storage().views();
+    if (after.doc().size() == before.doc().size()) {
+        views.write(record.data(), after.doc().data(), static_cast<size_t>(after.doc().size()));
+        return part.define(after);
+    }
+    owner_.check_definition(after.doc().size());
+    const storage::RecordId moved = definitions.insert(after);  // may fail: the disk is full
+    views.writing(slot_details(slot)->info) = DiskLoc::from(moved);
+    part.define(after);
+    undefine(info, before, ns());
 }
 
 void MmapCollection::append_verbose_stats(bson::Builder& out, int64_t) const {
@@ -385,11 +411,11 @@ void MmapCollection::read_extents() {
 }
 
 void MmapCollection::rebind(NamespaceDetails& details, const std::string& ns) {
-    records_.storage().rebind(details, ns);
+    records_->storage().rebind(details, ns);
 }
 
 void MmapCollection::release() {
-    records_.cursors().invalidate_all();
+    records_->cursors().invalidate_all();
     storage().release_extents();
 }
 

@@ -31,8 +31,8 @@ class MmapCollection final : public storage::CollectionStore {
     MmapCollection(CollectionOwner& owner, NamespaceDetails& details, std::string ns);
     ~MmapCollection() override;
 
-    const std::string& ns() const override { return records_.storage().ns(); }
-    MmapRecordStore& records() override { return records_; }
+    const std::string& ns() const override { return records_->storage().ns(); }
+    MmapRecordStore& records() override { return *records_; }
     bson::Object options() const override;
     void set_user_flags(int32_t flags) override;
 
@@ -42,7 +42,7 @@ class MmapCollection final : public storage::CollectionStore {
     int finish_index(int slot) override;
     void drop_index(int slot) override;
     void set_multikey(int slot) override;
-    void overwrite_index_spec(int slot, int32_t offset, std::span<const uint8_t> bytes) override;
+    void replace_index_spec(int slot, bson::Doc spec) override;
 
     storage::ValidateReport validate(const storage::ValidateOptions& options,
                                      bson::Builder& metrics) override;
@@ -54,20 +54,19 @@ class MmapCollection final : public storage::CollectionStore {
                  const std::function<void(const std::string&)>& skipped) override;
     void check_writable() const override;
 
-    NamespaceDetails& details() const { return records_.storage().details(); }
-    NamespaceStorage& storage() { return records_.storage(); }
-    const NamespaceStorage& storage() const { return records_.storage(); }
+    NamespaceDetails& details() const { return records_->storage().details(); }
+    NamespaceStorage& storage() { return records_->storage(); }
+    const NamespaceStorage& storage() const { return records_->storage(); }
     // The slot on disk; null when it lies in an extra block that does not exist.
     IndexDetails* slot_details(int slot) const;
     // The definition a slot names, as it was read when the index was opened: in a crafted file its
     // place may be one that is written to.
-    bson::Doc spec(int slot) const {
+    bson::Doc definition(int slot) const {
         return bson::Doc(indexes_[static_cast<size_t>(slot)]->definition.data());
     }
     // The definition has been written anew, elsewhere.
     void redefine(int slot, const bson::Object& definition) {
-        indexes_[static_cast<size_t>(slot)]->definition.assign(definition.bytes().begin(),
-                                                               definition.bytes().end());
+        indexes_[static_cast<size_t>(slot)]->define(definition);
     }
     IndexStore& buckets(int slot) { return indexes_[static_cast<size_t>(slot)]->store; }
     const storage::SortedIndex* tree(int slot) const {
@@ -90,8 +89,11 @@ class MmapCollection final : public storage::CollectionStore {
     struct Part {
         Part(ExtentManager& extents, NamespaceDetails& details, std::string ns, IndexDetails& slot)
             : store(extents, details, std::move(ns), slot) {}
+        void define(bson::Doc stored);
+        bson::Doc spec() const { return bson::Doc(shown.data()); }
         std::string name;
-        std::vector<uint8_t> definition;
+        std::vector<uint8_t> definition;  // as it is on disk
+        std::vector<uint8_t> shown;       // as storage/engine.h has it
         IndexStore store;
         std::unique_ptr<storage::SortedIndex> tree;  // null: cannot be maintained here
     };
@@ -104,7 +106,7 @@ class MmapCollection final : public storage::CollectionStore {
     int slot_total() const { return details().index_count + details().index_builds; }
 
     CollectionOwner& owner_;
-    MmapRecordStore records_;
+    const std::unique_ptr<MmapRecordStore> records_;
     std::vector<std::unique_ptr<Part>> indexes_;  // by slot
 };
 

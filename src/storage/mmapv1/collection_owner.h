@@ -25,6 +25,10 @@ class CollectionOwner {
     // The low nibble of the files' minor version (mmapv1 spec 2.2 rule 2).
     virtual int32_t minor_level() const = 0;
 
+    // Before the first index of a kind that servers before 2.4 do not have: from then on the files
+    // are of level 6. Throws base::Error 67 where an index could not be kept up at that level.
+    virtual void admit_newer_kinds() = 0;
+
     // Documents of system.namespaces. Missing ones are no error for the first two, and one that is
     // damaged is left behind by the second: it belongs to changes that have begun.
     virtual bson::Object listed_options(std::string_view ns) const = 0;

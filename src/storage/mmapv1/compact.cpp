@@ -89,9 +89,9 @@ void MmapCollection::compact(const bson::Object& command, const storage::Compact
                              bson::Builder&) {
     const CompactSizes sizes = parse(command);
     check_writable();
-    if (records_.capped()) base::fail(base::kBadValue, "cannot compact a capped collection");
+    if (records_->capped()) base::fail(base::kBadValue, "cannot compact a capped collection");
     // A damaged document throws here, before anything is changed.
-    const auto all = records_.cursor(storage::Direction::forward);
+    const auto all = records_->cursor(storage::Direction::forward);
     while (const auto record = all->next())
         sched::tick(1 + record->doc.size() / kBytesPerTick);
     NamespaceStorage& space = storage();
@@ -101,13 +101,13 @@ void MmapCollection::compact(const bson::Object& command, const storage::Compact
     space.orphan_deleted();
     space.give(fresh.loc, fresh.length, fresh.extent_offset);
     try {
-        if (!sizes.preserve) records_.reset_padding();
+        if (!sizes.preserve) records_->reset_padding();
         if (hooks.before_copy) hooks.before_copy();
-        records_.cursors().invalidate_all();
+        records_->cursors().invalidate_all();
         for (bool more = true; more;) {
             const DiskLoc extent = details().first_extent;
             more = extent != last_old;
-            copy_extent(records_, extent, sizes, hooks);
+            copy_extent(*records_, extent, sizes, hooks);
             space.release_extent(extent);
         }
     } catch (...) {

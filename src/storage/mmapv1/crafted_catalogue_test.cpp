@@ -81,8 +81,9 @@ TEST_F(CraftedCatalogue, TheDefinitionOfAnother) {
         return std::ranges::equal(db_->files().document(definition_of("test.b")).bytes(),
                                   before.bytes());
     };
-    const uint8_t byte = 7;
-    EXPECT_THROW(of("test.a").overwrite_index_spec(0, 20, {&byte, 1}), base::Error);
+    const bson::Object changed = bson::Builder().append_all(before).append("t", 5).object();
+    for (const bson::Object& spec : {before, changed})
+        EXPECT_THROW(of("test.a").replace_index_spec(0, spec), base::Error);
     EXPECT_TRUE(unchanged());
     db_->rename_collection("test.a", "test.z", false);
     EXPECT_TRUE(unchanged());

@@ -101,7 +101,25 @@ void MmapDatabase::close() {
 }
 
 int32_t MmapDatabase::minor_level() const {
-    return files_.count() == 0 ? kVersionMinorPlain : files_.header(0).version_minor & 0xf;
+    return files_.count() == 0 ? kVersionMinorPlain
+                               : files_.header(0).version_minor & kVersionMinorLevel;
+}
+
+void MmapDatabase::admit_newer_kinds() {
+    if (minor_level() != kVersionMinorPlain) return;
+    for (const auto& [ns, collection] : collections_)
+        for (int slot = 0; slot < collection->index_count(); ++slot) {
+            const storage::IndexEntry entry = collection->index(slot);
+            if (entry.index == nullptr ||
+                unsupported_index(entry.spec, kVersionMinorPlugins).empty())
+                continue;
+            base::fail(base::kCannotCreateIndex,
+                       "database {} cannot have such an index beside index {} of {}, whose kind "
+                       "counts for nothing in files of version 4.{}; drop that one first",
+                       name_, entry.name, ns, kVersionMinorPlain);
+        }
+    int32_t& minor = files_.header(0).version_minor;
+    views_.writing(minor) = (minor & ~kVersionMinorLevel) | kVersionMinorPlugins;
 }
 
 void MmapDatabase::check_writable() const {
@@ -376,7 +394,8 @@ void MmapDatabase::undefine(storage::RecordId id, bson::Doc definition) {
     MmapCollection* found = find(indexes_ns_);
     if (found == nullptr) return;
     try {
-        if (!std::ranges::equal(found->records().get(id).bytes(), definition.bytes()))
+        const bson::Doc stored = found->storage().files().document(DiskLoc::from(id));
+        if (!std::ranges::equal(stored.bytes(), definition.bytes()))
             base::fail(base::kInternalError, "it has changed");
         forget_document(*found, id);
     } catch (const std::exception& e) {
@@ -402,7 +421,7 @@ void MmapDatabase::check_definition(int32_t bytes) const {
     int64_t sum = bytes + kNamespaceBytesMax;
     for (const auto& [ns, collection] : collections_)
         for (int slot = 0; slot < collection->index_count(); ++slot)
-            sum += collection->spec(slot).size() + kNamespaceBytesMax;
+            sum += collection->definition(slot).size() + kNamespaceBytesMax;
     if (sum > kAddedBytesMax)
         base::fail(base::kOperationFailed,
                    "the definitions of the indexes of database {} would have more than {} MB; drop "

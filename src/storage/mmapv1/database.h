@@ -54,6 +54,7 @@ class MmapDatabase final : public storage::DatabaseStore, public CollectionOwner
     PaddingSamplers& samplers() override { return samplers_; }
     const std::string& read_only() const override { return read_only_; }
     int32_t minor_level() const override;
+    void admit_newer_kinds() override;
     bson::Object listed_options(std::string_view ns) const override;
     void unlist(std::string_view ns) override;
     void list(std::string_view ns, bson::Doc options) override;

@@ -7,9 +7,11 @@
 
 #include "base/error.h"
 #include "base/testing/effort.h"
+#include "bson/json.h"
 #include "os/testing/sim_file_system.h"
 #include "os/testing/step_clock.h"
 #include "storage/mmapv1/testing/database.h"
+#include "storage/renamed.h"
 
 namespace mmapv1 {
 namespace {
@@ -466,6 +468,51 @@ TEST_F(DatabaseTest, PluginIndexesMakeACollectionReadOnly) {
     again.drop_index(0);
     again.check_writable();
     expect_valid();
+}
+
+// What makes a 2.6 refuse the collection: files of level 6, and a kind that it does not know.
+TEST_F(DatabaseTest, APartialIndexIsOfAKindOfItsOwnOnDisk) {
+    MmapCollection& c = create("test.c");
+    const auto minor = [this] { return db_->files().header(0).version_minor; };
+    add_index(c, "plain", bson::make("a", 1));
+    EXPECT_EQ(minor(), kVersionMinorPlain);
+    const bson::Object spec =
+        bson::make("v", 1, "key", bson::make("a", 1, "b", -1), "name", "p", "ns", "test.c",
+                   "partialFilterExpression", bson::make("a", 5));
+    c.finish_index(c.begin_index(spec));
+    EXPECT_EQ(minor(), kVersionMinorPlugins);
+    const bson::Doc stored = db_->files().document(c.slot_details(1)->info);
+    EXPECT_EQ(stored["key"].as_doc().first().as_string(), "partial");
+    EXPECT_EQ(stored["key"].as_doc().field_count(), 3);
+    EXPECT_TRUE(std::ranges::equal(c.index(1).spec.bytes(), spec.bytes()));
+    // What a client reads in system.indexes.
+    MmapRecordStore& catalogue = db_->find("test.system.indexes")->records();
+    const storage::RecordId id = c.slot_details(1)->info.id();
+    EXPECT_TRUE(std::ranges::equal(catalogue.get(id).bytes(), spec.bytes()));
+    const auto cursor = catalogue.cursor(storage::Direction::backward);
+    EXPECT_TRUE(std::ranges::equal(cursor->next()->doc.bytes(), spec.bytes()));
+    db_->rename_collection("test.c", "test.d", false);
+    reopen();
+    MmapCollection& again = *db_->find("test.d");
+    EXPECT_EQ(bson::to_text(again.index(1).spec),
+              bson::to_text(storage::renamed_spec(spec, "test.d")));
+    EXPECT_EQ(db_->files().document(again.slot_details(1)->info)["key"].as_doc().field_count(), 3);
+    EXPECT_NE(again.index(1).index, nullptr);
+    again.check_writable();
+    expect_valid();
+}
+
+// At level 6 it could not be kept up any more.
+TEST_F(DatabaseTest, NoPartialIndexBesideAKindWithoutAMeaning) {
+    MmapCollection& c = create("test.c");
+    add_index(c, "a", bson::make("a", "text"));
+    create("test.d");
+    const bson::Object spec = bson::make("v", 1, "key", bson::make("a", 1), "name", "p", "ns",
+                                         "test.d", "partialFilterExpression", bson::make("a", 5));
+    EXPECT_THROW(db_->find("test.d")->begin_index(spec), base::Error);
+    EXPECT_EQ(db_->files().header(0).version_minor, kVersionMinorPlain);
+    c.drop_index(0);
+    EXPECT_EQ(db_->find("test.d")->begin_index(spec), 0);
 }
 
 TEST(UnsupportedIndex, KnowsWhatTheFilesCanHold) {

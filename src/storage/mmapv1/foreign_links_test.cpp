@@ -255,8 +255,7 @@ TEST_F(ForeignLinks, ADefinitionInAnother) {
         bson::make("v", 1, "key", bson::make("_id", 1), "name", "x", "ns", "test.a", "t", 5);
     const DiskLoc foreign = DiskLoc::from(b().records().insert(definition));
     views_.writing(a().slot_details(0)->info) = foreign;
-    const uint8_t byte = 7;
-    expect_refused([&] { a().overwrite_index_spec(0, definition.size() - 5, {&byte, 1}); });
+    expect_refused([&] { a().replace_index_spec(0, definition); });
     expect_harmless([&] { db_->rename_collection("test.a", "test.z", false); });
     db_->rename_collection("test.z", "test.a", false);
     views_.writing(a().slot_details(0)->info) = foreign;

@@ -112,7 +112,7 @@ void MmapDatabase::rename_collection(std::string_view from, std::string_view to,
         index.new_ns = new_ns + index.old_ns.substr(from.size());
         index.entry = &made.add_entry(index.new_ns);
         made.list(index.new_ns, bson::Doc());
-        index.spec = storage::renamed_spec(collection.spec(slot), new_ns);
+        index.spec = storage::renamed_spec(collection.definition(slot), new_ns);
         index.definition = made.define(index.spec);
     }
     made.keep();
@@ -158,12 +158,12 @@ void MmapCollection::rename_index(int slot, const RenamedIndex& index, std::stri
     Part& part = *indexes_[static_cast<size_t>(slot)];
     IndexDetails& on_disk = *slot_details(slot);
     const DiskLoc old_info = on_disk.info;
-    const std::vector<uint8_t> old_definition =
-        std::exchange(part.definition, {index.spec.bytes().begin(), index.spec.bytes().end()});
+    const bson::Object old_definition(definition(slot));
+    part.define(index.spec);
     storage().views().writing(on_disk.info) = DiskLoc::from(index.definition);
     part.store.set_slot(on_disk);
     part.store.storage().rebind(index.entry->details, index.new_ns);
-    undefine(old_info, bson::Doc(old_definition.data()), old_ns);
+    undefine(old_info, old_definition, old_ns);
 }
 
 }  // namespace mmapv1

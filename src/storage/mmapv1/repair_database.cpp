@@ -172,7 +172,7 @@ void MmapDatabase::rewrite_definitions() {
     std::vector<bson::Object> definitions;
     for (const IndexSlot& place : index_slots)
         definitions.push_back(
-            definition_for(place.collection->ns(), place.collection->spec(place.slot)));
+            definition_for(place.collection->ns(), place.collection->definition(place.slot)));
     rewrite(indexes_ns_, definitions, [&](const std::vector<storage::RecordId>& ids) {
         for (size_t i = 0; i < index_slots.size(); ++i) {
             IndexDetails* slot = index_slots[i].collection->slot_details(index_slots[i].slot);

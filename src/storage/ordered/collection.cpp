@@ -1,7 +1,6 @@
 #include "storage/ordered/collection.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/damage.h"
 #include "base/dcheck.h"
@@ -185,12 +184,8 @@ void Collection::set_multikey(int slot) {
     write_row();
 }
 
-void Collection::overwrite_index_spec(int slot, int32_t offset, std::span<const uint8_t> bytes) {
-    const bson::Doc old = part(slot).spec.doc();
-    bson::Buffer changed;
-    changed.append(old.data(), static_cast<size_t>(old.size()));
-    std::memcpy(changed.data() + offset, bytes.data(), bytes.size());
-    part(slot).spec = bson::Object(bson::Doc(changed.data()));
+void Collection::replace_index_spec(int slot, bson::Doc spec) {
+    part(slot).spec = bson::Object(spec);
     write_row();
 }
 

@@ -37,7 +37,7 @@ class Collection final : public storage::CollectionStore {
     int finish_index(int slot) override;
     void drop_index(int slot) override;
     void set_multikey(int slot) override;
-    void overwrite_index_spec(int slot, int32_t offset, std::span<const uint8_t> bytes) override;
+    void replace_index_spec(int slot, bson::Doc spec) override;
     storage::ValidateReport validate(const storage::ValidateOptions& options,
                                      bson::Builder& metrics) override;
     void compact(const bson::Object& command, const storage::CompactHooks& hooks,

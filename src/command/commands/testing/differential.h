@@ -79,6 +79,7 @@ class Generator {
     Node value(int depth);
     Node document(int id);
     Node index();
+    Node partial_filter(int depth);
 
     // What operators take. Those without a depth of their own have the parameter for the table.
     Node operand(int depth);
@@ -107,7 +108,8 @@ class Generator {
     bool has_large_ = false;  // numbers beyond 2^53
     int depth_ = 0;           // of documents
     std::vector<std::string> places_;
-    std::vector<Node> keys_;  // of the indexes
+    std::vector<Node> keys_;     // of the indexes
+    std::vector<Node> filters_;  // of the partial ones
 };
 
 // An engine with the collections that a case needs.

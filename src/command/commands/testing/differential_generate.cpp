@@ -145,8 +145,40 @@ Node Generator::index() {
     if (!hashed && chance(40)) key.set("_id", any_of(kDirections));
     Node made = object();
     made.set("key", std::move(key));
-    if (!hashed && chance(20)) made.set("sparse", text("true"));
+    if (!hashed && chance(20))
+        made.set("sparse", text("true"));
+    else if (chance(30))
+        made.set("partialFilterExpression", partial_filter(2));
     if (!hashed && chance(15)) made.set("unique", text("true"));
+    return made;
+}
+
+// Some of these are refused, for a regular expression among their values.
+Node Generator::partial_filter(int depth) {
+    static const Texts kComparisons = {"$eq", "$gt", "$gte", "$lt", "$lte"};
+    if (depth > 0 && chance(25)) {
+        Node parts = array();
+        for (int n = 0; n < 2; ++n)
+            parts.push(partial_filter(depth - 1));
+        return object().set(chance(50) ? "$and" : "$or", std::move(parts));
+    }
+    const auto asked = [&]() -> Node {
+        switch (below(6)) {
+            case 0:
+                return scalar();
+            case 1:
+                return object().set("$exists", text("true"));
+            case 2:
+                return object().set("$type", any_of(kTypes));
+            case 3:
+                return object().set("$in", list(0));
+            default:
+                return object().set(pick(kComparisons), scalar());
+        }
+    };
+    Node made = object();
+    made.set(place(), asked());
+    if (chance(25)) made.set(place(), asked());
     return made;
 }
 
@@ -156,7 +188,10 @@ void Generator::make_data(Case& out) {
         out.documents.push(document(i));
     for (int n = 1 + below(3); n > 0; --n) {
         out.indexes.push(index());
-        keys_.push_back(*out.indexes.members.back().second.find("key"));
+        const Node& made = out.indexes.members.back().second;
+        keys_.push_back(*made.find("key"));
+        if (const Node* partial = made.find("partialFilterExpression"))
+            filters_.push_back(*partial);
     }
 }
 
@@ -242,7 +277,13 @@ Node Generator::filter(int depth, bool in_element) {
 }
 
 Node Generator::filter() {
-    return filter(kFilterDepth, false);
+    Node made = filter(kFilterDepth, false);
+    if (filters_.empty() || chance(50)) return made;
+    // What a partial index holds, so that it may be used.
+    Node parts = array();
+    parts.push(filters_[static_cast<size_t>(below(static_cast<int>(filters_.size())))]);
+    if (chance(70)) parts.push(std::move(made));
+    return object().set("$and", std::move(parts));
 }
 
 // An order that leaves nothing open.

@@ -32,7 +32,7 @@ class Server final : public ServiceTest {
 struct Way {
     std::string collection;
     std::string hint;      // JSON
-    bool partial = false;  // a sparse index that is hinted leaves out what it does not hold
+    bool partial = false;  // an index that is hinted leaves out what it does not hold
 
     std::string name() const {
         return fmt::format("collection '{}'{}{}", collection, hint.empty() ? "" : ", hint ", hint);
@@ -111,7 +111,7 @@ struct Ways::State {
 
     Server server;
     std::vector<std::string> indexes;  // their definitions, by name
-    std::vector<bool> sparse;
+    std::vector<bool> partial;         // or sparse
     Case data;
 
     bson::Object run(const std::string& command) {
@@ -139,7 +139,7 @@ struct Ways::State {
             fill(name);
         }
         indexes.clear();
-        sparse.clear();
+        partial.clear();
         Node built = array();
         std::set<std::string> keys;
         for (auto& [ignored, index] : given.indexes.members) {
@@ -151,7 +151,8 @@ struct Ways::State {
             named.set("name", text(fmt::format("\"n{}\"", indexes.size())));
             indexes.push_back(named.json());
             if (create("all", indexes.size() - 1)) {
-                sparse.push_back(index.find("sparse") != nullptr);
+                partial.push_back(index.find("sparse") != nullptr ||
+                                  index.find("partialFilterExpression") != nullptr);
                 built.push(index);
             } else {
                 indexes.pop_back();
@@ -172,7 +173,7 @@ struct Ways::State {
         if (with_hints) all.push_back({"all", R"({"$natural": -1})"});
         for (size_t i = 0; i < indexes.size(); ++i) {
             all.push_back({alone(i), ""});
-            if (with_hints) all.push_back({"all", fmt::format("\"n{}\"", i), sparse[i]});
+            if (with_hints) all.push_back({"all", fmt::format("\"n{}\"", i), partial[i]});
         }
         return all;
     }

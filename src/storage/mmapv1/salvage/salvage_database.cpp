@@ -6,6 +6,7 @@
 
 #include "sched/operation.h"
 #include "storage/mmapv1/salvage/spaces.h"
+#include "storage/mmapv1/space/index_definition.h"
 
 namespace mmapv1 {
 
@@ -202,7 +203,8 @@ class DatabaseSalvage {
     void keep_definition(bson::Doc doc) {
         if (!usable(doc)) return;
         Definitions& known = definitions_[std::string(doc["ns"].as_string())];
-        if (known.names.emplace(doc["name"].as_string()).second) known.all.emplace_back(doc);
+        if (known.names.emplace(doc["name"].as_string()).second)
+            known.all.push_back(shown_definition(doc));
     }
 
     // Those that the entry names, also where the chain of definitions does not lead to them; then

@@ -36,8 +36,8 @@ namespace {
 
 void check_header(const MappedFile& file, int number) {
     const auto& header = *reinterpret_cast<const DataFileHeader*>(file.view());
-    const int32_t level = header.version_minor & 0xf;
-    const int32_t bits = header.version_minor & ~(0xf | kVersionMinorLists30);
+    const int32_t level = header.version_minor & kVersionMinorLevel;
+    const int32_t bits = header.version_minor & ~(kVersionMinorLevel | kVersionMinorLists30);
     if (header.version != kVersionMajor || bits != 0 ||
         (level != kVersionMinorPlain && level != kVersionMinorPlugins))
         base::fail(base::Damaged{base::kInternalError},

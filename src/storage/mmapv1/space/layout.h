@@ -20,6 +20,7 @@ constexpr int32_t kDataFileTrailerBytes = 16;  // never allocated
 constexpr int32_t kVersionMajor = 4;
 constexpr int32_t kVersionMinorPlain = 5;       // databases of up to 2.6
 constexpr int32_t kVersionMinorPlugins = 6;     // 2dsphere or text indexes may exist
+constexpr int32_t kVersionMinorLevel = 0xf;     // bits: which of the two
 constexpr int32_t kVersionMinorLists30 = 0x10;  // bit: free lists of 3.0 (mmapv1 spec 5.9)
 
 constexpr uint32_t kExtentMagic = 0x41424344;

@@ -37,7 +37,7 @@ struct PaddingSamplers {
     Sampler fits;
 };
 
-class MmapRecordStore final : public storage::RecordStore {
+class MmapRecordStore : public storage::RecordStore {
   public:
     MmapRecordStore(ExtentManager& extents, NamespaceDetails& details, std::string ns,
                     PaddingSamplers& samplers);

@@ -1,0 +1,71 @@
+// One index of a collection: what the store says of it, and the errors of its keys.
+#include "base/error.h"
+#include "bson/compare.h"
+#include "bson/json.h"
+#include "catalog/collection.h"
+
+namespace catalog {
+
+namespace {
+
+// {field: value} from a key pattern and an index key, for clients that read error details.
+bson::Object named_key(bson::Doc pattern, bson::Doc key) {
+    bson::Builder out;
+    auto value = key.begin();
+    for (const bson::Element& field : pattern) {
+        if (value == key.end()) break;
+        out.append_as(field.name(), *value);
+        ++value;
+    }
+    return out.object();
+}
+
+}  // namespace
+
+void throw_duplicate_key(const Index& index, std::string_view ns, bson::Doc key) {
+    const bson::Object details =
+        bson::make("keyPattern", index.key_pattern, "keyValue", named_key(index.key_pattern, key));
+    throw base::Error(base::kDuplicateKey,
+                      fmt::format("E11000 duplicate key error index: {}.${}  dup key: {}", ns,
+                                  index.name, bson::key_to_text(key)),
+                      details.bytes());
+}
+
+void throw_key_too_long(int code, const Index& index, std::string_view ns, bson::Doc key) {
+    base::fail(code, "Btree::insert: key too large to index, failing {}.${} {} {}", ns, index.name,
+               key.size(), bson::key_to_text(key));
+}
+
+void Index::read(const storage::IndexEntry& entry, int at) {
+    slot = at;
+    name = entry.name;
+    spec = entry.spec;
+    // One without a pattern is not maintained either.
+    const bson::Element key = spec["key"];
+    key_pattern = key.is_object() ? key.as_doc() : bson::Doc();
+    is_id = is_id_pattern(key_pattern);
+    unique = is_id || spec["unique"].truthy();
+    sparse = spec["sparse"].truthy();
+    drop_dups = unique && spec["dropDups"].truthy();
+    hidden = !is_id && spec["hidden"].truthy();
+    multikey = entry.multikey;
+    ready = entry.ready;
+    store = entry.index;
+    if (store == nullptr || generator != nullptr) return;
+    try {
+        generator = KeyGenerator::make(spec);
+    } catch (const base::Error& error) {
+        fault = error.what();
+        store = nullptr;
+    }
+}
+
+bool Index::is_like(bson::Doc definition) const {
+    const bson::Element key = definition["key"];
+    const bson::Element filter = definition["partialFilterExpression"];
+    const bson::Element own = spec["partialFilterExpression"];
+    return key.is_object() && bson::compare_docs(key_pattern, key.as_doc()) == 0 &&
+           bson::equal_values(filter, own);
+}
+
+}  // namespace catalog

@@ -1,0 +1,36 @@
+#include "storage/mmapv1/space/index_definition.h"
+
+#include <gtest/gtest.h>
+
+#include "bson/json.h"
+
+namespace mmapv1 {
+namespace {
+
+const bson::Object kFilter = bson::make("a", bson::make("$gt", 5));
+
+TEST(IndexDefinition, APartialOneGoesThereAndBack) {
+    const bson::Object spec =
+        bson::make("v", 1, "unique", true, "key", bson::make("a", 1, "b", -1), "name", "x",
+                   "partialFilterExpression", kFilter, "ns", "t.c");
+    const bson::Object stored = stored_definition(spec);
+    EXPECT_EQ(bson::to_text(stored["key"].as_doc()), "{ _partial: \"partial\", a: 1, b: -1 }");
+    EXPECT_EQ(bson::to_text(shown_definition(stored)), bson::to_text(spec));
+}
+
+TEST(IndexDefinition, AnotherOneStaysAsItIs) {
+    const bson::Object spec = bson::make("v", 1, "key", bson::make("a", "hashed"), "name", "x");
+    EXPECT_EQ(bson::to_text(stored_definition(spec)), bson::to_text(spec));
+    EXPECT_EQ(bson::to_text(shown_definition(spec)), bson::to_text(spec));
+}
+
+// A 2.6 has stored the option, and keeps all documents in the index.
+TEST(IndexDefinition, TheOptionAloneMakesNoneOnDisk) {
+    const bson::Object stored = bson::make("v", 1, "key", bson::make("a", 1), "name", "x",
+                                           "partialFilterExpression", kFilter);
+    EXPECT_EQ(bson::to_text(shown_definition(stored)),
+              bson::to_text(bson::make("v", 1, "key", bson::make("a", 1), "name", "x")));
+}
+
+}  // namespace
+}  // namespace mmapv1
