@@ -423,6 +423,8 @@ class Commands(unittest.TestCase):
                     {'findAndModify': 'c', 'query': filter_, 'remove': True},
                     {'update': 'c', 'updates': [{'q': filter_, 'u': {'$set': {'a': 9}}}]},
                     {'delete': 'c', 'deletes': [{'q': filter_, 'limit': 0}]}):
+                if word == '$expr' and 'aggregate' in request:
+                    continue  # is computed there
                 self.fill()
                 reply = self.ask(DATABASE, request)
                 self.assertTrue(reply['ok'] == 0.0 or reply.get('writeErrors'), (request, reply))
