@@ -2,7 +2,8 @@
 """The figures of the articles: articles.json has each one once, as they were published.
 
 docs/articles.md shows them in tables that this program writes, behind lines <!-- table: NAME -->;
-the table `requests` there (claims.py) sets them beside the kept results of the patches.
+the tables `requests` (claims.py) and `sizes` (iibench_sizes.py) there set them beside the results
+that are kept.
 Usage:    articles.py        writes the tables of docs/articles.md anew; ./lab bench PATCH --keep
                              does it too
 """
@@ -61,8 +62,11 @@ def filled(page, made):
 
 
 def made(name):
-    import claims  # it reads the figures here
-    return claims.requests_table() if name == 'requests' else table(name)
+    import claims  # they read the figures here
+    import iibench_sizes
+    if name == 'requests':
+        return claims.requests_table(iibench_sizes.kept())
+    return iibench_sizes.table() if name == 'sizes' else table(name)
 
 
 def write_page():

@@ -140,7 +140,8 @@ KINDS = [
 
 class Measured:
     """A result with its kind; of a patch its slug counts as a kind of its own, and so does a graph
-    whose answers did not wait for the disk. OSError or ValueError where the file cannot be read."""
+    whose answers did not wait for the disk, and the insert benchmark of each size. OSError or
+    ValueError where the file cannot be read."""
 
     def __init__(self, path):
         self.path = os.path.relpath(path, TOP)
@@ -157,6 +158,8 @@ class Measured:
         self.table, self.findings = None, None
 
     def variant(self):
+        if self.kind.name == 'iibench':
+            return ' --rows %(rows)d --clients %(clients)d' % self.result
         return ' --lazy' if self.result.get('lazy') else ''
 
     def work_out(self):
@@ -301,7 +304,7 @@ def comparison(every):
 def requests(every):
     """[cells of a line]: each request with what is measured here."""
     patches = {each.slug: each.result for each in every if each.kind.name == 'patch'}
-    iibench = next((each.result for each in every if each.kind.name == 'iibench'), None)
+    iibench = [each.result for each in every if each.kind.name == 'iibench']
     for request, text in claims.answered(patches, iibench):
         yield request.what, request.ticket, request.slug, request.theirs, text
 

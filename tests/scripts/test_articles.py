@@ -28,7 +28,7 @@ class Figures(unittest.TestCase):
         self.assertEqual(page(), articles.filled(page(), articles.made),
                          'run build/venv/bin/python perf/articles.py')
         self.assertEqual(sorted(re.findall(r'<!-- table: ([a-z-]+) -->', page())),
-                         sorted([*articles.tables(), 'requests']))
+                         sorted([*articles.tables(), 'requests', 'sizes']))
 
     def test_another_figure_on_the_page_is_found(self):
         self.assertIn('| 34.10 |', page())
@@ -191,6 +191,18 @@ class Verdicts(unittest.TestCase):
         self.assertEqual(verdicts('iibench', self.iibench(10 ** 7, MongoDB_lazy={
             'log_padded': 300.0}))[lazy][2], '')
 
+    def test_the_nearest_result_of_the_insert_benchmark_counts(self):
+        def named(rows, clients, rate):
+            result = {**self.iibench(rows, MongoDB_sync={'per_second': rate}), 'clients': clients}
+            return 'iibench', '%d by %d' % (rows, clients), result
+        found = list(claims.rows([named(10 ** 7, 64, 9000.0), named(20000, 1, 700.0),
+                                  named(10 ** 5, 1, 710.0)]))
+        row = next(row for row in found if row.claim.what == '1 client at 2 ms: inserts/s')
+        self.assertEqual((row.ours, row.source), ('710', '100000 by 1'))
+        far = {**self.iibench(10 ** 7, MongoDB_sync={'per_second': 9000.0}), 'clients': 64}
+        self.assertEqual(verdicts('iibench', far)['1 client at 2 ms: inserts/s'][2],
+                         '64 clients, not 1')
+
     def test_ratios_between_engines(self):
         result = self.iibench(
             MongoDB_sync={'log_padded': 8200.0, 'per_second': 700.0, 'device_bytes': 4e8,
@@ -277,7 +289,7 @@ def pairs(before, after):
 
 
 class Requests(unittest.TestCase):
-    def answers(self, patches, iibench=None):
+    def answers(self, patches, *iibench):
         return {request.slug: text for request, text in claims.answered(patches, iibench)}
 
     def test_until_there_is_a_result_those_of_the_header_stand(self):
@@ -292,22 +304,26 @@ class Requests(unittest.TestCase):
                          '700 and 770 inserts/s')
 
     def test_and_those_of_the_insert_benchmark(self):
-        iibench = {'rows': 20000, 'lines': [
+        iibench = {'rows': 20000, 'clients': 8, 'lines': [
             {'name': name, 'runs': [{'log_padded': log, 'data_bytes_per_insert': data}]}
             for name, log, data in (('series, at commit', 4200.0, 900.0),
                                     ('series, at flush', 4100.0, 600.0))]}
         found = self.answers({}, iibench)
         self.assertEqual(found['data-files-at-flush'],
-                         'iibench, 20,000 rows: 900 bytes beside the log an insert without, 600 '
-                         'with it')
+                         'iibench, 20,000 rows, 8 clients: 900 bytes beside the log an insert '
+                         'without, 600 with it')
         self.assertTrue(found['journal-insert-entries'].startswith('its header'))
+        # Of several the largest that has both lines.
+        larger = {**iibench, 'rows': 10 ** 6, 'clients': 1}
+        self.assertTrue(self.answers({}, larger, iibench, {**larger, 'lines': []})[
+            'data-files-at-flush'].startswith('iibench, 1,000,000 rows, 1 client: 900 '))
         # A lone client's commit is as large with padding, however little redo is in it.
         iibench['lines'] = [{'name': name, 'runs': [{'log_padded': 4181.0, 'log_raw': raw}]}
                             for name, raw in (('series, at flush', 4279.0),
                                               ('series, sync', 781.0))]
         self.assertEqual(self.answers({}, iibench)['journal-insert-entries'],
-                         'iibench, 20,000 rows: 4,279 bytes of log before padding and compression '
-                         'an insert without, 781 with it')
+                         'iibench, 20,000 rows, 8 clients: 4,279 bytes of log before padding and '
+                         'compression an insert without, 781 with it')
 
     def test_the_newest_kept_result_counts(self):
         with tempfile.TemporaryDirectory() as folder, mock.patch.object(claims, 'TOP', folder):
