@@ -51,6 +51,7 @@ namespace base {
     X(86, IndexKeySpecsConflict, "an index of this name with other keys")                          \
     X(96, OperationFailed, "files that cannot be read or written while the server runs")           \
     X(115, CommandNotSupported, "commands that are known by name only")                            \
+    X(121, DocumentValidationFailure, "documents that the validator of a collection refuses")      \
     X(123, NotAReplicaSet, "read concerns that only a replica set can fulfil")                     \
     X(146, ExceededMemoryLimit, "operations and results beyond their memory limits")               \
     X(171, CannotIndexParallelArrays, "by OP_MSG: two arrays under one compound index")            \

@@ -30,7 +30,8 @@ void refuse_other_case(storage::Engine& engine, std::string_view db) {
 
 }  // namespace
 
-Catalog::Catalog(storage::Engine& engine) : engine_(engine) {}
+Catalog::Catalog(storage::Engine& engine, const query::ExpressionParser* expressions)
+    : engine_(engine), expressions_(expressions) {}
 Catalog::~Catalog() = default;
 
 Database* Catalog::database(std::string_view db) {
@@ -49,7 +50,7 @@ Database* Catalog::database(std::string_view db) {
         refuse_other_case(engine_, db);
         return nullptr;
     }
-    auto opened = std::make_unique<Database>(engine_, *store);
+    auto opened = std::make_unique<Database>(engine_, *store, expressions_);
     return databases_.insert_or_assign(std::string(db), std::move(opened)).first->second.get();
 }
 
@@ -63,7 +64,7 @@ Database& Catalog::get_or_create(std::string_view db) {
     check_readable(db);
     const std::unique_lock guard(mutex_);
     const sched::Uninterruptible whole;
-    auto made = std::make_unique<Database>(engine_, engine_.create_database(db));
+    auto made = std::make_unique<Database>(engine_, engine_.create_database(db), expressions_);
     return *databases_.insert_or_assign(std::string(db), std::move(made)).first->second;
 }
 

@@ -32,7 +32,8 @@ struct IndexChange {
 
 class Database {
   public:
-    Database(storage::Engine& engine, storage::DatabaseStore& store);
+    Database(storage::Engine& engine, storage::DatabaseStore& store,
+             const query::ExpressionParser* expressions);
     ~Database();
     Database(const Database&) = delete;
     Database& operator=(const Database&) = delete;
@@ -99,6 +100,9 @@ class Database {
     // Throws base::Error 2 if there is none. (collMod expireAfterSeconds.)
     void set_index_number(Collection& collection, const Index& index, std::string_view field,
                           int64_t value);
+    // exclusive. Takes validator, validationLevel and validationAction of `change`; the others
+    // stay. Throws what check_validation() does.
+    void change_validation(Collection& collection, bson::Doc change);
     // exclusive. Throws base::Error 2 for the index on _id.
     void hide_index(Collection& collection, const Index& index, bool hidden);
 
@@ -123,17 +127,20 @@ class Database {
 
     storage::Engine& engine_;
     storage::DatabaseStore& store_;
+    const query::ExpressionParser* const expressions_;
     Collections collections_;
 };
 
 class Catalog {
   public:
-    explicit Catalog(storage::Engine& engine);
+    // `expressions`: see Validator.
+    explicit Catalog(storage::Engine& engine, const query::ExpressionParser* expressions = nullptr);
     ~Catalog();
     Catalog(const Catalog&) = delete;
     Catalog& operator=(const Catalog&) = delete;
 
     storage::Engine& engine() { return engine_; }
+    const query::ExpressionParser* expressions() const { return expressions_; }
 
     // At least shared on the database. Null if it does not exist.
     Database* database(std::string_view db);
@@ -157,6 +164,7 @@ class Catalog {
     void forget(std::string_view db);  // mutex_ held
 
     storage::Engine& engine_;
+    const query::ExpressionParser* const expressions_;
     std::shared_mutex mutex_;
     std::map<std::string, std::unique_ptr<Database>, std::less<>> databases_;
 };

@@ -77,12 +77,15 @@ bool overlap(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-Collection::Collection(storage::CollectionStore& store, storage::Durability& durability)
+Collection::Collection(storage::CollectionStore& store, storage::Durability& durability,
+                       const query::ExpressionParser* expressions)
     : store_(store),
       durability_(durability),
       records_(store.records()),
-      capped_(records_.capped()) {
+      capped_(records_.capped()),
+      expressions_(expressions) {
     reload_indexes(true);
+    reload_validator();
     if (!capped_) return;
     records_.set_before_capped_removal([this](const storage::Record& record) {
         durability_.commit_if_needed();  // each removal is whole by itself
@@ -111,6 +114,17 @@ void Collection::reload_indexes(bool gone) {
     changes_.resize(indexes_.size());
     if (gone || incarnation_ == 0)
         incarnation_ = g_next_incarnation.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Collection::reload_validator() {
+    const sched::Uninterruptible whole;
+    validator_ = nullptr;
+    try {
+        validator_ = Validator::of(store_.options(), expressions_);
+    } catch (const base::Error& e) {
+        base::log::error("the options of {} cannot be read, so that no validator is known: {}",
+                         ns(), e.what());
+    }
 }
 
 const Index* Collection::find_index(std::string_view name) const {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "catalog/index_keys.h"
+#include "catalog/validator.h"
 #include "storage/engine.h"
 
 namespace catalog {
@@ -59,7 +60,9 @@ struct UpdatedRecord {
 
 class Collection {
   public:
-    Collection(storage::CollectionStore& store, storage::Durability& durability);
+    // `expressions`: see Validator.
+    Collection(storage::CollectionStore& store, storage::Durability& durability,
+               const query::ExpressionParser* expressions = nullptr);
     Collection(const Collection&) = delete;
     Collection& operator=(const Collection&) = delete;
 
@@ -73,6 +76,9 @@ class Collection {
     const Index* find_index_like(bson::Doc definition) const;
     const Index* id_index() const { return id_index_; }  // null if there is none
     bool capped() const { return capped_; }
+    // What its documents have to look like; null: anything. Asked before insert() and update(),
+    // which do not, by those whose documents come from clients.
+    const Validator* validator() const { return validator_.get(); }
     // What the store throws where documents cannot be changed, and base::Error 20 where keys of an
     // index cannot be derived.
     void check_writable() const;
@@ -103,6 +109,8 @@ class Collection {
     // exclusive. Reads the index list from the store again. `gone`: an index or record positions
     // went away, so saved cursors die.
     void reload_indexes(bool gone);
+    // exclusive. Reads from the stored options again.
+    void reload_validator();
     // Background builds that have yielded, or may.
     int builds() const { return builds_; }
     void count_build(int by) { builds_ += by; }
@@ -166,6 +174,9 @@ class Collection {
     size_t waiters_swept_at_ = kFewWaiters;
 
     const Index* faulty_ = nullptr;  // one with a fault, if any has
+
+    const query::ExpressionParser* const expressions_;
+    std::unique_ptr<const Validator> validator_;
 };
 
 // The errors of index keys that a document or a build may not have.

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "catalog/collation.h"
+#include "catalog/validator.h"
 #include "options/server_parameters.h"
 
 namespace catalog {
@@ -19,10 +20,7 @@ constexpr int64_t kNoLimit = std::numeric_limits<int32_t>::max();
 void refuse_newer_options(bson::Doc options) {
     constexpr std::string_view kRefused[] = {"viewOn",
                                              "pipeline",
-                                             "validator",
-                                             "validationLevel",
                                              "timeseries",
-                                             "validationAction",
                                              "clusteredIndex",
                                              "expireAfterSeconds",
                                              "encryptedFields",
@@ -122,6 +120,8 @@ storage::CollectionOptions parse_collection_options(bson::Doc options) {
         stored.append("flags", flags.to_int32());
     }
     if (options["temp"].truthy()) stored.append("temp", true);
+    for (const bson::Element& e : options)
+        if (is_validation_option(e.name())) stored.append(e);
     out.options = stored.object();
     return out;
 }

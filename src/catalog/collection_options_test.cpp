@@ -46,9 +46,13 @@ TEST(CollectionOptions, Refusals) {
     EXPECT_EQ(code_of(R"({"size": -1})"), base::kBadValue);
     EXPECT_EQ(code_of(R"({"capped": true, "size": 4096, "max": 2147483648.0})"), base::kBadValue);
     EXPECT_EQ(code_of(R"({"viewOn": "x", "pipeline": []})"), base::kInvalidOptions);
-    EXPECT_EQ(code_of(R"({"validator": {"a": 1}})"), base::kInvalidOptions);
     EXPECT_EQ(code_of(R"({"collation": {"locale": "de"}})"), base::kInvalidOptions);
     EXPECT_EQ(code_of(R"({"collation": {"locale": "simple"}})"), 0);
+}
+
+TEST(CollectionOptions, ValidationIsStoredAsItIs) {
+    EXPECT_EQ(stored(R"({"validationAction": "warn", "validator": {"a": 1}, "flags": 1})"),
+              "{ flags: 1, validationAction: \"warn\", validator: { a: 1 } }");
 }
 
 TEST(CollectionOptions, ExtentsAndFlags) {

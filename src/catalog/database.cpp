@@ -100,8 +100,9 @@ void recover_builds(Collection& collection, storage::Engine& engine, bool retry)
 
 }  // namespace
 
-Database::Database(storage::Engine& engine, storage::DatabaseStore& store)
-    : engine_(engine), store_(store) {
+Database::Database(storage::Engine& engine, storage::DatabaseStore& store,
+                   const query::ExpressionParser* expressions)
+    : engine_(engine), store_(store), expressions_(expressions) {
     for (const std::string& ns : store_.collections()) {
         if (storage::CollectionStore* found = store_.collection(ns)) adopt(*found);
     }
@@ -111,7 +112,7 @@ Database::Database(storage::Engine& engine, storage::DatabaseStore& store)
 Database::~Database() = default;
 
 Collection& Database::adopt(storage::CollectionStore& store) {
-    auto made = std::make_unique<Collection>(store, engine_.durability());
+    auto made = std::make_unique<Collection>(store, engine_.durability(), expressions_);
     return *collections_.insert_or_assign(store.ns(), std::move(made)).first->second;
 }
 
@@ -139,6 +140,7 @@ Collection& Database::create(std::string_view ns, bson::Doc options) {
         base::fail(base::kInvalidNamespace, "Invalid namespace specified '{}'", ns);
     check_readable(ns);
     if (collections_.contains(ns)) base::fail(base::kNamespaceExists, "collection already exists");
+    check_validation(ns, options, expressions_);
     storage::CollectionOptions wanted = parse_collection_options(options);
     wanted.id_index = wanted.id_index && !without_id_index(ns);
     const sched::Uninterruptible whole;
@@ -386,6 +388,18 @@ void Database::set_index_number(Collection& collection, const Index& index, std:
     }
     collection.store().replace_index_spec(index.slot, changed.object());
     collection.reload_indexes(false);
+}
+
+void Database::change_validation(Collection& collection, bson::Doc change) {
+    DCHECK(storage::LockManager::may_write(name()));
+    check_validation(collection.ns(), change, expressions_);
+    bson::Builder changed;
+    for (const bson::Element& e : collection.store().options())
+        if (!is_validation_option(e.name()) || change[e.name()].missing()) changed.append(e);
+    for (const bson::Element& e : change)
+        if (is_validation_option(e.name())) changed.append(e);
+    collection.store().replace_options(changed.doc());
+    collection.reload_validator();
 }
 
 void Database::hide_index(Collection& collection, const Index& index, bool hidden) {

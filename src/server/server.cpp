@@ -132,7 +132,7 @@ command::ServerContext Server::make_context(const CommandLine& command_line,
 void Server::open_data() {
     engine_ = open_engine();
     follow_options();
-    catalog_ = std::make_unique<catalog::Catalog>(*engine_);
+    catalog_ = std::make_unique<catalog::Catalog>(*engine_, &expressions_);
     service_ = std::make_unique<command::Service>(*catalog_, context_, command::all_families());
     service_->access_control().enabled = options::auth.get();
     set_memory_limits();

@@ -11,6 +11,7 @@
 
 #include "catalog/catalog.h"
 #include "command/request/service.h"
+#include "query/aggregation/filter_expression.h"
 #include "server/log_setup.h"
 #include "server/options.h"
 #include "server/periodic.h"
@@ -49,6 +50,7 @@ class Server {
     LogSetup& log_;
     command::ServerContext context_;
     std::unique_ptr<storage::Engine> engine_;
+    const query::FilterExpressions expressions_{query::OuterVariables()};  // of validators
     std::unique_ptr<catalog::Catalog> catalog_;
     std::unique_ptr<command::Service> service_;
     std::unique_ptr<wire::Listener> listener_;

@@ -100,6 +100,9 @@ class CollectionStore {
     virtual bson::Object options() const = 0;  // {} if none are stored
     // exclusive. Shown by stats(), and recorded in the options as `flags`.
     virtual void set_user_flags(int32_t flags) = 0;
+    // exclusive. Puts others in the place of the stored options. REQUIRES: they differ only in what
+    // the engine does nothing with (validator, validationLevel, validationAction).
+    virtual void replace_options(bson::Doc options) = 0;
 
     // Indexes in slot order; completed ones first. shared. 0 <= slot < index_count() everywhere.
     virtual int index_count() const = 0;

@@ -218,7 +218,7 @@ class Programs(unittest.TestCase):
         for call, arguments, options in (
                 (c.update_one, ({'_id': 1}, [{'$limit': 1}]), {}),
                 (c.find_one, (), {'collation': {'locale': 'de'}}),
-                (self.db.create_collection, ('v',), {'validator': {'a': 1}}),
+                (self.db.create_collection, ('v',), {'validator': {'$where': '1'}}),
                 (self.db.create_collection, ('w',), {'viewOn': c.name, 'pipeline': []}),
                 (c.create_index, ('a',), {'partialFilterExpression': {'a': {'$ne': 1}}}),
                 (c.find_one, ({'$where': 'true'},), {}),

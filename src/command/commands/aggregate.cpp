@@ -8,6 +8,7 @@
 #include "bson/validate.h"
 #include "command/commands/families.h"
 #include "command/commands/foreign_reader.h"
+#include "command/commands/newer_fields.h"
 #include "command/commands/pipeline_query.h"
 #include "command/commands/server_stages.h"
 #include "command/context/locks.h"
@@ -238,6 +239,7 @@ class OutputCollection {
         : client_(invocation.client),
           cursors_(invocation.service.cursors()),
           over_msg_(invocation.over_msg()),
+          validation_(validation_of(invocation.body)),
           target_(fmt::format("{}.{}", invocation.db, name)),
           temporary_(fmt::format("{}.tmp.agg_out.{}", invocation.db, next_number())) {
         if (name.empty()) base::fail(16997, "$out needs the name of a collection");
@@ -281,6 +283,16 @@ class OutputCollection {
         }
     }
 
+    // It has the validator of the collection whose place it takes.
+    static bson::Object options_of_output(catalog::Collection* old) {
+        bson::Builder options;
+        options.append("temp", true);
+        if (old == nullptr) return options.object();
+        for (const bson::Element& e : old->store().options())
+            if (catalog::is_validation_option(e.name())) options.append(e);
+        return options.object();
+    }
+
     void refuse_capped(const catalog::Collection* old) const {
         if (old != nullptr && old->capped())
             base::fail(17152, "can't $out to the capped collection {}", target_);
@@ -289,9 +301,9 @@ class OutputCollection {
     void create() {
         CollectionLock lock(client_, target_, true);
         catalog::Database& db = lock.make_database();
-        const catalog::Collection* old = db.collection(target_);
+        catalog::Collection* old = db.collection(target_);
         refuse_capped(old);
-        catalog::Collection& output = db.create(temporary_, bson::make("temp", true));
+        catalog::Collection& output = db.create(temporary_, options_of_output(old));
         try {
             copy_indexes(db, old, output);
         } catch (...) {
@@ -347,8 +359,11 @@ class OutputCollection {
         try {
             const sched::WorkLimit limit(kInsertWork);
             const bool rewritten = query::fix_for_insert(doc, true, fixed_, over_msg_);
-            output.insert(rewritten ? bson::Doc(fixed_.data()) : doc);
+            const bson::Doc fixed = rewritten ? bson::Doc(fixed_.data()) : doc;
+            validate(output, validation_, fixed);
+            output.insert(fixed);
         } catch (const base::Error& e) {
+            if (e.code() == base::kDocumentValidationFailure) throw;
             sched::fail_because(e, 16996, "insert for $out failed: {}", e.what());
         }
     }
@@ -371,6 +386,7 @@ class OutputCollection {
     Client& client_;
     CursorManager& cursors_;
     const bool over_msg_;
+    const Validation validation_;
     const std::string target_;
     const std::string temporary_;
     uint64_t incarnation_ = 0;  // of the temporary collection
@@ -532,7 +548,7 @@ constexpr Field kFields[] = {
     {"allowDiskUse", types::boolean},
     {"hint", types::hint},
     {"explain", types::boolean},
-    without_effect("bypassDocumentValidation", types::flag, "3.2"),
+    kBypassValidation,
     refused("collation", "3.4"),
     refused("let", "5.0"),
     refused("encryptionInformation", "6.0"),

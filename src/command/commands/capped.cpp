@@ -35,8 +35,11 @@ int64_t size_argument(const Invocation& invocation) {
 // it goes with the next start.
 void clone_as_capped(catalog::Database& db, catalog::Collection& source, std::string_view target_ns,
                      int64_t size) {
-    catalog::Collection& target =
-        db.create(target_ns, bson::make("capped", true, "size", size, "temp", true));
+    bson::Builder options;
+    options.append("capped", true).append("size", size).append("temp", true);
+    for (const bson::Element& e : source.store().options())
+        if (catalog::is_validation_option(e.name())) options.append(e);
+    catalog::Collection& target = db.create(target_ns, options.doc());
     try {
         const auto cursor = source.records().cursor(storage::Direction::forward);
         if (!source.capped()) {

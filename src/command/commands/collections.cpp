@@ -48,10 +48,13 @@ void run_create(Invocation& invocation) {
     bson::Builder options;
     for (const bson::Element& e : invocation.body) {
         const bool extents_allowed = invocation.service.context().test_commands;
+        if (is_absent(e, invocation.over_msg())) continue;
         if (!not_an_option(e.name()) && (e.name() != "$nExtents" || extents_allowed))
             options.append(e);
     }
-    catalog::parse_collection_options(options.doc());  // bad ones must not leave a database behind
+    // Bad ones must not leave a database behind.
+    catalog::check_validation(ns, options.doc(), invocation.service.catalog().expressions());
+    catalog::parse_collection_options(options.doc());
     const sched::BlockingSection away;
     CollectionLock lock(invocation.client, ns, true);
     // Clients of today that make collections in several places at once look for these words.
@@ -280,7 +283,8 @@ void change_power_of_2(CollectionLock& lock, bool wanted, bson::Builder& reply) 
 void change_option(CollectionLock& lock, const bson::Element& e, bool over_msg,
                    bson::Builder& changes) {
     const std::string_view name = e.name();
-    if (name == "collMod" || not_an_option(name)) return;
+    if (name == "collMod" || not_an_option(name) || is_absent(e, over_msg)) return;
+    if (catalog::is_validation_option(name)) return;  // those together
     if (name == "usePowerOf2Sizes") {
         change_power_of_2(lock, e.truthy(), changes);
     } else if (name == "index") {
@@ -291,6 +295,14 @@ void change_option(CollectionLock& lock, const bson::Element& e, bool over_msg,
     }
 }
 
+void change_validation(CollectionLock& lock, const Invocation& invocation) {
+    bson::Builder change;
+    for (const bson::Element& e : invocation.body)
+        if (catalog::is_validation_option(e.name()) && !is_absent(e, invocation.over_msg()))
+            change.append(e);
+    if (!change.doc().empty()) lock.database()->change_validation(*lock.collection(), change.doc());
+}
+
 void run_coll_mod(Invocation& invocation) {
     const std::string ns = invocation.ns();
     CollectionLock lock(invocation.client, ns, true);
@@ -299,6 +311,7 @@ void run_coll_mod(Invocation& invocation) {
     try {
         for (const bson::Element& e : invocation.body)
             change_option(lock, e, invocation.over_msg(), changes);
+        change_validation(lock, invocation);
     } catch (const base::Error& e) {
         // Earlier changes stay, and are reported.
         const bson::Object done = changes.object();
@@ -366,19 +379,27 @@ constexpr Field kRenameFields[] = {
     {"stayTemp", types::flag},
 };
 constexpr Field kModFields[] = {
-    {"index", types::object},          {"usePowerOf2Sizes", types::flag},
-    refused("noPadding", "3.0"),       refused("validator", "3.2"),
-    refused("validationLevel", "3.2"), refused("validationAction", "3.2"),
-    refused("viewOn", "3.4"),          refused("pipeline", "3.4"),
-    refused("recordPreImages", "4.4"), refused("expireAfterSeconds", "5.0"),
-    refused("timeseries", "5.0"),      refused("changeStreamPreAndPostImages", "6.0"),
-    refused("cappedSize", "6.0"),      refused("cappedMax", "6.0"),
+    {"index", types::object},
+    {"usePowerOf2Sizes", types::flag},
+    {"validator", types::object},
+    {"validationLevel", types::string},
+    {"validationAction", types::string},
+    refused("noPadding", "3.0"),
+    refused("viewOn", "3.4"),
+    refused("pipeline", "3.4"),
+    refused("recordPreImages", "4.4"),
+    refused("expireAfterSeconds", "5.0"),
+    refused("timeseries", "5.0"),
+    refused("changeStreamPreAndPostImages", "6.0"),
+    refused("cappedSize", "6.0"),
+    refused("cappedMax", "6.0"),
     refused("dryRun", "7.0"),
 };
 
 constexpr Command kCommands[] = {
-    {"create", "", 0, LockKind::write, "{ create: name, capped, size, max, autoIndexId, flags }",
-     run_create, needs::on_collection(auth::action::createCollection), kCreateFields},
+    {"create", "", 0, LockKind::write,
+     "{ create: name, capped, size, max, autoIndexId, flags, validator }", run_create,
+     needs::on_collection(auth::action::createCollection), kCreateFields},
     {"drop", "", 0, LockKind::write, "drop a collection", run_drop,
      needs::on_collection(auth::action::dropCollection)},
     {"listCollections", "", 0, LockKind::read, "the collections of this database",
@@ -387,7 +408,8 @@ constexpr Command kCommands[] = {
      "{ renameCollection: 'db.from', to: 'db.to', dropTarget: bool }", run_rename_collection,
      needs::decided(may_rename), kRenameFields},
     {"collMod", "", 0, LockKind::write,
-     "{ collMod: name, usePowerOf2Sizes: bool, index: { keyPattern, expireAfterSeconds, hidden } }",
+     "{ collMod: name, usePowerOf2Sizes: bool, validator: {}, validationLevel, validationAction, "
+     "index: { keyPattern, expireAfterSeconds, hidden } }",
      run_coll_mod, needs::on_collection(auth::action::collMod), kModFields},
 };
 

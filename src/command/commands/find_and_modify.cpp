@@ -40,6 +40,7 @@ struct Request {
     bool remove_beside_update = false;  // refused as soon as a document is found
     bool upsert = false;
     bool return_new = false;
+    Validation validation = Validation::asked;
 };
 
 Request parse(bson::Doc body, bool over_msg) {
@@ -67,6 +68,7 @@ Request parse(bson::Doc body, bool over_msg) {
     request.remove = body["remove"].truthy();
     request.upsert = body["upsert"].truthy();
     request.return_new = body["new"].truthy();
+    request.validation = validation_of(body);
     const bson::Element sort = body["sort"];
     if (sort.is_object()) {
         request.sort = sort.as_doc();
@@ -334,7 +336,8 @@ class FindAndModify {
         bson::Buffer out;
         const ComputedUpdate computed = compute_update(collection, update(), id, row.details, out);
         if (request_.return_new) show(updated_document(computed, out), &row.details, value);
-        const bool changed = store_update(client_, collection, computed, &id, out);
+        const bool changed =
+            store_update(client_, collection, computed, request_.validation, &id, out);
         rethrow_parse_error();
         report_update(client_.report(), {1, changed ? 1 : 0, {}});
         append_reply(value.doc(), {.update = true, .existing = true, .n = 1});
@@ -355,7 +358,7 @@ class FindAndModify {
         } else {
             value.append_null("value");
         }
-        const bson::Object id = insert_upsert(client_, lock.make(), doc);
+        const bson::Object id = insert_upsert(client_, lock.make(), doc, request_.validation);
         rethrow_parse_error();
         report_update(client_.report(), {0, 0, id});
         append_reply(value.doc(), {.update = true, .n = 1, .upserted = id});
@@ -410,7 +413,7 @@ constexpr Field kFields[] = {
     {"sort", types::object},
     {"fields", types::object},
     {"hint", types::hint},
-    without_effect("bypassDocumentValidation", types::flag, "3.2"),
+    kBypassValidation,
     {"arrayFilters", types::array},
     refused("collation", "3.4"),
     refused("let", "5.0"),

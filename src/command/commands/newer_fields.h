@@ -4,8 +4,17 @@
 #pragma once
 
 #include "bson/view.h"
+#include "command/request/fields.h"
+#include "command/write/write_ops.h"
 
 namespace command {
+
+// By the old messages, too: it asks for less than the old server had.
+inline constexpr Field kBypassValidation = {"bypassDocumentValidation", types::flag,
+                                            Field::Use::read, "3.2"};
+inline Validation validation_of(bson::Doc command) {
+    return command[kBypassValidation.name].truthy() ? Validation::bypassed : Validation::asked;
+}
 
 // Throws base::Error 9 when `update` is a pipeline, which the old messages do not have.
 void refuse_pipeline(const bson::Element& update, bool over_msg);

@@ -207,6 +207,7 @@ void run_insert(Invocation& invocation) {
     Service& service = invocation.service;
     Client& client = invocation.client;
     bson::Buffer& scratch = client.scratch();
+    const Validation validation = validation_of(invocation.body);
     int64_t inserted = 0;
     {
         CollectionLock lock(client, batch.ns(), true);
@@ -219,7 +220,8 @@ void run_insert(Invocation& invocation) {
                 item.emplace(service.profiler(), client, "insert", batch.ns(), doc);
             try {
                 yield_before_insert(lock, index, doc);
-                const int64_t count = insert_document(lock, doc, scratch, invocation.over_msg());
+                const int64_t count =
+                    insert_document(lock, doc, scratch, invocation.over_msg(), validation);
                 inserted += count;
                 client.report().inserted = item ? count : inserted;
                 client.last_error().record_insert();
@@ -264,8 +266,10 @@ void run_update(Invocation& invocation) {
     Service& service = invocation.service;
     Client& client = invocation.client;
     sched::Vector<UpdateRequest> requests;
+    const Validation validation = validation_of(invocation.body);
     invocation.each_document("updates", [&](bson::Doc item) {
         requests.push_back(parse_update(item, invocation.over_msg()));
+        requests.back().validation = validation;
     });
     int64_t n = 0;
     int64_t modified = 0;
@@ -401,7 +405,7 @@ bool may_update(const Invocation& invocation, const Rights& rights) {
 constexpr Field kInsertFields[] = {
     required("documents", types::array),
     {"ordered", types::boolean},
-    without_effect("bypassDocumentValidation", types::flag, "3.2"),
+    kBypassValidation,
     refused("encryptionInformation", "6.0"),
     refused("let", "5.0"),
     refused("collation", "3.4"),
@@ -410,7 +414,7 @@ constexpr Field kInsertFields[] = {
 constexpr Field kUpdateFields[] = {
     required("updates", types::array),
     {"ordered", types::boolean},
-    without_effect("bypassDocumentValidation", types::flag, "3.2"),
+    kBypassValidation,
     refused("encryptionInformation", "6.0"),
     refused("let", "5.0"),
     refused("collation", "3.4"),

@@ -84,6 +84,13 @@ query::FindQuery canonical(bson::Doc filter, const bson::Element& hint, bool ove
 
 }  // namespace
 
+void validate(const catalog::Collection& collection, Validation validation, bson::Doc doc,
+              const bson::Doc* before) {
+    const catalog::Validator* validator = collection.validator();
+    if (validator != nullptr && validation == Validation::asked)
+        validator->check(collection.ns(), doc, before);
+}
+
 void yield_before_insert(CollectionLock& lock, int64_t number, bson::Doc doc) {
     constexpr int64_t kDocuments = 8;
     constexpr int32_t kBytesPerTick = 256;
@@ -93,7 +100,8 @@ void yield_before_insert(CollectionLock& lock, int64_t number, bson::Doc doc) {
     if (lock.should_yield()) lock.yield();
 }
 
-int64_t insert_document(CollectionLock& lock, bson::Doc doc, bson::Buffer& scratch, bool over_msg) {
+int64_t insert_document(CollectionLock& lock, bson::Doc doc, bson::Buffer& scratch, bool over_msg,
+                        Validation validation) {
     if (doc.size() > bson::kDocumentBytesMax)
         base::fail(base::kBadValue, "object to insert too large. size in bytes: {}, max size: {}",
                    doc.size(), bson::kDocumentBytesMax);
@@ -103,7 +111,10 @@ int64_t insert_document(CollectionLock& lock, bson::Doc doc, bson::Buffer& scrat
     const sched::WorkLimit limit(kInsertWork);
     scratch.clear();
     const bool rewritten = query::fix_for_insert(doc, need_id, scratch, over_msg);
-    lock.make().insert(rewritten ? bson::Doc(scratch.data()) : doc);
+    const bson::Doc fixed = rewritten ? bson::Doc(scratch.data()) : doc;
+    catalog::Collection& collection = lock.make();
+    validate(collection, validation, fixed);
+    collection.insert(fixed);
     return 1;
 }
 
@@ -129,9 +140,12 @@ bson::Doc updated_document(const ComputedUpdate& computed, bson::Buffer& out) {
 }
 
 bool store_update(OperationContext& context, catalog::Collection& collection,
-                  const ComputedUpdate& computed, storage::RecordId* id, bson::Buffer& out) {
+                  const ComputedUpdate& computed, Validation validation, storage::RecordId* id,
+                  bson::Buffer& out) {
     const query::UpdateResult& result = computed.result;
     if (!result.changed) return false;
+    if (collection.validator() != nullptr)
+        validate(collection, validation, updated_document(computed, out), &computed.before);
     Metrics& metrics = context.metrics();
     if (result.in_place && !touches_index(collection, result)) {
         for (const query::Patch& patch : result.patches)
@@ -153,10 +167,11 @@ bool store_update(OperationContext& context, catalog::Collection& collection,
 }
 
 bson::Object insert_upsert(OperationContext& context, catalog::Collection& collection,
-                           bson::Doc doc) {
+                           bson::Doc doc, Validation validation) {
     if (doc.size() > bson::kDocumentBytesMax)
         base::fail(kUpsertTooLarge, "Document to upsert is larger than {}",
                    bson::kDocumentBytesMax);
+    validate(collection, validation, doc);
     collection.insert(doc);
     context.metrics().inserted.fetch_add(1, std::memory_order_relaxed);
     bson::Builder id;
@@ -256,14 +271,16 @@ class UpdateRun {
         catalog::Collection& collection = *lock.collection();
         const ComputedUpdate computed = compute_update(collection, *update_, *id, details, out_);
         ++outcome_.matched;
-        if (store_update(context_, collection, computed, id, out_)) ++outcome_.modified;
+        if (store_update(context_, collection, computed, request_.validation, id, out_))
+            ++outcome_.modified;
     }
 
     void upsert(CollectionLock& lock, query::Executor& executor) {
         const sched::WorkLimit limit(kUpdateWork);
         out_.clear();
         update_->build_upsert(*executor.query().matcher, out_);
-        outcome_.upserted = insert_upsert(context_, lock.make(), bson::Doc(out_.data()));
+        outcome_.upserted =
+            insert_upsert(context_, lock.make(), bson::Doc(out_.data()), request_.validation);
     }
 
     OperationContext& context_;

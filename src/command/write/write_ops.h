@@ -26,12 +26,20 @@ constexpr const char* kUpdateWork = "the update of one document";
 // where others wait. That is seen to every few documents, and before each large one.
 void yield_before_insert(CollectionLock& lock, int64_t number, bson::Doc doc);
 
+// Whether a collection's validator is asked (catalog/validator.h); else the client has said
+// bypassDocumentValidation.
+enum class Validation : bool { asked, bypassed };
+// Before a document is stored, with an exclusive lock held; `before`: the one that it replaces, if
+// any. Throws what catalog::Validator::check does.
+void validate(const catalog::Collection& collection, Validation validation, bson::Doc doc,
+              const bson::Doc* before = nullptr);
+
 // Inserts one document under an exclusive lock that the caller holds; makes the collection where it
 // is missing. A document for system.indexes builds the index. Returns how many documents were
 // inserted (0: an index that exists already). `scratch` is for documents that must be rewritten;
 // `over_msg`: see query::fix_for_insert.
 int64_t insert_document(CollectionLock& lock, bson::Doc doc, bson::Buffer& scratch,
-                        bool over_msg = false);
+                        bool over_msg = false, Validation validation = Validation::asked);
 
 struct UpdateRequest {
     bson::Doc query;
@@ -43,6 +51,7 @@ struct UpdateRequest {
     bool over_msg = false;  // see query::Update::Options
     bson::Doc item;         // as it was sent, for reports
     bson::Element array_filters;
+    Validation validation = Validation::asked;
 };
 struct UpdateOutcome {
     int64_t matched = 0;
@@ -70,10 +79,11 @@ ComputedUpdate compute_update(catalog::Collection& collection, query::Update& up
 bson::Doc updated_document(const ComputedUpdate& computed, bson::Buffer& out);
 // Stores it. Returns whether anything changed; *id follows a moved record.
 bool store_update(OperationContext& context, catalog::Collection& collection,
-                  const ComputedUpdate& computed, storage::RecordId* id, bson::Buffer& out);
+                  const ComputedUpdate& computed, Validation validation, storage::RecordId* id,
+                  bson::Buffer& out);
 // Inserts what an upsert has made of a query. Returns {"": _id}.
 bson::Object insert_upsert(OperationContext& context, catalog::Collection& collection,
-                           bson::Doc doc);
+                           bson::Doc doc, Validation validation);
 
 // Returns the number of removed documents. `over_msg`: see
 // query/match/regex_flags.h.

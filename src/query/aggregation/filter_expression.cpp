@@ -37,6 +37,11 @@ class FilterExpression : public MatchExpression {
         scope_.set_root(doc);
         return is_true(expression_->evaluate(scope_));
     }
+    void append_result(bson::Doc doc, std::string_view name, bson::Builder& out) const override {
+        arena_.clear();
+        scope_.set_root(doc);
+        out.append_as(name, expression_->evaluate(scope_));
+    }
     bson::Doc implied() const override { return implied_; }
     void add_needs(Needs& needs) const { expression_->add_needs(needs); }
 

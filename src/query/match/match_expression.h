@@ -5,8 +5,9 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 
-#include "bson/view.h"
+#include "bson/builder.h"
 #include "sched/counted.h"
 
 namespace query {
@@ -16,6 +17,8 @@ class MatchExpression : public sched::Counted {
     virtual ~MatchExpression() = default;
     // Throws base::Error where the expression cannot be computed.
     virtual bool matches(bson::Doc doc) const = 0;
+    // What it is computed to; appends nothing where that is missing.
+    virtual void append_result(bson::Doc doc, std::string_view name, bson::Builder& out) const = 0;
     // {path: value, ...}: equalities, as of a filter, that each document satisfies that matches.
     // They are for the planner, and live as long as this.
     virtual bson::Doc implied() const = 0;

@@ -337,6 +337,24 @@ TEST_P(DatabaseStoreContract, FlagsAreKept) {
     EXPECT_EQ(now.records().stats().system_flags, 0);
 }
 
+TEST_P(DatabaseStoreContract, OtherOptionsAreKept) {
+    create("test.a");
+    const bson::Object large =
+        bson::make("validator", bson::make("text", std::string(5000, 'x')), "max", int64_t{7});
+    for (const bson::Object& options :
+         {bson::make("validator", bson::make("x", 1)), large, bson::Object()}) {
+        collection("test.a").replace_options(options);
+        EXPECT_EQ(collection("test.a").options().bytes(), options.bytes());
+        reopen();
+        EXPECT_EQ(collection("test.a").options().bytes(), options.bytes());
+        EXPECT_EQ(collection("test.a").creation_options().options.bytes(), options.bytes());
+    }
+    collection("test.a").replace_options(large);
+    database().rename_collection("test.a", "test.b", false);
+    EXPECT_EQ(collection("test.b").options()["validator"].as_doc().size(),
+              large["validator"].as_doc().size());
+}
+
 TEST_P(DatabaseStoreContract, CompactKeepsEveryRecord) {
     CollectionStore& c = create("test.a");
     std::vector<RecordId> all;

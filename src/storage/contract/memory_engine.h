@@ -42,6 +42,8 @@ class MemoryCollection : public CollectionStore {
         options_ = out.append("flags", flags).object();
     }
 
+    void replace_options(bson::Doc options) override { options_ = bson::Object(options); }
+
     int index_count() const override { return static_cast<int>(parts_.size()); }
     IndexEntry index(int slot) const override {
         Part& part = *parts_.at(static_cast<size_t>(slot));

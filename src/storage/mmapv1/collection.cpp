@@ -127,6 +127,15 @@ void MmapCollection::set_user_flags(int32_t flags) {
     storage().views().writing(details().user_flags) = flags;
 }
 
+void MmapCollection::replace_options(bson::Doc options) {
+    check_writable();
+    owner_.replace_options(ns(), options);
+    if (owner_.listed_options(ns()).bytes() != bson::Object(options).bytes())
+        base::fail(base::Damaged{base::kInternalError},
+                   "collection {} is damaged: the catalogue does not list it; repair the database",
+                   ns());
+}
+
 void MmapCollection::check_writable() const {
     records_->check_writable();
     for (int slot = 0; slot < index_count(); slot++) {

@@ -35,6 +35,7 @@ class MmapCollection final : public storage::CollectionStore {
     MmapRecordStore& records() override { return *records_; }
     bson::Object options() const override;
     void set_user_flags(int32_t flags) override;
+    void replace_options(bson::Doc options) override;
 
     int index_count() const override { return static_cast<int>(indexes_.size()); }
     storage::IndexEntry index(int slot) const override;

@@ -147,6 +147,11 @@ void Collection::set_user_flags(int32_t flags) {
     write_row();
 }
 
+void Collection::replace_options(bson::Doc options) {
+    made_.options = bson::Object(options);
+    write_row();
+}
+
 storage::IndexEntry Collection::index(int slot) const {
     Part& at = part(slot);
     return {at.spec.doc(), at.name(), at.multikey, at.ready, &at.index};

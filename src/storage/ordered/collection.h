@@ -31,6 +31,7 @@ class Collection final : public storage::CollectionStore {
     RecordStore& records() override { return *records_; }
     bson::Object options() const override { return made_.options; }
     void set_user_flags(int32_t flags) override;
+    void replace_options(bson::Doc options) override;
     int index_count() const override { return static_cast<int>(parts_.size()); }
     storage::IndexEntry index(int slot) const override;
     int begin_index(bson::Doc spec) override;

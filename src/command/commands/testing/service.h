@@ -16,6 +16,7 @@
 #include "catalog/testing/each_engine.h"
 #include "command/commands/families.h"
 #include "command/request/service.h"
+#include "query/aggregation/filter_expression.h"
 #include "wire/message.h"
 
 namespace command {
@@ -221,7 +222,7 @@ class ServiceTest : public testing::Test, protected TestConnection {
               [&] { return catalog::make_test_engine(engine, directory_.path(), journal); }) {}
     explicit ServiceTest(const std::function<std::unique_ptr<storage::Engine>()>& make)
         : engine_(make()) {
-        catalog_ = std::make_unique<catalog::Catalog>(*engine_);
+        catalog_ = std::make_unique<catalog::Catalog>(*engine_, &expressions_);
         context_.test_commands = true;
         context_.host = "here:27017";
         service_ = std::make_unique<Service>(*catalog_, context_, all_families());
@@ -236,6 +237,7 @@ class ServiceTest : public testing::Test, protected TestConnection {
 
     os::TestDirectory directory_;
     std::unique_ptr<storage::Engine> engine_;
+    const query::FilterExpressions expressions_{query::OuterVariables()};
     std::unique_ptr<catalog::Catalog> catalog_;
     ServerContext context_;
     std::unique_ptr<Service> service_;
