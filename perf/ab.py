@@ -2,23 +2,23 @@
 """Question: what does each patch of the series change?
 
 Measures each patch twice: alone, a server of the base against one built with this patch only; and
-in company, the full series with conf/durable.yaml, without its option and with it. The two sides
-run in turn, on fresh data each time, and what is compared are the pairs. The workload is the one
+in the full series with conf/durable.yaml, without its option and with it. The two sides run in
+turn, on fresh data each time, and what is compared are the pairs. The workload is the one
 that shows the effect: the patch's header names it (Measured-with). For each side one more run under
 strace, for the journal's calls. The disk alone is measured before and after each run. Prints
 whether the machine was quiet enough, the table that the header quotes, and what the disk did.
-Usage:    ab.py SLUG... [--runs 6] [--seconds 5] [--warmup 2] [--host-class NAME]
+Usage:    ab.py PATCH... [--runs 6] [--seconds 5] [--warmup 2] [--host-class NAME]
           ab.py all --headers             all, and puts the new tables into patches/*.patch
           ab.py all --estimate            how long that would take
-          ab.py SLUG --server 'NAME=PATH OPTIONS'      another mongod too, with and without the
+          ab.py PATCH --server 'NAME=PATH OPTIONS'     another mongod too, with and without the
                                           option, e.g. one that ./lab port has made
-          ab.py --table RESULT.json       prints the table of an earlier run
-          ab.py SLUG --device-delay 8     on a disk whose flushes take 8 ms longer
+          ab.py PATCH --table RESULT.json      prints the table of an earlier run
+          ab.py PATCH --device-delay 8    on a disk whose flushes take 8 ms longer
           Ctrl-C ends it with the pairs that are measured so far.
-          (./lab bench SLUG... and ./lab bench all build the servers first)
+          (./lab bench PATCH... and ./lab bench all build the servers first)
 Needs:    strace; 4 GB on the disk that holds build/; a machine that does nothing else. Five minutes
           for a patch and each workload that it names.
-Writes:   build/results/<date>/<host class>/SLUG.json, under the time too when that exists already:
+Writes:   build/results/<date>/<host class>/PATCH.json, under the time too when that exists already:
           results are never overwritten. With --keep, or --headers, perf/results/ instead.
 Overhead: rates, latencies and CPU time are taken without strace.
 """
@@ -211,7 +211,7 @@ def measure(slug, arguments, scratch):
 
 
 def measure_block(result, slug, workload, interval, arguments, scratch):
-    """One workload: the patch alone, in company, and the other servers; into result['blocks']."""
+    """One workload: the patch alone, in the full series, other servers; into result['blocks']."""
     name = ' '.join(workload) + (' at %s ms' % interval if interval else '')
     block = {'workload': name, 'servers': {}}
     result['blocks'].append(block)
@@ -302,7 +302,7 @@ def put_into_header(result, path):
 def make_parser():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('slugs', nargs='*', metavar='SLUG', help='or all')
+    parser.add_argument('slugs', nargs='*', metavar='PATCH', help='one of the series, or all')
     parser.add_argument('--runs', type=measuring.count, default=6, metavar='N',
                         help='pairs of runs (%(default)s)')
     parser.add_argument('--seconds', type=measuring.seconds, default=5, metavar='S',

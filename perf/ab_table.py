@@ -1,8 +1,8 @@
 """The table of one patch, from a result of perf/ab.py; the patch's header quotes it.
 
-A row has, for the patch alone and in company, the medians of both sides and the change: the median
-of the pairs, with the least and the greatest of them. It is marked where the exact sign test of
-the pairs says that it is no chance (two-sided, P_MAX): of six all moved the same way.
+A row has, for the patch alone and in the full series, the medians of both sides and the change: the
+median of the pairs, with the least and the greatest of them. It is marked where the exact sign test
+of the pairs says that it is no chance (two-sided, P_MAX): of six all moved the same way.
 """
 
 import datetime

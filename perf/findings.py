@@ -221,8 +221,8 @@ def of_write_through(result):
 
 
 def of_patch(result):
-    """What the option changes, alone and in company; lost where every pair became slower and the
-    test says that it is no chance."""
+    """What the option changes, alone and in the full series; lost where every pair became slower
+    and the test says that it is no chance."""
     found = Findings()
     for block in result['blocks']:
         for half in ('alone', 'company'):

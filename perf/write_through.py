@@ -7,12 +7,12 @@ blocks that were written before for the option, and a growing file for one that 
 advance. perf/append_cost.c makes the appends and counts what the device does. Where this script may
 (as root), it uses a file system of its own on a loop device, so that no other process is counted.
 Usage:    write_through.py [--runs 5] [--appends 100] [--folder FOLDER] [--host-class NAME]
-                           [--header]
+                           [--headers]
           write_through.py --table RESULT.json       prints the table of an earlier run
           (./lab bench journal-no-write-through builds append_cost first)
 Needs:    256 MB on the disk that holds build/. Takes 15 seconds.
 Writes:   build/results/<date>/<host class>/journal-no-write-through.json. With --keep, or with
-          --header, which puts the table into the patch, perf/results/ instead.
+          --headers, which puts the table into the patch, perf/results/ instead.
 """
 
 import argparse

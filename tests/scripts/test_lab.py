@@ -72,6 +72,28 @@ class Help(Bare):
                               (['insert'], '--batch')):
             self.assertIn(option, self.lab('bench', *words, '--help')[1])
 
+    def test_the_calls_that_it_shows_are_calls(self):
+        for title, _, parser in bench.inner_helps():
+            said = parser.format_help()
+            for call in re.findall(r'\./lab bench [^\n)]*', said):
+                with self.subTest(title, call=call):
+                    word, *rest = re.split(r'\s{2,}', call)[0].split()[2:]
+                    self.assertIn(word.removesuffix('...'),
+                                  [*bench.first_words(), 'PATCH', 'WORKLOAD', '--help-load'])
+                    if word == 'PATCH':  # stands for the name, so none follows
+                        self.assertNotIn((rest or [''])[0], ['PATCH', 'SLUG', 'all'])
+            for option in re.findall(r'\[(--[a-z-]+)', said):
+                with self.subTest(title, option=option):
+                    self.assertIn(option, parser.options())
+
+    def test_its_usage_keeps_its_columns(self):
+        for title, _, parser in bench.inner_helps():
+            lines = parser.format_help().splitlines()
+            for line, after in zip(lines, lines[1:]):
+                if line.startswith('Usage: ') and after.lstrip().startswith('['):
+                    with self.subTest(title):
+                        self.assertEqual(after.index('['), line.index('['))
+
     def check_options(self, parser, *words):
         said = self.lab(*words, '--help')[1]
         self.assertGreater(len(parser.options()), 1)

@@ -70,7 +70,7 @@ RETIRED = [(re.compile(pattern), term, where) for pattern, term, where in (
     # Constants: the limit last, but for the names that clients know.
     (r'\bk(Max|Most)(?!Key\b|SubPipeline)(?![a-z])\w*|\bk\w*Most\b', 'k...Max', None),
     # Tickets define their terms.
-    (r'(?i)\bin company\b', 'in the full series', ('docs/', 'patches/', 'README.md')),
+    (r'(?i)\bin company\b', 'in the full series', ('docs/', 'patches/', 'perf/', 'README.md')),
     # One name for several things: each says what is placed, or what waits.
     (r'\b(struct|class|enum) (Place|Waiter)\b', 'a name of its own', None),
     # Sentences have a subject that can be named.

@@ -69,7 +69,9 @@ def patches(slugs, words):
 
 
 def patches_parser(word):
-    return measuring.script_parser('ab', './lab bench ' + ('all' if word == 'all' else 'PATCH'))
+    return measuring.script_parser('ab', './lab bench',
+                                   usage='./lab bench %s [OPTION...]'
+                                   % ('all' if word == 'all' else 'PATCH...'))
 
 
 def windows_parser():

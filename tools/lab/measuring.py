@@ -15,9 +15,24 @@ def script_parser(name, prog, usage=None, description=None, epilog=None):
     """The options of a script in perf/, as the script itself makes them."""
     script = importlib.import_module(name).make_parser()
     if description is None:
-        description = script.description.replace(name + '.py', prog)
+        description = called(script.description, name + '.py', prog)
     return Parser(prog, usage=usage or prog + ' [OPTION...]', description=description,
                   epilog=epilog, parents=[script], add_help=False)
+
+
+def called(description, script, prog):
+    """A script's own words for its help, where it is called by another name: the words of a usage
+    that go on under it keep their column."""
+    lines, moved = [], 0
+    for line in description.splitlines():
+        if line.startswith('Usage: '):
+            moved = (len(prog) - len(script)) * (script in line)
+        elif moved and not line.lstrip().startswith('['):
+            moved = 0
+        else:
+            line = ' ' * moved + line
+        lines.append(line.replace(script, prog))
+    return '\n'.join(lines)
 
 
 def run(words):
