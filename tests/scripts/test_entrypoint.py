@@ -93,10 +93,37 @@ class Entrypoint(unittest.TestCase):
         other = os.path.join(self.folder.name, 'other.yaml')
         with open(other, 'w', encoding='utf-8') as file:
             file.write('net: {port: 27030}\nstorage: {dbPath: %s}\n' % self.data)
-        for words in (('--config', other), ('--config=' + other,), ('-f', other)):
+        for words in (('--config', other), ('--config=' + other,), ('-f', other), ('-f' + other,)):
             found = self.options('net: {port: 27018}\n', *words)
             self.assertNotIn('port', found)
             self.assertLessEqual(set(found), {'config', 'bind_ip'})
+        self.assertIn('config', self.options('', '-fork', MONGOD_DBPATH=self.data))
+
+    def test_every_way_to_write_a_configuration(self):
+        for text in ('{"net":{"bindIp":"%s","port":27018},"storage":{"dbPath":"%s"}}',
+                     "net: {bindIp: %s,port: 27018}\nstorage: {journal: {enabled: true},dbPath: '%s'}\n",
+                     'net:\r\n  bindIp: "%s" # here\r\n  port: 27018\r\nstorage.dbPath: %s\r\n',
+                     '"net": {"port" : 27018, "bindIp" : \'%s\'}\n"storage": {"dbPath" : "%s"}\n',
+                     'bind_ip=%s\nport=27018\ndbpath=%s\n'):
+            for name in ('data', 'data#1'):
+                data = os.path.join(self.folder.name, name)
+                os.makedirs(data, exist_ok=True)
+                with self.subTest(text, data=data):
+                    if not text.startswith('bind_ip') or '#' not in name:  # an old one ends there
+                        self.assertEqual(set(self.options(text % ('127.0.0.1', data))), {'config'})
+                    self.assertIn('without logging in',
+                                  self.refused(text % ('127.0.0.1,10.0.0.1', data)))
+
+    def test_every_way_to_ask_for_logins(self):
+        for text in ('{"net":{"bindIp":"0.0.0.0"},"security":{"authorization":"enabled"}}',
+                     "net.bindIp: 0.0.0.0\nsecurity: {authorization: 'enabled',keyFile: x}\n",
+                     'bind_ip = 0.0.0.0\nauth = true # here\n', 'bind_ip = 0.0.0.0\nauth = 1\n'):
+            with self.subTest(text):
+                self.assertNotIn('auth', self.options(text, MONGOD_DBPATH=self.data))
+        for text in ('{"net":{"bindIp":"0.0.0.0"},"security":{"authorization":"disabled"}}',
+                     'bind_ip = 0.0.0.0\nauth = false\n', 'bind_ip = 0.0.0.0\nauth = 0\n'):
+            with self.subTest(text):
+                self.assertIn('without logging in', self.refused(text, MONGOD_DBPATH=self.data))
 
     def test_listening_wider_needs_logins(self):
         at_data = {'MONGOD_DBPATH': self.data}
