@@ -7,8 +7,11 @@ from pymongo import errors
 LEFT_OUT = ('local', 'config')  # databases of a server's own
 BATCH_DOCUMENTS = 1000
 BATCH_BYTES = 8 << 20
-# The options that every server of today takes; the others are about files of the old one.
+# The options of a collection that every server of today takes, and those about the files of
+# the server that it was on. The target is asked for the others.
 COLLECTION_OPTIONS = ('capped', 'size', 'max')
+OF_ITS_FILES = ('create', 'autoIndexId', 'flags', 'usePowerOf2Sizes', '$nExtents', 'temp', 'uuid',
+                'idIndex')
 NOT_OF_INDEXES = ('v', 'ns', 'key', 'background', 'dropDups')
 
 
@@ -31,18 +34,28 @@ class IntoServer:
         print('  NOT %s  %s' % (self.done.upper(), text))
 
     def make(self, database, name, options):
-        """Whether the collection is there now, and empty."""
+        """Whether the collection is there now, and empty: documents may be sent. What the target
+        will not have of its options is named."""
         where = database + '.' + name
         if self.target[database][name].find_one() is not None:
             self.complain(where, 'it has documents on the target already')
             return False
+        options = {key: options[key] for key in options if key not in OF_ITS_FILES}
+        plain = {key: options[key] for key in COLLECTION_OPTIONS if key in options}
+        if not self._create(database, name, options):
+            # A view without what it shows would be a collection.
+            if options == plain or 'viewOn' in options or not self._create(database, name, plain):
+                return False
+        return 'viewOn' not in options
+
+    def _create(self, database, name, options):
         try:
-            self.target[database].create_collection(
-                name, **{key: options[key] for key in COLLECTION_OPTIONS if key in options})
+            self.target[database].create_collection(name, **options)
         except errors.CollectionInvalid:
             pass  # empty
-        except errors.OperationFailure as error:
-            self.complain(where, error)
+        except (errors.OperationFailure, errors.ConfigurationError, TypeError,
+                ValueError) as error:
+            self.complain(database + '.' + name, error)
             return False
         return True
 

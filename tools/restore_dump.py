@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Restores a dump into a server: what `mongod --salvage` or mongodump has written, a folder for
-each database with NAME.bson and NAME.metadata.json for each collection.
+each database with NAME.bson and NAME.metadata.json for each collection, or both with .gz behind.
 
 Usage: restore_dump.py [--database NAME]... FOLDER [TO]
 
@@ -12,9 +12,11 @@ and the exit code is 1 then. `local`, `config` and system collections are left o
 """
 
 import argparse
+import gzip
 import os
 import sys
 import urllib.parse
+import zlib
 
 import pymongo
 from bson import json_util
@@ -24,19 +26,34 @@ from pymongo import errors
 from into_server import LEFT_OUT, IntoServer
 
 SMALLEST_DOCUMENT = 5
+ENDINGS = ('.bson', '.bson.gz')
+
+
+def opened(path):
+    return gzip.open(path) if path.endswith('.gz') else open(path, 'rb')
+
+
+def databases_in(folder):
+    """The names of its folders that have a dump of a collection."""
+    return sorted(name for name in os.listdir(folder)
+                  if os.path.isdir(os.path.join(folder, name)) and any(
+                      file.endswith(ENDINGS) for file in os.listdir(os.path.join(folder, name))))
 
 
 def documents_in(path, complain):
     """The documents of a .bson file, as bytes."""
-    with open(path, 'rb') as file:
-        while length := file.read(4):
-            size = int.from_bytes(length, 'little')
-            rest = file.read(size - 4) if size >= SMALLEST_DOCUMENT else b''
-            if len(length) + len(rest) != size or not rest.endswith(b'\0'):
-                complain('the file ends within a document, or is damaged there, before byte %d'
-                         % file.tell())
-                return
-            yield length + rest
+    with opened(path) as file:
+        try:
+            while length := file.read(4):
+                size = int.from_bytes(length, 'little')
+                rest = file.read(size - 4) if size >= SMALLEST_DOCUMENT else b''
+                if len(length) + len(rest) != size or not rest.endswith(b'\0'):
+                    complain('the file ends within a document, or is damaged there, before byte %d'
+                             % file.tell())
+                    return
+                yield length + rest
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            complain('the file is damaged before byte %d: %s' % (file.tell(), error))
 
 
 class Restore(IntoServer):
@@ -45,20 +62,21 @@ class Restore(IntoServer):
 
     def database(self, folder, name):
         for file in sorted(os.listdir(folder)):
-            stem, ending = os.path.splitext(file)
+            packed = '.gz' if file.endswith('.gz') else ''
+            stem = file.removesuffix('.bson' + packed)
             collection = urllib.parse.unquote(stem)
-            if ending == '.bson' and not collection.startswith('system.'):
-                self.collection(os.path.join(folder, stem), name, collection)
+            if stem != file and not collection.startswith('system.'):
+                self.collection(os.path.join(folder, stem), packed, name, collection)
 
-    def collection(self, path, database, name):
+    def collection(self, path, packed, database, name):
         where = database + '.' + name
         metadata = {}
-        if os.path.exists(path + '.metadata.json'):
-            with open(path + '.metadata.json', encoding='utf-8') as file:
-                metadata = json_util.loads(file.read())
+        if os.path.exists(path + '.metadata.json' + packed):
+            with opened(path + '.metadata.json' + packed) as file:
+                metadata = json_util.loads(file.read().decode())
         if not self.make(database, name, metadata.get('options', {})):
             return
-        documents = documents_in(path + '.bson', lambda text: self.complain(where, text))
+        documents = documents_in(path + '.bson' + packed, lambda text: self.complain(where, text))
         sent = self.send(database, name, map(RawBSONDocument, documents))
         built = self.build(database, name, metadata.get('indexes', []))
         print('%s: %d documents, %d indexes' % (where, sent, built))
@@ -72,12 +90,12 @@ def main():
     parser.add_argument('target', metavar='TO', nargs='?', default='mongodb://127.0.0.1:27017')
     arguments = parser.parse_args()
     try:
-        names = sorted(name for name in os.listdir(arguments.folder)
-                       if os.path.isdir(os.path.join(arguments.folder, name)))
+        names = databases_in(arguments.folder)
         wanted = arguments.database or [name for name in names if name not in LEFT_OUT]
         missing = sorted(set(wanted) - set(names))
         if missing or not wanted:
-            sys.exit('restore_dump.py: there is no database %sin %s'
+            sys.exit('restore_dump.py: there is no dump of a database %sin %s: a folder with '
+                     'NAME.bson for each collection'
                      % (missing[0] + ' ' if missing else '', arguments.folder))
         with pymongo.MongoClient(arguments.target, serverSelectionTimeoutMS=5000) as client:
             restore = Restore(client)

@@ -101,7 +101,8 @@ class Entrypoint(unittest.TestCase):
 
     def test_every_way_to_write_a_configuration(self):
         for text in ('{"net":{"bindIp":"%s","port":27018},"storage":{"dbPath":"%s"}}',
-                     "net: {bindIp: %s,port: 27018}\nstorage: {journal: {enabled: true},dbPath: '%s'}\n",
+                     "net: {bindIp: %s,port: 27018}\n"
+                     "storage: {journal: {enabled: true},dbPath: '%s'}\n",
                      'net:\r\n  bindIp: "%s" # here\r\n  port: 27018\r\nstorage.dbPath: %s\r\n',
                      '"net": {"port" : 27018, "bindIp" : \'%s\'}\n"storage": {"dbPath" : "%s"}\n',
                      'bind_ip=%s\nport=27018\ndbpath=%s\n'):

@@ -1,6 +1,7 @@
 """Tests tools/copy_databases.py and tools/restore_dump.py on real servers: what is made, sent in
 several batches and built on the target, and what is named that it will not have."""
 
+import gzip
 import os
 import subprocess
 import sys
@@ -83,6 +84,43 @@ class IntoServer(unittest.TestCase):
         self.assertEqual(code, 0, said)
         self.assertIn('shop.orders: %d documents, 2 indexes' % DOCUMENTS, said)
         self.assert_arrived()
+
+    def test_a_dump_that_is_compressed(self):
+        place = self.dump()
+        for name in os.listdir(os.path.join(place, 'shop')):
+            path = os.path.join(place, 'shop', name)
+            with open(path, 'rb') as file, gzip.open(path + '.gz', 'wb') as packed:
+                packed.write(file.read())
+            os.remove(path)
+        code, said = self.run_tool('restore_dump.py', place, self.to_uri)
+        self.assertEqual(code, 0, said)
+        self.assertIn('shop.orders: %d documents, 2 indexes' % DOCUMENTS, said)
+        self.assert_arrived()
+        with open(os.path.join(place, 'shop', 'orders.bson.gz'), 'r+b') as file:
+            file.truncate(1000)
+        self.target.drop_database('shop')
+        code, said = self.run_tool('restore_dump.py', place, self.to_uri)
+        self.assertEqual(code, 1)
+        self.assertIn('  NOT RESTORED  shop.orders: ', said)
+        self.assertEqual(self.target.shop.ring.count_documents({}), 5)
+
+    def test_a_folder_without_a_dump(self):
+        place = self.dump()
+        for wrong in (self.folder, os.path.join(place, 'shop'), place + '/nosuch'):
+            code, said = self.run_tool('restore_dump.py', wrong, self.to_uri)
+            self.assertEqual(code, 1, said)
+            self.assertIn(wrong, said)
+        self.assertEqual(self.target.list_database_names(), ['local'])
+
+    def test_an_option_that_the_target_will_not_have(self):
+        place = self.dump()
+        path = os.path.join(place, 'shop', 'orders.metadata.json')
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write('{"options": {"create": "orders", "flags": 1, "noSuchOption": 1}}')
+        code, said = self.run_tool('restore_dump.py', place, self.to_uri)
+        self.assertEqual(code, 1)
+        self.assertRegex(said, '  NOT RESTORED  shop.orders: .*noSuchOption')
+        self.assertEqual(self.target.shop.orders.count_documents({}), DOCUMENTS)
 
     def test_a_dump_that_is_cut(self):
         code, said = self.run_tool('restore_dump.py', self.dump(b'\x20\0\0\0\x10'), self.to_uri)

@@ -1,5 +1,6 @@
 """./lab check, salvage, restore and copy: what their words become."""
 
+import contextlib
 import os
 import unittest
 from unittest import mock
@@ -52,7 +53,12 @@ class OldData(Bare):
                                   (('salvage', self.plain), 2, 'a new one for what can be read'),
                                   (('check',), 2, './lab check DIR'),
                                   (('restore',), 2, './lab restore'),
-                                  (('copy',), 2, './lab copy')):
+                                  (('copy',), 2, './lab copy'),
+                                  (('copy', self.plain), 2, 'required: TO'),
+                                  (('copy', '/nowhere', 'mongodb://b'), 1, 'no directory'),
+                                  (('copy', self.folder, 'mongodb://b'), 1, 'no database'),
+                                  (('copy', 'mongodb://a', self.plain), 1, 'a directory; '),
+                                  (('copy', '--nosuch', 'a', 'b'), 1, '--database')):
             got, said = self.lab(*words)
             self.assertEqual((got, text in said), (code, True), said)
 
@@ -79,6 +85,13 @@ class OldData(Bare):
         self.assertRegex(copied, '^python .*copy_databases.py --database shop '
                          'mongodb://127.0.0.1:%s mongodb://b$' % port)
         self.assertEqual(ended, 'mongod --dbpath %s --shutdown' % self.folders)
+
+    def test_a_database_that_is_called_as_a_directory(self):
+        with contextlib.chdir(self.folders):
+            self.assertRegex(
+                self.became('copy', '--database', 'shop', '--database=f', 'mongodb://a', 'b:27017'),
+                '^%s .*copy_databases.py --database shop --database f mongodb://a b:27017$'
+                % self.python)
 
     def test_a_directory_that_no_server_takes(self):
         code, said = self.copy('#!/bin/sh\nwhile [ "$1" != --logpath ]; do shift; done\n'

@@ -85,16 +85,45 @@ def served(place):
 def copy(words):
     if not words:
         base.give_up_with_help(PARSERS['copy'](words))
+    arguments = PARSERS['copy'](words).check(words)
+    source, target = arguments.source, arguments.target
+    if os.path.isdir(target):
+        base.give_up("'%s' is a directory; TO is a server, such as ./lab serve --dbpath %s starts"
+                     % (target, target))
+    place = os.path.isdir(source)
+    # A server would make files of its own in any directory.
+    if place and not layout(source, []) and not any(
+            glob.glob(glob.escape(source) + pattern) for pattern in ('/*.ns', '/journal/j._*')):
+        base.give_up("there is no database in '%s': no file whose name ends in .ns" % source)
+    if not place and '/' in source and '://' not in source:
+        base.give_up("there is no directory '%s'; an address begins with mongodb://" % source)
     needs.begin()
     install.drivers()
-    script = [base.DRIVER_PYTHON, os.path.join(base.TOP, 'tools', 'copy_databases.py')]
-    places = [at for at, word in enumerate(words) if os.path.isdir(word)]
-    if not places:
-        base.become(*script, *words)
-    with served(words[places[0]]) as address:
-        words = [*words[:places[0]], address, *words[places[0] + 1:]]
-        code = subprocess.run([*script, *words], check=False).returncode
+    script = [base.DRIVER_PYTHON, os.path.join(base.TOP, 'tools', 'copy_databases.py'),
+              *(word for name in arguments.database or () for word in ('--database', name))]
+    if not place:
+        base.become(*script, source, target)
+    with served(source) as address:
+        code = subprocess.run([*script, address, target], check=False).returncode
     raise SystemExit(code)
+
+
+def copy_parser(_):
+    parser = Parser('./lab copy', add_help=False, usage='''\
+./lab copy [--database NAME]... FROM TO     all databases of one server to another, compared at the
+                                            end; any versions of the two
+
+FROM is an address, or a data directory: then a server of ours runs on it until all is copied. It
+replays the journal, so give it a copy of the only directory. Nothing that is on TO already is
+changed. Exit code 1: what TO would not have is named.
+
+  ./lab copy /srv/copy-of-old mongodb://127.0.0.1:27018                  the files of an old server
+  ./lab copy mongodb://127.0.0.1:27017 mongodb://127.0.0.1:27018         a server that runs''')
+    parser.add_argument('--database', action='append', metavar='NAME',
+                        help='this one; may be given again (all)')
+    parser.add_argument('source', metavar='FROM', help='an address, or a data directory')
+    parser.add_argument('target', metavar='TO', help='the address of a server')
+    return parser
 
 
 PARSERS = {
@@ -120,23 +149,14 @@ not. Exit code 0: nothing is damaged; 1: each damaged place is named, the rest i
     'restore': lambda _: Parser('./lab restore', add_help=False, usage='''\
 ./lab restore [--database NAME]... FOLDER [TO]     a dump into a server
 
-FOLDER is what ./lab salvage, mongod --salvage or mongodump wrote; TO an address such as
-mongodb://127.0.0.1:27017, which is the default. A collection that has documents already is left as
-it is. Exit code 1: what was not restored is named. Installs pymongo into build/ where that is
-missing.
+FOLDER is what ./lab salvage, mongod --salvage or mongodump wrote, compressed by --gzip or not; TO
+an address such as mongodb://127.0.0.1:27017, which is the default. A collection that has documents
+already is left as it is. Exit code 1: what was not restored is named. Installs pymongo into build/
+where that is missing.
 
   ./lab restore saved                                             everything, to this machine
   ./lab restore --database shop saved mongodb://db.example:27017  one database, to another one'''),
-    'copy': lambda _: Parser('./lab copy', add_help=False, usage='''\
-./lab copy [--database NAME]... FROM TO     all databases of one server to another, compared at the
-                                            end; any versions of the two
-
-FROM is an address, or a data directory: then a server of ours runs on it until all is copied. It
-replays the journal, so give it a copy of the only directory. Nothing that is on TO already is
-changed. Exit code 1: what TO would not have is named.
-
-  ./lab copy /srv/copy-of-old mongodb://127.0.0.1:27018                  the files of an old server
-  ./lab copy mongodb://127.0.0.1:27017 mongodb://127.0.0.1:27018         a server that runs''')}
+    'copy': copy_parser}
 
 COMMANDS = {
     'check': {'form': 'DIR', 'summary': 'a data directory: what is in it, what is wrong',
