@@ -251,6 +251,15 @@ class Command(Bare):
             for path in re.findall(r'[\w/]+\.(?:py|md|h)\b', step.command):
                 self.assertTrue(os.path.exists(os.path.join(TOP, path)), path)
 
+    def test_the_page_names_steps_and_files_that_are(self):
+        with open(os.path.join(TOP, 'docs', 'releasing.md'), encoding='utf-8') as file:
+            page = file.read()
+        calls = re.findall(r'\./lab release --check((?: [a-z]+)*)(?: {2}|$)', page, re.MULTILINE)
+        named = {name for call in calls for name in call.split()}
+        self.assertTrue(named)
+        self.assertLessEqual(named, {step.name for step in release.STEPS})
+        self.assertIn('`%s`. It is the only place' % program_version.FILE, page)
+
 
 if __name__ == '__main__':
     unittest.main()
