@@ -11,7 +11,7 @@ sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 from port import output, recipe, tree as trees  # noqa: E402
 from port.outcome import EXIT_CODES, MEANINGS, exit_code  # noqa: E402
-from port.plan import Plan  # noqa: E402
+from port.plan import Finding, Plan  # noqa: E402
 
 
 def fail(kind, text):
@@ -54,8 +54,9 @@ def parse(words, known):
     arguments.slugs = None
     if arguments.patches is not None:
         arguments.slugs = [slug.strip() for slug in arguments.patches.split(',')]
+        without = recipe.without_recipe()
         for slug in arguments.slugs:
-            if slug not in known:
+            if slug not in known and slug not in without:
                 fail('usage', 'no slug "%s"; there are: %s' % (slug, ' '.join(known)))
     return arguments
 
@@ -90,6 +91,8 @@ def plan_for(root, slugs):
     tree.recipes = {each.slug: each for each in recipe.all_recipes()}
     chosen = [each for slug, each in tree.recipes.items() if slugs is None or slug in slugs]
     plan = Plan(tree, chosen, asked=slugs is not None)
+    plan.findings += [Finding('unportable', slug, '%s: has no recipe: %s' % (slug, why))
+                      for slug, why in recipe.without_recipe().items() if slug in (slugs or ())]
     for note in plan.notes:
         print('lab port: ' + note.sentence, file=sys.stderr)
     for sentence in dict.fromkeys(finding.sentence for finding in plan.findings):

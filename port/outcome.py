@@ -11,7 +11,8 @@ MEANINGS = {  # for --help
     'partly': 'partly applied, or changed by hand since',
     'moved': 'moved: a file, a definition or an anchor is not there',
     'ambiguous': 'ambiguous: a definition or an anchor is there more than once',
-    'unportable': 'a slug that was named cannot be had in this version, or is in it already',
+    'unportable': 'a slug that was named has no recipe, cannot be had in this version, or is in '
+                  'it already',
     'write': 'DIR or OUT could not be written, or git is missing; DIR is as it was',
 }
 ORDER = ['partly', 'ambiguous', 'moved', 'unportable', 'applied']

@@ -83,10 +83,26 @@ def load(slug):
     return module.RECIPE
 
 
+def series():
+    """The slugs of patches/series, in order."""
+    with open(os.path.join(TOP, 'patches', 'series'), encoding='utf-8') as file:
+        return re.findall(r'^([a-z][\w-]*)\.patch', file.read(), re.MULTILINE)
+
+
+def without_recipe():
+    """{slug: why} of the patches that have no recipe, from their headers."""
+    found = {}
+    for slug in series():
+        with open(os.path.join(TOP, 'patches', slug + '.patch'), encoding='utf-8') as file:
+            why = re.search(r'^No-recipe: (.+)$', file.read(), re.MULTILINE)
+        if why:
+            found[slug] = why[1]
+    return found
+
+
 def all_recipes():
     """Every recipe, in the order of patches/series; those that are not in it come last."""
-    with open(os.path.join(TOP, 'patches', 'series'), encoding='utf-8') as file:
-        series = re.findall(r'^([a-z][\w-]*)\.patch', file.read(), re.MULTILINE)
+    order = series()
     present = sorted(name[:-3] for name in os.listdir(FOLDER) if name.endswith('.py'))
-    ordered = [slug for slug in series if slug in present]
-    return [load(slug) for slug in ordered + [slug for slug in present if slug not in series]]
+    ordered = [slug for slug in order if slug in present]
+    return [load(slug) for slug in ordered + [slug for slug in present if slug not in order]]

@@ -5,13 +5,15 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
-from small_trees import RECIPES, VERSIONS, SmallTree, git, lab, portable
+from small_trees import RECIPES, TOP, VERSIONS, SmallTree, git, lab, portable, recipe
 
 PAD = 'journal-pad-bytes'
 STATS = 'journal-cumulative-stats'
+NO_RECIPE = 'journal-awake'
 
 
 def slugs_of(text):
@@ -314,6 +316,21 @@ class LeftOut(unittest.TestCase):
         cannot = 'journal-waiter-commits'
         with SmallTree('3.4', checkout=True) as small:
             self.port_of(small, 9, cannot, ['not for 3.4'], '--patches', PAD + ',' + cannot)
+
+    def test_what_was_named_and_has_no_recipe(self):
+        reasons = recipe.without_recipe()
+        self.assertIn(NO_RECIPE, reasons)
+        with SmallTree('2.6', checkout=True) as small:
+            sentence = '%s: has no recipe: %s' % (NO_RECIPE, reasons[NO_RECIPE])
+            self.port_of(small, 9, NO_RECIPE, [sentence], '--patches', PAD + ',' + NO_RECIPE)
+            code, diff, err = small.lab('--patches', NO_RECIPE)
+            self.assertEqual((code, diff), (9, b''), err)
+            self.assertIn(sentence, err)
+            done = subprocess.run([sys.executable, os.path.join(TOP, 'perf', 'pr.py'), NO_RECIPE,
+                                   '--tree', small.root], stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True, check=False)
+            self.assertEqual((done.returncode, done.stdout), (9, ''), done.stderr)
+            self.assertIn(sentence, done.stderr)
 
     def test_what_was_named_and_is_there_already(self):
         with SmallTree('2.6', checkout=True) as small:
