@@ -25,6 +25,9 @@ from SCons.Node.Alias import default_ans as aliases
 
 FIRST_GUESS_AFTER = 8  # compiled files
 
+# Storage engines that the build knows.
+ENGINES = ('mmapv1', 'rocksdb')
+
 # The header of each kind of object.
 PRECOMPILED = {'product': 'base/precompiled.h', 'tests': 'base/testing/precompiled.h'}
 
@@ -42,9 +45,10 @@ WARNINGS = ('-Wall -Wextra -Werror -Wno-array-bounds -Wno-stringop-overflow '
 
 
 class House:
-    def __init__(self, stage, system, opt, test_opt):
+    def __init__(self, stage, system, opt, test_opt, engines=()):
         self.stage = stage
         self.system = system
+        self.engines = engines
         self.rooms = {}
         self.programs = {}
         self.fuzz_targets = {}
@@ -58,7 +62,7 @@ class House:
                 self._precompile(kind, header)
 
     def room(self, needs=(), libs=(), programs=None, keep_all=False, systems=('linux',),
-             test_programs=None, test_needs=()):
+             test_programs=None, test_needs=(), engine=None, shared=None):
         """Declares the room whose SConscript is being read.
 
         needs     rooms it may use, named as in src/ ("mmapv1" for storage/mmapv1)
@@ -72,13 +76,18 @@ class House:
         test_programs
                   as programs, of files in testing/: they link what tests link, and are built when
                   they are named
+        engine    the storage engine that it belongs to: one of those that are asked for, or the
+                  room does not exist
+        shared    file in bin/: the room alone as a shared object, beside its library. What it needs
+                  of other rooms is in their headers
         """
-        if self.system.name not in systems:
+        if self.system.name not in systems or engine not in (None, *self.engines):
             return
         folder = os.path.relpath(scons.Dir('.').srcnode().abspath, scons.Dir('#').abspath)
         name = os.path.basename(folder)
         self.rooms[name] = Room(name, folder, needs, libs, programs or {}, keep_all,
-                                self.system.other_folders, test_programs or {}, test_needs)
+                                self.system.other_folders, test_programs or {}, test_needs,
+                                shared)
 
     def program(self, name, sources, libs, default=True, preloaded=False):
         """Declares a program outside src/ that uses no room.
@@ -227,6 +236,8 @@ class House:
             source = os.path.join(room.folder, main)
             if os.path.exists(source):
                 programs.append(self._link(name, [self._object(source)], [room]))
+        if room.shared:
+            programs.append(self._shared(room))
         for name, main in room.test_programs.items():
             self._link(name, [self._object(os.path.join(room.folder, main))], [room], test=True)
         made = []
@@ -278,6 +289,22 @@ class House:
         return self._link('fuzz_' + name, [self._object(str(file)) for file in files],
                           [self.rooms[need] for need in needs], flags=self.system.fuzz_flags,
                           test=True)
+
+    def _shared(self, room):
+        flags = self.env['COMMON_FLAGS'] + ['-fPIC', '-fvisibility=hidden']
+        objects = []
+        for source in room.sources():
+            inside = os.path.splitext(os.path.relpath(source, self.stage))[0]
+            # Their own flags do not go with the precompiled header.
+            objects += self.env.StaticObject('#%s/obj/shared/%s.o' % (self.stage, inside),
+                                             '#' + source, COMMON_FLAGS=flags)
+        words = ['-shared'] + [self._relative(node) for node in objects]
+        words += ['-l' + lib for lib in room.libs]
+        env = self.env.Clone(LINK_INPUTS=words, PROGSUFFIX='')
+        env['LINK_FLAGS'] = [flag for flag in env['LINK_FLAGS'] if flag != '-pie']
+        binary = env.Program('#%s/bin/%s' % (self.stage, room.shared), objects)[0]
+        env.Alias(room.shared, binary)
+        return binary
 
     def _preloaded(self, name, sources):
         """A library for LD_PRELOAD. No sanitizer: it is loaded into other programs."""
@@ -362,12 +389,13 @@ class Room:
     """One folder of src/ with its subfolders, as far as these are not rooms themselves."""
 
     def __init__(self, name, folder, needs, libs, programs, keep_all, skipped_folders,
-                 test_programs, test_needs):
+                 test_programs, test_needs, shared):
         self.name, self.folder, self.programs = name, folder, programs
         self.needs, self.libs = list(needs), list(libs)
         self.test_needs = list(test_needs)
         self.library = None
         self.keep_all = keep_all
+        self.shared = shared
         self.skipped_folders = skipped_folders
         self.test_programs = test_programs
 

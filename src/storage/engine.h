@@ -225,6 +225,9 @@ class Engine {
     // A folder beside the data for temporary files, created by its users; what a stop of the server
     // leaves there is removed by the next start. Empty: the engine has none.
     virtual std::string scratch_directory() const { return {}; }
+    // Appends its metrics for serverStatus, where they are a section with the engine's name. Any
+    // thread, no lock.
+    virtual void append_metrics(bson::Builder& /*out*/) const {}
     // Clean shutdown: final commit, flush, close, journal removed, lock file emptied. REQUIRES: no
     // lock held; called once, and followed only by the destructor. No lock is given afterwards: an
     // operation that still waits for one does so for ever, unless it is interrupted.

@@ -236,8 +236,16 @@ void append_server_status(Service& service, bson::Doc request, bson::Builder& re
         bson::Builder metrics = reply.sub_object("metrics");
         append_metrics(service.metrics(), service.cursors().counts(), metrics);
     }
-    bson::Builder engine = reply.sub_object("storageEngine");
-    engine.append("name", service.engine().name());
+    {
+        bson::Builder engine = reply.sub_object("storageEngine");
+        engine.append("name", service.engine().name());
+    }
+    const std::string name(service.engine().name());
+    const bson::Element wanted = request[name];
+    if (wanted && !wanted.truthy()) return;
+    bson::Builder of_engine;
+    service.engine().append_metrics(of_engine);
+    if (!of_engine.doc().empty()) reply.append(name, of_engine.doc());
 }
 
 void run_server_status(Invocation& invocation) {

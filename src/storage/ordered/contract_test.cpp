@@ -4,6 +4,7 @@
 #include "storage/contract/record_store_contract.h"
 #include "storage/contract/sorted_index_contract.h"
 #include "storage/ordered/testing/harness.h"
+#include "storage/ordered/testing/map_contract.h"
 #include "storage/ordered/testing/memory_map.h"
 
 namespace storage::contract {
@@ -30,3 +31,8 @@ INSTANTIATE_TEST_SUITE_P(ordered, SortedIndexContract, testing::Values(&make_dat
 
 }  // namespace
 }  // namespace storage::contract
+
+namespace ordered {
+INSTANTIATE_TEST_SUITE_P(memory, MapContract,
+                         testing::Values(&storage::contract::maps_of_new_rows));
+}  // namespace ordered

@@ -88,6 +88,10 @@ void Engine::close_database(std::string_view db) {
     read_catalogue(name);
 }
 
+void Engine::append_metrics(bson::Builder& out) const {
+    home_.map().report([&out](const char* name, int64_t value) { out.append(name, value); });
+}
+
 void Engine::shutdown() {
     locks_.lock_global(storage::GlobalMode::W);
     home_.before_unlock();

@@ -95,6 +95,7 @@ void Home::commit() {
 }
 
 void Home::commit(Session& session) {
+    if (map_->is_stalling()) sched::BlockingSection();
     session.commit();
     commits_.fetch_add(1, std::memory_order_release);
 }

@@ -42,7 +42,7 @@ class Home final : public storage::LockHooks {
     Home(std::unique_ptr<Map> map, storage::LockManager& locks);
     ~Home() override;
 
-    Map& map() { return *map_; }
+    Map& map() const { return *map_; }
     // The calling thread's. REQUIRES: a lock, but for the time before the server takes requests and
     // after it.
     Session& session();
@@ -68,6 +68,11 @@ class Home final : public storage::LockHooks {
     void read(Counter& counter);
     // It goes, and its row.
     void forget(Counter& counter);
+    // What its rows take on the device, about.
+    int64_t disk_bytes(const Counter& counter) const {
+        const int64_t known = map_->disk_bytes(counter.table).value_or(0);
+        return known > 0 ? known : counter.bytes.load();
+    }
 
     void before_write_lock() override {}
     void before_write_unlock() override {}

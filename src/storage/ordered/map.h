@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -73,6 +74,13 @@ class Map {
     virtual void resume() {}
     // Throws base::Error 14031 where the disk has no room for changes.
     virtual void check_space() const {}
+    // Whether commits take long at present, since the map has to catch up with what was written.
+    virtual bool is_stalling() const { return false; }
+    // What the rows of a table take on the device, about; nothing: unknown.
+    virtual std::optional<int64_t> disk_bytes(Table /*table*/) const { return std::nullopt; }
+    // Metrics of the library, for serverStatus.
+    using AddMetric = std::function<void(const char* name, int64_t value)>;
+    virtual void report(const AddMetric& /*add*/) const {}
 };
 
 }  // namespace ordered

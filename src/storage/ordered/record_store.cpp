@@ -174,7 +174,8 @@ std::unique_ptr<storage::RecordCursor> RecordStore::cursor(Direction direction) 
 storage::RecordStoreStats RecordStore::stats() const {
     storage::RecordStoreStats stats;
     stats.count = count();
-    stats.data_bytes = stats.storage_bytes = counter_.bytes;
+    stats.data_bytes = counter_.bytes;
+    stats.storage_bytes = home_.disk_bytes(counter_);
     stats.system_flags = system_flags_;
     stats.user_flags = user_flags_;
     stats.capped = capped();

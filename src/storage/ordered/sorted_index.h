@@ -27,7 +27,7 @@ class SortedIndex final : public storage::SortedIndex {
     bool too_long(bson::Doc key) const override;
     std::unique_ptr<storage::IndexCursor> cursor(storage::Direction direction) const override;
     std::unique_ptr<storage::BulkBuilder> bulk_builder(bool duplicates_allowed) override;
-    int64_t storage_bytes() const override { return counter_.bytes; }
+    int64_t storage_bytes() const override { return home_.disk_bytes(counter_); }
     int64_t validate(const std::function<void(const std::string&)>& errors) const override;
 
   private:

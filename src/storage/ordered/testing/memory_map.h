@@ -59,9 +59,9 @@ class MemoryMap final : public Map {
       public:
         Session(Rows& rows, std::atomic<int>& commits) : rows_(rows), commits_(commits) {}
         bool get(Table table, Bytes key, Bytes* value) override {
+            auto found = find({table, copied(key)});
             // A view that is kept for too long shows something else.
             std::ranges::fill(found_, uint8_t{0xdb});
-            auto found = find({table, copied(key)});
             if (!found) return false;
             found_.swap(*found);
             *value = found_;

@@ -1,0 +1,18 @@
+// storage/rocksdb/configuration.h - how the library is set up.
+#pragma once
+
+#include <rocksdb/options.h>
+
+#include <memory>
+
+#include "storage/ordered/host.h"
+#include "storage/rocksdb/watch.h"
+
+namespace rocks {
+
+// Ours, then the words of settings.config, "name=value;name=value", over them. Throws base::Error
+// for words that the library does not know, or that would break what a map promises.
+rocksdb::Options configuration(const ordered::MapSettings& settings, rocksdb::Env* env,
+                               std::shared_ptr<Watch> watch);
+
+}  // namespace rocks

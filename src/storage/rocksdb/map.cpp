@@ -1,0 +1,285 @@
+#include "storage/rocksdb/map.h"
+
+#include <rocksdb/convenience.h>
+#include <rocksdb/file_system.h>
+
+#include "base/error_codes.h"
+#include "storage/ordered/bytes.h"
+#include "storage/rocksdb/configuration.h"
+#include "storage/rocksdb/open.h"
+#include "storage/rocksdb/session.h"
+#include "storage/rocksdb/status.h"
+#include "storage/rocksdb/table_key.h"
+
+namespace rocks {
+
+using ordered::Table;
+using rocksdb::Slice;
+using rocksdb::Status;
+
+namespace {
+
+constexpr Table kDroppedTable{0xffff'fff0};
+constexpr std::string_view kMarker = "FORMAT";
+const std::string kFormat = "mongod-dur 1\n";
+
+std::string dropped_key(Table table) {
+    return table_key(kDroppedTable, ordered::big_endian(static_cast<uint32_t>(table)));
+}
+
+}  // namespace
+
+std::unique_ptr<ordered::Map> open_map(const ordered::MapSettings& settings,
+                                       std::shared_ptr<rocksdb::FileSystem> files) {
+    return std::make_unique<Map>(
+        settings, files == nullptr ? nullptr : rocksdb::NewCompositeEnv(std::move(files)));
+}
+
+Map::Map(const ordered::MapSettings& settings, std::unique_ptr<rocksdb::Env> env)
+    : host_(*settings.host),
+      directory_(settings.directory),
+      has_log_(settings.log),
+      env_(std::move(env)),
+      watch_(std::make_shared<Watch>(host_)) {
+    const rocksdb::Options options =
+        configuration(settings, env_ != nullptr ? env_.get() : rocksdb::Env::Default(), watch_);
+    // Two memtables on their way into files, and what the library writes beside them.
+    constexpr uint64_t kBesideBytes = uint64_t{64} << 20;
+    reserved_bytes_ = 2 * options.write_buffer_size + kBesideBytes;
+    open(options);
+    compactor_ = std::make_unique<Compactor>(*db_, host_);
+    drops_ = dropped_tables();
+    if (!drops_.empty()) checkpoint(true);  // before a new table can have such a number
+}
+
+Map::~Map() {
+    compactor_.reset();
+    const Status status = db_->Close();
+    if (!status.ok())
+        host_.log(ordered::Host::Severity::error, "RocksDB at its end: " + status.ToString());
+}
+
+// The library would change what it opens, so a file beside its own is looked at first.
+void Map::open(const rocksdb::Options& options) {
+    rocksdb::Env& env = *options.env;
+    const std::string marker = directory_ + "/" + std::string(kMarker);
+    const Status there = env.FileExists(marker);
+    if (there.IsNotFound())
+        make_marker(env, marker);
+    else
+        check(host_, there);
+    std::string format;
+    check(host_, rocksdb::ReadFileToString(&env, marker, &format));
+    if (format != kFormat)
+        fail(host_, base::kInvalidOptions,
+             marker + " says \"" + format.substr(0, format.find('\n')) +
+                 "\": another version has made this directory, and this one cannot read it");
+    rocksdb::DB* db = nullptr;
+    const Status opened = rocksdb::DB::Open(options, directory_, &db);
+    if (opened.IsInvalidArgument())
+        fail(host_, base::kInvalidOptions, "RocksDB: " + opened.ToString());
+    check(host_, opened);
+    db_.reset(db);
+}
+
+// Complete when it is there, and there before anything else is.
+void Map::make_marker(rocksdb::Env& env, const std::string& marker) {
+    check(host_, env.CreateDirIfMissing(directory_));
+    const std::string unfinished = marker + ".new";
+    std::vector<std::string> files;
+    check(host_, env.GetChildren(directory_, &files));
+    for (const std::string& name : files)
+        if (name != "." && name != ".." && directory_ + "/" + name != unfinished)
+            fail(host_, base::kInvalidOptions,
+                 directory_ + " was not made by this server: it has " + name + " and no " +
+                     std::string(kMarker));
+    check(host_, rocksdb::WriteStringToFile(&env, kFormat, unfinished, true));
+    check(host_, env.RenameFile(unfinished, marker));
+    std::unique_ptr<rocksdb::Directory> directory;
+    check(host_, env.NewDirectory(directory_, &directory));
+    check(host_, directory->Fsync());
+}
+
+rocksdb::WriteOptions Map::write_options() const {
+    rocksdb::WriteOptions options;
+    options.disableWAL = !has_log_;
+    return options;
+}
+
+std::unique_ptr<ordered::Session> Map::session() {
+    return std::make_unique<Session>(*db_, host_,
+                                     [this](rocksdb::WriteBatch& batch) { write(batch); });
+}
+
+// The locks above are given up whatever happens, and the batch can then neither be kept nor undone.
+void Map::write(rocksdb::WriteBatch& batch) {
+    Status status = db_->Write(write_options(), &batch);
+    if (status.IsNoSpace() && db_->Resume().ok()) status = db_->Write(write_options(), &batch);
+    if (!status.ok()) end_process(host_, "RocksDB cannot write its log: " + status.ToString());
+}
+
+// Rows of a small table are removed one by one: a range that is removed costs all readers
+// something until a compaction has come by.
+void Map::drop(Table table) {
+    constexpr int kSmallRows = 1000;
+    const std::string begin = table_key(table), end = end_of(table);
+    rocksdb::WriteBatch batch;
+    {
+        const Slice bound(end);
+        rocksdb::ReadOptions options;
+        options.iterate_upper_bound = &bound;
+        options.fill_cache = false;
+        const std::unique_ptr<rocksdb::Iterator> rows(db_->NewIterator(options));
+        int count = 0;
+        for (rows->Seek(begin); rows->Valid() && count <= kSmallRows; rows->Next(), ++count)
+            check(host_, batch.Delete(rows->key()));
+        check(host_, rows->status());
+        if (count <= kSmallRows) return write(batch);
+    }
+    batch.Clear();
+    check(host_, batch.DeleteRange(begin, end));
+    check(host_, batch.Put(dropped_key(table), {}));
+    write(batch);
+    const std::lock_guard lock(drops_mutex_);
+    drops_.push_back(table);
+}
+
+std::vector<Table> Map::dropped_tables() {
+    std::vector<Table> dropped;
+    const std::string end = end_of(kDroppedTable);
+    const std::unique_ptr<rocksdb::Iterator> rows(db_->NewIterator({}));
+    for (rows->Seek(table_key(kDroppedTable)); rows->Valid() && rows->key().compare(end) < 0;
+         rows->Next())
+        dropped.push_back(
+            Table{ordered::from_big_endian<uint32_t>(as_bytes(rows->key()).subspan(kTableBytes))});
+    check(host_, rows->status());
+    return dropped;
+}
+
+// Files that hold nothing else go at once. Where anything fails, the next start does it again; but
+// never once the row has gone, since the number may have been given again by then.
+void Map::remove_files_of(const std::vector<Table>& dropped) {
+    if (dropped.empty()) return;
+    rocksdb::WriteBatch batch;
+    for (const Table table : dropped) {
+        const std::string begin = table_key(table), end = end_of(table);
+        const Slice from(begin), to(end);
+        if (!rocksdb::DeleteFilesInRange(db_.get(), db_->DefaultColumnFamily(), &from, &to, false)
+                 .ok())
+            return;
+        check(host_, batch.Delete(dropped_key(table)));
+    }
+    write(batch);
+    compactor_->add(dropped);
+}
+
+void Map::sync_log() {
+    const Status status = db_->SyncWAL();
+    if (!status.ok()) end_process(host_, "RocksDB cannot sync its log: " + status.ToString());
+}
+
+Status Map::flush(bool wait) {
+    rocksdb::FlushOptions options;
+    options.wait = wait;
+    options.allow_write_stall = true;  // else it waits for compactions before it begins
+    uint64_t left = 0;
+    Status status;
+    // Once the library has recovered from an error, a flush may answer before it has ended.
+    do {
+        status = db_->Flush(options);
+    } while (wait && !has_log_ && status.ok() &&
+             db_->GetIntProperty(rocksdb::DB::Properties::kNumImmutableMemTable, &left) &&
+             left > 0);
+    return status;
+}
+
+void Map::checkpoint(bool wait) {
+    std::vector<Table> dropped;
+    {
+        const std::lock_guard lock(drops_mutex_);
+        dropped.swap(drops_);
+    }
+    // That the tables are dropped must be on disk before their files go.
+    const bool must_last = wait || !dropped.empty();
+    if (must_last && has_log_) sync_log();
+    const Status status = flush(must_last);
+    if (status.ok()) return remove_files_of(dropped);
+    {
+        const std::lock_guard lock(drops_mutex_);
+        drops_.insert(drops_.end(), dropped.begin(), dropped.end());
+    }
+    if (wait) fail(host_, status);
+    host_.log(ordered::Host::Severity::error,
+              "RocksDB cannot write a checkpoint: " + status.ToString());
+}
+
+void Map::pause() {
+    check(host_, db_->PauseBackgroundWork());
+}
+
+void Map::resume() {
+    check(host_, db_->ContinueBackgroundWork());
+}
+
+void Map::check_space() const {
+    constexpr std::chrono::seconds kLookAgain{1};
+    const std::lock_guard lock(space_mutex_);
+    const Clock::time_point now = Clock::now();
+    if (looked_at_ == Clock::time_point{} || now - looked_at_ >= kLookAgain ||
+        (fault_.empty() && watch_->has_error())) {
+        looked_at_ = now;
+        fault_ = space_fault();
+    }
+    if (!fault_.empty()) fail(host_, base::kOutOfDiskSpace, fault_);
+}
+
+std::string Map::space_fault() const {
+    rocksdb::FileSystem& files = *db_->GetFileSystem();
+    uint64_t free_bytes = 0;
+    if (files.GetFreeSpace(directory_, {}, &free_bytes, nullptr).ok() &&
+        free_bytes < reserved_bytes_)
+        return "the disk of " + directory_ + " has " + std::to_string(free_bytes >> 20) +
+               " MB left, and RocksDB needs " + std::to_string(reserved_bytes_ >> 20) + " MB";
+    if (!watch_->has_error()) return "";
+    const Status status = db_->Resume();
+    if (!status.ok())
+        return "RocksDB cannot go on writing (" + watch_->error() + ")" +
+               (status.severity() >= Status::kFatalError ? " until the server is started again"
+                                                         : "");
+    watch_->clear_error();
+    return "";
+}
+
+std::optional<int64_t> Map::disk_bytes(Table table) const {
+    rocksdb::SizeApproximationOptions options;
+    options.include_memtables = true;
+    const std::string begin = table_key(table), end = end_of(table);
+    const rocksdb::Range range(begin, end);
+    uint64_t bytes = 0;
+    if (!db_->GetApproximateSizes(options, db_->DefaultColumnFamily(), &range, 1, &bytes).ok())
+        return std::nullopt;
+    return static_cast<int64_t>(bytes);
+}
+
+void Map::report(const AddMetric& add) const {
+    using Properties = rocksdb::DB::Properties;
+    const auto add_property = [&](const char* name, const std::string& property) {
+        uint64_t value = 0;
+        if (db_->GetIntProperty(property, &value)) add(name, static_cast<int64_t>(value));
+    };
+    add_property("cacheCapacityBytes", Properties::kBlockCacheCapacity);
+    add_property("cacheBytes", Properties::kBlockCacheUsage);
+    add_property("cachePinnedBytes", Properties::kBlockCachePinnedUsage);
+    add_property("memtableBytes", Properties::kCurSizeAllMemTables);
+    add_property("tableReadersBytes", Properties::kEstimateTableReadersMem);
+    add_property("fileBytes", Properties::kTotalSstFilesSize);
+    add_property("liveFileBytes", Properties::kLiveSstFilesSize);
+    add_property("pendingCompactionBytes", Properties::kEstimatePendingCompactionBytes);
+    add_property("runningCompactions", Properties::kNumRunningCompactions);
+    add_property("runningFlushes", Properties::kNumRunningFlushes);
+    add_property("backgroundErrors", Properties::kBackgroundErrors);
+    add_property("delayedWriteBytesPerSecond", Properties::kActualDelayedWriteRate);
+    add_property("writesStopped", Properties::kIsWriteStopped);
+}
+
+}  // namespace rocks

@@ -1,0 +1,71 @@
+// storage/rocksdb/map.h - the database of the library as an ordered::Map.
+//
+// Beside the tables of the room ordered there is one of the map itself, behind all others: the
+// tables that have been dropped and whose files may still hold their rows. The file FORMAT in the
+// directory says that it is ours.
+#pragma once
+
+#include <rocksdb/db.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "storage/ordered/host.h"
+#include "storage/ordered/map.h"
+#include "storage/rocksdb/compactor.h"
+#include "storage/rocksdb/watch.h"
+
+namespace rocks {
+
+class Map final : public ordered::Map {
+  public:
+    // See open_map(). `env` is null for the library's own.
+    Map(const ordered::MapSettings& settings, std::unique_ptr<rocksdb::Env> env);
+    ~Map() override;
+
+    std::unique_ptr<ordered::Session> session() override;
+    void drop(ordered::Table table) override;
+    void sync_log() override;
+    void checkpoint(bool wait) override;
+    void pause() override;
+    void resume() override;
+    void check_space() const override;
+    bool is_stalling() const override { return watch_->is_stalling(); }
+    std::optional<int64_t> disk_bytes(ordered::Table table) const override;
+    void report(const AddMetric& add) const override;
+
+  private:
+    using Clock = std::chrono::steady_clock;
+
+    rocksdb::WriteOptions write_options() const;
+    void open(const rocksdb::Options& options);
+    void make_marker(rocksdb::Env& env, const std::string& marker);
+    void write(rocksdb::WriteBatch& batch);
+    rocksdb::Status flush(bool wait);
+    // REQUIRES: a flush has ended since these were dropped.
+    void remove_files_of(const std::vector<ordered::Table>& dropped);
+    std::vector<ordered::Table> dropped_tables();
+    // Returns why there is none; empty: there is.
+    std::string space_fault() const;
+
+    const ordered::Host& host_;
+    const std::string directory_;
+    const bool has_log_;
+    const std::unique_ptr<rocksdb::Env> env_;  // null: the library's own
+    const std::shared_ptr<Watch> watch_;
+    std::unique_ptr<rocksdb::DB> db_;
+    std::unique_ptr<Compactor> compactor_;
+    uint64_t reserved_bytes_ = 0;
+
+    std::mutex drops_mutex_;
+    std::vector<ordered::Table> drops_;  // guarded by drops_mutex_: since the last checkpoint
+
+    mutable std::mutex space_mutex_;
+    mutable Clock::time_point looked_at_{};  // guarded by space_mutex_
+    mutable std::string fault_;              // guarded by space_mutex_: what was seen then
+};
+
+}  // namespace rocks

@@ -1,0 +1,400 @@
+#include "storage/rocksdb/map.h"
+
+#include <gtest/gtest.h>
+#include <rocksdb/perf_context.h>
+#include <rocksdb/perf_level.h>
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "base/error.h"
+#include "base/testing/fatal_handler.h"
+#include "bson/builder.h"
+#include "os/testing/directory.h"
+#include "storage/contract/harness.h"
+#include "storage/ordered/bytes.h"
+#include "storage/ordered/engine.h"
+#include "storage/rocksdb/open.h"
+#include "storage/rocksdb/testing/faulty_files.h"
+
+namespace rocks {
+namespace {
+
+using ordered::Bytes;
+using ordered::Table;
+using storage::contract::failure;
+
+constexpr Table kTable{16};
+
+struct Ended {
+    std::string text;
+};
+void throw_ended(int, std::string_view text) {
+    throw Ended{std::string(text)};
+}
+
+class RocksMapTest : public testing::Test {
+  protected:
+    ordered::MapSettings settings(const std::string& config = "") {
+        ordered::MapSettings settings;
+        settings.directory = directory;
+        settings.cache_bytes = 8 << 20;
+        settings.config = config;
+        settings.host = &ordered::base_host();
+        return settings;
+    }
+    void open(const std::string& config = "") {
+        close();
+        map = open_map(settings(config), files);
+        session = map->session();
+    }
+    void close() {
+        session.reset();
+        map.reset();
+    }
+    std::string refusal(const std::string& config = "") {
+        try {
+            open(config);
+        } catch (const base::Error& error) {
+            EXPECT_EQ(error.code(), base::kInvalidOptions);
+            return error.what();
+        }
+        return "";
+    }
+    void put(int key, const std::string& value, Table table = kTable) {
+        session->put(table, ordered::big_endian(key), ordered::as_bytes(value));
+    }
+    void fill(int rows, Table table, size_t value_bytes = 1000) {
+        std::string value(value_bytes, 'x');
+        for (int i = 0; i < rows; ++i) {
+            // Not to be compressed.
+            for (size_t at = 0; at + 8 < value.size(); at += 8) {
+                const uint64_t noise = (state_ = state_ * 6364136223846793005U + 1) >> 7;
+                std::memcpy(value.data() + at, &noise, sizeof noise);
+            }
+            put(i, value, table);
+            if (session->changed_bytes() > size_t{1} << 20) session->commit();
+        }
+        session->commit();
+    }
+    int count(Table table = kTable) {
+        int rows = 0;
+        const auto cursor = session->cursor(table);
+        for (cursor->seek({}); !cursor->at_end(); cursor->next())
+            ++rows;
+        return rows;
+    }
+    uintmax_t bytes_of_files() const {
+        uintmax_t bytes = 0;
+        for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+            std::error_code gone;
+            const uintmax_t size = entry.file_size(gone);
+            if (!gone && entry.path().extension() == ".sst") bytes += size;
+        }
+        return bytes;
+    }
+
+    os::TestDirectory home;
+    std::string directory = home / "map";
+    std::shared_ptr<FaultyFiles> files = std::make_shared<FaultyFiles>();
+    std::unique_ptr<ordered::Map> map;
+    std::unique_ptr<ordered::Session> session;
+
+  private:
+    uint64_t state_ = 1;
+};
+
+TEST_F(RocksMapTest, APowerCutLeavesWhatWasSynced) {
+    open();
+    put(1, "synced");
+    session->commit();
+    map->sync_log();
+    put(2, "not synced");
+    session->commit();
+    put(3, "not committed");
+    const std::string after = home / "after";
+    files->copy_synced(directory, after);
+    close();
+    directory = after;
+    open();
+    EXPECT_EQ(count(), 1);
+}
+
+TEST_F(RocksMapTest, AKillLeavesWhatWasCommitted) {
+    open();
+    put(1, "committed");
+    session->commit();
+    put(2, "not committed");
+    const std::string after = home / "after";
+    std::filesystem::copy(directory, after);
+    close();
+    directory = after;
+    open();
+    EXPECT_EQ(count(), 1);
+}
+
+TEST_F(RocksMapTest, WithoutALogTheLastCheckpointIsLeft) {
+    ordered::MapSettings without_log = settings();
+    without_log.log = false;
+    map = open_map(without_log, files);
+    session = map->session();
+    put(1, "a");
+    session->commit();
+    map->checkpoint(true);
+    put(2, "b");
+    session->commit();
+    const std::string after = home / "after";
+    files->copy_synced(directory, after);
+    close();
+    directory = after;
+    open();
+    EXPECT_EQ(count(), 1);
+}
+
+// Its files go only when it is on disk that it is dropped.
+TEST_F(RocksMapTest, APowerCutBehindADropLeavesAllRowsOrNone) {
+    for (const bool is_checkpointed : {false, true}) {
+        open();
+        fill(3000, kTable);
+        map->checkpoint(true);
+        const int before = count();
+        map->drop(kTable);
+        if (is_checkpointed) map->checkpoint(false);
+        const std::string after = home / (is_checkpointed ? "second" : "first");
+        files->copy_synced(directory, after);
+        const std::string kept = std::exchange(directory, after);
+        close();
+        open();
+        EXPECT_EQ(count(), is_checkpointed ? 0 : before);
+        close();
+        directory = kept;
+    }
+}
+
+TEST_F(RocksMapTest, ADroppedTableGivesItsSpaceBack) {
+    open();
+    fill(100, Table{15});
+    fill(20'000, kTable);
+    fill(100, Table{17});
+    map->checkpoint(true);
+    const uintmax_t before = bytes_of_files();
+    EXPECT_GT(before, uintmax_t{15} << 20);
+    map->drop(kTable);
+    close();  // the next start goes on with it
+    open();
+    while (bytes_of_files() > before / 10)
+        std::this_thread::yield();
+    EXPECT_EQ(count(), 0);
+    EXPECT_EQ(count(Table{15}), 100);
+    EXPECT_EQ(count(Table{17}), 100);
+}
+
+// Rows come at one end and go at the other. A look at the first one must not walk over all that
+// have gone.
+TEST_F(RocksMapTest, AQueueDoesNotSlowDown) {
+    open("write_buffer_size=262144");
+    constexpr int kRows = 60'000, kLength = 10;
+    for (int i = 0; i < kRows; ++i) {
+        put(i, "some row of a queue, as long as this");
+        if (i >= kLength) session->erase(kTable, ordered::big_endian(i - kLength));
+        if (i % 100 == 0) session->commit();
+    }
+    session->commit();
+    rocksdb::SetPerfLevel(rocksdb::PerfLevel::kEnableCount);
+    const auto walked = [&] {
+        rocksdb::get_perf_context()->Reset();
+        session->cursor(kTable)->seek({});
+        return rocksdb::get_perf_context()->internal_delete_skipped_count;
+    };
+    map->checkpoint(true);
+    while (walked() > kRows / 10)
+        std::this_thread::yield();
+    rocksdb::SetPerfLevel(rocksdb::PerfLevel::kDisable);
+    EXPECT_EQ(count(), kLength);
+}
+
+TEST_F(RocksMapTest, ADiskThatIsNearlyFullRefusesChangesUntilItHasRoomAgain) {
+    open();
+    map->check_space();
+    close();
+    files->free_bytes = uint64_t{100} << 20;
+    open();
+    EXPECT_EQ(failure([&] { map->check_space(); }), base::kOutOfDiskSpace);
+    // What needs no space, and what it has taken already, is written all the same.
+    put(1, "a");
+    session->commit();
+    map->checkpoint(true);
+    files->free_bytes = uint64_t{1} << 40;
+    while (failure([&] { map->check_space(); }) != 0)
+        std::this_thread::yield();
+}
+
+TEST_F(RocksMapTest, GoesOnWhenAFullDiskHasRoomAgain) {
+    open();
+    put(1, "a");
+    session->commit();
+    files->is_full = true;
+    files->free_bytes = 0;
+    EXPECT_EQ(failure([&] { map->checkpoint(true); }), base::kOutOfDiskSpace);
+    EXPECT_EQ(failure([&] { map->check_space(); }), base::kOutOfDiskSpace);
+    map->checkpoint(false);  // tells the log alone
+    EXPECT_EQ(count(), 1);
+    files->is_full = false;
+    files->free_bytes = uint64_t{1} << 40;
+    while (failure([&] { map->check_space(); }) != 0)
+        std::this_thread::yield();
+    put(2, "b");
+    session->commit();
+    map->checkpoint(true);
+    const std::string after = home / "after";
+    files->copy_synced(directory, after);
+    close();
+    directory = after;
+    open();
+    EXPECT_EQ(count(), 2);
+}
+
+// Where not even a file can be made, the library gives up.
+TEST_F(RocksMapTest, WhatOnlyAStartRepairsIsSaid) {
+    open();
+    put(1, "a");
+    session->commit();
+    files->has_new_files = false;
+    EXPECT_EQ(failure([&] { map->checkpoint(true); }), base::kOutOfDiskSpace);
+    files->has_new_files = true;
+    try {
+        map->check_space();
+        ADD_FAILURE() << "no error";
+    } catch (const base::Error& error) {
+        EXPECT_NE(std::string(error.what()).find("until the server is started again"),
+                  std::string::npos)
+            << error.what();
+    }
+    open();
+    map->check_space();
+    EXPECT_EQ(count(), 1);
+}
+
+TEST_F(RocksMapTest, ACommitThatFindsNoRoomEndsTheProcess) {
+    open();
+    put(1, "a");
+    files->is_full = true;
+    base::set_fatal_handler(throw_ended);
+    try {
+        session->commit();
+        ADD_FAILURE() << "the disk is full";
+    } catch (const Ended& ended) {
+        EXPECT_NE(ended.text.find("RocksDB cannot write its log"), std::string::npos);
+    }
+    base::set_fatal_handler(nullptr);
+    files->is_full = false;
+}
+
+TEST_F(RocksMapTest, ASyncThatFailsEndsTheProcess) {
+    open();
+    put(1, "a");
+    session->commit();
+    base::set_fatal_handler(throw_ended);
+    files->syncs_fail = true;
+    try {
+        map->sync_log();
+        ADD_FAILURE() << "the device has failed";
+    } catch (const Ended& ended) {
+        EXPECT_NE(ended.text.find("RocksDB cannot sync its log"), std::string::npos);
+    }
+    files->syncs_fail = false;
+    base::set_fatal_handler(nullptr);
+}
+
+TEST_F(RocksMapTest, ADirectoryOfAnotherProgramIsLeftAlone) {
+    rocksdb::DB* other = nullptr;
+    rocksdb::Options options;
+    options.create_if_missing = true;
+    ASSERT_TRUE(rocksdb::DB::Open(options, directory, &other).ok());
+    ASSERT_TRUE(other->Put({}, "a", "1").ok());
+    delete other;
+    const auto names = [&] {
+        std::vector<std::string> names;
+        for (const auto& entry : std::filesystem::directory_iterator(directory))
+            names.push_back(entry.path().filename());
+        std::ranges::sort(names);
+        return names;
+    };
+    const auto before = names();
+    EXPECT_NE(refusal().find("was not made by this server"), std::string::npos);
+    EXPECT_EQ(names(), before);
+}
+
+TEST_F(RocksMapTest, AFormatOfAnotherVersionIsNamed) {
+    open();
+    close();
+    std::ofstream(directory + "/FORMAT") << "mongod-dur 2\n";
+    EXPECT_NE(refusal().find("FORMAT says \"mongod-dur 2\""), std::string::npos);
+}
+
+TEST_F(RocksMapTest, AStartThatWasCutShortIsBegunAgain) {
+    std::filesystem::create_directory(directory);
+    std::ofstream(directory + "/FORMAT.new") << "mongod";
+    open();
+    close();
+    EXPECT_FALSE(std::filesystem::exists(directory + "/FORMAT.new"));
+    for (const auto& entry : std::filesystem::directory_iterator(directory))
+        if (entry.path().filename() != "FORMAT") std::filesystem::remove_all(entry.path());
+    open();
+}
+
+TEST_F(RocksMapTest, ADamagedDirectoryIsNotOpened) {
+    open();
+    put(1, "a");
+    session->commit();
+    close();
+    std::ofstream(directory + "/CURRENT") << "nonsense";
+    EXPECT_EQ(failure([&] { open(); }), base::kInternalError);
+}
+
+TEST_F(RocksMapTest, TheConfigurationIsTakenOrRefusedByName) {
+    open("write_buffer_size=8m;compression=kZSTD");
+    EXPECT_NE(refusal("nonsense=1").find("nonsense"), std::string::npos);
+    EXPECT_NE(refusal("write_buffer_size=abc").find("the configuration of RocksDB"),
+              std::string::npos);
+    for (const char* word :
+         {"manual_wal_flush=true", "unordered_write=true", "two_write_queues=true",
+          "comparator=rocksdb.ReverseBytewiseComparator",
+          "wal_recovery_mode=kSkipAnyCorruptedRecords"}) {
+        const std::string text = refusal(word);
+        EXPECT_NE(text.find("may not set " + std::string(word).substr(0, 8)), std::string::npos)
+            << word << ": " << text;
+    }
+}
+
+TEST_F(RocksMapTest, TheEngineFindsItsCollectionsAfterAPowerCut) {
+    const auto start = [&] {
+        return std::make_unique<ordered::Engine>(open_map(settings(), files),
+                                                 ordered::EngineOptions{.name = "rocksdb"});
+    };
+    const std::string after = home / "after";
+    {
+        const auto engine = start();
+        {
+            const storage::DatabaseLock lock(engine->locks(), "test", true);
+            storage::CollectionStore& made =
+                engine->create_database("test").create_collection("test.c", {});
+            for (int i = 0; i < 1000; ++i)
+                made.records().insert(bson::make("_id", i));
+        }
+        engine->durability().await_commit_blocking();
+        files->copy_synced(directory, after);
+        engine->shutdown();
+    }
+    directory = after;
+    const auto engine = start();
+    {
+        const storage::DatabaseLock lock(engine->locks(), "test", false);
+        EXPECT_EQ(engine->database("test")->collection("test.c")->records().count(), 1000);
+    }
+    engine->shutdown();
+}
+
+}  // namespace
+}  // namespace rocks

@@ -1,0 +1,26 @@
+// storage/rocksdb/open.h - an ordered map (storage/ordered/map.h) of the library RocksDB.
+//
+// All tables are in one column family: the key of a row is the number of its table, 4 bytes,
+// big-endian, then its key in the table. A session collects its changes in a batch, which it also
+// reads, and which a commit writes as a whole. The locks above see to it that no two sessions
+// change one row, so nothing is locked here. Nothing is synced but by sync_log() and checkpoint().
+#pragma once
+
+#include <memory>
+
+#include "storage/ordered/host.h"
+#include "storage/ordered/map.h"
+
+namespace rocksdb {
+class FileSystem;
+}
+
+namespace rocks {
+
+// Throws base::Error where the directory holds what is none of ours, is damaged or cannot be used,
+// and for words of the configuration that the library does not know or that would break what a map
+// promises. `files`, for tests: in the place of the real ones.
+std::unique_ptr<ordered::Map> open_map(const ordered::MapSettings& settings,
+                                       std::shared_ptr<rocksdb::FileSystem> files = nullptr);
+
+}  // namespace rocks

@@ -1,0 +1,133 @@
+#include "storage/rocksdb/session.h"
+
+#include <algorithm>
+
+#include "storage/rocksdb/status.h"
+#include "storage/rocksdb/table_key.h"
+
+namespace rocks {
+
+using ordered::Bytes;
+using ordered::Table;
+using rocksdb::PinnableSlice;
+using rocksdb::Slice;
+
+namespace {
+
+class Cursor final : public ordered::Cursor {
+  public:
+    // Without a batch: the rows of the database alone.
+    Cursor(rocksdb::DB& db, const ordered::Host& host, rocksdb::WriteBatchWithIndex* batch,
+           Table table)
+        : host_(host), table_(table), end_(end_of(table)), end_slice_(end_) {
+        options_.iterate_upper_bound = &end_slice_;
+        rocksdb::Iterator* rows = db.NewIterator(options_);
+        if (batch != nullptr)
+            rows = batch->NewIteratorWithBase(db.DefaultColumnFamily(), rows, &options_);
+        rows_.reset(rows);
+    }
+
+    void seek(Bytes key) override {
+        rows_->Seek(table_key(table_, key));
+        look();
+    }
+    void seek_before(Bytes key) override { seek_before(table_key(table_, key)); }
+    void seek_to_last() override { seek_before(end_); }
+    bool at_end() const override { return !is_at_row_; }
+    void next() override {
+        rows_->Next();
+        look();
+    }
+    void previous() override {
+        rows_->Prev();
+        look();
+    }
+    Bytes key() const override { return as_bytes(rows_->key()).subspan(kTableBytes); }
+    Bytes value() const override { return as_bytes(rows_->value()); }
+
+  private:
+    void seek_before(const std::string& key) {
+        rows_->SeekForPrev(key);
+        if (rows_->Valid() && rows_->key() == Slice(key)) rows_->Prev();
+        look();
+    }
+    // The batch has rows of other tables too, which no bound keeps away.
+    void look() {
+        is_at_row_ = rows_->Valid() && rows_->key().starts_with(table_key(table_));
+        if (!rows_->Valid()) check(host_, rows_->status());
+    }
+
+    const ordered::Host& host_;
+    const Table table_;
+    const std::string end_;
+    const Slice end_slice_;
+    rocksdb::ReadOptions options_;
+    std::unique_ptr<rocksdb::Iterator> rows_;
+    bool is_at_row_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Session::Batch> Session::new_batch() {
+    constexpr size_t kReservedBytes = 0, kNoLimit = 0;
+    return std::make_unique<Batch>(rocksdb::BytewiseComparator(), kReservedBytes,
+                                   true /* a later change of a key replaces the former */,
+                                   kNoLimit);
+}
+
+bool Session::find(Table table, Bytes key, PinnableSlice& value) {
+    const std::string row = table_key(table, key);  // the key may lie in the value
+    value.Reset();
+    const rocksdb::Status status = batch_->GetFromBatchAndDB(&db_, {}, row, &value);
+    if (status.IsNotFound()) return false;
+    check(host_, status);
+    return true;
+}
+
+bool Session::get(Table table, Bytes key, Bytes* value) {
+    if (!find(table, key, found_)) return false;
+    *value = as_bytes(found_);
+    return true;
+}
+
+std::optional<size_t> Session::size_of(Table table, Bytes key) {
+    PinnableSlice value;
+    if (!find(table, key, value)) return std::nullopt;
+    return value.size();
+}
+
+void Session::put(Table table, Bytes key, Bytes value) {
+    check(host_, batch_->Put(table_key(table, key), as_slice(value)));
+    note_change(table);
+}
+
+void Session::erase(Table table, Bytes key) {
+    check(host_, batch_->Delete(table_key(table, key)));
+    note_change(table);
+}
+
+void Session::note_change(Table table) {
+    if (std::ranges::find(changed_, table) == changed_.end()) changed_.push_back(table);
+}
+
+std::unique_ptr<ordered::Cursor> Session::cursor(Table table) {
+    const bool is_changed = std::ranges::find(changed_, table) != changed_.end();
+    return std::make_unique<Cursor>(db_, host_, is_changed ? batch_.get() : nullptr, table);
+}
+
+size_t Session::changed_bytes() const {
+    return changed_.empty() ? 0 : batch_->GetDataSize();
+}
+
+void Session::commit() {
+    if (changed_.empty()) return;
+    write_(*batch_->GetWriteBatch());
+    constexpr size_t kKeptBytes = size_t{1} << 20;
+    if (batch_->GetDataSize() > kKeptBytes)
+        batch_ = new_batch();
+    else
+        batch_->Clear();
+    changed_.clear();
+}
+
+}  // namespace rocks

@@ -1,0 +1,36 @@
+// storage/rocksdb/table_key.h - the key of a row in the library: number of the table, 4 bytes,
+// big-endian, then its key in the table.
+#pragma once
+
+#include <rocksdb/slice.h>
+
+#include <string>
+
+#include "storage/ordered/map.h"
+
+namespace rocks {
+
+constexpr size_t kTableBytes = sizeof(uint32_t);
+
+inline std::string table_key(ordered::Table table, ordered::Bytes key = {}) {
+    const auto number = static_cast<uint32_t>(table);
+    std::string out;
+    out.reserve(kTableBytes + key.size());
+    for (int shift = 24; shift >= 0; shift -= 8)
+        out.push_back(static_cast<char>(number >> shift));
+    return out.append(reinterpret_cast<const char*>(key.data()), key.size());
+}
+
+// Where the rows of the next table begin.
+inline std::string end_of(ordered::Table table) {
+    return table_key(ordered::Table{static_cast<uint32_t>(table) + 1});
+}
+
+inline rocksdb::Slice as_slice(ordered::Bytes bytes) {
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+inline ordered::Bytes as_bytes(const rocksdb::Slice& slice) {
+    return {reinterpret_cast<const uint8_t*>(slice.data()), slice.size()};
+}
+
+}  // namespace rocks

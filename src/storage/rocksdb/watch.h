@@ -1,0 +1,51 @@
+// storage/rocksdb/watch.h - what the library tells of: lines for the log, errors of its threads,
+// and times in which it slows writers down.
+#pragma once
+
+#include <rocksdb/env.h>
+#include <rocksdb/listener.h>
+
+#include <atomic>
+#include <mutex>
+#include <string>
+
+#include "storage/ordered/host.h"
+
+namespace rocks {
+
+// Warnings and errors go to the server's log.
+class Log final : public rocksdb::Logger {
+  public:
+    explicit Log(const ordered::Host& host)
+        : Logger(rocksdb::InfoLogLevel::WARN_LEVEL), host_(host) {}
+    using Logger::Logv;
+    void Logv(rocksdb::InfoLogLevel level, const char* format, va_list arguments) override;
+
+  private:
+    const ordered::Host& host_;
+};
+
+// Calls come from any thread.
+class Watch final : public rocksdb::EventListener {
+  public:
+    explicit Watch(const ordered::Host& host) : host_(host) {}
+
+    // Why a flush or a compaction could not be done; empty while all can.
+    std::string error() const;
+    bool has_error() const { return has_error_; }
+    void clear_error();
+    bool is_stalling() const { return is_stalling_; }
+
+    void OnBackgroundError(rocksdb::BackgroundErrorReason reason, rocksdb::Status* status) override;
+    void OnErrorRecoveryEnd(const rocksdb::BackgroundErrorRecoveryInfo& info) override;
+    void OnStallConditionsChanged(const rocksdb::WriteStallInfo& info) override;
+
+  private:
+    const ordered::Host& host_;
+    std::atomic<bool> is_stalling_{false};
+    std::atomic<bool> has_error_{false};
+    mutable std::mutex mutex_;
+    std::string error_;  // guarded by mutex_
+};
+
+}  // namespace rocks
