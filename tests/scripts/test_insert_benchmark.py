@@ -147,6 +147,16 @@ class Arguments(unittest.TestCase):
             with self.assertRaisesRegex(argparse.ArgumentTypeError, 'no number of rows'):
                 insert_benchmark.rows_of(bad)
 
+    def test_lines_are_chosen_by_their_names_as_the_table_shows_them(self):
+        def names(text):
+            only = insert_benchmark.make_parser().parse_args(['--only', text]).only
+            return [run.name for run in insert_benchmark.chosen(only)]
+        with mock.patch.object(insert_benchmark.peers.iibench.InnoDBRows, 'missing',
+                               lambda self: ''):
+            self.assertEqual(names('series, sync,InnoDB, sync'), ['series, sync', 'InnoDB, sync'])
+            self.assertEqual(names('innodb,no journal'),
+                             ['base, no journal', 'InnoDB, sync', 'InnoDB, lazy'])
+
 
 if __name__ == '__main__':
     unittest.main()
