@@ -222,7 +222,7 @@ def measure_block(result, slug, workload, interval, arguments, scratch):
                 dict(zip(sides, options)), workload, result['counter'], arguments, scratch)
     run(block.setdefault('alone', {}), 'alone', map(starter_of, (measuring.base_of(slug), slug)),
         alone(slug, interval))
-    run(block.setdefault('company', {}), 'company', 2 * [starter_of('all')],
+    run(block.setdefault('company', {}), ab_table.IN_WORDS['company'], 2 * [starter_of('all')],
         in_company(slug, interval, scratch))
     for named in arguments.servers:
         run(block['servers'].setdefault(named.name, {}), named.name, 2 * [named.start],

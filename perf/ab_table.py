@@ -30,6 +30,7 @@ FIRST_LINE = 'Pairs of runs, '
 LINES_MAX = 22
 FORM = '    %-22s%8s%8s %-20s%8s%8s %s'
 COLUMNS = {'alone': ('base', 'with it'), 'company': ('without', 'with it')}
+IN_WORDS = {'company': 'full series'}  # of the halves whose name in a result says too little
 MARK = '*'
 PAIRS_MIN = 6  # the fewest that the test can tell from chance
 P_MAX = 0.05
@@ -215,7 +216,8 @@ def cells_in(result):
         found = re.search(r'--clients (\d+)', block['workload'])
         halves = {name: block[name] for name in COLUMNS if name in block}
         for name, cell in {**halves, **block.get('servers', {})}.items():
-            yield '%s, %s' % (in_words(block), name), int(found[1]) if found else 1, cell
+            words = '%s, %s' % (in_words(block), IN_WORDS.get(name, name))
+            yield words, int(found[1]) if found else 1, cell
 
 
 def floors_moved(result):
@@ -237,14 +239,14 @@ def method_lines(result):
     yield ('Its device says of itself: force unit access %s, write cache "%s".'
            % ({'1': 'yes', '0': 'no'}.get(result['host'].get('fua'), 'unknown'),
               result['host'].get('write_cache') or 'unknown'))
-    yield '%-50s%8s%8s%8s%8s  %s' % ('cpu us per insert, share of that disk', 'server', 'client',
+    yield '%-54s%8s%8s%8s%8s  %s' % ('cpu us per insert, share of that disk', 'server', 'client',
                                      'kernel', 'floor', 'marks')
     for words, clients, cell in cells_in(result):
         for side in ('without', 'with'):
             row = {'clients': clients, 'runs': cell[side]}
             cells.summarize(row)
             rows.append(row)
-            yield ('  %-48s%8.1f%8.1f%7.0f%%%7.0f%%  %s' % (
+            yield ('  %-52s%8.1f%8.1f%7.0f%%%7.0f%%  %s' % (
                 '%s, %s it' % (words, side), row['server_cpu_us'], row['client_cpu_us'],
                 100 * row['kernel_share'], 100 * row['share_of_floor'],
                 cells.marks(row))).rstrip()

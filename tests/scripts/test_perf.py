@@ -160,6 +160,11 @@ class Method(unittest.TestCase):
                              ['50.0', '30.0', '40%', '100%', '~6', '!2'])
         self.assertEqual(ab_table.floors_moved(self.RESULT), 0.5)
 
+    def test_each_side_has_the_words_that_the_ticket_explains(self):
+        text = ab_table.whole_table(self.RESULT)
+        self.assertIn('\n  1 client, j:true, full series, without it  ', text)
+        self.assertNotIn('company', text)
+
     def test_another_server_has_a_table_of_its_own(self):
         text = ab_table.whole_table(self.RESULT)
         self.assertIn('\nported (2.6.12): /x/mongod --smallfiles\n'
