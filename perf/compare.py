@@ -64,7 +64,7 @@ def installed(folder, only=(), uri=None, databases=()):
     if uri:
         every.insert(1, peers.mongod.AnyMongod(folder, uri))
     named = by_odbc(folder, databases)
-    measuring.check_only(only, [peer.name for peer in every])
+    measuring.check_only(only, [peer.name for peer in every + named])
     for peer in every + named:
         if only and peer not in named and not any(word.lower() in peer.name.lower()
                                                   for word in only):

@@ -151,7 +151,10 @@ def contenders(folder, arguments):
     """Those that can run here; the others are named."""
     found = []
     every = every_peer(folder, arguments.lazy)
-    measuring.check_only(arguments.only, [peer.name for peer, *_ in every])
+    joined = [named.name for named in arguments.servers]
+    if arguments.uri:
+        joined.append(any_server.shown(arguments.uri))
+    measuring.check_only(arguments.only, [peer.name for peer, *_ in every] + joined)
     for peer, settings, client, words in every:
         if arguments.only and not any(word.lower() in peer.name.lower()
                                       for word in arguments.only):

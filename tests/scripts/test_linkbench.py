@@ -192,6 +192,13 @@ class Contenders(unittest.TestCase):
             names, _ = self.contenders(uri='mongodb://h:1', only=['durable'])
         self.assertEqual(names, ['mongod-dur, durable.yaml', 'mongodb://h:1'])
 
+    def test_only_may_name_those_that_join(self):
+        named = mock.Mock(program='/m', options=[])
+        named.name = 'old26'
+        for only in (['old26'], ['h:1', 'old26']):
+            self.assertEqual(self.contenders(uri='mongodb://h:1', only=only, servers=[named])[0],
+                             ['mongodb://h:1', 'old26'])
+
     def test_one_that_fails_is_left_out_and_the_others_go_on(self):
         def fail(*_):
             raise subprocess.CalledProcessError(1, 'client', stderr='too many connections\n')

@@ -240,7 +240,10 @@ class ODBC(unittest.TestCase):
                 contextlib.redirect_stderr(io.StringIO()):
             names = [peer.name for peer in compare.installed('unused', ['FerretDB on SQLite'], None,
                                                              [('Mine', 'DSN=x')])]
+            alone = [peer.name for peer in compare.installed('unused', ['mine'], None,
+                                                             [('Mine', 'DSN=x')])]
         self.assertEqual(names[-1:], ['Mine'])
+        self.assertEqual(alone, ['Mine'])
 
     def test_without_the_manager_it_is_left_out(self):
         with mock.patch.object(odbc, 'program', lambda name: name), \
