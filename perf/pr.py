@@ -26,6 +26,7 @@ from port import recipe as recipes  # noqa: E402
 import staging  # noqa: E402
 import write_through_table  # noqa: E402
 
+OURS = 'mongod-dur'  # begins buildInfo().gitVersion of every server of this project
 RESULTS = os.path.join(TOP, 'build', 'results')  # of ./lab bench SLUG --server 'ported=...'
 
 DESCRIPTION = """\
@@ -90,8 +91,11 @@ same files, system calls and waits; they are not of the original."""
 
 PORTED = """\
 Below are figures of the original server with this change, put into its sources by `./lab port`.
-Measured with perf/ab.py on {date}, on {machine}.
-{quiet}"""
+Measured with perf/ab.py on {date}, {runs} pairs of runs of {seconds:g} s, sources of commit \
+{commit} here, on {machine}.
+{quiet}
+Scripts: perf/ and perf/ab.py;
+all figures: {path}."""
 
 TERMS = """\
 In the table "base" is mongod-dur without patches, which behaves as 2.6 does; the full series is \
@@ -218,18 +222,27 @@ def read_result(path):
         return json.load(file)
 
 
+def is_ported(server):
+    """Whether it was called so, and is none of ours."""
+    return server['name'] == 'ported' and not server.get('git_version', '').startswith(OURS)
+
+
 def ported_of(slug):
     """The newest figures of the original server with this change that were measured here."""
-    found = [read_result(path) for path in
-             glob.glob(os.path.join(RESULTS, '*', '*', slug + '.json'))]
-    found = [result for result in found
-             if any(server['name'] == 'ported' for server in result.get('servers', ()))]
+    found = {path: read_result(path)
+             for path in glob.glob(os.path.join(RESULTS, '*', '*', slug + '.json'))}
+    found = {path: result for path, result in found.items()
+             if any(map(is_ported, result.get('servers', ())))}
     if not found:
         return ''
-    result = max(found, key=lambda result: result['time'])
+    path = max(found, key=lambda path: found[path]['time'])
+    result, host = found[path], found[path]['host']
+    shown = dict(result, servers=[each for each in result['servers'] if is_ported(each)])
+    place = os.path.relpath(path, TOP) if path.startswith(TOP + os.sep) else path
     return '\n\n%s\n%s' % (filled(PORTED.format(
-        date=result['time'][:10], machine=machine_of(result['host']), quiet=quiet_of(result))),
-        '\n'.join(line.rstrip() for line in ab_table.servers_lines(result)))
+        date=result['time'][:10], runs=result['runs'], seconds=result['seconds'],
+        commit=host['source'][:12], machine=machine_of(host), quiet=quiet_of(result), path=place)),
+        '\n'.join(line.rstrip() for line in ab_table.servers_lines(shown)))
 
 
 def text_of(slug):

@@ -544,7 +544,8 @@ class Ticket(unittest.TestCase):
                'inserts_per_commit': 1, 'bytes_per_commit': 8192, 'writes_per_commit': 1}
         cell = {'options': {'without': [], 'with': ['--b', '1']}, 'without': 6 * [row],
                 'with': 6 * [dict(row, per_second=321)], 'without_traced': row, 'with_traced': row}
-        host = {'cores': 3, 'cpu': 'Z', 'kernel': '6.1', 'file_system': 'xfs', 'disk': '/dev/z'}
+        host = {'cores': 3, 'cpu': 'Z', 'kernel': '6.1', 'file_system': 'xfs', 'disk': '/dev/z',
+                'source': '0123456789abcdef'}
         with tempfile.TemporaryDirectory() as folder, \
                 unittest.mock.patch.object(pr, 'RESULTS', folder):
             self.assertEqual(pr.ported_of('x'), '')
@@ -552,15 +553,28 @@ class Ticket(unittest.TestCase):
                 place = os.path.join(folder, day, '3core')
                 os.makedirs(place)
                 about = {'name': name, 'version': '2.6.' + day, 'program': '/m', 'options': []}
+                other = dict(about, name='another')
                 with open(os.path.join(place, 'x.json'), 'w', encoding='utf-8') as file:
-                    json.dump(dict(Machine.QUIET, floors=[1], time=day, host=host, servers=[about],
+                    json.dump(dict(Machine.QUIET, floors=[1], time=day, host=host, runs=7,
+                                   seconds=5, servers=[about, other],
                                    blocks=[{'workload': 'insert --clients 1',
-                                            'servers': {name: cell}}]), file)
+                                            'servers': {name: cell, 'another': cell}}]), file)
             text = pr.ported_of('x')
+            # A server of ours that is called so has no figures of the original.
+            place = os.path.join(folder, '20260104', '3core')
+            os.makedirs(place)
+            about.update(name='ported', git_version='mongod-dur-1.2.3')
+            with open(os.path.join(place, 'x.json'), 'w', encoding='utf-8') as file:
+                json.dump({'time': '20260104', 'servers': [about]}, file)
+            self.assertEqual(pr.ported_of('x'), text)
+        flat = re.sub(r'\s+', ' ', text)
         for part in ('original server', '`./lab port`', '3 cores (Z)', 'quiet enough',
-                     'ported (2.6.20260102)', '321'):
-            self.assertIn(part, text)
+                     'ported (2.6.20260102)', '321', '7 pairs of runs of 5 s',
+                     'sources of commit 0123456789ab',
+                     'all figures: %s.' % os.path.join(folder, '20260102', '3core', 'x.json')):
+            self.assertIn(part, flat)
         self.assertNotIn('20260103', text)
+        self.assertNotIn('another', text)
 
     def test_says_the_risk_and_how_to_reproduce(self):
         for slug, text, header in self.patches:
