@@ -159,8 +159,8 @@ def add_device_delay(parser):
 
 
 def add_only(parser, what):
-    """--only of an experiment with several contenders; check_only() looks at its words. A comma with
-    a space behind it belongs to a name, as in 'series, sync'."""
+    """--only of an experiment with several contenders; check_only() looks at its words. A comma
+    with a space behind it belongs to a name, as in 'series, sync'."""
     parser.add_argument('--only', type=lambda text: re.split(',(?! )', text), default=(),
                         metavar='NAME,...',
                         help='%s whose names contain one of these; all without it' % what)
