@@ -97,7 +97,6 @@ class Entrypoint(unittest.TestCase):
             found = self.options('net: {port: 27018}\n', *words)
             self.assertNotIn('port', found)
             self.assertLessEqual(set(found), {'config', 'bind_ip'})
-        self.assertIn('config', self.options('', '-fork', MONGOD_DBPATH=self.data))
 
     def test_every_way_to_write_a_configuration(self):
         for text in ('{"net":{"bindIp":"%s","port":27018},"storage":{"dbPath":"%s"}}',
@@ -155,6 +154,14 @@ class Entrypoint(unittest.TestCase):
         os.remove(found['firstUserFile'])
         said = self.refused('', MONGOD_DBPATH=self.data, MONGOD_ROOT_USER='a')
         self.assertIn('belong together', said)
+
+    def test_a_server_in_the_background_would_end_the_container(self):
+        for config, words in (('processManagement: {fork: true}\n', ()), ('fork = true\n', ()),
+                              ('', ('--fork',)), ('', ('-fork',))):
+            self.assertIn('ends the container',
+                          self.refused(config, *words, MONGOD_DBPATH=self.data))
+        for config in ('processManagement: {fork: false}\n', '# fork: true\n'):
+            self.options(config, MONGOD_DBPATH=self.data)
 
     def test_a_directory_that_is_none(self):
         self.assertIn('/nowhere, the directory for the data',
