@@ -14,6 +14,7 @@ namespace base {
     X(0, OK, "an assertion of the old server that had no number")                                  \
     X(1, InternalError, "anything that should not be; damaged index buckets and records")          \
     X(2, BadValue, "a value that is of the right type and still not possible")                     \
+    X(5, GraphContainsCycle, "a view that would stand on itself")                                  \
     X(8, UnknownError, "start-up and log files: what the operating system refuses")                \
     X(9, FailedToParse, "a request that has no meaning: unknown or missing fields")                \
     X(11, UserNotFound, "commands about a user that is not there")                                 \
@@ -54,6 +55,10 @@ namespace base {
     X(121, DocumentValidationFailure, "documents that the validator of a collection refuses")      \
     X(123, NotAReplicaSet, "read concerns that only a replica set can fulfil")                     \
     X(146, ExceededMemoryLimit, "operations and results beyond their memory limits")               \
+    X(165, ViewDepthLimitExceeded, "a view on a view on a view...")                                \
+    X(166, CommandNotSupportedOnView, "what a view cannot do")                                     \
+    X(167, OptionNotSupportedOnView, "stages that a view cannot have")                             \
+    X(168, InvalidPipelineOperator, "what a find can ask of a collection and not of a view")       \
     X(171, CannotIndexParallelArrays, "by OP_MSG: two arrays under one compound index")            \
     X(197, InvalidIndexSpecificationOption, "by OP_MSG: an option that this index cannot have")    \
     X(207, InvalidUUID, "the id of a session")                                                     \

@@ -50,8 +50,7 @@ Database* Catalog::database(std::string_view db) {
         refuse_other_case(engine_, db);
         return nullptr;
     }
-    auto opened = std::make_unique<Database>(engine_, *store, expressions_);
-    return databases_.insert_or_assign(std::string(db), std::move(opened)).first->second.get();
+    return &keep(db, std::make_unique<Database>(engine_, *store, expressions_));
 }
 
 Database& Catalog::get_or_create(std::string_view db) {
@@ -64,8 +63,17 @@ Database& Catalog::get_or_create(std::string_view db) {
     check_readable(db);
     const std::unique_lock guard(mutex_);
     const sched::Uninterruptible whole;
-    auto made = std::make_unique<Database>(engine_, engine_.create_database(db), expressions_);
-    return *databases_.insert_or_assign(std::string(db), std::move(made)).first->second;
+    return keep(db, std::make_unique<Database>(engine_, engine_.create_database(db), expressions_));
+}
+
+Database& Catalog::keep(std::string_view db, std::unique_ptr<Database> opened) {
+    if (!opened->view_names().empty()) may_have_views_ = true;
+    return *databases_.insert_or_assign(std::string(db), std::move(opened)).first->second;
+}
+
+void Catalog::put_view(Database& db, std::string_view ns, const View& view) {
+    may_have_views_ = true;
+    db.put_view(ns, view);
 }
 
 Collection* Catalog::collection(std::string_view ns) {

@@ -6,6 +6,7 @@
 // none of its own except a mutex around the table of databases.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -19,6 +20,7 @@
 #include "bson/builder.h"
 #include "catalog/collection.h"
 #include "catalog/names.h"
+#include "catalog/views.h"
 #include "sched/yield_point.h"
 #include "storage/engine.h"
 
@@ -51,6 +53,19 @@ class Database {
     }
     // shared. Full names in the engine's order.
     std::vector<std::string> collection_names() const { return store_.collections(); }
+
+    // shared. Null if there is none: a collection of the name, which an old server may have made,
+    // goes before it. Valid until it is put or dropped.
+    const View* view(std::string_view ns) const {
+        return views_.empty() || collection(ns) != nullptr ? nullptr : views_.find(ns);
+    }
+    // shared. Full names, sorted.
+    std::vector<std::string> view_names() const;
+    // exclusive. Makes a view, or changes it. Throws base::Error 48 (there is a collection),
+    // 72, 73. For Catalog::put_view; whether it stands on itself is the caller's to know.
+    void put_view(std::string_view ns, const View& view);
+    // exclusive. REQUIRES: there is one.
+    void drop_view(std::string_view ns);
 
     // shared. Names of everything that holds documents, the engine's own collections included.
     std::vector<std::string> all_namespaces() const;
@@ -129,6 +144,7 @@ class Database {
     storage::DatabaseStore& store_;
     const query::ExpressionParser* const expressions_;
     Collections collections_;
+    Views views_;
 };
 
 class Catalog {
@@ -150,6 +166,10 @@ class Catalog {
     Collection* collection(std::string_view ns);
     // exclusive: the collection, both made where missing.
     Collection& collection_for_write(std::string_view ns);
+    // exclusive. See Database.
+    void put_view(Database& db, std::string_view ns, const View& view);
+    // Any thread. False: no database that has been opened has ever had a view.
+    bool may_have_views() const { return may_have_views_.load(std::memory_order_relaxed); }
     // Names of all databases, sorted. Any lock.
     std::vector<std::string> database_names();
     // global W. Both throw base::Error 12586 while an index is built in the database.
@@ -161,12 +181,14 @@ class Catalog {
     void close_database(std::string_view db);
 
   private:
-    void forget(std::string_view db);  // mutex_ held
+    void forget(std::string_view db);                                       // mutex_ held
+    Database& keep(std::string_view db, std::unique_ptr<Database> opened);  // mutex_ held
 
     storage::Engine& engine_;
     const query::ExpressionParser* const expressions_;
     std::shared_mutex mutex_;
     std::map<std::string, std::unique_ptr<Database>, std::less<>> databases_;
+    std::atomic<bool> may_have_views_{false};
 };
 
 }  // namespace catalog

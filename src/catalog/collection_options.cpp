@@ -18,15 +18,9 @@ constexpr int kExtentsMax = 1000;  // made at once
 constexpr int64_t kNoLimit = std::numeric_limits<int32_t>::max();
 
 void refuse_newer_options(bson::Doc options) {
-    constexpr std::string_view kRefused[] = {"viewOn",
-                                             "pipeline",
-                                             "timeseries",
-                                             "clusteredIndex",
-                                             "expireAfterSeconds",
-                                             "encryptedFields",
-                                             "recordPreImages",
-                                             "indexOptionDefaults",
-                                             "changeStreamPreAndPostImages"};
+    constexpr std::string_view kRefused[] = {
+        "timeseries",      "clusteredIndex",      "expireAfterSeconds",          "encryptedFields",
+        "recordPreImages", "indexOptionDefaults", "changeStreamPreAndPostImages"};
     for (const std::string_view field : kRefused) {
         const bson::Element e = options[field];
         const bool asks_nothing =

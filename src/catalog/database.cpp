@@ -107,6 +107,8 @@ Database::Database(storage::Engine& engine, storage::DatabaseStore& store,
         if (storage::CollectionStore* found = store_.collection(ns)) adopt(*found);
     }
     adopt_system_collections();
+    const auto views = collections_.find(fmt::format("{}.{}", name(), kViews));
+    if (views != collections_.end()) views_.load(*views->second);
 }
 
 Database::~Database() = default;
@@ -140,6 +142,8 @@ Collection& Database::create(std::string_view ns, bson::Doc options) {
         base::fail(base::kInvalidNamespace, "Invalid namespace specified '{}'", ns);
     check_readable(ns);
     if (collections_.contains(ns)) base::fail(base::kNamespaceExists, "collection already exists");
+    if (views_.find(ns) != nullptr)
+        base::fail(base::kNamespaceExists, "a view already exists, {}", ns);
     check_validation(ns, options, expressions_);
     storage::CollectionOptions wanted = parse_collection_options(options);
     wanted.id_index = wanted.id_index && !without_id_index(ns);
@@ -162,6 +166,27 @@ Collection& Database::get_or_create(std::string_view ns) {
     DCHECK(storage::LockManager::may_write(name()));
     if (Collection* found = collection(ns)) return *found;
     return create(ns, bson::Doc());
+}
+
+std::vector<std::string> Database::view_names() const {
+    std::vector<std::string> names = views_.names();
+    std::erase_if(names, [this](const std::string& ns) { return collections_.contains(ns); });
+    return names;
+}
+
+void Database::put_view(std::string_view ns, const View& view) {
+    DCHECK(storage::LockManager::may_write(name()));
+    const Namespace parts = split(ns);
+    if (!valid_collection_name(parts.db, parts.collection))
+        base::fail(base::kInvalidNamespace, "Invalid namespace specified '{}'", ns);
+    check_readable(ns);
+    if (collections_.contains(ns)) base::fail(base::kNamespaceExists, "collection already exists");
+    views_.put(get_or_create(fmt::format("{}.{}", name(), kViews)), ns, view);
+}
+
+void Database::drop_view(std::string_view ns) {
+    DCHECK(storage::LockManager::may_write(name()));
+    views_.erase(get_or_create(fmt::format("{}.{}", name(), kViews)), ns);
 }
 
 void Database::drop(std::string_view ns) {
@@ -187,6 +212,8 @@ void Database::rename(std::string_view from, std::string_view to, bool stay_temp
                        ns);
     refuse_while_building(*found->second);
     if (collections_.contains(to)) base::fail(base::kNamespaceExists, "target namespace exists");
+    if (views_.find(to) != nullptr)
+        base::fail(base::kNamespaceExists, "a view already exists with that name: {}", to);
     const Namespace target = split(to);
     if (!valid_collection_name(target.db, target.collection))
         base::fail(base::kInvalidNamespace, "Invalid namespace specified '{}'", to);
@@ -227,8 +254,8 @@ std::string Database::unused_name(std::string_view ns) const {
         for (const char letter : kLetters) {
             name[at] = letter;
             const std::string_view collection = std::string_view(name).substr(begin);
-            if (name != ns && !collections_.contains(name) && !is_system(collection) &&
-                valid_collection_name(this->name(), collection))
+            if (name != ns && !collections_.contains(name) && views_.find(name) == nullptr &&
+                !is_system(collection) && valid_collection_name(this->name(), collection))
                 return name;
         }
     }

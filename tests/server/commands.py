@@ -256,12 +256,12 @@ class Commands(unittest.TestCase):
                  'let': {'x': 1}}):
             self.check_refused_and_unexplained(request)
 
-    def test_views_and_other_kinds_of_collections(self):
+    def test_other_kinds_of_collections(self):
         for request in (
-                {'create': 'made', 'viewOn': 'c', 'pipeline': []},
                 {'create': 'made', 'timeseries': {'timeField': 't'}},
                 {'create': 'made', 'clusteredIndex': {'key': {'_id': 1}, 'unique': True}},
                 {'create': 'made', 'changeStreamPreAndPostImages': {'enabled': True}},
+                {'create': 'made', 'viewOn': 'c', 'capped': True, 'size': 5000},
                 {'collMod': 'c', 'viewOn': 'c', 'pipeline': []}):
             self.check_refused(request)
             self.assertNotIn('made', self.client[DATABASE].list_collection_names())

@@ -288,6 +288,37 @@ TEST_F(AccessControlTest, StagesReadNoCollectionThatIsClosed) {
     }
 }
 
+// Who makes a view may read what it shows; who reads it needs to be allowed no more than that.
+TEST_F(AccessControlTest, AViewShowsWhatItsMakerMayRead) {
+    TestConnection one, two;
+    make_two_users(one, two);
+    const std::string view = R"({"create": "v", "viewOn": "%", "pipeline": []})";
+    const std::string joined = R"({"create": "v", "viewOn": "c", "pipeline": [
+        {"$lookup": {"from": "%", "pipeline": [], "as": "x"}}]})";
+    const auto made = [](TestConnection& by, std::string text, const char* of) {
+        return code(by.run(text.replace(text.find('%'), 1, of)));
+    };
+    EXPECT_EQ(made(one, view, "c"), base::kUnauthorized);
+    for (const std::string& form : {view, joined}) {
+        EXPECT_EQ(made(two, form, "system.profile"), base::kUnauthorized) << form;
+        EXPECT_EQ(made(two, form, "d"), 0) << form;
+        EXPECT_EQ(code(one.run(R"({"find": "v"})")), 0);
+        EXPECT_EQ(code(one.run(R"({"drop": "v"})")), base::kUnauthorized);
+        EXPECT_EQ(code(two.run(R"({"drop": "v"})")), 0);
+    }
+    EXPECT_NE(code(two.run(R"({"insert": "system.views", "documents": [
+        {"_id": "test.v", "viewOn": "system.profile", "pipeline": []}]})")),
+              0);
+    run(R"({"profile": 0})");
+    ASSERT_TRUE(ok(run(R"({"create": "system.profile", "capped": true, "size": 10000})")));
+    ASSERT_EQ(made(*this, view, "system.profile"), 0);
+    EXPECT_EQ(code(one.run(R"({"find": "system.profile"})")), base::kUnauthorized);
+    const bson::Object first = one.run(R"({"find": "v", "batchSize": 0})");
+    EXPECT_EQ(code(first), 0);
+    const int64_t id = first.doc().at_path("cursor.id").to_int64();
+    EXPECT_EQ(code(one.run(bson::make("getMore", id, "collection", "v"))), 0);
+}
+
 // Also between two batches, if the right has been taken away since the first one.
 TEST_F(AccessControlTest, ACursorReadsNoOtherCollectionThatIsClosed) {
     TestConnection one, two;

@@ -2,9 +2,35 @@
 // spec 3.7, 4.7).
 #pragma once
 
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "bson/builder.h"
+#include "command/cursor/batch.h"
 #include "command/request/invocation.h"
 
 namespace command {
+
+struct PipelineRequest {
+    std::string ns;         // of the reply; "db.$cmd.aggregate" for { aggregate: 1 }
+    std::string source_ns;  // of the collection that is read: another one where `ns` is a view
+    bool whole_database = false;
+    bson::Object stages;                  // an array; with those of the view
+    std::vector<std::string> foreign_ns;  // of other collections that the client asks for
+    bool explain = false;
+    bool as_cursor = false;
+    bool single_batch = false;  // no cursor stays
+    int64_t batch_size = kFirstBatchDocuments;
+    bool allow_disk_use = false;
+    bson::Element hint;
+};
+// Replies with the results, or how they would be found. REQUIRES: source_ns is no view, or was none
+// when it was looked for.
+void run_pipeline(Invocation& invocation, const PipelineRequest& request);
+// Calls `use` with each result, without a lock. REQUIRES: the same, and no $out.
+void each_result(Invocation& invocation, const PipelineRequest& request,
+                 const std::function<void(bson::Doc)>& use);
 
 // Replies how an aggregate command (in invocation.body) would be executed.
 void explain_aggregate(Invocation& invocation);

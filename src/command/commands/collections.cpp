@@ -5,9 +5,11 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "bson/json.h"
+#include "catalog/collation.h"
 #include "catalog/collection_options.h"
 #include "command/commands/families.h"
 #include "command/commands/indexes.h"
+#include "command/commands/views.h"
 #include "command/context/locks.h"
 #include "command/cursor/batch.h"
 #include "command/request/authorization.h"
@@ -38,12 +40,28 @@ void check_id_index(const bson::Element& spec) {
     if (!good) base::fail(base::kBadValue, "idIndex must have the key {{ _id: 1 }}");
 }
 
+// Throws base::Error 72 for options that a view cannot have, or only a view can.
+bool asks_for_view(const Invocation& invocation) {
+    const bool is_view = !invocation.field("viewOn").missing();
+    if (!is_view && !invocation.field("pipeline").missing())
+        base::fail(base::kInvalidOptions, "'pipeline' requires 'viewOn' to also be specified");
+    if (!is_view) return false;
+    for (const bson::Element& e : invocation.body) {
+        const bool of_view = e.name() == "viewOn" || e.name() == "pipeline" ||
+                             (e.name() == "collation" && !catalog::asks_for_collation(e));
+        if (!of_view && !not_an_option(e.name()) && !is_absent(e, invocation.over_msg()))
+            base::fail(base::kInvalidOptions, "a view cannot have the option '{}'", e.name());
+    }
+    return true;
+}
+
 void run_create(Invocation& invocation) {
     const bson::Element name = invocation.first();
     if (!name.is_string() || name.as_string().empty())
         base::fail(15888, "must pass name of collection to create");
     const std::string ns = invocation.ns();
     catalog::check_writable(ns);
+    if (asks_for_view(invocation)) return create_view(invocation, ns);
     check_id_index(invocation.body["idIndex"]);
     bson::Builder options;
     for (const bson::Element& e : invocation.body) {
@@ -56,7 +74,7 @@ void run_create(Invocation& invocation) {
     catalog::check_validation(ns, options.doc(), invocation.service.catalog().expressions());
     catalog::parse_collection_options(options.doc());
     const sched::BlockingSection away;
-    CollectionLock lock(invocation.client, ns, true);
+    CollectionLock lock(invocation.client, ns, true, CollectionLock::Views::taken);
     // Clients of today that make collections in several places at once look for these words.
     if (invocation.over_msg() && lock.collection() != nullptr)
         base::fail(base::kNamespaceExists, "Collection {} already exists.", ns);
@@ -67,7 +85,13 @@ void run_create(Invocation& invocation) {
 void run_drop(Invocation& invocation) {
     const std::string ns = invocation.ns();
     const sched::BlockingSection away;
-    CollectionLock lock(invocation.client, ns, true);
+    CollectionLock lock(invocation.client, ns, true, CollectionLock::Views::taken);
+    if (catalog::Database* db = lock.database(); db != nullptr && db->view(ns) != nullptr) {
+        base::log::info("CMD: drop {}", ns);
+        db->drop_view(ns);
+        invocation.reply->append("ns", ns);
+        return;
+    }
     if (lock.collection() == nullptr) base::fail(base::kNamespaceNotFound, "ns not found");
     if (catalog::split(ns).collection == "system.profile" &&
         invocation.service.profiler().level(invocation.db) > 0)
@@ -101,6 +125,19 @@ bson::Object describe(catalog::Database& db, std::string_view ns, bool name_only
     return out.object();
 }
 
+bson::Object describe_view(const catalog::Database& db, std::string_view ns, bool name_only) {
+    const catalog::View& view = *db.view(ns);
+    bson::Builder out;
+    out.append("name", catalog::split(ns).collection).append("type", "view");
+    if (name_only) return out.object();
+    {
+        bson::Builder options = out.sub_object("options");
+        options.append("viewOn", catalog::split(view.on).collection)
+            .append_array("pipeline", view.pipeline);
+    }
+    return out.append("info", bson::make("readOnly", true)).object();
+}
+
 void run_list_collections(Invocation& invocation) {
     const bson::Element filter = invocation.body["filter"];
     if (filter && !filter.is_object() && filter.type() != bson::Type::null)
@@ -123,6 +160,9 @@ void run_list_collections(Invocation& invocation) {
                 if (only_readable && !rights.on(ns, auth::action::find)) continue;
                 entries.push_back(describe(*db, ns, name_only, invocation.over_msg()));
             }
+            for (const std::string& ns : db->view_names())
+                if (!only_readable || rights.on(ns, auth::action::find))
+                    entries.push_back(describe_view(*db, ns, name_only));
         }
     }
     // A filter may compute for long, which others should not have to wait for.
@@ -205,8 +245,12 @@ void run_rename_collection(Invocation& invocation) {
         service.opener().open_again(catalog::split(ns).db);
     const storage::GlobalLock lock(service.locks(), storage::GlobalMode::W);
     fail_if_shutting_down();
-    if (service.catalog().collection(from) == nullptr)
+    if (service.catalog().collection(from) == nullptr) {
+        const catalog::Database* db = service.catalog().database(catalog::split(from).db);
+        if (db != nullptr && db->view(from) != nullptr)
+            base::fail(base::kCommandNotSupportedOnView, "cannot rename view: {}", from);
         base::fail(base::kNamespaceNotFound, "source namespace does not exist");
+    }
     if (service.catalog().collection(to) != nullptr) {
         if (!invocation.body["dropTarget"].truthy() || from == to)
             base::fail(base::kNamespaceExists, "target namespace exists");
@@ -295,6 +339,17 @@ void change_option(CollectionLock& lock, const bson::Element& e, bool over_msg,
     }
 }
 
+// Throws base::Error 72 for other changes beside that of a view.
+bool changes_view(const Invocation& invocation) {
+    if (invocation.field("viewOn").missing() && invocation.field("pipeline").missing())
+        return false;
+    for (const bson::Element& e : invocation.body)
+        if (e.name() != "collMod" && e.name() != "viewOn" && e.name() != "pipeline" &&
+            !not_an_option(e.name()) && !is_absent(e, invocation.over_msg()))
+            base::fail(base::kInvalidOptions, "a view has no '{}' to change", e.name());
+    return true;
+}
+
 void change_validation(CollectionLock& lock, const Invocation& invocation) {
     bson::Builder change;
     for (const bson::Element& e : invocation.body)
@@ -305,7 +360,10 @@ void change_validation(CollectionLock& lock, const Invocation& invocation) {
 
 void run_coll_mod(Invocation& invocation) {
     const std::string ns = invocation.ns();
-    CollectionLock lock(invocation.client, ns, true);
+    if (changes_view(invocation)) return change_view(invocation, ns);
+    CollectionLock lock(invocation.client, ns, true, CollectionLock::Views::taken);
+    if (const catalog::Database* db = lock.database(); db != nullptr && db->view(ns) != nullptr)
+        base::fail(base::kInvalidOptions, "a view can only be given another viewOn and pipeline");
     if (lock.collection() == nullptr) base::fail(base::kNamespaceNotFound, "ns does not exist");
     bson::Builder changes;
     try {
@@ -384,9 +442,9 @@ constexpr Field kModFields[] = {
     {"validator", types::object},
     {"validationLevel", types::string},
     {"validationAction", types::string},
+    {"viewOn", types::string},
+    {"pipeline", types::array},
     refused("noPadding", "3.0"),
-    refused("viewOn", "3.4"),
-    refused("pipeline", "3.4"),
     refused("recordPreImages", "4.4"),
     refused("expireAfterSeconds", "5.0"),
     refused("timeseries", "5.0"),
@@ -398,8 +456,8 @@ constexpr Field kModFields[] = {
 
 constexpr Command kCommands[] = {
     {"create", "", 0, LockKind::write,
-     "{ create: name, capped, size, max, autoIndexId, flags, validator }", run_create,
-     needs::on_collection(auth::action::createCollection), kCreateFields},
+     "{ create: name, capped, size, max, autoIndexId, flags, validator | viewOn, pipeline }",
+     run_create, needs::on_collection(auth::action::createCollection), kCreateFields},
     {"drop", "", 0, LockKind::write, "drop a collection", run_drop,
      needs::on_collection(auth::action::dropCollection)},
     {"listCollections", "", 0, LockKind::read, "the collections of this database",

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/milliseconds.h"
 #include "command/commands/families.h"
+#include "command/commands/views.h"
 #include "command/context/locks.h"
 #include "command/cursor/query_cursors.h"
 #include "command/request/invocation.h"
@@ -51,6 +52,13 @@ void run_count(Invocation& invocation) {
     query.limit = count_limit(body);
     query.skip = count_skip(invocation);
     invocation.records_failure = true;
+    if (const auto view = view_of(invocation, ns)) {
+        int64_t n = 0;
+        each_result(invocation,
+                    count_in_view(*view, ns, parts.filter, query.skip, query.limit, parts.hint),
+                    [&n](bson::Doc counted) { n = counted["n"].to_int64(); });
+        return append_count(*invocation.reply, n);
+    }
     query.canonicalise(parts);
     if (invocation.over_msg()) query::refuse_odd_flags(*query.matcher);
     CollectionLock lock(invocation.client, ns, false);
@@ -114,12 +122,28 @@ std::optional<base::Error> canonicalise(query::FindQuery& query,
     return std::nullopt;
 }
 
+std::string_view key_of(const Invocation& invocation) {
+    const bson::Element key = invocation.body["key"];
+    const std::string_view path = key.is_string() ? key.as_string() : std::string_view();
+    if (invocation.over_msg() && path.find('\0') != std::string_view::npos)
+        base::fail(31032, "the key of a distinct cannot contain a NUL byte");
+    return path;
+}
+
 void run_distinct(Invocation& invocation) {
     const auto started = sched::Operation::Clock::now();
     const std::string ns = invocation.ns_or_none();
     query::FindQuery query;
     query::FindQuery::Parts parts;
     parts.filter = query_of(invocation.body);
+    if (const auto view = view_of(invocation, ns)) {
+        query::DistinctValues values(key_of(invocation));
+        each_result(invocation, query_in_view(*view, ns, parts.filter),
+                    [&values](bson::Doc doc) { values.add(doc); });
+        bson::Builder list = invocation.reply->sub_array("values");
+        values.append_to(list);
+        return;
+    }
     const std::optional<base::Error> bad_query = canonicalise(query, parts);
     if (invocation.over_msg() && !bad_query) query::refuse_odd_flags(*query.matcher);
     CollectionLock lock(invocation.client, ns, false);
@@ -129,10 +153,7 @@ void run_distinct(Invocation& invocation) {
         return;
     }
     if (bad_query) base::fail(kBadDistinctQuery, "Can't canonicalize query: {}", bad_query->what());
-    const bson::Element key = invocation.body["key"];
-    const std::string_view path = key.is_string() ? key.as_string() : std::string_view();
-    if (invocation.over_msg() && path.find('\0') != std::string_view::npos)
-        base::fail(31032, "the key of a distinct cannot contain a NUL byte");
+    const std::string_view path = key_of(invocation);
     query::DistinctValues values(path);
     DistinctStats stats;
     std::optional<int64_t> keys;

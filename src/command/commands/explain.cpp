@@ -8,6 +8,7 @@
 #include "command/commands/families.h"
 #include "command/commands/find.h"
 #include "command/commands/newer_fields.h"
+#include "command/commands/views.h"
 #include "command/commands/writes.h"
 #include "command/context/locks.h"
 #include "command/request/authorization.h"
@@ -76,6 +77,10 @@ void append_server(bson::Builder& reply, const ServerContext& context) {
         .append("gitVersion", context.git_version);
 }
 
+bool reads_only(const Invocation& inner) {
+    return inner.name == "find" || inner.name == "count" || inner.name == "distinct";
+}
+
 void run_explain(Invocation& invocation) {
     const bson::Element target = invocation.first();
     if (!target.is_object())
@@ -95,11 +100,16 @@ void run_explain(Invocation& invocation) {
     if (inner.name == "aggregate") return explain_aggregate(inner);
 
     FindRequest request = as_find(inner);
+    const std::string ns = inner.ns();
+    if (const auto view = reads_only(inner) ? view_of(inner, ns) : std::nullopt) {
+        PipelineRequest pipeline = find_in_view(*view, ns, request);
+        pipeline.explain = true;
+        return run_pipeline(inner, pipeline);
+    }
     request.query.canonicalise(request.parts);
     if (inner.over_msg()) query::refuse_odd_flags(*request.query.matcher);
     query::CommandExplain how;
     how.execution_stats = level != "queryPlanner";
-    const std::string ns = inner.ns();
     how.ns = ns;
     CollectionLock lock(invocation.client, ns, false);
     const auto started = sched::Operation::Clock::now();

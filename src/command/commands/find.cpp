@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "command/commands/families.h"
 #include "command/commands/newer_fields.h"
+#include "command/commands/views.h"
 #include "command/cursor/query_cursors.h"
 #include "command/request/authorization.h"
 #include "query/match/regex_flags.h"
@@ -189,6 +190,8 @@ void run_find(Invocation& invocation) {
     invocation.service.counters().query.fetch_add(1, std::memory_order_relaxed);
     FindRequest request = parse_find(invocation.body, invocation.over_msg());
     const std::string ns = invocation.ns();
+    if (const auto view = view_of(invocation, ns))
+        return run_pipeline(invocation, find_in_view(*view, ns, request));
     if (plain_id_query(request) && reply_by_id(invocation, request, ns)) return;
     request.query.canonicalise(request.parts);
     if (invocation.over_msg()) query::refuse_odd_flags(*request.query.matcher);

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "command/commands/pipeline_query.h"
@@ -94,13 +95,70 @@ bool all_in_stage(bson::Doc stage, const Holds& holds) {
     return true;
 }
 
+bool has_expression(const bson::Element& e) {
+    if (e.name() == "$expr") return true;
+    if (!e.is_object() && !e.is_array()) return false;
+    sched::tick();
+    for (const bson::Element& inner : e.as_doc())
+        if (has_expression(inner)) return true;
+    return false;
+}
+
+// The parts of a filter that need no variables of those who ask.
+void append_plain_parts(bson::Doc filter, bson::Builder& parts) {
+    for (const bson::Element& e : filter) {
+        if (e.name() == "$and" && e.is_array()) {
+            for (const bson::Element& part : e.as_doc())
+                if (part.is_object()) append_plain_parts(part.as_doc(), parts);
+        } else if (!has_expression(e)) {
+            bson::Builder part = parts.sub_object(parts.next().view());
+            part.append(e);
+        }
+    }
+}
+
+// Of the filter that stages begin with, what can be asked behind others as well: [{$match}], or
+// nothing.
+bson::Object early_filter(bson::Doc filter) {
+    bson::Builder parts;
+    append_plain_parts(filter, parts);
+    bson::Builder stages;
+    if (!parts.doc().empty()) {
+        bson::Builder stage = stages.sub_object("0");
+        bson::Builder match = stage.sub_object("$match");
+        match.append_array("$and", parts.doc());
+    }
+    return stages.object();
+}
+
 }  // namespace
 
 void ForeignReader::connect(std::string_view collection, query::Pipeline& stages) {
-    const auto source =
-        std::make_shared<ForeignSource>(*context_, fmt::format("{}.{}", db_, collection), stages);
-    stages.set_source(
-        [this, source](query::DocumentBatch& batch) { source->read(*context_, batch); });
+    const std::string ns = fmt::format("{}.{}", db_, collection);
+    if (const auto view = find_view(**context_, ns)) return connect_view(*view, stages);
+    connect_source(ns, stages);
+}
+
+void ForeignReader::connect_source(const std::string& ns, query::Pipeline& stages) {
+    const auto source = std::make_shared<ForeignSource>(**context_, ns, stages);
+    stages.set_source([context = context_, source](query::DocumentBatch& batch) {
+        source->read(**context, batch);
+    });
+}
+
+// The first filter of `stages` is asked of the view's own, too, where an index may serve it.
+void ForeignReader::connect_view(const ResolvedView& view, query::Pipeline& stages) {
+    if (views_ == kViewDepthMax) fail_too_deep();
+    query::PipelineContext context;
+    context.over_msg = true;
+    context.allow_disk_use = !scratch_.empty();
+    context.scratch_directory = scratch_;
+    context.foreign =
+        std::shared_ptr<ForeignReader>(new ForeignReader(db_, scratch_, context_, views_ + 1));
+    const std::shared_ptr<query::Pipeline> below =
+        query::Pipeline::parse(stages_behind(view, early_filter(stages.leading_match())), context);
+    connect_source(view.ns, *below);
+    stages.set_source([below](bson::Doc* doc) { return below->next(doc); });
 }
 
 bool all_foreign(bson::Doc stages, const Holds& holds) {

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 
+#include "command/commands/resolved_view.h"
 #include "command/context/operation_context.h"
 #include "query/aggregation/foreign.h"
 
@@ -16,15 +18,26 @@ namespace command {
 // between two reads: that ends what reads it (error 17356), and what begins later finds nothing.
 class ForeignReader final : public query::ForeignCollections {
   public:
-    explicit ForeignReader(std::string_view db) : db_(db) {}
+    // `scratch`: where the stages of views may write what they cannot hold; empty: they may not.
+    ForeignReader(std::string_view db, std::string scratch)
+        : ForeignReader(db, std::move(scratch), std::make_shared<OperationContext*>(), 0) {}
 
     // Who pulls the pipeline from now on.
-    void set_context(OperationContext& context) { context_ = &context; }
+    void set_context(OperationContext& context) { *context_ = &context; }
     void connect(std::string_view collection, query::Pipeline& stages) override;
 
   private:
+    ForeignReader(std::string_view db, std::string scratch,
+                  std::shared_ptr<OperationContext*> context, int views)
+        : db_(db), scratch_(std::move(scratch)), context_(std::move(context)), views_(views) {}
+    void connect_source(const std::string& ns, query::Pipeline& stages);
+    void connect_view(const ResolvedView& view, query::Pipeline& stages);
+
     const std::string db_;
-    OperationContext* context_ = nullptr;
+    const std::string scratch_;
+    // Shared with those that read for the views.
+    const std::shared_ptr<OperationContext*> context_;
+    const int views_;  // around what this one reads
 };
 
 // Whether `holds` is true of each collection that the stages read besides their own.

@@ -85,9 +85,10 @@ void run_db_stats(Invocation& invocation) {
             totals.add(*db->collection(ns));
     }
     bson::Builder& reply = *invocation.reply;
-    reply.append("db", invocation.db)
-        .append("collections", totals.collections)
-        .append_number("objects", totals.objects)
+    reply.append("db", invocation.db).append("collections", totals.collections);
+    if (invocation.over_msg())
+        reply.append("views", db == nullptr ? 0 : static_cast<int32_t>(db->view_names().size()));
+    reply.append_number("objects", totals.objects)
         .append("avgObjSize", totals.objects == 0 ? 0.0
                                                   : static_cast<double>(totals.data_bytes) /
                                                         static_cast<double>(totals.objects))

@@ -1,5 +1,6 @@
 #include "command/context/locks.h"
 
+#include "base/error.h"
 #include "sched/blocking.h"
 #include "sched/compute_slots.h"
 
@@ -19,7 +20,20 @@ void fail_if_shutting_down() {
     if (sched::Operation::shutting_down()) sched::Operation::check();
 }
 
-CollectionLock::CollectionLock(OperationContext& context, std::string_view ns, bool exclusive)
+namespace {
+
+// A request that knows views has looked for one before.
+void refuse_view(catalog::Catalog& catalog, std::string_view ns) {
+    const catalog::Database* db = catalog.database(catalog::split(ns).db);
+    if (db != nullptr && db->view(ns) != nullptr)
+        base::fail(base::kCommandNotSupportedOnView, "Namespace {} is a view, not a collection",
+                   ns);
+}
+
+}  // namespace
+
+CollectionLock::CollectionLock(OperationContext& context, std::string_view ns, bool exclusive,
+                               Views views)
     : context_(context),
       ns_(ns),
       db_(catalog::split(ns_).db),
@@ -27,7 +41,10 @@ CollectionLock::CollectionLock(OperationContext& context, std::string_view ns, b
       lock_(std::in_place, context_.locks(), db_, exclusive),
       collection_(context_.catalog().collection(ns_)) {
     if (exclusive_) fail_if_shutting_down();
-    if (collection_ != nullptr) incarnation_ = collection_->incarnation();
+    if (collection_ != nullptr)
+        incarnation_ = collection_->incarnation();
+    else if (views == Views::refused && context_.catalog().may_have_views())
+        refuse_view(context_.catalog(), ns_);
 }
 
 catalog::Collection& CollectionLock::make() {

@@ -31,9 +31,12 @@ void fail_if_shutting_down();
 // wait, and notices when the collection has changed under a saved scan.
 class CollectionLock final : public sched::YieldPoint {
   public:
+    // Whether the name may be that of a view, which has no collection.
+    enum class Views : bool { refused, taken };
     // The operation's yields are counted. exclusive: fail_if_shutting_down(), here and when it is
-    // taken again.
-    CollectionLock(OperationContext& context, std::string_view ns, bool exclusive);
+    // taken again. Throws base::Error 166 for a view that is refused.
+    CollectionLock(OperationContext& context, std::string_view ns, bool exclusive,
+                   Views views = Views::refused);
 
     // Null if there is none.
     catalog::Collection* collection() const { return collection_; }

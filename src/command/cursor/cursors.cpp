@@ -156,6 +156,7 @@ int64_t CursorManager::add(std::unique_ptr<Cursor> cursor) {
     cursor->last_used = Cursor::Clock::now();
     Slot slot;
     slot.ns = cursor->collection_ns.empty() ? cursor->ns : cursor->collection_ns;
+    slot.asked_ns = cursor->ns;
     slot.session = cursor->session;
     slot.reads_collection = !cursor->collection_ns.empty();
     slot.foreign_ns = cursor->foreign_ns;
@@ -299,7 +300,7 @@ std::optional<CursorManager::Owned> CursorManager::owned(int64_t id) const {
     const auto found = slots_.find(id);
     if (found == slots_.end()) return std::nullopt;
     const Slot& slot = found->second;
-    return Owned{slot.ns, slot.reads_collection, slot.foreign_ns, slot.owners};
+    return Owned{slot.asked_ns, slot.reads_collection, slot.foreign_ns, slot.owners};
 }
 
 CursorManager::Counts CursorManager::counts() const {

@@ -175,7 +175,7 @@ class CursorManager {
     // the descriptors; beyond that those that hold most end, as if they had been idle for too long.
     void note_held(int64_t id, const Held& more);
 
-    // Whose a cursor is, and what it reads.
+    // Whose a cursor is, and what it was asked of.
     struct Owned {
         std::string ns;
         bool reads_collection = false;
@@ -195,7 +195,8 @@ class CursorManager {
   private:
     struct Slot {
         std::unique_ptr<Cursor> cursor;  // null while pinned
-        std::string ns;
+        std::string ns;                  // of the collection that is read, if one is
+        std::string asked_ns;            // of that, or of the view that it is read through
         std::optional<SessionId> session;
         bool reads_collection = false;
         std::vector<std::string> foreign_ns;

@@ -1,6 +1,7 @@
 // command/commands/testing/differential.h - random documents, indexes and operations, run in every
-// way that should make no difference: with each index alone, with all of them, hinted, and in
-// natural order, which is right. It needs no other server: where two ways disagree, one is wrong.
+// way that should make no difference: with each index alone, with all of them, hinted, through
+// views, and in natural order, which is right. It needs no other server: where two ways disagree,
+// one is wrong.
 //
 // A first form of it left four silent faults to others to find: it never put an $elemMatch directly
 // into another, knew no MinKey, and stored so many documents that every index had seen long arrays

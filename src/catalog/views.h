@@ -1,0 +1,49 @@
+// catalog/views.h - the views of a database: names that stand for a pipeline over a collection, or
+// over another view.
+//
+// As with today's servers each is a document {_id: "db.view", viewOn: "collection", pipeline:
+// [...]} of the collection system.views. The old server takes that for a collection like any other.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bson/builder.h"
+#include "catalog/collection.h"
+
+namespace catalog {
+
+constexpr std::string_view kViews = "system.views";
+
+struct View {
+    std::string on;         // full name
+    bson::Object pipeline;  // an array of stages
+};
+
+// The locks are those of the database: shared for what is const, else exclusive.
+class Views {
+  public:
+    // What is no view in `stored` is passed over, with a line in the log.
+    void load(Collection& stored);
+
+    bool empty() const { return views_.empty(); }
+    // Null if there is none of that full name.
+    const View* find(std::string_view ns) const {
+        const auto found = views_.find(ns);
+        return found == views_.end() ? nullptr : &found->second;
+    }
+    // Full names, sorted.
+    std::vector<std::string> names() const;
+
+    // Stores it, in the place of the one that has the name.
+    void put(Collection& stored, std::string_view ns, const View& view);
+    // REQUIRES: there is one.
+    void erase(Collection& stored, std::string_view ns);
+
+  private:
+    std::map<std::string, View, std::less<>> views_;
+};
+
+}  // namespace catalog

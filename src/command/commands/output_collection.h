@@ -1,0 +1,42 @@
+// command/commands/output_collection.h - $out: results go into a new collection that takes the
+// target's place at the end.
+#pragma once
+
+#include <string>
+
+#include "command/commands/newer_fields.h"
+#include "command/commands/pipeline_source.h"
+#include "command/request/invocation.h"
+
+namespace command {
+
+class OutputCollection {
+  public:
+    // Throws base::Error 16997, 17385 and 73 for a name that no such collection can have.
+    OutputCollection(Invocation& invocation, const std::string& name);
+
+    // All results, or nothing is changed. REQUIRES: `source` holds no lock.
+    void fill(PipelineSource& source);
+
+  private:
+    void create();
+    void refuse_capped(const catalog::Collection* old) const;
+    catalog::Database* database() const;
+    catalog::Collection* find() const;
+    catalog::Collection& found() const;
+    void insert_all(PipelineSource& source);
+    void insert(const bson::Buffer& results);
+    void insert(catalog::Collection& output, bson::Doc doc);
+    void replace_target();
+
+    Client& client_;
+    CursorManager& cursors_;
+    const bool over_msg_;
+    const Validation validation_;
+    const std::string target_;
+    const std::string temporary_;
+    uint64_t incarnation_ = 0;  // of the temporary collection
+    bson::Buffer fixed_;
+};
+
+}  // namespace command

@@ -1,0 +1,256 @@
+#include "command/commands/views.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+#include "command/commands/foreign_reader.h"
+#include "command/commands/server_stages.h"
+#include "command/context/locks.h"
+#include "command/request/authorization.h"
+#include "query/aggregation/pipeline.h"
+#include "sched/tick.h"
+
+namespace command {
+
+namespace {
+
+// Stages that are asked of a view.
+class Stages {
+  public:
+    template <typename Spec>
+    Stages& add(std::string_view name, const Spec& spec) {
+        bson::Builder stage = list_.sub_object(list_.next().view());
+        stage.append(name, spec);
+        return *this;
+    }
+    Stages& match(bson::Doc filter) { return filter.empty() ? *this : add("$match", filter); }
+    bson::Object behind(const ResolvedView& view) { return stages_behind(view, list_.doc()); }
+
+  private:
+    bson::Builder list_;
+};
+
+PipelineRequest request_on(const ResolvedView& view, std::string_view ns) {
+    PipelineRequest request;
+    request.ns = ns;
+    request.source_ns = view.ns;
+    request.as_cursor = true;
+    return request;
+}
+
+[[noreturn]] void refuse_option(std::string_view name) {
+    base::fail(base::kInvalidPipelineOperator, "Option {} not supported in aggregation.", name);
+}
+
+void check_options(const FindRequest& find) {
+    const query::FindQuery& query = find.query;
+    if (query.tailable) refuse_option("tailable");
+    if (query.show_record_id) refuse_option("showRecordId");
+    if (query.return_key) refuse_option("returnKey");
+    if (!query.min.empty()) refuse_option("min");
+    if (!query.max.empty()) refuse_option("max");
+    if (query.snapshot) refuse_option("snapshot");
+    if (query.max_scan != 0) refuse_option("maxScan");
+    for (const bson::Element& e : find.parts.projection)
+        if (e.is_object() || e.name().ends_with(".$"))
+            base::fail(base::kInvalidPipelineOperator,
+                       "the projection of '{}' is not supported on a view", e.name());
+}
+
+// What a view reads, as full names.
+std::set<std::string> references(const catalog::View& view) {
+    std::set<std::string> found{view.on};
+    all_foreign(view.pipeline, [&](std::string_view name) {
+        found.insert(fmt::format("{}.{}", catalog::split(view.on).db, name));
+        return true;
+    });
+    return found;
+}
+
+[[noreturn]] void fail_in_cycle(std::string_view ns) {
+    base::fail(base::kGraphContainsCycle, "View cycle detected: {} stands on itself", ns);
+}
+
+// How a view that is about to be stored stands on others, through their pipelines, too.
+class ViewGraph {
+  public:
+    ViewGraph(const catalog::Database& db, std::string_view ns, const catalog::View& view)
+        : db_(db), ns_(ns), view_(view) {}
+
+    // Throws base::Error 5 where it would stand on itself, 165 where views stand on too many.
+    void check() {
+        if (below(ns_) + above() - 1 > kViewDepthMax) fail_too_deep();
+    }
+
+  private:
+    const catalog::View* view(std::string_view ns) const {
+        return ns == ns_ ? &view_ : db_.view(ns);
+    }
+    // Views on the longest way down, this one included.
+    int below(const std::string& ns) {
+        const catalog::View* found = view(ns);
+        if (found == nullptr) return 0;
+        if (const auto known = depth_.find(ns); known != depth_.end()) return known->second;
+        if (static_cast<int>(way_.size()) > kViewDepthMax) fail_too_deep();
+        way_.push_back(ns);
+        int deepest = 0;
+        for (const std::string& next : references(*found)) {
+            sched::tick();
+            if (std::ranges::find(way_, next) != way_.end()) fail_in_cycle(next);
+            deepest = std::max(deepest, below(next));
+        }
+        way_.pop_back();
+        depth_[ns] = deepest + 1;
+        return deepest + 1;
+    }
+
+    // Views on the longest way from one that stands on nothing but it, it included.
+    int above() {
+        int highest = 1;
+        const int own = below(ns_);
+        for (const std::string& other : db_.view_names()) {
+            const int height = above(other, own);
+            highest = std::max(highest, height);
+        }
+        return highest;
+    }
+    // On the longest way from `from` to this view, both included; 0: there is none.
+    int above(const std::string& from, int own) {
+        if (from == ns_) return 1;
+        if (const auto known = height_.find(from); known != height_.end()) return known->second;
+        const catalog::View* found = view(from);
+        int height = 0;
+        // What is not deeper cannot stand on it.
+        if (found != nullptr && below(from) > own)
+            for (const std::string& next : references(*found))
+                if (const int rest = above(next, own); rest > 0)
+                    height = std::max(height, rest + 1);
+        height_[from] = height;
+        return height;
+    }
+
+    const catalog::Database& db_;
+    const std::string ns_;
+    const catalog::View& view_;
+    std::vector<std::string> way_;
+    std::map<std::string, int> depth_;
+    std::map<std::string, int> height_;
+};
+
+void check_stages(const Invocation& invocation, bson::Doc pipeline) {
+    for (const bson::Element& stage : pipeline) {
+        if (!stage.is_object())
+            base::fail(base::kTypeMismatch, "each stage of a pipeline must be an object");
+        const std::string_view name = stage.as_doc().first().name();
+        if (name == "$out" || name == "$merge" || name == "$changeStream")
+            base::fail(base::kOptionNotSupportedOnView, "{} cannot be in the pipeline of a view",
+                       name);
+    }
+    query::PipelineContext context;
+    context.over_msg = true;
+    context.foreign = std::make_shared<ForeignReader>(invocation.db, std::string());
+    query::Pipeline::parse(pipeline, context);
+}
+
+// Who makes a view may read what it shows.
+void check_rights(const Invocation& invocation, const catalog::View& view) {
+    if (!invocation.client.access_control().enabled) return;
+    const Rights rights(invocation.client);
+    for (const std::string& ns : references(view))
+        if (!rights.on(ns, auth::action::find))
+            base::fail(base::kUnauthorized, "not authorized on {} to make a view of it", ns);
+}
+
+catalog::View parse_view(const Invocation& invocation, const std::string& ns) {
+    const bson::Element on = invocation.field("viewOn");
+    const bson::Element pipeline = invocation.field("pipeline");
+    if (!on.is_string()) base::fail(base::kTypeMismatch, "'viewOn' must be a string");
+    if (pipeline && !pipeline.is_array())
+        base::fail(base::kTypeMismatch, "'pipeline' must be an array");
+    const std::string_view name = invocation.name_in(on);
+    if (name.empty()) base::fail(base::kBadValue, "'viewOn' cannot be empty");
+    if (!catalog::valid_collection_name(invocation.db, name))
+        base::fail(base::kInvalidNamespace, "Invalid namespace specified '{}.{}'", invocation.db,
+                   name);
+    catalog::View view{fmt::format("{}.{}", invocation.db, name),
+                       pipeline ? bson::Object(pipeline.as_doc()) : bson::Object()};
+    check_stages(invocation, view.pipeline);
+    check_rights(invocation, view);
+    if (references(view).contains(ns)) fail_in_cycle(ns);
+    return view;
+}
+
+}  // namespace
+
+std::optional<ResolvedView> view_of(const Invocation& invocation, std::string_view ns) {
+    return invocation.over_msg() ? find_view(invocation.client, ns) : std::nullopt;
+}
+
+PipelineRequest find_in_view(const ResolvedView& view, std::string_view ns,
+                             const FindRequest& find) {
+    check_options(find);
+    PipelineRequest request = request_on(view, ns);
+    Stages stages;
+    stages.match(find.parts.filter);
+    if (!find.parts.sort.empty()) stages.add("$sort", find.parts.sort);
+    if (find.query.skip != 0) stages.add("$skip", find.query.skip);
+    if (find.query.limit != 0) stages.add("$limit", std::abs(find.query.limit));
+    if (!find.parts.projection.empty()) stages.add("$project", find.parts.projection);
+    request.stages = stages.behind(view);
+    request.allow_disk_use = find.query.allow_disk_use;
+    request.hint = find.parts.hint;
+    request.single_batch = find.single_batch;
+    if (find.batch_size >= 0) request.batch_size = find.batch_size;
+    return request;
+}
+
+PipelineRequest count_in_view(const ResolvedView& view, std::string_view ns, bson::Doc query,
+                              int64_t skip, int64_t limit, const bson::Element& hint) {
+    PipelineRequest request = request_on(view, ns);
+    Stages stages;
+    stages.match(query);
+    if (skip != 0) stages.add("$skip", skip);
+    if (limit != 0) stages.add("$limit", limit);
+    bson::Builder group;
+    group.append_null("_id").append("n", bson::make("$sum", 1));
+    request.stages = stages.add("$group", group.doc()).behind(view);
+    request.hint = hint;
+    return request;
+}
+
+PipelineRequest query_in_view(const ResolvedView& view, std::string_view ns, bson::Doc query) {
+    PipelineRequest request = request_on(view, ns);
+    request.stages = Stages().match(query).behind(view);
+    return request;
+}
+
+void create_view(Invocation& invocation, const std::string& ns) {
+    const auto [db_name, name] = catalog::split(ns);
+    if (catalog::is_system(name))
+        base::fail(base::kInvalidNamespace,
+                   "a view cannot have the name of a system collection: {}", ns);
+    const catalog::View view = parse_view(invocation, ns);
+    CollectionLock lock(invocation.client, ns, true, CollectionLock::Views::taken);
+    catalog::Database& db = lock.make_database();
+    if (lock.collection() != nullptr || db.view(ns) != nullptr)
+        base::fail(base::kNamespaceExists, "Collection {} already exists.", ns);
+    ViewGraph(db, ns, view).check();
+    invocation.service.catalog().put_view(db, ns, view);
+}
+
+void change_view(Invocation& invocation, const std::string& ns) {
+    if (invocation.field("viewOn").missing() || invocation.field("pipeline").missing())
+        base::fail(base::kInvalidOptions, "collMod of a view needs both 'viewOn' and 'pipeline'");
+    const catalog::View view = parse_view(invocation, ns);
+    CollectionLock lock(invocation.client, ns, true, CollectionLock::Views::taken);
+    catalog::Database* db = lock.database();
+    if (lock.collection() != nullptr)
+        base::fail(base::kInvalidOptions, "{} is a collection, and stands on nothing", ns);
+    if (db == nullptr || db->view(ns) == nullptr)
+        base::fail(base::kNamespaceNotFound, "ns does not exist");
+    ViewGraph(*db, ns, view).check();
+    invocation.service.catalog().put_view(*db, ns, view);
+}
+
+}  // namespace command

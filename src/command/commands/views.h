@@ -1,0 +1,37 @@
+// command/commands/views.h - what is asked of a view, as a pipeline over the collection that it
+// stands on.
+//
+// By OP_MSG alone: the old messages are refused a view, since what it stands for may have stages
+// that they do not know.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "bson/builder.h"
+#include "command/commands/aggregate.h"
+#include "command/commands/find.h"
+#include "command/commands/resolved_view.h"
+#include "command/request/invocation.h"
+
+namespace command {
+
+// What find_view finds for a request; nothing for one by the old messages, whose lock refuses
+// views.
+std::optional<ResolvedView> view_of(const Invocation& invocation, std::string_view ns);
+
+// What a find asks, a count (its result is a document {n}) or the query of a distinct. Throws
+// base::Error 168 for what a pipeline cannot do. `find` has the same lifetime as the result.
+PipelineRequest find_in_view(const ResolvedView& view, std::string_view ns,
+                             const FindRequest& find);
+PipelineRequest count_in_view(const ResolvedView& view, std::string_view ns, bson::Doc query,
+                              int64_t skip, int64_t limit, const bson::Element& hint);
+PipelineRequest query_in_view(const ResolvedView& view, std::string_view ns, bson::Doc query);
+
+// create { viewOn, pipeline } and collMod of a view, with an exclusive lock held. Throws
+// base::Error 2, 5, 14, 48, 72, 73, 165, 167, and what is wrong with the pipeline.
+void create_view(Invocation& invocation, const std::string& ns);
+void change_view(Invocation& invocation, const std::string& ns);
+
+}  // namespace command
