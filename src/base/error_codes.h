@@ -60,6 +60,10 @@ namespace base {
     X(167, OptionNotSupportedOnView, "stages that a view cannot have")                             \
     X(168, InvalidPipelineOperator, "what a find can ask of a collection and not of a view")       \
     X(171, CannotIndexParallelArrays, "by OP_MSG: two arrays under one compound index")            \
+    X(183, ClientMetadataMissingField, "what programs say of themselves in hello")                 \
+    X(184, ClientMetadataAppNameTooLarge, "the same")                                              \
+    X(185, ClientMetadataDocumentTooLarge, "the same")                                             \
+    X(186, ClientMetadataCannotBeMutated, "the same, for a second time")                           \
     X(197, InvalidIndexSpecificationOption, "by OP_MSG: an option that this index cannot have")    \
     X(207, InvalidUUID, "the id of a session")                                                     \
     X(232, MaxSubPipelineDepthExceeded, "pipelines in pipelines in pipelines")                     \

@@ -288,6 +288,8 @@ bool may_read(const Invocation& invocation, const Rights& rights, std::string_vi
     if (stage == "$currentOp") return rights.on_cluster(auth::action::inprog);
     if (stage == "$listLocalSessions") return true;
     if (stage == "$collStats") return rights.on(invocation.db, name, auth::action::collStats);
+    if (stage == "$planCacheStats")
+        return rights.on(invocation.db, name, auth::action::planCacheRead);
     if (stage == "$indexStats") return rights.on(invocation.db, name, auth::action::indexStats);
     return rights.on(invocation.db, name, auth::action::find);
 }

@@ -35,7 +35,50 @@ void append_login(Invocation& invocation) {
     if (early.is_object()) invocation.client.login().start_early(early.as_doc(), *invocation.reply);
 }
 
+// Throws where a program says less, or more, of itself than today's servers take.
+void check_metadata(bson::Doc metadata) {
+    constexpr int32_t kBytesMax = 512;
+    constexpr size_t kNameBytesMax = 128;
+    if (metadata.size() > kBytesMax)
+        base::fail(base::kClientMetadataDocumentTooLarge,
+                   "The client metadata document must be less then or equal to {} bytes",
+                   kBytesMax);
+    for (const char* path : {"driver.name", "driver.version", "os.type"})
+        if (!metadata.at_path(path).is_string())
+            base::fail(base::kClientMetadataMissingField,
+                       "Missing required field '{}' in the client metadata document", path);
+    const bson::Element application = metadata["application"];
+    if (application.missing()) return;
+    if (!application.is_object())
+        base::fail(base::kTypeMismatch,
+                   "The 'application' field must be a BSON document in the client metadata");
+    const bson::Element name = application.as_doc()["name"];
+    if (name && !name.is_string())
+        base::fail(base::kTypeMismatch,
+                   "The 'application.name' field must be a string in the client metadata document");
+    if (name && name.as_string().size() > kNameBytesMax)
+        base::fail(base::kClientMetadataAppNameTooLarge,
+                   "The 'application.name' field must be less then or equal to {} bytes in the "
+                   "client metadata document",
+                   kNameBytesMax);
+}
+
+// currentOp shows it.
+void keep_metadata(Invocation& invocation) {
+    const bson::Element given = invocation.body["client"];
+    if (given.missing() || invocation.service.context().max_wire_version < kFirstWithSessions)
+        return;
+    if (!given.is_object())
+        base::fail(base::kTypeMismatch, "The client metadata must be a document");
+    check_metadata(given.as_doc());
+    if (!invocation.client.metadata().empty())
+        base::fail(base::kClientMetadataCannotBeMutated,
+                   "The client metadata document may only be sent in the first hello");
+    invocation.client.set_metadata(given.as_doc());
+}
+
 void greet(Invocation& invocation, const char* primary_field) {
+    keep_metadata(invocation);
     const ServerContext& context = invocation.service.context();
     bson::Builder& reply = *invocation.reply;
     reply.append(primary_field, true);

@@ -5,6 +5,7 @@
 #include "auth/user.h"
 #include "base/error.h"
 #include "base/milliseconds.h"
+#include "bson/type_names.h"
 #include "command/commands/indexes.h"
 #include "command/commands/stats.h"
 #include "command/context/locks.h"
@@ -91,6 +92,24 @@ query::DocumentSource index_stats(Invocation& invocation, const std::string& ns)
     return list_source(std::move(documents));
 }
 
+// No plan outlives its query here, so that there is none to tell of.
+query::DocumentSource plan_cache(Invocation& invocation, const std::string& ns,
+                                 const bson::Element& spec) {
+    if (!spec.is_object())
+        base::fail(base::kFailedToParse, "$planCacheStats value must be an object. Found: {}",
+                   bson::name_of(spec.type()));
+    for (const bson::Element& e : spec.as_doc()) {
+        if (e.name() != "allHosts")
+            base::fail(base::kFailedToParse,
+                       "$planCacheStats parameters object may contain only 'allHosts' field. "
+                       "Found: {}",
+                       e.name());
+        if (e.truthy()) base::fail(base::kFailedToParse, "'allHosts' requires a sharded cluster");
+    }
+    const CollectionLock lock(invocation.client, ns, false);
+    return list_source({});
+}
+
 query::DocumentSource current_op(Invocation& invocation, const bson::Element& spec) {
     if (!spec.is_object()) base::fail(base::kFailedToParse, "$currentOp needs a document");
     if (invocation.db != "admin")
@@ -160,6 +179,8 @@ query::FirstStage find_first_stage(Invocation& invocation, const std::string& ns
         return [&invocation, &ns](const Spec& spec) { return coll_stats(invocation, ns, spec); };
     if (stage == "$indexStats")
         return [&invocation, &ns](const Spec&) { return index_stats(invocation, ns); };
+    if (stage == "$planCacheStats")
+        return [&invocation, &ns](const Spec& spec) { return plan_cache(invocation, ns, spec); };
     if (stage == "$currentOp")
         return [&invocation](const Spec& spec) { return current_op(invocation, spec); };
     if (stage == "$listLocalSessions")

@@ -29,6 +29,16 @@ void OperationContext::kill(uint32_t id) {
     if (waker_ != nullptr) waker_->wake();
 }
 
+bson::Object OperationContext::metadata() const {
+    const std::lock_guard guard(metadata_mutex_);
+    return metadata_;
+}
+
+void OperationContext::set_metadata(bson::Doc metadata) {
+    const std::lock_guard guard(metadata_mutex_);
+    metadata_ = bson::Object(metadata);
+}
+
 BackgroundOperation::BackgroundOperation(OperationContexts& contexts, std::string description)
     : OperationContext(contexts, std::move(description)), scope_(&operation()) {
     current().attach_to_this_thread();

@@ -5,10 +5,12 @@
 // its locks on a collection, what it may wait for, the logical session it belongs to.
 #pragma once
 
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "bson/builder.h"
 #include "command/context/current_request.h"
 #include "command/context/operation_contexts.h"
 #include "sched/operation.h"
@@ -41,6 +43,10 @@ class OperationContext {
     // Ends an operation of that id, also where it only waits. Any thread.
     void kill(uint32_t id);
     OpReport& report() { return current_.report(); }
+    // What the client's program says of itself (`client` of its first hello), which never changes;
+    // empty: nothing. Any thread.
+    bson::Object metadata() const;
+    void set_metadata(bson::Doc metadata);
     // All users who have logged in (Login::ids()).
     virtual std::vector<std::string> owners() const { return {}; }
 
@@ -54,6 +60,8 @@ class OperationContext {
     const std::string description_;
     sched::Operation operation_;
     CurrentRequest current_;
+    mutable std::mutex metadata_mutex_;
+    bson::Object metadata_;  // guarded by it
 };
 
 // Work that no client asked for, done by the thread that constructs this.

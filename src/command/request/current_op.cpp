@@ -50,6 +50,13 @@ void append_lock_stats(const sched::LockTimes& times, bson::Builder& out) {
     append("timeAcquiringMicros", times.acquiring_read, times.acquiring_write);
 }
 
+void append_metadata(const bson::Object& metadata, bson::Builder& out) {
+    if (metadata.empty()) return;
+    const bson::Element name = metadata.doc().at_path("application.name");
+    if (name.is_string()) out.append_as("appName", name);
+    out.append("clientMetadata", metadata);
+}
+
 bson::Object describe(OperationContext& context, const CurrentRequest::Shown& request,
                       int64_t shown_bytes) {
     const sched::Operation& operation = context.operation();
@@ -71,6 +78,7 @@ bson::Object describe(OperationContext& context, const CurrentRequest::Shown& re
         out.append(std::string_view(request.op) == "insert" ? "insert" : "query",
                    shown_request(request.request, shown_bytes));
     if (connection != nullptr) out.append("client", connection->remote);
+    append_metadata(context.metadata(), out);
     out.append("desc", context.description())
         .append("threadId", fmt::format("{:#x}", context.current().thread()));
     if (connection != nullptr) out.append("connectionId", static_cast<int32_t>(connection->number));
