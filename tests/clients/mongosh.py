@@ -56,7 +56,7 @@ TYPED = [
     ("db.c.explain().update({a: 1}, {$set: {b: 1}})", r"indexName: 'a_1'"),
     ('db.c.explain().remove({a: 1})', r"indexName: 'a_1'"),
     ("db.c.explain().distinct('a')", r'queryPlanner: \{'),
-    ('db.c.explain().aggregate([{$match: {a: 1}}])', r"BtreeCursor a_1"),
+    ('db.c.explain().aggregate([{$match: {a: 1}}])', r"indexName: 'a_1'"),
     ('db.c.explain().findAndModify({query: {a: 1}, update: {$set: {b: 1}}})', r"'a_1'"),
     ('db.c.find()', r'^\[ \{ _id: 1, a: 1 \}, \{ _id: 2, a: 2 \} \]$'),
     ('db.c.findOneAndUpdate({_id: 1}, {$set: {b: 1}}, {returnDocument: "after"})',

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/milliseconds.h"
 #include "bson/validate.h"
 #include "command/commands/families.h"
 #include "command/commands/foreign_reader.h"
@@ -78,7 +79,7 @@ PipelineRequest parse(const Invocation& invocation) {
         } else if (name == "explain") {
             if (e.type() != bson::Type::boolean)
                 base::fail(13111, "wrong type for field (explain): expected a boolean");
-            out.explain = e.as_bool();
+            if (e.as_bool()) out.explain = Verbosity::query_planner;
         } else if (name == "cursor") {
             take_cursor(e, invocation.over_msg(), out);
         } else if (name == "allowDiskUse") {
@@ -164,6 +165,49 @@ void reply_explain(bson::Builder& reply, const PipelineSource& source) {
         stages.push(stage.doc());
 }
 
+// Of a query that all documents come from: as a find by it.
+void append_cursor_plan(bson::Builder& out, const PipelineRequest& request,
+                        const query::Executor& executor, int64_t millis) {
+    query::CommandExplain how;
+    how.ns = request.source_ns;
+    how.millis = millis;
+    how.execution_stats = *request.explain != Verbosity::query_planner;
+    how.all_plans = *request.explain == Verbosity::all_plans;
+    query::append_explain(out, executor.report(), how);
+}
+
+// As today's servers do: where the query does all the work, it is explained as a find.
+void reply_newer_explain(Invocation& invocation, const PipelineRequest& request,
+                         PipelineSource& source, std::optional<CollectionLock>& lock) {
+    bson::Builder& reply = *invocation.reply;
+    const auto started = sched::Operation::Clock::now();
+    const std::vector<bson::Object> stages = source.stages().describe();
+    if (*request.explain != Verbosity::query_planner) {
+        bson::Doc doc;
+        while (source.next(&doc)) {
+        }
+    }
+    // The plan is that of its collection.
+    if (lock && lock->collection() == nullptr && lock->incarnation() != 0) lock->take();
+    const int64_t millis = base::ms_since(started);
+    reply.append("explainVersion", "1");
+    const query::Executor* executor = source.executor();
+    if (stages.empty() && executor != nullptr) {
+        append_cursor_plan(reply, request, *executor, millis);
+    } else {
+        bson::Builder list = reply.sub_array("stages");
+        if (executor != nullptr) {
+            bson::Builder first = list.sub_object(list.next().view());
+            bson::Builder cursor = first.sub_object("$cursor");
+            append_cursor_plan(cursor, request, *executor, millis);
+        }
+        for (const bson::Object& stage : stages)
+            list.push(stage.doc());
+    }
+    append_server(reply, invocation.service.context());
+    reply.append("command", bson::make("aggregate", catalog::split(request.ns).collection));
+}
+
 void reply_empty_cursor(bson::Builder& reply, std::string_view ns) {
     bson::Builder cursor = reply.sub_object("cursor");
     cursor.sub_array("firstBatch").finish();
@@ -198,7 +242,8 @@ void run_pipeline(Invocation& invocation, const PipelineRequest& request) {
     }
     auto source = std::make_unique<PipelineSource>(stages, std::move(foreign), std::move(query),
                                                    lock ? &*lock : nullptr);
-    if (request.explain) return reply_explain(*invocation.reply, *source);
+    if (request.explain && !invocation.over_msg()) return reply_explain(*invocation.reply, *source);
+    if (request.explain) return reply_newer_explain(invocation, request, *source, lock);
     const auto report = [&](const CursorSource& done) {
         if (done.executor() != nullptr) report_query(invocation.client, *done.executor(), {}, true);
     };
@@ -346,9 +391,9 @@ constexpr Command kCommands[] = {
 
 }  // namespace
 
-void explain_aggregate(Invocation& invocation) {
+void explain_aggregate(Invocation& invocation, Verbosity verbosity) {
     PipelineRequest request = resolved(invocation, parse(invocation));
-    request.explain = true;
+    request.explain = verbosity;
     run_pipeline(invocation, request);
 }
 

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "bson/builder.h"
+#include "command/commands/explain.h"
 #include "command/cursor/batch.h"
 #include "command/request/invocation.h"
 
@@ -18,7 +20,7 @@ struct PipelineRequest {
     bool whole_database = false;
     bson::Object stages;                  // an array; with those of the view
     std::vector<std::string> foreign_ns;  // of other collections that the client asks for
-    bool explain = false;
+    std::optional<Verbosity> explain;     // instead of the results
     bool as_cursor = false;
     bool single_batch = false;  // no cursor stays
     int64_t batch_size = kFirstBatchDocuments;
@@ -33,6 +35,6 @@ void each_result(Invocation& invocation, const PipelineRequest& request,
                  const std::function<void(bson::Doc)>& use);
 
 // Replies how an aggregate command (in invocation.body) would be executed.
-void explain_aggregate(Invocation& invocation);
+void explain_aggregate(Invocation& invocation, Verbosity verbosity);
 
 }  // namespace command

@@ -1,6 +1,7 @@
 // explain in its command form (wire spec 3.7): how a find, count, distinct, update, delete or
 // findAndModify would be executed.
-#include "query/plan/explain.h"
+#include "command/commands/explain.h"
+
 #include "base/error.h"
 #include "base/milliseconds.h"
 #include "command/commands/aggregate.h"
@@ -16,6 +17,7 @@
 #include "command/request/run_command.h"
 #include "query/match/regex_flags.h"
 #include "query/plan/executor.h"
+#include "query/plan/explain.h"
 
 namespace command {
 
@@ -66,15 +68,16 @@ FindRequest as_find(const Invocation& inner) {
     return request;
 }
 
-void append_server(bson::Builder& reply, const ServerContext& context) {
-    const size_t colon = context.host.rfind(':');
-    bson::Builder server = reply.sub_object("serverInfo");
-    server.append("host", context.host.substr(0, colon))
-        .append("port", colon == std::string::npos
-                            ? 0
-                            : static_cast<int32_t>(std::atoi(context.host.c_str() + colon + 1)))
-        .append("version", context.version)
-        .append("gitVersion", context.git_version);
+Verbosity verbosity_of(const Invocation& invocation) {
+    const bson::Element verbosity = invocation.field("verbosity");
+    const std::string_view level =
+        verbosity.is_string() ? verbosity.as_string() : "allPlansExecution";
+    if (level == "queryPlanner") return Verbosity::query_planner;
+    if (level == "executionStats") return Verbosity::execution_stats;
+    if (level == "allPlansExecution") return Verbosity::all_plans;
+    base::fail(base::kFailedToParse,
+               "verbosity string must be one of {{'queryPlanner', 'executionStats', "
+               "'allPlansExecution'}}");
 }
 
 bool reads_only(const Invocation& inner) {
@@ -85,31 +88,26 @@ void run_explain(Invocation& invocation) {
     const bson::Element target = invocation.first();
     if (!target.is_object())
         base::fail(base::kFailedToParse, "explain command requires a nested object");
-    const bson::Element verbosity = invocation.field("verbosity");
-    const std::string_view level =
-        verbosity.is_string() ? verbosity.as_string() : "allPlansExecution";
-    if (level != "queryPlanner" && level != "executionStats" && level != "allPlansExecution")
-        base::fail(base::kFailedToParse,
-                   "verbosity string must be one of {{'queryPlanner', 'executionStats', "
-                   "'allPlansExecution'}}");
+    const Verbosity verbosity = verbosity_of(invocation);
     Invocation inner = invocation;
     inner.body = target.as_doc();
     inner.name = inner.first().name();
     if (const Command* command = invocation.service.commands().find(inner.name))
         take_fields(inner, *command);
-    if (inner.name == "aggregate") return explain_aggregate(inner);
+    if (inner.name == "aggregate") return explain_aggregate(inner, verbosity);
 
     FindRequest request = as_find(inner);
     const std::string ns = inner.ns();
     if (const auto view = reads_only(inner) ? view_of(inner, ns) : std::nullopt) {
         PipelineRequest pipeline = find_in_view(*view, ns, request);
-        pipeline.explain = true;
+        pipeline.explain = verbosity;
         return run_pipeline(inner, pipeline);
     }
     request.query.canonicalise(request.parts);
     if (inner.over_msg()) query::refuse_odd_flags(*request.query.matcher);
     query::CommandExplain how;
-    how.execution_stats = level != "queryPlanner";
+    how.execution_stats = verbosity != Verbosity::query_planner;
+    how.all_plans = inner.over_msg() && verbosity == Verbosity::all_plans;
     how.ns = ns;
     CollectionLock lock(invocation.client, ns, false);
     const auto started = sched::Operation::Clock::now();
@@ -123,6 +121,7 @@ void run_explain(Invocation& invocation) {
         }
         how.millis = base::ms_since(started);
     }
+    if (inner.over_msg()) invocation.reply->append("explainVersion", "1");
     query::append_explain(*invocation.reply, executor->report(), how);
     append_server(*invocation.reply, invocation.service.context());
 }
@@ -148,6 +147,17 @@ constexpr Command kCommands[] = {
 };
 
 }  // namespace
+
+void append_server(bson::Builder& reply, const ServerContext& context) {
+    const size_t colon = context.host.rfind(':');
+    bson::Builder server = reply.sub_object("serverInfo");
+    server.append("host", context.host.substr(0, colon))
+        .append("port", colon == std::string::npos
+                            ? 0
+                            : static_cast<int32_t>(std::atoi(context.host.c_str() + colon + 1)))
+        .append("version", context.version)
+        .append("gitVersion", context.git_version);
+}
 
 Family explain_commands() {
     return kCommands;

@@ -288,6 +288,18 @@ void append_stages(bson::Builder& out, const ExplainReport& report) {
     append_limited(input, report);
 }
 
+void append_execution(bson::Builder& out, const ExplainReport& report, std::string_view time,
+                      int64_t millis) {
+    out.append_number("nReturned", report.stats.returned);
+    out.append(time, static_cast<int32_t>(millis));
+    out.append_number("totalKeysExamined", report.plan != nullptr && report.plan->scans.empty()
+                                               ? int64_t{0}
+                                               : report.stats.keys_examined);
+    out.append_number("totalDocsExamined", report.stats.docs_examined);
+    bson::Builder stages = out.sub_object("executionStages");
+    append_stages(stages, report);
+}
+
 }  // namespace
 
 void append_legacy_explain(bson::Builder& out, const ExplainReport& report,
@@ -353,14 +365,13 @@ void append_explain(bson::Builder& out, const ExplainReport& report, const Comma
     if (!how.execution_stats) return;
     bson::Builder stats = out.sub_object("executionStats");
     stats.append("executionSuccess", true);
-    stats.append_number("nReturned", report.stats.returned);
-    stats.append("executionTimeMillis", static_cast<int32_t>(how.millis));
-    stats.append_number("totalKeysExamined", report.plan != nullptr && report.plan->scans.empty()
-                                                 ? int64_t{0}
-                                                 : report.stats.keys_examined);
-    stats.append_number("totalDocsExamined", report.stats.docs_examined);
-    bson::Builder stages = stats.sub_object("executionStages");
-    append_stages(stages, report);
+    append_execution(stats, report, "executionTimeMillis", how.millis);
+    if (!how.all_plans) return;
+    bson::Builder all = stats.sub_array("allPlansExecution");
+    for (const ExplainReport& other : report.rejected) {
+        bson::Builder plan = all.sub_object(all.next().view());
+        append_execution(plan, other, "executionTimeMillisEstimate", 0);
+    }
 }
 
 }  // namespace query

@@ -32,6 +32,7 @@ struct CommandExplain {
     std::string_view ns;  // as asked; there may be no such collection
     int64_t millis = 0;
     bool execution_stats = false;  // not only the plan
+    bool all_plans = false;        // with executionStats.allPlansExecution: those that were tried
 };
 
 // cursor, isMultiKey, n, nscannedObjects, nscanned, ..., indexBounds, clauses.
