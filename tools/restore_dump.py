@@ -7,8 +7,8 @@ Usage: restore_dump.py [--database NAME]... FOLDER [TO]
 TO is a mongodb:// address, this machine's port 27017 without one. Collections get their options,
 documents byte by byte, indexes. A collection that has documents already is refused. A file that
 ends within a document is restored up to there; that, and what the server will not have, is named,
-and the exit code is 1 then. `local`, `config` and system collections are left out. Needs pymongo
-3.11 or newer.
+and the exit code is 1 then. `local`, `config` and system collections are left out, but for views,
+that a salvage finds in system.views. Needs pymongo 3.11 or newer.
 """
 
 import argparse
@@ -18,6 +18,7 @@ import sys
 import urllib.parse
 import zlib
 
+import bson
 import pymongo
 from bson import json_util
 from bson.raw_bson import RawBSONDocument
@@ -67,6 +68,18 @@ class Restore(IntoServer):
             collection = urllib.parse.unquote(stem)
             if stem != file and not collection.startswith('system.'):
                 self.collection(os.path.join(folder, stem), packed, name, collection)
+            if collection == 'system.views':
+                self.views(os.path.join(folder, file), name)
+
+    def views(self, path, database):
+        """A salvaged database has them as documents (docs/old-data.md)."""
+        where = database + '.system.views'
+        for raw in documents_in(path, lambda text: self.complain(where, text)):
+            view = bson.decode(raw)
+            name = view['_id'].split('.', 1)[1]
+            options = {'viewOn': view['viewOn'], 'pipeline': view['pipeline']}
+            self.make(database, name, options)
+            print('%s.%s: a view of %s' % (database, name, view['viewOn']))
 
     def collection(self, path, packed, database, name):
         where = database + '.' + name

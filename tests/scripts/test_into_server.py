@@ -42,6 +42,11 @@ class IntoServer(unittest.TestCase):
         self.source.shop.orders.create_index([('when', -1)], name='by day')
         self.source.shop.create_collection('ring', capped=True, size=8192, max=5)
         self.source.shop.ring.insert_many({'_id': number} for number in range(9))
+        self.source.shop.create_collection('late', viewOn='orders',
+                                           pipeline=[{'$match': {'when': 6}}])
+        self.source.shop.create_collection('checked', validator={'a': {'$gt': 0}})
+        self.source.shop.get_collection('checked').insert_many(
+            [{'_id': 1, 'a': 1}, {'_id': 2, 'a': 0}], bypass_document_validation=True)
 
     def run_tool(self, name, *words):
         done = subprocess.run([sys.executable, os.path.join(TOOLS, name), *words],
@@ -56,6 +61,11 @@ class IntoServer(unittest.TestCase):
                          self.source.shop.orders.index_information())
         self.assertEqual([each['_id'] for each in self.target.shop.ring.find()], [4, 5, 6, 7, 8])
         self.assertEqual(self.target.shop.ring.options()['max'], 5)
+        self.assertEqual(self.target.shop.late.count_documents({}), DOCUMENTS // 7)
+        self.assertEqual(self.target.shop.late.options(),
+                         {'viewOn': 'orders', 'pipeline': [{'$match': {'when': 6}}]})
+        self.assertEqual(self.target.shop.checked.count_documents({}), 2)
+        self.assertEqual(self.target.shop.checked.options(), {'validator': {'a': {'$gt': 0}}})
 
     def test_a_copy(self):
         code, said = self.run_tool('copy_databases.py', self.from_uri, self.to_uri)
@@ -65,12 +75,12 @@ class IntoServer(unittest.TestCase):
         code, said = self.run_tool('copy_databases.py', self.from_uri, self.to_uri)
         self.assertEqual(code, 1)
         self.assertIn('  NOT COPIED  shop.orders: it has documents on the target already', said)
-        self.assertIn('copy_databases.py: 2 things were not copied, or not as they are', said)
+        self.assertIn('copy_databases.py: 4 things were not copied, or not as they are', said)
 
     def dump(self, damage=b''):
         place = os.path.join(self.folder, 'dump', 'shop')
         os.makedirs(place)
-        for name in ('orders', 'ring'):
+        for name in ('orders', 'ring', 'checked', 'system.views'):
             collection = self.source.shop[name]
             with open(os.path.join(place, name + '.bson'), 'wb') as file:
                 file.write(b''.join(map(bson.encode, collection.find())) + damage)
@@ -126,7 +136,7 @@ class IntoServer(unittest.TestCase):
         code, said = self.run_tool('restore_dump.py', self.dump(b'\x20\0\0\0\x10'), self.to_uri)
         self.assertEqual(code, 1)
         self.assertIn('  NOT RESTORED  shop.orders: the file ends within a document', said)
-        self.assertIn('restore_dump.py: 2 things were not restored, or not wholly', said)
+        self.assertIn('restore_dump.py: 4 things were not restored, or not wholly', said)
         self.assert_arrived()
 
     def test_what_the_target_will_not_have_is_named(self):
