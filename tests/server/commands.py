@@ -262,7 +262,7 @@ class Commands(unittest.TestCase):
                 {'create': 'made', 'clusteredIndex': {'key': {'_id': 1}, 'unique': True}},
                 {'create': 'made', 'changeStreamPreAndPostImages': {'enabled': True}},
                 {'create': 'made', 'viewOn': 'c', 'capped': True, 'size': 5000},
-                {'collMod': 'c', 'viewOn': 'c', 'pipeline': []}):
+                {'collMod': 'c', 'viewOn': 'd', 'pipeline': []}):
             self.check_refused(request)
             self.assertNotIn('made', self.client[DATABASE].list_collection_names())
 

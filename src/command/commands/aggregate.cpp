@@ -242,6 +242,7 @@ void run_pipeline(Invocation& invocation, const PipelineRequest& request) {
     }
     auto source = std::make_unique<PipelineSource>(stages, std::move(foreign), std::move(query),
                                                    lock ? &*lock : nullptr);
+    source->set_projection(query::Projection::parse(request.projection, nullptr));
     if (request.explain && !invocation.over_msg()) return reply_explain(*invocation.reply, *source);
     if (request.explain) return reply_newer_explain(invocation, request, *source, lock);
     const auto report = [&](const CursorSource& done) {

@@ -26,6 +26,7 @@ struct PipelineRequest {
     int64_t batch_size = kFirstBatchDocuments;
     bool allow_disk_use = false;
     bson::Element hint;
+    bson::Doc projection;  // of a find: how it shows the results; not positional
 };
 // Replies with the results, or how they would be found. REQUIRES: source_ns is no view, or was none
 // when it was looked for.

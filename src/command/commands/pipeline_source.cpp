@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "sched/compute_slots.h"
+#include "sched/work_limit.h"
 
 namespace command {
 
@@ -29,7 +30,12 @@ PipelineSource::PipelineSource(std::shared_ptr<query::Pipeline> stages,
 bool PipelineSource::next(bson::Buffer& out) {
     bson::Doc doc;
     if (!next(&doc)) return false;
-    out.append(doc.data(), static_cast<size_t>(doc.size()));
+    if (projection_ == nullptr) {
+        out.append(doc.data(), static_cast<size_t>(doc.size()));
+        return true;
+    }
+    const sched::WorkLimit limit(kProjectionWork);
+    projection_->apply(doc, nullptr, out);
     return true;
 }
 

@@ -3,10 +3,12 @@
 
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "command/commands/foreign_reader.h"
 #include "command/commands/pipeline_query.h"
 #include "command/cursor/cursors.h"
+#include "query/plan/query.h"
 
 namespace command {
 
@@ -19,7 +21,11 @@ class PipelineSource final : public CursorSource {
     PipelineSource(std::shared_ptr<query::Pipeline> stages, std::shared_ptr<ForeignReader> foreign,
                    std::optional<PipelineQuery> query, CollectionLock* lock);
 
+    // A document as `projection` shows it, if there is one.
     bool next(bson::Buffer& out) override;
+    void set_projection(std::unique_ptr<query::Projection> projection) {
+        projection_ = std::move(projection);
+    }
     // Valid until the next call.
     bool next(bson::Doc* doc);
     bool put_back() override { return again_ = true; }
@@ -48,6 +54,7 @@ class PipelineSource final : public CursorSource {
     std::shared_ptr<query::Pipeline> stages_;  // reads from query_
     const std::shared_ptr<ForeignReader> foreign_;
     std::optional<PipelineQuery> query_;
+    std::unique_ptr<query::Projection> projection_;
     CollectionLock* lock_;  // null: between two requests
     bool has_collection_ = false;
     bson::Doc last_;

@@ -196,8 +196,8 @@ PipelineRequest find_in_view(const ResolvedView& view, std::string_view ns,
     if (!find.parts.sort.empty()) stages.add("$sort", find.parts.sort);
     if (find.query.skip != 0) stages.add("$skip", find.query.skip);
     if (find.query.limit != 0) stages.add("$limit", std::abs(find.query.limit));
-    if (!find.parts.projection.empty()) stages.add("$project", find.parts.projection);
     request.stages = stages.behind(view);
+    request.projection = find.parts.projection;
     request.allow_disk_use = find.query.allow_disk_use;
     request.hint = find.parts.hint;
     request.single_batch = find.single_batch;
