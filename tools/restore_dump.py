@@ -28,10 +28,20 @@ from into_server import LEFT_OUT, IntoServer
 
 SMALLEST_DOCUMENT = 5
 ENDINGS = ('.bson', '.bson.gz')
+METADATA = '.metadata.json'
 
 
 def opened(path):
     return gzip.open(path) if path.endswith('.gz') else open(path, 'rb')
+
+
+def metadata_of(path, packed):
+    """Options and indexes of the collection whose files begin with `path`; {} without."""
+    path += METADATA + packed
+    if not os.path.exists(path):
+        return {}
+    with opened(path) as file:
+        return json_util.loads(file.read().decode())
 
 
 def databases_in(folder):
@@ -62,31 +72,51 @@ class Restore(IntoServer):
         super().__init__(target, 'restored')
 
     def database(self, folder, name):
-        for file in sorted(os.listdir(folder)):
+        files = sorted(os.listdir(folder))
+        for file in files:
             packed = '.gz' if file.endswith('.gz') else ''
             stem = file.removesuffix('.bson' + packed)
             collection = urllib.parse.unquote(stem)
             if stem != file and not collection.startswith('system.'):
                 self.collection(os.path.join(folder, stem), packed, name, collection)
-            if collection == 'system.views':
+            elif stem != file and collection == 'system.views':
                 self.views(os.path.join(folder, file), name)
+            stem = file.removesuffix(METADATA + packed)
+            if stem != file and stem + '.bson' + packed not in files:
+                self.without_documents(os.path.join(folder, stem), packed, name)
 
     def views(self, path, database):
         """A salvaged database has them as documents (docs/old-data.md)."""
         where = database + '.system.views'
         for raw in documents_in(path, lambda text: self.complain(where, text)):
-            view = bson.decode(raw)
-            name = view['_id'].split('.', 1)[1]
-            options = {'viewOn': view['viewOn'], 'pipeline': view['pipeline']}
-            self.make(database, name, options)
-            print('%s.%s: a view of %s' % (database, name, view['viewOn']))
+            try:
+                view = bson.decode(raw)
+                name = view['_id'].split('.', 1)[1]
+                options = {'viewOn': view['viewOn'], 'pipeline': view['pipeline']}
+            except (bson.errors.BSONError, KeyError, IndexError, AttributeError) as error:
+                self.complain(where, 'a view: %s' % error)
+                continue
+            self.view(database, name, options)
+
+    def without_documents(self, path, packed, database):
+        """What mongodump writes of a view; of a collection, its documents are missing."""
+        stem = os.path.basename(path)
+        options = metadata_of(path, packed).get('options', {})
+        name = urllib.parse.unquote(stem)
+        if 'viewOn' in options:
+            self.view(database, name, options)
+        else:
+            self.complain(database + '.' + name, 'there is no %s.bson%s' % (stem, packed))
+
+    def view(self, database, name, options):
+        known = len(self.complaints)
+        self.make(database, name, options)
+        if len(self.complaints) == known:
+            print('%s.%s: a view of %s' % (database, name, options['viewOn']))
 
     def collection(self, path, packed, database, name):
         where = database + '.' + name
-        metadata = {}
-        if os.path.exists(path + '.metadata.json' + packed):
-            with opened(path + '.metadata.json' + packed) as file:
-                metadata = json_util.loads(file.read().decode())
+        metadata = metadata_of(path, packed)
         if not self.make(database, name, metadata.get('options', {})):
             return
         documents = documents_in(path + '.bson' + packed, lambda text: self.complain(where, text))

@@ -132,6 +132,26 @@ class IntoServer(unittest.TestCase):
         self.assertRegex(said, '  NOT RESTORED  shop.orders: .*noSuchOption')
         self.assertEqual(self.target.shop.orders.count_documents({}), DOCUMENTS)
 
+    def test_views_of_a_dump_and_what_it_lacks(self):
+        place = self.dump()
+        shop = os.path.join(place, 'shop')
+        with open(os.path.join(shop, 'system.views.bson'), 'wb') as file:
+            file.write(b''.join(map(bson.encode, (
+                {'_id': 'shop.late', 'viewOn': 'orders', 'pipeline': []}, {'_id': 7},
+                {'_id': 'shop.odd'}))))
+        for name, text in (('seen', '{"options": {"viewOn": "orders", "pipeline": []}}'),
+                           ('lost', '{"options": {}}')):  # a view has no documents of its own
+            with open(os.path.join(shop, name + '.metadata.json'), 'w', encoding='utf-8') as file:
+                file.write(text)
+        code, said = self.run_tool('restore_dump.py', place, self.to_uri)
+        self.assertEqual(code, 1)
+        self.assertEqual(said.count('NOT RESTORED  shop.system.views: a view'), 2, said)
+        self.assertIn('NOT RESTORED  shop.lost: there is no lost.bson', said)
+        self.assertIn('restore_dump.py: 3 things were not restored', said)
+        for name in ('late', 'seen'):
+            self.assertIn('shop.%s: a view of orders\n' % name, said)
+            self.assertEqual(self.target.shop[name].count_documents({}), DOCUMENTS)
+
     def test_a_dump_that_is_cut(self):
         code, said = self.run_tool('restore_dump.py', self.dump(b'\x20\0\0\0\x10'), self.to_uri)
         self.assertEqual(code, 1)
