@@ -44,6 +44,14 @@ std::string decimal128_text(const uint8_t* bytes) {
     return text;
 }
 
+bool decimal128_from_text(const std::string& text, uint8_t* bytes) {
+    bson_decimal128_t number;
+    if (!bson_decimal128_from_string(text.c_str(), &number)) return false;
+    std::memcpy(bytes, &number.low, sizeof number.low);
+    std::memcpy(bytes + sizeof number.low, &number.high, sizeof number.high);
+    return true;
+}
+
 double decimal128_to_double(const uint8_t* bytes) {
     return std::strtod(decimal128_text(bytes).c_str(), nullptr);
 }

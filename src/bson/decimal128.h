@@ -9,6 +9,9 @@ namespace bson {
 
 // As text: "1.50", "1E+3", "NaN", "-Infinity".
 std::string decimal128_text(const uint8_t* bytes);
+// The number that a text names; false if it names none. Beyond what a decimal can hold exactly,
+// too.
+bool decimal128_from_text(const std::string& text, uint8_t* bytes);
 // The nearest double; beyond their range an infinity.
 double decimal128_to_double(const uint8_t* bytes);
 // Truncated toward zero and clamped; NaN is 0.

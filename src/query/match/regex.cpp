@@ -11,6 +11,7 @@
 #include <new>
 #include <utility>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "query/match/regex_syntax.h"
 #include "sched/memory.h"
@@ -131,9 +132,10 @@ class Searcher {
     }
 
     // As pcre2_match, from `start` on. A match that begins behind `last` is not looked for, if the
-    // code was compiled for that.
+    // code was compiled for that. `data`: where its place goes; null: it is of no interest.
     int match(const pcre2_code* code, std::string_view text, uint32_t steps, size_t start = 0,
-              size_t last = PCRE2_UNSET, uint32_t options = 0) {
+              size_t last = PCRE2_UNSET, uint32_t options = 0, pcre2_match_data* data = nullptr) {
+        if (data == nullptr) data = data_.get();
         pcre2_set_match_limit(context_.get(), steps);
         pcre2_set_offset_limit(context_.get(), last);
         watch_.failure = nullptr;
@@ -141,11 +143,11 @@ class Searcher {
         watch_.ticks_per_item =
             has_references(code) ? 1 + static_cast<int64_t>(text.size() / kBytesPerTick) : 1;
         const int result = pcre2_match(code, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(),
-                                       start, options, data_.get(), context_.get());
+                                       start, options, data, context_.get());
         if (watch_.failure) std::rethrow_exception(std::exchange(watch_.failure, nullptr));
         // Much backtracking outgrows the small stack of machine code; the interpreter has a heap.
         const bool again = result == PCRE2_ERROR_JIT_STACKLIMIT && (options & PCRE2_NO_JIT) == 0;
-        return again ? match(code, text, steps, start, last, options | PCRE2_NO_JIT) : result;
+        return again ? match(code, text, steps, start, last, options | PCRE2_NO_JIT, data) : result;
     }
 
   private:
@@ -209,6 +211,14 @@ struct Regex::Compiled {
   private:
     std::atomic<Code*> watched_{nullptr};
     std::atomic<bool> unwatchable_{false};
+};
+
+// What is searched, from where on, and where the place of a match goes.
+struct Regex::Target {
+    std::string_view text;
+    size_t start = 0;
+    uint32_t options = 0;
+    pcre2_match_data* data = nullptr;
 };
 
 namespace {
@@ -336,49 +346,78 @@ bool Regex::search(std::string_view text) const {
     // A step may go over all characters that the pattern names.
     const size_t per_byte = 1 + pattern_.size() / kPatternBytesPerStep;
     sched::tick(kTicks + static_cast<int64_t>(text.size() * per_byte / kBytesPerTick));
-    const int result = match(text);
+    const int result = match({.text = text});
     if (result >= 0) return true;
-    if (result != PCRE2_ERROR_NOMATCH && !is_not_utf8(result))
-        base::fail(base::kBadValue,
-                   "Regular expression {} could not be matched against a text of {} bytes: {}",
-                   shown(pattern_), text.size(), message_of(result));
+    if (result != PCRE2_ERROR_NOMATCH && !is_not_utf8(result)) fail_search(text, result);
     return false;
+}
+
+void Regex::fail_search(std::string_view text, int result) const {
+    base::fail(base::kBadValue,
+               "Regular expression {} could not be matched against a text of {} bytes: {}",
+               shown(pattern_), text.size(), message_of(result));
+}
+
+bool Regex::find(std::string_view text, size_t start, sched::Vector<Part>* parts) const {
+    DCHECK(start <= text.size());
+    const size_t per_byte = 1 + pattern_.size() / kPatternBytesPerStep;
+    sched::tick(kTicks + static_cast<int64_t>((text.size() - start) * per_byte / kBytesPerTick));
+    const std::unique_ptr<pcre2_match_data, void (*)(pcre2_match_data*)> data(
+        made(pcre2_match_data_create_from_pattern(compiled_->plain.get(), memory_context())),
+        pcre2_match_data_free);
+    // What begins later has been examined with what was found before.
+    const uint32_t options = start == 0 ? 0 : PCRE2_NO_UTF_CHECK;
+    const int result = match({text, start, options, data.get()});
+    if (result == PCRE2_ERROR_NOMATCH || is_not_utf8(result)) return false;
+    if (result < 0) fail_search(text, result);
+    const PCRE2_SIZE* const places = pcre2_get_ovector_pointer(data.get());
+    parts->clear();
+    for (uint32_t i = 0; i < pcre2_get_ovector_count(data.get()); ++i) {
+        sched::tick();
+        const bool took_part = i < static_cast<uint32_t>(result) && places[2 * i] != PCRE2_UNSET;
+        parts->push_back(took_part ? Part{places[2 * i], places[2 * i + 1]} : Part{});
+    }
+    return true;
 }
 
 // The library's answer. Whatever the pattern and the text are, ticks are counted as the search goes
 // on.
-int Regex::match(std::string_view text) const {
+int Regex::match(const Target& target) const {
     Searcher& with = searcher();
+    const auto& [text, start, options, data] = target;
     const pcre2_code* const plain = compiled_->plain.get();
-    const uint64_t bytes = text.size() + 1;
-    if (linear_ && bytes * (pattern_.size() + 1) <= kQuickSteps)
-        return with.match(plain, text, kStepsMax);
+    const uint64_t bytes = text.size() - start + 1;
+    const auto match_all = [&](const pcre2_code* code, uint32_t steps) {
+        return with.match(code, text, steps, start, PCRE2_UNSET, options, data);
+    };
+    if (linear_ && bytes * (pattern_.size() + 1) <= kQuickSteps) return match_all(plain, kStepsMax);
     // Usually a short text needs few steps; if not, it is searched once more.
     const uint64_t steps = std::min<uint64_t>(kQuickSteps / (bytes * bytes), kStepsMax);
     if (!linear_ && steps >= kFewSteps) {
-        const int result = with.match(plain, text, static_cast<uint32_t>(steps));
+        const int result = match_all(plain, static_cast<uint32_t>(steps));
         if (result != PCRE2_ERROR_MATCHLIMIT) return result;
     }
-    if (const Code* watched = compiled_->watched())
-        return with.match(watched->get(), text, kStepsMax);
-    return match_in_pieces(text);
+    if (const Code* watched = compiled_->watched()) return match_all(watched->get(), kStepsMax);
+    return match_in_pieces(target);
 }
 
 // A pattern too large to be watched: some places of the text at a time. \G would mean the place
 // where a piece begins; with it all is one piece.
-int Regex::match_in_pieces(std::string_view text) const {
+int Regex::match_in_pieces(const Target& target) const {
     Searcher& with = searcher();
-    const uint64_t bytes = text.size() + 1;
+    const std::string_view text = target.text;
+    const uint64_t bytes = text.size() - target.start + 1;
     const auto steps = static_cast<uint32_t>(
         std::clamp<uint64_t>(100 * kQuickSteps / bytes, kFewSteps, kStepsMax));
     const bool whole = pattern_.find("\\G") != std::string::npos;
     const size_t piece = whole ? text.size() : std::max<size_t>(kQuickSteps / bytes / kFewSteps, 1);
-    uint32_t options = 0;
-    for (size_t start = 0;;) {
+    uint32_t options = target.options;
+    for (size_t start = target.start;;) {
         size_t last = std::min(start + piece, text.size());
         while (last < text.size() && (static_cast<uint8_t>(text[last]) & 0xC0) == 0x80)
             ++last;  // not within a character
-        const int result = with.match(compiled_->plain.get(), text, steps, start, last, options);
+        const int result =
+            with.match(compiled_->plain.get(), text, steps, start, last, options, target.data);
         if (result != PCRE2_ERROR_NOMATCH || last == text.size()) return result;
         options = PCRE2_NO_UTF_CHECK;  // it has been examined
         start = last;

@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "sched/counted.h"
+
 namespace query {
 
 class Regex {
@@ -27,6 +29,18 @@ class Regex {
     // than the library allows. Counts ticks (sched/tick.h), so that a search without end can
     // be ended.
     bool search(std::string_view text) const;
+
+    // A part of a text, in bytes; kNowhere: a group that took no part in the match.
+    struct Part {
+        static constexpr size_t kNowhere = static_cast<size_t>(-1);
+        size_t begin = kNowhere;
+        size_t end = kNowhere;
+    };
+    // Finds the first match at `start` or later, which is no place within a character: the whole of
+    // it, and what each of the pattern's groups matched. False if there is none. As search(), but
+    // for NULs, which are characters of the text.
+    bool find(std::string_view text, size_t start, sched::Vector<Part>* parts) const;
+
     const std::string& pattern() const { return pattern_; }
     const std::string& flags() const { return flags_; }
 
@@ -36,8 +50,10 @@ class Regex {
 
   private:
     struct Compiled;
-    int match(std::string_view text) const;
-    int match_in_pieces(std::string_view text) const;
+    struct Target;
+    int match(const Target& target) const;
+    int match_in_pieces(const Target& target) const;
+    [[noreturn]] void fail_search(std::string_view text, int result) const;
 
     std::string pattern_;
     std::string flags_;
