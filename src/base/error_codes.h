@@ -2,7 +2,7 @@
 //
 // One table: it gives the constants (base::kBadValue) and the text of `codeName` ("BadValue").
 // Names and numbers are those of wire spec 5; a newer name stands only where clients look for it.
-// All other codes are places in the old server ("Location17356"), five digits each; they stand as
+// All other codes are places in a server ("Location17356"), of five to seven digits; they stand as
 // numbers where they are thrown. tests/tree/test_error_codes.py holds src/ to that, and the table
 // to src/.
 #pragma once
@@ -58,7 +58,7 @@ namespace base {
     X(165, ViewDepthLimitExceeded, "a view on a view on a view...")                                \
     X(166, CommandNotSupportedOnView, "what a view cannot do")                                     \
     X(167, OptionNotSupportedOnView, "stages that a view cannot have")                             \
-    X(168, InvalidPipelineOperator, "what a find can ask of a collection and not of a view")       \
+    X(168, InvalidPipelineOperator, "operators that are not here; what a view cannot be asked")    \
     X(171, CannotIndexParallelArrays, "by OP_MSG: two arrays under one compound index")            \
     X(183, ClientMetadataMissingField, "what programs say of themselves in hello")                 \
     X(184, ClientMetadataAppNameTooLarge, "the same")                                              \
@@ -67,6 +67,7 @@ namespace base {
     X(197, InvalidIndexSpecificationOption, "by OP_MSG: an option that this index cannot have")    \
     X(207, InvalidUUID, "the id of a session")                                                     \
     X(232, MaxSubPipelineDepthExceeded, "pipelines in pipelines in pipelines")                     \
+    X(241, ConversionFailure, "$convert and its like, of a value that has no such meaning")        \
     X(261, TooManyLogicalSessions, "a session beyond the limit")                                   \
     X(322, APIVersionError, "an apiVersion other than 1")                                          \
     /* Places in the old server that got a name, and one of fewer digits. */                       \

@@ -90,6 +90,8 @@ bool all_in_stage(bson::Doc stage, const Holds& holds) {
         const std::string_view name = e.name();
         if ((name == "$lookup" || name == "$graphLookup") && !all_in_spec(e, "from", holds))
             return false;
+        if (name == "$unionWith" && e.is_string() && !holds(e.as_string())) return false;
+        if (name == "$unionWith" && !all_in_spec(e, "coll", holds)) return false;
         if (name == "$facet" && !all_in_facets(e, holds)) return false;
     }
     return true;

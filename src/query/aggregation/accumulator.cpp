@@ -1,10 +1,17 @@
 #include "query/aggregation/accumulator.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
-#include <map>
 
+#include "base/error.h"
 #include "bson/element_writer.h"
+#include "bson/json.h"
+#include "bson/type_names.h"
+#include "query/aggregation/exact_sum.h"
+#include "query/aggregation/merged_document.h"
 #include "query/aggregation/value_set.h"
+#include "sched/tick.h"
 
 namespace query {
 
@@ -55,8 +62,26 @@ class Sum : public Accumulator {
     State now_;
 };
 
-// `Nothing`: what is written where there was no number, as the old server did or as today's do.
-template <Type Nothing>
+// As later servers do: integers that do not fit become doubles.
+class LaterSum : public Accumulator {
+  public:
+    void add(const Value& v) override {
+        if (!v.is_number()) return;
+        if (v.type() == Type::decimal128) refuse_decimal("$sum");
+        now_.add(v);
+    }
+    void write(std::string_view name, bson::Buffer& out) override {
+        Arena arena;
+        write_value(out, name, now_.value(arena));
+    }
+    void save(bson::Buffer& out) const override { out.append_value(now_); }
+    void restore(std::span<const uint8_t> saved) override { copy_state(saved, now_); }
+
+  private:
+    ExactSum now_;
+};
+
+// The average of no numbers was 0.
 class Average : public Accumulator {
   public:
     void add(const Value& v) override {
@@ -66,13 +91,8 @@ class Average : public Accumulator {
         ++now_.count;
     }
     void write(std::string_view name, bson::Buffer& out) override {
-        if (now_.count > 0)
-            write_fixed(out, Type::number_double, name,
-                        now_.total / static_cast<double>(now_.count));
-        else if (Nothing == Type::null)
-            write_header(out, Type::null, name);
-        else
-            write_fixed(out, Type::number_double, name, 0.0);
+        const double average = now_.count == 0 ? 0.0 : now_.total / static_cast<double>(now_.count);
+        write_fixed(out, Type::number_double, name, average);
     }
     void save(bson::Buffer& out) const override { out.append_value(now_); }
     void restore(std::span<const uint8_t> saved) override { copy_state(saved, now_); }
@@ -83,6 +103,74 @@ class Average : public Accumulator {
         int64_t count = 0;
     };
     State now_;
+};
+
+class LaterAverage : public Accumulator {
+  public:
+    void add(const Value& v) override {
+        if (!v.is_number()) return;
+        if (v.type() == Type::decimal128) refuse_decimal("$avg");
+        now_.total.add(v);
+        ++now_.count;
+    }
+    void write(std::string_view name, bson::Buffer& out) override {
+        if (now_.count == 0) return write_null(out, name);
+        write_fixed(out, Type::number_double, name,
+                    now_.total.as_double() / static_cast<double>(now_.count));
+    }
+    void save(bson::Buffer& out) const override { out.append_value(now_); }
+    void restore(std::span<const uint8_t> saved) override { copy_state(saved, now_); }
+
+  private:
+    struct State {
+        ExactSum total;
+        int64_t count = 0;
+    };
+    State now_;
+};
+
+// The standard deviation of all numbers (Missing 0), or of a sample of them (Missing 1).
+template <int Missing>
+class Deviation : public Accumulator {
+  public:
+    void add(const Value& v) override {
+        if (!v.is_number()) return;
+        if (v.type() == Type::decimal128) refuse_decimal("a standard deviation");
+        ++now_.count;
+        const double from_mean = v.to_double() - now_.mean;
+        now_.mean += from_mean / static_cast<double>(now_.count);
+        now_.squares += from_mean * (v.to_double() - now_.mean);
+    }
+    void write(std::string_view name, bson::Buffer& out) override {
+        const int64_t n = now_.count - Missing;
+        if (n <= 0 || std::isnan(now_.squares)) return write_null(out, name);
+        write_fixed(out, Type::number_double, name,
+                    std::sqrt(now_.squares / static_cast<double>(n)));
+    }
+    void save(bson::Buffer& out) const override { out.append_value(now_); }
+    void restore(std::span<const uint8_t> saved) override { copy_state(saved, now_); }
+
+  private:
+    struct State {
+        int64_t count = 0;
+        double mean = 0;
+        double squares = 0;  // of the distances from the mean
+    };
+    State now_;
+};
+
+class Count : public Accumulator {
+  public:
+    void add(const Value&) override { ++count_; }
+    void write(std::string_view name, bson::Buffer& out) override {
+        Arena arena;
+        write_value(out, name, make_int_or_long(arena, count_));
+    }
+    void save(bson::Buffer& out) const override { out.append_value(count_); }
+    void restore(std::span<const uint8_t> saved) override { copy_state(saved, count_); }
+
+  private:
+    int64_t count_ = 0;
 };
 
 // Keeps one value; null if there is none.
@@ -217,22 +305,116 @@ class AddToSet : public Accumulator {
     ValueSet set_;  // of values in arena_
 };
 
+class MergeObjects : public Accumulator {
+  public:
+    void add(const Value& v) override {
+        if (is_nullish(v)) return;
+        if (!v.is_object())
+            base::fail(40400, "$mergeObjects requires object inputs, but input {} is of type {}",
+                       bson::to_text(v), bson::name_of(v.type()));
+        for (const Value& e : v.as_doc())
+            merged_.set(e.name(), copy_value(arena_, e));
+        drop_replaced();
+    }
+    void write(std::string_view name, bson::Buffer& out) override {
+        write_header(out, Type::object, name);
+        const size_t start = open_doc(out);
+        merged_.write_fields(out);
+        close_doc(out, start);
+    }
+    int64_t bytes() const override { return static_cast<int64_t>(arena_.used()); }
+    void save(bson::Buffer& out) const override { merged_.write_fields(out); }
+    void restore(std::span<const uint8_t> saved) override {
+        while (!saved.empty()) {
+            const Value v(saved.data());
+            merged_.set(v.name(), copy_value(arena_, v));
+            saved = saved.subspan(v.size());
+        }
+    }
+
+  private:
+    // Values that others took the places of.
+    void drop_replaced() {
+        constexpr size_t kFewBytes = 64 * 1024;
+        if (arena_.used() < kFewBytes + 4 * kept_bytes_) return;
+        bson::Buffer fields;
+        save(fields);
+        arena_ = Arena();
+        merged_ = MergedDocument();
+        kept_bytes_ = fields.size();
+        restore({fields.data(), fields.size()});
+    }
+
+    Arena arena_;
+    MergedDocument merged_;  // of values in arena_
+    size_t kept_bytes_ = 0;  // when it was looked at last
+};
+
 template <typename T>
 std::unique_ptr<Accumulator> make() {
     return std::make_unique<T>();
 }
 
+using PlainMaker = std::unique_ptr<Accumulator> (*)();
+
+struct Named {
+    std::string_view name;
+    PlainMaker old;  // null: not in 2.6
+    PlainMaker later;
+};
+
+constexpr Named kTable[] = {
+    {"$sum", make<Sum>, make<LaterSum>},
+    {"$avg", make<Average>, make<LaterAverage>},
+    {"$min", make<Extreme<-1>>, make<Extreme<-1>>},
+    {"$max", make<Extreme<1>>, make<Extreme<1>>},
+    {"$first", make<First>, make<First>},
+    {"$last", make<Last>, make<Last>},
+    {"$push", make<Push>, make<Push>},
+    {"$addToSet", make<AddToSet>, make<AddToSet>},
+    {"$stdDevPop", nullptr, make<Deviation<0>>},
+    {"$stdDevSamp", nullptr, make<Deviation<1>>},
+    {"$mergeObjects", nullptr, make<MergeObjects>},
+};
+
 }  // namespace
 
-AccumulatorMaker find_accumulator(std::string_view name, bool over_msg) {
-    static const std::map<std::string_view, AccumulatorMaker> kTable = {
-        {"$sum", make<Sum>},         {"$avg", make<Average<Type::number_double>>},
-        {"$min", make<Extreme<-1>>}, {"$max", make<Extreme<1>>},
-        {"$first", make<First>},     {"$last", make<Last>},
-        {"$push", make<Push>},       {"$addToSet", make<AddToSet>}};
-    if (over_msg && name == "$avg") return make<Average<Type::null>>;
-    const auto found = kTable.find(name);
-    return found == kTable.end() ? nullptr : found->second;
+AccumulatorMaker find_accumulator(std::string_view name, bool later) {
+    const auto* const found = std::ranges::find(kTable, name, &Named::name);
+    if (found == std::end(kTable)) return {};
+    const PlainMaker maker = later ? found->later : found->old;
+    return maker == nullptr ? AccumulatorMaker() : AccumulatorMaker(maker);
+}
+
+AccumulatorSpec parse_accumulator(const Value& op, Names& names) {
+    const std::string_view name = op.name();
+    if (names.later) {
+        if (name == "$accumulator")
+            base::fail(base::kInvalidPipelineOperator,
+                       "$accumulator is not supported by this server");
+        if (name == "$count") {
+            if (!op.is_object() || !op.as_doc().empty())
+                base::fail(base::kFailedToParse, "$count takes no arguments, i.e. $count:{{}}");
+            return {make<Count>, std::make_unique<Constant>(null_value())};
+        }
+        if (const AccumulatorParser parse = find_top_accumulator(name)) return parse(op, names);
+        if (const AccumulatorParser parse = find_percentile_accumulator(name))
+            return parse(op, names);
+    }
+    AccumulatorMaker maker = find_accumulator(name, names.later);
+    if (!maker) base::fail(15952, "unknown group operator '{}'", name);
+    if (op.is_array()) base::fail(15953, "aggregating group operators are unary ({})", name);
+    return {std::move(maker), parse_operand(op, names)};
+}
+
+Value accumulated(Arena& arena, Accumulator& accumulator, std::span<const Value> values) {
+    for (const Value& v : values) {
+        sched::tick();
+        accumulator.add(v);
+    }
+    bson::Buffer out;
+    accumulator.write("", out);
+    return copy_value(arena, Value(out.data()));
 }
 
 }  // namespace query

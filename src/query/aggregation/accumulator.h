@@ -1,11 +1,14 @@
-// query/aggregation/accumulator.h - what $group computes over the documents of one group.
+// query/aggregation/accumulator.h - what $group computes over the documents of one group, and
+// $setWindowFields over those of a window.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
 
 #include "bson/builder.h"
+#include "query/aggregation/expression.h"
 #include "query/aggregation/value.h"
 #include "sched/counted.h"
 
@@ -15,7 +18,7 @@ class Accumulator : public sched::Counted {
   public:
     virtual ~Accumulator() = default;
     virtual void add(const Value& v) = 0;
-    // Appends `name: result` to an open document. The last call.
+    // Appends `name: result` to an open document. Of $push it is the last call.
     virtual void write(std::string_view name, bson::Buffer& out) = 0;
     // Bytes held besides the object itself, for the memory limit.
     virtual int64_t bytes() const { return 0; }
@@ -25,9 +28,38 @@ class Accumulator : public sched::Counted {
     virtual void restore(std::span<const uint8_t> saved) = 0;
 };
 
-using AccumulatorMaker = std::unique_ptr<Accumulator> (*)();
-// Null for an unknown name ("$sum"). `over_msg`: for a client that expects of no numbers no
-// average.
-AccumulatorMaker find_accumulator(std::string_view name, bool over_msg);
+using AccumulatorMaker = std::function<std::unique_ptr<Accumulator>()>;
+
+// What a specification asks for: accumulators, and what each of them gets of a document.
+struct AccumulatorSpec {
+    AccumulatorMaker maker;
+    ExpressionPtr input;
+};
+
+// {$sum: ...}. Throws base::Error 15952 for one that is unknown in the dialect of `names`, 15953
+// for several operands, 168 for one that is refused, and those of each.
+AccumulatorSpec parse_accumulator(const Value& op, Names& names);
+
+// A field of $group, {name: {$sum: ...}}. Throws base::Error 15950 to 15954, 16414.
+struct GroupField {
+    std::string name;
+    AccumulatorSpec accumulator;
+};
+GroupField parse_group_field(const Value& e, Names& names);
+
+// One that needs nothing but values ("$sum"); empty for other names.
+AccumulatorMaker find_accumulator(std::string_view name, bool later);
+// Those that have operands beside their values ($topN, $percentile); empty for other names.
+using AccumulatorParser = AccumulatorSpec (*)(const Value& op, Names& names);
+AccumulatorParser find_top_accumulator(std::string_view name);
+AccumulatorParser find_percentile_accumulator(std::string_view name);
+
+// What an accumulator makes of some values.
+Value accumulated(Arena& arena, Accumulator& accumulator, std::span<const Value> values);
+
+// Percentiles of numbers: each of `ps` from 0 to 1, null for each of no numbers.
+AccumulatorMaker percentile_maker(sched::Vector<double> ps, bool is_median);
+// p and method of a specification, {p: [..], method: ..}. Throws base::Error 7750301 to 7750303.
+sched::Vector<double> percentiles_of(const Value& spec, std::string_view op, bool is_median);
 
 }  // namespace query

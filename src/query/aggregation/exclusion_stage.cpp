@@ -1,4 +1,4 @@
-// $project that takes fields away, later than 2.6.
+// $project that takes fields away, and $unset, later than 2.6.
 
 #include <fmt/format.h>
 
@@ -137,6 +137,31 @@ bool takes_away(bson::Doc spec, bool top_level) {
 StagePtr make_exclusion(bson::Doc spec) {
     if (!takes_away(spec, true)) return nullptr;
     return std::make_unique<Exclude>(spec);
+}
+
+StagePtr make_unset(const Value& spec) {
+    bson::Builder paths;
+    const auto add = [&](const Value& path) {
+        if (!path.is_string() || path.as_string().find('\0') != std::string_view::npos)
+            base::fail(31120,
+                       "$unset specification must be a string or an array containing only "
+                       "string values");
+        paths.append(path.as_string(), 0);
+    };
+    if (spec.is_array()) {
+        for (const Value& path : spec.as_doc())
+            add(path);
+    } else if (spec.is_string()) {
+        add(spec);
+    } else {
+        base::fail(31002, "$unset specification must be a string or an array");
+    }
+    const bson::Doc excluded = paths.doc();
+    if (excluded.empty())
+        base::fail(31119,
+                   "$unset specification must be a string or an array with at least one "
+                   "field");
+    return std::make_unique<Exclude>(excluded);
 }
 
 }  // namespace query

@@ -1,10 +1,12 @@
 #include "query/aggregation/expression.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "base/error.h"
 #include "bson/element_writer.h"
 #include "bson/field_path.h"
+#include "sched/operation.h"
 #include "sched/tick.h"
 
 namespace query {
@@ -26,11 +28,29 @@ void check_name_rest(std::string_view name, int code) {
     }
 }
 
+// In milliseconds since 1970, the same wherever an operation asks.
+int64_t operation_time() {
+    struct Reading {
+        const sched::Operation* operation = nullptr;
+        uint32_t id = 0;
+        int64_t ms = 0;
+    };
+    thread_local Reading last;
+    const auto* operation = sched::Operation::current();
+    const uint32_t id = operation == nullptr ? 0 : operation->id();
+    if (operation == nullptr || operation != last.operation || id != last.id) {
+        const auto now = std::chrono::system_clock::now().time_since_epoch();
+        last = {operation, id, std::chrono::duration_cast<std::chrono::milliseconds>(now).count()};
+    }
+    return last.ms;
+}
+
 }  // namespace
 
-Names::Names(const OuterVariables& outer) : outer_(outer) {
+Names::Names(const OuterVariables& outer, bool is_later) : later(is_later), outer_(outer) {
     define_system("ROOT");
     define_system("CURRENT");
+    if (later) define_system("REMOVE");  // its variable is never set
 }
 
 size_t Names::read(std::string_view name) const {
@@ -41,6 +61,8 @@ size_t Names::read(std::string_view name) const {
     }
     check_name_rest(name, 16871);
     const size_t* slot = find(name);
+    if (slot == nullptr && later && name == "CLUSTER_TIME")
+        base::fail(51144, "Builtin variable '$$CLUSTER_TIME' is not available on a single server");
     if (slot == nullptr) base::fail(17276, "Use of undefined variable: {}", name);
     return *slot;
 }
@@ -107,6 +129,11 @@ ExpressionPtr FieldExpression::parse(std::string_view text, const Names& names) 
     const std::string_view rest = text.substr(2);
     const size_t dot = rest.find('.');
     const std::string_view name = rest.substr(0, dot);
+    if (names.later && name == "NOW") {
+        const bool whole = dot == std::string_view::npos;
+        Arena arena;
+        return std::make_unique<Constant>(whole ? make_date(arena, operation_time()) : Value());
+    }
     const Value* outer = names.outer_value(name);
     const size_t variable = outer == nullptr ? names.read(name) : 0;
     std::vector<std::string> path;
@@ -284,6 +311,57 @@ void ObjectExpression::project_field(const Field& field, const Value& old, Scope
             close_doc(out, inner);
         }
     }
+    close_doc(out, start);
+}
+
+void ObjectExpression::project_later(bson::Doc input, Scope& scope, bson::Buffer& out) const {
+    std::vector<bool> done(fields_.size());
+    const size_t id = at_root_ ? position("_id") : FieldIndex::kNone;
+    const bool computes_id = id != FieldIndex::kNone && fields_[id].expression;
+    if (computes_id) write_field(fields_[id], scope, out);
+    for (const Value& old : input) {
+        sched::tick();
+        const size_t at = position(old.name());
+        if (at == FieldIndex::kNone) {
+            if (at_root_ && !exclude_id_ && old.name() == "_id") out.append(old.raw(), old.size());
+            continue;
+        }
+        const Field& field = fields_[at];
+        if (field.expression || done[at]) continue;
+        done[at] = true;
+        if (field.object)
+            project_below(field, old, field.name, scope, out);
+        else
+            out.append(old.raw(), old.size());
+    }
+    for (size_t i = 0; i < fields_.size(); ++i) {
+        if (computes_id && i == id) continue;
+        if (fields_[i].expression)
+            write_field(fields_[i], scope, out);
+        else if (fields_[i].object && !done[i])
+            project_below(fields_[i], Value(), fields_[i].name, scope, out);
+    }
+}
+
+// What is no document leaves nothing over, but becomes one where something is computed in it.
+void ObjectExpression::project_below(const Field& field, const Value& old, std::string_view name,
+                                     Scope& scope, bson::Buffer& out) {
+    sched::tick();
+    if (old.is_array()) {
+        write_header(out, Type::array, name);
+        const size_t start = open_doc(out);
+        uint32_t index = 0;
+        for (const Value& e : old.as_doc()) {
+            if (!e.is_object() && !e.is_array()) continue;
+            project_below(field, e, bson::IndexName(index++).view(), scope, out);
+        }
+        close_doc(out, start);
+        return;
+    }
+    if (!old.is_object() && !field.object->computes_something()) return;
+    write_header(out, Type::object, name);
+    const size_t start = open_doc(out);
+    field.object->project_later(old.is_object() ? old.as_doc() : bson::Doc(), scope, out);
     close_doc(out, start);
 }
 

@@ -40,8 +40,8 @@ struct Scope {
 // The names a $let or $map brings in, while parsing; every name gets its own slot in Scope.
 class Names {
   public:
-    // `outer` lives longer than this. Those variables need no slot.
-    explicit Names(const OuterVariables& outer);
+    // `outer` lives longer than this. Those variables need no slot. `later`: see below.
+    explicit Names(const OuterVariables& outer, bool later = false);
     // Slot of a name that may be read. Throws base::Error 16869, 16870, 16871, 17276.
     size_t read(std::string_view name) const;
     // Null if the name is none of `outer`, or one that was defined since.
@@ -51,13 +51,17 @@ class Names {
     size_t save() const { return known_.size(); }
     void restore(size_t saved) { known_.resize(saved); }
     size_t slots() const { return slots_; }
-    // $redact knows DESCEND, PRUNE and KEEP.
-    void define_system(std::string_view name) { known_.emplace_back(name, slots_++); }
+    // $redact knows DESCEND, PRUNE and KEEP. Gives the slot.
+    size_t define_system(std::string_view name) {
+        known_.emplace_back(name, slots_);
+        return slots_++;
+    }
 
     int depth = 0;  // nesting of the expression that is being parsed
-    // As in stages later than 2.6: documents and arrays are computed part by part, and what is no
-    // expression stands for itself.
-    bool later = false;
+    // For a later client than one of 2.6, or in a later stage: documents and arrays are computed
+    // part by part, what is no expression stands for itself, there are the later operators
+    // (operators.h) and the variables REMOVE and NOW.
+    const bool later;
 
   private:
     const size_t* find(std::string_view name) const;
@@ -160,6 +164,10 @@ class ObjectExpression : public Expression {
 
     // Appends the fields for `input` to an open document.
     void project(bson::Doc input, Scope& scope, bson::Buffer& out) const;
+    // The same as later servers do it: what is taken over comes in the order of `input`, and what
+    // is computed behind it, but for `_id`; below a path it is computed for each element of an
+    // array.
+    void project_later(bson::Doc input, Scope& scope, bson::Buffer& out) const;
     // The same for $addFields: what is not named stays, and a missing value takes its field away.
     void add_to(bson::Doc input, Scope& scope, bson::Buffer& out) const;
     void exclude_id() { exclude_id_ = true; }
@@ -183,6 +191,8 @@ class ObjectExpression : public Expression {
     // Appends one field; nothing for a missing value or an empty computed document.
     static void write_field(const Field& field, Scope& scope, bson::Buffer& out);
     void project_field(const Field& field, const Value& old, Scope& scope, bson::Buffer& out) const;
+    static void project_below(const Field& field, const Value& old, std::string_view name,
+                              Scope& scope, bson::Buffer& out);
     static void add_field(const Field& field, const Value& old, std::string_view name, Scope& scope,
                           bson::Buffer& out);
 
@@ -206,6 +216,9 @@ ExpressionPtr parse_operand(const Value& spec, Names& names);
 ExpressionPtr parse_object(bson::Doc spec, const ObjectRules& rules, Names& names);
 // {$project} specification as a whole; throws base::Error 16403 besides.
 std::unique_ptr<ObjectExpression> parse_projection(bson::Doc spec, Names& names);
+// The same as later servers read it: what is no number and no boolean is computed. Throws
+// base::Error 31249, 31250, 31252 to 31254, 51270 and 51272.
+std::unique_ptr<ObjectExpression> parse_later_projection(bson::Doc spec, Names& names);
 // {$addFields} specification as a whole; throws base::Error 40176, 40180, 40183 besides.
 std::unique_ptr<ObjectExpression> parse_added_fields(bson::Doc spec, Names& names);
 // {$operator: operands}; throws base::Error 15999 for an unknown one.

@@ -211,7 +211,84 @@ void parse_added_below(bson::Doc spec, std::vector<std::string>& path, ObjectExp
     }
 }
 
+bool chooses(const Value& e) {
+    return e.is_number() || e.type() == Type::boolean;
+}
+
+// As parse_added_below(), with fields that are taken over.
+void parse_projected_below(bson::Doc spec, std::vector<std::string>& path, ObjectExpression& object,
+                           Names& names) {
+    const Level level(names);
+    for (const Value& e : spec) {
+        sched::tick();
+        const size_t outer = path.size();
+        std::ranges::move(split_path(e.name()), std::back_inserter(path));
+        if (e.is_object() && e.as_doc().empty())
+            base::fail(51270,
+                       "An empty sub-projection is not a valid value. Found empty object at path "
+                       "{}",
+                       e.name());
+        if (chooses(e) && !e.truthy()) {
+            if (outer != 0 || e.name() != "_id")
+                base::fail(31254, "Cannot do exclusion on field {} in inclusion projection",
+                           e.name());
+            object.exclude_id();
+        } else if (chooses(e)) {
+            object.add(path, nullptr);
+        } else if (e.is_object() && !is_operator(e)) {
+            parse_projected_below(e.as_doc(), path, object, names);
+        } else {
+            object.add(path, parse_operand(e, names));
+        }
+        path.resize(outer);
+    }
+}
+
+// Of the first field, other than `_id`, that is chosen or not: which of the two. True of none.
+bool first_choice(bson::Doc spec, bool top_level) {
+    for (const Value& e : spec) {
+        sched::tick();
+        if (top_level && e.name() == "_id") continue;
+        if (chooses(e)) return e.truthy();
+        if (e.is_object() && !is_operator(e)) return first_choice(e.as_doc(), false);
+        return true;
+    }
+    return true;
+}
+
+// What takes fields away can do nothing else.
+void refuse_mixture(bson::Doc spec, bool top_level) {
+    for (const Value& e : spec) {
+        sched::tick();
+        if (top_level && e.name() == "_id" && chooses(e)) continue;
+        if (e.is_object() && !is_operator(e))
+            refuse_mixture(e.as_doc(), false);
+        else if (!chooses(e))
+            base::fail(31252, "Cannot use expression other than $meta in exclusion projection");
+        else if (e.truthy())
+            base::fail(31253, "Cannot do inclusion on field {} in exclusion projection", e.name());
+    }
+}
+
 }  // namespace
+
+std::unique_ptr<ObjectExpression> parse_later_projection(bson::Doc spec, Names& names) {
+    constexpr int kGivenBefore = 16400;
+    constexpr int kGivenAbove = 16401;
+    if (spec.empty()) base::fail(51272, "projection specification must have at least one field");
+    if (!first_choice(spec, true)) refuse_mixture(spec, true);
+    auto object = std::make_unique<ObjectExpression>();
+    object->set_root();
+    std::vector<std::string> path;
+    try {
+        parse_projected_below(spec, path, *object, names);
+    } catch (const base::Error& e) {
+        if (e.code() == kGivenBefore) sched::fail_because(e, 31250, "Path collision: {}", e.what());
+        if (e.code() == kGivenAbove) sched::fail_because(e, 31249, "Path collision: {}", e.what());
+        throw;
+    }
+    return object;
+}
 
 std::unique_ptr<ObjectExpression> parse_added_fields(bson::Doc spec, Names& names) {
     constexpr int kGivenBefore = 16400;

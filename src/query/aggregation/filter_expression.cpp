@@ -22,8 +22,7 @@ bool has_equality(const Value& v) {
 class FilterExpression : public MatchExpression {
   public:
     FilterExpression(const Value& spec, const OuterVariables& variables) {
-        Names names(variables);
-        names.later = true;
+        Names names(variables, true);
         expression_ = parse_operand(spec, names);
         simplify(expression_);
         scope_.variables.resize(names.slots());

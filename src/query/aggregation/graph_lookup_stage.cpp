@@ -18,8 +18,7 @@ namespace {
 class GraphLookup : public ForeignStage {
   public:
     GraphLookup(bson::Doc spec, const PipelineContext& context) : ForeignStage(context) {
-        Names names(context.variables);
-        names.later = true;
+        Names names(context.variables, true);
         for (const Value& e : spec)
             parse_option(e, names);
         if (from_.empty() || as_.empty() || start_ == nullptr || connect_from_.empty() ||

@@ -30,7 +30,7 @@ class Group : public Stage {
         : over_msg_(context.over_msg),
           allow_disk_use_(context.allow_disk_use),
           scratch_directory_(context.scratch_directory) {
-        Names names(context.variables);
+        Names names(context.variables, over_msg_);
         bool has_id = false;
         for (const Value& e : spec) {
             if (e.name() == "_id") {
@@ -38,10 +38,22 @@ class Group : public Stage {
                 has_id = true;
                 parse_id(e, names);
             } else {
-                parse_field(e, names);
+                fields_.push_back(parse_group_field(e, names));
             }
         }
         if (!has_id) base::fail(15955, "a group specification must include an _id");
+        scope_.variables.resize(names.slots());
+    }
+    // The `_id` is computed by what `parse_id` makes; `fields` has none.
+    Group(bson::Doc fields, const PipelineContext& context,
+          const std::function<ExpressionPtr(Names&)>& parse_id)
+        : over_msg_(context.over_msg),
+          allow_disk_use_(context.allow_disk_use),
+          scratch_directory_(context.scratch_directory) {
+        Names names(context.variables, over_msg_);
+        id_.emplace_back("", parse_id(names));
+        for (const Value& e : fields)
+            fields_.push_back(parse_group_field(e, names));
         scope_.variables.resize(names.slots());
     }
 
@@ -66,22 +78,17 @@ class Group : public Stage {
     void add_needs(Needs& needs) const override {
         for (const auto& [name, expression] : id_)
             expression->add_needs(needs);
-        for (const Field& field : fields_)
-            field.expression->add_needs(needs);
+        for (const GroupField& field : fields_)
+            field.accumulator.input->add_needs(needs);
     }
     void simplify_expressions() override {
         for (auto& [name, expression] : id_)
             simplify(expression);
-        for (Field& field : fields_)
-            simplify(field.expression);
+        for (GroupField& field : fields_)
+            simplify(field.accumulator.input);
     }
 
   private:
-    struct Field {
-        std::string name;
-        AccumulatorMaker maker;
-        ExpressionPtr expression;
-    };
     static constexpr size_t kNoGroup = ValueSet::kNone;
 
     void parse_id(const Value& e, Names& names) {
@@ -100,42 +107,10 @@ class Group : public Stage {
             }
         } else if (e.is_string() && e.as_string().starts_with('$')) {
             id_.emplace_back("", FieldExpression::parse(e.as_string(), names));
+        } else if (names.later) {
+            id_.emplace_back("", parse_operand(e, names));
         } else {
             id_.emplace_back("", std::make_unique<Constant>(e));
-        }
-    }
-
-    void parse_field(const Value& e, Names& names) {
-        const std::string_view name = e.name();
-        if (name.find('.') != std::string_view::npos) {
-            base::fail(16414,
-                       "the group aggregate field name '{}' cannot be used because $group's "
-                       "field names cannot contain '.'",
-                       name);
-        }
-        if (name.starts_with('$')) {
-            base::fail(15950, "the group aggregate field name '{}' cannot be an operator name",
-                       name);
-        }
-        if (!e.is_object()) {
-            base::fail(15951,
-                       "the group aggregate field '{}' must be defined as an expression "
-                       "inside an object",
-                       name);
-        }
-        size_t count = 0;
-        for (const Value& op : e.as_doc()) {
-            const AccumulatorMaker maker = find_accumulator(op.name(), over_msg_);
-            if (maker == nullptr) base::fail(15952, "unknown group operator '{}'", op.name());
-            if (op.is_array()) {
-                base::fail(15953, "aggregating group operators are unary ({})", op.name());
-            }
-            fields_.push_back({std::string(name), maker, parse_operand(op, names)});
-            ++count;
-        }
-        if (count != 1) {
-            base::fail(15954, "the computed aggregate '{}' must specify exactly one operator",
-                       name);
         }
     }
 
@@ -164,8 +139,8 @@ class Group : public Stage {
         if (on_disk_ != nullptr) return kNoGroup;
         ids_.insert(copy_value(id_bytes_, id));
         numbers_.push_back(number);
-        for (const Field& field : fields_)
-            accumulators_.push_back(field.maker());
+        for (const GroupField& field : fields_)
+            accumulators_.push_back(field.accumulator.maker());
         bytes_ += static_cast<int64_t>(id.size() + kBytesPerGroup +
                                        fields_.size() * kBytesPerAccumulator);
         return numbers_.size() - 1;
@@ -181,8 +156,8 @@ class Group : public Stage {
         if (!spill::is_full(bytes_, limit)) return;
         if (on_disk_ == nullptr) {
             std::vector<GroupSpill::Field> fields;
-            for (const Field& field : fields_)
-                fields.push_back({field.name, field.maker});
+            for (const GroupField& field : fields_)
+                fields.push_back({field.name, field.accumulator.maker});
             on_disk_ = std::make_unique<GroupSpill>(std::move(fields), scratch_directory_);
             return;
         }
@@ -223,8 +198,8 @@ class Group : public Stage {
                 add_to(group);
             } else {
                 values_.clear();
-                for (const Field& field : fields_)
-                    values_.push_back(field.expression->evaluate(scope_));
+                for (const GroupField& field : fields_)
+                    values_.push_back(field.accumulator.input->evaluate(scope_));
                 on_disk_->add_document(seen, id, values_);
             }
             if (allow_disk_use_) {
@@ -242,7 +217,7 @@ class Group : public Stage {
         for (size_t i = 0; i < fields_.size(); ++i) {
             Accumulator& accumulator = *of_group(group)[i];
             const int64_t before = accumulator.bytes();
-            accumulator.add(fields_[i].expression->evaluate(scope_));
+            accumulator.add(fields_[i].accumulator.input->evaluate(scope_));
             bytes_ += accumulator.bytes() - before;
             sched::tick();
         }
@@ -253,7 +228,7 @@ class Group : public Stage {
     const std::string scratch_directory_;
     std::vector<std::pair<std::string, ExpressionPtr>> id_;
     bool id_is_document_ = false;
-    std::vector<Field> fields_;
+    std::vector<GroupField> fields_;
     Arena arena_;
     Scope scope_{arena_};
     bson::Buffer key_;
@@ -297,6 +272,40 @@ class SortByCount : public Stage {
 };
 
 }  // namespace
+
+GroupField parse_group_field(const Value& e, Names& names) {
+    const std::string_view name = e.name();
+    if (name.find('.') != std::string_view::npos) {
+        base::fail(16414,
+                   "the group aggregate field name '{}' cannot be used because $group's "
+                   "field names cannot contain '.'",
+                   name);
+    }
+    if (name.starts_with('$')) {
+        base::fail(15950, "the group aggregate field name '{}' cannot be an operator name", name);
+    }
+    if (!e.is_object()) {
+        base::fail(15951,
+                   "the group aggregate field '{}' must be defined as an expression "
+                   "inside an object",
+                   name);
+    }
+    GroupField field{std::string(name), {}};
+    size_t count = 0;
+    for (const Value& op : e.as_doc()) {
+        field.accumulator = parse_accumulator(op, names);
+        ++count;
+    }
+    if (count != 1) {
+        base::fail(15954, "the computed aggregate '{}' must specify exactly one operator", name);
+    }
+    return field;
+}
+
+StagePtr make_group_by(bson::Doc fields, const PipelineContext& context,
+                       const std::function<ExpressionPtr(Names&)>& parse_id) {
+    return std::make_unique<Group>(fields, context, parse_id);
+}
 
 StagePtr make_group(const Value& spec, const PipelineContext& context) {
     if (!spec.is_object()) base::fail(15947, "a group's fields must be specified in an object");

@@ -50,9 +50,7 @@ class Count : public Stage {
 class AddFields : public Computing {
   public:
     AddFields(bson::Doc spec, const PipelineContext& context) {
-        Names names(context.variables);
-        names.later = true;
-        names.define_system("REMOVE");  // its variable is never set
+        Names names(context.variables, true);
         object_ = parse_added_fields(spec, names);
         prepare(names);
     }
@@ -86,8 +84,7 @@ class AddFields : public Computing {
 class ReplaceRoot : public Computing {
   public:
     ReplaceRoot(const Value& root, const PipelineContext& context) {
-        Names names(context.variables);
-        names.later = true;
+        Names names(context.variables, true);
         root_ = parse_operand(root, names);
         prepare(names);
     }
@@ -186,6 +183,10 @@ StagePtr make_replace_root(const Value& spec, const PipelineContext& context) {
         base::fail(40231, "$replaceRoot takes exactly one option, newRoot");
     }
     return std::make_unique<ReplaceRoot>(root, context);
+}
+
+StagePtr make_replace_with(const Value& spec, const PipelineContext& context) {
+    return std::make_unique<ReplaceRoot>(spec, context);
 }
 
 StagePtr make_sample(const Value& spec) {

@@ -1,33 +1,99 @@
 #include "query/aggregation/operators.h"
 
 #include <algorithm>
+#include <array>
 #include <deque>
+#include <map>
 
 #include "base/error.h"
+#include "bson/type_names.h"
 #include "sched/tick.h"
 
 namespace query {
 
 namespace {
 
-class ListExpression : public Expression {
+bool is_taken(Takes takes, const Value& v) {
+    switch (takes) {
+        case Takes::any:
+            return true;
+        case Takes::numbers:
+            return v.is_number();
+        case Takes::integers:
+            return v.type() == bson::Type::int32 || v.type() == bson::Type::int64;
+        case Takes::strings:
+            return v.is_string();
+        case Takes::arrays:
+            return v.is_array();
+        case Takes::objects:
+            return v.is_object();
+    }
+    return false;
+}
+
+std::string_view name_of(Takes takes) {
+    switch (takes) {
+        case Takes::any:
+            return "any";
+        case Takes::numbers:
+            return "numeric types";
+        case Takes::integers:
+            return "int and long operands";
+        case Takes::strings:
+            return "strings";
+        case Takes::arrays:
+            return "arrays";
+        case Takes::objects:
+            return "objects";
+    }
+    return "";
+}
+
+Value compute_from(const Operator& op, Arena& arena, const Operands& operands, Values values) {
+    if (op.null_gives_null && std::ranges::any_of(values, is_nullish)) return null_value();
+    for (const Value& v : values) {
+        if (!is_taken(op.takes, v))
+            base::fail(op.takes_code, "{} only supports {}, not {}", op.name, name_of(op.takes),
+                       bson::name_of(v.type()));
+        if (op.takes == Takes::numbers && v.type() == bson::Type::decimal128)
+            refuse_decimal(op.name);
+    }
+    return op.compute({arena, op.name, operands}, values);
+}
+
+Value compute(const Operator& op, Scope& scope, const Operands& operands) {
+    if (op.apply != nullptr) return op.apply(scope, operands);
+    const auto value_of = [&](const ExpressionPtr& operand) {
+        return operand ? operand->evaluate(scope) : Value();
+    };
+    constexpr size_t kFew = 4;
+    if (operands.size() <= kFew) {
+        std::array<Value, kFew> few;
+        std::ranges::transform(operands, few.begin(), value_of);
+        return compute_from(op, scope.arena, operands, {few.data(), operands.size()});
+    }
+    sched::Vector<Value> many(operands.size());
+    std::ranges::transform(operands, many.begin(), value_of);
+    return compute_from(op, scope.arena, operands, many);
+}
+
+class Operation : public Expression {
   public:
-    ListExpression(const ListOperator& op, Operands operands)
-        : op_(op), operands_(std::move(operands)) {}
+    Operation(const Operator& op, Operands operands) : op_(op), operands_(std::move(operands)) {}
     Value evaluate(Scope& scope) const override {
         sched::tick();
-        return op_.apply(scope, operands_);
+        return compute(op_, scope, operands_);
     }
     void add_needs(Needs& needs) const override {
         for (const ExpressionPtr& operand : operands_)
-            operand->add_needs(needs);
+            if (operand) operand->add_needs(needs);
     }
     ExpressionPtr simplified() override;
-    const ListOperator& op() const { return op_; }
+    const Operator& op() const { return op_; }
     Operands take_operands() { return std::move(operands_); }
 
   private:
-    const ListOperator& op_;
+    const Operator& op_;
     Operands operands_;
 };
 
@@ -44,20 +110,21 @@ class Truth : public Expression {
     ExpressionPtr operand_;
 };
 
-ExpressionPtr compute(const ListOperator& op, const Operands& constants) {
+ExpressionPtr computed(const Operator& op, const Operands& constants) {
     Arena arena;
     Scope scope(arena);
-    return std::make_unique<Constant>(op.apply(scope, constants));
+    return std::make_unique<Constant>(compute(op, scope, constants));
 }
 
 bool all_constant(const Operands& operands) {
-    return std::all_of(operands.begin(), operands.end(),
-                       [](const ExpressionPtr& e) { return e->constant().has_value(); });
+    return std::all_of(operands.begin(), operands.end(), [](const ExpressionPtr& e) {
+        return e == nullptr || e->constant().has_value();
+    });
 }
 
 // Puts the operands of nested uses of the same operator into one list and the constants at its end,
 // combined into one.
-Operands regroup(const ListOperator& op, Operands operands) {
+Operands regroup(const Operator& op, Operands operands) {
     std::deque<ExpressionPtr> queue;
     for (ExpressionPtr& e : operands)
         queue.push_back(std::move(e));
@@ -67,22 +134,22 @@ Operands regroup(const ListOperator& op, Operands operands) {
         sched::tick();
         ExpressionPtr e = std::move(queue.front());
         queue.pop_front();
-        auto* nested = dynamic_cast<ListExpression*>(e.get());
+        auto* nested = dynamic_cast<Operation*>(e.get());
         if (e->constant()) {
             constants.push_back(std::move(e));
-        } else if (nested != nullptr && nested->op().name == op.name) {
+        } else if (nested != nullptr && &nested->op() == &op) {
             for (ExpressionPtr& inner : nested->take_operands())
                 queue.push_back(std::move(inner));
         } else {
             variable.push_back(std::move(e));
         }
     }
-    if (!constants.empty()) variable.push_back(compute(op, constants));
+    if (!constants.empty()) variable.push_back(computed(op, constants));
     return variable;
 }
 
 // $and with a constant false, $or with a constant true are decided; other constants drop out.
-ExpressionPtr decide(const ListOperator& op, Operands operands) {
+ExpressionPtr decide(const Operator& op, Operands operands) {
     const std::optional<Value> last = operands.back()->constant();
     if (last) {
         const bool deciding = op.name == "$or";
@@ -90,69 +157,131 @@ ExpressionPtr decide(const ListOperator& op, Operands operands) {
         operands.pop_back();
         if (operands.size() == 1) return std::make_unique<Truth>(std::move(operands[0]));
     }
-    return std::make_unique<ListExpression>(op, std::move(operands));
+    return std::make_unique<Operation>(op, std::move(operands));
 }
 
-ExpressionPtr ListExpression::simplified() {
+ExpressionPtr Operation::simplified() {
     for (ExpressionPtr& operand : operands_)
-        simplify(operand);
-    if (all_constant(operands_)) return compute(op_, operands_);
+        if (operand) simplify(operand);
+    if (all_constant(operands_)) return computed(op_, operands_);
     if (op_.regroups) operands_ = regroup(op_, std::move(operands_));
     if (op_.name == "$and" || op_.name == "$or") return decide(op_, std::move(operands_));
     return nullptr;
 }
 
-std::map<std::string_view, ListOperator> make_table() {
-    std::map<std::string_view, ListOperator> table;
-    for (const auto& part : {arithmetic_operators(), comparison_operators(), string_operators(),
-                             date_operators(), set_operators()}) {
-        for (const ListOperator& op : part)
-            table.emplace(op.name, op);
+using Table = std::map<std::string_view, const Operator*>;
+
+Table make_table(bool later) {
+    Table table;
+    for (const auto part :
+         {arithmetic_operators(), math_operators(), comparison_operators(), control_operators(),
+          string_operators(), text_operators(), regex_operators(), date_operators(),
+          date_math_operators(), set_operators(), array_operators(), loop_operators(),
+          object_operators(), conversion_operators(), accumulating_operators(),
+          refused_operators()}) {
+        for (const Operator& op : part) {
+            if (op.dialect == (later ? Dialect::old : Dialect::later)) continue;
+            const bool added = table.emplace(op.name, &op).second;
+            DCHECK(added);
+            static_cast<void>(added);
+        }
     }
     return table;
 }
 
+void check_arity(const Operator& op, size_t given) {
+    const auto least = static_cast<size_t>(op.least);
+    const bool too_many = op.most != Operator::kAny && given > static_cast<size_t>(op.most);
+    if (given >= least && !too_many) return;
+    if (op.most == Operator::kAny)
+        base::fail(op.arity_code, "{} needs at least {} arguments, {} were passed in.", op.name,
+                   op.least, given);
+    if (op.least == op.most)
+        base::fail(op.arity_code, "Expression {} takes exactly {} arguments. {} were passed in.",
+                   op.name, op.least, given);
+    base::fail(op.arity_code,
+               "Expression {} takes at least {} arguments, and at most {}, but {} were passed in.",
+               op.name, op.least, op.most, given);
+}
+
+bool is_named(const ByName& by_name, const Value& spec) {
+    if (by_name.fields.empty()) return false;
+    if (!by_name.optional) return true;
+    return spec.is_object() && !spec.as_doc().first().name().starts_with('$');
+}
+
 }  // namespace
 
-const ListOperator* find_list_operator(std::string_view name) {
-    static const std::map<std::string_view, ListOperator> kTable = make_table();
-    const auto found = kTable.find(name);
-    return found == kTable.end() ? nullptr : &found->second;
+const Operator* find_operator(std::string_view name, bool later) {
+    static const Table kOld = make_table(false);
+    static const Table kLater = make_table(true);
+    const Table& table = later ? kLater : kOld;
+    const auto found = table.find(name);
+    return found == table.end() ? nullptr : found->second;
 }
 
-SpecialParser find_special_operator(std::string_view name) {
-    static const std::map<std::string_view, SpecialParser> kTable = {
-        {"$cond", parse_cond},       {"$let", parse_let},       {"$map", parse_map},
-        {"$literal", parse_literal}, {"$const", parse_literal}, {"$meta", parse_meta}};
-    const auto found = kTable.find(name);
-    return found == kTable.end() ? nullptr : found->second;
+sched::Vector<Value> named_specs(const Operator& op, const Value& spec, const ByName& by_name) {
+    if (!spec.is_object())
+        base::fail(by_name.not_object_code, "{} only supports an object as an argument, found {}",
+                   op.name, bson::name_of(spec.type()));
+    sched::Vector<Value> specs(by_name.fields.size());
+    for (const Value& e : spec.as_doc()) {
+        sched::tick();
+        const auto field = std::ranges::find(by_name.fields, e.name(), &NamedOperand::name);
+        if (field == by_name.fields.end())
+            base::fail(by_name.unknown_code, "{} found an unknown argument: {}", op.name, e.name());
+        specs[static_cast<size_t>(field - by_name.fields.begin())] = e;
+    }
+    for (size_t i = 0; i < specs.size(); ++i) {
+        const NamedOperand& field = by_name.fields[i];
+        if (field.missing_code != 0 && specs[i].missing())
+            base::fail(field.missing_code, "Missing '{}' parameter to {}", field.name, op.name);
+    }
+    return specs;
 }
 
-ExpressionPtr parse_list_operator(const ListOperator& op, const Value& spec, Names& names) {
+ExpressionPtr make_operation(const Operator& op, Operands operands) {
+    return std::make_unique<Operation>(op, std::move(operands));
+}
+
+ExpressionPtr parse_operands(const Operator& op, const Value& spec, Names& names) {
     Operands operands;
+    if (is_named(op.by_name, spec)) {
+        for (const Value& e : named_specs(op, spec, op.by_name))
+            operands.push_back(e ? parse_operand(e, names) : nullptr);
+        return make_operation(op, std::move(operands));
+    }
     if (spec.is_array()) {
         for (const Value& e : spec.as_doc())
             operands.push_back(parse_operand(e, names));
     } else {
         operands.push_back(parse_operand(spec, names));
     }
-    if (op.arity != ListOperator::kAny && static_cast<int>(operands.size()) != op.arity) {
-        base::fail(16020, "Expression {} takes exactly {} arguments. {} were passed in.", op.name,
-                   op.arity, operands.size());
-    }
-    if (op.arity_error != 0 && operands.size() < 2) {
-        base::fail(op.arity_error, "{} needs at least two arguments, {} were passed in.", op.name,
-                   operands.size());
-    }
-    return std::make_unique<ListExpression>(op, std::move(operands));
+    check_arity(op, operands.size());
+    if (!op.by_name.fields.empty()) operands.resize(op.by_name.fields.size());
+    return make_operation(op, std::move(operands));
 }
 
-ExpressionPtr parse_operator(std::string_view name, const Value& operands, Names& names) {
-    if (const SpecialParser parse = find_special_operator(name)) return parse(operands, names);
-    if (const ListOperator* op = find_list_operator(name)) {
-        return parse_list_operator(*op, operands, names);
-    }
-    base::fail(15999, "invalid operator '{}'", name);
+ExpressionPtr parse_operator(std::string_view name, const Value& spec, Names& names) {
+    const Operator* const op = find_operator(name, names.later);
+    if (op == nullptr && names.later)
+        base::fail(base::kInvalidPipelineOperator, "Unrecognized expression '{}'", name);
+    if (op == nullptr) base::fail(15999, "invalid operator '{}'", name);
+    return op->parse != nullptr ? op->parse(*op, spec, names) : parse_operands(*op, spec, names);
+}
+
+std::span<const Operator> refused_operators() {
+    constexpr auto refuse = [](const Operator& op, const Value&, Names&) -> ExpressionPtr {
+        base::fail(base::kInvalidPipelineOperator, "{} is not supported by this server", op.name);
+    };
+    static constexpr Operator kTable[] = {
+        {.name = "$function", .parse = refuse},     // runs JavaScript
+        {.name = "$accumulator", .parse = refuse},  // so does this
+        {.name = "$meta", .parse = refuse},         // text scores, positions in an index
+        {.name = "$toHashedIndexKey", .parse = refuse},
+        {.name = "$encStrStartsWith", .parse = refuse},
+    };
+    return kTable;
 }
 
 }  // namespace query

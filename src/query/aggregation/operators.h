@@ -1,44 +1,102 @@
-// query/aggregation/operators.h - the table of expression operators and how its entries compute.
+// query/aggregation/operators.h - the table of expression operators: what each is called, in which
+// dialect it is there, what operands it takes, and how it computes.
+//
+// A name may stand in the table twice, once for each dialect: 2.6 wraps integers around, later
+// servers widen them. The parts of the table lie in the files operators_*.cpp, one for each family.
 #pragma once
 
-#include <map>
+#include <span>
 #include <string_view>
+#include <vector>
 
 #include "query/aggregation/expression.h"
 
 namespace query {
 
-// An operator with a list of operands. `apply` evaluates the operands it needs itself, in order.
-struct ListOperator {
-    static constexpr int kAny = -1;
+// Which clients an operator is for: those of 2.6, those of later servers (Names::later), or both.
+enum class Dialect : uint8_t { old, later, both };
+
+// An operand that stands under a name, {input: .., chars: ..}.
+struct NamedOperand {
     std::string_view name;
-    int arity = kAny;
-    // Operands may be regrouped: constants are moved to the end and combined while parsing.
-    bool regroups = false;
-    Value (*apply)(Scope& scope, const Operands& operands) = nullptr;
-    // With any number of operands from two on: the code for fewer.
-    int arity_error = 0;
+    int missing_code = 0;  // where it is not given; 0: it need not be
 };
 
-// An operator that reads its specification itself ($let, $map, $literal, $cond with names).
-using SpecialParser = ExpressionPtr (*)(const Value& spec, Names& names);
+// The operands of an operator by their names; `fields` is the order in which it gets them, null for
+// one that is not given.
+struct ByName {
+    std::span<const NamedOperand> fields;
+    int not_object_code = 0;
+    int unknown_code = 0;
+    bool optional = false;  // a single operand may stand for the first one
+};
 
-// Null if there is no such operator.
-const ListOperator* find_list_operator(std::string_view name);
-SpecialParser find_special_operator(std::string_view name);
+// What a computation has beside the values of its operands.
+struct Call {
+    Arena& arena;
+    std::string_view name;  // of the operator
+    const Operands& operands;
 
-// The parts of the table, one for each file.
-std::vector<ListOperator> arithmetic_operators();
-std::vector<ListOperator> comparison_operators();
-std::vector<ListOperator> string_operators();
-std::vector<ListOperator> date_operators();
-std::vector<ListOperator> set_operators();
+    // Whether an operand is given at all: its value may be missing all the same.
+    bool has(size_t i) const { return i < operands.size() && operands[i] != nullptr; }
+};
+using Values = std::span<const Value>;
 
-ExpressionPtr parse_list_operator(const ListOperator& op, const Value& spec, Names& names);
-ExpressionPtr parse_cond(const Value& spec, Names& names);
-ExpressionPtr parse_let(const Value& spec, Names& names);
-ExpressionPtr parse_map(const Value& spec, Names& names);
-ExpressionPtr parse_literal(const Value& spec, Names& names);
-ExpressionPtr parse_meta(const Value& spec, Names& names);
+// What values an operator takes. Others are refused by name, but for null where that is the result.
+enum class Takes : uint8_t { any, numbers, integers, strings, arrays, objects };
+
+struct Operator {
+    static constexpr int kAny = -1;
+    // Reads its specification itself ($let, $map, $literal, $cond).
+    using Parser = ExpressionPtr (*)(const Operator& op, const Value& spec, Names& names);
+    // Evaluates the operands that it needs itself, in order.
+    using Apply = Value (*)(Scope& scope, const Operands& operands);
+    // Gets the values of all operands.
+    using Compute = Value (*)(const Call& call, Values values);
+
+    std::string_view name;
+    Dialect dialect = Dialect::later;
+    int least = 1;  // operands
+    int most = 1;   // or kAny
+    int arity_code = 16020;
+    ByName by_name = {};
+    Takes takes = Takes::any;
+    int takes_code = 14;           // where a value is none of these
+    bool null_gives_null = false;  // as does undefined and what is missing
+    // Operands may be regrouped: constants are moved to the end and combined while parsing.
+    bool regroups = false;
+    // One of these three, or none: the operator is known, and refused.
+    Apply apply = nullptr;
+    Compute compute = nullptr;
+    Parser parse = nullptr;
+};
+
+// Null if there is no such operator in the dialect.
+const Operator* find_operator(std::string_view name, bool later);
+
+// The parts of the table.
+std::span<const Operator> arithmetic_operators();
+std::span<const Operator> math_operators();
+std::span<const Operator> comparison_operators();
+std::span<const Operator> control_operators();
+std::span<const Operator> string_operators();
+std::span<const Operator> text_operators();
+std::span<const Operator> regex_operators();
+std::span<const Operator> date_operators();
+std::span<const Operator> date_math_operators();
+std::span<const Operator> set_operators();
+std::span<const Operator> array_operators();
+std::span<const Operator> loop_operators();
+std::span<const Operator> object_operators();
+std::span<const Operator> conversion_operators();
+std::span<const Operator> accumulating_operators();
+std::span<const Operator> refused_operators();
+
+// An operator of a list of operands, or of operands by name.
+ExpressionPtr parse_operands(const Operator& op, const Value& spec, Names& names);
+// Operands that stand under names: for what reads its specification itself. In the order of
+// `by_name`; missing where not given.
+sched::Vector<Value> named_specs(const Operator& op, const Value& spec, const ByName& by_name);
+ExpressionPtr make_operation(const Operator& op, Operands operands);
 
 }  // namespace query

@@ -1,9 +1,13 @@
 // $add $subtract $multiply $divide $mod.
+//
+// For clients of 2.6 int64 arithmetic wraps around; for later ones it goes on in doubles.
 
 #include <cmath>
 #include <limits>
 
 #include "base/error.h"
+#include "bson/type_names.h"
+#include "query/aggregation/exact_sum.h"
 #include "query/aggregation/operators.h"
 
 namespace query {
@@ -54,7 +58,7 @@ Value operand_of(std::string_view name, const ExpressionPtr& expression, Scope& 
     return v;
 }
 
-Value add(Scope& scope, const Operands& operands) {
+Value old_add(Scope& scope, const Operands& operands) {
     Type type = Type::int32;
     int64_t whole = 0;
     double real = 0;
@@ -83,7 +87,7 @@ Value add(Scope& scope, const Operands& operands) {
     return number(scope.arena, type, whole, real);
 }
 
-Value multiply(Scope& scope, const Operands& operands) {
+Value old_multiply(Scope& scope, const Operands& operands) {
     Type type = Type::int32;
     int64_t whole = 1;
     double real = 1;
@@ -102,7 +106,7 @@ Value multiply(Scope& scope, const Operands& operands) {
     return number(scope.arena, type, whole, real);
 }
 
-Value subtract(Scope& scope, const Operands& operands) {
+Value old_subtract(Scope& scope, const Operands& operands) {
     const Value a = operand_of("$subtract", operands[0], scope);
     const Value b = operand_of("$subtract", operands[1], scope);
     if (a.is_number() && b.is_number()) {
@@ -122,7 +126,7 @@ Value subtract(Scope& scope, const Operands& operands) {
     base::fail(16556, "cant $subtract a {} from a {}", type_name(b.type()), type_name(a.type()));
 }
 
-Value divide(Scope& scope, const Operands& operands) {
+Value old_divide(Scope& scope, const Operands& operands) {
     const Value a = operand_of("$divide", operands[0], scope);
     const Value b = operand_of("$divide", operands[1], scope);
     if (a.is_number() && b.is_number()) {
@@ -158,14 +162,129 @@ Value mod(Scope& scope, const Operands& operands) {
     return number(scope.arena, is_long ? Type::int64 : Type::int32, rest, 0);
 }
 
+// What is added to a date, or taken from it, in whole milliseconds.
+int64_t milliseconds_of(const Value& v) {
+    const double ms = v.to_double();
+    constexpr double kLimit = 9223372036854775808.0;
+    if (!(ms >= -kLimit && ms < kLimit)) base::fail(base::kOverflow, "a date is out of range");
+    return v.to_int64();
+}
+
+int64_t date_sum(int64_t date, int64_t ms) {
+    int64_t sum = 0;
+    if (__builtin_add_overflow(date, ms, &sum)) base::fail(base::kOverflow, "date overflow");
+    return sum;
+}
+
+Value add(Scope& scope, const Operands& operands) {
+    ExactSum sum;
+    Value date;
+    for (const ExpressionPtr& operand : operands) {
+        const Value v = operand_of("$add", operand, scope);
+        if (v.is_number()) {
+            sum.add(v);
+        } else if (v.type() == Type::date) {
+            if (date) base::fail(16612, "only one date allowed in an $add expression");
+            date = v;
+        } else if (is_nullish(v)) {
+            return null_value();
+        } else {
+            base::fail(base::kTypeMismatch, "$add only supports numeric or date types, not {}",
+                       bson::name_of(v.type()));
+        }
+    }
+    const Value total = sum.value(scope.arena);
+    if (!date) return total;
+    return make_date(scope.arena, date_sum(date.as_date(), milliseconds_of(total)));
+}
+
+Value multiply(Scope& scope, const Operands& operands) {
+    Type type = Type::int32;
+    int64_t whole = 1;
+    double real = 1;
+    for (const ExpressionPtr& operand : operands) {
+        const Value v = operand_of("$multiply", operand, scope);
+        if (is_nullish(v)) return null_value();
+        if (!v.is_number())
+            base::fail(base::kTypeMismatch, "$multiply only supports numeric types, not {}",
+                       bson::name_of(v.type()));
+        type = wider(type, v.type());
+        real *= v.to_double();
+        if (type != Type::number_double && __builtin_mul_overflow(whole, v.to_int64(), &whole))
+            type = Type::number_double;
+    }
+    return number(scope.arena, type, whole, real);
+}
+
+Value subtract(Scope& scope, const Operands& operands) {
+    const Value a = operand_of("$subtract", operands[0], scope);
+    const Value b = operand_of("$subtract", operands[1], scope);
+    if (is_nullish(a) || is_nullish(b)) return null_value();
+    if (a.is_number() && b.is_number()) {
+        Type type = wider(a.type(), b.type());
+        int64_t whole = 0;
+        if (type != Type::number_double &&
+            __builtin_sub_overflow(a.to_int64(), b.to_int64(), &whole))
+            type = Type::number_double;
+        return number(scope.arena, type, whole, a.to_double() - b.to_double());
+    }
+    int64_t ms = 0;
+    if (a.type() == Type::date && b.type() == Type::date) {
+        if (__builtin_sub_overflow(a.as_date(), b.as_date(), &ms))
+            base::fail(base::kOverflow, "the difference of two dates is out of range");
+        return make_long(scope.arena, ms);
+    }
+    if (a.type() == Type::date && b.is_number()) {
+        if (__builtin_sub_overflow(a.as_date(), milliseconds_of(b), &ms))
+            base::fail(base::kOverflow, "date overflow");
+        return make_date(scope.arena, ms);
+    }
+    base::fail(base::kTypeMismatch, "can't $subtract {} from {}", bson::name_of(b.type()),
+               bson::name_of(a.type()));
+}
+
+Value divide(Scope& scope, const Operands& operands) {
+    const Value a = operand_of("$divide", operands[0], scope);
+    const Value b = operand_of("$divide", operands[1], scope);
+    if (a.is_number() && b.is_number()) {
+        if (b.to_double() == 0) base::fail(base::kBadValue, "can't $divide by zero");
+        return make_double(scope.arena, a.to_double() / b.to_double());
+    }
+    if (is_nullish(a) || is_nullish(b)) return null_value();
+    base::fail(base::kTypeMismatch, "$divide only supports numeric types, not {} and {}",
+               bson::name_of(a.type()), bson::name_of(b.type()));
+}
+
 }  // namespace
 
-std::vector<ListOperator> arithmetic_operators() {
-    return {{"$add", ListOperator::kAny, true, add},
-            {"$multiply", ListOperator::kAny, true, multiply},
-            {"$subtract", 2, false, subtract},
-            {"$divide", 2, false, divide},
-            {"$mod", 2, false, mod}};
+std::span<const Operator> arithmetic_operators() {
+    constexpr int kAny = Operator::kAny;
+    static constexpr Operator kTable[] = {
+        {.name = "$add",
+         .dialect = Dialect::old,
+         .least = 0,
+         .most = kAny,
+         .regroups = true,
+         .apply = old_add},
+        {.name = "$multiply",
+         .dialect = Dialect::old,
+         .least = 0,
+         .most = kAny,
+         .regroups = true,
+         .apply = old_multiply},
+        {.name = "$subtract",
+         .dialect = Dialect::old,
+         .least = 2,
+         .most = 2,
+         .apply = old_subtract},
+        {.name = "$divide", .dialect = Dialect::old, .least = 2, .most = 2, .apply = old_divide},
+        {.name = "$mod", .dialect = Dialect::both, .least = 2, .most = 2, .apply = mod},
+        {.name = "$add", .least = 0, .most = kAny, .apply = add},
+        {.name = "$multiply", .least = 0, .most = kAny, .apply = multiply},
+        {.name = "$subtract", .least = 2, .most = 2, .apply = subtract},
+        {.name = "$divide", .least = 2, .most = 2, .apply = divide},
+    };
+    return kTable;
 }
 
 }  // namespace query

@@ -135,15 +135,42 @@ Value size(Scope& scope, const Operands& operands) {
 
 }  // namespace
 
-std::vector<ListOperator> set_operators() {
-    return {{"$setUnion", ListOperator::kAny, true, set_union},
-            {"$setIntersection", ListOperator::kAny, true, set_intersection},
-            {"$setDifference", 2, false, set_difference},
-            {"$setIsSubset", 2, false, set_is_subset},
-            {"$setEquals", ListOperator::kAny, false, set_equals, 17045},
-            {"$anyElementTrue", 1, false, any_element_true},
-            {"$allElementsTrue", 1, false, all_elements_true},
-            {"$size", 1, false, size}};
+std::span<const Operator> set_operators() {
+    constexpr int kAny = Operator::kAny;
+    static constexpr Operator kTable[] = {
+        {.name = "$setUnion",
+         .dialect = Dialect::both,
+         .least = 0,
+         .most = kAny,
+         .regroups = true,
+         .apply = set_union},
+        {.name = "$setIntersection",
+         .dialect = Dialect::both,
+         .least = 0,
+         .most = kAny,
+         .regroups = true,
+         .apply = set_intersection},
+        {.name = "$setDifference",
+         .dialect = Dialect::both,
+         .least = 2,
+         .most = 2,
+         .apply = set_difference},
+        {.name = "$setIsSubset",
+         .dialect = Dialect::both,
+         .least = 2,
+         .most = 2,
+         .apply = set_is_subset},
+        {.name = "$setEquals",
+         .dialect = Dialect::both,
+         .least = 2,
+         .most = kAny,
+         .arity_code = 17045,
+         .apply = set_equals},
+        {.name = "$anyElementTrue", .dialect = Dialect::both, .apply = any_element_true},
+        {.name = "$allElementsTrue", .dialect = Dialect::both, .apply = all_elements_true},
+        {.name = "$size", .dialect = Dialect::both, .apply = size},
+    };
+    return kTable;
 }
 
 }  // namespace query

@@ -233,7 +233,7 @@ StagePtr StagedPipeline::make_stage(std::string_view name, const Value& spec,
     if (name == "$sort") return make_sort(spec, context);
     if (name == "$limit") return make_limit(spec);
     if (name == "$skip") return make_skip(spec);
-    if (name == "$unwind") return make_unwind(spec);
+    if (name == "$unwind") return make_unwind(spec, context);
     if (name == "$redact") return make_redact(spec, context);
     if (name == "$count") return make_count(spec);
     if (name == "$addFields" || name == "$set") return make_add_fields(spec, context);
@@ -241,7 +241,15 @@ StagePtr StagedPipeline::make_stage(std::string_view name, const Value& spec,
     if (name == "$sample") return make_sample(spec);
     if (name == "$sortByCount") return make_sort_by_count(spec, context);
     if (name == "$facet") return make_facet(spec, context);
+    if (context.over_msg) {
+        if (name == "$unset") return make_unset(spec);
+        if (name == "$replaceWith") return make_replace_with(spec, context);
+        if (name == "$bucket") return make_bucket(spec, context);
+        if (name == "$bucketAuto") return make_bucket_auto(spec, context);
+        if (name == "$setWindowFields") return make_set_window_fields(spec, context);
+    }
     if (context.foreign != nullptr) {
+        if (name == "$unionWith") return make_union(spec, context);
         if (name == "$lookup") return make_lookup(spec, context);
         if (name == "$graphLookup") return make_graph_lookup(spec, context);
     }

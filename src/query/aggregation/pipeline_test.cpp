@@ -317,16 +317,17 @@ TEST(Pipeline, AProjectionByMsgTakesFieldsAway) {
     // Positions in arrays are names like others.
     EXPECT_EQ(without(R"({"_id": 0, "a": 0, "l.0": 0, "s": 0})"),
               "{ l: [ { b: 1, c: 2 }, [ { b: 3 } ], 4 ] }");
-    for (const char* mixed :
-         {R"({"a": 0, "s": 1})", R"({"a": 0, "n": "$s"})", R"({"a": {"b": 0, "c": 1}})",
-          R"({"a": 0, "n": {"$add": [1, 2]}})", R"({"_id": 0, "a": 1, "s": 0})"})
-        EXPECT_EQ(without(mixed), "16406") << mixed;
+    EXPECT_EQ(without(R"({"a": 0, "s": 1})"), "31253");
+    EXPECT_EQ(without(R"({"a": {"b": 0, "c": 1}})"), "31253");
+    EXPECT_EQ(without(R"({"a": 0, "n": "$s"})"), "31252");
+    EXPECT_EQ(without(R"({"a": 0, "n": {"$add": [1, 2]}})"), "31252");
+    EXPECT_EQ(without(R"({"_id": 0, "a": 1, "s": 0})"), "31254");
     EXPECT_EQ(without(R"({"a": 0, "a.b": 0})"), "31249");
     EXPECT_EQ(without(R"({"a.b": 0, "a": 0})"), "31250");
     EXPECT_EQ(without(R"({"a.b": 0, "a": {"b": 0}})"), "31250");
     EXPECT_EQ(without(R"({"a": {"b.c": 0}})"), "40183");
     EXPECT_EQ(without(R"({"a..b": 0})"), "15998");
-    EXPECT_EQ(without("{}"), "16403");
+    EXPECT_EQ(without("{}"), "51272");
     // By the old messages as 2.6.
     EXPECT_EQ(error_of(R"([{"$project": {"a": 0}}])", input), 16406);
     EXPECT_EQ(error_of(R"([{"$project": {"_id": 0}}])", input), 16403);

@@ -1,6 +1,7 @@
 // query/aggregation/stage.h - the stages of a pipeline, each pulling from the one before it.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -69,15 +70,24 @@ StagePtr make_project(const Value& spec, const PipelineContext& context);
 StagePtr make_redact(const Value& spec, const PipelineContext& context);
 StagePtr make_limit(const Value& spec);
 StagePtr make_skip(const Value& spec);
-StagePtr make_unwind(const Value& spec);
+StagePtr make_unwind(const Value& spec, const PipelineContext& context);
 StagePtr make_group(const Value& spec, const PipelineContext& context);
+// A $group whose `_id` is computed by what `parse_id` makes; `fields` are the others.
+StagePtr make_group_by(bson::Doc fields, const PipelineContext& context,
+                       const std::function<ExpressionPtr(Names&)>& parse_id);
 StagePtr make_sort(const Value& spec, const PipelineContext& context);
 // Later than 2.6.
 StagePtr make_count(const Value& spec);
 StagePtr make_add_fields(const Value& spec, const PipelineContext& context);
 // $project that takes fields away; null where `spec` is no such one.
 StagePtr make_exclusion(bson::Doc spec);
+StagePtr make_unset(const Value& spec);
 StagePtr make_replace_root(const Value& spec, const PipelineContext& context);
+StagePtr make_replace_with(const Value& spec, const PipelineContext& context);
+StagePtr make_bucket(const Value& spec, const PipelineContext& context);
+StagePtr make_bucket_auto(const Value& spec, const PipelineContext& context);
+StagePtr make_union(const Value& spec, const PipelineContext& context);
+StagePtr make_set_window_fields(const Value& spec, const PipelineContext& context);
 StagePtr make_sample(const Value& spec);
 StagePtr make_sort_by_count(const Value& spec, const PipelineContext& context);
 StagePtr make_facet(const Value& spec, const PipelineContext& context);

@@ -1,4 +1,4 @@
-// $match $project $redact $limit $skip $unwind.
+// $match $project $redact $limit $skip.
 
 #include "base/error.h"
 #include "bson/element_writer.h"
@@ -16,9 +16,6 @@ namespace query {
 using bson::Type;
 
 namespace {
-
-// What is copied in the time of a tick (sched/tick.h), about.
-constexpr int32_t kBytesPerTick = 1024;
 
 // Operators that a pipeline's filter can't use.
 void refuse_operators(bson::Doc filter) {
@@ -101,17 +98,53 @@ class Project : public Computing {
     bson::Buffer restricted_;
 };
 
+// As later servers do it: what is included comes as the document has it, what is computed behind
+// that.
+class LaterProject : public Computing {
+  public:
+    LaterProject(bson::Doc spec, const PipelineContext& context) {
+        Names names(context.variables, true);
+        object_ = parse_later_projection(spec, names);
+        prepare(names);
+    }
+
+    bool next(bson::Doc* out) override {
+        bson::Doc doc;
+        if (!previous_->next(&doc)) return false;
+        Scope& scope = scope_for(doc);
+        out_.clear();
+        const size_t start = open_doc(out_);
+        object_->project_later(doc, scope, out_);
+        close_doc(out_, start);
+        *out = bson::Doc(out_.data());
+        check_document_bytes(*out);
+        return true;
+    }
+
+    void add_needs(Needs& needs) const override {
+        std::string path;
+        object_->add_needs_below(path, needs);
+        // Below a path a value is computed for each element of an array.
+        if (object_->computes_something()) object_->add_names_with_parts(needs);
+    }
+    void simplify_expressions() override { object_->simplified(); }
+
+  private:
+    std::unique_ptr<ObjectExpression> object_;
+};
+
 class Redact : public Computing {
   public:
     Redact(const Value& spec, const PipelineContext& context) {
-        Names names(context.variables);
+        Names names(context.variables, context.over_msg);
+        const size_t first = names.slots();
         for (const char* name : kDecisions)
             names.define_system(name);
         expression_ = parse_operand(spec, names);
         prepare(names);
         // The decisions are strings that only an expression can give.
         for (size_t i = 0; i < 3; ++i) {
-            scope_.variables[2 + i] = {make_string(constants_, kValues[i])};
+            scope_.variables[first + i] = {make_string(constants_, kValues[i])};
         }
     }
 
@@ -184,85 +217,6 @@ class Redact : public Computing {
     ExpressionPtr expression_;
 };
 
-// One document for each element of an array.
-class Unwind : public Stage {
-  public:
-    explicit Unwind(std::vector<std::string> path) : path_(std::move(path)) {}
-
-    bool next(bson::Doc* out) override {
-        while (!active_ || at_ == end_) {
-            active_ = false;
-            bson::Doc doc;
-            if (!previous_->next(&doc)) return false;
-            input_ = doc;
-            const Value v = find();
-            if (is_nullish(v)) continue;
-            if (!v.is_array()) {
-                base::fail(15978,
-                           "Value at end of $unwind field path must be an Array, but is a "
-                           "{}",
-                           type_name(v.type()));
-            }
-            at_ = v.as_doc().begin();
-            end_ = v.as_doc().end();
-            active_ = true;
-        }
-        // The whole document is copied for each element.
-        sched::tick(1 + input_.size() / kBytesPerTick);
-        out_.clear();
-        write_doc(input_, 0);
-        ++at_;
-        *out = bson::Doc(out_.data());
-        return true;
-    }
-
-    void add_needs(Needs& needs) const override {
-        std::string text;
-        for (const std::string& part : path_)
-            text += (text.empty() ? "" : ".") + part;
-        needs.fields.emplace(text);
-    }
-    bool passes_documents_on() const override { return true; }
-
-  private:
-    // Only documents are walked through.
-    Value find() const {
-        bson::Doc doc = input_;
-        for (size_t i = 0;; ++i) {
-            const Value v = doc[path_[i]];
-            if (i + 1 == path_.size()) return v;
-            if (!v.is_object()) return {};
-            doc = v.as_doc();
-        }
-    }
-
-    void write_doc(bson::Doc doc, size_t depth) {
-        const size_t start = open_doc(out_);
-        bool done = false;
-        for (const Value& e : doc) {
-            if (done || e.name() != path_[depth]) {
-                out_.append(e.raw(), e.size());
-                continue;
-            }
-            done = true;
-            if (depth + 1 == path_.size()) {
-                write_value(out_, e.name(), *at_);
-            } else {
-                write_header(out_, e.type(), e.name());
-                write_doc(e.as_doc(), depth + 1);
-            }
-        }
-        close_doc(out_, start);
-    }
-
-    std::vector<std::string> path_;
-    bson::Doc input_;
-    bson::Doc::iterator at_{bson::Doc().begin()};
-    bson::Doc::iterator end_{bson::Doc().begin()};
-    bool active_ = false;
-    bson::Buffer out_;
-};
-
 }  // namespace
 
 void check_document_bytes(bson::Doc doc) {
@@ -322,8 +276,10 @@ StagePtr make_match(const Value& spec, const PipelineContext& context) {
 
 StagePtr make_project(const Value& spec, const PipelineContext& context) {
     if (!spec.is_object()) base::fail(15969, "$project specification must be an object");
-    if (context.over_msg)
+    if (context.over_msg) {
         if (StagePtr exclusion = make_exclusion(spec.as_doc())) return exclusion;
+        return std::make_unique<LaterProject>(spec.as_doc(), context);
+    }
     return std::make_unique<Project>(spec.as_doc(), context);
 }
 
@@ -343,16 +299,6 @@ StagePtr make_skip(const Value& spec) {
     }
     if (spec.to_int64() < 0) base::fail(15956, "Argument to $skip cannot be negative");
     return std::make_unique<SkipStage>(spec.to_int64());
-}
-
-StagePtr make_unwind(const Value& spec) {
-    if (!spec.is_string())
-        base::fail(15981, "the $unwind field path must be specified as a string");
-    const std::string_view text = spec.as_string();
-    if (!text.starts_with('$')) {
-        base::fail(15982, "field path references must be prefixed with a '$' ('{}')", text);
-    }
-    return std::make_unique<Unwind>(split_path(text.substr(1)));
 }
 
 }  // namespace query

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "bson/compare.h"
+#include "bson/decimal128.h"
 #include "bson/element_writer.h"
 #include "query/aggregation/calendar.h"
 #include "sched/tick.h"
@@ -44,6 +45,12 @@ void Arena::clear() {
     if (large || chunks_.size() > 1) chunks_.resize(large ? 0 : 1);
     offset_ = 0;
     used_ = 0;
+}
+
+void Arena::release(const Mark& mark) {
+    chunks_.resize(mark.chunks);
+    offset_ = mark.offset;
+    used_ = mark.used;
 }
 
 Value make_value(Arena& arena, Type type, const void* bytes, size_t size) {
@@ -141,13 +148,22 @@ size_t hash_value(const Value& v) {
     return bson::hash_value(v);
 }
 
-sched::String text_of(const Value& v) {
+std::string double_text(double v) {
+    if (std::isnan(v)) return "NaN";
+    if (std::isinf(v)) return v < 0 ? "-Infinity" : "Infinity";
+    char text[40];
+    std::snprintf(text, sizeof text, "%.16g", v);
+    return text;
+}
+
+sched::String text_of(const Value& v, bool later) {
     switch (v.type()) {
         case Type::eoo:
         case Type::null:
         case Type::undefined:
             return {};
         case Type::number_double: {
+            if (later) return sched::String(double_text(v.as_double()));
             char text[40];
             std::snprintf(text, sizeof text, "%g", v.as_double());
             return text;
@@ -162,9 +178,12 @@ sched::String text_of(const Value& v) {
             sched::tick(static_cast<int64_t>(v.as_string().size() / kBytesPerTick));
             return sched::String(v.as_string());
         case Type::date:
-            return sched::String(date_text(v.as_date()));
+            return sched::String(later ? iso_text(v.as_date()) : date_text(v.as_date()));
         case Type::timestamp:
             return sched::String(timestamp_text(v.as_timestamp()));
+        case Type::decimal128:
+            if (later) return sched::String(bson::decimal128_text(v.value()));
+            [[fallthrough]];
         default:
             base::fail(16007, "can't convert from BSON type {} to String", type_name(v.type()));
     }

@@ -30,6 +30,15 @@ class Arena {
     void clear();
     size_t used() const { return used_; }
 
+    // A place to go back to: what was allocated since is forgotten then.
+    struct Mark {
+        size_t chunks = 0;
+        size_t offset = 0;
+        size_t used = 0;
+    };
+    Mark mark() const { return {chunks_.size(), offset_, used_}; }
+    void release(const Mark& mark);
+
   private:
     static constexpr size_t kChunkBytes = 16 * 1024;
     struct Chunk {
@@ -68,8 +77,11 @@ size_t hash_value(const Value& v);
 inline bool is_true(const Value& v) {
     return v.truthy();
 }
-// Text of a value for string operators; "" for null and missing. Throws base::Error 16007.
-sched::String text_of(const Value& v);
+// Text of a value for string operators; "" for null and missing. `later`: as later servers write
+// numbers and dates. Throws base::Error 16007.
+sched::String text_of(const Value& v, bool later = false);
+// As later servers write a double: up to 16 digits.
+std::string double_text(double v);
 // Milliseconds of a date or timestamp. Throws base::Error 16006.
 int64_t date_of(const Value& v);
 // The old server's name of a type in messages ("NumberInt32").
