@@ -1,6 +1,6 @@
 """Every code that src/ throws is one that clients can look up: in the table of
-src/base/error_codes.h, or a place in a server: five digits, of today's seven. And the table holds nothing that
-is thrown nowhere.
+src/base/error_codes.h, or a place in a server, five to seven digits. And the table holds nothing
+that is thrown nowhere.
 
 Run: python3 -m unittest test_error_codes (in tests/tree/)
 """
@@ -64,8 +64,8 @@ def violations(table, files):
                 if number in names:
                     yield '%s: %d has a name, base::k%s' % (where, number, names[number])
                 elif not 10000 <= number <= 9999999:
-                    yield '%s: %d is neither in the table nor a place of five to seven digits' % (where,
-                                                                                         number)
+                    yield '%s: %d is neither in the table nor a place, five to seven digits' % (
+                        where, number)
     everything = '\n'.join(text for path, text in files.items() if path != TABLE)
     for number, name in entries:
         if not re.search(r'\bk%s\b' % name, everything):
@@ -91,11 +91,11 @@ class ErrorCodes(unittest.TestCase):
                           'DecodeError(Reaction::close, 172, "x");'}
         self.assertEqual(list(violations(table, files)), [
             'a.cpp:6: 2 has a name, base::kBadValue',
-            'a.cpp:8: 171 is neither in the table nor a place of five to seven digits',
-            'a.cpp:9: 170 is neither in the table nor a place of five to seven digits',
+            'a.cpp:8: 171 is neither in the table nor a place, five to seven digits',
+            'a.cpp:9: 170 is neither in the table nor a place, five to seven digits',
             'a.cpp:10: 11000 has a name, base::kDuplicateKey',
             'a.cpp:11: base::kUnknown is no code of the table, nor a constant',
-            'a.cpp:12: 172 is neither in the table nor a place of five to seven digits',
+            'a.cpp:12: 172 is neither in the table nor a place, five to seven digits',
             'src/base/error_codes.h: 7 Unused is thrown nowhere'])
 
 

@@ -92,10 +92,10 @@ int64_t whole_part(const Value& v, int64_t least, int64_t most) {
 }
 
 int64_t integer_of(const Value& v, Type to) {
-    constexpr int64_t kMin32 = std::numeric_limits<int32_t>::min();
-    constexpr int64_t kMax32 = std::numeric_limits<int32_t>::max();
-    const int64_t least = to == Type::int32 ? kMin32 : std::numeric_limits<int64_t>::min();
-    const int64_t most = to == Type::int32 ? kMax32 : std::numeric_limits<int64_t>::max();
+    constexpr int64_t kInt32Min = std::numeric_limits<int32_t>::min();
+    constexpr int64_t kInt32Max = std::numeric_limits<int32_t>::max();
+    const int64_t least = to == Type::int32 ? kInt32Min : std::numeric_limits<int64_t>::min();
+    const int64_t most = to == Type::int32 ? kInt32Max : std::numeric_limits<int64_t>::max();
     int64_t whole = 0;
     switch (v.type()) {
         case Type::int32:
@@ -210,8 +210,8 @@ Value object_id_of(Arena& arena, const Value& v) {
 }
 
 Value date_value(Arena& arena, const Value& v) {
-    constexpr auto kLeast = std::numeric_limits<int64_t>::min();
-    constexpr auto kMost = std::numeric_limits<int64_t>::max();
+    constexpr auto kInt64Min = std::numeric_limits<int64_t>::min();
+    constexpr auto kInt64Max = std::numeric_limits<int64_t>::max();
     switch (v.type()) {
         case Type::date:
             return v;
@@ -219,7 +219,7 @@ Value date_value(Arena& arena, const Value& v) {
             return make_date(arena, v.as_int64());
         case Type::number_double:
         case Type::decimal128:
-            return make_date(arena, whole_part(v, kLeast, kMost));
+            return make_date(arena, whole_part(v, kInt64Min, kInt64Max));
         case Type::timestamp:
         case Type::object_id:
             return make_date(arena, instant_of(v));

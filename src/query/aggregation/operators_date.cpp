@@ -101,9 +101,9 @@ int64_t part_operand(const Call& call, Values v, DatePart which, int64_t otherwi
                        name, number);
         return number;
     }
-    constexpr int64_t kMost = 32767;
-    constexpr int64_t kMostTime = int64_t{1} << 53;
-    const int64_t most = which == kSecond || which == kMillisecond ? kMostTime : kMost;
+    constexpr int64_t kPartMax = 32767;
+    constexpr int64_t kTimePartMax = int64_t{1} << 53;
+    const int64_t most = which == kSecond || which == kMillisecond ? kTimePartMax : kPartMax;
     if (number < -most - 1 || number > most)
         base::fail(31034, "'{}' must evaluate to a value in the range [{}, {}], found {}", name,
                    -most - 1, most, number);

@@ -76,16 +76,16 @@ int64_t add_months(int64_t local_ms, int64_t months) {
 int64_t added(std::string_view op, int64_t ms, TimeUnit unit, int64_t amount,
               const TimeZone& zone) {
     // More than all years that there are, and far from where an int64 ends.
-    constexpr int64_t kMonthsMost = int64_t{12} * 400'000'000;
+    constexpr int64_t kMonthsMax = int64_t{12} * 400'000'000;
     if (is_month_unit(unit)) {
         int64_t months = 0;
-        if (__builtin_mul_overflow(amount, months_in(unit), &months) || months > kMonthsMost ||
-            months < -kMonthsMost)
+        if (__builtin_mul_overflow(amount, months_in(unit), &months) || months > kMonthsMax ||
+            months < -kMonthsMax)
             fail_range(op);
-        constexpr int64_t kYearsMost = 292'000'000;
+        constexpr int64_t kYearsMax = 292'000'000;
         const CalendarDate d = calendar_date(zone.local(ms));
         const int64_t year = d.year + months / 12;
-        if (year > kYearsMost || year < -kYearsMost) fail_range(op);
+        if (year > kYearsMax || year < -kYearsMax) fail_range(op);
         return zone.instant_of(add_months(zone.local(ms), months));
     }
     const bool by_days = unit == TimeUnit::week || unit == TimeUnit::day;
@@ -162,8 +162,8 @@ Value date_diff(const Call& call, Values v) {
 }
 
 int64_t instant_of_day(const TimeZone& zone, int64_t day) {
-    constexpr int64_t kMost = std::numeric_limits<int64_t>::max() / kDayMs - 2;
-    if (day < -kMost || day > kMost)
+    constexpr int64_t kDaysMax = std::numeric_limits<int64_t>::max() / kDayMs - 2;
+    if (day < -kDaysMax || day > kDaysMax)
         base::fail(base::kOverflow, "$dateTrunc makes a date that is out of range");
     return zone.instant_of(day * kDayMs);
 }
@@ -222,9 +222,9 @@ Value date_trunc(const Call& call, Values v) {
             base::fail(5439018, "$dateTrunc requires 'binSize' to be greater than 0, but got {}",
                        size);
         // Longer than all time, and far from where an int64 ends.
-        constexpr int64_t kMost = 100'000'000'000;
-        if (size > kMost)
-            base::fail(5439018, "$dateTrunc requires 'binSize' to be at most {}", kMost);
+        constexpr int64_t kBinsMax = 100'000'000'000;
+        if (size > kBinsMax)
+            base::fail(5439018, "$dateTrunc requires 'binSize' to be at most {}", kBinsMax);
     }
     const int64_t ms = instant_of(date_operand(v[kDate], call.name, "date", 5439012));
     return make_date(call.arena, truncated(ms, unit, size, first_day, *zone));

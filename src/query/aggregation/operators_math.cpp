@@ -128,17 +128,17 @@ Value power(const Call& call, Values v) {
     return make_double(call.arena, std::pow(v[0].to_double(), v[1].to_double()));
 }
 
-constexpr int kPlacesLeast = -20;
-constexpr int kPlacesMost = 100;
+constexpr int kPlacesMin = -20;
+constexpr int kPlacesMax = 100;
 
 int places_of(const Call& call, const Value& v) {
     if (v.missing()) return 0;
     const double places = v.to_double();
     if (!v.is_number() || places != std::trunc(places))
         base::fail(51082, "precision argument to {} must be an integral value", call.name);
-    if (places < kPlacesLeast || places > kPlacesMost)
+    if (places < kPlacesMin || places > kPlacesMax)
         base::fail(51083, "cannot apply {} with precision value {} value must be in [{}, {}]",
-                   call.name, places, kPlacesLeast, kPlacesMost);
+                   call.name, places, kPlacesMin, kPlacesMax);
     return static_cast<int>(places);
 }
 
@@ -169,8 +169,8 @@ double at_places(double x, int places, bool rounds) {
     const size_t point = digits.find('.');
     digits.erase(point, 1);
     // At least one digit before those that go.
-    digits.insert(0, static_cast<size_t>(-kPlacesLeast + 1), '0');
-    const size_t kept = static_cast<size_t>(static_cast<int>(point) - kPlacesLeast + 1 + places);
+    digits.insert(0, static_cast<size_t>(-kPlacesMin + 1), '0');
+    const size_t kept = static_cast<size_t>(static_cast<int>(point) - kPlacesMin + 1 + places);
     const std::string dropped = digits.substr(std::min(kept, digits.size()));
     digits.resize(std::min(kept, digits.size()));
     if (rounds && !dropped.empty()) {
