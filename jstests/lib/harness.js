@@ -162,6 +162,20 @@ function checkOptions(options) {
     return harness.paranoid && !own ? ['--journalOptions', '8'] : [];
 }
 
+// Of the storage engine under test: what only mmapv1 knows is for that.
+function engineOptions(options) {
+    const engine = process.env.TESTS_ENGINE;
+    if (!engine || options.includes('--storageEngine')) return options;
+    const values = {'--smallfiles': 0, '--noprealloc': 0, '--nopreallocj': 0, '--nssize': 1,
+                    '--journalOptions': 1};
+    const kept = [];
+    for (let i = 0; i < options.length; i++) {
+        if (options[i] in values) i += values[options[i]];
+        else kept.push(options[i]);
+    }
+    return kept.concat('--storageEngine', engine);
+}
+
 // Starts a mongod and waits until it accepts connections.
 //   options     command line beside --port and --dbpath
 //   folder      a folder of an earlier server, to start on its data again
@@ -174,7 +188,7 @@ function startServer({options = [], folder = newFolder('server'), dbpath, progra
     for (let tries = 0; tries < 20; tries++) {
         const port = 20000 + Math.floor(Math.random() * 10000);
         const all = ['--port', `${port}`, '--dbpath', data]
-            .concat(checkOptions(options), options);
+            .concat(engineOptions(checkOptions(options).concat(options)));
         const server = launch(folder, all, port, program);
         Object.assign(server, {dbpath: data, earlier});
         const ready = `waiting for connections on port ${port}`;

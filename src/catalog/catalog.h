@@ -26,6 +26,8 @@
 
 namespace catalog {
 
+class ListingStore;
+
 // What a build or a drop of indexes did, for the reply.
 struct IndexChange {
     int before = 0;
@@ -143,6 +145,7 @@ class Database {
     storage::Engine& engine_;
     storage::DatabaseStore& store_;
     const query::ExpressionParser* const expressions_;
+    std::vector<std::unique_ptr<ListingStore>> listings_;  // where the engine has none
     Collections collections_;
     Views views_;
 };

@@ -9,6 +9,7 @@
 #include "catalog/collection_options.h"
 #include "catalog/index_build.h"
 #include "catalog/index_spec.h"
+#include "catalog/listing.h"
 #include "catalog/names.h"
 #include "sched/interruption.h"
 #include "sched/operation.h"
@@ -118,12 +119,17 @@ Collection& Database::adopt(storage::CollectionStore& store) {
     return *collections_.insert_or_assign(store.ns(), std::move(made)).first->second;
 }
 
-// The engine makes its own collections together with the first user collection or index.
+// They come together with the first user collection or index.
 void Database::adopt_system_collections() {
     for (const char* name : {".system.namespaces", ".system.indexes"}) {
         const std::string ns = this->name() + name;
         if (collections_.contains(ns)) continue;
-        if (storage::CollectionStore* found = store_.collection(ns)) adopt(*found);
+        if (storage::CollectionStore* found = store_.collection(ns)) {
+            adopt(*found);
+        } else if (!store_.has_catalogue_collections() && !store_.collections().empty()) {
+            listings_.push_back(std::make_unique<ListingStore>(store_, ns));
+            adopt(*listings_.back());
+        }
     }
 }
 

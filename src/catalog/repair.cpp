@@ -34,8 +34,11 @@ void Database::repair() {
     const sched::Uninterruptible whole;
     // Also after a part of it: definitions are elsewhere then.
     const auto follow = [this] {
-        std::erase_if(collections_,
-                      [&](const auto& each) { return store_.collection(each.first) == nullptr; });
+        std::erase_if(collections_, [&](const auto& each) {
+            const bool is_listing =
+                !store_.has_catalogue_collections() && is_catalogue(split(each.first).collection);
+            return !is_listing && store_.collection(each.first) == nullptr;
+        });
         for (const std::string& ns : store_.collections())
             if (!collections_.contains(ns)) adopt(*store_.collection(ns));
         for (const auto& [ns, collection] : collections_)

@@ -58,6 +58,7 @@ inline Integer journal_options({
     .value_name = "BITS",
     .default_value = 0,
     .range = Range{0, 127},
+    .engine = "mmapv1",
     .help =
         "For diagnosis, added up: 1 log the journal during recovery, 2 scan it only (and stop), "
         "4 recover only (and stop), 8 check that every changed byte was declared, 16 nothing (as "
@@ -86,6 +87,7 @@ inline Integer old_journal_options({
     .value_name = "BITS",
     .default_value = 0,
     .range = Range{0, 127},
+    .engine = "mmapv1",
     .help = "The old name of --journalOptions.",
     .hidden = true,
 });
@@ -94,6 +96,7 @@ inline Flag no_prealloc_journal({
     .name = "nopreallocj",
     .yaml = {"storage.mmapv1.journal.nopreallocj"},
     .group = Group::journal,
+    .engine = "mmapv1",
     .help = "Do not make journal files in advance, and do not measure whether that is faster. "
             "Files of an earlier run are still used.",
     .hidden = true,

@@ -103,7 +103,8 @@ struct Description {
     const char* range_error = "";
     const char* parameter_range_error = "";
     void (*check)(const Value& value) = nullptr;  // throws base::Error when it is not possible
-    const char* help = "";  // what it does, unit and range, default, what larger and smaller cost
+    const char* engine = "";  // the only value of --storageEngine that knows it; empty: each
+    const char* help = "";    // what it does, unit and range, default, what larger and smaller cost
     // How much acknowledged work can be lost in the worst case; empty: no more than without it.
     const char* loss = "";
 

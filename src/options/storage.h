@@ -18,6 +18,7 @@ inline Flag directory_per_db({
     .name = "directoryperdb",
     .yaml = {"storage.directoryPerDB"},
     .group = Group::storage,
+    .engine = "mmapv1",
     .help = "Give each database a directory of its own. Must stay as it was when the files were "
             "made. Default {default}.",
 });
@@ -26,6 +27,7 @@ inline Flag small_files({
     .name = "smallfiles",
     .yaml = {"storage.smallFiles", "storage.mmapv1.smallFiles"},
     .group = Group::storage,
+    .engine = "mmapv1",
     .help = "Make data files a quarter of the usual size, journal files 128 MB instead of 1 GB. "
             "Saves space on small disks; large databases then have many files. Default {default}.",
 });
@@ -39,6 +41,7 @@ inline Integer ns_size({
     .default_value = 16,
     .range = Range{1, 2047},
     .range_error = "bad --nssize arg",
+    .engine = "mmapv1",
     .help = "Size of new .ns files, {low} to {high}; 16 MB hold about 24000 collections and "
             "indexes. Default {default}.",
 });
@@ -48,6 +51,7 @@ inline Flag no_prealloc({
     .yaml = {"storage.preallocDataFiles", "storage.mmapv1.preallocDataFiles"},
     .yaml_opposite = true,
     .group = Group::storage,
+    .engine = "mmapv1",
     .help = "Do not make the next data file ahead of need. It is not made ahead by default either.",
 });
 
@@ -82,6 +86,7 @@ inline Text salvage({
     .value_name = "DIR",
     .default_value = "",
     .default_text = "none",
+    .engine = "mmapv1",
     .help = "Write what can be read of a damaged dbpath to a new directory, as mongorestore reads "
             "it, print file and offset of what cannot, then exit: with 0 when nothing is damaged, "
             "with 1 when something is. Changes nothing in the dbpath and does not replay its "
@@ -94,6 +99,7 @@ inline Text repair_path({
     .group = Group::storage,
     .value_name = "DIR",
     .default_value = "",
+    .engine = "mmapv1",
     .help = "Repairs work in the data files themselves.",
     .hidden = true,
     .ignored = "repairs work in the data files themselves",
@@ -120,9 +126,11 @@ inline Text storage_engine({
     .group = Group::storage,
     .value_name = "NAME",
     .default_value = "mmapv1",
-    .choices = {"mmapv1"},
+    .choices = {"mmapv1", "rocksdb"},
     .choice_error = "--storageEngine {value} is not available, only {choices}",
-    .help = "The storage engine; there is one, {default}.",
+    .help = "What keeps the data: {choices}. rocksdb compresses, and needs engine_rocksdb.so "
+            "beside the program. A data directory stays with the engine that made it. Default "
+            "{default}.",
 });
 
 }  // namespace options

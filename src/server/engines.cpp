@@ -1,12 +1,16 @@
 #include "server/engines.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "base/damage.h"
 #include "journal/commit_schedule.h"
 #include "options/journal.h"
+#include "options/rocksdb.h"
 #include "options/server_parameters.h"
 #include "options/storage.h"
+#include "server/ordered_engine.h"
 #include "storage/mmapv1/engine.h"
 #include "storage/mmapv1/salvage/salvage.h"
 
@@ -33,6 +37,17 @@ std::unique_ptr<storage::Engine> open_mmapv1() {
     return mmapv1::open_engine(engine);
 }
 
+std::unique_ptr<storage::Engine> open_rocksdb() {
+    constexpr double kBytesPerGB = 1 << 30;
+    constexpr int64_t kCacheBytesMin = int64_t{64} << 20;
+    const double wanted = options::rocksdb_cache_size_gb.get() * kBytesPerGB;
+    const int64_t memory = int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
+    return open_ordered_engine("rocksdb",
+                               {.cache_bytes = wanted > 0 ? static_cast<int64_t>(wanted)
+                                                          : std::max(memory / 4, kCacheBytesMin),
+                                .config = options::rocksdb_config_string.get()});
+}
+
 bool salvage_mmapv1(std::ostream& report) {
     const mmapv1::SalvageResult result =
         mmapv1::salvage({.dbpath = options::dbpath.get(),
@@ -45,12 +60,13 @@ bool salvage_mmapv1(std::ostream& report) {
 struct EngineEntry {
     std::string_view name;
     std::unique_ptr<storage::Engine> (*open)();
-    bool (*salvage)(std::ostream& report);
+    bool (*salvage)(std::ostream& report);  // null: --salvage is refused with it
 };
 
 // One for each of the choices of --storageEngine.
 constexpr EngineEntry kEngines[] = {
     {"mmapv1", open_mmapv1, salvage_mmapv1},
+    {"rocksdb", open_rocksdb, nullptr},
 };
 
 const EngineEntry& chosen_engine() {

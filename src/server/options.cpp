@@ -88,6 +88,7 @@ bool is_of_database(const std::string& path, const std::string& directory) {
     const std::string_view folder = std::string_view(name).substr(0, name.find('/'));
     return name == mmapv1::kLockFile || name == mmapv1::kMetadataFile ||
            folder == mmapv1::kJournalDirectory || folder == mmapv1::kScratchDirectory ||
+           folder == options::storage_engine.get() ||
            mmapv1::parse_data_file_name(name).has_value();
 }
 
@@ -113,6 +114,19 @@ void check_salvage() {
                       salvage.get(), dbpath.get()));
 }
 
+// What only another storage engine knows would have no effect.
+void check_engine() {
+    const std::string engine = options::storage_engine.get();
+    for (const options::Option* option : options::all()) {
+        const options::Description& d = option->description();
+        const bool is_of_journal_files = d.group == options::Group::added_to_journal;
+        const std::string_view wanted = is_of_journal_files ? "mmapv1" : d.engine;
+        if (option->is_set() && !wanted.empty() && wanted != engine)
+            refuse(fmt::format("--{} is an option of storage engine {}, and not of {}", d.name,
+                               wanted, engine));
+    }
+}
+
 // What one option cannot know of another.
 void check_together(CommandLine& command_line) {
     using namespace options;
@@ -130,6 +144,7 @@ void check_together(CommandLine& command_line) {
     while (path.size() > 1 && path.back() == '/')
         path.pop_back();
     dbpath.set(path);
+    check_engine();
     check_journal(command_line);
     check_salvage();
     check(!(log_to_syslog.get() && log_path.is_set()), "Can't use both a logpath and syslog");

@@ -75,7 +75,8 @@ void log_start_warnings(const CommandLine& command_line) {
             "** WARNING: the journal is off. A crash can damage the data files and lose writes of "
             "the last syncdelay seconds.");
     }
-    if (options::journal_enabled() && !options::journal_commit_interval.is_set()) {
+    if (options::storage_engine.get() == "mmapv1" && options::journal_enabled() &&
+        !options::journal_commit_interval.is_set()) {
         base::log::info(
             "journal: a write with j:true is answered after up to 34 ms (11 where the journal has "
             "a device of its own). --journalCommitInterval shortens that; conf/durable.yaml, in a "

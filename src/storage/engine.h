@@ -163,10 +163,10 @@ class DatabaseStore {
     // Full namespaces of all collections (not of indexes), in the engine's order. shared.
     virtual std::vector<std::string> collections() const = 0;
     // Null if there is none. shared. The pointer stays good until drop, rename or close.
-    // system.namespaces and system.indexes are found like any collection where the engine keeps
-    // them as such; nothing above reads them but clients that query them, so other engines have
-    // none.
     virtual CollectionStore* collection(std::string_view ns) = 0;
+    // Whether system.namespaces and system.indexes are collections of the engine, found like any
+    // other. Where not, catalog/ makes some for the clients that query them.
+    virtual bool has_catalogue_collections() const { return false; }
     // Plain numbers of a non-collection namespace ("c.$a_1"), for collStats and validate; null if
     // unknown. shared.
     virtual CollectionStore* internal_namespace(std::string_view /*ns*/) { return nullptr; }

@@ -1,5 +1,5 @@
 """Random cases that must come out the same in every way: with each index alone, with all of them,
-hinted, and in natural order, over both engines, alternating
+hinted, and in natural order, over all engines, alternating
 (src/command/commands/testing/differential.h has the rules).
 
 A failure prints the smallest case found that still fails, and how to make its data again. The first

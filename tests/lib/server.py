@@ -31,6 +31,27 @@ SANITIZER_ENVIRONMENT = {
 BUILT = 'TESTS_BUILT'
 
 
+# The storage engine of all servers, where it is not mmapv1: tests/engines/run.py.
+ENGINE = 'TESTS_ENGINE'
+# Options that say how mmapv1 writes its files, with their number of values.
+OF_MMAPV1 = {'--smallfiles': 0, '--noprealloc': 0, '--nopreallocj': 0, '--nssize': 1,
+             '--journalOptions': 1}
+
+
+def for_engine(options):
+    """The options for the engine under test: those of mmapv1 only for that."""
+    engine = os.environ.get(ENGINE)
+    if not engine or '--storageEngine' in options:
+        return list(options)
+    kept, left = [], iter(options)
+    for option in left:
+        if option not in OF_MMAPV1:
+            kept.append(option)
+        for _ in range(OF_MMAPV1.get(option, 0)):
+            next(left)
+    return kept + ['--storageEngine', engine]
+
+
 def is_built(selection, targets):
     """Whether these targets, for this machine and without a sanitizer, need not be built again."""
     return set('%s:%s' % (selection, target) for target in targets) <= set(
@@ -39,8 +60,10 @@ def is_built(selection, targets):
 
 def scons(selection, sanitize=''):
     """The command that builds what tests run: with a sanitizer, or else with the DCHECKs."""
+    engine = os.environ.get(ENGINE)
     return ['scons', '-Q', 'patches=' + selection,
-            'sanitize=' + sanitize if sanitize else 'checks=1']
+            'sanitize=' + sanitize if sanitize else 'checks=1'] + (
+                ['engines=mmapv1,' + engine] if engine else [])
 
 
 def folder_of(selection, sanitize=''):
@@ -81,7 +104,7 @@ class Server:
 
     def __init__(self, program, dbpath, options=()):
         os.makedirs(dbpath, exist_ok=True)
-        self.program, self.dbpath, self.options = program, dbpath, list(options)
+        self.program, self.dbpath, self.options = program, dbpath, for_engine(options)
         self.log_path = dbpath.rstrip('/') + '.log'
         for _ in range(20):
             self.port = random.randrange(20000, 30000)

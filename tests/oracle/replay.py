@@ -73,6 +73,8 @@ class Accepted:
         self.dialect = dialect
         self.patterns = self._words('accepted.txt')
         self.pending = set(self._words('pending.txt'))
+        if os.environ.get(server.ENGINE):
+            self.patterns += self._words(os.path.join(TOP, 'tests', 'engines', 'accepted.txt'))
 
     @staticmethod
     def _words(name):

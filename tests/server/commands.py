@@ -32,6 +32,14 @@ from command_requests import FAIL, NEVER, REQUESTS, SESSION  # noqa: E402
 from reply_types import ANY_REPLY, DATABASE, OF_COMMAND, OPTIONAL, has_type, values_at  # noqa: E402
 
 OPTIONS = ['--smallfiles', '--nssize', '1', '--setParameter', 'enableTestCommands=1']
+# Parts of replies that only mmapv1 has, and what another engine (tests/engines/) cannot do.
+OF_MMAPV1 = ('dur.', 'backgroundFlushing.', 'dataFileVersion.', 'extentCount', 'extentFreeList.')
+if os.environ.get(server.ENGINE):
+    FAIL['journalLatencyTest'] = 115
+
+
+def is_left_out(path):
+    return bool(os.environ.get(server.ENGINE)) and path.startswith(OF_MMAPV1)
 
 
 class Commands(unittest.TestCase):
@@ -137,7 +145,7 @@ class Commands(unittest.TestCase):
                         continue
                     self.assertEqual(reply['ok'], 1.0, reply)
                     for path in OF_COMMAND.get(name, {}):
-                        if path not in OPTIONAL and '*' not in path:
+                        if path not in OPTIONAL and '*' not in path and not is_left_out(path):
                             self.assertTrue(values_at(reply, path), '%s: no %s' % (name, path))
 
     def test_types_of_getmore(self):

@@ -129,6 +129,7 @@ def package():
 PARTS = {
     'clients': clients, 'clients-secured': clients, 'windows': windows, 'crash-blocks': blocks,
     'tidy': lambda: install.debian('apt-tidy.txt'), 'arm64': arm64,
+    'engines': lambda: install.debian('apt-engines.txt'),
     'fuzz': lambda: install.debian('apt-fuzz.txt'),
     'model': lambda: install.debian('apt-model.txt'), 'docker': docker, 'package': package,
     'odbc': lambda: install.debian('apt-odbc.txt')}

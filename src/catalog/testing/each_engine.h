@@ -1,7 +1,9 @@
 // catalog/testing/each_engine.h - the engines that catalog and commands are tested over: mmapv1, in
-// a directory of the test, and the engine in memory. What they can do must not depend on it.
+// a directory of the test, the engine in memory, and the one over an ordered map, which is in
+// memory too. What they can do must not depend on it.
 //
-// A suite over both ends with INSTANTIATE_TEST_SUITE_P(engines, Suite, kTestEngines, engine_name).
+// A suite over all of them ends with INSTANTIATE_TEST_SUITE_P(engines, Suite, kTestEngines,
+// engine_name).
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,19 +16,27 @@
 #include "os/testing/directory.h"
 #include "storage/contract/memory_engine.h"
 #include "storage/mmapv1/engine.h"
+#include "storage/ordered/engine.h"
+#include "storage/ordered/testing/memory_map.h"
 
 namespace catalog {
 
-enum class TestEngine { mmapv1, memory };
-inline const auto kTestEngines = testing::Values(TestEngine::mmapv1, TestEngine::memory);
+enum class TestEngine { mmapv1, memory, ordered };
+inline const auto kTestEngines =
+    testing::Values(TestEngine::mmapv1, TestEngine::memory, TestEngine::ordered);
 inline std::string engine_name(const testing::TestParamInfo<TestEngine>& info) {
-    return info.param == TestEngine::mmapv1 ? "mmapv1" : "memory";
+    constexpr const char* kNames[] = {"mmapv1", "memory", "ordered"};
+    return kNames[static_cast<size_t>(info.param)];
 }
 
 inline std::unique_ptr<storage::Engine> make_test_engine(TestEngine engine,
                                                          const std::string& dbpath, bool journal) {
     if (engine == TestEngine::memory)
         return std::make_unique<storage::contract::MemoryEngine>(journal);
+    if (engine == TestEngine::ordered)
+        return std::make_unique<ordered::Engine>(
+            std::make_unique<ordered::MemoryMap>(),
+            ordered::EngineOptions{.name = "ordered", .durable = {.journaling = journal}});
     mmapv1::EngineOptions options;
     options.dbpath = dbpath;
     options.files.small_files = true;
@@ -35,13 +45,9 @@ inline std::unique_ptr<storage::Engine> make_test_engine(TestEngine engine,
     return mmapv1::open_engine(options);
 }
 
-// What a suite over both may expect of them.
+// What a suite over all may expect of them.
 class EngineParam : public testing::WithParamInterface<TestEngine> {
   protected:
-    // Whether the engine keeps its catalogue in collections, as the old server did.
-    static bool has_catalogue_collections() { return GetParam() == TestEngine::mmapv1; }
-    static constexpr const char* kNoCatalogueCollections =
-        "only mmapv1 has system.namespaces and system.indexes";
     // Whether a record that outgrows its place gets another id.
     static bool records_move() { return GetParam() == TestEngine::mmapv1; }
 };

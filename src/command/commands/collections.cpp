@@ -151,7 +151,7 @@ void run_list_collections(Invocation& invocation) {
     {
         const storage::DatabaseLock lock(invocation.service.locks(), invocation.db, false);
         if (catalog::Database* db = invocation.service.catalog().database(invocation.db)) {
-            std::vector<std::string> names = db->collection_names();
+            std::vector<std::string> names = db->all_namespaces();
             std::ranges::sort(names);
             for (const std::string& ns : names) {
                 if (db->collection(ns) == nullptr || ns.ends_with(".system.namespaces")) continue;

@@ -339,7 +339,6 @@ TEST_P(CommandsTest, OldIndexCreationByInsert) {
 }
 
 TEST_P(CommandsTest, TheCatalogueIsReadAsDocuments) {
-    if (!has_catalogue_collections()) GTEST_SKIP() << kNoCatalogueCollections;
     run(R"({"createIndexes": "c", "indexes": [{"key": {"a": 1}, "name": "a_1"}]})");
     EXPECT_EQ(query("test.system.indexes", R"({"ns": "test.c"})", 0).size(), 2u);
     EXPECT_EQ(query("test.system.namespaces", R"({"name": "test.c.$a_1"})", 0).size(), 1u);
@@ -370,7 +369,6 @@ TEST_P(CommandsTest, AggregatesInlineAndByCursor) {
 }
 
 TEST_P(CommandsTest, IndexDefinitionsAreNotDocumentsToChange) {
-    if (!has_catalogue_collections()) GTEST_SKIP() << kNoCatalogueCollections;
     run(R"({"insert": "c", "documents": [{"_id": 1}]})");
     const bson::Object removed =
         run(R"({"delete": "system.indexes", "deletes": [{"q": {}, "limit": 0}]})");

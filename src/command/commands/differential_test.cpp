@@ -174,7 +174,7 @@ const std::vector<Found> kFound = {
 };
 
 TEST(Differential, FoundFaultsStayFixed) {
-    for (const TestEngine engine : {TestEngine::mmapv1, TestEngine::memory}) {
+    for (const TestEngine engine : {TestEngine::mmapv1, TestEngine::memory, TestEngine::ordered}) {
         Ways ways(engine);
         for (const Found& found : kFound) {
             Case one;
@@ -200,12 +200,13 @@ TEST(Differential, AllWaysAgree) {
     uint64_t seed = from_environment("DIFFERENTIAL_SEED", 1);
     const auto failures_shown = from_environment("DIFFERENTIAL_FAILURES", 1);
     const uint64_t seeds = from_environment("DIFFERENTIAL_SEEDS", 8);
-    Ways ways[] = {Ways(TestEngine::mmapv1), Ways(TestEngine::memory)};  // alternately
+    Ways ways[] = {Ways(TestEngine::mmapv1), Ways(TestEngine::memory),
+                   Ways(TestEngine::ordered)};  // alternately
     int cases = 0;
     uint64_t failures = 0;
     for (uint64_t n = 0; seconds == 0 ? n < seeds : Clock::now() < end; ++n, ++seed) {
         std::string failure;
-        cases += run_seed(ways[seed % 2], seed, failure);
+        cases += run_seed(ways[seed % std::size(ways)], seed, failure);
         if (failure.empty()) continue;
         ADD_FAILURE() << failure;
         if (++failures >= failures_shown) break;

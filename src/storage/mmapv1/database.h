@@ -33,6 +33,7 @@ class MmapDatabase final : public storage::DatabaseStore, public CollectionOwner
     bool writable() const override { return read_only_.empty(); }
     std::vector<std::string> collections() const override;
     storage::CollectionStore* collection(std::string_view ns) override { return find(ns); }
+    bool has_catalogue_collections() const override { return true; }
     storage::CollectionStore* internal_namespace(std::string_view ns) override;
     MmapCollection& create_collection(std::string_view ns,
                                       const storage::CollectionOptions& options) override;

@@ -33,10 +33,10 @@ DurableOptions durable_options(const EngineOptions& options) {
 
 }  // namespace
 
-void check_storage_metadata(os::FileSystem& files, const std::string& dbpath,
-                            bool directory_per_db) {
+std::optional<bson::Object> read_storage_metadata(os::FileSystem& files,
+                                                  const std::string& dbpath) {
     const std::string path = os::join(dbpath, kMetadataFile);
-    if (!files.exists(path)) return;
+    if (!files.exists(path)) return std::nullopt;
     constexpr uint64_t kBytesMax = 1 << 20;
     std::vector<uint8_t> bytes(std::min(files.file_length(path), kBytesMax));
     const auto file = files.open(path, {.access = os::Access::read});
@@ -44,14 +44,22 @@ void check_storage_metadata(os::FileSystem& files, const std::string& dbpath,
     const std::string fault = bson::validate(bytes.data(), bytes.size());
     if (!fault.empty())
         base::fail(base::Damaged{base::kInvalidBSON}, "{} is damaged: {}", path, fault);
-    const bson::Doc doc(bytes.data());
-    const bson::Element engine = doc.at_path("storage.engine");
+    return bson::Object(bson::Doc(bytes.data()));
+}
+
+void check_storage_metadata(os::FileSystem& files, const std::string& dbpath,
+                            bool directory_per_db) {
+    const std::optional<bson::Object> metadata = read_storage_metadata(files, dbpath);
+    if (!metadata) return;
+    const std::string path = os::join(dbpath, kMetadataFile);
+    const bson::Element engine = metadata->doc().at_path("storage.engine");
     if (!engine.is_string() || engine.as_string() != "mmapv1")
-        base::fail(base::kInvalidOptions,
-                   "{} says that the data files were written by storage engine '{}'; this server "
-                   "reads mmapv1 only",
-                   path, engine.is_string() ? engine.as_string() : "?");
-    const bson::Element per_db = doc.at_path("storage.options.directoryPerDB");
+        base::fail(
+            base::kInvalidOptions,
+            "{} says that the data files were written by storage engine '{}', not by mmapv1: "
+            "start with that --storageEngine, or name another --dbpath",
+            path, engine.is_string() ? engine.as_string() : "?");
+    const bson::Element per_db = metadata->doc().at_path("storage.options.directoryPerDB");
     if (per_db && per_db.truthy() != directory_per_db)
         base::fail(base::kInvalidOptions,
                    "{} says that the data files were made with directoryPerDB {}: start with the "

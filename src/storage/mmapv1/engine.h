@@ -33,6 +33,10 @@ struct EngineOptions {
     DurableOptions durable;
 };
 
+// What storage.bson says, which later servers and other engines write; nothing: there is none.
+// Throws base::Error where it is damaged.
+std::optional<bson::Object> read_storage_metadata(os::FileSystem& files, const std::string& dbpath);
+
 // Throws base::Error when storage.bson names another engine or another directoryPerDB (mmapv1
 // spec 1.5).
 void check_storage_metadata(os::FileSystem& files, const std::string& dbpath,

@@ -1,0 +1,174 @@
+"""Kills a server with the storage engine under test, again and again, while clients write. What was
+acknowledged must be there afterwards, whole, and every index must agree with the documents.
+
+A kill leaves what the process gave to the system, so writes count that were acknowledged without
+j: true too; that syncs are made is for the unit tests of power cuts.
+Usage: TESTS_ENGINE=rocksdb build/venv/bin/python tests/engines/kills.py [--rounds N] [--seed N]
+"""
+
+import argparse
+import os
+import random
+import sys
+import tempfile
+import threading
+
+import pymongo
+from pymongo import errors
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/lib')]
+
+import choice  # noqa: E402
+import server  # noqa: E402
+import totals  # noqa: E402
+
+WRITERS = 6
+ACKNOWLEDGED_MAX = 400  # of a round, before the kill
+
+
+class Writer(threading.Thread):
+    """Inserts, updates and removes documents of its own until the server is gone. Half of the
+    writers ask for j: true."""
+
+    def __init__(self, uri, number, first, seed, acknowledged):
+        super().__init__(daemon=True)
+        self.uri, self.number, self.next = uri, number, first
+        self.random = random.Random(seed)
+        self.acknowledged = acknowledged  # released for each
+        self.documents = {}  # id: version that was acknowledged; None: removed
+        self.unsure = None  # id whose last change was not answered
+
+    def run(self):
+        client = pymongo.MongoClient(self.uri, serverSelectionTimeoutMS=5000, retryWrites=False)
+        concern = pymongo.WriteConcern(j=self.number % 2 == 0)
+        docs = client.test.get_collection('c%d' % (self.number % 3), write_concern=concern)
+        try:
+            while True:
+                self.change(docs)
+                self.acknowledged.release()
+        except errors.PyMongoError:
+            return  # it was killed
+        finally:
+            client.close()
+
+    def change(self, docs):
+        live = [key for key, version in self.documents.items() if version is not None]
+        kind = self.random.random()
+        if kind < 0.6 or not live:
+            key, self.next = self.next, self.next + 1
+            self.unsure = key
+            docs.insert_one(document(self.number, key, 0))
+            self.documents[key] = 0
+        elif kind < 0.85:
+            key = self.random.choice(live)
+            version = self.documents[key] + 1
+            self.unsure = key
+            docs.replace_one({'_id': '%d-%d' % (self.number, key)},
+                             document(self.number, key, version))
+            self.documents[key] = version
+        else:
+            key = self.random.choice(live)
+            self.unsure = key
+            docs.delete_one({'_id': '%d-%d' % (self.number, key)})
+            self.documents[key] = None
+        self.unsure = None
+
+
+def document(writer, key, version):
+    return {'_id': '%d-%d' % (writer, key), 'writer': writer, 'key': key, 'version': version,
+            'tags': [version % 7, (key + version) % 11], 'pad': 'x' * (key % 900)}
+
+
+class Campaign:
+    def __init__(self, program, dbpath, seed):
+        self.program, self.dbpath = program, dbpath
+        self.random = random.Random(seed)
+        self.known = [{} for _ in range(WRITERS)]
+        self.unsure = [None] * WRITERS
+        self.acknowledged = 0
+
+    def round(self):
+        """Returns sentences on what is wrong."""
+        with server.Server(self.program, self.dbpath) as running:
+            client = pymongo.MongoClient(running.uri)
+            found = self.differences(client)
+            if found:
+                running.kill()
+                return found
+            for name in ('c0', 'c1', 'c2'):
+                client.test[name].create_index('tags')
+                client.test[name].create_index([('writer', 1), ('key', -1)], unique=True)
+            client.close()
+            acknowledged = threading.Semaphore(0)
+            writers = [Writer(running.uri, number, len(self.known[number]),
+                              self.random.random(), acknowledged) for number in range(WRITERS)]
+            for writer, known in zip(writers, self.known):
+                writer.documents = known
+                writer.start()
+            for _ in range(self.random.randrange(1, ACKNOWLEDGED_MAX)):
+                acknowledged.acquire()
+                self.acknowledged += 1
+            running.kill()
+            for number, writer in enumerate(writers):
+                writer.join()
+                self.unsure[number] = writer.unsure
+        return []
+
+    def differences(self, client):
+        wrong = []
+        there = [{} for _ in range(WRITERS)]
+        for name in ('c0', 'c1', 'c2'):
+            for each in client.test[name].find():
+                if each != document(each['writer'], each['key'], each['version']):
+                    wrong.append('%s is not whole' % each['_id'])
+                there[each['writer']][each['key']] = each['version']
+            if name in client.test.list_collection_names():
+                report = client.test.command('validate', name, full=True)
+                if not report['valid']:
+                    wrong.append('%s: %s' % (name, report['errors']))
+        for number, known in enumerate(self.known):
+            unsure = self.unsure[number]
+            for key in set(known) | set(there[number]):
+                if key == unsure:
+                    # As before the change that was not answered, or as after it.
+                    version = there[number].get(key)
+                    if key in known and known[key] is not None and version is not None and \
+                            version not in (known[key], known[key] + 1):
+                        wrong.append('%d-%d has version %s' % (number, key, version))
+                    known[key] = version
+                elif there[number].get(key) != known.get(key):
+                    wrong.append('%d-%d: %s was acknowledged, %s is there'
+                                 % (number, key, known.get(key), there[number].get(key)))
+            self.unsure[number] = None
+        return wrong
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--rounds', type=choice.count(), default=6)
+    parser.add_argument('--seed', type=choice.count(0), default=random.randrange(10 ** 6))
+    arguments = parser.parse_args()
+    scratch = os.path.join(TOP, 'build', 'scratch')
+    os.makedirs(scratch, exist_ok=True)
+    engine = os.environ.get(server.ENGINE, 'mmapv1')
+    stage = server.build('none', '', ['mongod'])
+    tally = totals.Totals()
+    with tempfile.TemporaryDirectory(dir=scratch) as folder:
+        campaign = Campaign(os.path.join(stage, 'bin', 'mongod'), os.path.join(folder, 'db'),
+                            arguments.seed)
+        print('--seed %d, storage engine %s' % (arguments.seed, engine), flush=True)
+        for number in range(1, arguments.rounds + 2):
+            wrong = campaign.round()
+            for sentence in wrong[:10]:
+                print('     ' + sentence)
+            tally.add('round %d, %d acknowledged by now' % (number, campaign.acknowledged),
+                      int(not wrong), int(bool(wrong)))
+            if wrong:
+                break
+    tally.close()
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,198 @@
+"""Starts of a server with another storage engine: what is refused by name, what lies in the data
+directory, what serverStatus says.
+
+Usage: TESTS_ENGINE=rocksdb build/venv/bin/python tests/engines/starts.py [TEST...]
+"""
+
+import os
+import shutil
+import sys
+import unittest
+
+import bson
+import pymongo
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path[:0] = [os.path.join(TOP, folder) for folder in
+                ('site_scons', 'tests/lib', 'tests/server')]
+
+import process_case  # noqa: E402
+import server  # noqa: E402
+
+ENGINE = os.environ[server.ENGINE]
+
+
+class Starts(process_case.ProcessCase):
+    def refusal(self, *options, code=process_case.BAD_OPTIONS):
+        """What a start prints that ends at once."""
+        got, out, err = self.run_mongod('--dbpath', self.dbpath, '--port', '0', *options)
+        self.assertEqual(got, code, out + err)
+        return out + err
+
+    def serve(self, *options):
+        running = server.Server(self.program, self.dbpath, ('--nounixsocket',) + options)
+        self.addCleanup(lambda: running.process.poll() is None and running.kill())
+        return running
+
+    def test_options_of_mmapv1_are_refused(self):
+        for option in (['--smallfiles'], ['--nssize', '8'], ['--noprealloc'], ['--nopreallocj'],
+                       ['--directoryperdb'], ['--journalOptions', '1'], ['--durOptions', '1'],
+                       ['--salvage', self.path('out')]):
+            text = self.refusal('--storageEngine', ENGINE, *option)
+            self.assertIn('%s is an option of storage engine mmapv1, and not of %s'
+                          % (option[0], ENGINE), text)
+        self.assertEqual(os.listdir(self.dbpath), [])
+
+    def test_options_of_the_engine_are_refused_by_mmapv1(self):
+        for option in (['--rocksdbCacheSizeGB', '1'], ['--rocksdbConfigString', 'a=b']):
+            self.assertIn('is an option of storage engine rocksdb, and not of mmapv1',
+                          self.refusal(*option))
+
+    def test_an_engine_that_is_not_installed_is_named(self):
+        alone = self.path('mongod')
+        shutil.copy(self.program, alone)
+        self.program = alone
+        text = self.refusal('--storageEngine', ENGINE, code=process_case.UNCAUGHT)
+        self.assertIn('storage engine %s is not installed' % ENGINE, text)
+        self.assertIn("only mmapv1 or rocksdb", self.refusal('--storageEngine', 'wiredTiger'))
+
+    def test_a_library_of_another_program_is_refused(self):
+        folder = self.path('bin')
+        os.makedirs(folder)
+        program = shutil.copy(self.program, folder)
+        with open(os.path.join(folder, 'engine_%s.so' % ENGINE), 'wb') as file:
+            file.write(b'nonsense')
+        self.program = program
+        self.assertIn('cannot be loaded',
+                      self.refusal('--storageEngine', ENGINE, code=process_case.UNCAUGHT))
+
+    def test_words_that_the_library_does_not_know(self):
+        text = self.refusal('--storageEngine', ENGINE, '--rocksdbConfigString', 'nonsense=1',
+                            code=process_case.UNCAUGHT)
+        self.assertIn('nonsense', text)
+
+    def test_directories_stay_with_their_engine(self):
+        with self.serve() as running:
+            pymongo.MongoClient(running.uri).test.c.insert_one({'_id': 1})
+        self.assertEqual(sorted(os.listdir(self.dbpath)),
+                         ['mongod.lock', ENGINE, 'storage.bson'])
+        text = self.refusal('--storageEngine', 'mmapv1', code=process_case.UNCAUGHT)
+        self.assertIn("written by storage engine '%s', not by mmapv1" % ENGINE, text)
+        with self.serve() as running:
+            self.assertEqual(pymongo.MongoClient(running.uri).test.c.count_documents({}), 1)
+
+    def test_data_files_of_mmapv1_are_refused(self):
+        for per_db in ([], ['--directoryperdb']):
+            self.dbpath = self.path('db%d' % len(per_db))
+            with self.serve('--storageEngine', 'mmapv1', *per_db) as running:
+                pymongo.MongoClient(running.uri).test.c.insert_one({'_id': 1})
+            before = sorted(os.listdir(self.dbpath))
+            text = self.refusal('--storageEngine', ENGINE, code=process_case.UNCAUGHT)
+            self.assertIn('holds data files of storage engine mmapv1', text)
+            self.assertEqual(sorted(os.listdir(self.dbpath)), before)
+
+    def test_a_directory_of_another_program_is_refused(self):
+        with open(os.path.join(self.dbpath, 'storage.bson'), 'wb') as file:
+            file.write(bson.encode({'storage': {'engine': ENGINE, 'options': {}}}))
+        text = self.refusal('--storageEngine', ENGINE, code=process_case.UNCAUGHT)
+        self.assertIn('another program', text)
+
+    def test_a_directory_that_is_not_mounted_is_named(self):
+        with self.serve():
+            pass
+        os.rename(os.path.join(self.dbpath, ENGINE), self.path('elsewhere'))
+        text = self.refusal('--storageEngine', ENGINE, code=process_case.UNCAUGHT)
+        self.assertIn('is it to be mounted?', text)
+
+    def test_a_second_server_is_refused(self):
+        with self.serve():
+            text = self.refusal('--storageEngine', ENGINE, code=process_case.UNCAUGHT)
+            self.assertIn('Unable to lock file', text)
+
+    def test_what_the_server_says_of_its_engine(self):
+        with self.serve('--rocksdbCacheSizeGB', '0.125') as running:
+            client = pymongo.MongoClient(running.uri)
+            docs = client.test.c
+            docs.insert_many({'_id': number, 'pad': 'x' * 1000} for number in range(1000))
+            docs.create_index('pad')
+            client.admin.command('fsync')
+            status = client.admin.command('serverStatus')
+            self.assertEqual(status['storageEngine']['name'], ENGINE)
+            self.assertEqual(status[ENGINE]['cacheCapacityBytes'], 1 << 27)
+            self.assertGreater(status[ENGINE]['fileBytes'], 0)
+            self.assertGreater(status['dur']['syncs'], 0)
+            stats = client.test.command('collStats', 'c')
+            self.assertEqual([stats['count'], stats['numExtents']], [1000, 0])
+            self.assertGreater(stats['size'], 1000000)
+            self.assertLess(stats['storageSize'], stats['size'] / 2)
+            self.assertGreater(stats['totalIndexSize'], 0)
+            self.assertTrue(client.test.command('validate', 'c', full=True)['valid'])
+            with self.assertRaises(pymongo.errors.OperationFailure):
+                client.admin.command('journalLatencyTest')
+
+    def test_old_clients_find_the_catalogue(self):
+        with self.serve() as running:
+            db = pymongo.MongoClient(running.uri).test
+            db.c.insert_one({'_id': 1})
+            db.c.create_index('a')
+            self.assertEqual(sorted(each['name'] for each in db['system.namespaces'].find()),
+                             ['test.c', 'test.c.$_id_', 'test.c.$a_1', 'test.system.indexes'])
+            self.assertEqual([each['name'] for each in db['system.indexes'].find({'ns': 'test.c'})
+                              .sort('name')], ['_id_', 'a_1'])
+            db.c.drop()
+            self.assertEqual([each['name'] for each in db['system.namespaces'].find()],
+                             ['test.system.indexes'])
+
+    def test_without_a_journal_a_checkpoint_survives(self):
+        running = self.serve('--nojournal')
+        client = pymongo.MongoClient(running.uri)
+        client.test.c.insert_one({'_id': 1})
+        client.admin.command('fsync')
+        running.kill()
+        with self.serve() as again:
+            self.assertEqual(pymongo.MongoClient(again.uri).test.c.count_documents({}), 1)
+
+    def test_repair(self):
+        with self.serve() as running:
+            docs = pymongo.MongoClient(running.uri).test.c
+            docs.insert_many({'_id': number, 'a': number} for number in range(100))
+            docs.create_index('a')
+        code, out, err = self.run_mongod('--storageEngine', ENGINE, '--dbpath', self.dbpath,
+                                         '--port', '0', '--repair')
+        self.assertEqual(code, 0, out + err)
+        with self.serve() as running:
+            db = pymongo.MongoClient(running.uri).test
+            self.assertEqual(db.c.count_documents({'a': {'$gte': 0}}), 100)
+            self.assertTrue(db.command('validate', 'c', full=True)['valid'])
+
+    def test_fsync_with_lock(self):
+        with self.serve() as running:
+            client = pymongo.MongoClient(running.uri)
+            client.test.c.insert_one({'_id': 1})
+            client.admin.command('fsync', lock=True)
+            folder = os.path.join(self.dbpath, ENGINE)
+            copied = self.path('copy')
+            shutil.copytree(self.dbpath, copied)
+            self.assertTrue(os.listdir(folder))
+            client.admin.command('fsyncUnlock')
+            client.test.c.insert_one({'_id': 2})
+        os.truncate(os.path.join(copied, 'mongod.lock'), 0)
+        self.dbpath = copied
+        with self.serve() as again:
+            self.assertEqual(pymongo.MongoClient(again.uri).test.c.count_documents({}), 1)
+
+
+def main():
+    stage = server.build('none', '', ['mongod'])
+    os.makedirs(os.path.join(TOP, 'build', 'scratch'), exist_ok=True)
+    process_case.ProcessCase.program = os.path.join(stage, 'bin', 'mongod')
+    names = sys.argv[1:] or unittest.defaultTestLoader.getTestCaseNames(Starts)
+    result = unittest.TextTestRunner(verbosity=1, stream=sys.stdout).run(
+        unittest.TestSuite(map(Starts, names)))
+    failed = len({test.id().split(' ')[0] for test, _ in result.failures + result.errors})
+    print('%d passed, %d failed' % (result.testsRun - failed, failed))
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == '__main__':
+    main()
