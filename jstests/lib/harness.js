@@ -162,6 +162,11 @@ function checkOptions(options) {
     return harness.paranoid && !own ? ['--journalOptions', '8'] : [];
 }
 
+// Whether documents may take less on the disk than they are long: only mmapv1 keeps them as they are.
+function compresses() {
+    return Boolean(process.env.TESTS_ENGINE);
+}
+
 // Of the storage engine under test: what only mmapv1 knows is for that.
 function engineOptions(options) {
     const engine = process.env.TESTS_ENGINE;
