@@ -36,7 +36,7 @@ TYPED = [
     ('show logs', r"'global', 'startupWarnings'"),
     ('show log global', r'waiting for connections on port %d' % case.PORT),
     ('show startupWarnings', r'^$'),
-    ('db.stats()', r"db: 'shop',\s+collections: \d+,\s+objects: \d+,"),
+    ('db.stats()', r"db: 'shop',\s+collections: \d+,\s+views: 0,\s+objects: \d+,"),
     ('db.stats(1024)', r"db: 'shop',"),
     ('db.c.stats()', r"count: 2,\s+size: \d+,\s+storageSize: \d+,(.|\n)*ns: 'shop.c'"),
     ('db.c.stats({indexDetails: true}).nindexes', r'^2$'),

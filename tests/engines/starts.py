@@ -48,6 +48,14 @@ class Starts(process_case.ProcessCase):
             self.assertIn('is an option of storage engine rocksdb, and not of mmapv1',
                           self.refusal(*option))
 
+    def test_the_size_of_the_cache_has_limits(self):
+        for value in ('-1', '10001', 'x'):
+            self.assertIn('rocksdbCacheSizeGB', self.refusal(
+                '--storageEngine', ENGINE, '--rocksdbCacheSizeGB=' + value))
+        for value in ('0', '10000'):
+            with self.serve('--rocksdbCacheSizeGB', value):
+                pass
+
     def test_an_engine_that_is_not_installed_is_named(self):
         alone = self.path('mongod')
         shutil.copy(self.program, alone)
