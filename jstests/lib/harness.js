@@ -162,7 +162,8 @@ function checkOptions(options) {
     return harness.paranoid && !own ? ['--journalOptions', '8'] : [];
 }
 
-// Whether documents may take less on the disk than they are long: only mmapv1 keeps them as they are.
+// Whether documents may take less on the disk than they are long: only mmapv1 keeps them as they
+// are.
 function compresses() {
     return Boolean(process.env.TESTS_ENGINE);
 }

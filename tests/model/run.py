@@ -5,8 +5,8 @@ Usage: tests/model/run.py [--writes 4 --crashes 2]
        tests/model/run.py --trail MISTAKE [--with FLUSH]    shows the steps that lead to a loss
 
 Each variant must hold in every state that can be reached; each mistake that the model lists must be
-found in the variant that it names. A flush with what it has noted and copied has so many states that
-three writes and two crashes would need more than MEMORY_MB: it gets each of the two smaller worlds.
+found in the variant that it names. A flush with what it has noted and copied has so many states
+that three writes and two crashes would need more than MEMORY_MB: it gets two smaller worlds.
 """
 
 import argparse
