@@ -1,4 +1,5 @@
-// query/aggregation/array_writer.h - an array that an expression makes.
+// query/aggregation/array_writer.h - an array that an expression makes, and the elements of one
+// that it takes.
 #pragma once
 
 #include "bson/element_writer.h"
@@ -6,6 +7,16 @@
 #include "sched/tick.h"
 
 namespace query {
+
+// REQUIRES: it is an array. They stand in its bytes.
+inline sched::Vector<Value> elements_of(const Value& array) {
+    sched::Vector<Value> elements;
+    for (const Value& e : array.as_doc()) {
+        sched::tick();
+        elements.push_back(e);
+    }
+    return elements;
+}
 
 class ArrayWriter {
   public:

@@ -2,21 +2,12 @@
 
 #include "base/error.h"
 #include "query/aggregation/accumulator.h"
+#include "query/aggregation/array_writer.h"
 #include "query/aggregation/operators.h"
-#include "sched/tick.h"
 
 namespace query {
 
 namespace {
-
-sched::Vector<Value> elements_of(const Value& array) {
-    sched::Vector<Value> elements;
-    for (const Value& e : array.as_doc()) {
-        sched::tick();
-        elements.push_back(e);
-    }
-    return elements;
-}
 
 Value accumulate(const Call& call, Values v) {
     const auto accumulator = find_accumulator(call.name, true)();

@@ -15,15 +15,6 @@ namespace query {
 
 namespace {
 
-sched::Vector<Value> elements_of(const Value& array) {
-    sched::Vector<Value> elements;
-    for (const Value& e : array.as_doc()) {
-        sched::tick();
-        elements.push_back(e);
-    }
-    return elements;
-}
-
 Value array_from(Arena& arena, std::span<const Value> elements) {
     ArrayWriter out;
     for (const Value& e : elements)
