@@ -115,11 +115,21 @@ void GroupCommit::commit_in_lock() {
     remap();
 }
 
-void GroupCommit::commit(Path path) try {
+void GroupCommit::commit(Path path) {
     // A commit belongs to no operation, also where one makes it: the end of that does not end it,
     // and what it allocates may come from the reserve (sched/memory.h).
     const sched::Operation::Scope detached(nullptr);
     const std::lock_guard latch(latch_);
+    try {
+        commit_latched(path);
+    } catch (const std::exception& e) {
+        // Still with the latch: else another commit would go on with what is left of this one.
+        base::fatal(
+            0, fmt::format("exception in groupCommit causing immediate shutdown: {}", e.what()));
+    }
+}
+
+void GroupCommit::commit_latched(Path path) {
     DCHECK(storage::LockManager::mode() == storage::GlobalMode::R || holds_exclusive());
     DCHECK(ops_.empty() && intents_.empty());
     const sched::BlockingSection section;
@@ -156,9 +166,6 @@ void GroupCommit::commit(Path path) try {
     notifier_.finish_commit(number);
     writer_.write(ops_.ops(), sequence);
     clear();
-} catch (const std::exception& e) {
-    base::fatal(0,
-                fmt::format("exception in groupCommit causing immediate shutdown: {}", e.what()));
 }
 
 void GroupCommit::clear() {

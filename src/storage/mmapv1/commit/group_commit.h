@@ -164,6 +164,8 @@ class GroupCommit {
     // Private copies take so much that only a full path may follow.
     bool much_is_private() const;
     void commit(Path path);
+    // REQUIRES: the latch is held.
+    void commit_latched(Path path);
     void clear();
     void remap();
     void compare_views(std::vector<WriteIntent> declared);

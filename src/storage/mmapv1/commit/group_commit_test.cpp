@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/testing/fatal_handler.h"
 #include "os/testing/sim_file_system.h"
 #include "sched/blocking.h"
 #include "sched/operation.h"
@@ -222,9 +223,27 @@ TEST_F(GroupCommitTest, WhoWaitsToHoldCommitsCanGiveUp) {
     hold.release();
 }
 
+// What the next test asks while a commit ends the process: does another one find the latch held?
+CommitLatch* g_latch = nullptr;
+void require_that_no_other_commit_begins(int /*id*/, std::string_view text) {
+    if (text.find("exception in groupCommit") == std::string_view::npos) std::_Exit(5);
+    static std::atomic<bool> begun{false};
+    g_at_the_latch = false;
+    std::thread([] {
+        sched::BlockingSection::set_hook([] { g_at_the_latch = true; });
+        const auto held = g_latch->pass();
+        begun = true;
+    }).detach();
+    while (!g_at_the_latch && !begun)
+        std::this_thread::yield();
+    std::_Exit(begun ? 4 : base::kExitAbrupt);
+}
+
 // Holds J18.
 TEST_F(GroupCommitTest, ACommitThatCannotRotateEndsTheProcess) {
     const auto rotate = [this] {
+        g_latch = &core.latch;
+        base::set_fatal_handler(require_that_no_other_commit_begins);
         disk.fail(Call::truncate, "j._0", std::errc::io_error);
         const storage::GlobalLock lock(core.locks, storage::GlobalMode::W);
         for (int i = 0; i < 5; ++i) {
