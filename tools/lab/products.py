@@ -8,13 +8,19 @@ import sys
 from lab import base, needs, selections
 from lab.command_line import Parser
 
+import staging
+
+
+# Whose threads find what a thread of theirs left that has ended the process: a check ends them too.
+CHECKED = staging.VARIANTS['checked']
+
 
 def crash(words):
     selection, options = selections.leading(words)
     crash_parser([]).check(options)
     needs.tools()
-    selections.build(selection, 'crash_states')
-    base.become(selections.program(selection, 'crash_states'), '--jobs',
+    selections.build(selection, 'crash_states', variant=CHECKED)
+    base.become(selections.program(selection, 'crash_states', variant=CHECKED), '--jobs',
                 str(len(os.sched_getaffinity(0))), *options)
 
 

@@ -67,19 +67,19 @@ def only(command, words):
     return selection
 
 
-def folder(selection, *path):
+def folder(selection, *path, variant=VARIANT):
     """Of what is built with these patches."""
-    return os.path.join(base.BUILD, staging.select(base.TOP, selection).name + VARIANT, *path)
+    return os.path.join(base.BUILD, staging.select(base.TOP, selection).name + variant, *path)
 
 
-def program(selection, name):
-    return folder(selection, 'bin', name)
+def program(selection, name, variant=VARIANT):
+    return folder(selection, 'bin', name, variant=variant)
 
 
-def build(selection, *targets):
+def build(selection, *targets, variant=VARIANT):
     base.say('building patches=%s (%s)' % (selection, ' '.join(targets)))
     with subprocess.Popen(['scons', '-Q', 'patches=' + selection,
-                           *(['checks=1'] if VARIANT else []), *targets],
+                           *(['checks=1'] if variant else []), *targets],
                           cwd=base.TOP) as scons:
         try:
             code = scons.wait()
