@@ -132,6 +132,9 @@ def try_recipe(tree, check):
 def try_beginning_again(tree, check):
     code, said = tree('./lab patch edit ' + SLUG)
     check('what is in the patch can be edited anew', code == 0, said)
+    code, said = tree('./lab patch refresh ' + SLUG)
+    check('without an edit it stays as it is, and says so', code == 0 and
+          'patches/%s.patch is as it was' % SLUG in said and '.patch written' not in said, said)
     tree.replace('build/patch/%s/header.txt' % SLUG, ('spare files', 'files made in advance'))
     code, said = tree('./lab patch edit ' + SLUG)
     check('what is not in it is not dropped', code == 1 and 'no patch' in said, said)

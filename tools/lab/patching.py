@@ -214,13 +214,26 @@ def refresh(slug):
         quilt('push', '-a', '--refresh')
     except Failed as failed:
         give_up_with_collisions(quilt, failed)
-    for name in os.listdir(os.path.join(quilt.tree, 'patches')):
-        if name.endswith('.patch') or name == 'series':
-            shutil.copy(os.path.join(quilt.tree, 'patches', name), PATCHES)
+    written = take_patches(os.path.join(quilt.tree, 'patches'))
     keep_state(slug)
-    base.say('patches/%s.patch is written; patches/check.py looks at it. Then ./lab docs for '
-             'docs/options.md, and ./lab test' % slug)
+    base.say('%s; patches/check.py looks at it. Then ./lab docs for docs/options.md, and ./lab test'
+             % (', '.join(written) + ' written' if written else
+                'patches/%s.patch is as it was' % slug))
     base.become_python('patches/check.py')
+
+
+def take_patches(folder_of_tree):
+    """Copies the patches and their series that differ from ours; their names."""
+    written = []
+    for name in sorted(os.listdir(folder_of_tree)):
+        path, ours = os.path.join(folder_of_tree, name), os.path.join(PATCHES, name)
+        if not (name.endswith('.patch') or name == 'series'):
+            continue
+        if os.path.exists(ours) and read(path) == read(ours):
+            continue
+        shutil.copy(path, ours)
+        written.append('patches/' + name)
+    return written
 
 
 def dated(slug):
