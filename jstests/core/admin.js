@@ -17,9 +17,12 @@ test('parameters are read and set', () => {
     assertCommandFails(admin, {setParameter: 1, noSuchParameter: 1}, 72);
     const all = admin.runCommand({getParameter: '*'});
     for (const name of ['logLevel', 'quiet', 'notablescan', 'journalCommitInterval', 'syncdelay',
-                        'ttlMonitorEnabled', 'enableTestCommands']) {
+                        'ttlMonitorEnabled', 'enableTestCommands', 'logComponentVerbosity']) {
         assertTrue(all[name] !== undefined, name);
     }
+    const {version} = admin.runCommand({buildInfo: 1});
+    assertEq(all.featureCompatibilityVersion,
+             {version: version.split('.').slice(0, 2).join('.')});
 });
 
 test('getLog has the lines of the log', () => {

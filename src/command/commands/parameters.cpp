@@ -66,8 +66,8 @@ std::string missing_patch(const Invocation& invocation) {
     return {};
 }
 
-// Which server's files these are, the first two numbers of its version; no option here, and asked
-// for by name.
+// Which server's files these are, the first two numbers of its version; no option here, and unknown
+// to old clients, who get it by its name only.
 constexpr std::string_view kCompatibility = "featureCompatibilityVersion";
 
 void append_compatibility(bson::Builder& out, std::string_view version) {
@@ -87,6 +87,10 @@ void run_get_parameter(Invocation& invocation) {
     if (first.is_string() && first.as_string() == "*") {
         for (const options::Option* parameter : options::all_parameters())
             append(*parameter);
+        if (invocation.over_msg()) {
+            append_levels(*invocation.reply, kLevelsByComponent);
+            append_compatibility(*invocation.reply, invocation.service.context().version);
+        }
     } else {
         for (const bson::Element& e : invocation.body) {
             sched::tick(kTicksPerName);
