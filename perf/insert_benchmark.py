@@ -9,7 +9,7 @@ of MariaDB and PostgreSQL take the same rows, where they are installed. All alte
 round, each in an empty data directory, with the disk alone before and after. For each: the columns
 of the article, medians of the rounds. Then, from a journal that a kill has left, where the bytes of
 an insert come from.
-Usage:    insert_benchmark.py [--rows 20000] [--rounds 5] [--clients 1] [--text 100]
+Usage:    insert_benchmark.py [--rows 20000] [--rounds 5] [--clients 1] [--cache 256]
           insert_benchmark.py --server 'NAME=PATH OPTIONS' --uri mongodb://...
                            other servers beside them, durable and not: a mongod of any make, and
                            one that runs already, whose collection perf.iibench is dropped
@@ -56,6 +56,7 @@ import measuring
 import server
 
 import peers.iibench
+import peers.peer
 
 STATS = 'journal-cumulative-stats'
 COUNTED = ['--journalCumulativeStats']
@@ -188,24 +189,26 @@ class Sql:
     starting_seconds = SQL_STARTING_SECONDS
     local = True
 
-    def __init__(self, kind):
-        self.kind, self.name, self.settings = kind, kind.name, kind.settings
+    def __init__(self, kind, cache_mb):
+        self.kind, self.name, self.cache_mb = kind, kind.name, cache_mb
+        self.settings = '%s, %d MB of cache' % (kind.settings, cache_mb)
 
     @contextlib.contextmanager
     def serve(self, folder):
         peer = self.kind(folder)
+        peer.cache_mb = self.cache_mb
         with peer.serve():
             peer.prepare()
             yield peer
 
 
-def all_runs(servers=(), uri=None):
+def all_runs(servers=(), uri=None, cache_mb=peers.peer.Peer.cache_mb):
     """The lines of the table."""
     return [*(Mongod(*run) for run in RUNS),
             Mongod('series, at flush', 'all', measuring.PROFILE, True, (LESS_REDO,)),
             Mongod('series, at commit', 'all', measuring.PROFILE, True,
                    (LESS_REDO, LESS_WRITING)),
-            *map(Sql, peers.iibench.EVERY), *others(servers, uri)]
+            *(Sql(kind, cache_mb) for kind in peers.iibench.EVERY), *others(servers, uri)]
 
 
 def written(device):
@@ -238,9 +241,9 @@ def measure_run(run, arguments, trial):
     return row
 
 
-def chosen(only, servers=(), uri=None):
+def chosen(only, servers=(), uri=None, cache_mb=peers.peer.Peer.cache_mb):
     """Those that are asked for and can run here; the others are named."""
-    for run in all_runs(servers, uri):
+    for run in all_runs(servers, uri, cache_mb):
         if only and not any(word.lower() in run.name.lower() for word in only):
             continue
         missing = isinstance(run, Sql) and run.kind('unused').missing()
@@ -255,7 +258,7 @@ def measure(trial, arguments):
     """All that are asked for, alternating, the other way round in every second round."""
     trial.result['servers'], old_wire = any_server.survey(arguments, trial.folder)
     trial.result['old_wire'] = old_wire
-    runs = list(chosen(arguments.only, arguments.servers, arguments.uri))
+    runs = list(chosen(arguments.only, arguments.servers, arguments.uri, arguments.cache))
     for run in runs:
         run.old_wire = old_wire
     rows = {run.name: {'name': run.name, 'settings': run.settings, 'runs': []} for run in runs}
@@ -403,6 +406,9 @@ def make_parser():
                         '(%(default)s)')
     parser.add_argument('--text', type=measuring.count, default=100, metavar='BYTES',
                         help='of the text in each row (%(default)s)')
+    parser.add_argument('--cache', type=measuring.count, default=peers.peer.Peer.cache_mb,
+                        metavar='MB', help='that InnoDB and PostgreSQL have; where their tables '
+                        'outgrow it, they write pages again and again (%(default)s)')
     measuring.add_only(parser, 'lines')
     any_server.add_option(parser)
     any_server.add_running(parser)

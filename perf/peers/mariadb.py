@@ -26,8 +26,8 @@ class MariaDB(Peer):
     user = 'mysql'
     engine = 'innodb'
     made_with = []  # options that a data directory must be made with, too
-    options = ['--innodb-flush-log-at-trx-commit=1', '--innodb-flush-method=O_DIRECT',
-               '--innodb-buffer-pool-size=256M']
+    options = ['--innodb-flush-log-at-trx-commit=1', '--innodb-flush-method=O_DIRECT']
+    cache_option = '--innodb-buffer-pool-size'
 
     def __init__(self, folder):
         super().__init__(os.path.join(folder, 'mariadb'),
@@ -49,7 +49,8 @@ class MariaDB(Peer):
                 cwd=self.sockets, **user)
             with running([self.programs['mariadbd'], '--no-defaults', '--datadir=' + self.data,
                           '--socket', self.sockets + '/socket', '--skip-networking',
-                          '--max-connections=300', *self.options],
+                          '--max-connections=300', *self.options,
+                          '%s=%dM' % (self.cache_option, self.cache_mb)],
                          self.client('mariadb-admin') + ['ping'], self.sockets + '/log',
                          cwd=self.sockets, **user) as process:
                 run(self.client('mariadb') + ['-e', 'create database perf; create table perf.load_ '
@@ -81,7 +82,8 @@ class MyRocks(MariaDB):
     package = 'mariadb-plugin-rocksdb'
     engine = 'rocksdb'
     options = ['--plugin-load-add=ha_rocksdb', '--rocksdb-flush-log-at-trx-commit=1',
-               '--rocksdb-block-cache-size=256M', '--innodb-buffer-pool-size=16M']
+               '--innodb-buffer-pool-size=16M']
+    cache_option = '--rocksdb-block-cache-size'
 
     def __init__(self, folder):
         super().__init__(folder)

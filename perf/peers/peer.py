@@ -61,6 +61,7 @@ class Peer:
     """
 
     name = settings = package = None
+    cache_mb = 256  # what a server keeps of its data in memory of its own
     in_process = False  # the engine runs inside the client
     text_bytes = TEXT_BYTES  # of a row that insert() makes; servers heed it
     user = None  # of a server that refuses to run as root

@@ -94,6 +94,19 @@ class Lines(unittest.TestCase):
         self.assertIn('left out: PostgreSQL, sync (initdb not found; apt install postgresql-15)',
                       said.getvalue())
 
+    def test_sql_servers_get_the_cache_that_is_asked_for(self):
+        with contextlib.ExitStack() as stack:
+            for kind in insert_benchmark.peers.iibench.EVERY:
+                stack.enter_context(mock.patch.object(kind, 'missing', lambda self: ''))
+            runs = [run for run in insert_benchmark.chosen(['SQL, sync', 'DB, sync'], cache_mb=4096)
+                    if isinstance(run, insert_benchmark.Sql)]
+            for run in runs:
+                self.assertIn(', 4096 MB of cache', run.settings)
+                with mock.patch.object(run.kind, 'serve', contextlib.nullcontext), \
+                        mock.patch.object(run.kind, 'prepare'), run.serve('unused') as peer:
+                    self.assertEqual(peer.cache_mb, 4096)
+        self.assertEqual(len(runs), 2)
+
     def test_the_patches_of_the_article_s_requests_come_one_after_the_other(self):
         options = {run.name: run.settings for run in insert_benchmark.all_runs()}
         self.assertEqual(options['series, at flush'], options['series, sync']
