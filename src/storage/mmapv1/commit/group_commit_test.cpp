@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <mutex>
 #include <thread>
 
 #include "base/error.h"
@@ -231,7 +232,7 @@ void require_that_no_other_commit_begins(int /*id*/, std::string_view text) {
     g_at_the_latch = false;
     std::thread([] {
         sched::BlockingSection::set_hook([] { g_at_the_latch = true; });
-        const auto held = g_latch->pass();
+        const std::lock_guard latch(*g_latch);
         begun = true;
     }).detach();
     while (!g_at_the_latch && !begun)
