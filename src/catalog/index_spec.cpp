@@ -133,7 +133,9 @@ void check_partial(bson::Doc spec) {
     if (spec["sparse"].truthy())
         base::fail(base::kCannotCreateIndex,
                    "an index has either partialFilterExpression or sparse, not both");
-    if (!may_be_filter(query::Matcher::parse(filter.as_doc())->root()))
+    static const query::RefusedExpressions kNoExpressions(
+        base::kCannotCreateIndex, "unsupported expression in partial index: $expr");
+    if (!may_be_filter(query::Matcher::parse(filter.as_doc(), &kNoExpressions)->root()))
         base::fail(
             base::kCannotCreateIndex,
             "partialFilterExpression can have equality, $exists: true, $gt, $gte, $lt, $lte, "

@@ -13,6 +13,7 @@
 #include "command/commands/output_collection.h"
 #include "command/commands/pipeline_query.h"
 #include "command/commands/pipeline_source.h"
+#include "command/commands/request_expressions.h"
 #include "command/commands/server_stages.h"
 #include "command/commands/views.h"
 #include "command/context/locks.h"
@@ -94,6 +95,7 @@ PipelineRequest parse(const Invocation& invocation) {
             base::fail(base::kFailedToParse, "unrecognized field '{}'", name);
         }
     }
+    out.let = RequestExpressions(invocation).let();
     return out;
 }
 
@@ -106,6 +108,8 @@ std::unique_ptr<query::Pipeline> parse_pipeline(Invocation& invocation,
         context.scratch_directory = invocation.service.engine().scratch_directory();
     context.over_msg = invocation.over_msg();
     context.foreign = std::move(foreign);
+    if (request.let != nullptr) context.variables = request.let->variables();
+    context.let = request.let;
     context.find_first_stage = [&](std::string_view stage) {
         return find_first_stage(invocation, request.ns, stage);
     };
@@ -376,7 +380,7 @@ constexpr Field kFields[] = {
     {"explain", types::boolean},
     kBypassValidation,
     refused("collation", "3.4"),
-    refused("let", "5.0"),
+    kLet,
     refused("encryptionInformation", "6.0"),
     // A part of the work for another server, which goes on with it.
     refused("fromRouter"),

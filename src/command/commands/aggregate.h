@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "command/commands/explain.h"
 #include "command/cursor/batch.h"
 #include "command/request/invocation.h"
+#include "query/aggregation/let_variables.h"
 
 namespace command {
 
@@ -26,6 +28,7 @@ struct PipelineRequest {
     int64_t batch_size = kFirstBatchDocuments;
     bool allow_disk_use = false;
     bson::Element hint;
+    std::shared_ptr<const query::LetVariables> let;  // null: none
     bson::Doc projection;  // of a find: how it shows the results; not positional
 };
 // Replies with the results, or how they would be found. REQUIRES: source_ns is no view, or was none

@@ -9,6 +9,7 @@
 #include "catalog/collection_options.h"
 #include "command/commands/families.h"
 #include "command/commands/indexes.h"
+#include "command/commands/request_expressions.h"
 #include "command/commands/views.h"
 #include "command/context/locks.h"
 #include "command/cursor/batch.h"
@@ -142,7 +143,9 @@ void run_list_collections(Invocation& invocation) {
     const bson::Element filter = invocation.body["filter"];
     if (filter && !filter.is_object() && filter.type() != bson::Type::null)
         base::fail(base::kTypeMismatch, "filter must be a document");
-    const auto matcher = query::Matcher::parse(filter.is_object() ? filter.as_doc() : bson::Doc());
+    const RequestExpressions expressions(invocation);
+    const auto matcher = query::Matcher::parse(filter.is_object() ? filter.as_doc() : bson::Doc(),
+                                               expressions.get());
     const bool name_only = invocation.body["nameOnly"].truthy();
     const int64_t batch_size = invocation.batch_size(-1);
     const Rights rights(invocation.client);

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/milliseconds.h"
 #include "command/commands/families.h"
+#include "command/commands/request_expressions.h"
 #include "command/commands/views.h"
 #include "command/context/locks.h"
 #include "command/cursor/query_cursors.h"
@@ -59,6 +60,8 @@ void run_count(Invocation& invocation) {
                     [&n](bson::Doc counted) { n = counted["n"].to_int64(); });
         return append_count(*invocation.reply, n);
     }
+    const RequestExpressions expressions(invocation);
+    parts.expressions = expressions.get();
     query.canonicalise(parts);
     if (invocation.over_msg()) query::refuse_odd_flags(*query.matcher);
     CollectionLock lock(invocation.client, ns, false);
@@ -144,6 +147,8 @@ void run_distinct(Invocation& invocation) {
         values.append_to(list);
         return;
     }
+    const RequestExpressions expressions(invocation);
+    parts.expressions = expressions.get();
     const std::optional<base::Error> bad_query = canonicalise(query, parts);
     if (invocation.over_msg() && !bad_query) query::refuse_odd_flags(*query.matcher);
     CollectionLock lock(invocation.client, ns, false);
@@ -152,6 +157,7 @@ void run_distinct(Invocation& invocation) {
         invocation.reply->append("stats", bson::make("n", 0, "nscanned", 0, "nscannedObjects", 0));
         return;
     }
+    if (bad_query && invocation.over_msg()) throw base::Error(*bad_query);
     if (bad_query) base::fail(kBadDistinctQuery, "Can't canonicalize query: {}", bad_query->what());
     const std::string_view path = key_of(invocation);
     query::DistinctValues values(path);

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/milliseconds.h"
 #include "command/commands/families.h"
+#include "command/commands/request_expressions.h"
 #include "command/context/locks.h"
 #include "command/cursor/session_ends.h"
 #include "command/request/authorization.h"
@@ -38,7 +39,9 @@ void run_list_databases(Invocation& invocation) {
     const bson::Element filter = invocation.body["filter"];
     if (filter && !filter.is_object() && filter.type() != bson::Type::null)
         base::fail(base::kTypeMismatch, "filter must be a document");
-    const auto matcher = query::Matcher::parse(filter.is_object() ? filter.as_doc() : bson::Doc());
+    const RequestExpressions expressions(invocation);
+    const auto matcher = query::Matcher::parse(filter.is_object() ? filter.as_doc() : bson::Doc(),
+                                               expressions.get());
     const bool name_only = invocation.body["nameOnly"].truthy();
     Service& service = invocation.service;
     const Rights rights(invocation.client);

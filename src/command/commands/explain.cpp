@@ -9,6 +9,7 @@
 #include "command/commands/families.h"
 #include "command/commands/find.h"
 #include "command/commands/newer_fields.h"
+#include "command/commands/request_expressions.h"
 #include "command/commands/views.h"
 #include "command/commands/writes.h"
 #include "command/context/locks.h"
@@ -98,11 +99,13 @@ void run_explain(Invocation& invocation) {
 
     FindRequest request = as_find(inner);
     const std::string ns = inner.ns();
+    const RequestExpressions expressions(inner);
     if (const auto view = reads_only(inner) ? view_of(inner, ns) : std::nullopt) {
-        PipelineRequest pipeline = find_in_view(*view, ns, request);
+        PipelineRequest pipeline = find_in_view(*view, ns, request, expressions.let());
         pipeline.explain = verbosity;
         return run_pipeline(inner, pipeline);
     }
+    request.parts.expressions = expressions.get();
     request.query.canonicalise(request.parts);
     if (inner.over_msg()) query::refuse_odd_flags(*request.query.matcher);
     query::CommandExplain how;

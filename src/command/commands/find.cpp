@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "command/commands/families.h"
 #include "command/commands/newer_fields.h"
+#include "command/commands/request_expressions.h"
 #include "command/commands/views.h"
 #include "command/cursor/query_cursors.h"
 #include "command/request/authorization.h"
@@ -71,7 +72,7 @@ constexpr Field kFindFields[] = {
     {"ntoreturn", types::number},
     without_effect("allowPartialResults", types::flag, "3.2"),
     refused("collation", "3.4"),
-    refused("let", "5.0"),
+    kLet,
     refused("encryptionInformation", "6.0"),
     refused("requestResumeToken", "4.4"),
     refused("resumeAfter", "4.4"),
@@ -190,9 +191,11 @@ void run_find(Invocation& invocation) {
     invocation.service.counters().query.fetch_add(1, std::memory_order_relaxed);
     FindRequest request = parse_find(invocation.body, invocation.over_msg());
     const std::string ns = invocation.ns();
+    const RequestExpressions expressions(invocation);
     if (const auto view = view_of(invocation, ns))
-        return run_pipeline(invocation, find_in_view(*view, ns, request));
+        return run_pipeline(invocation, find_in_view(*view, ns, request, expressions.let()));
     if (plain_id_query(request) && reply_by_id(invocation, request, ns)) return;
+    request.parts.expressions = expressions.get();
     request.query.canonicalise(request.parts);
     if (invocation.over_msg()) query::refuse_odd_flags(*request.query.matcher);
 

@@ -8,6 +8,7 @@
 #include "bson/compare.h"
 #include "command/commands/families.h"
 #include "command/commands/newer_fields.h"
+#include "command/commands/request_expressions.h"
 #include "command/cursor/query_cursors.h"
 #include "command/request/authorization.h"
 #include "command/request/invocation.h"
@@ -98,6 +99,7 @@ class FindAndModify {
           client_(invocation.client),
           counters_(invocation.service.counters()),
           request_(request),
+          expressions_(invocation),
           ns_(invocation.ns()) {
         if (!request.remove) check_updatable(ns_);
     }
@@ -157,10 +159,15 @@ class FindAndModify {
         parts.filter = request_.query;
         parts.sort = request_.sort;
         parts.hint = request_.hint;
+        // An upsert takes values from its query, and what $expr says is none.
+        parts.expressions = expressions_.get();
+        if (invocation_.over_msg() && request_.upsert)
+            parts.expressions = &query::kNoExpressionsHere;
         find_ = query::FindQuery();
         try {
             find_.canonicalise(parts);
         } catch (const base::Error& e) {
+            if (invocation_.over_msg()) throw;
             sched::fail_because(e, request_.sort.empty() ? kBadQuery : kBadQueryOrSort,
                                 "Can't canonicalize query: {}", e.what());
         }
@@ -199,7 +206,8 @@ class FindAndModify {
             update_ = query::parse_update(request_.update, request_.by_pipeline,
                                           {.upsert = request_.upsert,
                                            .over_msg = invocation_.over_msg(),
-                                           .array_filters = request_.array_filters});
+                                           .array_filters = request_.array_filters},
+                                          expressions_.let());
         } catch (const base::Error& e) {
             if (invocation_.over_msg() || sched::is_end_of_work(e)) throw;
             bad_update_ = std::current_exception();
@@ -369,6 +377,7 @@ class FindAndModify {
     Client& client_;
     OpCounters& counters_;
     const Request& request_;
+    const RequestExpressions expressions_;
     const std::string ns_;
     query::FindQuery find_;
     std::unique_ptr<query::Update> update_;
@@ -416,7 +425,7 @@ constexpr Field kFields[] = {
     kBypassValidation,
     {"arrayFilters", types::array},
     refused("collation", "3.4"),
-    refused("let", "5.0"),
+    kLet,
     refused("encryptionInformation", "6.0"),
 };
 

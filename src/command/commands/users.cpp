@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "bson/texts.h"
 #include "command/commands/families.h"
+#include "command/commands/request_expressions.h"
 #include "command/context/locks.h"
 #include "command/cursor/session_ends.h"
 #include "command/request/authorization.h"
@@ -333,7 +334,9 @@ void run_users_info(Invocation& invocation) {
     const Asked asked = parse_asked(invocation);
     const bson::Element filter = invocation.body["filter"];
     if (filter && !filter.is_object()) base::fail(base::kTypeMismatch, "filter must be a document");
-    const auto matcher = query::Matcher::parse(filter ? filter.as_doc() : bson::Doc());
+    const RequestExpressions expressions(invocation);
+    const auto matcher =
+        query::Matcher::parse(filter ? filter.as_doc() : bson::Doc(), expressions.get());
     std::unordered_set<std::string> wanted_ids;
     for (const UserName& who : asked.users)
         wanted_ids.insert(who.id());

@@ -187,10 +187,11 @@ std::optional<ResolvedView> view_of(const Invocation& invocation, std::string_vi
     return invocation.over_msg() ? find_view(invocation.client, ns) : std::nullopt;
 }
 
-PipelineRequest find_in_view(const ResolvedView& view, std::string_view ns,
-                             const FindRequest& find) {
+PipelineRequest find_in_view(const ResolvedView& view, std::string_view ns, const FindRequest& find,
+                             std::shared_ptr<const query::LetVariables> let) {
     check_options(find);
     PipelineRequest request = request_on(view, ns);
+    request.let = std::move(let);
     Stages stages;
     stages.match(find.parts.filter);
     if (!find.parts.sort.empty()) stages.add("$sort", find.parts.sort);

@@ -5,6 +5,7 @@
 // that they do not know.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,8 +24,8 @@ std::optional<ResolvedView> view_of(const Invocation& invocation, std::string_vi
 
 // What a find asks, a count (its result is a document {n}) or the query of a distinct. Throws
 // base::Error 168 for what a pipeline cannot do. `find` has the same lifetime as the result.
-PipelineRequest find_in_view(const ResolvedView& view, std::string_view ns,
-                             const FindRequest& find);
+PipelineRequest find_in_view(const ResolvedView& view, std::string_view ns, const FindRequest& find,
+                             std::shared_ptr<const query::LetVariables> let);
 PipelineRequest count_in_view(const ResolvedView& view, std::string_view ns, bson::Doc query,
                               int64_t skip, int64_t limit, const bson::Element& hint);
 PipelineRequest query_in_view(const ResolvedView& view, std::string_view ns, bson::Doc query);

@@ -9,6 +9,7 @@
 #include "command/commands/families.h"
 #include "command/commands/indexes.h"
 #include "command/commands/newer_fields.h"
+#include "command/commands/request_expressions.h"
 #include "command/request/authorization.h"
 #include "command/request/invocation.h"
 #include "command/request/run_command.h"
@@ -267,9 +268,11 @@ void run_update(Invocation& invocation) {
     Client& client = invocation.client;
     sched::Vector<UpdateRequest> requests;
     const Validation validation = validation_of(invocation.body);
+    const RequestExpressions expressions(invocation);
     invocation.each_document("updates", [&](bson::Doc item) {
         requests.push_back(parse_update(item, invocation.over_msg()));
         requests.back().validation = validation;
+        requests.back().expressions = expressions.get();
     });
     int64_t n = 0;
     int64_t modified = 0;
@@ -347,6 +350,7 @@ void run_delete(Invocation& invocation) {
     Service& service = invocation.service;
     Client& client = invocation.client;
     sched::Vector<DeleteRequest> requests;
+    const RequestExpressions expressions(invocation);
     invocation.each_document("deletes", [&](bson::Doc item) {
         requests.push_back(parse_delete(item, invocation.over_msg()));
     });
@@ -362,7 +366,7 @@ void run_delete(Invocation& invocation) {
             service.counters().remove.fetch_add(1, std::memory_order_relaxed);
             const int64_t removed =
                 delete_documents(client, batch.ns(), request.query, request.hint, request.just_one,
-                                 invocation.over_msg());
+                                 expressions.get());
             item.report().deleted = removed;
             n += removed;
             ++succeeded;
@@ -416,7 +420,7 @@ constexpr Field kUpdateFields[] = {
     {"ordered", types::boolean},
     kBypassValidation,
     refused("encryptionInformation", "6.0"),
-    refused("let", "5.0"),
+    kLet,
     refused("collation", "3.4"),
     refused("arrayFilters", "3.6"),
 };
@@ -424,7 +428,7 @@ constexpr Field kDeleteFields[] = {
     required("deletes", types::array),
     {"ordered", types::boolean},
     refused("encryptionInformation", "6.0"),
-    refused("let", "5.0"),
+    kLet,
     refused("collation", "3.4"),
     refused("arrayFilters", "3.6"),
 };

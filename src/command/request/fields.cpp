@@ -48,11 +48,13 @@ std::string expected(Types allowed) {
 
 void FieldReader::take(const bson::Element& e, const Field& field, uint64_t bit) {
     DCHECK(fields_.size() <= kFieldsMax);
-    if (field.use == Field::Use::refused && asks_for_something(e)) {
+    const bool refused =
+        field.use == Field::Use::refused || (field.use == Field::Use::by_msg && !over_msg_);
+    if (refused && asks_for_something(e)) {
         const std::string age =
             field.since.empty() ? "" : fmt::format(", which came with {},", field.since);
-        base::fail(base::kInvalidOptions, "'{}' of {}{} is not supported by this server",
-                   field.name, where_, age);
+        base::fail(base::kInvalidOptions, "'{}' of {}{} is not supported by {}", field.name, where_,
+                   age, field.use == Field::Use::refused ? "this server" : "the old messages");
     }
     if (!over_msg_) return;
     if ((seen_ & bit) != 0)

@@ -49,6 +49,7 @@ struct Field {
         required,        // by OP_MSG
         without_effect,  // taken: no result of this server depends on it
         refused,         // by the old messages as well, where it asks for anything
+        by_msg,          // read by OP_MSG; by the old messages refused as those above
     };
     std::string_view name;
     Types types = types::any;
@@ -64,6 +65,9 @@ constexpr Field required(std::string_view name, Types types) {
 }
 constexpr Field without_effect(std::string_view name, Types types, std::string_view since = {}) {
     return {name, types, Field::Use::without_effect, since};
+}
+constexpr Field by_msg(std::string_view name, Types types, std::string_view since) {
+    return {name, types, Field::Use::by_msg, since};
 }
 constexpr Field refused(std::string_view name, std::string_view since = {}) {
     return {name, types::any, Field::Use::refused, since};

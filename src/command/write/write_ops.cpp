@@ -72,13 +72,15 @@ std::unique_ptr<query::Executor> writing_executor(CollectionLock& lock, query::F
     }
 }
 
-query::FindQuery canonical(bson::Doc filter, const bson::Element& hint, bool over_msg) {
+query::FindQuery canonical(bson::Doc filter, const bson::Element& hint,
+                           const query::ExpressionParser* expressions) {
     query::FindQuery query;
     query::FindQuery::Parts parts;
     parts.filter = filter;
     parts.hint = hint;
+    parts.expressions = expressions;
     query.canonicalise(parts);
-    if (over_msg) query::refuse_odd_flags(*query.matcher);
+    if (expressions != nullptr) query::refuse_odd_flags(*query.matcher);
     return query;
 }
 
@@ -208,19 +210,20 @@ class UpdateRun {
                                       {.multi = request.multi,
                                        .upsert = request.upsert,
                                        .over_msg = request.over_msg,
-                                       .array_filters = request.array_filters})) {}
+                                       .array_filters = request.array_filters},
+                                      query::let_of(request.expressions))) {}
 
     UpdateOutcome run() {
         const bool by_id = !request_.multi && !request_.upsert && request_.hint.missing() &&
                            !update_->needs_details() && query::is_id_query(request_.query);
         query::FindQuery query;
-        if (!by_id) query = canonical(request_.query, request_.hint, request_.over_msg);
+        if (!by_id) query = canonical(request_.query, request_.hint, expressions());
         CollectionLock lock(context_, ns_, true);
         if (lock.collection() == nullptr && !request_.upsert) return {};
         if (by_id && lock.collection()->id_index() != nullptr) {
             update_by_id(lock);
         } else {
-            if (by_id) query = canonical(request_.query, request_.hint, request_.over_msg);
+            if (by_id) query = canonical(request_.query, request_.hint, expressions());
             update_found(lock, std::move(query));
         }
         context_.metrics().updated.fetch_add(outcome_.modified, std::memory_order_relaxed);
@@ -228,6 +231,12 @@ class UpdateRun {
     }
 
   private:
+    // An upsert takes values from its query, and what $expr says is none.
+    const query::ExpressionParser* expressions() const {
+        if (request_.expressions != nullptr && request_.upsert) return &query::kNoExpressionsHere;
+        return request_.expressions;
+    }
+
     void update_by_id(CollectionLock& lock) {
         storage::RecordId id = query::find_by_id(*lock.collection(), request_.query["_id"]);
         report_id_lookup(context_, id ? 1 : 0);
@@ -307,13 +316,14 @@ void check_removable(const catalog::Collection& collection) {
 }
 
 int64_t delete_documents(OperationContext& context, std::string_view ns, bson::Doc filter,
-                         const bson::Element& hint, bool just_one, bool over_msg) {
+                         const bson::Element& hint, bool just_one,
+                         const query::FilterExpressions* expressions) {
     if (reserved(ns))
         base::fail(kRemoveFromReserved, "cannot delete from collection with reserved $ in name: {}",
                    ns);
     const bool by_id = hint.missing() && query::is_id_query(filter);
     query::FindQuery query;
-    if (!by_id) query = canonical(filter, hint, over_msg);
+    if (!by_id) query = canonical(filter, hint, expressions);
     CollectionLock lock(context, ns, true);
     if (lock.collection() == nullptr) return 0;
     check_removable(*lock.collection());
@@ -325,7 +335,7 @@ int64_t delete_documents(OperationContext& context, std::string_view ns, bson::D
         lock.collection()->remove(id);
         removed = 1;
     } else {
-        if (by_id) query = canonical(filter, hint, over_msg);
+        if (by_id) query = canonical(filter, hint, expressions);
         auto executor = writing_executor(lock, std::move(query), kDeleteCannotRun);
         const bool isolated = is_isolated(filter);
         query::Row row;

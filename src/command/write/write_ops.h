@@ -13,6 +13,7 @@
 
 #include "bson/builder.h"
 #include "command/context/locks.h"
+#include "query/aggregation/filter_expression.h"
 #include "query/match/match_tree.h"
 #include "query/update/update.h"
 
@@ -52,6 +53,7 @@ struct UpdateRequest {
     bson::Doc item;         // as it was sent, for reports
     bson::Element array_filters;
     Validation validation = Validation::asked;
+    const query::FilterExpressions* expressions = nullptr;  // with over_msg, and the variables
 };
 struct UpdateOutcome {
     int64_t matched = 0;
@@ -85,10 +87,11 @@ bool store_update(OperationContext& context, catalog::Collection& collection,
 bson::Object insert_upsert(OperationContext& context, catalog::Collection& collection,
                            bson::Doc doc, Validation validation);
 
-// Returns the number of removed documents. `over_msg`: see
-// query/match/regex_flags.h.
+// Returns the number of removed documents. `expressions`: of a request by OP_MSG; null: the filter
+// is read as the old server did.
 int64_t delete_documents(OperationContext& context, std::string_view ns, bson::Doc query,
-                         const bson::Element& hint, bool just_one, bool over_msg = false);
+                         const bson::Element& hint, bool just_one,
+                         const query::FilterExpressions* expressions = nullptr);
 
 // Throws base::Error 10156 for system.indexes, and what catalog::check_writable does.
 void check_updatable(std::string_view ns);

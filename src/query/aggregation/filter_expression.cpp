@@ -1,5 +1,8 @@
 #include "query/aggregation/filter_expression.h"
 
+#include <map>
+
+#include "query/aggregation/expression.h"
 #include "sched/tick.h"
 
 namespace query {
@@ -19,16 +22,65 @@ bool has_equality(const Value& v) {
     return !v.missing() && v.type() != Type::undefined && !v.is_array();
 }
 
+// Whether a value of this type is ordered among others here as it is by the keys of an index.
+bool has_order(const Value& v) {
+    switch (v.type()) {
+        case Type::number_double:
+        case Type::int32:
+        case Type::int64:
+        case Type::string:
+        case Type::object_id:
+        case Type::boolean:
+        case Type::date:
+            return true;
+        default:
+            return false;
+    }
+}
+
+// The same comparison with its sides exchanged; empty: `op` is none that gives a range.
+std::string_view exchanged(std::string_view op) {
+    if (op == "$lt") return "$gt";
+    if (op == "$lte") return "$gte";
+    if (op == "$gt") return "$lt";
+    if (op == "$gte") return "$lte";
+    return {};
+}
+
+// Whether no array is on that side of `v`.
+bool excludes_arrays(std::string_view op, const Value& v) {
+    const bool above = bson::canonical_class(v.type()) > bson::canonical_class(Type::array);
+    return op.starts_with("$gt") == above;
+}
+
+// What is known of one field by comparisons.
+struct Known {
+    bool no_array = false;
+    std::vector<std::pair<std::string_view, Value>> ends;  // operator, value
+};
+
 class FilterExpression : public MatchExpression {
   public:
-    FilterExpression(const Value& spec, const OuterVariables& variables) {
+    FilterExpression(const Value& spec, const OuterVariables& variables,
+                     std::shared_ptr<const LetVariables> let)
+        : let_(std::move(let)) {
         Names names(variables, true);
         expression_ = parse_operand(spec, names);
         simplify(expression_);
         scope_.variables.resize(names.slots());
         bson::Builder equalities;
-        add_implied(spec, names, equalities);
+        std::map<std::string_view, Known> known;
+        add_implied(spec, names, equalities, known);
         implied_ = equalities.object();
+        // Whether there are arrays no index tells: one of one element is as that element there.
+        bson::Builder ranges;
+        for (const auto& [path, field] : known) {
+            if (!field.no_array || field.ends.empty()) continue;
+            bson::Builder range = ranges.sub_object(path);
+            for (const auto& [op, value] : field.ends)
+                range.append_as(op, value);
+        }
+        implied_ranges_ = ranges.object();
     }
 
     bool matches(bson::Doc doc) const override {
@@ -42,38 +94,58 @@ class FilterExpression : public MatchExpression {
         out.append_as(name, expression_->evaluate(scope_));
     }
     bson::Doc implied() const override { return implied_; }
+    bson::Doc implied_ranges() const override { return implied_ranges_; }
     void add_needs(Needs& needs) const { expression_->add_needs(needs); }
 
   private:
-    // Of {$eq: ["$path", value]}, in either order, by itself or in an $and.
-    void add_implied(const Value& spec, Names& names, bson::Builder& out) {
+    // Of {$eq: ["$path", value]} and other comparisons, in either order, by themselves or in an
+    // $and.
+    void add_implied(const Value& spec, Names& names, bson::Builder& equalities,
+                     std::map<std::string_view, Known>& known) {
         if (!spec.is_object()) return;
         sched::tick();
         const Value op = spec.as_doc().first();
         if (!op.is_array()) return;
         if (op.name() == "$and") {
             for (const Value& part : op.as_doc())
-                add_implied(part, names, out);
-        } else if (op.name() == "$eq") {
-            auto operand = op.as_doc().begin();
-            const Value first = *operand;
-            const Value second = *++operand;
-            if (is_path(first)) add_equality(first, second, names, out);
-            if (is_path(second)) add_equality(second, first, names, out);
+                add_implied(part, names, equalities, known);
+            return;
+        }
+        const bool is_equality = op.name() == "$eq";
+        const std::string_view turned = exchanged(op.name());
+        if (!is_equality && turned.empty()) return;
+        auto operand = op.as_doc().begin();
+        const Value sides[] = {*operand, *++operand};
+        for (const int path_side : {0, 1}) {
+            if (!is_path(sides[path_side])) continue;
+            const std::string_view path = sides[path_side].as_string().substr(1);
+            const Value v = known_value(sides[1 - path_side], names);
+            const std::string_view relation = path_side == 0 ? op.name() : turned;
+            if (is_equality && has_equality(v)) {
+                equalities.append_as(path, v);
+                known[path].no_array = true;
+            } else if (!is_equality && has_order(v)) {
+                Known& field = known[path];
+                field.ends.emplace_back(relation, v);
+                field.no_array = field.no_array || excludes_arrays(relation, v);
+            }
         }
     }
 
-    void add_equality(const Value& path, const Value& spec, Names& names, bson::Builder& out) {
+    // What depends on no document; missing: it does.
+    Value known_value(const Value& spec, Names& names) {
         ExpressionPtr operand = parse_operand(spec, names);
         simplify(operand);
         if (!operand->constant() && dynamic_cast<const OuterVariable*>(operand.get()) == nullptr)
-            return;
-        const Value v = operand->evaluate(scope_);
-        if (has_equality(v)) out.append_as(path.as_string().substr(1), v);
+            return {};
+        return copy_value(known_, operand->evaluate(scope_));
     }
 
+    const std::shared_ptr<const LetVariables> let_;  // has values of variables
     ExpressionPtr expression_;
     bson::Object implied_;
+    bson::Object implied_ranges_;
+    Arena known_;
     // Where matches() computes.
     mutable Arena arena_;
     mutable Scope scope_{arena_};
@@ -82,7 +154,7 @@ class FilterExpression : public MatchExpression {
 }  // namespace
 
 std::unique_ptr<const MatchExpression> FilterExpressions::parse(const bson::Element& spec) const {
-    return std::make_unique<FilterExpression>(spec, variables_);
+    return std::make_unique<FilterExpression>(spec, variables_, let_);
 }
 
 void add_needs(const MatchExpression& expression, Needs& needs) {

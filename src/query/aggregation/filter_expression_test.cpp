@@ -32,6 +32,10 @@ class FilterExpressionTest : public testing::Test {
         const auto matcher = parse(R"({"$expr": )" + expression + "}");
         return bson::to_text(matcher->root().children.at(0)->expression->implied());
     }
+    std::string ranges(const std::string& expression) {
+        const auto matcher = parse(R"({"$expr": )" + expression + "}");
+        return bson::to_text(matcher->root().children.at(0)->expression->implied_ranges());
+    }
     void let(const std::string& name, const std::string& value) {
         kept_.push_back(bson::parse_test_json(R"({"v": )" + value + "}"));
         variables_.emplace_back(name, kept_.back()["v"]);
@@ -95,6 +99,30 @@ TEST_F(FilterExpressionTest, APlannerLearnsOfEqualities) {
           R"({"$eq": ["$$ROOT.a", 1]})", R"({"$eq": [1, 1]})", R"({"$or": [{"$eq": ["$a", 1]}]})",
           R"({"$ne": ["$a", 1]})", R"({"$gt": ["$a", 1]})", R"("$a")", "1"})
         EXPECT_EQ(implied(none), "{}") << none;
+}
+
+// Only of what can be no array: of one with one element an index has that element.
+TEST_F(FilterExpressionTest, APlannerLearnsOfRanges) {
+    let("x", R"({"y": 5})");
+    EXPECT_EQ(ranges(R"({"$lt": ["$a.b", 5]})"), "{ a.b: { $lt: 5 } }");
+    EXPECT_EQ(ranges(R"({"$gte": ["s", "$a"]})"), R"({ a: { $lte: "s" } })");
+    EXPECT_EQ(ranges(R"({"$lte": ["$a", "$$x.y"]})"), "{ a: { $lte: 5 } }");
+    EXPECT_EQ(ranges(R"({"$gt": ["$a", true]})"), "{ a: { $gt: true } }");
+    EXPECT_EQ(ranges(R"({"$and": [{"$gte": ["$a", 1]}, {"$gt": ["$b", 1]}, {"$gt": [9, "$a"]},
+                                  {"$lt": ["$c", {"$date": {"$numberLong": "5"}}]}]})"),
+              "{ a: { $gte: 1, $lt: 9 } }");
+    EXPECT_EQ(ranges(R"({"$and": [{"$gte": ["$c", {"$date": {"$numberLong": "3"}}]},
+                                  {"$lt": ["$c", {"$date": {"$numberLong": "5"}}]},
+                                  {"$eq": ["$d", 1]}, {"$gt": ["$d", 0]}]})"),
+              "{ c: { $gte: new Date(3), $lt: new Date(5) }, d: { $gt: 0 } }");
+    for (const char* none :
+         {R"({"$gt": ["$a", 5]})", R"({"$lt": ["$a", {"$date": {"$numberLong": "5"}}]})",
+          R"({"$lt": ["$a", "$b"]})", R"({"$lt": ["$a", null]})", R"({"$lt": ["$a", {"b": 1}]})",
+          R"({"$lt": ["$a", [1]]})", R"({"$lt": ["$$ROOT.a", 1]})",
+          R"({"$or": [{"$lt": ["$a", 1]}]})", R"({"$ne": ["$a", 1]})",
+          R"({"$not": [{"$lt": ["$a", 1]}]})", R"({"$eq": [{"$lt": ["$a", 1]}, true]})",
+          R"({"$lt": ["$a", "$$x.z"]})"})
+        EXPECT_EQ(ranges(none), "{}") << none;
 }
 
 // The promise of MatchExpression::implied().

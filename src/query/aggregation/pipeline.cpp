@@ -113,7 +113,7 @@ class SourceStage : public Stage, private DocumentBatch {
 class StagedPipeline : public Pipeline {
   public:
     StagedPipeline(bson::Doc stages, const PipelineContext& context)
-        : narrows_(context.narrows), copy_(stages) {
+        : narrows_(context.narrows), let_(context.let), copy_(stages) {
         const int count = context.outer_stages + copy_.doc().field_count();
         if (count > kStagesMax)
             base::fail(base::kFailedToParse, "a pipeline of {} stages is too long, at most {}",
@@ -213,6 +213,7 @@ class StagedPipeline : public Pipeline {
     }
 
     const bool narrows_;
+    const std::shared_ptr<const LetVariables> let_;  // has values of context.variables
     bson::Object copy_;
     std::optional<FilterExpressions> expressions_;
     std::vector<StagePtr> stages_;

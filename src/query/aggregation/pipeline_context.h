@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "bson/view.h"
-#include "query/aggregation/value.h"
+#include "query/aggregation/let_variables.h"
 
 namespace query {
 
@@ -53,6 +53,8 @@ struct PipelineContext {
     std::shared_ptr<ForeignCollections> foreign;
     // Variables for expressions, whose values outlive the pipeline.
     OuterVariables variables;
+    // Where these are those of a command: the pipeline keeps them.
+    std::shared_ptr<const LetVariables> let;
     // How many pipelines there are around this one, and how many stages these have together.
     int outer_pipelines = 0;
     int outer_stages = 0;

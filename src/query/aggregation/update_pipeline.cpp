@@ -30,16 +30,18 @@ void check_stages(bson::Doc stages) {
     }
 }
 
-PipelineContext context_by_msg() {
+PipelineContext context_with(std::shared_ptr<const LetVariables> let) {
     PipelineContext context;
     context.over_msg = true;
+    if (let != nullptr) context.variables = let->variables();
+    context.let = std::move(let);
     return context;
 }
 
 class PipelineUpdate : public Update {
   public:
-    explicit PipelineUpdate(bson::Doc stages)
-        : pipeline_(Pipeline::parse(stages, context_by_msg())) {
+    PipelineUpdate(bson::Doc stages, std::shared_ptr<const LetVariables> let)
+        : pipeline_(Pipeline::parse(stages, context_with(std::move(let)))) {
         pipeline_->set_source([this](bson::Doc* out) {
             if (!given_) return false;
             *out = *std::exchange(given_, std::nullopt);
@@ -103,13 +105,14 @@ class PipelineUpdate : public Update {
 }  // namespace
 
 std::unique_ptr<Update> parse_update(bson::Doc update, bool is_pipeline,
-                                     const Update::Options& options) {
+                                     const Update::Options& options,
+                                     std::shared_ptr<const LetVariables> let) {
     if (!is_pipeline) return Update::parse(update, options);
     if (options.array_filters)
         base::fail(base::kFailedToParse,
                    "arrayFilters may not be specified for pipeline-style updates");
     check_stages(update);
-    return std::make_unique<PipelineUpdate>(update);
+    return std::make_unique<PipelineUpdate>(update, std::move(let));
 }
 
 }  // namespace query

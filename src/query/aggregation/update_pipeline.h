@@ -4,14 +4,17 @@
 
 #include <memory>
 
+#include "query/aggregation/let_variables.h"
 #include "query/update/update.h"
 
 namespace query {
 
 // `update`: the stages, where it is an array. They are $set, $addFields, $unset, $project,
 // $replaceRoot and $replaceWith, each of which makes one document of one. Throws base::Error 72 for
-// others, 9 beside arrayFilters, and what Pipeline::parse and Update::parse throw.
+// others, 9 beside arrayFilters, and what Pipeline::parse and Update::parse throw. `let`: variables
+// of the stages; null: none.
 std::unique_ptr<Update> parse_update(bson::Doc update, bool is_pipeline,
-                                     const Update::Options& options);
+                                     const Update::Options& options,
+                                     std::shared_ptr<const LetVariables> let);
 
 }  // namespace query

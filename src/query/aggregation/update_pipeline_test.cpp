@@ -13,7 +13,7 @@ namespace {
 
 std::unique_ptr<Update> parsed(const char* stages) {
     const bson::Object given = bson::parse_test_json(stages);
-    return parse_update(given["u"].as_doc(), true, {.over_msg = true});
+    return parse_update(given["u"].as_doc(), true, {.over_msg = true}, nullptr);
 }
 
 int code_of(Update& update, bson::Doc doc) {

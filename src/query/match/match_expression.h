@@ -7,6 +7,7 @@
 #include <memory>
 #include <string_view>
 
+#include "base/error.h"
 #include "bson/builder.h"
 #include "sched/counted.h"
 
@@ -22,6 +23,10 @@ class MatchExpression : public sched::Counted {
     // {path: value, ...}: equalities, as of a filter, that each document satisfies that matches.
     // They are for the planner, and live as long as this.
     virtual bson::Doc implied() const = 0;
+    // {path: {$lt: value, $gte: value...}, ...}: ends between which the value at `path` is for each
+    // document that matches, in the order of values of all types; it is no array there, nor is one
+    // on the way.
+    virtual bson::Doc implied_ranges() const = 0;
 };
 
 class ExpressionParser {
@@ -30,5 +35,20 @@ class ExpressionParser {
     // `spec` lives longer than what is made. Throws base::Error by the codes of expressions.
     virtual std::unique_ptr<const MatchExpression> parse(const bson::Element& spec) const = 0;
 };
+
+// Where a filter cannot have $expr, though its client knows it: throws the error given.
+class RefusedExpressions : public ExpressionParser {
+  public:
+    RefusedExpressions(int code, std::string_view text) : code_(code), text_(text) {}
+    std::unique_ptr<const MatchExpression> parse(const bson::Element&) const override {
+        base::fail(code_, "{}", text_);
+    }
+
+  private:
+    const int code_;
+    const std::string_view text_;
+};
+inline const RefusedExpressions kNoExpressionsHere(base::kQueryFeatureNotAllowed,
+                                                   "$expr is not allowed in this context");
 
 }  // namespace query

@@ -269,7 +269,7 @@ NodePtr parse_not(std::string_view path, const Element& operand, const ParseCont
 // What stands for a document, not for a value of a field.
 bool is_of_document(std::string_view name) {
     return name == "$and" || name == "$or" || name == "$nor" || name == "$where" ||
-           name == "$jsonSchema";
+           name == "$jsonSchema" || name == "$expr";
 }
 
 NodePtr parse_elem_match(std::string_view path, const Element& operand,
@@ -277,7 +277,9 @@ NodePtr parse_elem_match(std::string_view path, const Element& operand,
     if (!operand.is_object()) bad("$elemMatch needs an Object");
     const Doc criteria = operand.as_doc();
     ParseContext inside = context.deeper();
-    inside.expressions = nullptr;
+    static const RefusedExpressions kRefused(base::kBadValue,
+                                             "$expr can only be applied to the top-level document");
+    if (inside.expressions != nullptr) inside.expressions = &kRefused;
     if (is_operators(operand, true) && !is_of_document(criteria.first().name())) {
         NodePtr node = make_node(MatchKind::elem_match_value, path);
         parse_field_operators({}, criteria, inside, *node);
@@ -287,14 +289,6 @@ NodePtr parse_elem_match(std::string_view path, const Element& operand,
     NodePtr all = make_node(MatchKind::conjunction);
     parse_filter(criteria, inside, *all);
     node->children.push_back(std::move(all));
-    return node;
-}
-
-NodePtr parse_expression(const Element& spec, const ExpressionParser& expressions) {
-    NodePtr node = make_node(MatchKind::expression);
-    node->expression = expressions.parse(spec);
-    for (const Element& e : node->expression->implied())
-        node->children.push_back(parse_comparison(MatchKind::eq, e.name(), e));
     return node;
 }
 
@@ -360,6 +354,20 @@ NodePtr parse_operator(std::string_view path, const Element& e, const ParseConte
     bad("unknown operator: {}", name);
 }
 
+NodePtr parse_expression(const Element& spec, const ParseContext& context) {
+    NodePtr node = make_node(MatchKind::expression);
+    node->expression = context.expressions->parse(spec);
+    for (const Element& e : node->expression->implied())
+        node->children.push_back(parse_comparison(MatchKind::eq, e.name(), e));
+    for (const Element& range : node->expression->implied_ranges()) {
+        NodePtr ends = make_node(MatchKind::ends, range.name());
+        for (const Element& e : range.as_doc())
+            ends->children.push_back(parse_operator(range.name(), e, context));
+        node->children.push_back(std::move(ends));
+    }
+    return node;
+}
+
 void parse_field_operators(std::string_view path, Doc operators, const ParseContext& context,
                            MatchNode& into) {
     bool regex_done = false;
@@ -418,7 +426,7 @@ void parse_top_operator(const Element& e, const ParseContext& context, MatchNode
     } else if (is_dbref_name(name)) {
         into.children.push_back(parse_comparison(MatchKind::eq, name, e));
     } else if (name == "$expr" && context.expressions != nullptr) {
-        into.children.push_back(parse_expression(e, *context.expressions));
+        into.children.push_back(parse_expression(e, context));
     } else if (name == "$where") {
         bad("$where is not supported: this server runs no JavaScript");
     } else if (name == "$text") {
@@ -485,6 +493,7 @@ int rank(const MatchNode& node) {
         case MatchKind::always_false:
             return 18;
         case MatchKind::expression:
+        case MatchKind::ends:
             return 19;
     }
     return 18;

@@ -44,7 +44,9 @@ enum class MatchKind {
                         // array
     elem_match_value,   // children with empty path, evaluated on one element's value
     schema,             // `schema`, of the document
-    expression,         // $expr: `expression`; the children, equalities, follow from it
+    expression,         // $expr: `expression`; the children, eq and ends, follow from it
+    ends,               // lt, lte, gt and gte children on the same path, by the order of all types
+                        // of values; only for the planner, of what has no arrays
     always_true,        // $comment, $isolated
     always_false,       // e.g. $in: []
 };

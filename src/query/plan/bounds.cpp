@@ -90,6 +90,18 @@ PredicateBounds range_bounds(MatchKind kind, const Element& value, const IndexFi
     return result;
 }
 
+// Inclusive: the documents decide, and large numbers are compared more exactly there.
+PredicateBounds ends_bounds(const MatchNode& node, ValueArena& arena) {
+    PredicateBounds result = everything();
+    for (const auto& end : node.children) {
+        Interval interval = all_values();
+        const bool less = end->kind == MatchKind::lt || end->kind == MatchKind::lte;
+        (less ? interval.high : interval.low) = end->operand;
+        result.intervals = intersect(std::move(result.intervals), {interval}, arena);
+    }
+    return result;
+}
+
 PredicateBounds in_bounds(const MatchNode& node, const IndexField& field, ValueArena& arena) {
     PredicateBounds result;
     const auto add = [&](const PredicateBounds& one) {
@@ -242,6 +254,7 @@ bool takes_missing(const MatchNode& node) {
         case MatchKind::type:
             return node.number == 0 && node.types.empty();
         case MatchKind::negation:
+        case MatchKind::ends:
             return true;
         default:
             return false;
@@ -296,6 +309,7 @@ bool has_bounds(const MatchNode& node, const IndexField& field) {
         case MatchKind::regex:
         case MatchKind::mod:
         case MatchKind::type:
+        case MatchKind::ends:
             return true;
         case MatchKind::negation:
             return can_use_opposite(*node.children[0]);
@@ -362,6 +376,8 @@ PredicateBounds bounds_of(const MatchNode& node, const IndexField& field, ValueA
                     field.index.sparse && field.index.generator->fields().size() == 1
                         ? Tightness::exact
                         : Tightness::check_document};
+        case MatchKind::ends:
+            return ends_bounds(node, arena);
         case MatchKind::negation:
             DCHECK(node.children.size() == 1);
             return opposite_bounds(*node.children[0], field, arena);

@@ -114,7 +114,7 @@ ArrayFilters::ArrayFilters(const Element& filters) {
             base::fail(base::kTypeMismatch, "each array filter must be a document: {}",
                        bson::to_text(e));
         Filter filter;
-        filter.matcher = Matcher::parse(e.as_doc());
+        filter.matcher = Matcher::parse(e.as_doc(), &kNoExpressionsHere);
         refuse_odd_flags(*filter.matcher);
         find_name(filter.matcher->root(), filter.name);
         if (filter.name.empty())

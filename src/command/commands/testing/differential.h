@@ -92,10 +92,12 @@ class Generator {
     Node operators(int depth);
     Node filter(int depth, bool in_element);
     Node filter();
+    Node comparison();
+    Node expression();
+    Node filter_of_today();
 
     Node sort();
     Node find();
-    Node equality();
     Node joined();
     Node stages();
     Node range();

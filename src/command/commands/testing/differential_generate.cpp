@@ -286,6 +286,33 @@ Node Generator::filter() {
     return object().set("$and", std::move(parts));
 }
 
+// A comparison of a field with what depends on no document, or with another field.
+Node Generator::comparison() {
+    static const Texts kComparisons = {"$eq", "$eq", "$lt", "$lte", "$gt", "$gte", "$ne"};
+    Node field = text(quoted("$" + place()));
+    Node other = chance(10) ? text(quoted("$" + place())) : object().set("$literal", operand(0));
+    const bool turned = chance(30);
+    Node sides = array();
+    sides.push(turned ? std::move(other) : field).push(turned ? field : std::move(other));
+    return object().set(pick(kComparisons), std::move(sides));
+}
+
+// As an $expr: by itself, or both ends of a range.
+Node Generator::expression() {
+    if (chance(40)) return comparison();
+    Node parts = array();
+    for (int n = 2 + below(2); n > 0; --n)
+        parts.push(comparison());
+    return object().set(chance(85) ? "$and" : "$or", std::move(parts));
+}
+
+// That the old messages do not know.
+Node Generator::filter_of_today() {
+    if (chance(85)) return filter();
+    Node made = chance(50) ? object() : filter();
+    return made.set("$expr", expression());
+}
+
 // An order that leaves nothing open.
 Node Generator::sort() {
     Node made = object();
@@ -307,7 +334,7 @@ Node Generator::sort() {
 
 Node Generator::find() {
     Node made = object();
-    made.set("filter", filter());
+    made.set("filter", filter_of_today());
     if (chance(30)) {
         Node fields = object();
         if (chance(70)) fields.set("_id", text("0"));
@@ -325,19 +352,11 @@ Node Generator::find() {
     return made;
 }
 
-// As an $expr.
-Node Generator::equality() {
-    Node sides = array();
-    sides.push(text(quoted("$" + place())));
-    sides.push(object().set("$literal", operand(0)));
-    return object().set("$expr", object().set("$eq", std::move(sides)));
-}
-
 // Documents with those of their own collection that belong to them, one by one: their order in an
 // array would be that of the index.
 Node Generator::joined() {
     Node made = array();
-    if (chance(50)) made.push(object().set("$match", filter()));
+    if (chance(50)) made.push(object().set("$match", filter_of_today()));
     Node lookup = object().set("from", text(R"("own")")).set("as", text(R"("joined")"));
     Node inner = array();
     const bool by_fields = chance(60);
@@ -350,7 +369,7 @@ Node Generator::joined() {
         inner.push(
             object().set("$match", object().set("$expr", object().set("$eq", std::move(sides)))));
     }
-    if (chance(30)) inner.push(object().set("$match", filter()));
+    if (chance(30)) inner.push(object().set("$match", filter_of_today()));
     inner.push(object().set("$project", object().set("_id", text("1"))));
     lookup.set("pipeline", std::move(inner));
     made.push(object().set("$lookup", std::move(lookup)));
@@ -361,7 +380,7 @@ Node Generator::joined() {
 Node Generator::stages() {
     if (chance(25)) return joined();
     Node made = array();
-    if (chance(70)) made.push(object().set("$match", chance(20) ? equality() : filter()));
+    if (chance(70)) made.push(object().set("$match", filter_of_today()));
     if (chance(60)) {
         made.push(
             object().set("$sort", chance(30) ? object().set("_id", any_of(kDirections)) : sort()));
@@ -405,10 +424,10 @@ Node Generator::range() {
 Node Generator::read() {
     const int kind = below(20);
     if (kind == 19 && !has_large_) return object().set("range", range());
-    if (kind < 2) return object().set("count", object().set("query", filter()));
+    if (kind < 2) return object().set("count", object().set("query", filter_of_today()));
     if (kind < 4)
-        return object().set("distinct",
-                            object().set("key", text(quoted(place()))).set("query", filter()));
+        return object().set(
+            "distinct", object().set("key", text(quoted(place()))).set("query", filter_of_today()));
     if (kind < 6) return object().set("aggregate", stages());
     return object().set("find", find());
 }
@@ -469,10 +488,10 @@ Node Generator::write() {
     // one document is changed at a time.
     const int kind = has_large_ ? 5 + below(5) : below(10);
     if (kind < 2) return object().set("cursor", cursor());
-    if (kind < 3) return object().set("delete", object().set("q", filter()));
+    if (kind < 3) return object().set("delete", object().set("q", filter_of_today()));
     Node update = object();
     if (kind < 5) {
-        update.set("q", filter()).set("multi", text("true"));
+        update.set("q", filter_of_today()).set("multi", text("true"));
         add_modifiers("u", update);
         return object().set("update", std::move(update));
     }
@@ -480,11 +499,11 @@ Node Generator::write() {
         // Which of several is left open, so all get the same.
         Node u = object();
         u.set("$set", object().set("n", text("1")));
-        update.set("q", filter()).set("u", std::move(u)).set("upsert", any_of(kFlags));
+        update.set("q", filter_of_today()).set("u", std::move(u)).set("upsert", any_of(kFlags));
         return object().set("update", std::move(update));
     }
     Node one = object();
-    one.set("query", filter()).set("sort", sort());
+    one.set("query", filter_of_today()).set("sort", sort());
     if (chance(30)) return object().set("findAndModify", one.set("remove", text("true")));
     one.set("new", any_of(kFlags)).set("upsert", any_of(kFlags));
     add_modifiers("update", one);

@@ -1,0 +1,36 @@
+// command/commands/request_expressions.h - $expr and `let` of a request. By OP_MSG alone: the old
+// server knew neither.
+#pragma once
+
+#include <memory>
+
+#include "command/request/invocation.h"
+#include "query/aggregation/filter_expression.h"
+
+namespace command {
+
+inline constexpr Field kLet = by_msg("let", types::object, "5.0");
+
+class RequestExpressions {
+  public:
+    // Computes the variables of `let`. Throws what query::LetVariables does.
+    explicit RequestExpressions(const Invocation& invocation)
+        : over_msg_(invocation.over_msg()), expressions_(variables(invocation)) {}
+
+    // For what reads filters: null by the old messages. What is parsed keeps the variables.
+    const query::FilterExpressions* get() const { return over_msg_ ? &expressions_ : nullptr; }
+    const std::shared_ptr<const query::LetVariables>& let() const { return expressions_.let(); }
+
+  private:
+    static std::shared_ptr<const query::LetVariables> variables(const Invocation& invocation) {
+        if (!invocation.over_msg()) return nullptr;
+        const bson::Element let = invocation.field(kLet.name);
+        if (!let.is_object() || let.as_doc().empty()) return nullptr;
+        return std::make_shared<const query::LetVariables>(let.as_doc());
+    }
+
+    const bool over_msg_;
+    const query::FilterExpressions expressions_;
+};
+
+}  // namespace command
