@@ -271,6 +271,30 @@ TEST_P(ExpressionsTest, OnViews) {
         "[ 3 ]");
 }
 
+TEST_P(ExpressionsTest, TakesASample) {
+    ask(R"({"drop": "c"})");
+    std::string documents = R"({"_id": 0})";
+    for (int i = 1; i < 1000; ++i)
+        documents += fmt::format(R"(, {{"_id": {}}})", i);
+    ask(fmt::format(R"({{"insert": "c", "documents": [{}]}})", documents));
+    const auto count = [this](const std::string& filter) {
+        const bson::Object reply = ask(fmt::format(R"({{"count": "c", "query": {}}})", filter));
+        return code(reply) == 0 ? reply["n"].to_int64() : -code(reply);
+    };
+    EXPECT_EQ(count(R"({"$sampleRate": 0})"), 0);
+    EXPECT_EQ(count(R"({"$sampleRate": 1})"), 1000);
+    const int64_t half = count(R"({"$sampleRate": {"$numberDouble": "0.5"}})");
+    EXPECT_GT(half, 300);  // 12 standard deviations from 500
+    EXPECT_LT(half, 700);
+    EXPECT_LE(count(R"({"_id": {"$lt": 10}, "$sampleRate": {"$numberDouble": "0.5"}})"), 10);
+    EXPECT_EQ(count(R"({"$sampleRate": 2})"), -2);
+    EXPECT_EQ(count(R"({"$sampleRate": -1})"), -2);
+    EXPECT_EQ(count(R"({"$sampleRate": {"$numberDouble": "NaN"}})"), -2);
+    EXPECT_EQ(count(R"({"$sampleRate": "1"})"), -2);
+    EXPECT_EQ(count(R"({"a": {"$elemMatch": {"$sampleRate": 1}}})"), -2);
+    EXPECT_EQ(code(run_old(R"({"count": "c", "query": {"$sampleRate": 1}})")), 2);
+}
+
 TEST_P(ExpressionsTest, FilterTheCatalogue) {
     EXPECT_EQ(ask(R"({"listCollections": 1, "filter": {"$expr": {"$eq": ["$name", "c"]}}})")
                   .doc()

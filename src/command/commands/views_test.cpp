@@ -222,7 +222,7 @@ TEST_P(ViewTest, AreNotChanged) {
 
 TEST_P(ViewTest, AreCheckedBeforeTheyAreKept) {
     EXPECT_EQ(make("v", "c", R"([{"$out": "d"}])"), base::kOptionNotSupportedOnView);
-    EXPECT_EQ(make("v", "c", R"([{"$foo": 1}])"), 16436);
+    EXPECT_EQ(make("v", "c", R"([{"$foo": 1}])"), 40324);
     EXPECT_EQ(make("v", "c", R"([5])"), base::kTypeMismatch);
     EXPECT_EQ(make("v", ""), base::kBadValue);
     EXPECT_EQ(make("v", "a$b"), base::kInvalidNamespace);

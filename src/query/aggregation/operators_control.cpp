@@ -1,11 +1,11 @@
 // What chooses and names values: $cond $switch $let $literal, and $rand, which makes one.
 
 #include <array>
-#include <random>
 
 #include "base/error.h"
 #include "bson/type_names.h"
 #include "query/aggregation/operators.h"
+#include "query/match/random_fraction.h"
 #include "sched/tick.h"
 
 namespace query {
@@ -179,8 +179,7 @@ class Random : public Expression {
   public:
     Value evaluate(Scope& scope) const override {
         sched::tick();
-        thread_local std::mt19937_64 source{std::random_device{}()};
-        return make_double(scope.arena, std::uniform_real_distribution<double>(0, 1)(source));
+        return make_double(scope.arena, random_fraction());
     }
     void add_needs(Needs&) const override {}
 };

@@ -18,6 +18,8 @@ namespace {
 
 // Each stage calls the one before it, so that a document needs the stack of them all.
 constexpr int kStagesMax = 1000;
+constexpr int kUnknownStage = 40324;
+constexpr int kUnknownStageOf26 = 16436;
 // What it costs to make one and to take it down (sched/tick.h).
 constexpr int64_t kTicksPerStage = 4;
 
@@ -288,7 +290,9 @@ void StagedPipeline::parse_stage(const Value& e, const PipelineContext& context)
     }
     FirstStage first;
     if (context.find_first_stage) first = context.find_first_stage(name);
-    if (!first) base::fail(16436, "Unrecognized pipeline stage name: '{}'", name);
+    if (!first)
+        base::fail(context.over_msg ? kUnknownStage : kUnknownStageOf26,
+                   "Unrecognized pipeline stage name: '{}'", name);
     DocumentSource source = first(spec);
     if (!stages_.empty() || own_source_) {
         base::fail(40602, "{} is only valid as the first stage in a pipeline.", name);

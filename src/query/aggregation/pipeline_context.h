@@ -46,8 +46,8 @@ struct PipelineContext {
     bool narrows = true;
     // Called for a stage that this room does not know, e.g. $collStats: what makes the documents it
     // starts the pipeline with, or nothing if the command layer does not know it either (error
-    // 16436). Such a stage has to be the first one (error 40602), and not in a $facet (error
-    // 40600). May be empty.
+    // 16436, with over_msg 40324). Such a stage has to be the first one (error 40602), and not in a
+    // $facet (error 40600). May be empty.
     std::function<FirstStage(std::string_view stage)> find_first_stage;
     // Where $lookup and $graphLookup read. Null: there are no such stages (error 16436).
     std::shared_ptr<ForeignCollections> foreign;

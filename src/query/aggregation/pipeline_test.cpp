@@ -189,6 +189,17 @@ TEST(Pipeline, AddedFieldsAreWrittenAsLaterServersDo) {
 
 TEST(Pipeline, RefusesWhatItCannotDo) {
     EXPECT_EQ(error_of(R"([{"$lookup": {}}])"), 16436);
+    PipelineContext of_today;
+    of_today.over_msg = true;
+    for (const char* stage : {"$lookup", "$nosuch", "$fill", "$densify", "$merge", "$search"}) {
+        try {
+            parse(std::string(R"([{")") + stage + R"(": {}}])", of_today);
+            ADD_FAILURE() << stage;
+        } catch (const base::Error& e) {
+            EXPECT_EQ(e.code(), 40324) << stage;
+            EXPECT_NE(std::string_view(e.what()).find(stage), std::string_view::npos);
+        }
+    }
     EXPECT_EQ(error_of(R"([{"$geoNear": {}}])"), 16604);
     EXPECT_EQ(error_of(R"([{"$match": {"$text": {"$search": "x"}}}])"), 17313);
 }

@@ -36,7 +36,7 @@ void add_match_needs(const MatchNode& node, Needs& needs) {
     sched::tick();
     const bool logical = node.kind == MatchKind::conjunction ||
                          node.kind == MatchKind::disjunction || node.kind == MatchKind::nor ||
-                         node.kind == MatchKind::always_true ||
+                         node.kind == MatchKind::sample || node.kind == MatchKind::always_true ||
                          node.kind == MatchKind::always_false;
     if (node.kind == MatchKind::expression) return add_needs(*node.expression, needs);
     if (node.kind == MatchKind::schema)

@@ -20,10 +20,12 @@ bool same_value(const Element& a, const Element& b) {
 }
 
 // Whether both are written alike, in the order in which parsing puts clauses. Schemas and $expr
-// are not compared.
+// are not compared, and a chance is another one each time.
 bool same(const MatchNode& a, const MatchNode& b) {
     sched::tick();
-    if (a.kind == MatchKind::schema || a.kind == MatchKind::expression) return false;
+    if (a.kind == MatchKind::schema || a.kind == MatchKind::expression ||
+        a.kind == MatchKind::sample)
+        return false;
     const auto same_regex = [](const auto& one, const auto& other) {
         return one->pattern() == other->pattern() && one->flags() == other->flags();
     };

@@ -7,6 +7,7 @@
 
 #include "bson/compare.h"
 #include "query/match/match_tree.h"
+#include "query/match/random_fraction.h"
 #include "sched/tick.h"
 
 namespace query {
@@ -246,6 +247,8 @@ bool Matcher::matches(const MatchNode& node, Doc doc, MatchDetails* details) {
             return !matches(*children[0], doc);
         case MatchKind::schema:
             return node.schema->accepts(doc);
+        case MatchKind::sample:
+            return random_fraction() < node.operand.to_double();
         case MatchKind::always_true:
             return true;
         case MatchKind::always_false:

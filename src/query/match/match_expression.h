@@ -34,6 +34,8 @@ class ExpressionParser {
     virtual ~ExpressionParser() = default;
     // `spec` lives longer than what is made. Throws base::Error by the codes of expressions.
     virtual std::unique_ptr<const MatchExpression> parse(const bson::Element& spec) const = 0;
+    // Whether there is $expr, and with it $sampleRate.
+    virtual bool is_here() const { return true; }
 };
 
 // Where a filter cannot have $expr, though its client knows it: throws the error given.
@@ -43,6 +45,7 @@ class RefusedExpressions : public ExpressionParser {
     std::unique_ptr<const MatchExpression> parse(const bson::Element&) const override {
         base::fail(code_, "{}", text_);
     }
+    bool is_here() const override { return false; }
 
   private:
     const int code_;

@@ -269,7 +269,7 @@ NodePtr parse_not(std::string_view path, const Element& operand, const ParseCont
 // What stands for a document, not for a value of a field.
 bool is_of_document(std::string_view name) {
     return name == "$and" || name == "$or" || name == "$nor" || name == "$where" ||
-           name == "$jsonSchema" || name == "$expr";
+           name == "$jsonSchema" || name == "$expr" || name == "$sampleRate";
 }
 
 NodePtr parse_elem_match(std::string_view path, const Element& operand,
@@ -354,6 +354,19 @@ NodePtr parse_operator(std::string_view path, const Element& e, const ParseConte
     bad("unknown operator: {}", name);
 }
 
+// Of later servers, as the place where it may be.
+NodePtr parse_sample(const Element& rate, const ParseContext& context) {
+    if (!context.expressions->is_here()) bad("$sampleRate is not allowed in this context");
+    if (!rate.is_number()) bad("argument to $sampleRate must be a numeric type");
+    const double chance = rate.to_double();
+    if (!(chance >= 0 && chance <= 1)) bad("numeric argument to $sampleRate must be in [0, 1]");
+    if (chance == 0) return make_node(MatchKind::always_false);
+    if (chance == 1) return make_node(MatchKind::always_true);
+    NodePtr node = make_node(MatchKind::sample);
+    node->operand = rate;
+    return node;
+}
+
 NodePtr parse_expression(const Element& spec, const ParseContext& context) {
     NodePtr node = make_node(MatchKind::expression);
     node->expression = context.expressions->parse(spec);
@@ -427,6 +440,8 @@ void parse_top_operator(const Element& e, const ParseContext& context, MatchNode
         into.children.push_back(parse_comparison(MatchKind::eq, name, e));
     } else if (name == "$expr" && context.expressions != nullptr) {
         into.children.push_back(parse_expression(e, context));
+    } else if (name == "$sampleRate" && context.expressions != nullptr) {
+        into.children.push_back(parse_sample(e, context));
     } else if (name == "$where") {
         bad("$where is not supported: this server runs no JavaScript");
     } else if (name == "$text") {
@@ -489,6 +504,7 @@ int rank(const MatchNode& node) {
         case MatchKind::type:
             return 17;
         case MatchKind::schema:
+        case MatchKind::sample:
         case MatchKind::always_true:
         case MatchKind::always_false:
             return 18;

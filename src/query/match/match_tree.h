@@ -47,6 +47,7 @@ enum class MatchKind {
     expression,         // $expr: `expression`; the children, eq and ends, follow from it
     ends,               // lt, lte, gt and gte children on the same path, by the order of all types
                         // of values; only for the planner, of what has no arrays
+    sample,             // $sampleRate: `operand`, a chance between 0 and 1
     always_true,        // $comment, $isolated
     always_false,       // e.g. $in: []
 };

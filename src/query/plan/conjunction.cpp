@@ -91,6 +91,7 @@ class Flattening {
                 return;
             case MatchKind::nor:
             case MatchKind::schema:
+            case MatchKind::sample:
                 out_.others = true;
                 return;
             default:
