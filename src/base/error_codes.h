@@ -55,6 +55,7 @@ namespace base {
     X(121, DocumentValidationFailure, "documents that the validator of a collection refuses")      \
     X(123, NotAReplicaSet, "read concerns that only a replica set can fulfil")                     \
     X(146, ExceededMemoryLimit, "operations and results beyond their memory limits")               \
+    X(161, IncompatibleCollationVersion, "a collation of another version of ICU")                  \
     X(165, ViewDepthLimitExceeded, "a view on a view on a view...")                                \
     X(166, CommandNotSupportedOnView, "what a view cannot do")                                     \
     X(167, OptionNotSupportedOnView, "stages that a view cannot have")                             \

@@ -315,6 +315,38 @@ class HashedKeyGenerator : public KeyGenerator {
     int32_t seed_ = 0;
 };
 
+// The keys of another one, with keys of a collation for the texts in them.
+class CollatedKeyGenerator : public KeyGenerator {
+  public:
+    CollatedKeyGenerator(std::unique_ptr<KeyGenerator> of,
+                         std::shared_ptr<const collation::Collator> collator)
+        : KeyGenerator(*of), of_(std::move(of)) {
+        collator_ = std::move(collator);
+    }
+
+    void keys(Doc doc, KeySet& out) const override {
+        KeySet plain;
+        of_->keys(doc, plain);
+        out.clear();
+        for (size_t i = 0; i < plain.size(); ++i) {
+            sched::tick();
+            const size_t start = out.buffer().size();
+            bson::Builder key(out.buffer());
+            for (const Element& e : plain[i])
+                collator_->append_key("", e, key);
+            key.finish();
+            if (out.buffer().size() > kKeysBytesMax)
+                base::fail(base::kExceededMemoryLimit,
+                           "the index keys of one document need more than {} bytes", kKeysBytesMax);
+            out.add(start);
+        }
+        if (out.size() > 1) out.normalise(descending_);
+    }
+
+  private:
+    const std::unique_ptr<KeyGenerator> of_;
+};
+
 // The keys of another one, for documents that match a filter.
 class PartialKeyGenerator : public KeyGenerator {
   public:
@@ -374,8 +406,11 @@ bool is_id_pattern(Doc key_pattern) {
     return e.is_number() && (e.to_int64() == 1 || e.to_int64() == -1);
 }
 
-std::unique_ptr<KeyGenerator> KeyGenerator::make(Doc spec) {
+std::unique_ptr<KeyGenerator> KeyGenerator::make(
+    Doc spec, std::shared_ptr<const collation::Collator> collator) {
     std::unique_ptr<KeyGenerator> made = make_for_all(spec);
+    if (collator != nullptr)
+        made = std::make_unique<CollatedKeyGenerator>(std::move(made), std::move(collator));
     const Element filter = spec["partialFilterExpression"];
     if (!filter.is_object()) return made;
     return std::make_unique<PartialKeyGenerator>(std::move(made), filter.as_doc());

@@ -10,6 +10,7 @@
 #include "bson/builder.h"
 #include "bson/view.h"
 #include "catalog/value_hash.h"
+#include "collation/collator.h"
 #include "query/match/match_tree.h"
 
 namespace catalog {
@@ -60,9 +61,11 @@ class KeyGenerator {
     static constexpr size_t kFieldsMax = 32;
 
     // `spec`: an index definition document (key, sparse, partialFilterExpression, hashed: seed,
-    // hashVersion). Throws base::Error 67 (too many fields), 16763 (hashed with other fields),
-    // 16767 (hashVersion), and what query::Matcher throws for a bad filter.
-    static std::unique_ptr<KeyGenerator> make(bson::Doc spec);
+    // hashVersion). `collator`: makes keys of the texts; null: they are keys. Throws base::Error 67
+    // (too many fields), 16763 (hashed with other fields), 16767 (hashVersion), and what
+    // query::Matcher throws for a bad filter.
+    static std::unique_ptr<KeyGenerator> make(
+        bson::Doc spec, std::shared_ptr<const collation::Collator> collator = nullptr);
     virtual ~KeyGenerator() = default;
 
     // Makes `out` the keys of the document. Throws base::Error: 10088 parallel arrays, 16746
@@ -74,6 +77,8 @@ class KeyGenerator {
     bool hashed() const { return hashed_; }
     bool sparse() const { return sparse_; }
     const std::vector<std::string>& fields() const { return fields_; }
+    // What makes keys of texts; null: nothing.
+    const collation::Collator* collator() const { return collator_.get(); }
     // Of a partial index: what the documents that have keys match. Null: all have.
     const query::Matcher* filter() const { return filter_.get(); }
     // The paths that it is about.
@@ -84,6 +89,7 @@ class KeyGenerator {
     uint32_t descending_ = 0;
     bool sparse_ = false;
     bool hashed_ = false;
+    std::shared_ptr<const collation::Collator> collator_;
     std::shared_ptr<const query::Matcher> filter_;
     std::vector<std::string> filter_paths_;
 };

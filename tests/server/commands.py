@@ -229,15 +229,15 @@ class Commands(unittest.TestCase):
     def test_collations(self):
         german = {'locale': 'de'}
         for request in (
-                {'find': 'c', 'collation': german},
-                {'count': 'c', 'collation': german},
-                {'distinct': 'c', 'key': 'a', 'collation': german},
+                {'find': 'c', 'filter': {'$expr': True}, 'collation': german},
                 {'aggregate': 'c', 'pipeline': [], 'cursor': {}, 'collation': german},
-                {'findAndModify': 'c', 'query': {}, 'update': {'a': 9}, 'collation': german},
+                {'findAndModify': 'c', 'query': {}, 'update': {'$max': {'a': 9}},
+                 'collation': german},
                 {'insert': 'c', 'documents': [{}], 'collation': german},
                 {'update': 'c', 'updates': [{'q': {}, 'u': {'a': 9}}], 'collation': german},
-                {'update': 'c', 'updates': [{'q': {}, 'u': {'a': 9}, 'collation': german}]},
-                {'delete': 'c', 'deletes': [{'q': {}, 'limit': 0, 'collation': german}]},
+                {'update': 'c', 'updates': [{'q': {}, 'u': [{'$set': {'a': 9}}],
+                                             'collation': german}]},
+                {'delete': 'c', 'deletes': [{'q': {}, 'limit': 0}], 'collation': german},
                 {'create': 'made', 'collation': german},
                 {'createIndexes': 'c', 'indexes': [{'key': {'a': 1}, 'name': 'a_1',
                                                     'collation': german}]}):

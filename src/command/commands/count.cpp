@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/milliseconds.h"
 #include "command/commands/families.h"
+#include "command/commands/newer_fields.h"
 #include "command/commands/request_expressions.h"
 #include "command/commands/views.h"
 #include "command/context/locks.h"
@@ -53,7 +54,9 @@ void run_count(Invocation& invocation) {
     query.limit = count_limit(body);
     query.skip = count_skip(invocation);
     invocation.records_failure = true;
+    query.collator = collator_of(body, invocation.over_msg());
     if (const auto view = view_of(invocation, ns)) {
+        refuse_collation(query.collator.get());
         int64_t n = 0;
         each_result(invocation,
                     count_in_view(*view, ns, parts.filter, query.skip, query.limit, parts.hint),
@@ -139,7 +142,10 @@ void run_distinct(Invocation& invocation) {
     query::FindQuery query;
     query::FindQuery::Parts parts;
     parts.filter = query_of(invocation.body);
+    query.collator = collator_of(invocation.body, invocation.over_msg());
+    const auto collator = query.collator;
     if (const auto view = view_of(invocation, ns)) {
+        refuse_collation(collator.get());
         query::DistinctValues values(key_of(invocation));
         each_result(invocation, query_in_view(*view, ns, parts.filter),
                     [&values](bson::Doc doc) { values.add(doc); });
@@ -160,12 +166,14 @@ void run_distinct(Invocation& invocation) {
     if (bad_query && invocation.over_msg()) throw base::Error(*bad_query);
     if (bad_query) base::fail(kBadDistinctQuery, "Can't canonicalize query: {}", bad_query->what());
     const std::string_view path = key_of(invocation);
-    query::DistinctValues values(path);
+    query::DistinctValues values(path, collator);
     DistinctStats stats;
     std::optional<int64_t> keys;
-    keys = parts.filter.empty()
-               ? query::distinct_by_index(*lock.collection(), path, values, &lock)
-               : query::distinct_by_bounds(*lock.collection(), path, query, values, &lock);
+    // An index has one of the texts that are equal under a collation for each way to write it.
+    if (collator == nullptr)
+        keys = parts.filter.empty()
+                   ? query::distinct_by_index(*lock.collection(), path, values, &lock)
+                   : query::distinct_by_bounds(*lock.collection(), path, query, values, &lock);
     if (keys) {
         stats.returned = stats.scanned = *keys;
         stats.cursor = "DistinctCursor";
@@ -192,13 +200,13 @@ constexpr Field kCountFields[] = {
     {"hint", types::hint},
     // What to return of the documents; old shells send it.
     without_effect("fields", types::any),
-    refused("collation", "3.4"),
+    kCollation,
     refused("encryptionInformation", "6.0"),
 };
 constexpr Field kDistinctFields[] = {
     required("key", types::string),
     {"query", types::object},
-    refused("collation", "3.4"),
+    kCollation,
     refused("hint", "7.1"),
 };
 

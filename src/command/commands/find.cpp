@@ -71,7 +71,7 @@ constexpr Field kFindFields[] = {
     {"maxScan", types::number},
     {"ntoreturn", types::number},
     without_effect("allowPartialResults", types::flag, "3.2"),
-    refused("collation", "3.4"),
+    kCollation,
     kLet,
     refused("encryptionInformation", "6.0"),
     refused("requestResumeToken", "4.4"),
@@ -147,9 +147,10 @@ void parse_field(const bson::Element& e, FindRequest& out) {
 // {_id: value} and nothing that needs a plan: the record is written straight into the reply.
 bool plain_id_query(const FindRequest& request) {
     const query::FindQuery& query = request.query;
-    return request.parts.sort.empty() && request.parts.hint.missing() && query.skip == 0 &&
-           query.min.empty() && query.max.empty() && !query.return_key && !query.show_record_id &&
-           !query.snapshot && !query.tailable && query.max_scan == 0 && request.batch_size != 0 &&
+    return query.collator == nullptr && request.parts.sort.empty() &&
+           request.parts.hint.missing() && query.skip == 0 && query.min.empty() &&
+           query.max.empty() && !query.return_key && !query.show_record_id && !query.snapshot &&
+           !query.tailable && query.max_scan == 0 && request.batch_size != 0 &&
            query::is_id_query(request.parts.filter);
 }
 
@@ -318,6 +319,7 @@ FindRequest parse_find(bson::Doc command, bool over_msg) {
         if (!std::exchange(first, false) && !is_absent(e, over_msg)) parse_field(e, request);
     }
     if (over_msg) check_newer_projection(request.parts.projection);
+    request.query.collator = collator_of(command, over_msg);
     if (request.oplog_replay) check_oplog_replay(request.parts.filter);
     if (request.query.tailable) check_tailable_sort(request.parts.sort);
     // The batch is all that is wanted.

@@ -42,6 +42,7 @@ struct Request {
     bool upsert = false;
     bool return_new = false;
     Validation validation = Validation::asked;
+    std::shared_ptr<const collation::Collator> collator;
 };
 
 Request parse(bson::Doc body, bool over_msg) {
@@ -70,6 +71,9 @@ Request parse(bson::Doc body, bool over_msg) {
     request.upsert = body["upsert"].truthy();
     request.return_new = body["new"].truthy();
     request.validation = validation_of(body);
+    request.collator = collator_of(body, over_msg);
+    if (request.collator != nullptr)
+        check_collated_update(request.update, request.by_pipeline, request.array_filters);
     const bson::Element sort = body["sort"];
     if (sort.is_object()) {
         request.sort = sort.as_doc();
@@ -164,6 +168,7 @@ class FindAndModify {
         if (invocation_.over_msg() && request_.upsert)
             parts.expressions = &query::kNoExpressionsHere;
         find_ = query::FindQuery();
+        find_.collator = request_.collator;
         try {
             find_.canonicalise(parts);
         } catch (const base::Error& e) {
@@ -424,7 +429,7 @@ constexpr Field kFields[] = {
     {"hint", types::hint},
     kBypassValidation,
     {"arrayFilters", types::array},
-    refused("collation", "3.4"),
+    kCollation,
     kLet,
     refused("encryptionInformation", "6.0"),
 };

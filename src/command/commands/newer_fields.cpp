@@ -43,6 +43,29 @@ void refuse_collisions(std::vector<ProjectedPath> paths) {
 
 }  // namespace
 
+std::shared_ptr<const collation::Collator> collator_of(bson::Doc fields, bool over_msg) {
+    const bson::Element spec = fields[kCollation.name];
+    if (!over_msg || !spec.is_object() || spec.as_doc().empty()) return nullptr;
+    return collation::Collator::make(spec.as_doc());
+}
+
+void check_collated_update(bson::Doc update, bool by_pipeline, const bson::Element& array_filters) {
+    const auto refuse = [](std::string_view what) {
+        base::fail(base::kInvalidOptions, "'{}' under a collation is not supported by this server",
+                   what);
+    };
+    if (by_pipeline) refuse("a pipeline");
+    if (array_filters) refuse("arrayFilters");
+    constexpr std::string_view kComparing[] = {"$addToSet", "$pull", "$pullAll", "$min", "$max"};
+    for (const bson::Element& e : update) {
+        sched::tick();
+        if (std::ranges::find(kComparing, e.name()) != std::end(kComparing)) refuse(e.name());
+        if (e.name() != "$push" || !e.is_object()) continue;
+        for (const bson::Element& pushed : e.as_doc())
+            if (pushed.is_object() && pushed.as_doc().has("$sort")) refuse("$sort");
+    }
+}
+
 void refuse_pipeline(const bson::Element& update, bool over_msg) {
     if (update.is_array() && !over_msg)
         base::fail(base::kFailedToParse,

@@ -3,7 +3,10 @@
 // documents (wire spec 0 rule 7).
 #pragma once
 
+#include <memory>
+
 #include "bson/view.h"
+#include "collation/collator.h"
 #include "command/request/fields.h"
 #include "command/write/write_ops.h"
 
@@ -15,6 +18,13 @@ inline constexpr Field kBypassValidation = {"bypassDocumentValidation", types::f
 inline Validation validation_of(bson::Doc command) {
     return command[kBypassValidation.name].truthy() ? Validation::bypassed : Validation::asked;
 }
+
+inline constexpr Field kCollation = by_msg("collation", types::object, "3.4");
+// Of a command or an item of one; null: texts are compared by their bytes. Throws what
+// collation::Collator::make does.
+std::shared_ptr<const collation::Collator> collator_of(bson::Doc fields, bool over_msg);
+// Throws base::Error 72 for an update that compares texts, which is not done under a collation.
+void check_collated_update(bson::Doc update, bool by_pipeline, const bson::Element& array_filters);
 
 // Throws base::Error 9 when `update` is a pipeline, which the old messages do not have.
 void refuse_pipeline(const bson::Element& update, bool over_msg);

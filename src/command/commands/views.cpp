@@ -45,6 +45,7 @@ PipelineRequest request_on(const ResolvedView& view, std::string_view ns) {
 
 void check_options(const FindRequest& find) {
     const query::FindQuery& query = find.query;
+    refuse_collation(query.collator.get());
     if (query.tailable) refuse_option("tailable");
     if (query.show_record_id) refuse_option("showRecordId");
     if (query.return_key) refuse_option("returnKey");
@@ -185,6 +186,11 @@ catalog::View parse_view(const Invocation& invocation, const std::string& ns) {
 
 std::optional<ResolvedView> view_of(const Invocation& invocation, std::string_view ns) {
     return invocation.over_msg() ? find_view(invocation.client, ns) : std::nullopt;
+}
+
+void refuse_collation(const collation::Collator* collator) {
+    if (collator != nullptr)
+        base::fail(base::kOptionNotSupportedOnView, "Cannot override a view's default collation");
 }
 
 PipelineRequest find_in_view(const ResolvedView& view, std::string_view ns, const FindRequest& find,

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "bson/builder.h"
+#include "collation/collator.h"
 #include "command/commands/aggregate.h"
 #include "command/commands/find.h"
 #include "command/commands/resolved_view.h"
@@ -21,6 +22,9 @@ namespace command {
 // What find_view finds for a request; nothing for one by the old messages, whose lock refuses
 // views.
 std::optional<ResolvedView> view_of(const Invocation& invocation, std::string_view ns);
+
+// Throws base::Error 167 for a collation that is asked of a view, which has its own, by bytes.
+void refuse_collation(const collation::Collator* collator);
 
 // What a find asks, a count (its result is a document {n}) or the query of a distinct. Throws
 // base::Error 168 for what a pipeline cannot do. `find` has the same lifetime as the result.

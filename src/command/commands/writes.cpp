@@ -239,10 +239,14 @@ void run_insert(Invocation& invocation) {
 }
 
 constexpr Field kUpdateItem[] = {
-    required("q", types::object), required("u", types::object | types::array),
-    {"upsert", types::boolean},   {"multi", types::boolean},
-    {"hint", types::hint},        {"arrayFilters", types::array},
-    refused("collation", "3.4"),  refused("sort", "8.0"),
+    required("q", types::object),
+    required("u", types::object | types::array),
+    {"upsert", types::boolean},
+    {"multi", types::boolean},
+    {"hint", types::hint},
+    {"arrayFilters", types::array},
+    kCollation,
+    refused("sort", "8.0"),
     refused("c", "4.2"),
 };
 
@@ -259,6 +263,9 @@ UpdateRequest parse_update(bson::Doc item, bool over_msg) {
     request.hint = item["hint"];
     request.item = item;
     request.array_filters = array_filters_of(item, over_msg);
+    request.collator = collator_of(item, over_msg);
+    if (request.collator != nullptr)
+        check_collated_update(request.update, request.by_pipeline, request.array_filters);
     return request;
 }
 
@@ -317,6 +324,7 @@ struct DeleteRequest {
     bson::Doc item;  // as it was sent
     bson::Doc query;
     bson::Element hint;
+    std::shared_ptr<const collation::Collator> collator;
     bool just_one = false;
 };
 
@@ -324,7 +332,7 @@ constexpr Field kDeleteItem[] = {
     required("q", types::object),
     required("limit", types::number),
     {"hint", types::hint},
-    refused("collation", "3.4"),
+    kCollation,
 };
 
 DeleteRequest parse_delete(bson::Doc item, bool over_msg) {
@@ -342,6 +350,7 @@ DeleteRequest parse_delete(bson::Doc item, bool over_msg) {
     // Cut to 32 bits: 1 removes one document, anything else all.
     request.just_one = static_cast<int32_t>(limit.to_int64()) == 1;
     request.hint = item["hint"];
+    request.collator = collator_of(item, over_msg);
     return request;
 }
 
@@ -366,7 +375,7 @@ void run_delete(Invocation& invocation) {
             service.counters().remove.fetch_add(1, std::memory_order_relaxed);
             const int64_t removed =
                 delete_documents(client, batch.ns(), request.query, request.hint, request.just_one,
-                                 expressions.get());
+                                 expressions.get(), request.collator);
             item.report().deleted = removed;
             n += removed;
             ++succeeded;

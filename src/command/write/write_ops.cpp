@@ -73,8 +73,10 @@ std::unique_ptr<query::Executor> writing_executor(CollectionLock& lock, query::F
 }
 
 query::FindQuery canonical(bson::Doc filter, const bson::Element& hint,
-                           const query::ExpressionParser* expressions) {
+                           const query::ExpressionParser* expressions,
+                           std::shared_ptr<const collation::Collator> collator) {
     query::FindQuery query;
+    query.collator = std::move(collator);
     query::FindQuery::Parts parts;
     parts.filter = filter;
     parts.hint = hint;
@@ -214,16 +216,19 @@ class UpdateRun {
                                       query::let_of(request.expressions))) {}
 
     UpdateOutcome run() {
-        const bool by_id = !request_.multi && !request_.upsert && request_.hint.missing() &&
-                           !update_->needs_details() && query::is_id_query(request_.query);
+        const bool by_id = request_.collator == nullptr && !request_.multi && !request_.upsert &&
+                           request_.hint.missing() && !update_->needs_details() &&
+                           query::is_id_query(request_.query);
         query::FindQuery query;
-        if (!by_id) query = canonical(request_.query, request_.hint, expressions());
+        if (!by_id)
+            query = canonical(request_.query, request_.hint, expressions(), request_.collator);
         CollectionLock lock(context_, ns_, true);
         if (lock.collection() == nullptr && !request_.upsert) return {};
         if (by_id && lock.collection()->id_index() != nullptr) {
             update_by_id(lock);
         } else {
-            if (by_id) query = canonical(request_.query, request_.hint, expressions());
+            if (by_id)
+                query = canonical(request_.query, request_.hint, expressions(), request_.collator);
             update_found(lock, std::move(query));
         }
         context_.metrics().updated.fetch_add(outcome_.modified, std::memory_order_relaxed);
@@ -317,13 +322,14 @@ void check_removable(const catalog::Collection& collection) {
 
 int64_t delete_documents(OperationContext& context, std::string_view ns, bson::Doc filter,
                          const bson::Element& hint, bool just_one,
-                         const query::FilterExpressions* expressions) {
+                         const query::FilterExpressions* expressions,
+                         std::shared_ptr<const collation::Collator> collator) {
     if (reserved(ns))
         base::fail(kRemoveFromReserved, "cannot delete from collection with reserved $ in name: {}",
                    ns);
-    const bool by_id = hint.missing() && query::is_id_query(filter);
+    const bool by_id = collator == nullptr && hint.missing() && query::is_id_query(filter);
     query::FindQuery query;
-    if (!by_id) query = canonical(filter, hint, expressions);
+    if (!by_id) query = canonical(filter, hint, expressions, collator);
     CollectionLock lock(context, ns, true);
     if (lock.collection() == nullptr) return 0;
     check_removable(*lock.collection());
@@ -335,7 +341,7 @@ int64_t delete_documents(OperationContext& context, std::string_view ns, bson::D
         lock.collection()->remove(id);
         removed = 1;
     } else {
-        if (by_id) query = canonical(filter, hint, expressions);
+        if (by_id) query = canonical(filter, hint, expressions, collator);
         auto executor = writing_executor(lock, std::move(query), kDeleteCannotRun);
         const bool isolated = is_isolated(filter);
         query::Row row;

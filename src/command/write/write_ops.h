@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "bson/builder.h"
+#include "collation/collator.h"
 #include "command/context/locks.h"
 #include "query/aggregation/filter_expression.h"
 #include "query/match/match_tree.h"
@@ -54,6 +55,8 @@ struct UpdateRequest {
     bson::Element array_filters;
     Validation validation = Validation::asked;
     const query::FilterExpressions* expressions = nullptr;  // with over_msg, and the variables
+    // Of the query; the update compares no texts. Null: by their bytes.
+    std::shared_ptr<const collation::Collator> collator;
 };
 struct UpdateOutcome {
     int64_t matched = 0;
@@ -91,7 +94,8 @@ bson::Object insert_upsert(OperationContext& context, catalog::Collection& colle
 // is read as the old server did.
 int64_t delete_documents(OperationContext& context, std::string_view ns, bson::Doc query,
                          const bson::Element& hint, bool just_one,
-                         const query::FilterExpressions* expressions = nullptr);
+                         const query::FilterExpressions* expressions = nullptr,
+                         std::shared_ptr<const collation::Collator> collator = nullptr);
 
 // Throws base::Error 10156 for system.indexes, and what catalog::check_writable does.
 void check_updatable(std::string_view ns);

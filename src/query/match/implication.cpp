@@ -29,9 +29,9 @@ bool same(const MatchNode& a, const MatchNode& b) {
     const auto same_regex = [](const auto& one, const auto& other) {
         return one->pattern() == other->pattern() && one->flags() == other->flags();
     };
-    return a.kind == b.kind && a.path == b.path && a.number == b.number &&
-           a.remainder == b.remainder && a.types == b.types && same_value(a.operand, b.operand) &&
-           std::ranges::equal(a.values, b.values, same_value) &&
+    return a.kind == b.kind && a.collator == b.collator && a.path == b.path &&
+           a.number == b.number && a.remainder == b.remainder && a.types == b.types &&
+           same_value(a.operand, b.operand) && std::ranges::equal(a.values, b.values, same_value) &&
            std::ranges::equal(a.regexes, b.regexes, same_regex) &&
            std::ranges::equal(a.children, b.children,
                               [](const auto& x, const auto& y) { return same(*x, *y); });
@@ -98,7 +98,7 @@ bool has_in(const sched::Vector<Element>& list, const Element& value) {
     return std::ranges::all_of(list, has_order) && std::ranges::any_of(list, is_equal);
 }
 
-// Whether a comparison with `value` at `path` implies a filter.
+// Whether a comparison with `value` at `path`, by the bytes of texts, implies a filter.
 bool comparison_implies(std::string_view path, MatchKind kind, const Element& value,
                         const MatchNode& wide) {
     sched::tick();
@@ -204,10 +204,12 @@ class Implication {
             case MatchKind::all:
                 return std::ranges::any_of(narrow.children, by_narrow);
             case MatchKind::in:
-                if (narrow.regexes.empty() && each_value_implies(narrow, wide)) return true;
+                if (narrow.regexes.empty() && narrow.collator == nullptr &&
+                    each_value_implies(narrow, wide))
+                    return true;
                 break;
             default:
-                if (is_comparison(narrow.kind) &&
+                if (is_comparison(narrow.kind) && narrow.collator == nullptr &&
                     comparison_implies(narrow.path, narrow.kind, narrow.operand, wide))
                     return true;
                 break;

@@ -1,6 +1,6 @@
 // Evaluating match trees on documents (wire spec 4.2, semantics 1). Nothing here allocates, except
-// PCRE for patterns that need much backtracking, walks along many numbers, and an $all of many
-// values.
+// PCRE for patterns that need much backtracking, walks along many numbers, an $all of many values,
+// and texts under a collation.
 #include <algorithm>
 #include <limits>
 #include <vector>
@@ -23,6 +23,14 @@ constexpr size_t kFewValues = 16;
 
 bool is_nullish(const Element& e) {
     return e.type() == Type::null || e.type() == Type::undefined || e.missing();
+}
+
+// Uses `value` as it is compared under the node's collation.
+template <typename Use>
+bool use_key(const MatchNode& node, const Element& value, Use&& use) {
+    if (node.collator == nullptr || !collation::has_text(value)) return use(value);
+    const bson::Object key = node.collator->key_of(value);
+    return use(key.doc().first());
 }
 
 bool compare(const MatchNode& node, const Element& value) {
@@ -72,8 +80,10 @@ bool in_values(const MatchNode& node, const Element& value) {
     // A missing field counts as null here, an undefined one does not.
     static constexpr uint8_t kNull[] = {static_cast<uint8_t>(Type::null), 0};
     const Element wanted = value.missing() ? Element(kNull) : value;
-    if (std::binary_search(node.values.begin(), node.values.end(), wanted, bson::ValueLess()))
-        return true;
+    const auto is_listed = [&node](const Element& key) {
+        return std::ranges::binary_search(node.values, key, bson::ValueLess());
+    };
+    if (use_key(node, wanted, is_listed)) return true;
     if (value.missing()) return false;
     return std::any_of(node.regexes.begin(), node.regexes.end(),
                        [&](const auto& regex) { return regex_matches(*regex, value); });
@@ -110,7 +120,7 @@ bool leaf_matches(const MatchNode& node, const Element& value) {
         case MatchKind::lte:
         case MatchKind::gt:
         case MatchKind::gte:
-            return compare(node, value);
+            return use_key(node, value, [&](const Element& key) { return compare(node, key); });
         case MatchKind::in:
             return in_values(node, value);
         case MatchKind::regex:
@@ -210,8 +220,8 @@ bool has_all_values(const MatchNode& node, Doc doc) {
     if (ordered) std::ranges::sort(found, less);
     return std::ranges::all_of(node.children, [&](const auto& child) {
         const Element& wanted = child->operand;
-        if (!ordered || child->kind != MatchKind::eq || is_nullish(wanted) ||
-            bson::is_large_number(wanted))
+        if (!ordered || child->kind != MatchKind::eq || child->collator != nullptr ||
+            is_nullish(wanted) || bson::is_large_number(wanted))
             return Matcher::matches(*child, doc, nullptr);
         return std::ranges::binary_search(found, wanted, less);
     });

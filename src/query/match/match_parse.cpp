@@ -120,6 +120,16 @@ NodePtr parse_value(std::string_view path, const Element& value) {
     return parse_comparison(MatchKind::eq, path, value);
 }
 
+// Sorts values, and leaves one of each.
+void put_in_order(sched::Vector<Element>& values) {
+    const bson::ValueLess less;
+    std::stable_sort(values.begin(), values.end(), [&less](const Element& a, const Element& b) {
+        sched::tick();
+        return less(a, b);
+    });
+    values.erase(std::unique(values.begin(), values.end(), bson::equal_values), values.end());
+}
+
 NodePtr parse_in(std::string_view name, std::string_view path, const Element& operand) {
     if (!operand.is_array()) bad("{} needs an array", name);
     NodePtr node = make_node(MatchKind::in, path);
@@ -133,14 +143,7 @@ NodePtr parse_in(std::string_view name, std::string_view path, const Element& op
         else
             node->values.push_back(e);
     }
-    const bson::ValueLess less;
-    std::stable_sort(node->values.begin(), node->values.end(),
-                     [&less](const Element& a, const Element& b) {
-                         sched::tick();
-                         return less(a, b);
-                     });
-    const auto last = std::unique(node->values.begin(), node->values.end(), bson::equal_values);
-    node->values.erase(last, node->values.end());
+    put_in_order(node->values);
     if (node->values.empty() && node->regexes.empty()) node->kind = MatchKind::always_false;
     return node;
 }
@@ -530,14 +533,43 @@ void put_in_order(MatchNode& node) {
 
 }  // namespace
 
-std::unique_ptr<Matcher> Matcher::parse(Doc filter, const ExpressionParser* expressions) {
+void Matcher::put_under_collation(MatchNode& node) {
+    sched::tick();
+    const auto key_of = [this](const Element& value) {
+        keys_.push_back(collator_->key_of(value));
+        keys_charge_.add(sizeof(bson::Object));
+        return keys_.back().doc().first();
+    };
+    if (collation::has_text(node.operand) || std::ranges::any_of(node.values, collation::has_text))
+        node.collator = collator_.get();
+    if (node.collator != nullptr) {
+        node.stated = node.operand;
+        if (node.operand) node.operand = key_of(node.operand);
+        for (Element& value : node.values)
+            value = key_of(value);
+        put_in_order(node.values);
+    }
+    for (const NodePtr& child : node.children)
+        put_under_collation(*child);
+}
+
+std::unique_ptr<Matcher> Matcher::parse(Doc filter, const ExpressionParser* expressions,
+                                        std::shared_ptr<const collation::Collator> collator) {
     std::unique_ptr<Matcher> matcher(new Matcher);
     matcher->filter_ = bson::Object(filter);
     matcher->root_ = make_node(MatchKind::conjunction);
     ParseContext context;
     context.expressions = expressions;
+    // Expressions compare by the bytes of texts.
+    static const RefusedExpressions kNotCollated(
+        base::kInvalidOptions, "$expr under a collation is not supported by this server");
+    if (collator != nullptr && expressions != nullptr) context.expressions = &kNotCollated;
     parse_filter(matcher->filter_.doc(), context, *matcher->root_);
     put_in_order(*matcher->root_);
+    if (collator != nullptr) {
+        matcher->collator_ = std::move(collator);
+        matcher->put_under_collation(*matcher->root_);
+    }
     return matcher;
 }
 

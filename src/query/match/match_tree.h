@@ -5,12 +5,14 @@
 // filter document that the tree owns. Nodes never change after parsing.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "bson/builder.h"
 #include "bson/view.h"
+#include "collation/collator.h"
 #include "query/match/json_schema.h"
 #include "query/match/match_expression.h"
 #include "query/match/path.h"
@@ -56,8 +58,12 @@ struct MatchNode : sched::Counted {
     MatchKind kind = MatchKind::conjunction;
     std::string path;       // dotted; empty for logical nodes and inside elem_match_value
     FieldPath steps;        // `path`, cut into parts; what matching walks
-    bson::Element operand;  // comparisons; points into the tree's own copy of the filter
-    sched::Charge charge;   // of both
+    bson::Element operand;  // comparisons; points into what the tree owns
+    // Under a collation, of comparisons with what has a text in it: `operand` and `values` are keys
+    // of it, and so must be what they are compared with.
+    const collation::Collator* collator = nullptr;
+    bson::Element stated;  // then: the operand as the filter has it
+    sched::Charge charge;  // of path and steps
     sched::Vector<std::unique_ptr<MatchNode>> children;
     sched::Vector<bson::Element> values;                  // in: sorted, unique, no regexes
     sched::Vector<std::shared_ptr<const Regex>> regexes;  // in, regex
@@ -81,8 +87,10 @@ class Matcher {
     // Copies `filter`. Children of conjunctions are put in the old server's order, by kind, then by
     // path: it shows in which clause chooses the positional index, and in the fields of an upsert.
     // `expressions` reads $expr, and is not needed afterwards; null: there is no such operator.
-    static std::unique_ptr<Matcher> parse(bson::Doc filter,
-                                          const ExpressionParser* expressions = nullptr);
+    // `collator`: under which texts are compared; null: by their bytes.
+    static std::unique_ptr<Matcher> parse(
+        bson::Doc filter, const ExpressionParser* expressions = nullptr,
+        std::shared_ptr<const collation::Collator> collator = nullptr);
     ~Matcher();
 
     bool matches(bson::Doc doc, MatchDetails* details = nullptr) const;
@@ -98,7 +106,13 @@ class Matcher {
 
   private:
     Matcher() = default;
+    // Makes keys of the operands of `node` and those below it.
+    void put_under_collation(MatchNode& node);
+
     bson::Object filter_;
+    std::shared_ptr<const collation::Collator> collator_;
+    std::deque<bson::Object> keys_;  // of operands
+    sched::Charge keys_charge_;
     std::unique_ptr<MatchNode> root_;
 };
 

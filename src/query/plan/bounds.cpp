@@ -16,8 +16,14 @@ namespace {
 using bson::Element;
 using bson::Type;
 
-PredicateBounds regex_bounds(const Regex& regex, ValueArena& arena) {
+PredicateBounds regex_bounds(const Regex& regex, const IndexField& field, ValueArena& arena) {
     const KeyConstants& k = key_constants();
+    if (field.index.generator->collator() != nullptr) {
+        bson::Builder same;
+        same.append_regex("", regex.pattern(), regex.flags());
+        return {{{k.empty_string, k.empty_object, true, false}, point(arena.keep(same.object()))},
+                Tightness::check_document};
+    }
     bool whole = false;
     const std::string prefix = regex.prefix(&whole);
     Interval strings{k.empty_string, k.empty_object, true, false};
@@ -117,7 +123,7 @@ PredicateBounds in_bounds(const MatchNode& node, const IndexField& field, ValueA
         add(one);
     }
     for (const auto& regex : node.regexes)
-        add(regex_bounds(*regex, arena));
+        add(regex_bounds(*regex, field, arena));
     normalise(result.intervals);
     return result;
 }
@@ -323,6 +329,14 @@ bool has_bounds(const MatchNode& node, const IndexField& field) {
     }
 }
 
+// Whether what it compares texts with are keys as the index has them.
+bool has_collation_of(const MatchNode& node, const catalog::KeyGenerator& generator) {
+    sched::tick();
+    if (node.collator != nullptr && node.collator != generator.collator()) return false;
+    return std::ranges::all_of(
+        node.children, [&](const auto& child) { return has_collation_of(*child, generator); });
+}
+
 // On the value of one element.
 bool can_use_inside(const MatchNode& node, const IndexField& field) {
     return node.kind == MatchKind::elem_match_value || has_bounds(node, field);
@@ -344,6 +358,7 @@ IndexField::IndexField(const catalog::Index& of, size_t number) : index(of) {
 }
 
 bool can_use(const MatchNode& node, const IndexField& field) {
+    if (!has_collation_of(node, *field.index.generator)) return false;
     if (field.nameless || (field.index.sparse && takes_missing(node))) return false;
     if (field.index.generator->hashed()) return can_use_hashes(node);
     return has_bounds(node, field);
@@ -363,7 +378,7 @@ PredicateBounds bounds_of(const MatchNode& node, const IndexField& field, ValueA
         case MatchKind::in:
             return in_bounds(node, field, arena);
         case MatchKind::regex:
-            return regex_bounds(*node.regexes.front(), arena);
+            return regex_bounds(*node.regexes.front(), field, arena);
         case MatchKind::always_false:
             return {};
         case MatchKind::mod:

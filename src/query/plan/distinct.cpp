@@ -52,17 +52,29 @@ void DistinctValues::take(const Element& value) {
 
 void DistinctValues::add_value(const Element& value) {
     sched::tick();
-    if (seen_.contains(value)) return;
+    if (collator_ == nullptr || !collation::has_text(value)) {
+        if (seen_.contains(value)) return;
+        values_.push_back(copy(value));
+        seen_.insert(Element(values_.back().get()));
+        return;
+    }
+    const bson::Object key = collator_->key_of(value);
+    if (seen_.contains(key.doc().first())) return;
+    keys_.push_back(copy(key.doc().first()));
+    seen_.insert(Element(keys_.back().get()));
+    values_.push_back(copy(value));
+}
+
+sched::Bytes DistinctValues::copy(const Element& value) {
     const uint32_t size = value.value_size();
     if (bytes_ + size + 2 > kBytesMax) base::fail(17217, "distinct too big, 16mb cap");
-    sched::Bytes copy = sched::make_bytes(size + 2);
-    copy[0] = static_cast<uint8_t>(value.type());
-    copy[1] = 0;
-    std::memcpy(copy.get() + 2, value.value(), size);
-    seen_.insert(Element(copy.get()));
-    values_.push_back(std::move(copy));
+    sched::Bytes made = sched::make_bytes(size + 2);
+    made[0] = static_cast<uint8_t>(value.type());
+    made[1] = 0;
+    std::memcpy(made.get() + 2, value.value(), size);
     bytes_ += size + 2;
     DCHECK(bytes_ <= kBytesMax);
+    return made;
 }
 
 void DistinctValues::sort() {
@@ -115,6 +127,7 @@ namespace {
 bool tells_values(const catalog::Index& index, std::string_view path) {
     if (index.store == nullptr || !index.ready || index.key_pattern.first().name() != path)
         return false;
+    if (index.generator->collator() != nullptr) return false;
     if (index.multikey && path.find('.') != std::string_view::npos) return false;
     for (const Element& field : index.key_pattern) {
         if (!field.is_number()) return false;

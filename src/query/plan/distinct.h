@@ -13,6 +13,7 @@
 #include "bson/compare.h"
 #include "bson/field_path.h"
 #include "catalog/collection.h"
+#include "collation/collator.h"
 #include "query/plan/executor.h"
 #include "query/plan/query.h"
 
@@ -22,14 +23,19 @@ class DistinctValues {
   public:
     static constexpr int64_t kBytesMax = 16 << 20;
 
-    // Throws base::Error 15 for a path of too many parts.
-    explicit DistinctValues(std::string_view path) : path_(path) { bson::check_path_parts(path); }
+    // `collator`: under which texts are equal; null: by their bytes. Throws base::Error 15 for a
+    // path of too many parts.
+    explicit DistinctValues(std::string_view path,
+                            std::shared_ptr<const collation::Collator> collator = nullptr)
+        : path_(path), collator_(std::move(collator)) {
+        bson::check_path_parts(path);
+    }
 
     // Takes the values at the path in their order: the elements of arrays, not the arrays; nothing
     // if there is none. Throws base::Error 17217 when all values together outgrow kBytesMax.
     void add(bson::Doc doc);
-    // What an index that is not multikey holds at the path: a value, or an array where the path
-    // ends with the position of one.
+    // What an index that is not multikey, and has no collation, holds at the path: a value, or an
+    // array where the path ends with the position of one.
     void add_key(const bson::Element& value);
 
     // Puts the values in order: those of documents that an index leads to came one document after
@@ -44,12 +50,15 @@ class DistinctValues {
     void take(const bson::Element& value);
     void add_found();
     void add_value(const bson::Element& value);
+    sched::Bytes copy(const bson::Element& value);
     void collect(bson::Doc doc, std::string_view path);
     void collect_members(const bson::Element& array, std::string_view path);
 
     std::string path_;
+    std::shared_ptr<const collation::Collator> collator_;
     sched::Vector<sched::Bytes> values_;               // elements without names
-    sched::Set<bson::Element, bson::ValueLess> seen_;  // into values_
+    sched::Vector<sched::Bytes> keys_;                 // of values with texts, under a collation
+    sched::Set<bson::Element, bson::ValueLess> seen_;  // into values_ or keys_
     sched::Vector<bson::Element> found_;               // of one document
     int64_t bytes_ = 0;
 };

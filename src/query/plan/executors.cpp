@@ -270,7 +270,7 @@ class IdExecutor : public Executor {
 bool plain(const FindQuery& query) {
     return !query.natural_by_hint && query.hint.empty() && query.hint_name.empty() &&
            query.min.empty() && query.max.empty() && query.skip == 0 && !query.return_key &&
-           !query.snapshot && !query.tailable && !query.want_details &&
+           !query.snapshot && !query.tailable && !query.want_details && query.collator == nullptr &&
            (query.projection == nullptr || !query.projection->needs_details());
 }
 

@@ -50,17 +50,18 @@ bool is_point_list(const IntervalList& list) {
     return list.size() == 1 && is_one_value(list[0]);
 }
 
-// Does the index order, after dropping `skip` leading fields, begin with the sort (in either
-// direction)?
-bool order_matches(const catalog::Index& index, size_t skip, const bson::Object& sort,
+// Does the index order, after dropping `skip` leading fields, begin with the sort of the query (in
+// either direction)?
+bool order_matches(const catalog::Index& index, size_t skip, const FindQuery& query,
                    bool* backward) {
-    DCHECK(!sort.empty());
-    if (index.generator->hashed()) return false;
+    DCHECK(!query.sort.empty());
+    if (index.generator->hashed() || index.generator->collator() != query.collator.get())
+        return false;
     auto key = index.key_pattern.begin();
     for (size_t i = 0; i < skip && key != index.key_pattern.end(); ++i)
         ++key;
     int direction = 0;
-    for (const Element& want : sort) {
+    for (const Element& want : query.sort) {
         if (key == index.key_pattern.end() || key->name() != want.name()) return false;
         const bool key_down = key->is_number() && key->to_double() < 0;
         const int this_direction = key_down == (want.to_int64() < 0) ? 1 : -1;
@@ -72,12 +73,12 @@ bool order_matches(const catalog::Index& index, size_t skip, const bson::Object&
     return true;
 }
 
-bool provides_sort(const ConjunctionBounds& bounds, const bson::Object& sort, bool* backward) {
-    if (order_matches(*bounds.index, 0, sort, backward)) return true;
+bool provides_sort(const ConjunctionBounds& bounds, const FindQuery& query, bool* backward) {
+    if (order_matches(*bounds.index, 0, query, backward)) return true;
     size_t points = 0;
     while (points < bounds.fields.size() && is_point_list(bounds.fields[points]))
         ++points;
-    return points > 0 && order_matches(*bounds.index, points, sort, backward);
+    return points > 0 && order_matches(*bounds.index, points, query, backward);
 }
 
 class Planner {
@@ -206,7 +207,7 @@ class Planner {
         plan.check_document = bounds.check_document;
         bool backward = false;
         const bool alike = query_.sort.empty() || sorts_alike({&bounds, 1});
-        if (!alike || (!query_.sort.empty() && !provides_sort(bounds, query_.sort, &backward))) {
+        if (!alike || (!query_.sort.empty() && !provides_sort(bounds, query_, &backward))) {
             if (alike && explode(bounds, plan.scans)) {
                 plan.merge = true;
                 return plan;
@@ -239,7 +240,7 @@ class Planner {
         }
         bool backward = false;
         if (prefix == 0 || scans < 2 || prefix == bounds.fields.size() ||
-            !order_matches(*bounds.index, prefix, query_.sort, &backward))
+            !order_matches(*bounds.index, prefix, query_, &backward))
             return false;
         for (size_t n = 0; n < scans; ++n) {
             ConjunctionBounds one = bounds;
@@ -258,7 +259,7 @@ class Planner {
     // where there are none.
     bool sorted_scans(const ConjunctionBounds& bounds, sched::Vector<ScanPlan>& out) const {
         bool backward = false;
-        if (!provides_sort(bounds, query_.sort, &backward)) return explode(bounds, out);
+        if (!provides_sort(bounds, query_, &backward)) return explode(bounds, out);
         out.push_back(to_scan(bounds, backward));
         return true;
     }
@@ -318,7 +319,7 @@ class Planner {
 
     // Whether a scan of all of it gives the order of the sort.
     bool whole_index_sorts(const catalog::Index& index, bool* backward) const {
-        if (!order_matches(index, 0, query_.sort, backward)) return false;
+        if (!order_matches(index, 0, query_, backward)) return false;
         ConjunctionBounds all;
         all.index = &index;
         all.fields.assign(index.generator->fields().size(), {all_values()});
@@ -379,9 +380,9 @@ class Planner {
         return b.object();
     }
 
-    // Whether min and max name all fields of the index.
+    // Whether min and max name all fields of the index, and mean its order.
     bool names_range(const catalog::Index& index) const {
-        return usable(index) &&
+        return usable(index) && index.generator->collator() == query_.collator.get() &&
                same_names(index.key_pattern, query_.min.empty() ? query_.max : query_.min);
     }
 
@@ -414,7 +415,7 @@ class Planner {
         if (!query_.max.empty()) scan.range_max = unnamed(query_.max);
         bool backward = false;
         if (!query_.sort.empty()) {
-            plan.blocking_sort = !order_matches(*found, 0, query_.sort, &backward) || backward;
+            plan.blocking_sort = !order_matches(*found, 0, query_, &backward) || backward;
         }
         plan.scans.push_back(std::move(scan));
         return plan;

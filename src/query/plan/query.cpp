@@ -24,13 +24,13 @@ int64_t FindQuery::sorted_rows() const {
 }
 
 void FindQuery::canonicalise(const Parts& parts) {
-    matcher = Matcher::parse(parts.filter, parts.expressions);
+    matcher = Matcher::parse(parts.filter, parts.expressions, collator);
     projection = Projection::parse(parts.projection, matcher.get());
     if (const bson::Element order = parts.sort["$natural"]) {
         SortPattern checked(parts.sort);
         natural = order.to_double() < 0 ? -1 : 1;
     } else if (!parts.sort.empty()) {
-        sort_pattern = std::make_shared<const SortPattern>(parts.sort, matcher.get());
+        sort_pattern = std::make_shared<const SortPattern>(parts.sort, matcher.get(), collator);
         for (const bson::Element& e : parts.sort)
             if (e.name().empty()) base::fail(base::kBadValue, "bad sort specification: no name");
         sort = bson::Object(sort_pattern->spec());

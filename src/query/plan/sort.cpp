@@ -119,23 +119,27 @@ class SortBounds {
     std::vector<IndexBounds> scanned_;       // without long ends
 };
 
-std::unique_ptr<catalog::KeyGenerator> make_generator(Doc spec) {
+std::unique_ptr<catalog::KeyGenerator> make_generator(
+    Doc spec, std::shared_ptr<const collation::Collator> collator) {
     bson::Builder index;
     index.append("key", spec);
-    return catalog::KeyGenerator::make(index.doc());
+    return catalog::KeyGenerator::make(index.doc(), std::move(collator));
 }
 
 }  // namespace
 
 struct SortPattern::Keys {
-    Keys(Doc spec, const Matcher* filter) : bounds(make_generator(spec), filter) {}
+    Keys(Doc spec, const Matcher* filter, std::shared_ptr<const collation::Collator> collator)
+        : bounds(make_generator(spec, std::move(collator)), filter) {}
     SortBounds bounds;
 };
 
-SortPattern::SortPattern(Doc spec, const Matcher* filter) : spec_(spec) {
+SortPattern::SortPattern(Doc spec, const Matcher* filter,
+                         std::shared_ptr<const collation::Collator> collator)
+    : spec_(spec) {
     check_spec(spec);
     descending_ = storage::descending_bits(spec);
-    keys_ = std::make_shared<const Keys>(spec_.doc(), filter);
+    keys_ = std::make_shared<const Keys>(spec_.doc(), filter, std::move(collator));
 }
 
 std::span<const IndexBounds> SortPattern::bounds() const {

@@ -17,17 +17,19 @@ namespace query {
 class SortPattern {
   public:
     // `filter`, if given, decides which elements of arrays count (see append_key); it must outlive
-    // the pattern. Throws base::Error 2 ("bad sort specification") unless every value, truncated,
-    // is 1 or -1.
-    explicit SortPattern(bson::Doc spec, const Matcher* filter = nullptr);
+    // the pattern, and have been parsed for the same collation: `collator`, null by bytes. Throws
+    // base::Error 2 ("bad sort specification") unless every value, truncated, is 1 or -1.
+    explicit SortPattern(bson::Doc spec, const Matcher* filter = nullptr,
+                         std::shared_ptr<const collation::Collator> collator = nullptr);
     bson::Doc spec() const { return spec_.doc(); }
     uint32_t descending_bits() const { return descending_; }
     // What the filter lets a document be sorted by: bounds of each field, or several of which one
     // must hold; none: everything.
     std::span<const IndexBounds> bounds() const;
-    // Appends the sort key of a document (unnamed values). Arrays give their smallest, descending
-    // their largest, element among those that the filter's bounds on the sorted fields allow;
-    // missing is null. Throws base::Error 2 for parallel arrays and ambiguous numeric paths.
+    // Appends the sort key of a document (unnamed values, with keys of the collation). Arrays give
+    // their smallest, descending their largest, element among those that the filter's bounds on the
+    // sorted fields allow; missing is null. Throws base::Error 2 for parallel arrays and ambiguous
+    // numeric paths.
     void append_key(bson::Doc doc, bson::Buffer& out) const;
 
   private:

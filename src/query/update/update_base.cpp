@@ -48,6 +48,10 @@ std::string order_of(const std::string& path) {
     return order;
 }
 
+Element stated_value(const MatchNode& node) {
+    return node.collator != nullptr ? node.stated : node.operand;
+}
+
 Mod equality_mod(const MatchNode& node) {
     Mod mod;
     const std::string_view path = node.path;
@@ -65,7 +69,7 @@ Mod equality_mod(const MatchNode& node) {
         mod.path.emplace_back(part);
         at = dot + 1;
     }
-    mod.modifier = make_set(node.operand);
+    mod.modifier = make_set(stated_value(node));
     return mod;
 }
 
@@ -134,9 +138,9 @@ UpsertBase::UpsertBase(const Matcher& query, bool over_msg) : over_msg_(over_msg
         const std::vector<std::string>& path = mods.back().path;
         if (path[0] == "_id" || std::ranges::none_of(path, is_dbref_part)) continue;
         incomplete_.insert(path[0]);
-        if (node->operand.is_object() || node->operand.is_array())
-            check_stored_names(node->operand.as_doc(), node->operand.is_array(), 2,
-                               names_in_documents(over_msg));
+        const Element value = stated_value(*node);
+        if (value.is_object() || value.is_array())
+            check_stored_names(value.as_doc(), value.is_array(), 2, names_in_documents(over_msg));
     }
     bson::Buffer buffer;
     try {

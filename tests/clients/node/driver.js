@@ -206,7 +206,7 @@ main({
         /Transaction numbers|retryable writes/);
         const stream = db.collection('crud').watch();
         await assert.rejects(stream.next(), /changeStream/);
-        await assert.rejects(db.collection('crud').find({}, {collation: {locale: 'de'}}).toArray());
+        await assert.rejects(db.collection('crud').aggregate([], {collation: {locale: 'de'}}).toArray());
         assert.equal(await db.collection('t').countDocuments(), 0);
     },
 

@@ -1,0 +1,41 @@
+// collation/collator.h - orders of texts other than that of their bytes: what the field `collation`
+// of a command asks for, by ICU.
+//
+// Whatever is compared under a collation is compared by keys: a value with bytes in place of each
+// text in it, whose order is that of the texts. So the order of values (bson/compare.h) is the only
+// one, and what a filter, a sort and an index make of a value under one collation is the same.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "bson/builder.h"
+#include "bson/view.h"
+
+namespace collation {
+
+// Immutable, for any number of threads.
+class Collator {
+  public:
+    // What {locale, strength, ...} asks for. Null: the simple collation, the order of bytes. Throws
+    // base::Error 40414 without a locale, 40415, 14, 51024, 2 and 9 for other fields, 161 for a
+    // version that is not this library's.
+    static std::shared_ptr<const Collator> make(bson::Doc spec);
+    virtual ~Collator() = default;
+
+    // All fields, those that were not given as the locale has them.
+    virtual bson::Doc spec() const = 0;
+    // Appends the key of a value: itself but for the texts in it, in documents and arrays, too.
+    virtual void append_key(std::string_view name, const bson::Element& value,
+                            bson::Builder& out) const = 0;
+    bson::Object key_of(const bson::Element& value) const {
+        bson::Builder key;
+        append_key("", value, key);
+        return key.object();
+    }
+};
+
+// Whether a collation concerns a value: it is a text, or has one inside.
+bool has_text(const bson::Element& value);
+
+}  // namespace collation
