@@ -45,12 +45,17 @@ class Build:
         with open(os.path.join(self.stage, 'commands.json'), encoding='utf-8') as file:
             self.commands = json.load(file)
 
+    def source(self, path):
+        """The text of a file as it is built: later patches may have changed what one brings."""
+        with open(os.path.join(self.stage, path), encoding='utf-8') as file:
+            return file.read()
+
     def make(self, mutant, folder):
         """The test binary with the fault in it. folder: a fresh one inside SCRATCH."""
         inside = os.path.relpath(mutant.path, 'src')
         changed = os.path.join(folder, os.path.basename(inside))
         with open(changed, 'w', encoding='utf-8') as file:
-            file.write(mutant.apply(mutant.source()))
+            file.write(mutant.apply(self.source(mutant.path)))
         made = 'obj/src/%s.o' % os.path.splitext(inside)[0]
         library = next((name for name, words in self.commands['made'].items()
                         if name.startswith('lib/') and made in words), None)
