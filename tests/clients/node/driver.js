@@ -206,7 +206,8 @@ main({
         /Transaction numbers|retryable writes/);
         const stream = db.collection('crud').watch();
         await assert.rejects(stream.next(), /changeStream/);
-        await assert.rejects(db.collection('crud').aggregate([], {collation: {locale: 'de'}}).toArray());
+        const german = {collation: {locale: 'de'}};
+        await assert.rejects(db.collection('crud').aggregate([], german).toArray());
         assert.equal(await db.collection('t').countDocuments(), 0);
     },
 
