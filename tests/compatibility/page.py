@@ -1,0 +1,197 @@
+"""Makes docs/compatibility.md: which commands, stages and operators of current servers are here.
+
+It asks a server by both kinds of message, so the page says what is, not what was meant; names.py
+has what is asked for.
+Usage: build/venv/bin/python tests/compatibility/page.py [--selection none] [--write]
+Without --write it says whether the page is what the server answers.
+"""
+
+import argparse
+import contextlib
+import os
+import struct
+import sys
+import tempfile
+
+import bson
+import pymongo
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path[:0] = [os.path.join(TOP, folder) for folder in ('tests/lib', 'tests/oracle')]
+
+import choice  # noqa: E402
+import names  # noqa: E402
+import server  # noqa: E402
+import wire  # noqa: E402
+
+PAGE = os.path.join(TOP, 'docs', 'compatibility.md')
+DATABASE = 'compatibility'
+DOCUMENT = {'_id': 1, 'a': 1, 'b': 2, 'l': [1, 2], 's': [{'x': 1}], 'o': {'p': 1}}
+OPTIONS = ['--smallfiles', '--nssize', '1']
+
+HEAD = '''\
+# Compatibility
+
+What current servers document, and whether it is here. The page is made by asking a server
+(`build/venv/bin/python tests/compatibility/page.py --write`), and the tests hold it to the answers.
+What differs in a command or an operator is in [differences.md](differences.md), what is planned in
+[roadmap.md](roadmap.md).
+
+"By OP_MSG" is what today's drivers send, "by the old messages" what those of an old server sent:
+OP_QUERY and the other opcodes. What is missing is never ignored: a request with it fails, and the
+number is the code of that error.
+
+'''
+
+PROGRAMS = '''\
+## Programs
+
+These clients and applications run against a server in `./lab test clients`
+([run.py](../tests/clients/run.py)). Each must pass all of its checks, but for those tests of an
+application that [applications.js](../tests/clients/node/applications.js) leaves out, by name and
+reason.
+
+%s
+'''
+
+
+class Asked:
+    """A server, asked by both kinds of message."""
+
+    def __init__(self, port):
+        self.port = port
+        self.client = pymongo.MongoClient('127.0.0.1', port)
+
+    def fill(self):
+        db = self.client[DATABASE]
+        for name in db.list_collection_names():
+            db.drop_collection(name)
+        db.c.insert_one(DOCUMENT)
+
+    def by_msg(self, request, database=DATABASE):
+        try:
+            reply = self.client[database].command(request)
+        except pymongo.errors.OperationFailure as error:
+            reply = error.details
+        return code_of(reply)
+
+    def by_query(self, request, database=DATABASE):
+        with contextlib.closing(wire.Connection(self.port)) as connection:
+            body = struct.pack('<i', 0) + (database + '.$cmd').encode() + b'\0' \
+                + struct.pack('<ii', 0, -1) + bson.encode(request)
+            return code_of(bson.decode(connection.exchange(wire.OP_QUERY, body)[36:]))
+
+
+def code_of(reply):
+    """0: it went well."""
+    if reply.get('writeErrors'):
+        return reply['writeErrors'][0]['code']
+    return 0 if reply['ok'] == 1.0 else reply.get('code', -1)
+
+
+def here(code, lacking=None):
+    """What the page says of an answer. `lacking`: the codes of what is not there; None: all."""
+    if code == 0 or (lacking is not None and code not in lacking):
+        return 'yes'
+    return 'no (%d)' % code
+
+
+def table(title, rows):
+    lines = ['## %s' % title, '', '| | by OP_MSG | by the old messages |', '|---|---|---|']
+    lines += ['| %s | %s | %s |' % row for row in sorted(rows, key=lambda row: row[0].strip('`'))]
+    return '\n'.join(lines) + '\n\n'
+
+
+def both(asked, name, request, lacking=None):
+    answers = []
+    for ask in (asked.by_msg, asked.by_query):
+        asked.fill()
+        answers.append(here(ask(request), lacking))
+    return ('`%s`' % name if ' ' not in name else name, *answers)
+
+
+def pipeline(*stages):
+    return {'aggregate': 'c', 'pipeline': list(stages), 'cursor': {}}
+
+
+def stage_row(asked, name, spec):
+    if name in ('$currentOp', '$listLocalSessions', '$listSessions'):
+        request = {'aggregate': 1, 'pipeline': [{name: spec}], 'cursor': {}}
+        database = 'admin'
+    else:
+        request, database = pipeline({name: spec}), DATABASE
+    asked.fill()
+    return ('`%s`' % name, here(asked.by_msg(request, database)),
+            here(asked.by_query(request, database)))
+
+
+def clients():
+    sys.path.insert(0, os.path.join(TOP, 'tests', 'clients'))
+    import run  # pylint: disable=import-outside-toplevel
+    return '\n'.join('- `%s`' % name for name in sorted(run.CLIENTS))
+
+
+def page(asked):
+    # An expression of no operands may be refused for that; these codes are those of one that is not
+    # there.
+    no_expression = (168, 15999)
+    sections = [
+        ('Pipeline stages', [stage_row(asked, *item) for item in names.STAGES.items()]),
+        ('Expressions', [both(asked, '$' + name, pipeline({'$project': {'x': {'$' + name: []}}}),
+                              no_expression) for name in names.EXPRESSIONS]),
+        ('Accumulators', [both(asked, name, pipeline({'$group': {'_id': None, 'x': {name: spec}}}))
+                          for name, spec in names.ACCUMULATORS.items()]),
+        ('Window functions', [both(asked, name, pipeline(
+            {'$setWindowFields': {'sortBy': {'a': 1}, 'output': {'x': {name: spec}}}}))
+                              for name, spec in names.WINDOW_FUNCTIONS.items()]),
+        ('Filters', [both(asked, name, {'count': 'c', 'query': filter_})
+                     for name, filter_ in names.FILTERS.items()]),
+        ('Updates', [both(asked, name, {'update': 'c', 'updates': [{'q': {'_id': 1}, 'u': update}]})
+                     for name, update in names.UPDATES.items()]),
+        ('Commands', [command_row(asked, name) for name in names.COMMANDS]),
+    ]
+    return HEAD + ''.join(table(*section) for section in sections) + PROGRAMS % clients()
+
+
+NOT_ASKED = ('shutdown', 'dropConnections')  # they would end the conversation
+
+
+def command_row(asked, name):
+    """Those of replica sets and transactions are there to be refused."""
+    listed = asked.client.admin.command('listCommands')['commands']
+    refused = listed.get(name, {}).get('help', '').startswith('not supported')
+    no_command = None if refused else (59, 76, 115)
+    if name in NOT_ASKED:
+        known = 'yes' if name in listed else 'no (59)'
+        return ('`%s`' % name, known, known)
+    # To know whether it is there, profile need not be turned on.
+    request = {name: -1 if name == 'profile' else 1}
+    database = 'admin' if listed.get(name, {}).get('adminOnly') else DATABASE
+    return ('`%s`' % name, here(asked.by_msg(request, database), no_command),
+            here(asked.by_query(request, database), no_command))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split('\n', maxsplit=1)[0])
+    parser.add_argument('--selection', type=choice.selection, default='none')
+    parser.add_argument('--write', action='store_true')
+    options = parser.parse_args()
+    program = os.path.join(server.build(options.selection, '', ['mongod']), 'bin', 'mongod')
+    with tempfile.TemporaryDirectory() as folder:
+        with server.Server(program, os.path.join(folder, 'db'), OPTIONS) as running:
+            made = page(Asked(running.port))
+    if options.write:
+        with open(PAGE, 'w', encoding='utf-8') as file:
+            file.write(made)
+        return 0
+    with open(PAGE, encoding='utf-8') as file:
+        agrees = file.read() == made
+    if not agrees:
+        print('docs/compatibility.md is not what the server answers: '
+              'run tests/compatibility/page.py --write')
+    print('%d passed, %d failed' % (agrees, not agrees))
+    return 0 if agrees else 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())
