@@ -100,6 +100,7 @@ class Generator {
     Node find();
     Node joined();
     Node stages();
+    void add_collation(Node& request);
     Node range();
     Node modifiers();
     void add_modifiers(const char* name, Node& request);
@@ -108,8 +109,9 @@ class Generator {
     std::mt19937_64 random_;
     // What the data of a seed lean to.
     std::vector<const char*> scalars_;
-    bool has_large_ = false;  // numbers beyond 2^53
-    int depth_ = 0;           // of documents
+    bool has_large_ = false;     // numbers beyond 2^53
+    bool has_variable_ = false;  // $$v, in the expression that is being made
+    int depth_ = 0;              // of documents
     std::vector<std::string> places_;
     std::vector<Node> keys_;     // of the indexes
     std::vector<Node> filters_;  // of the partial ones

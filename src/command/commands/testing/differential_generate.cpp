@@ -26,7 +26,7 @@ const std::vector<Texts> kGroups = {
      "{'$numberDouble': '5e-324'}"},
     {"{'$numberDecimal': '1'}", "{'$numberDecimal': '0.1'}", "{'$numberDecimal': 'NaN'}",
      "{'$numberDecimal': '1E+400'}", "{'$numberDecimal': '9007199254740993'}", "0.1"},
-    {"''", "'xy'", "'y'", "{'$symbol': 'x'}", "'x\\u0000y'", "'\xc3\xa9'"},
+    {"''", "'xy'", "'y'", "{'$symbol': 'x'}", "'x\\u0000y'", "'\xc3\xa9'", "'X'", "'Xy'"},
     {"null", "{'$undefined': true}", "[]", "{}", "[null]", "[[]]"},
     {"{'$minKey': 1}", "{'$maxKey': 1}", "[{'$minKey': 1}]", "{'$undefined': true}"},
     {"{'$date': {'$numberLong': '0'}}", "{'$date': {'$numberLong': '1000'}}",
@@ -57,6 +57,8 @@ const Texts kTypes = {"1",  "2",  "3",  "4",  "5",  "6",  "7",  "8",   "9",  "10
 const Texts kMods = {"[2, 0]", "[2, 1]", "[1, 0]", "[{'$numberLong': '-1'}, 0]"};
 const Texts kFlags = {"true", "false"};
 const Texts kDirections = {"1", "1", "-1"};
+const Texts kCollations = {"{'locale': 'en', 'strength': 1}", "{'locale': 'en', 'strength': 2}",
+                           "{'locale': 'en'}", "{'locale': 'de', 'caseFirst': 'upper'}"};
 const Texts kLists = {"$or", "$or", "$and", "$nor"};
 
 std::string json(std::string text) {
@@ -291,6 +293,7 @@ Node Generator::comparison() {
     static const Texts kComparisons = {"$eq", "$eq", "$lt", "$lte", "$gt", "$gte", "$ne"};
     Node field = text(quoted("$" + place()));
     Node other = chance(10) ? text(quoted("$" + place())) : object().set("$literal", operand(0));
+    if (has_variable_ && chance(50)) other = text(R"("$$v")");
     const bool turned = chance(30);
     Node sides = array();
     sides.push(turned ? std::move(other) : field).push(turned ? field : std::move(other));
@@ -334,7 +337,11 @@ Node Generator::sort() {
 
 Node Generator::find() {
     Node made = object();
-    made.set("filter", filter_of_today());
+    has_variable_ = chance(10);
+    if (has_variable_) made.set("let", object().set("v", object().set("$literal", operand(0))));
+    made.set("filter", has_variable_ ? object().set("$expr", expression()) : filter_of_today());
+    has_variable_ = false;
+    add_collation(made);
     if (chance(30)) {
         Node fields = object();
         if (chance(70)) fields.set("_id", text("0"));
@@ -350,6 +357,10 @@ Node Generator::find() {
         if (chance(20)) made.set("skip", text(std::to_string(below(3))));
     }
     return made;
+}
+
+void Generator::add_collation(Node& request) {
+    if (chance(15)) request.set("collation", any_of(kCollations));
 }
 
 // Documents with those of their own collection that belong to them, one by one: their order in an
@@ -424,7 +435,11 @@ Node Generator::range() {
 Node Generator::read() {
     const int kind = below(20);
     if (kind == 19 && !has_large_) return object().set("range", range());
-    if (kind < 2) return object().set("count", object().set("query", filter_of_today()));
+    if (kind < 2) {
+        Node count = object().set("query", filter_of_today());
+        add_collation(count);
+        return object().set("count", std::move(count));
+    }
     if (kind < 4)
         return object().set(
             "distinct", object().set("key", text(quoted(place()))).set("query", filter_of_today()));
@@ -488,8 +503,9 @@ Node Generator::write() {
     // one document is changed at a time.
     const int kind = has_large_ ? 5 + below(5) : below(10);
     if (kind < 2) return object().set("cursor", cursor());
-    if (kind < 3) return object().set("delete", object().set("q", filter_of_today()));
     Node update = object();
+    add_collation(update);
+    if (kind < 3) return object().set("delete", update.set("q", filter_of_today()));
     if (kind < 5) {
         update.set("q", filter_of_today()).set("multi", text("true"));
         add_modifiers("u", update);
@@ -503,6 +519,7 @@ Node Generator::write() {
         return object().set("update", std::move(update));
     }
     Node one = object();
+    add_collation(one);
     one.set("query", filter_of_today()).set("sort", sort());
     if (chance(30)) return object().set("findAndModify", one.set("remove", text("true")));
     one.set("new", any_of(kFlags)).set("upsert", any_of(kFlags));
