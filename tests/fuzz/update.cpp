@@ -73,7 +73,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                                             .array_filters = documents[0]["arrayFilters"]};
     const bool parsed = fuzz::as_operation([&] {
         matcher = query::Matcher::parse(q.as_doc());
-        update = query::parse_update(u.as_doc(), u.is_array(), options);
+        update = query::parse_update(u.as_doc(), u.is_array(), options, nullptr);
     });
     if (!parsed) return fuzz::kTaken;
     for (size_t i = 1; i < documents.size(); ++i)
