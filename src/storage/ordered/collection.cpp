@@ -49,7 +49,7 @@ Collection::Part::Part(Home& home, bson::Doc definition, Table table)
 Collection::Collection(Home& home, std::string_view ns, const storage::CollectionOptions& options)
     : home_(home), ns_(ns), made_(options) {
     made_.extent_bytes.clear();
-    open_records(home.new_table());
+    open_records(home.new_table(Kind::documents));
     write_row();
 }
 
@@ -161,7 +161,7 @@ int Collection::begin_index(bson::Doc spec) {
     if (is_plug_in(spec))
         base::fail(base::kCannotCreateIndex, "this engine does not keep up indexes of that kind");
     home_.check_space();
-    parts_.push_back(std::make_unique<Part>(home_, spec, home_.new_table()));
+    parts_.push_back(std::make_unique<Part>(home_, spec, home_.new_table(Kind::entries)));
     write_row();
     return index_count() - 1;
 }

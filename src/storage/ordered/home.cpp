@@ -27,10 +27,23 @@ struct Counts {
 
 Home::Home(std::unique_ptr<Map> map, storage::LockManager& locks) : map_(std::move(map)) {
     locks.set_hooks(this);
+    try {
+        start();
+    } catch (...) {
+        t_held = {};  // before the map goes
+        throw;
+    }
+}
+
+void Home::start() {
+    for (const Table table : {kCatalogue, kCounters, kDropped})
+        map_->add_table(table, Kind::entries);
     std::vector<Table> dropped;
-    const auto cursor = session().cursor(kDropped);
-    for (cursor->seek({}); !cursor->at_end(); cursor->next())
-        dropped.push_back(Table{from_big_endian<uint32_t>(cursor->key())});
+    {
+        const auto cursor = session().cursor(kDropped);
+        for (cursor->seek({}); !cursor->at_end(); cursor->next())
+            dropped.push_back(Table{from_big_endian<uint32_t>(cursor->key())});
+    }
     for (const Table table : dropped) {
         note_used(table);
         work().dropped.push_back(table);
@@ -111,8 +124,10 @@ void Home::before_unlock() try {
     base::fatal(0, error.what());
 }
 
-Table Home::new_table() {
-    return Table{next_table_.fetch_add(1)};
+Table Home::new_table(Kind kind) {
+    const Table table{next_table_.fetch_add(1)};
+    map_->add_table(table, kind);
+    return table;
 }
 
 void Home::note_used(Table table) {

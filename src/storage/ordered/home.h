@@ -53,8 +53,8 @@ class Home final : public storage::LockHooks {
     // not between two changes that are committed together.
     void check_space();
 
-    // A number that no table has.
-    Table new_table();
+    // Makes a table with a number that no other has. Throws base::Error where there can be no more.
+    Table new_table(Kind kind);
     // While the catalogue is read.
     void note_used(Table table);
     // Once the changes of the calling thread are committed.
@@ -92,6 +92,7 @@ class Home final : public storage::LockHooks {
     };
     static thread_local Held t_held;
 
+    void start();
     Work& work();
     void commit(Session& session);
 

@@ -18,6 +18,8 @@ constexpr Table kTable{kFirstTable};
 
 class HomeTest : public testing::Test {
   protected:
+    HomeTest() { map->add_table(kTable, Kind::documents); }
+
     void put(std::string_view key, std::string_view value) {
         home.session().put(kTable, as_bytes(key), as_bytes(value));
     }
@@ -105,7 +107,7 @@ TEST_F(HomeTest, ADropThatWasCutShortIsFinishedByTheNextStart) {
     const auto dropped = later.session().cursor(kDropped);
     dropped->seek({});
     EXPECT_TRUE(dropped->at_end());
-    EXPECT_GT(later.new_table(), kTable);
+    EXPECT_GT(later.new_table(Kind::documents), kTable);
 }
 
 TEST_F(HomeTest, ATableGoesOnceItsDropIsCommitted) {

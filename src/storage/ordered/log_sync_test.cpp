@@ -10,14 +10,18 @@
 namespace ordered {
 namespace {
 
+constexpr Table kTable{kFirstTable};
 constexpr int64_t kHourUs = int64_t{3600} * 1'000'000;
 
 class LogSyncTest : public testing::Test {
   protected:
-    LogSyncTest() { home.before_unlock(); }
+    LogSyncTest() {
+        home.before_unlock();
+        map->add_table(kTable, Kind::documents);
+    }
     void write() {
         const storage::DatabaseLock lock(locks, "test", true);
-        home.session().put(Table{kFirstTable}, as_bytes("key"), as_bytes("value"));
+        home.session().put(kTable, as_bytes("key"), as_bytes("value"));
     }
     template <typename Condition>
     static void wait_until(const Condition& condition) {
@@ -92,7 +96,7 @@ TEST_F(LogSyncTest, LargeWritesAreCommittedOnTheWay) {
     const storage::DatabaseLock lock(locks, "test", true);
     EXPECT_FALSE(durability.commit_if_needed());
     const std::string large(size_t{5} << 20, 'x');
-    home.session().put(Table{kFirstTable}, as_bytes("key"), as_bytes(large));
+    home.session().put(kTable, as_bytes("key"), as_bytes(large));
     EXPECT_TRUE(durability.commit_if_needed());
     EXPECT_EQ(home.changed_bytes(), 0U);
 }
@@ -103,7 +107,7 @@ TEST_F(LogSyncTest, FsyncWithLockLeavesTheFilesAlone) {
     durability.lock_commits();
     {
         const storage::GlobalLock lock(locks, storage::GlobalMode::W);
-        home.session().put(Table{kFirstTable}, as_bytes("key"), as_bytes("value"));
+        home.session().put(kTable, as_bytes("key"), as_bytes("value"));
         durability.sync_and_truncate_journal();
         EXPECT_FALSE(map->is_paused);
         durability.flush_all(true);

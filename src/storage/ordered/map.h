@@ -22,8 +22,11 @@ using Bytes = std::span<const uint8_t>;
 // Numbers of tables that have gone are not given again while rows of them may be left.
 enum class Table : uint32_t {};
 
-// Walks the rows of one table in the order of their keys, compared as bytes. key() and value() live
-// until it moves.
+// What its rows are, so that a map can lay them out.
+enum class Kind { documents, entries };
+
+// Walks the rows of one table in the order of their keys, compared as bytes. No key of a row is
+// empty. key() and value() live until it moves.
 class Cursor {
   public:
     virtual ~Cursor() = default;
@@ -42,11 +45,12 @@ class Cursor {
 class Session {
   public:
     virtual ~Session() = default;
-    // *value lives until the next get(), whatever is changed or committed. False if there is no
-    // such row.
+    // A table that was not added has no rows. *value lives until the next get(), whatever is
+    // changed or committed. False if there is no such row.
     virtual bool get(Table table, Bytes key, Bytes* value) = 0;
     // Bytes of the row's value; nothing if there is no such row. Leaves what get() has given.
     virtual std::optional<size_t> size_of(Table table, Bytes key) = 0;
+    // REQUIRES: the table was added, by this map or one before it.
     virtual void put(Table table, Bytes key, Bytes value) = 0;
     virtual void erase(Table table, Bytes key) = 0;
     // Shows the rows as they are now. Changes of this table, and a commit after such changes, end
@@ -62,8 +66,11 @@ class Map {
   public:
     virtual ~Map() = default;
     virtual std::unique_ptr<Session> session() = 0;
-    // Removes all rows of a table that no cursor looks at any more; when this returns, or later,
-    // but then also after a restart.
+    // Makes a table, if it is not there. It is kept when rows of it are committed, perhaps without.
+    // Throws base::Error where there can be no more.
+    virtual void add_table(Table /*table*/, Kind /*kind*/) {}
+    // Removes a table and all its rows that no cursor looks at any more; when this returns, or
+    // later, but then also after a restart.
     virtual void drop(Table table) = 0;
     // All that was committed before is on the device.
     virtual void sync_log() = 0;

@@ -184,8 +184,9 @@ storage::RecordStoreStats RecordStore::stats() const {
 }
 
 void RecordStore::truncate() {
+    const Table empty = home_.new_table(Kind::documents);
     drop();
-    counter_.table = home_.new_table();
+    counter_.table = empty;
     counter_.rows = counter_.bytes = 0;
     first_id_ = last_id_ + 1;
     table_changed_();

@@ -49,7 +49,7 @@ class LargeNumbersTest : public testing::Test {
 TEST_F(LargeNumbersTest, ASeekStandsBeforeAllThatCount) {
     const std::vector<bson::Object> keys = large_numbers();
     for (const uint32_t descending : {0U, 1U}) {
-        SortedIndex index(home, home.new_table(), descending);
+        SortedIndex index(home, home.new_table(Kind::entries), descending);
         for (size_t i = 0; i < keys.size(); ++i)
             ASSERT_EQ(index.insert(keys[i], RecordId{i + 1}, true), InsertResult::inserted);
         for (const Direction direction : {Direction::forward, Direction::backward}) {
@@ -81,7 +81,7 @@ TEST_F(LargeNumbersTest, ASeekStandsBeforeAllThatCount) {
 }
 
 TEST_F(LargeNumbersTest, AUniqueIndexTakesWhatOnlyRoundingMakesEqual) {
-    SortedIndex index(home, home.new_table(), 0);
+    SortedIndex index(home, home.new_table(Kind::entries), 0);
     const bson::Object whole = bson::make("", std::numeric_limits<int64_t>::max());
     const bson::Object rounded = bson::make("", 9223372036854775808.0);
     ASSERT_EQ(bson::compare_keys(whole, rounded, 0), 0);

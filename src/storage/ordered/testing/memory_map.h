@@ -8,9 +8,11 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "storage/ordered/map.h"
 
@@ -23,6 +25,7 @@ class MemoryMap final : public Map {
     struct Rows {
         std::mutex mutex;
         std::map<Place, Row> all;  // guarded by mutex
+        std::set<Table> tables;    // guarded by mutex
     };
 
     explicit MemoryMap(std::shared_ptr<Rows> rows = std::make_shared<Rows>())
@@ -31,9 +34,14 @@ class MemoryMap final : public Map {
     std::unique_ptr<ordered::Session> session() override {
         return std::make_unique<Session>(*rows_, commits);
     }
+    void add_table(Table table, Kind) override {
+        const std::lock_guard lock(rows_->mutex);
+        rows_->tables.insert(table);
+    }
     void drop(Table table) override {
         ++drops;
         const std::lock_guard lock(rows_->mutex);
+        rows_->tables.erase(table);
         std::erase_if(rows_->all, [table](const auto& row) { return row.first.first == table; });
     }
     void sync_log() override {
@@ -72,6 +80,7 @@ class MemoryMap final : public Map {
             return found ? std::optional(found->size()) : std::nullopt;
         }
         void put(Table table, Bytes key, Bytes value) override {
+            DCHECK(has(table));
             changed_bytes_ += key.size() + value.size() + 1;
             changes_[{table, copied(key)}] = copied(value);
         }
@@ -100,6 +109,10 @@ class MemoryMap final : public Map {
         friend class MemoryMap::Cursor;
         using KeyAndValue = std::pair<Row, Row>;
 
+        bool has(Table table) {
+            const std::lock_guard lock(rows_.mutex);
+            return rows_.tables.contains(table);
+        }
         std::optional<Row> find(const Place& place) {
             if (const auto changed = changes_.find(place); changed != changes_.end())
                 return changed->second;
