@@ -26,7 +26,7 @@ from SCons.Node.Alias import default_ans as aliases
 FIRST_GUESS_AFTER = 8  # compiled files
 
 # Storage engines that the build knows.
-ENGINES = ('mmapv1', 'rocksdb')
+ENGINES = ('mmapv1', 'rocksdb', 'wiredTiger')
 
 # The header of each kind of object.
 PRECOMPILED = {'product': 'base/precompiled.h', 'tests': 'base/testing/precompiled.h'}

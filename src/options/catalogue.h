@@ -15,3 +15,4 @@
 #include "options/server_parameters.h"
 #include "options/storage.h"
 #include "options/tls.h"
+#include "options/wiredtiger.h"

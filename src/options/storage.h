@@ -126,11 +126,11 @@ inline Text storage_engine({
     .group = Group::storage,
     .value_name = "NAME",
     .default_value = "mmapv1",
-    .choices = {"mmapv1", "rocksdb"},
+    .choices = {"mmapv1", "rocksdb", "wiredTiger"},
     .choice_error = "--storageEngine {value} is not available, only {choices}",
-    .help = "What keeps the data: {choices}. rocksdb compresses, and needs engine_rocksdb.so "
-            "beside the program. A data directory stays with the engine that made it. Default "
-            "{default}.",
+    .help = "What keeps the data: {choices}. The last two compress, and each needs a file beside "
+            "the program: engine_rocksdb.so, engine_wiredtiger.so. A data directory stays with "
+            "the engine that made it. Default {default}.",
 });
 
 }  // namespace options

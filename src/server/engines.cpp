@@ -10,6 +10,7 @@
 #include "options/rocksdb.h"
 #include "options/server_parameters.h"
 #include "options/storage.h"
+#include "options/wiredtiger.h"
 #include "server/ordered_engine.h"
 #include "storage/mmapv1/engine.h"
 #include "storage/mmapv1/salvage/salvage.h"
@@ -37,15 +38,36 @@ std::unique_ptr<storage::Engine> open_mmapv1() {
     return mmapv1::open_engine(engine);
 }
 
-std::unique_ptr<storage::Engine> open_rocksdb() {
+constexpr int64_t kMegabyte = int64_t{1} << 20;
+
+int64_t memory_of_machine() {
+    return int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
+}
+
+// What an option in GB says, or `by_default` where it does not; at least so much.
+int64_t cache_bytes(double gigabytes, int64_t by_default, int64_t least) {
     constexpr double kBytesPerGB = 1 << 30;
-    constexpr int64_t kCacheBytesMin = int64_t{64} << 20;
-    const double wanted = options::rocksdb_cache_size_gb.get() * kBytesPerGB;
-    const int64_t memory = int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
-    return open_ordered_engine("rocksdb",
-                               {.cache_bytes = wanted > 0 ? static_cast<int64_t>(wanted)
-                                                          : std::max(memory / 4, kCacheBytesMin),
-                                .config = options::rocksdb_config_string.get()});
+    const int64_t wanted =
+        gigabytes > 0 ? static_cast<int64_t>(gigabytes * kBytesPerGB) : by_default;
+    return std::max(wanted, least);
+}
+
+std::unique_ptr<storage::Engine> open_rocksdb() {
+    return open_ordered_engine(
+        "rocksdb",
+        {.cache_bytes = cache_bytes(options::rocksdb_cache_size_gb.get(),
+                                    std::max(memory_of_machine() / 4, 64 * kMegabyte), 0),
+         .config = options::rocksdb_config_string.get()});
+}
+
+std::unique_ptr<storage::Engine> open_wired_tiger() {
+    // With less, its cache can be too small for changes that are made together.
+    constexpr int64_t kLeast = 256 * kMegabyte;
+    return open_ordered_engine(
+        "wiredTiger",
+        {.cache_bytes = cache_bytes(options::wired_tiger_cache_size_gb.get(),
+                                    (memory_of_machine() - 1024 * kMegabyte) / 2, kLeast),
+         .config = options::wired_tiger_config_string.get()});
 }
 
 bool salvage_mmapv1(std::ostream& report) {
@@ -67,6 +89,7 @@ struct EngineEntry {
 constexpr EngineEntry kEngines[] = {
     {"mmapv1", open_mmapv1, salvage_mmapv1},
     {"rocksdb", open_rocksdb, nullptr},
+    {"wiredTiger", open_wired_tiger, nullptr},
 };
 
 const EngineEntry& chosen_engine() {

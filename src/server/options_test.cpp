@@ -178,7 +178,7 @@ TEST(Options, ErrorsOfTheCommandLine) {
     EXPECT_NE(error_of({"--nssize", "0"}), "");
     EXPECT_NE(error_of({"--syncdelay", "-1"}), "");
     EXPECT_EQ(error_of({"--storageEngine", "mmapv1"}), "");
-    for (const char* other : {"other", "", "MMAPV1", "wiredTiger"})
+    for (const char* other : {"other", "", "MMAPV1", "wiredtiger"})
         EXPECT_NE(error_of({"--storageEngine", other})
                       .find(fmt::format("--storageEngine {} is not available, only mmapv1", other)),
                   std::string::npos);

@@ -26,14 +26,22 @@ namespace {
 // What storage.bson says beside the engine's name, which other programs write too.
 constexpr std::string_view kFormat = "mongod-dur 1";
 
-// Where the shared object of an engine is; empty: nowhere.
-std::string library_path(const std::string& name) {
+// The shared object of an engine.
+std::string library_file(std::string name) {
+    std::ranges::transform(name, name.begin(), [](char c) {
+        return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    });
+    return fmt::format("engine_{}.so", name);
+}
+
+// Where it is; empty: nowhere.
+std::string library_path(const std::string& file) {
     std::error_code error;
     const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
     if (error) return "";
     const std::filesystem::path folder = program.parent_path();
     for (const std::filesystem::path& place : {folder, folder.parent_path() / "lib/mongod-dur"}) {
-        const std::filesystem::path path = place / fmt::format("engine_{}.so", name);
+        const std::filesystem::path path = place / file;
         if (std::filesystem::exists(path, error)) return path;
     }
     return "";
@@ -41,12 +49,13 @@ std::string library_path(const std::string& name) {
 
 // It stays loaded until the process ends.
 const ordered::MapLibrary& load_library(const std::string& name) {
-    const std::string path = library_path(name);
+    const std::string file = library_file(name);
+    const std::string path = library_path(file);
     if (path.empty())
         base::fail(base::kInvalidOptions,
-                   "storage engine {} is not installed: there is no engine_{}.so beside this "
-                   "program or in ../lib/mongod-dur (docs/engines.md)",
-                   name, name);
+                   "storage engine {} is not installed: there is no {} beside this program or in "
+                   "../lib/mongod-dur (docs/engines.md)",
+                   name, file);
     void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr)
         base::fail(base::kInvalidOptions, "storage engine {} cannot be loaded: {}", name,

@@ -1,5 +1,6 @@
 // server/ordered_engine.h - storage engines over an ordered map (storage/ordered/), whose library
-// is a shared object of its own: engine_NAME.so, beside the program or in ../lib/mongod-dur.
+// is a shared object of its own: engine_NAME.so in small letters, beside the program or in
+// ../lib/mongod-dur.
 //
 // In the dbpath lie mongod.lock, storage.bson, which names the engine, and the folder of the map,
 // which is called as the engine is.

@@ -1,7 +1,8 @@
-"""Copies databases from mmapv1 to the storage engine under test and back to mmapv1, by
-tools/copy_databases.py as ./lab copy does it, and compares the hashes of all three.
+"""Copies databases from mmapv1 to each of the storage engines, from one to the next, and back to
+mmapv1, by tools/copy_databases.py as ./lab copy does it, and compares the hashes of all.
 
-Usage: TESTS_ENGINE=rocksdb build/venv/bin/python tests/engines/copies.py
+Usage: TESTS_ENGINE=wiredTiger,rocksdb build/venv/bin/python tests/engines/copies.py \\
+           wiredTiger rocksdb
 """
 
 import contextlib
@@ -56,14 +57,14 @@ def indexes(client):
 
 
 def main():
-    engine = os.environ[server.ENGINE]
+    engines = ['mmapv1'] + sys.argv[1:] + ['mmapv1']
     scratch = os.path.join(TOP, 'build', 'scratch')
     os.makedirs(scratch, exist_ok=True)
     stage = server.build('none', '', ['mongod'])
     tally = totals.Totals()
     with tempfile.TemporaryDirectory(dir=scratch) as folder, contextlib.ExitStack() as stack:
         servers, clients = [], []
-        for number, each in enumerate(('mmapv1', engine, 'mmapv1')):
+        for number, each in enumerate(engines):
             running = stack.enter_context(server.Server(
                 os.path.join(stage, 'bin', 'mongod'), os.path.join(folder, 'db%d' % number),
                 ['--storageEngine', each]))
@@ -78,9 +79,10 @@ def main():
             tally.add('copied', int(run.returncode == 0), int(run.returncode != 0))
         for what, read in (('hashes', hashes), ('indexes', indexes)):
             first = read(clients[0])
-            for other, name in ((clients[1], engine), (clients[2], 'mmapv1 again')):
-                same = read(other) == first
-                tally.add('%s of %s' % (what, name), int(same), int(not same))
+            for number, client in enumerate(clients[1:], 1):
+                same = read(client) == first
+                tally.add('%s of %d, %s' % (what, number, engines[number]), int(same),
+                          int(not same))
     tally.close()
 
 

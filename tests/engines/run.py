@@ -1,5 +1,5 @@
-"""Another storage engine than mmapv1 under what the server's other parts ask of it, and what
-concerns such an engine alone: starts that are refused, kills, copies from engine to engine.
+"""The storage engines beside mmapv1 under what the server's other parts ask of them, and what
+concerns such engines alone: starts that are refused, kills, copies from engine to engine.
 
 Each piece is a script that ends with "N passed, N failed[, N skipped]".
 Usage: build/venv/bin/python tests/engines/run.py [--engine rocksdb] [--whole] [PIECE...]
@@ -19,11 +19,11 @@ import server  # noqa: E402
 import totals  # noqa: E402
 
 DRIVER = os.path.join(TOP, 'build', 'venv', 'bin', 'python')
-ENGINES = ['rocksdb']
+ENGINES = ['wiredTiger', 'rocksdb']
 
-# name: (command for a change, what --whole adds or puts in its place)
+# name: (command for a change, what --whole adds or puts in its place); once for each engine
 PIECES = {
-    'unit': (['tests/unit.py', 'test_{engine}'], None),
+    'unit': (['tests/unit.py', 'test_{room}'], None),
     'starts': (['tests/engines/starts.py'], None),
     'commands': (['tests/server/commands.py'], None),
     'oracle': (['tests/oracle/replay.py', '--sets', 'find,write,wire-journal'],
@@ -32,8 +32,8 @@ PIECES = {
             'core/collections', 'core/old_commands'], ['jstests/run.py', 'core/']),
     'kills': (['tests/engines/kills.py', '--rounds', '6'],
               ['tests/engines/kills.py', '--rounds', '150']),
-    'copies': (['tests/engines/copies.py'], None),
 }
+COPIES = 'copies'  # from one engine to the next
 
 CLOSING_LINE = re.compile(r'^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$')
 
@@ -41,8 +41,8 @@ CLOSING_LINE = re.compile(r'^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$')
 def run(command, engine):
     """Shows what it prints; its [passed, failed, skipped]."""
     counts = None
-    with subprocess.Popen([DRIVER] + [word.format(engine=engine) for word in command], cwd=TOP,
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+    words = [DRIVER] + [word.format(room=engine.lower()) for word in command]
+    with subprocess.Popen(words, cwd=TOP, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, errors='replace',
                           env=dict(os.environ, **{server.ENGINE: engine})) as process:
         for line in process.stdout:
@@ -60,18 +60,25 @@ def run(command, engine):
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--engine', choices=ENGINES, default='rocksdb')
+    parser.add_argument('--engine', choices=ENGINES, help='it alone')
     parser.add_argument('--whole', action='store_true', help='with what takes long')
     parser.add_argument('pieces', nargs='*')
     arguments = parser.parse_args()
-    pieces = choice.exactly(arguments.pieces, list(PIECES), 'piece')
-    os.environ[server.ENGINE] = arguments.engine
-    server.build('none', '', ['mongod', 'dbpath_check', 'engine_%s.so' % arguments.engine,
-                              'test_' + arguments.engine])
+    pieces = choice.exactly(arguments.pieces, list(PIECES) + [COPIES], 'piece')
+    engines = [arguments.engine] if arguments.engine else ENGINES
+    os.environ[server.ENGINE] = ','.join(engines)  # for the build
+    server.build('none', '', ['mongod', 'dbpath_check'] +
+                 [word % engine.lower() for engine in engines
+                  for word in ('engine_%s.so', 'test_%s')])
     tally = totals.Totals()
-    for name in pieces:
-        usual, whole = PIECES[name]
-        tally.add(name, *run(whole if arguments.whole and whole else usual, arguments.engine))
+    for engine in engines:
+        for name in pieces:
+            if name != COPIES:
+                usual, whole = PIECES[name]
+                tally.add('%s, %s' % (engine, name),
+                          *run(whole if arguments.whole and whole else usual, engine))
+    if COPIES in pieces:
+        tally.add(COPIES, *run(['tests/engines/copies.py'] + engines, ','.join(engines)))
     tally.close()
 
 

@@ -1,7 +1,7 @@
 """Starts of a server with another storage engine: what is refused by name, what lies in the data
 directory, what serverStatus says.
 
-Usage: TESTS_ENGINE=rocksdb build/venv/bin/python tests/engines/starts.py [TEST...]
+Usage: TESTS_ENGINE=rocksdb|wiredTiger build/venv/bin/python tests/engines/starts.py [TEST...]
 """
 
 import os
@@ -20,6 +20,12 @@ import process_case  # noqa: E402
 import server  # noqa: E402
 
 ENGINE = os.environ[server.ENGINE]
+LIBRARY = 'engine_%s.so' % ENGINE.lower()
+# Its options: the size of the cache, and words of the library; words that it does not know.
+CACHE_SIZE, WORDS = {'rocksdb': ('--rocksdbCacheSizeGB', '--rocksdbConfigString'),
+                     'wiredTiger': ('--wiredTigerCacheSizeGB', '--wiredTigerEngineConfigString'),
+                     }[ENGINE]
+CACHE_BYTES_MIN = {'rocksdb': 1 << 27, 'wiredTiger': 1 << 28}[ENGINE]
 
 
 class Starts(process_case.ProcessCase):
@@ -44,16 +50,16 @@ class Starts(process_case.ProcessCase):
         self.assertEqual(os.listdir(self.dbpath), [])
 
     def test_options_of_the_engine_are_refused_by_mmapv1(self):
-        for option in (['--rocksdbCacheSizeGB', '1'], ['--rocksdbConfigString', 'a=b']):
-            self.assertIn('is an option of storage engine rocksdb, and not of mmapv1',
+        for option in ([CACHE_SIZE, '1'], [WORDS, 'a=b']):
+            self.assertIn('is an option of storage engine %s, and not of mmapv1' % ENGINE,
                           self.refusal(*option))
 
     def test_the_size_of_the_cache_has_limits(self):
         for value in ('-1', '10001', 'x'):
-            self.assertIn('rocksdbCacheSizeGB', self.refusal(
-                '--storageEngine', ENGINE, '--rocksdbCacheSizeGB=' + value))
+            self.assertIn(CACHE_SIZE[2:], self.refusal(
+                '--storageEngine', ENGINE, CACHE_SIZE + '=' + value))
         for value in ('0', '10000'):
-            with self.serve('--rocksdbCacheSizeGB', value):
+            with self.serve(CACHE_SIZE, value):
                 pass
 
     def test_an_engine_that_is_not_installed_is_named(self):
@@ -62,20 +68,22 @@ class Starts(process_case.ProcessCase):
         self.program = alone
         text = self.refusal('--storageEngine', ENGINE, code=process_case.UNCAUGHT)
         self.assertIn('storage engine %s is not installed' % ENGINE, text)
-        self.assertIn("only mmapv1 or rocksdb", self.refusal('--storageEngine', 'wiredTiger'))
+        self.assertIn('there is no %s beside' % LIBRARY, text)
+        self.assertIn("only mmapv1, rocksdb or wiredTiger",
+                      self.refusal('--storageEngine', 'inMemory'))
 
     def test_a_library_of_another_program_is_refused(self):
         folder = self.path('bin')
         os.makedirs(folder)
         program = shutil.copy(self.program, folder)
-        with open(os.path.join(folder, 'engine_%s.so' % ENGINE), 'wb') as file:
+        with open(os.path.join(folder, LIBRARY), 'wb') as file:
             file.write(b'nonsense')
         self.program = program
         self.assertIn('cannot be loaded',
                       self.refusal('--storageEngine', ENGINE, code=process_case.UNCAUGHT))
 
     def test_words_that_the_library_does_not_know(self):
-        text = self.refusal('--storageEngine', ENGINE, '--rocksdbConfigString', 'nonsense=1',
+        text = self.refusal('--storageEngine', ENGINE, WORDS, 'nonsense=1',
                             code=process_case.UNCAUGHT)
         self.assertIn('nonsense', text)
 
@@ -83,7 +91,7 @@ class Starts(process_case.ProcessCase):
         with self.serve() as running:
             pymongo.MongoClient(running.uri).test.c.insert_one({'_id': 1})
         self.assertEqual(sorted(os.listdir(self.dbpath)),
-                         ['mongod.lock', ENGINE, 'storage.bson'])
+                         sorted(['mongod.lock', ENGINE, 'storage.bson']))
         text = self.refusal('--storageEngine', 'mmapv1', code=process_case.UNCAUGHT)
         self.assertIn("written by storage engine '%s', not by mmapv1" % ENGINE, text)
         with self.serve() as running:
@@ -118,7 +126,7 @@ class Starts(process_case.ProcessCase):
             self.assertIn('Unable to lock file', text)
 
     def test_what_the_server_says_of_its_engine(self):
-        with self.serve('--rocksdbCacheSizeGB', '0.125') as running:
+        with self.serve(CACHE_SIZE, '0.125') as running:
             client = pymongo.MongoClient(running.uri)
             docs = client.test.c
             docs.insert_many({'_id': number, 'pad': 'x' * 1000} for number in range(1000))
@@ -126,7 +134,7 @@ class Starts(process_case.ProcessCase):
             client.admin.command('fsync')
             status = client.admin.command('serverStatus')
             self.assertEqual(status['storageEngine']['name'], ENGINE)
-            self.assertEqual(status[ENGINE]['cacheCapacityBytes'], 1 << 27)
+            self.assertEqual(status[ENGINE]['cacheCapacityBytes'], CACHE_BYTES_MIN)
             self.assertGreater(status[ENGINE]['fileBytes'], 0)
             self.assertGreater(status['dur']['syncs'], 0)
             stats = client.test.command('collStats', 'c')

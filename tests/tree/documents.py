@@ -77,7 +77,8 @@ class Values(unittest.TestCase):
     # They end the program before it looks; need a file beside them; take a level in other forms;
     # are of an engine that only some builds have (tests/engines/starts.py).
     OTHERS = ('--help', '--version', '--describe', '--tlsMode', '--verbose',
-              '--rocksdbCacheSizeGB', '--rocksdbConfigString')
+              '--rocksdbCacheSizeGB', '--rocksdbConfigString', '--wiredTigerCacheSizeGB',
+              '--wiredTigerEngineConfigString')
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()

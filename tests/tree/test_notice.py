@@ -12,7 +12,8 @@ NAMES = {'boost_program_options': 'Boost', 'bson-1.0': 'libbson', 'crypto': 'Ope
          'ssl': 'OpenSSL', 'fmt': 'fmt', 'idn': 'Libidn', 'pcre2-8': 'PCRE2', 'snappy': 'snappy',
          'yaml-cpp': 'yaml-cpp', 'mongoc-1.0': 'libmongoc', 'mongoclient': 'libmongoclient',
          'boost_thread': 'Boost', 'boost_system': 'Boost', 'pq': 'libpq',
-         'mariadb': 'MariaDB Connector/C', 'rocksdb': 'RocksDB', 'icui18n': 'ICU', 'icuuc': 'ICU',
+         'mariadb': 'MariaDB Connector/C', 'rocksdb': 'RocksDB', 'wiredtiger': 'WiredTiger',
+         'icui18n': 'ICU', 'icuuc': 'ICU',
          'm': None}
 
 

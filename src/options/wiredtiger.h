@@ -1,0 +1,35 @@
+// options/wiredtiger.h - the storage engine wiredTiger.
+#pragma once
+
+#include "options/option.h"
+
+namespace options {
+
+inline Number wired_tiger_cache_size_gb({
+    .name = "wiredTigerCacheSizeGB",
+    .yaml = {"storage.wiredTiger.engineConfig.cacheSizeGB"},
+    .group = Group::storage,
+    .value_name = "GB",
+    .unit = "GB",
+    .default_value = 0.0,
+    .default_text = "half of the machine's memory above 1 GB, at least 0.25",
+    .range = Range{0, 10000},
+    .engine = "wiredTiger",
+    .help = "Memory for pages of data files, with the changes that are not in them yet, up to "
+            "{high}; fractions are possible, less than 0.25 counts as 0.25, and 0 stands for the "
+            "default. Default {default}.",
+});
+
+inline Text wired_tiger_config_string({
+    .name = "wiredTigerEngineConfigString",
+    .yaml = {"storage.wiredTiger.engineConfig.configString"},
+    .group = Group::storage,
+    .value_name = "WORDS",
+    .default_value = "",
+    .engine = "wiredTiger",
+    .help = "More settings for the library, in its own words: name=value,name=value. They come "
+            "over those that the server makes, and the start is refused for one that the library "
+            "does not know or that would break what the server promises.",
+});
+
+}  // namespace options

@@ -1,0 +1,187 @@
+#include "storage/wiredtiger/connection.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string_view>
+
+#include "base/error_codes.h"
+#include "storage/wiredtiger/status.h"
+
+namespace wt {
+
+using ordered::Host;
+
+namespace {
+
+constexpr std::string_view kMarker = "FORMAT";
+constexpr std::string_view kFormat = "mongod-dur 1\n";
+
+[[noreturn]] void fail_errno(const Host& host, const std::string& path) {
+    const int error = errno;
+    fail(host, error == ENOSPC ? base::kOutOfDiskSpace : base::kInternalError,
+         path + ": " + std::strerror(error));
+}
+
+void sync_path(const Host& host, const std::string& path) {
+    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (file < 0) fail_errno(host, path);
+    const bool is_synced = ::fsync(file) == 0;
+    ::close(file);
+    if (!is_synced) fail_errno(host, path);
+}
+
+// Complete when it is there, and there before anything else is.
+void make_marker(const Host& host, const std::string& directory, const std::string& marker) {
+    std::error_code error;
+    std::filesystem::create_directory(directory, error);
+    if (error) fail(host, base::kInternalError, directory + ": " + error.message());
+    const std::string unfinished = marker + ".new";
+    for (const auto& entry : std::filesystem::directory_iterator(directory))
+        if (entry.path() != unfinished)
+            fail(host, base::kInvalidOptions,
+                 directory + " was not made by this server: it has " +
+                     entry.path().filename().string() + " and no " + std::string(kMarker));
+    {
+        std::ofstream file(unfinished, std::ios::binary | std::ios::trunc);
+        file << kFormat << std::flush;
+        if (!file) fail_errno(host, unfinished);
+    }
+    sync_path(host, unfinished);
+    std::filesystem::rename(unfinished, marker, error);
+    if (error) fail(host, base::kInternalError, marker + ": " + error.message());
+    sync_path(host, directory);
+}
+
+// The library would change what it opens, so a file beside its own is looked at first.
+void check_marker(const Host& host, const std::string& directory) {
+    const std::string marker = directory + "/" + std::string(kMarker);
+    if (!std::filesystem::exists(marker)) make_marker(host, directory, marker);
+    std::ifstream file(marker, std::ios::binary);
+    const std::string format{std::istreambuf_iterator<char>(file), {}};
+    if (file.bad()) fail_errno(host, marker);
+    if (format != kFormat)
+        fail(host, base::kInvalidOptions,
+             marker + " says \"" + format.substr(0, format.find('\n')) +
+                 "\": another version has made this directory, and this one cannot read it");
+}
+
+// Words that would break what a map promises, or what this room relies on.
+constexpr std::array kRefused = {"checkpoint",   "checkpoint_sync", "compatibility",
+                                 "config_base",  "create",          "direct_io",
+                                 "encryption",   "exclusive",       "extensions",
+                                 "hash",         "in_memory",       "log",
+                                 "multiprocess", "readonly",        "salvage",
+                                 "shared_cache", "session_max",     "transaction_sync"};
+
+void refuse_words(const Host& host, const std::string& config) {
+    WT_CONFIG_PARSER* parser = nullptr;
+    const int opened =
+        wiredtiger_config_parser_open(nullptr, config.data(), config.size(), &parser);
+    check(host, opened);
+    std::string refused;
+    int status = 0;
+    WT_CONFIG_ITEM key, value;
+    while (refused.empty() && (status = parser->next(parser, &key, &value)) == 0) {
+        const std::string_view name(key.str, key.len);
+        if (std::ranges::find(kRefused, name) != kRefused.end()) refused = name;
+    }
+    parser->close(parser);
+    if (!refused.empty())
+        fail(host, base::kInvalidOptions,
+             "the configuration of WiredTiger may not set " + refused +
+                 ": what the server acknowledges would not be kept, or it needs that itself");
+    if (status != WT_NOTFOUND)
+        fail(host, base::kInvalidOptions,
+             "the configuration of WiredTiger, \"" + config + "\": " + wiredtiger_strerror(status));
+}
+
+std::string configuration(const ordered::MapSettings& settings) {
+    std::string config =
+        "create,statistics=(fast),session_max=20000,extensions=[libwiredtiger_snappy.so],"
+        "transaction_sync=(enabled=false,method=fsync),cache_size=" +
+        std::to_string(settings.cache_bytes);
+    config +=
+        settings.log
+            ? ",log=(enabled=true,compressor=snappy,file_max=" + std::to_string(kLogFileBytes) + ")"
+            : ",log=(enabled=false)";
+    return settings.config.empty() ? config : config + "," + settings.config;
+}
+
+}  // namespace
+
+Connection::Connection(const ordered::MapSettings& settings)
+    : host_(*settings.host),
+      events_{{.handle_error = handle_error,
+               .handle_message = handle_message,
+               .handle_progress = nullptr,
+               .handle_close = nullptr},
+              &host_,
+              false} {
+    refuse_words(host_, settings.config);
+    check_marker(host_, settings.directory);
+    const std::string config = configuration(settings);
+    const auto open = [&](const std::string& words) {
+        return wiredtiger_open(settings.directory.c_str(), &events_.handler, words.c_str(),
+                               &connection_);
+    };
+    int status = open(config);
+    if (status == WT_TRY_SALVAGE) {
+        host_.log(Host::Severity::warning,
+                  "WiredTiger finds damaged files in " + settings.directory +
+                      ", as a power cut can leave them, and salvages them: run validate on the "
+                      "collections");
+        status = open(config + ",salvage=true");
+    }
+    if (status == EINVAL)
+        fail(host_, base::kInvalidOptions,
+             "WiredTiger cannot be set up; its configuration is \"" + config + "\"");
+    if (status == WT_PANIC || status == WT_RUN_RECOVERY)
+        host_.fail_damaged("WiredTiger cannot read its files in " + settings.directory);
+    check(host_, status);
+    events_.is_open = true;
+}
+
+Connection::~Connection() {
+    const int status = connection_->close(connection_, nullptr);
+    if (status != 0)
+        host_.log(Host::Severity::error,
+                  std::string("WiredTiger at its end: ") + wiredtiger_strerror(status));
+}
+
+SessionHandle Connection::open_session() const {
+    WT_SESSION* session = nullptr;
+    // The locks above order changes, so each call may see what is committed by then.
+    check(host_,
+          connection_->open_session(connection_, nullptr, "isolation=read-committed", &session));
+    return SessionHandle(session);
+}
+
+void Connection::reconfigure(const std::string& config) const {
+    check(host_, connection_->reconfigure(connection_, config.c_str()));
+}
+
+int Connection::handle_error(WT_EVENT_HANDLER* handler, WT_SESSION*, int error, const char* text) {
+    const Events& events = *reinterpret_cast<Events*>(handler);
+    const Host& host = *events.host;
+    const std::string line = std::string("WiredTiger: ") + text;
+    // Threads of its own find this too, and nothing that it answers can be trusted from then on.
+    if (error == WT_PANIC && events.is_open) end_process(host, line);
+    host.log(Host::Severity::error, line);
+    return 0;
+}
+
+int Connection::handle_message(WT_EVENT_HANDLER* handler, WT_SESSION*, const char* text) {
+    const Host& host = *reinterpret_cast<Events*>(handler)->host;
+    host.log(Host::Severity::info, std::string("WiredTiger: ") + text);
+    return 0;
+}
+
+}  // namespace wt

@@ -1,0 +1,56 @@
+// storage/wiredtiger/connection.h - a database of the library: its directory, how it is set up, and
+// what it tells of.
+//
+// The file FORMAT in the directory says that it is ours.
+#pragma once
+
+#include <wiredtiger.h>
+
+#include <memory>
+#include <string>
+
+#include "storage/ordered/host.h"
+
+namespace wt {
+
+// A session of the library. Its cursors are closed with it.
+struct CloseSession {
+    void operator()(WT_SESSION* session) const { session->close(session, nullptr); }
+};
+using SessionHandle = std::unique_ptr<WT_SESSION, CloseSession>;
+
+// Changes of the log in this file, and one that is made before it is needed.
+constexpr uint64_t kLogFileBytes = uint64_t{64} << 20;
+
+class Connection {
+  public:
+    // See open_map().
+    explicit Connection(const ordered::MapSettings& settings);
+    // Writes a last checkpoint. REQUIRES: all sessions are closed.
+    ~Connection();
+    Connection(const Connection&) = delete;
+    Connection& operator=(const Connection&) = delete;
+
+    WT_CONNECTION* get() const { return connection_; }
+    // Throws base::Error where there are too many.
+    SessionHandle open_session() const;
+    void reconfigure(const std::string& config) const;
+
+  private:
+    // The library knows the first member only.
+    struct Events {
+        WT_EVENT_HANDLER handler;
+        const ordered::Host* host;
+        bool is_open;  // until then the answer to the open is what counts
+    };
+
+    static int handle_error(WT_EVENT_HANDLER* handler, WT_SESSION* session, int error,
+                            const char* text);
+    static int handle_message(WT_EVENT_HANDLER* handler, WT_SESSION* session, const char* text);
+
+    const ordered::Host& host_;
+    Events events_;
+    WT_CONNECTION* connection_ = nullptr;
+};
+
+}  // namespace wt

@@ -1,0 +1,151 @@
+#include "storage/wiredtiger/map.h"
+
+#include <sys/statvfs.h>
+
+#include <filesystem>
+#include <limits>
+#include <utility>
+
+#include "base/error_codes.h"
+#include "storage/wiredtiger/open.h"
+#include "storage/wiredtiger/session.h"
+#include "storage/wiredtiger/status.h"
+
+namespace wt {
+
+using ordered::Table;
+
+namespace {
+
+// The library ends the process that cannot write its log or a checkpoint.
+constexpr uint64_t kReservedBytes = 2 * kLogFileBytes + (uint64_t{64} << 20);
+
+uint64_t free_bytes_of(const std::string& directory) {
+    struct statvfs disk {};
+    if (::statvfs(directory.c_str(), &disk) != 0) return std::numeric_limits<uint64_t>::max();
+    return uint64_t{disk.f_bavail} * disk.f_frsize;
+}
+
+}  // namespace
+
+std::unique_ptr<ordered::Map> open_map(const ordered::MapSettings& settings, const Faults& faults) {
+    return std::make_unique<Map>(settings, faults);
+}
+
+Map::Map(const ordered::MapSettings& settings, const Faults& faults)
+    : host_(*settings.host),
+      directory_(settings.directory),
+      cache_bytes_(settings.cache_bytes),
+      has_log_(settings.log),
+      faults_(faults),
+      connection_(settings),
+      tables_(connection_, host_),
+      log_session_(connection_.open_session()),
+      report_session_(connection_.open_session()),
+      checkpointer_(connection_, tables_, host_,
+                    has_log_ ? std::function<void()>([this] { sync_log(); }) : nullptr) {}
+
+std::unique_ptr<ordered::Session> Map::session() {
+    return std::make_unique<Session>(connection_, tables_, host_, faults_,
+                                     [this](size_t bytes) { count_bytes(bytes); });
+}
+
+// A restart must not have to read too long a log.
+void Map::count_bytes(size_t bytes) {
+    constexpr uint64_t kLogBytesMax = uint64_t{2} << 30;
+    if (!has_log_ || bytes_since_checkpoint_.fetch_add(bytes) + bytes < kLogBytesMax) return;
+    bytes_since_checkpoint_ = 0;
+    checkpointer_.begin();
+}
+
+void Map::drop(Table table) {
+    tables_.drop(table);
+    checkpointer_.table_dropped();
+}
+
+void Map::sync_log() {
+    if (!has_log_) return;
+    const std::lock_guard lock(log_mutex_);
+    const int status = log_session_->log_flush(log_session_.get(), "sync=on");
+    if (status != 0)
+        end_process(host_,
+                    std::string("WiredTiger cannot sync its log: ") + wiredtiger_strerror(status));
+}
+
+void Map::checkpoint(bool wait) {
+    bytes_since_checkpoint_ = 0;
+    wait ? checkpointer_.write() : checkpointer_.begin();
+}
+
+void Map::pause() {
+    checkpointer_.pause();
+    if (has_log_) connection_.reconfigure("log=(archive=false,prealloc=false)");
+}
+
+void Map::resume() {
+    if (has_log_) connection_.reconfigure("log=(archive=true,prealloc=true)");
+    checkpointer_.resume();
+}
+
+void Map::check_space() const {
+    constexpr std::chrono::seconds kLookAgain{1};
+    const std::lock_guard lock(space_mutex_);
+    const Clock::time_point now = Clock::now();
+    if (looked_at_ == Clock::time_point{} || now - looked_at_ >= kLookAgain) {
+        looked_at_ = now;
+        free_bytes_ = faults_.free_bytes ? faults_.free_bytes() : free_bytes_of(directory_);
+    }
+    if (free_bytes_ < kReservedBytes)
+        fail(host_, base::kOutOfDiskSpace,
+             "the disk of " + directory_ + " has " + std::to_string(free_bytes_ >> 20) +
+                 " MB left, and WiredTiger needs " + std::to_string(kReservedBytes >> 20) + " MB");
+}
+
+std::optional<int64_t> Map::disk_bytes(Table table) const {
+    std::error_code error;
+    const uintmax_t bytes = std::filesystem::file_size(directory_ + "/" + file_of(table), error);
+    if (error) return std::nullopt;
+    return static_cast<int64_t>(bytes);
+}
+
+void Map::report(const AddMetric& add) const {
+    add("cacheCapacityBytes", cache_bytes_);
+    constexpr std::pair<const char*, int> kMetrics[] = {
+        {"cacheBytes", WT_STAT_CONN_CACHE_BYTES_INUSE},
+        {"cacheDirtyBytes", WT_STAT_CONN_CACHE_BYTES_DIRTY},
+        {"pagesRead", WT_STAT_CONN_CACHE_READ},
+        {"pagesWritten", WT_STAT_CONN_CACHE_WRITE},
+        {"pagesEvictedByRequests", WT_STAT_CONN_CACHE_EVICTION_APP},
+        {"bytesRead", WT_STAT_CONN_BLOCK_BYTE_READ},
+        {"bytesWritten", WT_STAT_CONN_BLOCK_BYTE_WRITE},
+        {"logBytesWritten", WT_STAT_CONN_LOG_BYTES_WRITTEN},
+        {"logSyncs", WT_STAT_CONN_LOG_SYNC},
+        {"checkpoints", WT_STAT_CONN_TXN_CHECKPOINT},
+        {"lastCheckpointMillis", WT_STAT_CONN_TXN_CHECKPOINT_TIME_RECENT},
+        {"rollbacks", WT_STAT_CONN_TXN_ROLLBACK},
+        {"openFiles", WT_STAT_CONN_FILE_OPEN},
+        {"openSessions", WT_STAT_CONN_SESSION_OPEN},
+    };
+    {
+        const std::lock_guard lock(report_mutex_);
+        const CursorHandle metrics = open_cursor(host_, report_session_.get(), "statistics:");
+        for (const auto& [name, number] : kMetrics) {
+            const char *text = nullptr, *shown = nullptr;
+            int64_t value = 0;
+            metrics->set_key(metrics.get(), number);
+            if (metrics->search(metrics.get()) == 0 &&
+                metrics->get_value(metrics.get(), &text, &shown, &value) == 0)
+                add(name, value);
+        }
+    }
+    int64_t file_bytes = 0;
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(directory_, error)) {
+        std::error_code gone;
+        const uintmax_t bytes = entry.file_size(gone);
+        if (!gone && entry.path().extension() == ".wt") file_bytes += static_cast<int64_t>(bytes);
+    }
+    add("fileBytes", file_bytes);
+}
+
+}  // namespace wt

@@ -1,0 +1,58 @@
+// storage/wiredtiger/map.h - the database of the library as an ordered::Map.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "storage/wiredtiger/checkpointer.h"
+#include "storage/wiredtiger/connection.h"
+#include "storage/wiredtiger/open.h"
+#include "storage/wiredtiger/tables.h"
+
+namespace wt {
+
+class Map final : public ordered::Map {
+  public:
+    // See open_map().
+    Map(const ordered::MapSettings& settings, const Faults& faults);
+
+    std::unique_ptr<ordered::Session> session() override;
+    void add_table(ordered::Table table, ordered::Kind kind) override { tables_.add(table, kind); }
+    void drop(ordered::Table table) override;
+    void sync_log() override;
+    void checkpoint(bool wait) override;
+    void pause() override;
+    void resume() override;
+    void check_space() const override;
+    std::optional<int64_t> disk_bytes(ordered::Table table) const override;
+    void report(const AddMetric& add) const override;
+
+  private:
+    using Clock = std::chrono::steady_clock;
+
+    // After a commit.
+    void count_bytes(size_t bytes);
+
+    const ordered::Host& host_;
+    const std::string directory_;
+    const int64_t cache_bytes_;
+    const bool has_log_;
+    const Faults faults_;
+    const Connection connection_;
+    Tables tables_;
+    std::mutex log_mutex_;
+    const SessionHandle log_session_;  // guarded by log_mutex_
+    mutable std::mutex report_mutex_;
+    const SessionHandle report_session_;  // guarded by report_mutex_
+    std::atomic<uint64_t> bytes_since_checkpoint_{0};
+
+    mutable std::mutex space_mutex_;
+    mutable Clock::time_point looked_at_{};  // guarded by space_mutex_
+    mutable uint64_t free_bytes_ = 0;        // guarded by space_mutex_: at that time
+    Checkpointer checkpointer_;
+};
+
+}  // namespace wt

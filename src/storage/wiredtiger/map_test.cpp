@@ -1,0 +1,390 @@
+#include "storage/wiredtiger/map.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "base/error.h"
+#include "bson/builder.h"
+#include "os/testing/directory.h"
+#include "storage/contract/harness.h"
+#include "storage/ordered/bytes.h"
+#include "storage/ordered/engine.h"
+#include "storage/wiredtiger/open.h"
+
+namespace wt {
+namespace {
+
+using ordered::Kind;
+using ordered::Table;
+using storage::contract::failure;
+
+constexpr Table kTable{16};
+constexpr uint64_t kMegabyte = uint64_t{1} << 20;
+
+class WiredTigerMapTest : public testing::Test {
+  protected:
+    ordered::MapSettings settings(const std::string& config = "") {
+        ordered::MapSettings settings;
+        settings.directory = directory;
+        settings.log = log;
+        settings.cache_bytes = 64 << 20;
+        settings.config = config;
+        settings.host = &ordered::base_host();
+        return settings;
+    }
+    void open(const std::string& config = "") {
+        close();
+        map = open_map(settings(config), {.free_bytes = [this] { return free_bytes.load(); },
+                                          .rolls_back = rolls_back});
+        map->add_table(kTable, Kind::documents);
+        session = map->session();
+    }
+    void close() {
+        session.reset();
+        map.reset();
+    }
+    // As a kill leaves the directory.
+    void open_copy() {
+        const std::string copy = home / ("copy" + std::to_string(++copies_));
+        std::filesystem::copy(directory, copy);
+        close();
+        directory = copy;
+        open();
+    }
+    std::string refusal(const std::string& config = "") {
+        try {
+            open(config);
+        } catch (const base::Error& error) {
+            EXPECT_EQ(error.code(), base::kInvalidOptions);
+            return error.what();
+        }
+        return "";
+    }
+    void put(int key, const std::string& value, Table table = kTable) {
+        session->put(table, ordered::big_endian(key), ordered::as_bytes(value));
+    }
+    int count(Table table = kTable) {
+        int rows = 0;
+        const auto cursor = session->cursor(table);
+        for (cursor->seek({}); !cursor->at_end(); cursor->next())
+            ++rows;
+        return rows;
+    }
+    int64_t metric(const std::string& name) {
+        int64_t found = -1;
+        map->report([&](const char* each, int64_t value) {
+            if (each == name) found = value;
+        });
+        return found;
+    }
+    bool has_file(const std::string& name) const {
+        return std::filesystem::exists(directory + "/" + name);
+    }
+
+    os::TestDirectory home;
+    std::string directory = home / "map";
+    bool log = true;
+    std::atomic<uint64_t> free_bytes{uint64_t{1} << 40};
+    std::function<bool()> rolls_back;
+    std::unique_ptr<ordered::Map> map;
+    std::unique_ptr<ordered::Session> session;
+
+  private:
+    int copies_ = 0;
+};
+
+TEST_F(WiredTigerMapTest, AKillLeavesWhatWasSynced) {
+    open();
+    put(1, "synced");
+    session->commit();
+    map->sync_log();
+    put(2, "not committed");
+    open_copy();
+    EXPECT_EQ(count(), 1);
+}
+
+TEST_F(WiredTigerMapTest, WithoutALogTheLastCheckpointIsLeft) {
+    log = false;
+    open();
+    put(1, "a");
+    session->commit();
+    map->checkpoint(true);
+    put(2, "b");
+    session->commit();
+    map->sync_log();
+    open_copy();
+    EXPECT_EQ(count(), 1);
+}
+
+TEST_F(WiredTigerMapTest, ADroppedTableGivesItsFileBack) {
+    for (const bool has_log : {true, false}) {
+        log = has_log;
+        open();
+        put(1, "a");
+        session->commit();
+        map->checkpoint(true);
+        EXPECT_TRUE(has_file("t16.wt"));
+        map->drop(kTable);
+        EXPECT_EQ(count(), 0);
+        map->checkpoint(true);
+        EXPECT_FALSE(has_file("t16.wt"));
+        EXPECT_EQ(map->disk_bytes(kTable), std::nullopt);
+        close();
+        directory += "2";
+    }
+}
+
+// What is committed must not name a table whose file has gone.
+TEST_F(WiredTigerMapTest, WithoutALogTheFileStaysUntilTheCheckpoint) {
+    log = false;
+    open();
+    put(1, "a");
+    session->commit();
+    map->checkpoint(true);
+    map->drop(kTable);
+    open_copy();
+    EXPECT_EQ(count(), 1);
+}
+
+TEST_F(WiredTigerMapTest, ADropGoesOnAtTheNextStart) {
+    open();
+    put(1, "a");
+    session->commit();
+    map->pause();  // nothing is removed now
+    map->drop(kTable);
+    map->sync_log();
+    const std::string copy = home / "copy";
+    std::filesystem::copy(directory, copy);
+    EXPECT_TRUE(has_file("t16.wt"));
+    map->resume();
+    close();
+    directory = copy;
+    EXPECT_TRUE(has_file("t16.wt"));
+    map = open_map(settings());
+    EXPECT_FALSE(has_file("t16.wt"));
+}
+
+TEST_F(WiredTigerMapTest, ADiskThatIsNearlyFullRefusesChangesUntilItHasRoomAgain) {
+    open();
+    map->check_space();
+    close();
+    free_bytes = 100 * kMegabyte;
+    open();
+    EXPECT_EQ(failure([&] { map->check_space(); }), base::kOutOfDiskSpace);
+    // What it has taken already is written all the same.
+    put(1, "a");
+    session->commit();
+    map->checkpoint(true);
+    free_bytes = uint64_t{1} << 40;
+    while (failure([&] { map->check_space(); }) != 0)
+        std::this_thread::yield();
+}
+
+// The library would end the process.
+TEST_F(WiredTigerMapTest, WithFewDescriptorsNewTablesAreRefused) {
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+    const rlimit few{128, before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+    open();
+    uint32_t made = 0;
+    int code = 0;
+    while (code == 0)
+        code = failure([&] { map->add_table(Table{100 + ++made}, Kind::entries); });
+    EXPECT_EQ(code, base::kOperationFailed);
+    EXPECT_GT(made, 50U);
+    for (uint32_t i = 1; i < made; ++i)
+        put(1, "a", Table{100 + i});
+    session->commit();
+    map->checkpoint(true);
+    // One that goes makes room for another one.
+    map->drop(Table{101});
+    map->checkpoint(true);
+    map->add_table(Table{99}, Kind::documents);
+    close();
+    EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
+TEST_F(WiredTigerMapTest, WhatTheLibraryRollsBackIsMadeAgain) {
+    int calls = 0, rolled_back = 0;
+    rolls_back = [&] { return ++calls % 20 == 0 && ++rolled_back > 0; };
+    open();
+    for (int i = 0; i < 500; ++i) {
+        put(i, "a");
+        if (i % 7 == 3) session->erase(kTable, ordered::big_endian(i));
+        if (i % 5 == 4) session->commit();
+    }
+    EXPECT_GT(rolled_back, 30);
+    EXPECT_GT(metric("rollbacks"), 20);
+    rolls_back = nullptr;
+    open();
+    for (int i = 0; i < 500; ++i)
+        EXPECT_EQ(session->size_of(kTable, ordered::big_endian(i)).has_value(), i % 7 != 3) << i;
+}
+
+// Changes beyond what its cache should hold, which only the commit ends.
+TEST_F(WiredTigerMapTest, LargeDocumentsFitASmallCache) {
+    open("cache_size=256MB");
+    const std::string value(16 << 20, 'x');
+    for (int i = 0; i < 20; ++i) {
+        put(i, value);
+        if (i % 2 == 1) session->commit();
+    }
+    ordered::Bytes found;
+    ASSERT_TRUE(session->get(kTable, ordered::big_endian(7), &found));
+    EXPECT_EQ(found.size(), value.size());
+    EXPECT_LT(metric("cacheBytes"), static_cast<int64_t>(300 * kMegabyte));
+}
+
+// A cursor keeps its place while others commit and checkpoints come by.
+TEST_F(WiredTigerMapTest, ACommitDoesNotEndCursorsOfOtherTables) {
+    open();
+    constexpr Table kOther{17};
+    map->add_table(kOther, Kind::entries);
+    for (int i = 0; i < 100; ++i)
+        put(i, "a");
+    session->commit();
+    const auto cursor = session->cursor(kTable);
+    int rows = 0;
+    for (cursor->seek({}); !cursor->at_end(); cursor->next(), ++rows) {
+        EXPECT_EQ(ordered::from_big_endian<int>(cursor->key()), rows);
+        put(rows, "b", kOther);
+        if (rows % 3 == 0) session->commit();
+        if (rows % 10 == 0) map->checkpoint(true);
+    }
+    EXPECT_EQ(rows, 100);
+    for (cursor->seek_to_last(); !cursor->at_end(); cursor->previous(), --rows) {
+        put(rows, "c", kOther);
+        session->commit();
+    }
+    EXPECT_EQ(rows, 0);
+}
+
+TEST_F(WiredTigerMapTest, ADirectoryOfAnotherProgramIsLeftAlone) {
+    std::filesystem::create_directory(directory);
+    WT_CONNECTION* other = nullptr;
+    ASSERT_EQ(wiredtiger_open(directory.c_str(), nullptr, "create", &other), 0);
+    ASSERT_EQ(other->close(other, nullptr), 0);
+    const auto names = [&] {
+        std::vector<std::string> names;
+        for (const auto& entry : std::filesystem::directory_iterator(directory))
+            names.push_back(entry.path().filename());
+        std::ranges::sort(names);
+        return names;
+    };
+    const auto before = names();
+    EXPECT_NE(refusal().find("was not made by this server"), std::string::npos);
+    EXPECT_EQ(names(), before);
+}
+
+TEST_F(WiredTigerMapTest, AFormatOfAnotherVersionIsNamed) {
+    open();
+    close();
+    std::ofstream(directory + "/FORMAT") << "mongod-dur 2\n";
+    EXPECT_NE(refusal().find("FORMAT says \"mongod-dur 2\""), std::string::npos);
+}
+
+TEST_F(WiredTigerMapTest, AStartThatWasCutShortIsBegunAgain) {
+    std::filesystem::create_directory(directory);
+    std::ofstream(directory + "/FORMAT.new") << "mongod";
+    open();
+    close();
+    EXPECT_FALSE(has_file("FORMAT.new"));
+    for (const auto& entry : std::filesystem::directory_iterator(directory))
+        if (entry.path().filename() != "FORMAT") std::filesystem::remove_all(entry.path());
+    open();
+}
+
+// A power cut can tear the pages of a checkpoint that was being written.
+TEST_F(WiredTigerMapTest, TornPagesOfTheCatalogueOfTheLibraryAreSalvaged) {
+    open();
+    put(1, "a");
+    session->commit();
+    close();
+    const std::string catalogue = directory + "/WiredTiger.wt";
+    const auto bytes = std::filesystem::file_size(catalogue);
+    std::filesystem::resize_file(catalogue, bytes / 2);
+    std::filesystem::resize_file(catalogue, bytes);
+    open();
+    EXPECT_EQ(count(), 1);
+}
+
+TEST_F(WiredTigerMapTest, WhatCannotBeSalvagedIsNotOpened) {
+    open();
+    close();
+    std::ofstream(directory + "/WiredTiger.turtle") << "nonsense";
+    EXPECT_EQ(failure([&] { open(); }), base::kInternalError);
+}
+
+TEST_F(WiredTigerMapTest, TheConfigurationIsTakenOrRefusedByName) {
+    open("eviction_target=70");
+    EXPECT_NE(refusal("nonsense=1").find("nonsense"), std::string::npos);
+    EXPECT_NE(refusal("eviction=(").find("the configuration of WiredTiger"), std::string::npos);
+    for (const std::string word :
+         {"log", "transaction_sync", "in_memory", "readonly", "checkpoint_sync", "salvage"})
+        EXPECT_NE(refusal("eviction_target=70," + word + "=true").find("may not set " + word),
+                  std::string::npos)
+            << word;
+}
+
+// Finds the log among the open files, and lets each call on it fail.
+void break_log() {
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+        std::error_code gone;
+        const std::filesystem::path file = std::filesystem::read_symlink(entry.path(), gone);
+        if (gone || !file.filename().string().starts_with("WiredTigerLog.")) continue;
+        const int full = ::open("/dev/full", O_RDWR);
+        ::dup2(full, std::stoi(entry.path().filename().string()));
+        ::close(full);
+    }
+}
+
+TEST_F(WiredTigerMapTest, ALogThatCannotBeWrittenEndsTheProcess) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_EXIT(
+        {
+            open();
+            put(1, "a");
+            session->commit();
+            break_log();
+            map->sync_log();
+        },
+        testing::ExitedWithCode(base::kExitAbrupt), "");
+}
+
+TEST_F(WiredTigerMapTest, TheEngineFindsItsCollectionsAfterAKill) {
+    const auto start = [&] {
+        return std::make_unique<ordered::Engine>(open_map(settings()),
+                                                 ordered::EngineOptions{.name = "wiredTiger"});
+    };
+    const std::string after = home / "after";
+    {
+        const auto engine = start();
+        {
+            const storage::DatabaseLock lock(engine->locks(), "test", true);
+            storage::CollectionStore& made =
+                engine->create_database("test").create_collection("test.c", {});
+            for (int i = 0; i < 1000; ++i)
+                made.records().insert(bson::make("_id", i));
+        }
+        engine->durability().await_commit_blocking();
+        std::filesystem::copy(directory, after);
+        engine->shutdown();
+    }
+    directory = after;
+    const auto engine = start();
+    {
+        const storage::DatabaseLock lock(engine->locks(), "test", false);
+        EXPECT_EQ(engine->database("test")->collection("test.c")->records().count(), 1000);
+    }
+    engine->shutdown();
+}
+
+}  // namespace
+}  // namespace wt

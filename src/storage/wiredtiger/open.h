@@ -1,0 +1,29 @@
+// storage/wiredtiger/open.h - an ordered map (storage/ordered/map.h) of the library WiredTiger.
+//
+// Each table is one of the library, called t and its number, in a file of its own. A session makes
+// its changes in a transaction of the library, and keeps them to make them again where the library
+// rolls one back; the locks above see to it that no two sessions change one row. Nothing is synced
+// but by sync_log() and checkpoint().
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "storage/ordered/host.h"
+#include "storage/ordered/map.h"
+
+namespace wt {
+
+// For tests, in the place of what is real.
+struct Faults {
+    std::function<uint64_t()> free_bytes = {};  // what the disk has left
+    std::function<bool()> rolls_back = {};      // whether the next call finds the cache full
+};
+
+// Throws base::Error where the directory holds what is none of ours, is damaged or cannot be used,
+// and for words of the configuration that the library does not know or that would break what a map
+// promises.
+std::unique_ptr<ordered::Map> open_map(const ordered::MapSettings& settings,
+                                       const Faults& faults = {});
+
+}  // namespace wt

@@ -1,0 +1,271 @@
+#include "storage/wiredtiger/session.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <limits>
+#include <thread>
+
+#include "base/error_codes.h"
+#include "storage/ordered/bytes.h"
+
+namespace wt {
+
+using ordered::Bytes;
+using ordered::Host;
+using ordered::Table;
+
+namespace {
+
+// Before the key and the value of a change.
+struct ChangeHead {
+    static constexpr uint32_t kErased = std::numeric_limits<uint32_t>::max();
+    Table table;
+    uint32_t key_bytes;
+    uint32_t value_bytes;  // or kErased
+};
+
+int make_change(WT_CURSOR* cursor, Bytes key, const Bytes* value) {
+    const WT_ITEM key_item = as_item(key);
+    cursor->set_key(cursor, &key_item);
+    if (value == nullptr) {
+        const int status = cursor->remove(cursor);
+        return status == WT_NOTFOUND ? 0 : status;
+    }
+    const WT_ITEM value_item = as_item(*value);
+    cursor->set_value(cursor, &value_item);
+    return cursor->insert(cursor);
+}
+
+// Copies key and value, so that the place in the library may be lost at any time.
+class Cursor final : public ordered::Cursor {
+  public:
+    Cursor(Session& session, Table table)
+        : session_(session), cursor_(session.open(table)), resets_(session.resets()) {}
+
+    void seek(Bytes key) override {
+        if (cursor_ == nullptr) return;
+        const std::string wanted = copied(key);  // it may lie in key_
+        place([&] { return at_or_behind(wanted); });
+    }
+    void seek_before(Bytes key) override {
+        if (cursor_ == nullptr) return;
+        const std::string wanted = copied(key);
+        place([&] { return before(wanted); });
+    }
+    void seek_to_last() override {
+        if (cursor_ == nullptr) return;
+        place([&] {
+            const int status = cursor_->reset(cursor_.get());
+            return status != 0 ? status : cursor_->prev(cursor_.get());
+        });
+    }
+    bool at_end() const override { return !is_at_row_; }
+    void next() override {
+        place([&] {
+            if (has_place()) return cursor_->next(cursor_.get());
+            const int status = at_or_behind(key_);
+            return status == 0 && is_exact_ ? cursor_->next(cursor_.get()) : status;
+        });
+    }
+    void previous() override {
+        place([&] { return has_place() ? cursor_->prev(cursor_.get()) : before(key_); });
+    }
+    Bytes key() const override { return ordered::as_bytes(key_); }
+    Bytes value() const override { return ordered::as_bytes(value_); }
+
+  private:
+    static std::string copied(Bytes bytes) { return std::string(ordered::as_text(bytes)); }
+
+    bool has_place() const { return resets_ == session_.resets(); }
+
+    int search_near(const std::string& key, int* side) {
+        const WT_ITEM item = as_item(ordered::as_bytes(key));
+        cursor_->set_key(cursor_.get(), &item);
+        return cursor_->search_near(cursor_.get(), side);
+    }
+    int at_or_behind(const std::string& key) {
+        if (key.empty()) {
+            const int status = cursor_->reset(cursor_.get());
+            return status != 0 ? status : cursor_->next(cursor_.get());
+        }
+        int side = 0;
+        const int status = search_near(key, &side);
+        is_exact_ = side == 0;
+        return status == 0 && side < 0 ? cursor_->next(cursor_.get()) : status;
+    }
+    int before(const std::string& key) {
+        if (key.empty()) return WT_NOTFOUND;
+        int side = 0;
+        const int status = search_near(key, &side);
+        return status == 0 && side >= 0 ? cursor_->prev(cursor_.get()) : status;
+    }
+
+    template <typename Move>
+    void place(const Move& move) {
+        const int status = session_.call(move);
+        resets_ = session_.resets();
+        is_at_row_ = status == 0;
+        if (status == WT_NOTFOUND) return;
+        check(session_.host(), status);
+        WT_ITEM key{}, value{};
+        check(session_.host(), cursor_->get_key(cursor_.get(), &key));
+        check(session_.host(), cursor_->get_value(cursor_.get(), &value));
+        key_.assign(static_cast<const char*>(key.data), key.size);
+        value_.assign(static_cast<const char*>(value.data), value.size);
+    }
+
+    Session& session_;
+    const CursorHandle cursor_;  // null: there is no such table
+    uint64_t resets_;            // of the session when it had its place
+    bool is_at_row_ = false;
+    bool is_exact_ = false;  // by at_or_behind()
+    std::string key_, value_;
+};
+
+}  // namespace
+
+void Session::back_off(int tries) {
+    constexpr int kDoublings = 6;
+    constexpr std::chrono::microseconds kShortest{50};
+    std::this_thread::sleep_for(kShortest * (1 << std::min(tries, kDoublings)));
+}
+
+CursorHandle Session::open(Table table) const {
+    if (tables_.is_dropped(table)) return nullptr;
+    WT_CURSOR* cursor = nullptr;
+    const int status =
+        session_->open_cursor(session_.get(), uri_of(table).c_str(), nullptr, nullptr, &cursor);
+    if (status != ENOENT) check(host_, status);
+    return CursorHandle(cursor);
+}
+
+std::optional<WT_ITEM> Session::find(WT_CURSOR* cursor, Bytes key) {
+    if (cursor == nullptr) return std::nullopt;
+    const WT_ITEM item = as_item(key);
+    WT_ITEM value{};
+    const int status = call([&] {
+        cursor->set_key(cursor, &item);
+        return cursor->search(cursor);
+    });
+    if (status == WT_NOTFOUND) return std::nullopt;
+    check(host_, status);
+    check(host_, cursor->get_value(cursor, &value));
+    return value;
+}
+
+bool Session::get(Table table, Bytes key, Bytes* value) {
+    constexpr size_t kKeptBytes = size_t{1} << 20;
+    const CursorHandle cursor = open(table);
+    const std::optional<WT_ITEM> there = find(cursor.get(), key);
+    if (!there) return false;
+    if (found_.capacity() > kKeptBytes && there->size <= kKeptBytes) found_ = std::string();
+    found_.assign(static_cast<const char*>(there->data), there->size);
+    *value = ordered::as_bytes(found_);
+    return true;
+}
+
+std::optional<size_t> Session::size_of(Table table, Bytes key) {
+    const CursorHandle cursor = open(table);
+    const std::optional<WT_ITEM> there = find(cursor.get(), key);
+    return there ? std::optional(there->size) : std::nullopt;
+}
+
+void Session::put(Table table, Bytes key, Bytes value) {
+    change(table, key, &value);
+}
+
+void Session::erase(Table table, Bytes key) {
+    change(table, key, nullptr);
+}
+
+void Session::change(Table table, Bytes key, const Bytes* value) {
+    const CursorHandle cursor = open(table);
+    if (cursor == nullptr) fail(host_, base::kInternalError, "there is no " + uri_of(table));
+    if (!is_begun_) begin();
+    const int status = call([&] { return make_change(cursor.get(), key, value); });
+    check(host_, status);
+    note_change(table, key, value);
+}
+
+void Session::note_change(Table table, Bytes key, const Bytes* value) {
+    const ChangeHead head{
+        table, static_cast<uint32_t>(key.size()),
+        value == nullptr ? ChangeHead::kErased : static_cast<uint32_t>(value->size())};
+    const auto* const bytes = reinterpret_cast<const uint8_t*>(&head);
+    changes_.insert(changes_.end(), bytes, bytes + sizeof head);
+    changes_.insert(changes_.end(), key.begin(), key.end());
+    if (value != nullptr) changes_.insert(changes_.end(), value->begin(), value->end());
+}
+
+// Cursors that are at a row would keep the snapshot that they have read it in.
+void Session::begin() {
+    check(host_, session_->reset(session_.get()));
+    ++resets_;
+    check(host_, session_->begin_transaction(session_.get(), "isolation=read-committed"));
+    is_begun_ = true;
+}
+
+void Session::make_again() {
+    constexpr int kManyTries = 1000;
+    ++resets_;
+    if (!is_begun_) return check(host_, session_->reset(session_.get()));
+    for (int tries = 0;; ++tries) {
+        check(host_, session_->rollback_transaction(session_.get(), nullptr));
+        begin();
+        const int status = make_changes();
+        if (status == 0) return;
+        if (status != WT_ROLLBACK) fail_status(host_, status);
+        if (tries == kManyTries)
+            host_.log(Host::Severity::warning,
+                      "WiredTiger cannot take changes: its cache is too small for them");
+        back_off(tries);
+    }
+}
+
+int Session::make_changes() {
+    for (size_t at = 0; at < changes_.size();) {
+        ChangeHead head;
+        std::memcpy(&head, changes_.data() + at, sizeof head);
+        at += sizeof head;
+        const Bytes key(changes_.data() + at, head.key_bytes);
+        at += head.key_bytes;
+        const bool is_erased = head.value_bytes == ChangeHead::kErased;
+        const Bytes value(changes_.data() + at, is_erased ? 0 : head.value_bytes);
+        at += value.size();
+        const CursorHandle cursor = open(head.table);
+        const int status =
+            call_once([&] { return make_change(cursor.get(), key, is_erased ? nullptr : &value); });
+        if (status != 0) return status;
+    }
+    return 0;
+}
+
+std::unique_ptr<ordered::Cursor> Session::cursor(Table table) {
+    return std::make_unique<Cursor>(*this, table);
+}
+
+// The locks above are given up whatever happens, and the changes can then neither be kept nor
+// undone.
+void Session::commit() {
+    if (!is_begun_) return;
+    int status = 0;
+    while ((status = session_->commit_transaction(session_.get(), nullptr)) == WT_ROLLBACK) {
+        begin();
+        make_again();
+    }
+    is_begun_ = false;
+    ++resets_;
+    if (status != 0)
+        end_process(host_, std::string("WiredTiger cannot commit: ") + wiredtiger_strerror(status));
+    const size_t bytes = changes_.size();
+    constexpr size_t kKeptBytes = size_t{1} << 20;
+    if (bytes > kKeptBytes)
+        changes_ = {};
+    else
+        changes_.clear();
+    committed_(bytes);
+}
+
+}  // namespace wt

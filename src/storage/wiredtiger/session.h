@@ -1,0 +1,85 @@
+// storage/wiredtiger/session.h - rows as one thread sees them, by a session of the library.
+//
+// The first change begins a transaction of the library, which commit() ends. The library may roll
+// one back at any call, when its cache is full. Then all changes, of which the session has a copy,
+// are made again: no other session has changed these rows.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "storage/wiredtiger/connection.h"
+#include "storage/wiredtiger/cursor_handle.h"
+#include "storage/wiredtiger/open.h"
+#include "storage/wiredtiger/tables.h"
+
+namespace wt {
+
+class Session final : public ordered::Session {
+  public:
+    // Told of each commit, with its bytes.
+    using Committed = std::function<void(size_t bytes)>;
+
+    Session(const Connection& connection, const Tables& tables, const ordered::Host& host,
+            const Faults& faults, Committed committed)
+        : tables_(tables),
+          host_(host),
+          faults_(faults),
+          committed_(std::move(committed)),
+          session_(connection.open_session()) {}
+
+    bool get(ordered::Table table, ordered::Bytes key, ordered::Bytes* value) override;
+    std::optional<size_t> size_of(ordered::Table table, ordered::Bytes key) override;
+    void put(ordered::Table table, ordered::Bytes key, ordered::Bytes value) override;
+    void erase(ordered::Table table, ordered::Bytes key) override;
+    std::unique_ptr<ordered::Cursor> cursor(ordered::Table table) override;
+    size_t changed_bytes() const override { return changes_.size(); }
+    void commit() override;
+
+    // For cursors. Null: there is no such table.
+    CursorHandle open(ordered::Table table) const;
+    // Counts the times at which all cursors have lost their places.
+    uint64_t resets() const { return resets_; }
+    const ordered::Host& host() const { return host_; }
+    // Calls until the library has done it, and returns its answer.
+    template <typename Call>
+    int call(const Call& call) {
+        for (int tries = 0;; ++tries) {
+            const int status = call_once(call);
+            if (status != WT_ROLLBACK) return status;
+            make_again();
+            back_off(tries);
+        }
+    }
+
+  private:
+    template <typename Call>
+    int call_once(const Call& call) const {
+        return faults_.rolls_back && faults_.rolls_back() ? WT_ROLLBACK : call();
+    }
+    // Gives the library's threads time to make room in the cache.
+    static void back_off(int tries);
+
+    // Of a row, if it is there; the library's until `cursor` moves.
+    std::optional<WT_ITEM> find(WT_CURSOR* cursor, ordered::Bytes key);
+    void change(ordered::Table table, ordered::Bytes key, const ordered::Bytes* value);
+    // Adds to changes_.
+    void note_change(ordered::Table table, ordered::Bytes key, const ordered::Bytes* value);
+    void begin();
+    // After the library has rolled back: until it takes all changes.
+    void make_again();
+    int make_changes();
+
+    const Tables& tables_;
+    const ordered::Host& host_;
+    const Faults& faults_;
+    const Committed committed_;
+    const SessionHandle session_;
+    bool is_begun_ = false;         // a transaction
+    std::vector<uint8_t> changes_;  // of it
+    std::string found_;             // by get()
+    uint64_t resets_ = 0;
+};
+
+}  // namespace wt

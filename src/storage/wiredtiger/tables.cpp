@@ -1,0 +1,146 @@
+#include "storage/wiredtiger/tables.h"
+
+#include <sys/resource.h>
+
+#include <cerrno>
+#include <charconv>
+#include <limits>
+#include <string_view>
+
+#include "base/error_codes.h"
+#include "storage/wiredtiger/cursor_handle.h"
+#include "storage/wiredtiger/status.h"
+
+namespace wt {
+
+using ordered::Kind;
+using ordered::Table;
+
+namespace {
+
+constexpr const char* kDrops = "table:drops";
+constexpr std::string_view kUriStart = "table:t";
+
+// The library ends the process that has no descriptor left, and connections need them too. It has
+// one open for each table that was used in the last seconds.
+size_t most_tables() {
+    constexpr rlim_t kOthers = 32;
+    rlimit limit{};
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return std::numeric_limits<size_t>::max();
+    const rlim_t most = limit.rlim_cur / 5 * 4;
+    return most > kOthers ? most - kOthers : 0;
+}
+
+}  // namespace
+
+std::string uri_of(Table table) {
+    return std::string(kUriStart) + std::to_string(static_cast<uint32_t>(table));
+}
+
+std::string file_of(Table table) {
+    return "t" + std::to_string(static_cast<uint32_t>(table)) + ".wt";
+}
+
+Tables::Tables(const Connection& connection, const ordered::Host& host)
+    : host_(host), tables_max_(most_tables()), session_(connection.open_session()) {
+    check(host_, session_->create(session_.get(), kDrops, "key_format=I,value_format=u"));
+    read_tables();
+    read_drops();
+    remove_files_of(dropped());  // recovery has written a checkpoint
+}
+
+void Tables::read_tables() {
+    const CursorHandle rows = open_cursor(host_, session_.get(), "metadata:");
+    int status = 0;
+    while ((status = rows->next(rows.get())) == 0) {
+        const char* key = nullptr;
+        check(host_, rows->get_key(rows.get(), &key));
+        const std::string_view uri(key);
+        uint32_t number = 0;
+        const char* const end = uri.data() + uri.size();
+        if (uri.starts_with(kUriStart) &&
+            std::from_chars(uri.data() + kUriStart.size(), end, number).ptr == end)
+            there_.insert(Table{number});
+    }
+    if (status != WT_NOTFOUND) fail_status(host_, status);
+}
+
+void Tables::read_drops() {
+    const CursorHandle rows = open_cursor(host_, session_.get(), kDrops);
+    int status = 0;
+    while ((status = rows->next(rows.get())) == 0) {
+        uint32_t number = 0;
+        check(host_, rows->get_key(rows.get(), &number));
+        drops_.insert(Table{number});
+    }
+    if (status != WT_NOTFOUND) fail_status(host_, status);
+    has_drops_ = !drops_.empty();
+}
+
+void Tables::add(Table table, Kind kind) {
+    // Keys of an index begin alike; documents compress well, and more so in large pages.
+    const char* const config =
+        kind == Kind::documents
+            ? "key_format=u,value_format=u,block_compressor=snappy,leaf_page_max=32KB"
+            : "key_format=u,value_format=u,prefix_compression=true,leaf_page_max=16KB";
+    const std::lock_guard lock(session_mutex_);
+    if (there_.contains(table)) return;
+    if (there_.size() >= tables_max_)
+        fail(host_, base::kOperationFailed,
+             "WiredTiger has a file for each collection and each index, " +
+                 std::to_string(there_.size()) +
+                 " now: more of them need a higher limit of open files (ulimit -n)");
+    check(host_, session_->create(session_.get(), uri_of(table).c_str(), config));
+    there_.insert(table);
+}
+
+void Tables::drop(Table table) {
+    {
+        const std::lock_guard lock(session_mutex_);
+        note_drop(table, false);
+    }
+    const std::lock_guard lock(drops_mutex_);
+    drops_.insert(table);
+    has_drops_ = true;
+}
+
+void Tables::note_drop(Table table, bool is_done) {
+    const CursorHandle rows = open_cursor(host_, session_.get(), kDrops);
+    int status = WT_ROLLBACK;  // what a full cache can answer
+    while (status == WT_ROLLBACK) {
+        rows->set_key(rows.get(), static_cast<uint32_t>(table));
+        const WT_ITEM nothing{};
+        rows->set_value(rows.get(), &nothing);
+        status = is_done ? rows->remove(rows.get()) : rows->insert(rows.get());
+    }
+    if (status != WT_NOTFOUND) check(host_, status);
+}
+
+std::vector<Table> Tables::dropped() const {
+    const std::lock_guard lock(drops_mutex_);
+    return {drops_.begin(), drops_.end()};
+}
+
+bool Tables::is_dropped(Table table) const {
+    if (!has_drops_) return false;
+    const std::lock_guard lock(drops_mutex_);
+    return drops_.contains(table);
+}
+
+void Tables::remove_files_of(const std::vector<Table>& dropped) {
+    for (const Table table : dropped) {
+        const std::lock_guard session_lock(session_mutex_);
+        const int status = session_->drop(session_.get(), uri_of(table).c_str(),
+                                          "force=true,checkpoint_wait=false");
+        if (status == EBUSY) continue;  // the next time
+        check(host_, status);
+        note_drop(table, true);
+        there_.erase(table);
+        const std::lock_guard lock(drops_mutex_);
+        drops_.erase(table);
+        has_drops_ = !drops_.empty();
+    }
+}
+
+}  // namespace wt

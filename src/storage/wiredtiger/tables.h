@@ -1,0 +1,53 @@
+// storage/wiredtiger/tables.h - which tables there are: making and dropping them.
+//
+// The library removes the file of a dropped table at once and for good. So a drop is a row in a
+// table of this room until it is on the device that the table is dropped.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "storage/wiredtiger/connection.h"
+
+namespace wt {
+
+// What the library calls it: "table:t17".
+std::string uri_of(ordered::Table table);
+// Its file in the directory.
+std::string file_of(ordered::Table table);
+
+class Tables {
+  public:
+    // Finishes drops that a restart has interrupted.
+    Tables(const Connection& connection, const ordered::Host& host);
+
+    // Throws base::Error where the process may not have so many files open.
+    void add(ordered::Table table, ordered::Kind kind);
+    // It has no rows from now on.
+    void drop(ordered::Table table);
+    // Those whose files are still there.
+    std::vector<ordered::Table> dropped() const;
+    bool is_dropped(ordered::Table table) const;
+    // REQUIRES: that these are dropped is on the device.
+    void remove_files_of(const std::vector<ordered::Table>& dropped);
+
+  private:
+    void read_tables();
+    void read_drops();
+    // Writes the row of a drop, or removes it.
+    void note_drop(ordered::Table table, bool is_done);
+
+    const ordered::Host& host_;
+    const size_t tables_max_;
+    std::mutex session_mutex_;
+    SessionHandle session_;           // guarded by session_mutex_
+    std::set<ordered::Table> there_;  // guarded by session_mutex_
+    std::atomic<bool> has_drops_{false};
+    mutable std::mutex drops_mutex_;
+    std::set<ordered::Table> drops_;  // guarded by drops_mutex_
+};
+
+}  // namespace wt
