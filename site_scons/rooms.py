@@ -412,8 +412,8 @@ class Room:
     def testing(self):
         """What only tests use, of this room and of those that need it."""
         mains = {os.path.join(self.folder, main) for main in self.test_programs.values()}
-        return [path for path in self.files('*.cpp')
-                if os.path.basename(os.path.dirname(path)) == 'testing' and path not in mains]
+        return [path for path in self.files('*.cpp') if path not in mains
+                and 'testing' in os.path.relpath(path, self.folder).split(os.sep)[:-1]]
 
     def files(self, pattern):
         found = []

@@ -3,6 +3,7 @@
 Each check has a sample that passes and one that fails, in a small tree of its own.
 """
 
+import json
 import os
 import shutil
 import subprocess
@@ -223,6 +224,19 @@ FILES = ('SConscript', 'applied_patches.h', 'crc32c.h', 'crc32c.cpp', 'crc32c_te
 # The real ones take long to compile.
 PRECOMPILED = {'precompiled.h': '#pragma once\n#include <string>\n',
                'testing/precompiled.h': '#pragma once\n#include <gtest/gtest.h>\n'}
+
+
+class Products(unittest.TestCase):
+    def test_they_have_nothing_that_only_tests_use(self):
+        subprocess.run(['scons', '-s', 'patches=none', 'checks=1', 'commands'], cwd=TOP, check=True)
+        with open(os.path.join(TOP, 'build', 'none-checked', 'commands.json'),
+                  encoding='utf-8') as file:
+            made = json.load(file)['made']
+        found = {name: [each for each in objects if '/testing/' in each]
+                 for name, objects in made.items() if name.startswith('lib/')}
+        self.assertTrue(found['lib/libsched_testing.a'])
+        self.assertEqual({name: objects for name, objects in found.items()
+                          if objects and not name.endswith('_testing.a')}, {})
 
 
 class Reproducible(unittest.TestCase):
