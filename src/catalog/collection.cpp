@@ -83,12 +83,14 @@ Collection::Collection(storage::CollectionStore& store, storage::Durability& dur
       durability_(durability),
       records_(store.records()),
       capped_(records_.capped()),
+      marks_(capped_ ? std::make_unique<RingMarks>() : nullptr),
       expressions_(expressions) {
     reload_indexes(true);
     reload_validator();
     if (!capped_) return;
     records_.set_before_capped_removal([this](const storage::Record& record) {
         durability_.commit_if_needed();  // each removal is whole by itself
+        marks_->removed(record);
         unindex(record);
     });
 }
@@ -112,6 +114,7 @@ void Collection::reload_indexes(bool gone) {
         indexes_.push_back(std::move(index));
     }
     changes_.resize(indexes_.size());
+    if (gone && capped_) marks_->forget();
     if (gone || incarnation_ == 0)
         incarnation_ = g_next_incarnation.fetch_add(1, std::memory_order_relaxed);
 }
@@ -251,6 +254,7 @@ storage::RecordId Collection::insert(bson::Doc doc) {
         records_.remove(id);
         throw;
     }
+    if (capped_) marks_->inserted({id, doc});
     if (has_waiters_.load(std::memory_order_acquire)) wake_waiters();
     return id;
 }
@@ -308,6 +312,7 @@ void Collection::remove(storage::RecordId id) {
     const sched::Uninterruptible whole;
     DCHECK(storage::LockManager::may_write(split(ns()).db));
     check_writable();
+    if (capped_) marks_->forget();
     const bson::Doc doc = records_.get(id);
     durability_.make_room(doc.size());
     const AtEnd trim([this] { keys_.trim(); });
@@ -451,6 +456,7 @@ UpdatedRecord Collection::update(storage::RecordId id, bson::Doc new_doc) {
     const sched::Uninterruptible whole;
     DCHECK(storage::LockManager::may_write(split(ns()).db));
     check_writable();
+    if (capped_) marks_->forget();
     const bson::Doc old_doc = records_.get(id);
     durability_.make_room(new_doc.size());
     const size_t count = indexes_.size();
@@ -534,6 +540,7 @@ UpdatedRecord Collection::update(storage::RecordId id, bson::Doc new_doc) {
 void Collection::patch(storage::RecordId id, int32_t offset, std::span<const uint8_t> bytes) {
     const sched::Uninterruptible whole;
     DCHECK(storage::LockManager::may_write(split(ns()).db));
+    if (capped_) marks_->forget();
     records_.overwrite_range(id, offset, bytes);
 }
 

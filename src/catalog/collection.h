@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "catalog/index_keys.h"
+#include "catalog/ring_marks.h"
 #include "catalog/validator.h"
 #include "storage/engine.h"
 
@@ -76,6 +77,8 @@ class Collection {
     const Index* find_index_like(bson::Doc definition) const;
     const Index* id_index() const { return id_index_; }  // null if there is none
     bool capped() const { return capped_; }
+    // shared. Where documents of a time stand. REQUIRES: capped.
+    RingMarks& marks() { return *marks_; }
     // What its documents have to look like; null: anything. Asked before insert() and update(),
     // which do not, by those whose documents come from clients.
     const Validator* validator() const { return validator_.get(); }
@@ -159,6 +162,7 @@ class Collection {
     storage::Durability& durability_;
     storage::RecordStore& records_;
     const bool capped_;
+    const std::unique_ptr<RingMarks> marks_;  // null: not capped
     std::vector<std::unique_ptr<Index>> indexes_;
     const Index* id_index_ = nullptr;
     uint64_t incarnation_ = 0;

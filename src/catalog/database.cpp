@@ -22,10 +22,10 @@ constexpr int kBuildInProgress = 12586;
 
 // Collections that never get the automatic index on _id (mmapv1 spec 7.3).
 bool without_id_index(std::string_view ns) {
-    const auto [db, collection] = split(ns);
+    const std::string_view collection = split(ns).collection;
     return is_catalogue(collection) || collection == "system.profile" ||
            collection.find('$') != std::string_view::npos ||
-           (db == "local" && collection.starts_with("oplog."));
+           is_oplog(ns);
 }
 
 void take_indexes_away(Collection& collection) {

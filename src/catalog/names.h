@@ -38,6 +38,10 @@ constexpr bool is_system(std::string_view collection) {
 constexpr bool is_catalogue(std::string_view collection) {
     return collection == "system.indexes" || collection == "system.namespaces";
 }
+// Whether it is called as a log of writes: local.oplog.rs, local.oplog.$main.
+constexpr bool is_oplog(std::string_view ns) {
+    return ns.starts_with("local.oplog.");
+}
 // A collection that users may create: not empty, no leading dot, no '$', short enough.
 bool valid_collection_name(std::string_view db, std::string_view collection);
 // Throws base::Error 2 for a namespace that documents may not be written to (system.namespaces,

@@ -72,6 +72,7 @@ struct RecordStoreStats {
     int32_t system_flags = 0;
     int32_t user_flags = 0;
     bool capped = false;
+    int64_t capped_bytes = 0;  // that its documents may take; what they do take may be less
     int64_t capped_max_documents = 0;
 };
 

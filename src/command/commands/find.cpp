@@ -136,7 +136,7 @@ void parse_field(const bson::Element& e, FindRequest& out) {
             base::fail(base::kTypeMismatch, "Expected field 'allowDiskUse' to be a boolean");
         query.allow_disk_use = e.as_bool();
     } else if (name == "oplogReplay") {
-        out.oplog_replay = truthy_flag(e);
+        query.oplog_replay = truthy_flag(e);
     } else if (name == "allowPartialResults") {
         truthy_flag(e);
     } else if (!taken_elsewhere(name)) {
@@ -320,7 +320,7 @@ FindRequest parse_find(bson::Doc command, bool over_msg) {
     }
     if (over_msg) check_newer_projection(request.parts.projection);
     request.query.collator = collator_of(command, over_msg);
-    if (request.oplog_replay) check_oplog_replay(request.parts.filter);
+    if (request.query.oplog_replay) check_oplog_replay(request.parts.filter);
     if (request.query.tailable) check_tailable_sort(request.parts.sort);
     // The batch is all that is wanted.
     if (request.single_batch && request.batch_size > 0 && request.query.limit == 0)

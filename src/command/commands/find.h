@@ -16,7 +16,6 @@ struct FindRequest {
     int64_t to_return = 0;    // ntoreturn, which may be a limit or a batch size
     bool single_batch = false;
     bool await_data = false;
-    bool oplog_replay = false;
     bool no_timeout = false;
 };
 // `over_msg`: sent by OP_MSG, by a client that means a projection as later servers read it. Its

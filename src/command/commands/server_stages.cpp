@@ -28,6 +28,7 @@ query::DocumentSource list_source(std::vector<bson::Object> documents) {
 void append_storage(catalog::Collection& collection, int64_t scale, bson::Builder& out) {
     bson::Builder stats = out.sub_object("storageStats");
     append_collection_stats(&collection, collection.store(), scale, false, stats);
+    append_capped_size(collection.store(), scale, stats);
     const storage::RecordStoreStats metrics = collection.records().stats();
     int64_t index_bytes = 0;
     for (const auto& index : collection.indexes())

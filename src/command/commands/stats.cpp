@@ -47,6 +47,7 @@ void run_coll_stats(Invocation& invocation) {
     invocation.reply->append_all(head);
     append_collection_stats(lock.collection(), *store, scale, invocation.body["verbose"].truthy(),
                             *invocation.reply);
+    if (invocation.over_msg()) append_capped_size(*store, scale, *invocation.reply);
     append_scale_factor(invocation, scale);
 }
 
@@ -259,6 +260,11 @@ void append_collection_stats(catalog::Collection* collection, storage::Collectio
         }
     }
     if (verbose) store.append_verbose_stats(out, scale);
+}
+
+void append_capped_size(storage::CollectionStore& store, int64_t scale, bson::Builder& out) {
+    const storage::RecordStoreStats stats = store.records().stats();
+    if (stats.capped) out.append_number("maxSize", stats.capped_bytes / scale);
 }
 
 Family stats_commands() {

@@ -264,7 +264,8 @@ void legacy_query(DatabaseOpener& opener, CursorManager& cursors, std::string_vi
         taken.query.canonicalise(taken.parts);
         return taken;
     });
-    if ((message.flags & wire::kOplogReplay) != 0)
+    find.query.oplog_replay = (message.flags & wire::kOplogReplay) != 0;
+    if (find.query.oplog_replay)
         run_stage(kPlanning, [&] { check_oplog_replay(find.parts.filter); });
 
     opener.open_again(catalog::split(message.ns).db);

@@ -38,9 +38,22 @@ void PlanRun::start() {
         branches_[i].scan->let_yield();
         branches_[i].was_multikey = plan_.scans[i].index->multikey;
     }
-    if (plan_.scans.empty())
+    if (!plan_.scans.empty()) return;
+    const auto ts = plan_.backward ? std::nullopt : first_ts_wanted(collection_, query_);
+    if (ts) {
+        ring_start_ = std::make_unique<RingStart>(collection_, *ts);
+    } else {
         records_ = collection_.records().cursor(plan_.backward ? storage::Direction::backward
                                                                : storage::Direction::forward);
+    }
+}
+
+void PlanRun::look_for_start() {
+    records_ = ring_start_->take_scan();
+    if (records_ != nullptr) return ring_start_.reset();
+    ++branches_[0].stats.keys_examined;
+    ++branches_[0].stats.docs_examined;
+    ring_start_->step();
 }
 
 bool PlanRun::key_passes(Branch& branch) {
@@ -84,6 +97,8 @@ void PlanRun::show_no_key(Row* row) {
 }
 
 PlanRun::Work PlanRun::produce_from_collection(Row* row) {
+    if (ring_start_ != nullptr) look_for_start();
+    if (records_ == nullptr) return Work::need_more;
     BranchStats& stats = branches_[0].stats;
     if (query_.max_scan > 0 && stats.docs_examined >= query_.max_scan) return Work::end;
     const auto record = records_->next();
@@ -338,6 +353,7 @@ void PlanRun::step_ahead() {
 }
 
 void PlanRun::save() {
+    if (ring_start_ != nullptr) ring_start_->save();
     if (records_ != nullptr) records_->save();
     for (Branch& branch : branches_) {
         // What waits to be merged is looked up again: it may change while the lock is given up.
@@ -349,6 +365,7 @@ void PlanRun::save() {
 }
 
 void PlanRun::restore() {
+    if (ring_start_ != nullptr) ring_start_->restore();
     if (records_ != nullptr && !records_->restore()) throw PositionLost();
     for (Branch& branch : branches_)
         if (branch.scan != nullptr) branch.scan->restore();

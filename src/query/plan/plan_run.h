@@ -11,6 +11,7 @@
 #include "query/plan/executor.h"
 #include "query/plan/index_scan.h"
 #include "query/plan/plan.h"
+#include "query/plan/ring_start.h"
 #include "query/plan/sort.h"
 #include "storage/record_id_set.h"
 
@@ -78,6 +79,7 @@ class PlanRun {
     void put_back(Branch& branch, storage::RecordId id);
     Work produce(Row* row);  // before a blocking sort
     Work produce_from_collection(Row* row);
+    void look_for_start();
     Work produce_from_scan(Branch& branch, Row* row);
     Work produce_merged(Row* row);
     Work produce_sorted(Row* row);
@@ -99,8 +101,9 @@ class PlanRun {
     Plan plan_;
     std::vector<Branch> branches_;
     std::unique_ptr<storage::RecordCursor> records_;
-    size_t current_branch_ = 0;   // that the last row came from
-    storage::RecordId last_row_;  // of the collection or a scan
+    std::unique_ptr<RingStart> ring_start_;  // while the place of `records_` is looked for
+    size_t current_branch_ = 0;              // that the last row came from
+    storage::RecordId last_row_;             // of the collection or a scan
     storage::RecordIdSet seen_;
     std::unique_ptr<DocumentSorter> sorter_;
     bool sorting_done_ = false;

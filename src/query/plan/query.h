@@ -42,6 +42,7 @@ struct FindQuery {
     bool record_id_as_place = false;  // shown as $diskLoc, the old way
     bool snapshot = false;
     bool tailable = false;
+    bool oplog_replay = false;    // the collection is a log: its documents stand in the order of ts
     bool allow_disk_use = false;  // for a sort that does not fit into memory
     bool want_details = false;    // rows need the array index for positional `$`
 

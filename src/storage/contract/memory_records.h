@@ -77,6 +77,7 @@ class MemoryRecordStore final : public RecordStore {
     explicit MemoryRecordStore(const CollectionOptions& options)
         : capped_bytes_(options.capped ? options.capped_bytes : 0) {
         stats_.capped = options.capped;
+        stats_.capped_bytes = capped_bytes_;
         stats_.capped_max_documents = options.capped_max_documents;
         stats_.user_flags = options.capped ? 0 : options.user_flags;
         stats_.system_flags = options.id_index ? 1 : 0;

@@ -337,6 +337,8 @@ TEST_P(CappedStoreContract, DropsTheOldestFirstAndTellsBefore) {
     std::reverse(backward.begin(), backward.end());
     EXPECT_EQ(backward, range(kept_from, 1000));
     EXPECT_EQ(records.count(), 1000 - kept_from);
+    EXPECT_GE(records.stats().capped_bytes, 16 * 1024);
+    EXPECT_LE(records.stats().data_bytes, records.stats().capped_bytes);
 }
 
 TEST_P(CappedStoreContract, KeepsNoMoreDocumentsThanAsked) {

@@ -179,6 +179,7 @@ storage::RecordStoreStats RecordStore::stats() const {
     stats.system_flags = system_flags_;
     stats.user_flags = user_flags_;
     stats.capped = capped();
+    stats.capped_bytes = capped_bytes_;
     stats.capped_max_documents = capped_max_;
     return stats;
 }

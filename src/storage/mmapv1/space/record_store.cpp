@@ -166,6 +166,7 @@ storage::RecordStoreStats MmapRecordStore::stats() const {
     s.system_flags = d.system_flags;
     s.user_flags = d.user_flags;
     s.capped = d.is_capped != 0;
+    if (s.capped) s.capped_bytes = s.storage_bytes;
     s.capped_max_documents =
         d.max_documents <= 0 || d.max_documents == kNoDocumentLimit ? 0 : d.max_documents;
     return s;
