@@ -12,25 +12,19 @@
 #include <vector>
 
 #include "bson/builder.h"
+#include "bson/patch.h"
 #include "query/match/match_tree.h"
 
 namespace query {
 
-// Same-size change inside the stored document. The bytes belong to the Update and last until its
-// next apply().
-struct Patch {
-    int32_t offset = 0;
-    int32_t size = 0;
-    const uint8_t* bytes = nullptr;
-};
-
 struct UpdateResult {
-    bool changed = false;   // false: the document stays byte for byte
-    bool in_place = false;  // `patches` describe the change completely
-    std::vector<Patch> patches;
+    bool changed = false;              // false: the document stays byte for byte
+    bool in_place = false;             // `patches` describe the change completely
+    std::vector<bson::Patch> patches;  // bytes of the Update, until its next apply()
     std::vector<std::string>
-        touched_paths;   // only with operators: roots of what may have changed, for index checks
-    bool whole = false;  // replacement: everything may have changed
+        touched_paths;      // only with operators: roots of what may have changed, for index checks
+    bool whole = false;     // replacement: everything may have changed
+    bool reorders = false;  // fields may stand in another order than before ($rename)
 };
 
 class Update {
@@ -54,6 +48,9 @@ class Update {
     // result.in_place or !result.changed). `details` is from the match. Throws base::Error; then
     // nothing of `out` counts.
     virtual UpdateResult apply(bson::Doc old, const MatchDetails& details, bson::Buffer& out) = 0;
+    // Every path that the last apply() has changed, in the order in which their fields appear. Of
+    // touched_paths an index needs only one for each array. Empty where the result is `whole`.
+    virtual std::vector<std::string> changed_paths() const { return {}; }
     // The document an upsert inserts: equality fields of the query plus the update ($setOnInsert
     // included); _id first, generated if neither gives one.
     virtual void build_upsert(const Matcher& query, bson::Buffer& out) = 0;

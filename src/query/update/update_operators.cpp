@@ -172,6 +172,7 @@ class OperatorUpdate : public Update {
         return with_code(over_msg_ ? 0 : kUpdateFailed, kOfModifiers,
                          [&] { return changed(old, details, out); });
     }
+    std::vector<std::string> changed_paths() const override { return changed_paths(false); }
     void build_upsert(const Matcher& query, bson::Buffer& out) override;
 
   private:
@@ -192,7 +193,8 @@ class OperatorUpdate : public Update {
     bool apply_in_turn(bson::Doc old, bool for_insert, bson::Buffer& out);
     bool try_patches(bson::Doc old, UpdateResult& result);
     void check_written(std::span<const Mod> mods, bson::Doc now) const;
-    std::vector<std::string> touched() const;
+    std::vector<std::string> changed_paths(bool one_for_each_array) const;
+    bool renames_onto_field(bson::Doc old) const;
 
     bson::Object source_;
     bool over_msg_;
@@ -424,13 +426,13 @@ bool OperatorUpdate::try_patches(bson::Doc old, UpdateResult& result) {
         const size_t start = scratch_.size();
         if (m.modifier->apply(was, was.name(), scratch_) == Effect::none) continue;
         const Element now(scratch_.data() + start);
-        Patch patch;
+        bson::Patch patch;
         if (now.type() != was.type() || now.value_size() != was.value_size()) return false;
         m.written = true;
         patch.offset = static_cast<int32_t>(was.value() - old.data());
         const bool twice =
             std::any_of(result.patches.begin(), result.patches.end(),
-                        [&](const Patch& other) { return other.offset == patch.offset; });
+                        [&](const bson::Patch& other) { return other.offset == patch.offset; });
         if (twice) return false;  // two spellings of an array index: the tree refuses them
         patch.size = static_cast<int32_t>(now.value_size());
         starts.push_back(static_cast<size_t>(now.value() - scratch_.data()));
@@ -442,13 +444,13 @@ bool OperatorUpdate::try_patches(bson::Doc old, UpdateResult& result) {
     return true;
 }
 
-std::vector<std::string> OperatorUpdate::touched() const {
+std::vector<std::string> OperatorUpdate::changed_paths(bool one_for_each_array) const {
     std::vector<std::string> paths;
     const Modifier* last = nullptr;
     for (const Mod& m : mods_) {
         if (!m.written && !m.removed) continue;
         // Elements of one array are one place of an index.
-        if (m.modifier.get() == last) continue;
+        if (one_for_each_array && m.modifier.get() == last) continue;
         last = m.modifier.get();
         std::string path = m.path[0];
         for (size_t i = 1; i < m.path.size(); ++i) {
@@ -458,6 +460,12 @@ std::vector<std::string> OperatorUpdate::touched() const {
         paths.push_back(std::move(path));
     }
     return paths;
+}
+
+bool OperatorUpdate::renames_onto_field(bson::Doc old) const {
+    return std::ranges::any_of(mods_, [old](const Mod& m) {
+        return m.moved && locate_field(m.path, old).depth == m.path.size();
+    });
 }
 
 // Names that came with the update must be fit for storage; what was there before may stay.
@@ -493,7 +501,7 @@ UpdateResult OperatorUpdate::changed(bson::Doc old, const MatchDetails& details,
     if (!renames_ && !tree_) tree_.emplace(mods_, false);
     if (all_scalar_ && !touches_id_ && try_patches(old, result)) {
         result.changed = result.in_place = !result.patches.empty();
-        result.touched_paths = touched();
+        result.touched_paths = changed_paths(true);
         return result;
     }
     result.patches.clear();
@@ -510,7 +518,8 @@ UpdateResult OperatorUpdate::changed(bson::Doc old, const MatchDetails& details,
         if (now.first().name() != "_id" && now.has("_id")) put_id_first(out, start);
     }
     check_size(bson::Doc(out.data() + start));
-    result.touched_paths = touched();
+    result.touched_paths = changed_paths(true);
+    result.reorders = renames_ && renames_onto_field(old);
     return result;
 }
 

@@ -70,7 +70,7 @@ TEST(Update, LongValuesOfOneSizeArePatches) {
     EXPECT_TRUE(result.in_place);
     ASSERT_EQ(result.patches.size(), 2U);
     std::vector<uint8_t> bytes(doc.bytes().begin(), doc.bytes().end());
-    for (const Patch& patch : result.patches) {
+    for (const bson::Patch& patch : result.patches) {
         std::copy_n(patch.bytes, patch.size, bytes.begin() + patch.offset);
     }
     const bson::Doc now(bytes.data());
