@@ -34,6 +34,11 @@ Catalog::Catalog(storage::Engine& engine, const query::ExpressionParser* express
     : engine_(engine), expressions_(expressions) {}
 Catalog::~Catalog() = default;
 
+void Catalog::set_change_log(ChangeLog* log) {
+    DCHECK(databases_.empty());
+    log_ = log;
+}
+
 Database* Catalog::database(std::string_view db) {
     {
         const std::shared_lock guard(mutex_);
@@ -50,7 +55,7 @@ Database* Catalog::database(std::string_view db) {
         refuse_other_case(engine_, db);
         return nullptr;
     }
-    return &keep(db, std::make_unique<Database>(engine_, *store, expressions_));
+    return &keep(db, std::make_unique<Database>(engine_, *store, expressions_, log_));
 }
 
 Database& Catalog::get_or_create(std::string_view db) {
@@ -63,7 +68,8 @@ Database& Catalog::get_or_create(std::string_view db) {
     check_readable(db);
     const std::unique_lock guard(mutex_);
     const sched::Uninterruptible whole;
-    return keep(db, std::make_unique<Database>(engine_, engine_.create_database(db), expressions_));
+    return keep(
+        db, std::make_unique<Database>(engine_, engine_.create_database(db), expressions_, log_));
 }
 
 Database& Catalog::keep(std::string_view db, std::unique_ptr<Database> opened) {
@@ -99,6 +105,18 @@ void Catalog::forget(std::string_view db) {
 }
 
 std::unique_ptr<storage::Remains> Catalog::drop_database(std::string_view db) {
+    DCHECK(storage::LockManager::mode() == storage::GlobalMode::W);
+    if (log_ != nullptr && log_->covers(db)) {
+        if (Database* found = database(db)) {
+            found->refuse_while_building();
+            log_->prepare(0, 0);
+            log_->command(db, bson::make("dropDatabase", 1));
+        }
+    }
+    return drop_database_again(db);
+}
+
+std::unique_ptr<storage::Remains> Catalog::drop_database_again(std::string_view db) {
     DCHECK(storage::LockManager::mode() == storage::GlobalMode::W);
     const std::unique_lock guard(mutex_);
     const sched::Uninterruptible whole;

@@ -18,6 +18,7 @@
 
 #include "base/dcheck.h"
 #include "bson/builder.h"
+#include "catalog/change_log.h"
 #include "catalog/collection.h"
 #include "catalog/names.h"
 #include "catalog/views.h"
@@ -37,7 +38,7 @@ struct IndexChange {
 class Database {
   public:
     Database(storage::Engine& engine, storage::DatabaseStore& store,
-             const query::ExpressionParser* expressions);
+             const query::ExpressionParser* expressions, ChangeLog* log = nullptr);
     ~Database();
     Database(const Database&) = delete;
     Database& operator=(const Database&) = delete;
@@ -120,6 +121,8 @@ class Database {
     // exclusive. Takes validator, validationLevel and validationAction of `change`; the others
     // stay. Throws what check_validation() does.
     void change_validation(Collection& collection, bson::Doc change);
+    // exclusive. See storage::CollectionStore.
+    void set_user_flags(Collection& collection, int32_t flags);
     // exclusive. Throws base::Error 2 for the index on _id.
     void hide_index(Collection& collection, const Index& index, bool hidden);
 
@@ -136,6 +139,12 @@ class Database {
   private:
     using Collections = std::map<std::string, std::unique_ptr<Collection>, std::less<>>;
 
+    ChangeLog* log_of(std::string_view ns) const;
+    void change_index(Collection& collection, const Index& index, bson::Doc spec,
+                      std::string_view field);
+    void move(std::string_view from, std::string_view to, bool stay_temp);
+    Collections::iterator find_to_drop(std::string_view ns);
+    void take_off(Collections::iterator at);
     Collection& adopt(storage::CollectionStore& store);
     void adopt_system_collections();
     void take_away(Collections::iterator at, const std::function<void()>& work);
@@ -145,6 +154,7 @@ class Database {
     storage::Engine& engine_;
     storage::DatabaseStore& store_;
     const query::ExpressionParser* const expressions_;
+    ChangeLog* const log_;
     std::vector<std::unique_ptr<ListingStore>> listings_;  // where the engine has none
     Collections collections_;
     Views views_;
@@ -160,6 +170,10 @@ class Catalog {
 
     storage::Engine& engine() { return engine_; }
     const query::ExpressionParser* expressions() const { return expressions_; }
+    // At the start, before a database is opened: every change gets an entry in `log`, which
+    // outlives this.
+    void set_change_log(ChangeLog* log);
+    ChangeLog* change_log() const { return log_; }  // null: there is none
 
     // At least shared on the database. Null if it does not exist.
     Database* database(std::string_view db);
@@ -177,6 +191,8 @@ class Catalog {
     std::vector<std::string> database_names();
     // global W. Both throw base::Error 12586 while an index is built in the database.
     std::unique_ptr<storage::Remains> drop_database(std::string_view db);
+    // global W. The same without an entry in the log of changes, which has one.
+    std::unique_ptr<storage::Remains> drop_database_again(std::string_view db);
     // global W. See storage::Engine.
     std::unique_ptr<storage::Remains> finish_drop(std::string_view db) {
         return engine_.finish_drop(db);
@@ -189,6 +205,7 @@ class Catalog {
 
     storage::Engine& engine_;
     const query::ExpressionParser* const expressions_;
+    ChangeLog* log_ = nullptr;
     std::shared_mutex mutex_;
     std::map<std::string, std::unique_ptr<Database>, std::less<>> databases_;
     std::atomic<bool> may_have_views_{false};

@@ -13,6 +13,7 @@
 #include "options/server_parameters.h"
 #include "sched/tick.h"
 #include "sched/work_limit.h"
+#include "storage/open_change.h"
 
 namespace catalog {
 
@@ -78,18 +79,21 @@ bool overlap(std::string_view a, std::string_view b) {
 }  // namespace
 
 Collection::Collection(storage::CollectionStore& store, storage::Durability& durability,
-                       const query::ExpressionParser* expressions)
+                       const query::ExpressionParser* expressions, ChangeLog* log)
     : store_(store),
       durability_(durability),
       records_(store.records()),
       capped_(records_.capped()),
       marks_(capped_ ? std::make_unique<RingMarks>() : nullptr),
+      log_(log != nullptr && log->covers(store.ns()) ? log : nullptr),
+      kept_by_log_(log != nullptr && log->keeps(store.ns())),
       expressions_(expressions) {
     reload_indexes(true);
     reload_validator();
     if (!capped_) return;
     records_.set_before_capped_removal([this](const storage::Record& record) {
-        durability_.commit_if_needed();  // each removal is whole by itself
+        // Each removal is whole by itself. But an entry belongs to a change that has begun.
+        if (!is_appending_) durability_.commit_if_needed();
         marks_->removed(record);
         unindex(record);
     });
@@ -159,6 +163,8 @@ const Index* Collection::find_index_like(bson::Doc definition) const {
 
 void Collection::check_writable() const {
     store_.check_writable();
+    if (kept_by_log_)
+        base::fail(base::kIllegalOperation, "cannot change {}: the server itself keeps it", ns());
     if (faulty_ != nullptr)
         base::fail(base::kIllegalOperation, "cannot write to {}: index {} cannot be kept up: {}",
                    ns(), faulty_->name, faulty_->fault);
@@ -176,6 +182,26 @@ void Collection::check_lengths(const Index& index, const KeySet& keys) const {
         if (index.store->too_long(keys[i]))
             throw_key_too_long(base::kKeyTooLong, index, ns(), keys[i]);
     }
+}
+
+// Before the first byte of a change. `entry_bytes`: of the documents in its entry.
+void Collection::make_room(int64_t bytes, int64_t entry_bytes) {
+    if (log_ != nullptr) return log_->prepare(bytes, entry_bytes);
+    durability_.make_room(bytes);
+}
+
+// What its entry calls a document. Good until the next change.
+bson::Doc Collection::name_of(bson::Doc doc) {
+    constexpr size_t kUsualBytes = 4096;
+    which_.clear();
+    which_.trim(kUsualBytes);
+    bson::Builder which(which_);
+    const bson::Element id = doc["_id"];
+    if (id)
+        which.append(id);
+    else
+        which.append_all(doc);
+    return which.doc();
 }
 
 // A ring must not lose its oldest documents to one that is then refused: whatever could refuse it
@@ -198,7 +224,7 @@ void Collection::prepare_capped_insert(bson::Doc doc) {
         keys += keys_.size();
     }
     check_work(keys);
-    durability_.make_room(doc.size() + (bytes > kUsualBytes ? bytes : 0));
+    make_room(doc.size() + (bytes > kUsualBytes ? bytes : 0), doc.size());
     for (size_t i = 0; i < indexes_.size(); ++i)
         indexes_[i]->store->reserve(needs_[i].first, needs_[i].second);
 }
@@ -230,10 +256,11 @@ storage::RecordId Collection::insert(bson::Doc doc) {
     if (capped_) {
         prepare_capped_insert(doc);
     } else {
-        durability_.make_room(doc.size());
+        make_room(doc.size(), doc.size());
     }
     const AtEnd trim([this] { keys_.trim(); });
     const storage::RecordId id = records_.insert(doc);
+    const storage::OpenChange open(log_ != nullptr);
     size_t done = 0;
     try {
         for (; done < indexes_.size(); ++done) {
@@ -254,7 +281,20 @@ storage::RecordId Collection::insert(bson::Doc doc) {
         records_.remove(id);
         throw;
     }
+    if (log_ != nullptr) log_->inserted(ns(), doc);
     if (capped_) marks_->inserted({id, doc});
+    if (has_waiters_.load(std::memory_order_acquire)) wake_waiters();
+    return id;
+}
+
+storage::RecordId Collection::append(bson::Doc entry) {
+    const sched::Uninterruptible whole;
+    DCHECK(storage::LockManager::may_write(split(ns()).db));
+    DCHECK(capped_ && indexes_.empty());
+    is_appending_ = true;
+    const AtEnd appended([this] { is_appending_ = false; });
+    const storage::RecordId id = records_.insert(entry);
+    marks_->inserted({id, entry});
     if (has_waiters_.load(std::memory_order_acquire)) wake_waiters();
     return id;
 }
@@ -314,8 +354,10 @@ void Collection::remove(storage::RecordId id) {
     check_writable();
     if (capped_) marks_->forget();
     const bson::Doc doc = records_.get(id);
-    durability_.make_room(doc.size());
+    const bson::Doc which = log_ == nullptr ? bson::Doc() : name_of(doc);
+    make_room(doc.size(), which.size());
     const AtEnd trim([this] { keys_.trim(); });
+    const storage::OpenChange open(log_ != nullptr);
     size_t done = 0;
     try {
         for (; done < indexes_.size(); ++done) {
@@ -332,6 +374,7 @@ void Collection::remove(storage::RecordId id) {
         throw;
     }
     records_.remove(id);
+    if (log_ != nullptr) log_->removed(ns(), which);
 }
 
 void Collection::plan_change(Index& index, KeyChange& change, bson::Doc before, bson::Doc after,
@@ -452,13 +495,15 @@ void Collection::put_old_keys_back(Index& index, const KeyChange& change,
         put_back(index, change.before[i], from);
 }
 
-UpdatedRecord Collection::update(storage::RecordId id, bson::Doc new_doc) {
+UpdatedRecord Collection::update(storage::RecordId id, bson::Doc new_doc, bson::Doc form) {
     const sched::Uninterruptible whole;
     DCHECK(storage::LockManager::may_write(split(ns()).db));
     check_writable();
     if (capped_) marks_->forget();
     const bson::Doc old_doc = records_.get(id);
-    durability_.make_room(new_doc.size());
+    if (form.empty()) form = new_doc;
+    const bson::Doc which = log_ == nullptr ? bson::Doc() : name_of(old_doc);
+    make_room(new_doc.size(), which.size() + form.size());
     const size_t count = indexes_.size();
     const AtEnd trim([this] {
         for (KeyChange& change : changes_)
@@ -486,6 +531,7 @@ UpdatedRecord Collection::update(storage::RecordId id, bson::Doc new_doc) {
     }
     check_work(keys);
     if (!result.moved) check_all_lengths(count);
+    const storage::OpenChange open(log_ != nullptr);
     result.id = result.moved ? records_.insert_moved(id, new_doc) : id;
     size_t removed = 0;
     size_t added = 0;
@@ -534,14 +580,25 @@ UpdatedRecord Collection::update(storage::RecordId id, bson::Doc new_doc) {
     } else {
         records_.overwrite(id, new_doc);
     }
+    if (log_ != nullptr) log_->updated(ns(), which, form);
     return result;
 }
 
-void Collection::patch(storage::RecordId id, int32_t offset, std::span<const uint8_t> bytes) {
+void Collection::patch(storage::RecordId id, std::span<const bson::Patch> patches, bson::Doc form) {
     const sched::Uninterruptible whole;
     DCHECK(storage::LockManager::may_write(split(ns()).db));
+    if (kept_by_log_) check_writable();
     if (capped_) marks_->forget();
-    records_.overwrite_range(id, offset, bytes);
+    bson::Doc which;
+    if (log_ != nullptr) {
+        DCHECK(!form.empty());
+        which = name_of(records_.get(id));
+        make_room(form.size(), which.size() + form.size());
+    }
+    const storage::OpenChange open(log_ != nullptr);
+    for (const bson::Patch& patch : patches)
+        records_.overwrite_range(id, patch.offset, {patch.bytes, static_cast<size_t>(patch.size)});
+    if (log_ != nullptr) log_->updated(ns(), which, form);
 }
 
 bool Collection::path_indexed(std::string_view path) const {

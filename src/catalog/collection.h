@@ -15,6 +15,8 @@
 #include <string_view>
 #include <vector>
 
+#include "bson/patch.h"
+#include "catalog/change_log.h"
 #include "catalog/index_keys.h"
 #include "catalog/ring_marks.h"
 #include "catalog/validator.h"
@@ -61,9 +63,9 @@ struct UpdatedRecord {
 
 class Collection {
   public:
-    // `expressions`: see Validator.
+    // `expressions`: see Validator. `log` hears of every change, if it covers it.
     Collection(storage::CollectionStore& store, storage::Durability& durability,
-               const query::ExpressionParser* expressions = nullptr);
+               const query::ExpressionParser* expressions = nullptr, ChangeLog* log = nullptr);
     Collection(const Collection&) = delete;
     Collection& operator=(const Collection&) = delete;
 
@@ -76,6 +78,7 @@ class Collection {
     const Index* find_index_by_key(bson::Doc key_pattern) const;
     const Index* find_index_like(bson::Doc definition) const;
     const Index* id_index() const { return id_index_; }  // null if there is none
+    ChangeLog* change_log() const { return log_; }       // null: none hears of its changes
     bool capped() const { return capped_; }
     // shared. Where documents of a time stand. REQUIRES: capped.
     RingMarks& marks() { return *marks_; }
@@ -83,7 +86,7 @@ class Collection {
     // which do not, by those whose documents come from clients.
     const Validator* validator() const { return validator_.get(); }
     // What the store throws where documents cannot be changed, and base::Error 20 where keys of an
-    // index cannot be derived.
+    // index cannot be derived, or the log of changes keeps the collection.
     void check_writable() const;
     // Unique in the process; a new value when an index went away or the records were rewritten.
     // After releasing the lock an operation looks the collection up again by name and continues
@@ -97,12 +100,17 @@ class Collection {
     // Works on a full disk.
     void remove(storage::RecordId id);
     // Replaces a document; in place if it fits and re-keys what changed, else moves it. Same
-    // errors, all or nothing.
-    UpdatedRecord update(storage::RecordId id, bson::Doc new_doc);
-    // A same-size change that touches no indexed path: no copy, no re-keying.
-    void patch(storage::RecordId id, int32_t offset, std::span<const uint8_t> bytes);
+    // errors, all or nothing. `form`: see ChangeLog::updated; empty: the new document.
+    UpdatedRecord update(storage::RecordId id, bson::Doc new_doc, bson::Doc form = {});
+    // Same-size changes that touch no indexed path: no copy, no re-keying. `form` as above; it may
+    // be empty where change_log() is null.
+    void patch(storage::RecordId id, std::span<const bson::Patch> patches, bson::Doc form = {});
     // Whether a change at (or below, or above) this dotted path can change index keys.
     bool path_indexed(std::string_view path) const;
+
+    // Stores an entry of the log of changes, as a part of the change that it tells of, which
+    // has made room for both. REQUIRES: capped, no indexes.
+    storage::RecordId append(bson::Doc entry);
 
     // Waiting for inserts at the end of a capped collection: called once, after the next insert
     // (any thread; cheap). Destroying the result ends the wait.
@@ -144,6 +152,8 @@ class Collection {
     void unindex(const storage::Record& record);
     void unindex(Index& index, const storage::Record& record);
     void prepare_capped_insert(bson::Doc doc);
+    void make_room(int64_t bytes, int64_t entry_bytes);
+    bson::Doc name_of(bson::Doc doc);
     void insert_keys(Index& index, const KeySet& keys, storage::RecordId id);
     void plan_change(Index& index, KeyChange& change, bson::Doc before, bson::Doc after,
                      storage::RecordId id);
@@ -178,6 +188,11 @@ class Collection {
     size_t waiters_swept_at_ = kFewWaiters;
 
     const Index* faulty_ = nullptr;  // one with a fault, if any has
+
+    ChangeLog* const log_;
+    const bool kept_by_log_;  // its own collection
+    bool is_appending_ = false;
+    bson::Buffer which_;  // name_of()
 
     const query::ExpressionParser* const expressions_;
     std::unique_ptr<const Validator> validator_;

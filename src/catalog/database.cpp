@@ -4,12 +4,14 @@
 #include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "bson/compare.h"
 #include "bson/json.h"
 #include "catalog/catalog.h"
 #include "catalog/collection_options.h"
 #include "catalog/index_build.h"
 #include "catalog/index_spec.h"
 #include "catalog/listing.h"
+#include "catalog/logged_command.h"
 #include "catalog/names.h"
 #include "sched/interruption.h"
 #include "sched/operation.h"
@@ -24,8 +26,7 @@ constexpr int kBuildInProgress = 12586;
 bool without_id_index(std::string_view ns) {
     const std::string_view collection = split(ns).collection;
     return is_catalogue(collection) || collection == "system.profile" ||
-           collection.find('$') != std::string_view::npos ||
-           is_oplog(ns);
+           collection.find('$') != std::string_view::npos || is_oplog(ns);
 }
 
 void take_indexes_away(Collection& collection) {
@@ -93,17 +94,18 @@ void recover_builds(Collection& collection, storage::Engine& engine, bool retry)
             base::log::info("  not rebuilding interrupted index: {}", bson::to_text(spec));
         return;
     }
-    build_indexes(collection, engine, specs, [](const bson::Object&, const std::exception& error) {
+    const auto failed = [](const bson::Object&, const std::exception& error) {
         if (dynamic_cast<const base::Error*>(&error) == nullptr) throw;
         base::log::error("index rebuilding failed: {}", error.what());
-    });
+    };
+    build_indexes(collection, engine, specs, failed, collection.change_log());
 }
 
 }  // namespace
 
 Database::Database(storage::Engine& engine, storage::DatabaseStore& store,
-                   const query::ExpressionParser* expressions)
-    : engine_(engine), store_(store), expressions_(expressions) {
+                   const query::ExpressionParser* expressions, ChangeLog* log)
+    : engine_(engine), store_(store), expressions_(expressions), log_(log) {
     for (const std::string& ns : store_.collections()) {
         if (storage::CollectionStore* found = store_.collection(ns)) adopt(*found);
     }
@@ -114,8 +116,13 @@ Database::Database(storage::Engine& engine, storage::DatabaseStore& store,
 
 Database::~Database() = default;
 
+// Null: none hears of changes of that collection.
+ChangeLog* Database::log_of(std::string_view ns) const {
+    return log_ != nullptr && log_->covers(ns) ? log_ : nullptr;
+}
+
 Collection& Database::adopt(storage::CollectionStore& store) {
-    auto made = std::make_unique<Collection>(store, engine_.durability(), expressions_);
+    auto made = std::make_unique<Collection>(store, engine_.durability(), expressions_, log_);
     return *collections_.insert_or_assign(store.ns(), std::move(made)).first->second;
 }
 
@@ -154,17 +161,20 @@ Collection& Database::create(std::string_view ns, bson::Doc options) {
     storage::CollectionOptions wanted = parse_collection_options(options);
     wanted.id_index = wanted.id_index && !without_id_index(ns);
     const sched::Uninterruptible whole;
+    LoggedCommand logged(log_of(ns), wanted.options.size());
     Collection& made = adopt(store_.create_collection(ns, wanted));
     adopt_system_collections();
-    if (!wanted.id_index) return made;
-    try {
-        build_index(made, engine_, id_index_spec(ns));
-    } catch (...) {
-        collections_.erase(collections_.find(ns));
-        store_.drop_collection(std::string(ns));
-        throw;
+    if (wanted.id_index) {
+        try {
+            build_index(made, engine_, id_index_spec(ns));
+        } catch (...) {
+            collections_.erase(collections_.find(ns));
+            store_.drop_collection(std::string(ns));
+            throw;
+        }
+        adopt_system_collections();
     }
-    adopt_system_collections();
+    logged.told("create", ns, wanted.options);
     return made;
 }
 
@@ -197,6 +207,15 @@ void Database::drop_view(std::string_view ns) {
 
 void Database::drop(std::string_view ns) {
     DCHECK(storage::LockManager::may_write(name()));
+    const auto at = find_to_drop(ns);
+    const std::string dropped(ns);  // which may be that of the collection
+    LoggedCommand logged(log_of(dropped), 0);
+    take_off(at);
+    logged.told("drop", dropped);
+}
+
+// Throws base::Error where there is none, or it must stay.
+Database::Collections::iterator Database::find_to_drop(std::string_view ns) {
     const auto found = collections_.find(ns);
     if (found == collections_.end()) base::fail(base::kNamespaceNotFound, "ns not found");
     const std::string_view short_name = split(ns).collection;
@@ -204,10 +223,22 @@ void Database::drop(std::string_view ns) {
         short_name != "system.users")
         base::fail(base::kIllegalOperation, "can't drop system collection {}", ns);
     refuse_while_building(*found->second);
-    take_away(found, [&] { store_.drop_collection(std::string(ns)); });
+    return found;
+}
+
+void Database::take_off(Collections::iterator at) {
+    const std::string ns = at->first;
+    take_away(at, [&] { store_.drop_collection(ns); });
 }
 
 void Database::rename(std::string_view from, std::string_view to, bool stay_temp) {
+    const bson::Object command = LoggedCommand::renaming(from, to, stay_temp, false);
+    LoggedCommand logged(log_of(to), command.size());
+    move(from, to, stay_temp);
+    logged.told(command);
+}
+
+void Database::move(std::string_view from, std::string_view to, bool stay_temp) {
     DCHECK(storage::LockManager::may_write(name()));
     const auto found = collections_.find(from);
     if (found == collections_.end())
@@ -242,14 +273,17 @@ void Database::replace(std::string_view from, std::string_view to, bool stay_tem
     if (!collections_.contains(to)) return rename(from, to, stay_temp);
     const std::string aside = unused_name(to);
     const sched::Uninterruptible whole;
-    rename(to, aside, true);
+    const bson::Object command = LoggedCommand::renaming(from, to, stay_temp, true);
+    LoggedCommand logged(log_of(to), command.size());
+    move(to, aside, true);
     try {
-        rename(from, to, stay_temp);
+        move(from, to, stay_temp);
     } catch (...) {
-        rename(aside, to, true);
+        move(aside, to, true);
         throw;
     }
-    drop(aside);
+    logged.told(command);
+    take_off(find_to_drop(aside));
 }
 
 std::string Database::unused_name(std::string_view ns) const {
@@ -290,6 +324,7 @@ bool Database::index_needed(const Collection& collection, bson::Doc spec) const 
 }
 
 void Database::refuse_while_building(const Collection& collection) const {
+    if (log_ != nullptr && log_->keeps(collection.ns())) collection.check_writable();
     if (collection.builds() > 0)
         base::fail(kBuildInProgress,
                    "cannot perform the operation: an index is being built in the background on {}",
@@ -311,9 +346,10 @@ bool Database::create_index(Collection& collection, bson::Doc spec,
         return false;
     }
     check_key_kind(stored);
+    if (log_ != nullptr && log_->keeps(collection.ns())) collection.check_writable();
     if (collection.capped() && stored["dropDups"].truthy())
         base::fail(base::kCannotCreateIndex, "dropDups cannot remove from a capped collection");
-    build_index(collection, engine_, stored, yield_point);
+    build_index(collection, engine_, stored, yield_point, collection.change_log());
     adopt_system_collections();
     return true;
 }
@@ -325,8 +361,12 @@ IndexChange Database::drop_indexes(Collection& collection, const bson::Element& 
     change.before = static_cast<int>(collection.indexes().size());
     const auto drop_slot = [&](int slot) {
         const sched::Uninterruptible whole;
+        const bson::Object entry =
+            bson::make("index", collection.indexes()[static_cast<size_t>(slot)]->name);
+        LoggedCommand logged(collection.change_log(), entry.size());
         collection.store().drop_index(slot);
         collection.reload_indexes(true);
+        logged.told("dropIndexes", collection.ns(), entry.doc());
     };
     if (which.is_string() && which.as_string() == "*") {
         for (int slot = change.before - 1; slot >= 0; --slot) {
@@ -384,10 +424,13 @@ void Database::compact(Collection& collection, const bson::Object& command, bson
 
 void Database::truncate(Collection& collection) {
     DCHECK(storage::LockManager::may_write(name()));
+    refuse_while_building(collection);
     const std::vector<bson::Object> specs = all_specs(collection);
     keep_indexes(collection, engine_, specs, [&] {
         take_indexes_away(collection);
+        LoggedCommand logged(collection.change_log(), 0);
         collection.records().truncate();
+        logged.told("emptycapped", collection.ns());
         build_indexes(collection, engine_, specs, rethrow);
     });
 }
@@ -419,8 +462,40 @@ void Database::set_index_number(Collection& collection, const Index& index, std:
                 break;
         }
     }
-    collection.store().replace_index_spec(index.slot, changed.object());
+    change_index(collection, index, changed.doc(), field);
+}
+
+// Puts another definition in the place of the stored one: `field` is what differs.
+void Database::change_index(Collection& collection, const Index& index, bson::Doc spec,
+                            std::string_view field) {
+    const int slot = index.slot;
+    bson::Builder entry;
+    {
+        bson::Builder named = entry.sub_object("index");
+        // Old servers know no index by its name here.
+        const auto same_key = [&index](const auto& other) {
+            return bson::compare_docs(other->key_pattern, index.key_pattern) == 0;
+        };
+        if (std::ranges::count_if(collection.indexes(), same_key) == 1)
+            named.append("keyPattern", index.key_pattern);
+        else
+            named.append("name", index.name);
+        if (const bson::Element value = spec[field])
+            named.append(value);
+        else
+            named.append(field, false);
+    }
+    LoggedCommand logged(collection.change_log(), entry.doc().size());
+    collection.store().replace_index_spec(slot, spec);
     collection.reload_indexes(false);
+    logged.told("collMod", collection.ns(), entry.doc());
+}
+
+void Database::set_user_flags(Collection& collection, int32_t flags) {
+    DCHECK(storage::LockManager::may_write(name()));
+    LoggedCommand logged(collection.change_log(), 0);
+    collection.store().set_user_flags(flags);
+    logged.told("collMod", collection.ns(), bson::make("usePowerOf2Sizes", (flags & 1) != 0).doc());
 }
 
 void Database::change_validation(Collection& collection, bson::Doc change) {
@@ -429,10 +504,16 @@ void Database::change_validation(Collection& collection, bson::Doc change) {
     bson::Builder changed;
     for (const bson::Element& e : collection.store().options())
         if (!is_validation_option(e.name()) || change[e.name()].missing()) changed.append(e);
-    for (const bson::Element& e : change)
-        if (is_validation_option(e.name())) changed.append(e);
+    bson::Builder entry;
+    for (const bson::Element& e : change) {
+        if (!is_validation_option(e.name())) continue;
+        changed.append(e);
+        entry.append(e);
+    }
+    LoggedCommand logged(collection.change_log(), entry.doc().size());
     collection.store().replace_options(changed.doc());
     collection.reload_validator();
+    logged.told("collMod", collection.ns(), entry.doc());
 }
 
 void Database::hide_index(Collection& collection, const Index& index, bool hidden) {
@@ -441,8 +522,7 @@ void Database::hide_index(Collection& collection, const Index& index, bool hidde
     bson::Builder changed;
     changed.append_all(without_field(index.spec, "hidden"));
     if (hidden) changed.append("hidden", true);
-    collection.store().replace_index_spec(index.slot, changed.object());
-    collection.reload_indexes(false);
+    change_index(collection, index, changed.doc(), "hidden");
 }
 
 void Database::drop_temporary() {

@@ -14,6 +14,7 @@
 #include "options/server_parameters.h"
 #include "sched/operation.h"
 #include "sched/work_limit.h"
+#include "storage/open_change.h"
 #include "storage/record_id_set.h"
 
 namespace catalog {
@@ -59,8 +60,9 @@ class Progress {
 
 class Build {
   public:
-    Build(Collection& collection, storage::Engine& engine, int slot, sched::YieldPoint* yield_point)
-        : collection_(collection), engine_(engine), yield_point_(yield_point) {
+    Build(Collection& collection, storage::Engine& engine, int slot, sched::YieldPoint* yield_point,
+          ChangeLog* log)
+        : collection_(collection), engine_(engine), yield_point_(yield_point), log_(log) {
         index_.read(collection_.store().index(slot), slot);
         if (!index_.fault.empty()) base::fail(base::kCannotCreateIndex, "{}", index_.fault);
         // A ring could overtake the scan, and a loser against an equal key could be gone.
@@ -82,12 +84,20 @@ class Build {
         const int slot = slot_of(collection_, index_.name);
         if (multikey_) collection_.store().set_multikey(slot);
         remove_refused();
-        collection_.store().finish_index(slot);
+        complete(slot);
         return scanned;
     }
 
   private:
     bool background() const { return index_.spec["background"].truthy(); }
+
+    void complete(int slot) {
+        const bson::Object spec(collection_.store().index(slot).spec);
+        if (log_ != nullptr) log_->prepare(0, spec.size());
+        const storage::OpenChange open(log_ != nullptr);
+        collection_.store().finish_index(slot);
+        if (log_ != nullptr) log_->index_built(collection_.ns(), spec.doc());
+    }
 
     int64_t bulk_load() {
         KeySorter sorter(index_.generator->descending_bits(), engine_.scratch_directory());
@@ -209,6 +219,7 @@ class Build {
     Collection& collection_;
     storage::Engine& engine_;
     sched::YieldPoint* const yield_point_;
+    ChangeLog* const log_;
     bool yields_ = false;
     Index index_;
     bool multikey_ = false;
@@ -216,14 +227,14 @@ class Build {
 };
 
 // Leaves the index as far as it is when it fails.
-void fill(Collection& collection, storage::Engine& engine, int slot,
-          sched::YieldPoint* yield_point) {
+void fill(Collection& collection, storage::Engine& engine, int slot, sched::YieldPoint* yield_point,
+          ChangeLog* log) {
     const auto started = std::chrono::steady_clock::now();
     const int64_t records = collection.records().count();
     if (records > 0)
         base::log::info("build index on: {} properties: {}", collection.ns(),
                         bson::to_text(collection.store().index(slot).spec));
-    Build(collection, engine, slot, yield_point).run();
+    Build(collection, engine, slot, yield_point, log).run();
     collection.reload_indexes(false);
     if (records == 0) return;
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - started;
@@ -240,12 +251,12 @@ void drop_unfilled(Collection& collection, std::string_view name) {
 }  // namespace
 
 void fill_index(Collection& collection, storage::Engine& engine, int slot,
-                sched::YieldPoint* yield_point) {
+                sched::YieldPoint* yield_point, ChangeLog* log) {
     DCHECK(storage::LockManager::may_write(split(collection.ns()).db));
     DCHECK(!collection.store().index(slot).ready);
     const std::string name = collection.store().index(slot).name;
     try {
-        fill(collection, engine, slot, yield_point);
+        fill(collection, engine, slot, yield_point, log);
     } catch (...) {
         drop_unfilled(collection, name);
         throw;
@@ -253,12 +264,13 @@ void fill_index(Collection& collection, storage::Engine& engine, int slot,
 }
 
 void build_index(Collection& collection, storage::Engine& engine, bson::Doc spec,
-                 sched::YieldPoint* yield_point) {
-    fill_index(collection, engine, collection.store().begin_index(spec), yield_point);
+                 sched::YieldPoint* yield_point, ChangeLog* log) {
+    fill_index(collection, engine, collection.store().begin_index(spec), yield_point, log);
 }
 
 void build_indexes(Collection& collection, storage::Engine& engine,
-                   const std::vector<bson::Object>& specs, const BuildFailed& failed) {
+                   const std::vector<bson::Object>& specs, const BuildFailed& failed,
+                   ChangeLog* log) {
     DCHECK(storage::LockManager::may_write(split(collection.ns()).db));
     std::vector<const bson::Object*> begun;
     for (const bson::Object& spec : specs) {
@@ -273,7 +285,7 @@ void build_indexes(Collection& collection, storage::Engine& engine,
         const std::string_view name = (*spec)["name"].as_string();
         try {
             sched::Operation::check();
-            fill(collection, engine, slot_of(collection, name), {});
+            fill(collection, engine, slot_of(collection, name), nullptr, log);
         } catch (const std::exception& error) {
             if (sched::Operation::shutting_down()) throw;
             drop_unfilled(collection, name);

@@ -16,14 +16,15 @@ namespace catalog {
 // exclusive. Builds the index whose stored definition is `spec`; it must not exist yet. Logs start
 // and end, commits now and then, ends early when the operation is killed. Throws base::Error 11000,
 // 17282, 10088, ...; the index is then gone again. With a yield point the keys of one document are
-// work with a limit (sched/work_limit.h).
+// work with a limit (sched/work_limit.h). `log` hears of the index, in the commit that completes
+// it; null where it is there again.
 void build_index(Collection& collection, storage::Engine& engine, bson::Doc spec,
-                 sched::YieldPoint* yield_point = nullptr);
+                 sched::YieldPoint* yield_point = nullptr, ChangeLog* log = nullptr);
 
 // exclusive. The second half, for an index that is registered already (compact): fills and
 // completes the index in `slot`. On failure it is dropped.
 void fill_index(Collection& collection, storage::Engine& engine, int slot,
-                sched::YieldPoint* yield_point = nullptr);
+                sched::YieldPoint* yield_point = nullptr, ChangeLog* log = nullptr);
 
 // exclusive. Builds indexes that are to be there again: all are begun before the first is filled,
 // so that a start after a crash, whichever commit was the last before it, knows of all of them.
@@ -32,7 +33,8 @@ void fill_index(Collection& collection, storage::Engine& engine, int slot,
 // start.
 using BuildFailed = std::function<void(const bson::Object& spec, const std::exception& error)>;
 void build_indexes(Collection& collection, storage::Engine& engine,
-                   const std::vector<bson::Object>& specs, const BuildFailed& failed);
+                   const std::vector<bson::Object>& specs, const BuildFailed& failed,
+                   ChangeLog* log = nullptr);
 
 // What dropping and rebuilding indexes needs beside that (exclusive, but all_specs): the stored
 // definitions, copied; and the slot of an index that is there, which moves when another build is

@@ -140,6 +140,9 @@ void run_cap_trunc(Invocation& invocation) {
     if (lock.collection() != nullptr && !lock.collection()->capped())
         base::fail(base::kOK, "captrunc: the collection must be capped: {}", ns);
     catalog::Collection& collection = capped_collection(lock);
+    collection.check_writable();
+    if (collection.change_log() != nullptr)
+        base::fail(base::kIllegalOperation, "captrunc makes no entry in the log of writes");
     const int64_t n = std::max<int64_t>(invocation.body["n"].to_int64(), 0);
     const bool inclusive = invocation.body["inc"].truthy();
     const auto cursor = collection.records().cursor(storage::Direction::backward);

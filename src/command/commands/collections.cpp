@@ -323,7 +323,7 @@ void change_power_of_2(CollectionLock& lock, bool wanted, bson::Builder& reply) 
     const bool old = (flags & 1) != 0;
     if (old == wanted) return;
     reply.append("usePowerOf2Sizes_old", old);
-    store.set_user_flags(wanted ? flags | 1 : flags & ~1);
+    lock.database()->set_user_flags(*lock.collection(), wanted ? flags | 1 : flags & ~1);
     reply.append("usePowerOf2Sizes_new", wanted);
 }
 

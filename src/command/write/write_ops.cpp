@@ -1,11 +1,14 @@
 #include "command/write/write_ops.h"
 
+#include <optional>
+
 #include "base/error.h"
 #include "command/cursor/query_cursors.h"
 #include "options/general.h"
 #include "query/aggregation/update_pipeline.h"
 #include "query/match/regex_flags.h"
 #include "query/plan/executor.h"
+#include "query/update/idempotent.h"
 #include "sched/interruption.h"
 #include "sched/tick.h"
 #include "sched/work_limit.h"
@@ -126,6 +129,7 @@ ComputedUpdate compute_update(catalog::Collection& collection, query::Update& up
                               storage::RecordId id, query::MatchDetails& details,
                               bson::Buffer& out) {
     ComputedUpdate computed;
+    computed.update = &update;
     computed.before = collection.records().get(id);
     out.clear();
     computed.result = update.apply(computed.before, details, out);
@@ -137,7 +141,7 @@ bson::Doc updated_document(const ComputedUpdate& computed, bson::Buffer& out) {
     if (computed.result.in_place) {
         out.clear();
         out.append(computed.before.data(), static_cast<size_t>(computed.before.size()));
-        for (const query::Patch& patch : computed.result.patches)
+        for (const bson::Patch& patch : computed.result.patches)
             std::memcpy(out.data() + patch.offset, patch.bytes, static_cast<size_t>(patch.size));
     }
     return bson::Doc(out.data());
@@ -151,9 +155,13 @@ bool store_update(OperationContext& context, catalog::Collection& collection,
     if (collection.validator() != nullptr)
         validate(collection, validation, updated_document(computed, out), &computed.before);
     Metrics& metrics = context.metrics();
+    std::optional<bson::Object> told;  // to the log of changes
+    if (collection.change_log() != nullptr)
+        told = query::idempotent_form(*computed.update, result, computed.before,
+                                      updated_document(computed, out));
+    const bson::Doc form = told ? told->doc() : bson::Doc();
     if (result.in_place && !touches_index(collection, result)) {
-        for (const query::Patch& patch : result.patches)
-            collection.patch(*id, patch.offset, {patch.bytes, static_cast<size_t>(patch.size)});
+        collection.patch(*id, result.patches, form);
         metrics.fastmod.fetch_add(1, std::memory_order_relaxed);
         context.report().fast_mod = true;
         return true;
@@ -162,7 +170,7 @@ bool store_update(OperationContext& context, catalog::Collection& collection,
     if (changed.size() > bson::kDocumentBytesMax)
         base::fail(kUpdateTooLarge, "Resulting document after update is larger than {}",
                    bson::kDocumentBytesMax);
-    const catalog::UpdatedRecord record = collection.update(*id, changed);
+    const catalog::UpdatedRecord record = collection.update(*id, changed, form);
     if (record.moved) metrics.moves.fetch_add(1, std::memory_order_relaxed);
     context.report().moved += record.moved ? 1 : 0;
     context.report().key_updates += record.keys_changed;

@@ -72,6 +72,7 @@ UpdateOutcome update_documents(OperationContext& context, std::string_view ns,
 
 // A record's document and what becomes of it.
 struct ComputedUpdate {
+    const query::Update* update = nullptr;
     bson::Doc before;
     query::UpdateResult result;
 };

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "storage/durability.h"
+#include "storage/open_change.h"
 
 namespace storage::contract {
 
@@ -23,6 +24,7 @@ class MemoryDurability : public Durability {
     void await_commit_blocking() override {}
     void commit_now() override {}
     bool commit_if_needed() override {
+        DCHECK(OpenChange::none());
         if (may_commit) may_commit();
         return false;
     }

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/signal_stack.h"
 #include "sched/blocking.h"
+#include "storage/open_change.h"
 
 namespace ordered {
 
@@ -77,6 +78,7 @@ void LogSync::commit_now() {
 
 bool LogSync::commit_if_needed() {
     if (home_.changed_bytes() < kLargeBytes) return false;
+    DCHECK(storage::OpenChange::none());
     home_.commit();
     return true;
 }
