@@ -145,8 +145,6 @@ inline Refused refused[] = {
      kNoQuota},
     {"keyFile", "", {"security.keyFile"}, kNoCluster},
     {"replSet", "", {"replication.replSetName", "replication.replSet"}, kOneNode},
-    {"oplogSize", 0, {"replication.oplogSizeMB"}, kOneNode},
-    {"master", false, {}, kOneNode},
     {"slave", false, {}, kOneNode},
     {"source", "", {}, kOneNode},
     {"only", "", {}, kOneNode},

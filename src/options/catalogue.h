@@ -10,6 +10,7 @@
 #include "options/memory_limit.h"
 #include "options/network.h"
 #include "options/process.h"
+#include "options/replication.h"
 #include "options/rocksdb.h"
 #include "options/security.h"
 #include "options/server_parameters.h"

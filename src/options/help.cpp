@@ -15,6 +15,7 @@ constexpr Heading kStorage{"Data files", ""};
 constexpr Heading kJournal{"Journal",
                            "What is acknowledged with j: true is on the disk. The other writes "
                            "follow with the next group commit."};
+constexpr Heading kFollowers{"Replication", ""};
 constexpr Heading kLogging{"Log", ""};
 constexpr Heading kProcess{"Process", ""};
 
@@ -73,6 +74,8 @@ const Heading* heading_of(Group group) {
         case Group::journal:
         case Group::added_to_journal:
             return &kJournal;
+        case Group::replication:
+            return &kFollowers;
         case Group::logging:
             return &kLogging;
         case Group::process:

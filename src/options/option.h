@@ -50,6 +50,7 @@ enum class Group {
     storage,
     journal,
     added_to_journal,  // under the same heading, by name: each in a file of its own
+    replication,
     logging,
     process,
     parameters,  // only server parameters: not on the command line

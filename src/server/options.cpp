@@ -145,6 +145,7 @@ void check_together(CommandLine& command_line) {
         path.pop_back();
     dbpath.set(path);
     check_engine();
+    check(oplog_size_mb.get() == 0 || master.get(), "--oplogSize needs --master");
     check_journal(command_line);
     check_salvage();
     check(!(log_to_syslog.get() && log_path.is_set()), "Can't use both a logpath and syslog");

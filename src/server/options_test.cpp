@@ -232,7 +232,7 @@ TEST(Options, NumbersAreDecimal) {
 TEST(Options, WhatASingleNodeLacksIsRefused) {
     for (const std::vector<std::string>& words :
          std::vector<std::vector<std::string>>{{"--replSet", "rs0"},
-                                               {"--master"},
+                                               {"--slave"},
                                                {"--configsvr"},
                                                {"--keyFile", "k"},
                                                {"--httpinterface"},
@@ -240,6 +240,8 @@ TEST(Options, WhatASingleNodeLacksIsRefused) {
                                                {"--quota"}}) {
         EXPECT_NE(error_of(words).find("is not available"), std::string::npos) << words[0];
     }
+    EXPECT_NE(error_of({"--oplogSize", "8"}).find("--oplogSize needs --master"), std::string::npos);
+    EXPECT_EQ(after({"--master", "--oplogSize", "8"}, options::oplog_size_mb), 8);
     EXPECT_EQ(after({"--shardsvr"}, options::port), 27018);
     EXPECT_EQ(error_of({"--noauth"}), "");
     EXPECT_EQ(error_of({"--nohttpinterface", "--noscripting", "--objcheck"}), "");

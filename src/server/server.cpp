@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <thread>
 
 #include "base/error.h"
@@ -133,6 +134,8 @@ void Server::open_data() {
     engine_ = open_engine();
     follow_options();
     catalog_ = std::make_unique<catalog::Catalog>(*engine_, &expressions_);
+    if (options::master.get() && !options::repair.get() && !options::upgrade.get())
+        open_log_of_writes();
     service_ = std::make_unique<command::Service>(*catalog_, context_, command::all_families());
     service_->access_control().enabled = options::auth.get();
     set_memory_limits();
@@ -146,6 +149,28 @@ void Server::open_data() {
             // What is damaged there must not keep the rest from its users.
             base::log::error("database {}: {}", name, error.what());
         }
+    }
+}
+
+void Server::open_log_of_writes() {
+    constexpr int64_t kMB = 1 << 20;
+    constexpr int64_t kMegabytesMin = 990;
+    constexpr int64_t kMegabytesMax = 51200;
+    int64_t megabytes = options::oplog_size_mb.get();
+    if (megabytes == 0) {
+        const auto free =
+            static_cast<int64_t>(std::filesystem::space(options::dbpath.get()).available);
+        megabytes = std::clamp(free / 20 / kMB, kMegabytesMin, kMegabytesMax);
+    }
+    log_of_writes_ =
+        std::make_unique<oplog::Log>(*engine_, *catalog_, std::string(oplog::kMasterLog));
+    try {
+        const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::W);
+        log_of_writes_->open(megabytes * kMB);
+    } catch (...) {
+        catalog_ = nullptr;
+        engine_->shutdown();
+        throw;
     }
 }
 

@@ -11,6 +11,7 @@
 
 #include "catalog/catalog.h"
 #include "command/request/service.h"
+#include "oplog/log.h"
 #include "query/aggregation/filter_expression.h"
 #include "server/log_setup.h"
 #include "server/options.h"
@@ -42,6 +43,7 @@ class Server {
   private:
     command::ServerContext make_context(const CommandLine& command_line,
                                         std::function<void()> request_shutdown);
+    void open_log_of_writes();
     void follow_options();
     void set_memory_limits();
     void start_background();
@@ -51,6 +53,7 @@ class Server {
     command::ServerContext context_;
     std::unique_ptr<storage::Engine> engine_;
     const query::FilterExpressions expressions_{query::OuterVariables()};  // of validators
+    std::unique_ptr<oplog::Log> log_of_writes_;                            // null: there is none
     std::unique_ptr<catalog::Catalog> catalog_;
     std::unique_ptr<command::Service> service_;
     std::unique_ptr<wire::Listener> listener_;

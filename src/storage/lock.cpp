@@ -13,6 +13,7 @@
 #include "sched/blocking.h"
 #include "sched/compute_slots.h"
 #include "sched/operation.h"
+#include "storage/open_change.h"
 #include "storage/reader_writer_lock.h"
 
 namespace storage {
@@ -50,6 +51,7 @@ struct ThreadState {
     GlobalMode mode = GlobalMode::none;
     int64_t locked_at = 0;  // us; of the database lock, or of R and W
     DatabaseState* database = nullptr;
+    DatabaseState* log = nullptr;    // held beside it, exclusive
     std::string_view database_name;  // kept by the holder of the lock
     bool exclusive = false;
     // The next lock is asked for by a request, whose wait may end with an error. Commits, which
@@ -137,7 +139,8 @@ struct LockManager::State {
     LockHooks* hooks = nullptr;
     const int64_t started_us = now_us();
     ModeLock global;
-    Times times;  // of R and W
+    Times times;                   // of R and W
+    DatabaseState* log = nullptr;  // of the log database; null: there is none
 
     std::mutex databases_mutex;
     std::map<std::string, std::unique_ptr<DatabaseState>, std::less<>> databases;
@@ -169,6 +172,22 @@ struct LockManager::State {
         return *t.cached;
     }
 
+    void lock(DatabaseState& database, bool exclusive, InterruptCheck interrupt_check) {
+        if (database.lock.try_lock(exclusive)) return;
+        const sched::BlockingSection section;
+        const ShownWait wait(exclusive);
+        const CountedWait counted(waiting_threads);
+        global.park(t.mode);
+        try {
+            database.lock.lock(exclusive, interrupt_check);
+        } catch (...) {
+            global.unpark(t.mode);
+            throw;
+        }
+        global.unpark(t.mode);
+        database.times.add_acquiring(exclusive, wait.elapsed());
+    }
+
     // Without taking a lock: the client may not be allowed to have one.
     bool available(std::string_view name, bool exclusive) {
         const std::lock_guard lock(databases_mutex);
@@ -187,6 +206,10 @@ void LockManager::set_hooks(LockHooks* hooks) {
     state_->hooks = hooks;
 }
 
+void LockManager::set_log_database(std::string_view db) {
+    state_->log = &state_->database(db);
+}
+
 GlobalMode LockManager::mode() {
     return t.mode;
 }
@@ -201,7 +224,8 @@ bool LockManager::may_read(std::string_view db) {
     return t.mode == GlobalMode::R || may_write(db) || database() == db;
 }
 bool LockManager::may_write(std::string_view db) {
-    return may_write() && (t.mode != GlobalMode::w || database() == db);
+    return may_write() &&
+           (t.mode != GlobalMode::w || database() == db || (t.log != nullptr && t.log->name == db));
 }
 bool LockManager::may_write() {
     return t.mode == GlobalMode::W || t.mode == GlobalMode::X ||
@@ -287,6 +311,7 @@ void LockManager::upgrade_R_to_W() {
 
 bool LockManager::w_to_X() {
     require(t.mode == GlobalMode::w, "w_to_X needs w");
+    DCHECK(OpenChange::none());
     const sched::BlockingSection section;
     if (!state_->global.w_to_X()) return false;
     t.mode = GlobalMode::X;
@@ -305,19 +330,17 @@ void LockManager::lock_database(std::string_view db, bool exclusive) {
     require(t.database == nullptr, "one database lock at a time");
     const InterruptCheck interrupt_check = take_interrupt_check();
     DatabaseState& database = state_->database(db);
-    if (!database.lock.try_lock(exclusive)) {
-        const sched::BlockingSection section;
-        const ShownWait wait(exclusive);
-        const CountedWait counted(state_->waiting_threads);
-        state_->global.park(t.mode);
+    state_->lock(database, exclusive, interrupt_check);
+    // Behind that of the database, by all, and before either has been touched: a wait here holds up
+    // no commit.
+    if (exclusive && state_->log != nullptr && state_->log != &database) {
         try {
-            database.lock.lock(exclusive, interrupt_check);
+            state_->lock(*state_->log, true, interrupt_check);
         } catch (...) {
-            state_->global.unpark(t.mode);
+            database.lock.unlock(true);
             throw;
         }
-        state_->global.unpark(t.mode);
-        database.times.add_acquiring(exclusive, wait.elapsed());
+        t.log = state_->log;
     }
     t.database = &database;
     t.database_name = db;
@@ -333,6 +356,11 @@ void LockManager::unlock_database() {
     const int64_t now = now_us();
     t.database->times.add_locked(t.exclusive, now - t.locked_at);
     show_release(now);
+    if (t.log != nullptr) {
+        t.log->times.add_locked(true, now - t.locked_at);
+        t.log->lock.unlock(true);
+        t.log = nullptr;
+    }
     t.database->lock.unlock(t.exclusive);
     t.database = nullptr;
     t.exclusive = false;
@@ -343,11 +371,13 @@ bool LockManager::overloaded(std::string_view db, bool exclusive) const {
     State& s = *state_;
     if (s.waiting_threads.load(std::memory_order_relaxed) < kWaitingThreads) return false;
     return !s.global.available(exclusive ? GlobalMode::w : GlobalMode::r) ||
-           !s.available(db, exclusive);
+           !s.available(db, exclusive) ||
+           (exclusive && s.log != nullptr && !s.log->lock.available(true));
 }
 
 bool LockManager::contended() const {
     if (t.database != nullptr && t.database->lock.contended(t.exclusive)) return true;
+    if (t.log != nullptr && t.log->lock.contended(true)) return true;
     return state_->global.contended(t.mode);
 }
 

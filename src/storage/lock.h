@@ -1,8 +1,9 @@
 // storage/lock.h - what threads hold: the global lock in one of its modes (mode_lock.h), and below
 // r or w the lock of one database (reader_writer_lock.h).
 //
-// Order: global first, then at most one database (rename across databases takes global W). No lock
-// is recursive. A thread that has to wait opens a sched::BlockingSection first.
+// Order: global first, then at most one database (rename across databases takes global W), then
+// that of the log of changes, if there is one: a lock to write another database includes it. No
+// lock is recursive. A thread that has to wait opens a sched::BlockingSection first.
 //
 // Every engine owns one manager and takes no other locks that callers could see: to the rooms above
 // these are the only ones, whatever the engine could do in parallel.
@@ -40,6 +41,10 @@ class LockManager {
     LockManager& operator=(const LockManager&) = delete;
 
     void set_hooks(LockHooks* hooks);  // before the first write lock; null: none
+
+    // Before the first lock: who writes another database may write this one too, which is locked
+    // with it, and in the same commit.
+    void set_log_database(std::string_view db);
 
     void lock_global(GlobalMode mode);  // r, w, R or W
     void unlock_global();               // whatever this thread holds

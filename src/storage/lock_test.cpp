@@ -277,6 +277,50 @@ TEST_F(LockTest, DatabasesAreIndependent) {
     third.wait_until_idle();
 }
 
+// A writer that commits in the middle of its work has to wait for all others: not for one that
+// waits for the log.
+TEST_F(LockTest, WritersOfOtherDatabasesHaveTheLogToo) {
+    manager.set_log_database("log");
+    first.run([&] {
+        manager.lock_global(GlobalMode::w);
+        manager.lock_database("a", true);
+        EXPECT_TRUE(LockManager::may_write("a"));
+        EXPECT_TRUE(LockManager::may_write("log"));
+        EXPECT_FALSE(LockManager::may_write("b"));
+        EXPECT_EQ(LockManager::database(), "a");
+        EXPECT_FALSE(manager.contended());
+    });
+    second.post([&] { const DatabaseLock lock(manager, "b", true); });
+    wait_for_queue(manager, "writers", 1);
+    third.post([&] { const DatabaseLock lock(manager, "log", false); });
+    wait_for_queue(manager, "readers", 1);
+    first.run([&] {
+        EXPECT_TRUE(manager.contended());
+        EXPECT_TRUE(manager.w_to_X());
+        manager.X_to_w();
+        manager.unlock_database();
+        manager.unlock_global();
+    });
+    second.wait_until_idle();
+    third.wait_until_idle();
+    // Readers have nothing to do with it, and its own writers have it once.
+    first.run([&] {
+        const DatabaseLock lock(manager, "log", true);
+        EXPECT_TRUE(LockManager::may_write("log"));
+        EXPECT_FALSE(LockManager::may_write("a"));
+    });
+    first.run([&] {
+        manager.lock_global(GlobalMode::r);
+        manager.lock_database("a", false);
+        EXPECT_FALSE(LockManager::may_read("log"));
+    });
+    second.run([&] { const DatabaseLock lock(manager, "log", true); });
+    first.run([&] {
+        manager.unlock_database();
+        manager.unlock_global();
+    });
+}
+
 TEST_F(LockTest, UnderGlobalLocksADatabaseIsCovered) {
     const GlobalLock global(manager, GlobalMode::W);
     const DatabaseLock covered(manager, "a", true);

@@ -115,6 +115,9 @@ class RecordStore {
     virtual int64_t count() const = 0;
     virtual RecordStoreStats stats() const = 0;
     virtual bool capped() const = 0;
+    // The bytes of the largest document that a capped store can hold, by what it has of space; 0:
+    // it is not capped.
+    virtual int64_t capped_document_max() const { return stats().capped_bytes; }
 
     // Empties the store. Saved cursors find nothing more or have lost their place.
     virtual void truncate() = 0;

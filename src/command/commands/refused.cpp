@@ -26,7 +26,7 @@ constexpr Reason kNoGeo{base::kCommandNotSupported, "this server has no geo inde
 constexpr Reason kNoCopy{base::kCommandNotSupported,
                          "this server does not connect to others; use mongodump and mongorestore"};
 constexpr Reason kNoRepl{base::kNoReplicationEnabled, "not running with --replSet"};
-constexpr Reason kNoOplog{base::kCommandNotSupported, "this server has no oplog"};
+constexpr Reason kNoOplog{base::kCommandNotSupported, "this server applies no entries of an oplog"};
 constexpr Reason kNoShards{base::kCommandNotSupported,
                            "this server does not take part in a sharded cluster"};
 constexpr Reason kNoTransactions{

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "command/commands/testing/service.h"
+#include "oplog/log.h"
 #include "storage/mmapv1/check.h"
 #include "storage/mmapv1/testing/small_engine.h"
 
@@ -49,8 +50,16 @@ class SleepyClock : public os::Clock {
 // A whole server without sockets over an engine, until stop().
 class EngineServer : public command::TestConnection {
   public:
-    explicit EngineServer(std::unique_ptr<mmapv1::MmapEngine> engine) : engine_(std::move(engine)) {
+    // `log_bytes`: of a master's log of writes; 0: it keeps none.
+    explicit EngineServer(std::unique_ptr<mmapv1::MmapEngine> engine, int64_t log_bytes = 0)
+        : engine_(std::move(engine)) {
         catalog_ = std::make_unique<catalog::Catalog>(*engine_);
+        if (log_bytes > 0) {
+            log_ =
+                std::make_unique<oplog::Log>(*engine_, *catalog_, std::string(oplog::kMasterLog));
+            const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::W);
+            log_->open(log_bytes);
+        }
         context_.test_commands = true;
         service_ = std::make_unique<command::Service>(*catalog_, context_, command::all_families());
         open(*service_, 1);
@@ -58,16 +67,19 @@ class EngineServer : public command::TestConnection {
     ~EngineServer() { session_ = nullptr; }
 
     mmapv1::MmapEngine& engine() { return *engine_; }
+    catalog::Catalog& catalog() { return *catalog_; }
     void stop() {
         session_ = nullptr;
         service_ = nullptr;
         catalog_ = nullptr;
+        log_ = nullptr;
         engine_->shutdown();
         engine_ = nullptr;
     }
 
   protected:
     std::unique_ptr<mmapv1::MmapEngine> engine_;
+    std::unique_ptr<oplog::Log> log_;
     std::unique_ptr<catalog::Catalog> catalog_;
 
   private:
@@ -85,8 +97,10 @@ struct ItsClock {
 // on the commands alone.
 class SmallServer : private ItsClock, public EngineServer {
   public:
-    SmallServer(const std::string& dbpath, os::FileSystem& files, bool directory_per_db)
-        : EngineServer(mmapv1::open_engine(options_for(dbpath, directory_per_db), files, clock)) {
+    SmallServer(const std::string& dbpath, os::FileSystem& files, bool directory_per_db,
+                int64_t log_bytes = 0)
+        : EngineServer(mmapv1::open_engine(options_for(dbpath, directory_per_db), files, clock),
+                       log_bytes) {
         finish_what_was_interrupted();
     }
 

@@ -341,6 +341,19 @@ TEST_P(CappedStoreContract, DropsTheOldestFirstAndTellsBefore) {
     EXPECT_LE(records.stats().data_bytes, records.stats().capped_bytes);
 }
 
+TEST_P(CappedStoreContract, HoldsADocumentOfTheSizeThatItSays) {
+    RecordStore& records = create_capped("test.c", 64 * 1024).records();
+    const int64_t most = records.capped_document_max();
+    ASSERT_GT(most, 32 * 1024);
+    const int64_t around = document(1, 0).size();
+    const auto pad = static_cast<size_t>(most - around);
+    for (int i = 0; i < 3; ++i)
+        records.insert(document(i, pad));
+    EXPECT_EQ(records.count(), 1);
+    EXPECT_NE(failure([&] { records.insert(document(9, pad + 64)); }), 0);
+    EXPECT_EQ(ids(records), range(2, 3));
+}
+
 TEST_P(CappedStoreContract, KeepsNoMoreDocumentsThanAsked) {
     RecordStore& records = create_capped("test.c", 1 << 20, 10).records();
     for (int i = 0; i < 35; ++i)

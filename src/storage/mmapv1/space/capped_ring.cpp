@@ -103,6 +103,14 @@ bool CappedRing::fits_somewhere(int32_t bytes) const {
     return false;
 }
 
+int64_t CappedRing::document_bytes_max() const {
+    int64_t bytes = 0;
+    int64_t steps = 0;
+    for (DiskLoc at = details().first_extent; at.is_valid(); at = files().extent(at).next)
+        bytes = std::max<int64_t>(bytes, storage_.checked_extent_at(at, ++steps).length);
+    return (bytes - kExtentHeaderBytes - kMinRemainderBytes - kRecordHeaderBytes) & ~int64_t{3};
+}
+
 bool CappedRing::take(int32_t bytes, Region* region) {
     NamespaceDetails& d = details();
     DCHECK(d.is_capped != 0 && bytes > kRecordHeaderBytes);

@@ -31,6 +31,8 @@ class CappedRing {
     // A change begins, for which records may have to go.
     void begin() { visits_ = 0; }
     DiskLoc oldest() const;
+    // Of the largest document for which some extent has space.
+    int64_t document_bytes_max() const;
     // After link(): the record counts as part of the current pass.
     void note_inserted(DiskLoc loc);
     // Takes a record of the current extent out of its chain and frees its space. Throws base::Error

@@ -79,6 +79,9 @@ class MmapRecordStore : public storage::RecordStore {
     int64_t count() const override { return storage_.details().record_count; }
     storage::RecordStoreStats stats() const override;
     bool capped() const override { return storage_.details().is_capped != 0; }
+    int64_t capped_document_max() const override {
+        return capped() ? ring_.document_bytes_max() : 0;
+    }
 
     void truncate() override;
     void truncate_after(storage::RecordId id, bool inclusive) override;

@@ -1,0 +1,141 @@
+// The log of a master: in every state that a kill or a power cut leaves, the documents are what its
+// entries make of nothing. Rule R1 (catalog/change_log.h).
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include <iostream>
+#include <set>
+
+#include "base/testing/effort.h"
+#include "base/testing/muted.h"
+#include "command/commands/testing/follower.h"
+#include "crash/testing/random.h"
+#include "crash/testing/small_server.h"
+#include "os/testing/sim_file_system.h"
+
+namespace crash {
+namespace {
+
+constexpr int64_t kLogBytes = 24 << 20;  // it does not go round
+constexpr size_t kSectorBytes = 512;
+
+class OplogStates : public testing::Test {
+  protected:
+    OplogStates() {
+        disk_.create_directory("/db");
+        disk_.keep_no_events();
+        server_ = std::make_unique<SmallServer>("/db", disk_, false, kLogBytes);
+        server_->commit();
+    }
+    ~OplogStates() override {
+        disk_.set_observer({});
+        if (server_ != nullptr) server_->stop();
+    }
+
+    // From now on every call to the disk, but so many of them, is followed by a look at what a stop
+    // there would leave.
+    void watch(int every) {
+        disk_.set_observer([this, every](const os::SimFileSystem::Event& event) {
+            if (event.call == os::SimFileSystem::Call::read || ++calls_ % every != 0) return;
+            killed_.push_back(disk_.process_kill());
+            SomeSurvives choices(random_.next(), static_cast<int>(random_.below(5)) * 25);
+            cut_.push_back(disk_.power_cut(choices, kSectorBytes));
+        });
+    }
+    void examine() {
+        for (auto* states : {&killed_, &cut_})
+            for (auto& state : std::exchange(*states, {}))
+                examine(*state);
+    }
+    void examine(os::SimFileSystem& state) {
+        state.keep_no_events();
+        SmallServer found("/db", state, false, kLogBytes);
+        command::Follower follower;
+        size_t entries = 0;
+        for (const bson::Object& entry : log_of(found)) {
+            ++entries;
+            follower.apply(entry["op"].as_string()[0], std::string(entry["ns"].as_string()),
+                           bson::Object(entry["o"].as_doc()),
+                           entry["o2"] ? bson::Object(entry["o2"].as_doc()) : bson::Object());
+        }
+        EXPECT_EQ(follower.contents(),
+                  command::contents(found, found.catalog(), found.engine().locks()))
+            << entries << " entries, call " << calls_;
+        lengths_.insert(entries);
+        ++states_;
+        found.stop();
+    }
+    static std::vector<bson::Object> log_of(SmallServer& server) {
+        std::vector<bson::Object> entries;
+        const storage::DatabaseLock lock(server.engine().locks(), "local", false);
+        const auto cursor = server.catalog()
+                                .collection(oplog::kMasterLog)
+                                ->records()
+                                .cursor(storage::Direction::forward);
+        while (const auto record = cursor->next())
+            entries.emplace_back(record->doc);
+        return entries;
+    }
+    void done(const std::string& command, const std::string& db = "test") {
+        EXPECT_EQ(server_->perform(db, command), 0) << command;
+    }
+
+    const base::MutedLog muted_;
+    Random random_{20261127};
+    os::SimFileSystem disk_;
+    std::unique_ptr<SmallServer> server_;
+    std::vector<std::unique_ptr<os::SimFileSystem>> killed_, cut_;
+    int calls_ = 0;
+    int states_ = 0;
+    std::set<size_t> lengths_;  // logs that were seen, by their entries
+};
+
+TEST_F(OplogStates, AnEntryAndItsChangeComeTogether) {
+    watch(std::max(1, 12 / base::test_effort(4)));
+    for (int i = 0; i < 6; ++i) {
+        done(fmt::format(R"({{"insert": "c", "documents": [{{"_id": {0}, "a": {0}}}]}})", i));
+        done(fmt::format(R"({{"update": "c", "updates": [{{"q": {{"_id": {}}},
+                             "u": {{"$set": {{"long": "{}"}}}}}}]}})",
+                         i, std::string(3000, 'x')));
+        server_->commit();
+    }
+    done(R"({"createIndexes": "c", "indexes": [{"key": {"a": 1}, "name": "a"}]})");
+    done(R"({"update": "c", "updates": [{"q": {}, "u": {"$inc": {"a": 1}}, "multi": true}]})");
+    done(R"({"delete": "c", "deletes": [{"q": {"_id": 3}, "limit": 1}]})");
+    server_->commit();
+    done(R"({"create": "ring", "capped": true, "size": 65536, "max": 5})");
+    for (int i = 0; i < 12; ++i)
+        done(fmt::format(R"({{"insert": "ring", "documents": [{{"_id": {}, "t": "{}"}}]}})", i,
+                         std::string(500, 'y')));
+    server_->commit();
+    done(R"({"aggregate": "c", "pipeline": [{"$match": {}}, {"$out": "out"}], "cursor": {}})");
+    done(R"({"renameCollection": "test.out", "to": "test.c", "dropTarget": true})", "admin");
+    server_->commit();
+    done(R"({"insert": "c", "documents": [{"_id": 1}]})", "second");
+    server_->commit();
+    done(R"({"dropDatabase": 1})", "second");
+    done(R"({"drop": "ring"})");
+    server_->commit();
+    examine();
+    std::cout << states_ << " states, " << lengths_.size() << " lengths of the log" << std::endl;
+    EXPECT_GT(states_, 40);
+    EXPECT_GT(lengths_.size(), 6U);
+}
+
+// So much in one operation that it commits on its way.
+TEST_F(OplogStates, AlsoWhereAnOperationCommitsInPieces) {
+    const std::string large(2'900'000, 'x');
+    for (int i = 0; i < 5; ++i)
+        done(fmt::format(R"({{"insert": "c", "documents": [{{"_id": {}}}]}})", i));
+    server_->commit();
+    watch(std::max(1, 60 / base::test_effort(4)));
+    done(fmt::format(R"({{"update": "c", "updates": [{{"q": {{"$isolated": 1}},
+                         "u": {{"$set": {{"t": "{}"}}}}, "multi": true}}]}})",
+                     large));
+    server_->commit();
+    examine();
+    EXPECT_GT(states_, 4);
+}
+
+}  // namespace
+}  // namespace crash

@@ -1,0 +1,134 @@
+#include "oplog/log.h"
+
+#include "base/dcheck.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/milliseconds.h"
+#include "bson/json.h"
+#include "bson/validate.h"
+#include "catalog/names.h"
+#include "oplog/entry.h"
+#include "sched/tick.h"
+
+namespace oplog {
+
+namespace {
+
+constexpr std::string_view kDatabase = "local";
+constexpr int kEntryTooLarge = 10334;
+constexpr size_t kUsualBytes = 64 << 10;
+
+}  // namespace
+
+Log::Log(storage::Engine& engine, catalog::Catalog& catalog, std::string ns)
+    : engine_(engine), catalog_(catalog), ns_(std::move(ns)) {
+    DCHECK(catalog::split(ns_).db == kDatabase);
+    engine_.locks().set_log_database(kDatabase);
+    catalog_.set_change_log(this);
+}
+
+void Log::open(int64_t bytes) {
+    catalog::Database& local = catalog_.get_or_create(kDatabase);
+    const bool is_new = local.collection(ns_) == nullptr;
+    if (is_new) {
+        base::log::info("creating the log of writes, {}: {} MB", ns_, bytes >> 20);
+        local.create(ns_, bson::make("capped", true, "size", bytes, "autoIndexId", false));
+    }
+    catalog::Collection& ring = collection();
+    if (!ring.capped() || !ring.indexes().empty())
+        base::fail(base::kIllegalOperation,
+                   "{} cannot be the log of writes: it has to be capped and without an index; drop "
+                   "it without this option",
+                   ns_);
+    const storage::RecordStoreStats stats = ring.records().stats();
+    entry_bytes_max_ = ring.records().capped_document_max();
+    if (!is_new && bytes != 0)
+        base::log::info("the log of writes, {}, has {} MB", ns_, stats.capped_bytes >> 20);
+    read_last();
+    if (last_ts_ == 0) append('n', "", bson::Doc());
+}
+
+// The last `ts`. A drop of a database whose entry is the last one may have been cut short: nothing
+// could be written before it was done.
+void Log::read_last() {
+    const auto newest = collection().records().cursor(storage::Direction::backward);
+    const auto record = newest->next();
+    if (!record) return;
+    const bson::Object entry(record->doc);
+    if (entry["ts"].type() != bson::Type::timestamp)
+        base::fail(base::kIllegalOperation, "the last entry of {} has no `ts`: {}", ns_,
+                   bson::to_text(entry.doc()));
+    last_ts_ = entry["ts"].as_timestamp();
+    if (!entry["o"].is_object() || !entry["o"].as_doc().has("dropDatabase") ||
+        !entry["ns"].is_string())
+        return;
+    const std::string db(catalog::split(entry["ns"].as_string()).db);
+    if (!covers(db) || catalog_.database(db) == nullptr) return;
+    base::log::info("ending the drop of database {}", db);
+    catalog_.drop_database_again(db);
+}
+
+catalog::Collection& Log::collection() {
+    catalog::Collection* const found = catalog_.collection(ns_);
+    if (found == nullptr) base::fail(base::kInternalError, "the log of writes, {}, has gone", ns_);
+    return *found;
+}
+
+bool Log::covers(std::string_view ns) const {
+    const auto [db, collection] = catalog::split(ns);
+    return db != kDatabase && collection != "system.profile" && !catalog::is_catalogue(collection);
+}
+
+void Log::prepare(int64_t change_bytes, int64_t entry_bytes) {
+    const int64_t bytes = entry_bytes + kEntryBytes + static_cast<int64_t>(catalog::kNamespaceMax);
+    if (is_broken_)
+        base::fail(base::kInternalError,
+                   "nothing can be changed: an entry could not be written to {}", ns_);
+    if (bytes > entry_bytes_max_)
+        base::fail(kEntryTooLarge,
+                   "the change needs an entry of {} bytes, the log of writes has room for {}: make "
+                   "it larger (oplogSize)",
+                   bytes, entry_bytes_max_);
+    engine_.durability().make_room(change_bytes + bytes);
+}
+
+void Log::inserted(std::string_view ns, bson::Doc doc) {
+    append('i', ns, doc);
+}
+
+void Log::removed(std::string_view ns, bson::Doc which) {
+    append('d', ns, which);
+}
+
+void Log::updated(std::string_view ns, bson::Doc which, bson::Doc form) {
+    append('u', ns, form, &which);
+}
+
+void Log::index_built(std::string_view ns, bson::Doc spec) {
+    append('i', fmt::format("{}.system.indexes", catalog::split(ns).db), spec);
+}
+
+void Log::command(std::string_view db, bson::Doc command) {
+    append('c', fmt::format("{}.$cmd", db), command);
+}
+
+// The change has been made by now. What cannot fail is not undone: should the collection turn out
+// to be damaged, an error says so, and nothing is changed any more.
+void Log::append(char op, std::string_view ns, bson::Doc o, const bson::Doc* o2) {
+    DCHECK(storage::LockManager::may_write(kDatabase));
+    const sched::Uninterruptible whole;
+    const uint64_t ts = next_ts(last_ts_, base::ms_since_1970() / 1000);
+    buffer_.clear();
+    const bson::Doc entry = write_entry({ts, op, ns, o, o2}, buffer_);
+    try {
+        collection().append(entry);
+        last_ts_ = ts;
+    } catch (const base::Error& e) {
+        is_broken_ = true;
+        base::log::error("cannot write to {}: {}; this is missing there: {} {} {}", ns_, e.what(),
+                         op, ns, bson::to_text(o));
+    }
+    buffer_.trim(kUsualBytes);
+}
+
+}  // namespace oplog

@@ -1,0 +1,257 @@
+// The log of a master over each engine: what its entries say, that each is committed with its
+// change, and what a start finds.
+#include "oplog/log.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "base/error.h"
+#include "bson/json.h"
+#include "catalog/testing/each_engine.h"
+#include "oplog/entry.h"
+#include "storage/lock.h"
+
+namespace oplog {
+namespace {
+
+using catalog::TestEngine;
+using Texts = std::vector<std::string>;
+
+constexpr const char* kNs = "local.oplog.$main";
+
+TEST(OplogEntry, RisesFromOneToTheNext) {
+    constexpr uint64_t kSecond = uint64_t{1} << 32;
+    EXPECT_EQ(next_ts(0, 1000), 1000 * kSecond + 1);
+    EXPECT_EQ(next_ts(1000 * kSecond + 1, 1000), 1000 * kSecond + 2);
+    EXPECT_EQ(next_ts(1000 * kSecond + 7, 1001), 1001 * kSecond + 1);
+    EXPECT_EQ(next_ts(1000 * kSecond + 7, 900), 1000 * kSecond + 8);
+}
+
+TEST(OplogEntry, HasTheFieldsOfItsKind) {
+    bson::Buffer buffer;
+    const bson::Object which = bson::make("_id", 1);
+    const bson::Doc o2 = which.doc();
+    const auto names = [&buffer](const Entry& entry) {
+        buffer.clear();
+        std::string out;
+        for (const bson::Element& e : write_entry(entry, buffer))
+            out += std::string(e.name()) + " ";
+        return out;
+    };
+    EXPECT_EQ(names({7, 'i', "test.c", which, nullptr}), "ts op ns o ");
+    EXPECT_EQ(names({7, 'u', "test.c", which, &o2}), "ts op ns o2 o ");
+    EXPECT_EQ(names({7, 'd', "test.c", which, nullptr}), "ts op ns b o ");
+    EXPECT_EQ(names({7, 'c', "test.$cmd", which, nullptr}), "ts op ns o ");
+    const bson::Doc entry(buffer.data());
+    EXPECT_EQ(entry["ts"].as_timestamp(), 7U);
+    EXPECT_EQ(entry["ns"].as_string(), "test.$cmd");
+}
+
+class LogTest : public testing::Test, public catalog::EngineParam {
+  protected:
+    ~LogTest() override { close(); }
+
+    void open(int64_t bytes = 1 << 20) {
+        if (engine_ == nullptr)
+            engine_ = catalog::make_test_engine(GetParam(), directory_.path(), true);
+        catalog_ = std::make_unique<catalog::Catalog>(*engine_);
+        log_ = std::make_unique<Log>(*engine_, *catalog_, kNs);
+        const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::W);
+        log_->open(bytes);
+    }
+    void close() {
+        catalog_ = nullptr;
+        log_ = nullptr;
+        if (engine_ != nullptr) engine_->shutdown();
+        engine_ = nullptr;
+    }
+    // What keeps its data in memory is not opened again.
+    void open_again() {
+        catalog_ = nullptr;
+        log_ = nullptr;
+        if (GetParam() == TestEngine::mmapv1) close();
+        open();
+    }
+
+    template <typename Work>
+    void write(const char* db, Work&& work) {
+        const storage::DatabaseLock lock(engine_->locks(), db, true);
+        work(catalog_->get_or_create(db));
+    }
+    void insert(int first, int count, size_t pad = 0) {
+        write("test", [&](catalog::Database& db) {
+            for (int i = first; i < first + count; ++i)
+                db.get_or_create("test.c").insert(
+                    bson::make("_id", i, "pad", std::string(pad, 'x')));
+        });
+    }
+    std::vector<bson::Object> entries() {
+        std::vector<bson::Object> found;
+        const storage::DatabaseLock lock(engine_->locks(), "local", false);
+        const auto cursor =
+            catalog_->collection(kNs)->records().cursor(storage::Direction::forward);
+        while (const auto record = cursor->next())
+            found.emplace_back(record->doc);
+        return found;
+    }
+    // "i test.c { _id: 1 }"
+    Texts texts() {
+        Texts out;
+        for (const bson::Object& entry : entries()) {
+            const std::string named =
+                entry["o2"] ? bson::to_text(entry["o2"]) + " -> " : std::string();
+            out.push_back(std::string(entry["op"].as_string()) + " " +
+                          std::string(entry["ns"].as_string()) + " " + named +
+                          bson::to_text(entry["o"]));
+        }
+        return out;
+    }
+    void expect_rising() {
+        uint64_t last = 0;
+        for (const bson::Object& entry : entries()) {
+            const uint64_t ts = entry["ts"].as_timestamp();
+            EXPECT_GT(ts, last);
+            last = ts;
+        }
+    }
+    template <typename Action>
+    static int failure(Action&& action) {
+        try {
+            action();
+        } catch (const base::Error& e) {
+            return e.code();
+        }
+        return 0;
+    }
+
+    os::TestDirectory directory_;
+    std::unique_ptr<storage::Engine> engine_;
+    std::unique_ptr<Log> log_;
+    std::unique_ptr<catalog::Catalog> catalog_;
+};
+
+TEST_P(LogTest, TellsEachChangeInTurn) {
+    open();
+    write("test", [](catalog::Database& db) {
+        catalog::Collection& c = db.get_or_create("test.c");
+        const storage::RecordId id = c.insert(bson::make("_id", 1));
+        c.update(id, bson::make("_id", 1, "a", 2));
+        db.create_index(c, bson::make("key", bson::make("a", 1), "name", "a"));
+        c.remove(c.id_index()->store->find_one(bson::make("", 1)));
+        db.drop("test.c");
+    });
+    write("local", [](catalog::Database& db) {
+        db.get_or_create("local.own").insert(bson::make("_id", 1));
+    });
+    EXPECT_EQ(texts(),
+              (Texts{"n  {}", "c test.$cmd { create: \"c\" }", "i test.c { _id: 1 }",
+                     "u test.c { _id: 1 } -> { _id: 1, a: 2 }",
+                     "i test.system.indexes { v: 1, key: { a: 1 }, name: \"a\", ns: \"test.c\" }",
+                     "d test.c { _id: 1 }", "c test.$cmd { drop: \"c\" }"}));
+    expect_rising();
+}
+
+TEST_P(LogTest, GoesOnWhereItEnded) {
+    open();
+    insert(1, 3);
+    const uint64_t last = entries().back()["ts"].as_timestamp();
+    open_again();
+    EXPECT_EQ(entries().size(), 5U);
+    insert(4, 3);
+    EXPECT_EQ(entries().size(), 8U);
+    EXPECT_GT(entries().back()["ts"].as_timestamp(), last);
+    expect_rising();
+}
+
+// The oldest entries go, and no commit comes between a change and its entry for it: the checks of
+// OpenChange say so where there are any.
+TEST_P(LogTest, GoesRound) {
+    open(256 << 10);
+    for (int i = 0; i < 20; ++i)
+        insert(i * 100, 100, 500);
+    const std::vector<bson::Object> kept = entries();
+    EXPECT_LT(kept.size(), 700U);
+    EXPECT_GT(kept.size(), 100U);
+    EXPECT_EQ(kept.back()["o"].as_doc()["_id"].as_int32(), 1999);
+    expect_rising();
+}
+
+TEST_P(LogTest, RefusesAChangeWhoseEntryHasNoRoom) {
+    open(256 << 10);
+    write("test", [&](catalog::Database& db) {
+        catalog::Collection& c = db.get_or_create("test.c");
+        EXPECT_EQ(
+            failure([&] { c.insert(bson::make("_id", 1, "pad", std::string(1 << 20, 'x'))); }),
+            10334);
+        EXPECT_EQ(c.records().count(), 0);
+        c.insert(bson::make("_id", 2));
+    });
+    EXPECT_EQ(texts().back(), "i test.c { _id: 2 }");
+}
+
+TEST_P(LogTest, IsWrittenByNothingElse) {
+    open();
+    insert(1, 1);
+    write("local", [&](catalog::Database& db) {
+        catalog::Collection& ring = *db.collection(kNs);
+        const auto cursor = ring.records().cursor(storage::Direction::forward);
+        const auto first = cursor->next();
+        const storage::RecordId id = first->id;
+        const bson::Object doc(first->doc);
+        EXPECT_EQ(failure([&] { ring.insert(bson::make("_id", 1)); }), base::kIllegalOperation);
+        EXPECT_EQ(failure([&] { ring.update(id, doc); }), base::kIllegalOperation);
+        EXPECT_EQ(failure([&] { ring.remove(id); }), base::kIllegalOperation);
+        EXPECT_EQ(failure([&] { ring.patch(id, {}); }), base::kIllegalOperation);
+        EXPECT_EQ(failure([&] { db.drop(kNs); }), base::kIllegalOperation);
+        EXPECT_EQ(failure([&] { db.rename(kNs, "local.x", false); }), base::kIllegalOperation);
+        EXPECT_EQ(failure([&] { db.truncate(ring); }), base::kIllegalOperation);
+        EXPECT_EQ(failure([&] {
+                      db.create_index(ring, bson::make("key", bson::make("a", 1), "name", "a"));
+                  }),
+                  base::kIllegalOperation);
+    });
+    const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::W);
+    EXPECT_EQ(failure([&] { catalog_->drop_database("local"); }), base::kIllegalOperation);
+    EXPECT_EQ(failure([&] { catalog_->close_database("local"); }), base::kIllegalOperation);
+}
+
+// The entry is there before the database goes.
+TEST_P(LogTest, EndsADropThatWasCutShort) {
+    open();
+    insert(1, 1);
+    {
+        const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::W);
+        log_->prepare(0, 0);
+        log_->command("test", bson::make("dropDatabase", 1));
+    }
+    open_again();
+    {
+        const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::W);
+        EXPECT_EQ(catalog_->database("test"), nullptr);
+    }
+    EXPECT_EQ(texts().back(), "c test.$cmd { dropDatabase: 1 }");
+    // Nor one that was begun anew.
+    insert(1, 1);
+    open_again();
+    const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::W);
+    EXPECT_NE(catalog_->database("test"), nullptr);
+}
+
+TEST_P(LogTest, WakesThoseWhoWait) {
+    open();
+    int woken = 0;
+    std::shared_ptr<void> wait;
+    {
+        const storage::DatabaseLock lock(engine_->locks(), "local", false);
+        wait = catalog_->collection(kNs)->notify_on_insert([&woken] { ++woken; });
+    }
+    insert(1, 1);
+    EXPECT_EQ(woken, 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(engines, LogTest, catalog::kTestEngines, catalog::engine_name);
+
+}  // namespace
+}  // namespace oplog

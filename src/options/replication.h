@@ -1,0 +1,30 @@
+// options/replication.h - the log of writes that others follow (wire spec 6.1).
+#pragma once
+
+#include "options/option.h"
+
+namespace options {
+
+inline Flag master({
+    .name = "master",
+    .group = Group::replication,
+    .help =
+        "Keep a log of all writes in local.oplog.$main, for programs that follow a server by it, "
+        "as slaves of old servers do. Each entry is in the commit of its write; writers of "
+        "different databases wait for each other then. Default {default}.",
+});
+
+inline Integer oplog_size_mb({
+    .name = "oplogSize",
+    .yaml = {"replication.oplogSizeMB"},
+    .group = Group::replication,
+    .value_name = "MB",
+    .unit = "MB",
+    .default_value = 0,
+    .range = Range{0, 1'000'000},
+    .help =
+        "Size of the log of writes when it is made; the oldest entries go when it is full. 0 is "
+        "5% of the free disk, from 990 to 51200 MB. Default {default}.",
+});
+
+}  // namespace options
