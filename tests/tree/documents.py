@@ -74,9 +74,10 @@ class Values(unittest.TestCase):
     """What a page says that an option takes is what the program takes, by every way to give it."""
 
     TAKEN, REFUSED = 100, 2  # exit codes: the dbpath of these tests does not exist
-    # They end the program before it looks; need a file beside them; take a level in other forms;
+    # They end the program before it looks; need a file or an option beside them; take a level in
+    # other forms;
     # are of an engine that only some builds have (tests/engines/starts.py).
-    OTHERS = ('--help', '--version', '--describe', '--tlsMode', '--verbose',
+    OTHERS = ('--help', '--version', '--describe', '--tlsMode', '--oplogSize', '--verbose',
               '--rocksdbCacheSizeGB', '--rocksdbConfigString', '--wiredTigerCacheSizeGB',
               '--wiredTigerEngineConfigString')
 
