@@ -194,12 +194,7 @@ void ObjectExpression::add(const std::vector<std::string>& path, ExpressionPtr e
         }
         return;
     }
-    if (field != nullptr && field->object == nullptr) {
-        base::fail(16401,
-                   "can't add an expression for a subfield of '{}': there already is an "
-                   "expression that applies to the whole field",
-                   name);
-    }
+    if (field != nullptr) require_object(*field);
     if (field == nullptr) {
         index_.added(fields_.size(), name);
         fields_.push_back({name, nullptr, nullptr});
@@ -216,6 +211,30 @@ void ObjectExpression::add(const std::vector<std::string>& path, ExpressionPtr e
         field->object = std::make_unique<ObjectExpression>();
     }
     field->object->add(path, std::move(expression), from + 1);
+}
+
+ObjectExpression& ObjectExpression::below(const std::vector<std::string>& path) {
+    ObjectExpression* object = this;
+    for (const std::string& name : path) {
+        Field* field = object->find(name);
+        if (field != nullptr) {
+            require_object(*field);
+        } else {
+            object->index_.added(object->fields_.size(), name);
+            object->fields_.push_back({name, nullptr, std::make_unique<ObjectExpression>()});
+            field = &object->fields_.back();
+        }
+        object = field->object.get();
+    }
+    return *object;
+}
+
+void ObjectExpression::require_object(const Field& field) {
+    if (field.object != nullptr) return;
+    base::fail(16401,
+               "can't add an expression for a subfield of '{}': there already is an "
+               "expression that applies to the whole field",
+               field.name);
 }
 
 bool ObjectExpression::computes_something() const {

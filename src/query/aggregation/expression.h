@@ -161,6 +161,9 @@ class ObjectExpression : public Expression {
     ExpressionPtr simplified() override;
     // Puts an expression, or an inclusion (null), at a path. Throws base::Error 16400, 16401.
     void add(const std::vector<std::string>& path, ExpressionPtr expression, size_t from = 0);
+    // The object at a path, made where it is missing; fields are added to it without comparing the
+    // names above them, which may be as long as a request. Throws base::Error 16401.
+    ObjectExpression& below(const std::vector<std::string>& path);
 
     // Appends the fields for `input` to an open document.
     void project(bson::Doc input, Scope& scope, bson::Buffer& out) const;
@@ -187,6 +190,8 @@ class ObjectExpression : public Expression {
         std::unique_ptr<ObjectExpression> object;
     };
     Field* find(std::string_view name);
+    // Without an expression that applies to the whole field.
+    static void require_object(const Field& field);
     size_t position(std::string_view name) const;
     // Appends one field; nothing for a missing value or an empty computed document.
     static void write_field(const Field& field, Scope& scope, bson::Buffer& out);

@@ -190,24 +190,23 @@ ExpressionPtr parse_object(bson::Doc spec, const ObjectRules& rules, Names& name
 
 namespace {
 
-// `path` is where `spec` stands; it is the same afterwards.
-void parse_added_below(bson::Doc spec, std::vector<std::string>& path, ObjectExpression& object,
-                       Names& names) {
+enum class Depth { top, below };
+
+// Into the `object` of the place where `spec` stands.
+void parse_added(bson::Doc spec, Depth depth, ObjectExpression& object, Names& names) {
     const Level level(names);
     for (const Value& e : spec) {
         sched::tick();
-        const size_t outer = path.size();
-        std::ranges::move(split_path(e.name()), std::back_inserter(path));
-        if (outer != 0 && path.size() > outer + 1)
+        const std::vector<std::string> path = split_path(e.name());
+        if (depth == Depth::below && path.size() > 1)
             base::fail(40183, "cannot use dotted field name '{}' in a sub object", e.name());
         if (e.is_object() && e.as_doc().empty())
             base::fail(40180, "an empty object is not a valid value: '{}'", e.name());
         if (e.is_object() && !is_operator(e)) {
-            parse_added_below(e.as_doc(), path, object, names);
+            parse_added(e.as_doc(), Depth::below, object.below(path), names);
         } else {
             object.add(path, parse_operand(e, names));
         }
-        path.resize(outer);
     }
 }
 
@@ -215,32 +214,29 @@ bool chooses(const Value& e) {
     return e.is_number() || e.type() == Type::boolean;
 }
 
-// As parse_added_below(), with fields that are taken over.
-void parse_projected_below(bson::Doc spec, std::vector<std::string>& path, ObjectExpression& object,
-                           Names& names) {
+// As parse_added(), with fields that are taken over.
+void parse_projected(bson::Doc spec, Depth depth, ObjectExpression& object, Names& names) {
     const Level level(names);
     for (const Value& e : spec) {
         sched::tick();
-        const size_t outer = path.size();
-        std::ranges::move(split_path(e.name()), std::back_inserter(path));
+        const std::vector<std::string> path = split_path(e.name());
         if (e.is_object() && e.as_doc().empty())
             base::fail(51270,
                        "An empty sub-projection is not a valid value. Found empty object at path "
                        "{}",
                        e.name());
         if (chooses(e) && !e.truthy()) {
-            if (outer != 0 || e.name() != "_id")
+            if (depth == Depth::below || e.name() != "_id")
                 base::fail(31254, "Cannot do exclusion on field {} in inclusion projection",
                            e.name());
             object.exclude_id();
         } else if (chooses(e)) {
             object.add(path, nullptr);
         } else if (e.is_object() && !is_operator(e)) {
-            parse_projected_below(e.as_doc(), path, object, names);
+            parse_projected(e.as_doc(), Depth::below, object.below(path), names);
         } else {
             object.add(path, parse_operand(e, names));
         }
-        path.resize(outer);
     }
 }
 
@@ -279,9 +275,8 @@ std::unique_ptr<ObjectExpression> parse_later_projection(bson::Doc spec, Names& 
     if (!first_choice(spec, true)) refuse_mixture(spec, true);
     auto object = std::make_unique<ObjectExpression>();
     object->set_root();
-    std::vector<std::string> path;
     try {
-        parse_projected_below(spec, path, *object, names);
+        parse_projected(spec, Depth::top, *object, names);
     } catch (const base::Error& e) {
         if (e.code() == kGivenBefore) sched::fail_because(e, 31250, "Path collision: {}", e.what());
         if (e.code() == kGivenAbove) sched::fail_because(e, 31249, "Path collision: {}", e.what());
@@ -294,9 +289,8 @@ std::unique_ptr<ObjectExpression> parse_added_fields(bson::Doc spec, Names& name
     constexpr int kGivenBefore = 16400;
     constexpr int kGivenAbove = 16401;
     auto object = std::make_unique<ObjectExpression>();
-    std::vector<std::string> path;
     try {
-        parse_added_below(spec, path, *object, names);
+        parse_added(spec, Depth::top, *object, names);
     } catch (const base::Error& e) {
         if (e.code() != kGivenBefore && e.code() != kGivenAbove) throw;
         sched::fail_because(e, 40176, "specification contains two conflicting paths: {}", e.what());
