@@ -82,9 +82,9 @@ constexpr Field kFindFields[] = {
 // those that ask for nothing.
 bool taken_elsewhere(std::string_view name) {
     constexpr std::string_view kNames[] = {
-        "lsid",       "maxTimeMS", "readConcern",          "writeConcern", "comment",
-        "apiVersion", "apiStrict", "apiDeprecationErrors", "backpressure", "help",
-        "collation",  "let",       "encryptionInformation"};
+        "encryptionInformation", "lsid",         "maxTimeMS",  "readConcern",
+        "writeConcern",          "comment",      "apiVersion", "apiStrict",
+        "apiDeprecationErrors",  "backpressure", "help"};
     return name.starts_with('$') || std::ranges::find(kNames, name) != std::end(kNames);
 }
 
@@ -137,6 +137,10 @@ void parse_field(const bson::Element& e, FindRequest& out) {
         query.allow_disk_use = e.as_bool();
     } else if (name == "oplogReplay") {
         query.oplog_replay = truthy_flag(e);
+    } else if (name == kCollation.name) {
+        out.collation = e;
+    } else if (name == kLet.name) {
+        out.let = e;
     } else if (name == "allowPartialResults") {
         truthy_flag(e);
     } else if (!taken_elsewhere(name)) {
@@ -192,7 +196,7 @@ void run_find(Invocation& invocation) {
     invocation.service.counters().query.fetch_add(1, std::memory_order_relaxed);
     FindRequest request = parse_find(invocation.body, invocation.over_msg());
     const std::string ns = invocation.ns();
-    const RequestExpressions expressions(invocation);
+    const RequestExpressions expressions(invocation.over_msg(), request.let);
     if (const auto view = view_of(invocation, ns))
         return run_pipeline(invocation, find_in_view(*view, ns, request, expressions.let()));
     if (plain_id_query(request) && reply_by_id(invocation, request, ns)) return;
@@ -319,7 +323,7 @@ FindRequest parse_find(bson::Doc command, bool over_msg) {
         if (!std::exchange(first, false) && !is_absent(e, over_msg)) parse_field(e, request);
     }
     if (over_msg) check_newer_projection(request.parts.projection);
-    request.query.collator = collator_of(command, over_msg);
+    request.query.collator = collator_of(request.collation, over_msg);
     if (request.query.oplog_replay) check_oplog_replay(request.parts.filter);
     if (request.query.tailable) check_tailable_sort(request.parts.sort);
     // The batch is all that is wanted.

@@ -12,6 +12,8 @@ namespace command {
 struct FindRequest {
     query::FindQuery query;
     query::FindQuery::Parts parts;
+    bson::Element let;
+    bson::Element collation;
     int64_t batch_size = -1;  // -1: default
     int64_t to_return = 0;    // ntoreturn, which may be a limit or a batch size
     bool single_batch = false;

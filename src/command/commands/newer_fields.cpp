@@ -44,7 +44,10 @@ void refuse_collisions(std::vector<ProjectedPath> paths) {
 }  // namespace
 
 std::shared_ptr<const collation::Collator> collator_of(bson::Doc fields, bool over_msg) {
-    const bson::Element spec = fields[kCollation.name];
+    return collator_of(fields[kCollation.name], over_msg);
+}
+
+std::shared_ptr<const collation::Collator> collator_of(const bson::Element& spec, bool over_msg) {
     if (!over_msg || !spec.is_object() || spec.as_doc().empty()) return nullptr;
     return collation::Collator::make(spec.as_doc());
 }

@@ -23,6 +23,8 @@ inline constexpr Field kCollation = by_msg("collation", types::object, "3.4");
 // Of a command or an item of one; null: texts are compared by their bytes. Throws what
 // collation::Collator::make does.
 std::shared_ptr<const collation::Collator> collator_of(bson::Doc fields, bool over_msg);
+// Of that field, where it is at hand.
+std::shared_ptr<const collation::Collator> collator_of(const bson::Element& spec, bool over_msg);
 // Throws base::Error 72 for an update that compares texts, which is not done under a collation.
 void check_collated_update(bson::Doc update, bool by_pipeline, const bson::Element& array_filters);
 

@@ -15,17 +15,19 @@ class RequestExpressions {
   public:
     // Computes the variables of `let`. Throws what query::LetVariables does.
     explicit RequestExpressions(const Invocation& invocation)
-        : over_msg_(invocation.over_msg()), expressions_(variables(invocation)) {}
+        : RequestExpressions(invocation.over_msg(), invocation.field(kLet.name)) {}
+    // Of that field, where it is at hand.
+    RequestExpressions(bool over_msg, const bson::Element& let)
+        : over_msg_(over_msg), expressions_(variables(over_msg, let)) {}
 
     // For what reads filters: null by the old messages. What is parsed keeps the variables.
     const query::FilterExpressions* get() const { return over_msg_ ? &expressions_ : nullptr; }
     const std::shared_ptr<const query::LetVariables>& let() const { return expressions_.let(); }
 
   private:
-    static std::shared_ptr<const query::LetVariables> variables(const Invocation& invocation) {
-        if (!invocation.over_msg()) return nullptr;
-        const bson::Element let = invocation.field(kLet.name);
-        if (!let.is_object() || let.as_doc().empty()) return nullptr;
+    static std::shared_ptr<const query::LetVariables> variables(bool over_msg,
+                                                                const bson::Element& let) {
+        if (!over_msg || !let.is_object() || let.as_doc().empty()) return nullptr;
         return std::make_shared<const query::LetVariables>(let.as_doc());
     }
 
