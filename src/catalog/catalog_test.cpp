@@ -42,15 +42,6 @@ class CatalogTest : public OverEachEngine {
         EXPECT_EQ(problems, "");
         return count;
     }
-    template <typename Action>
-    static int failure(Action&& action) {
-        try {
-            action();
-        } catch (const base::Error& e) {
-            return e.code();
-        }
-        return 0;
-    }
 
   private:
     storage::GlobalLock lock_;

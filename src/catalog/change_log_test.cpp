@@ -21,15 +21,6 @@ class ChangeLogTest : public OverEachEngine {
     ~ChangeLogTest() override { catalog_ = nullptr; }
 
     Database& db(const char* name = "test") { return catalog_->get_or_create(name); }
-    template <typename Action>
-    static int failure(Action&& action) {
-        try {
-            action();
-        } catch (const base::Error& e) {
-            return e.code();
-        }
-        return 0;
-    }
 
     RecordingLog log_;
     storage::GlobalLock lock_;

@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 
+#include "base/error.h"
 #include "bson/testing/json.h"
 #include "catalog/catalog.h"
 #include "os/testing/directory.h"
@@ -58,6 +59,16 @@ class OverEachEngine : public testing::Test, public EngineParam {
     ~OverEachEngine() override {
         catalog_ = nullptr;
         engine_->shutdown();
+    }
+    // The code of the error that it ends with; 0: none.
+    template <typename Action>
+    static int failure(Action&& action) {
+        try {
+            action();
+        } catch (const base::Error& e) {
+            return e.code();
+        }
+        return 0;
     }
 
     os::TestDirectory directory_;
