@@ -251,7 +251,7 @@ class Measured(unittest.TestCase):
         for line, durable in zip(trial.result['lines'], (True, False)):
             run_, = line['runs']
             self.assertEqual((run_['rows'], run_['errors'], run_['j']), (200, 0, durable))
-            self.assertGreater(run_['server_cpu_us'], 0)
+            self.assertIn('server_cpu_us', run_)  # 0 where it took less than a tick of the clock
             self.assertNotIn('log_raw', run_)  # it does not count what it journals
         trial.result.update(floors=[1], floors_moved=0, steal=0,
                             idle=[{'seconds': 1, 'busy': 0.01}])
