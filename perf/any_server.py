@@ -40,6 +40,10 @@ class Named:
         self.name, self.program, self.options = name, program, options
         self.old_wire = None  # set by probe()
 
+    def shown_program(self):
+        """For results: without the path of this checkout, where it is in it."""
+        return self.program.removeprefix(TOP + os.sep)
+
     def start(self, dbpath, options=()):
         return AnyServer(self.program, dbpath, self.options + list(options))
 
@@ -210,7 +214,7 @@ def probe(named, folder, options=()):
     try:
         with named.start(tempfile.mkdtemp(dir=folder), options) as running:
             named.old_wire = running.old_wire
-            return about(running, named.name, named.program, named.options)
+            return about(running, named.name, named.shown_program(), named.options)
     except (server.ServerError, OSError) as error:
         raise server.ServerError('%s: %s' % (named.name, error)) from None
 

@@ -174,7 +174,7 @@ class Other(Mongod):
 def others(servers, uri):
     """Each other server durable and not."""
     for named in servers:
-        settings = ' '.join([named.program] + named.options)
+        settings = ' '.join([named.shown_program()] + named.options)
         if not named.has('--nojournal'):
             yield Other(named.name + ', sync', settings, named.start, True)
         yield Other(named.name + ', lazy', settings, named.start, False)

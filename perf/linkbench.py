@@ -104,7 +104,7 @@ def of_named(named, folder):
         with named.start(os.path.join(folder, named.name)) as running:
             contender.pid, contender.words = running.pid, ['--address', running.uri]
             yield
-    contender = Contender(named.name, ' '.join([named.program] + named.options),
+    contender = Contender(named.name, ' '.join([named.shown_program()] + named.options),
                           MONGODB_CLIENT, serve)
     return contender
 

@@ -47,6 +47,11 @@ class Parsing(unittest.TestCase):
         self.assertTrue(named.has('--a') and named.has('--e'))
         self.assertFalse(named.has('--f'))
 
+    def test_results_do_not_say_where_this_checkout_is(self):
+        here = os.path.abspath(__file__)
+        for path, shown in ((here, 'tests/scripts/test_any_server.py'), ('/bin/sh', '/bin/sh')):
+            self.assertEqual(any_server.Named('a', path, []).shown_program(), shown)
+
     def test_a_path_is_seen_from_where_the_user_is(self):
         with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
             path = script(folder, 'mongod', '')

@@ -17,6 +17,7 @@ from unittest import mock
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[:0] = [os.path.join(TOP, folder) for folder in ('perf', 'tests/lib')]
 
+import any_server  # noqa: E402
 import experiment  # noqa: E402
 import linkbench  # noqa: E402
 import measuring  # noqa: E402
@@ -193,8 +194,7 @@ class Contenders(unittest.TestCase):
         self.assertEqual(names, ['mongod-dur, durable.yaml', 'mongodb://h:1'])
 
     def test_only_may_name_those_that_join(self):
-        named = mock.Mock(program='/m', options=[])
-        named.name = 'old26'
+        named = any_server.Named('old26', '/m', [])
         for only in (['old26'], ['h:1', 'old26']):
             self.assertEqual(self.contenders(uri='mongodb://h:1', only=only, servers=[named])[0],
                              ['mongodb://h:1', 'old26'])
