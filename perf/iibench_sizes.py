@@ -2,7 +2,7 @@
 
 A kept result of ./lab bench iibench has one number of rows and one of clients, and all its servers
 in turn. The table `sizes` of docs/articles.md has a line for each server that waits for the disk,
-below the article's own. Of results with the same rows and clients the newest one counts.
+below the article's own. Of results with the same rows and clients those of the newest day count.
 """
 
 import glob
@@ -15,24 +15,30 @@ import claims
 HEADS = ('rows, clients', 'server', 'inserts/s', 'longest, ms', 'bytes written an insert',
          'of them log', 'log before padding and compression', 'beside the log')
 # --server 'files of 4 GB=build/all/bin/mongod --config conf/durable.yaml --journalFileMB 4096'
-LARGE_FILES = 'files of 4 GB, sync'
+# --server 'memory of 4 GB=...', the same with --dataFileWritesMB 4096
+LARGE_FILES, LARGE_MEMORY = 'files of 4 GB, sync', 'memory of 4 GB, sync'
 # (line of the experiment, what it is)
 SERVERS = (('base, sync', 'base at 2 ms'), ('series, at commit', 'series without the two patches'),
            ('series, at flush', 'data files at the flush'),
            ('series, sync', 'and entries for inserts'),
-           (LARGE_FILES, 'and journal files of 4 GB'), ('InnoDB, sync', 'InnoDB'),
+           (LARGE_FILES, 'and journal files of 4 GB'),
+           (LARGE_MEMORY, 'and memory of 4 GB for changed pages'), ('InnoDB, sync', 'InnoDB'),
            ('PostgreSQL, sync', 'PostgreSQL'))
 
 
 def kept():
-    """The results by their size, the smallest first."""
+    """The results by their size, the smallest first; those of one size and day are one."""
     found = {}
     for path in sorted(glob.glob(os.path.join(articles.TOP, 'perf', 'results', '*', '*',
                                               'iibench*.json'))):
         with open(path, encoding='utf-8') as file:
             result = json.load(file)
-        found[result['rows'], result['clients']] = result
-    return [result for _, result in sorted(found.items(), key=lambda item: item[0])]
+        size, folder = (result['rows'], result['clients']), os.path.dirname(path)
+        if size in found and found[size][0] == folder:
+            found[size][1]['lines'] += result['lines']
+        else:
+            found[size] = folder, result
+    return [result for _, (_, result) in sorted(found.items())]
 
 
 def size_text(result):
