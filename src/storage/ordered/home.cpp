@@ -117,6 +117,7 @@ void Home::commit(Session& session) {
 void Home::before_unlock() try {
     if (t_held.home != this) return;
     commit();
+    t_held.work->session->end_cursors();
     t_held.home = nullptr;
     const std::lock_guard lock(mutex_);
     idle_.push_back(std::move(t_held.work));

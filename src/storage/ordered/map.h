@@ -60,6 +60,9 @@ class Session {
     virtual size_t changed_bytes() const = 0;
     // All of it becomes visible to others, and is in the log, which need not be on the device.
     virtual void commit() = 0;
+    // The thread gives the session back. Cursors that are left, as of a query whose answer is still
+    // to be sent, may only be destroyed, by any thread and at any time.
+    virtual void end_cursors() {}
 };
 
 class Map {

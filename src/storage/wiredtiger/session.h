@@ -37,6 +37,19 @@ class Session final : public ordered::Session {
     size_t changed_bytes() const override { return changes_.size(); }
     void commit() override;
 
+    void end_cursors() override;
+
+    // Of cursors, which have a place in the library's session until they go or are ended.
+    class EndedWithTurn {
+      public:
+        virtual void end() = 0;
+
+      protected:
+        ~EndedWithTurn() = default;
+    };
+    void note(EndedWithTurn* cursor) { cursors_.push_back(cursor); }
+    void forget(EndedWithTurn* cursor);
+
     // For cursors. Null: there is no such table.
     CursorHandle open(ordered::Table table) const;
     // Counts the times at which all cursors have lost their places.
@@ -80,6 +93,7 @@ class Session final : public ordered::Session {
     std::vector<uint8_t> changes_;  // of it
     std::string found_;             // by get()
     uint64_t resets_ = 0;
+    std::vector<EndedWithTurn*> cursors_;
 };
 
 }  // namespace wt

@@ -265,6 +265,23 @@ TEST_P(MapContract, CursorsWalkInTheOrderOfKeys) {
     }
 }
 
+TEST_P(MapContract, ACursorMayGoAfterItsSession) {
+    put(kTable, "a", "1");
+    session().commit();
+    auto at_row = session().cursor(kTable), unused = session().cursor(kTable);
+    session().cursor(kTable)->seek({});
+    at_row->seek({});
+    EXPECT_FALSE(at_row->at_end());
+    session().end_cursors();
+    const auto later = session().cursor(kTable);
+    at_row.reset();
+    later->seek({});
+    EXPECT_EQ(as_text(later->key()), "a");
+    session().end_cursors();
+    session_.reset();
+    unused.reset();
+}
+
 TEST_P(MapContract, SyncsPausesAndGoesOn) {
     put(kTable, "a", "1");
     session().commit();
