@@ -12,6 +12,7 @@
 #include "command/cursor/query_cursors.h"
 #include "command/request/authorization.h"
 #include "command/request/invocation.h"
+#include "command/write/document_change.h"
 #include "command/write/write_ops.h"
 #include "query/aggregation/update_pipeline.h"
 #include "query/match/regex_flags.h"
@@ -108,12 +109,12 @@ class FindAndModify {
         if (!request.remove) check_updatable(ns_);
     }
 
-    // False: others have changed or removed what a sort gave; again.
+    // False: others have changed or removed what was found, or it takes another lock; again.
     bool run() {
         canonicalise();
         parse_update();
         if (sends_requests()) client_.last_error().next_request();
-        CollectionLock lock(client_, ns_, true);
+        CollectionLock lock(client_, ns_, access_);
         // From what is not there nothing is removed, whatever its name.
         if (request_.remove && lock.collection() != nullptr) catalog::check_writable(ns_);
         find_.want_details = true;
@@ -124,37 +125,32 @@ class FindAndModify {
             query::make_executor(lock.collection(), std::move(find_), options, &lock);
         query::Row row;
         const bool found = executor->next(&row);
+        if (!found && request_.upsert && lock.is_beside_others()) {
+            // Another thread must not insert it between the look and the insert.
+            access_ = storage::Access::all;
+            return false;
+        }
         report_query(client_, *executor, {}, true);
         if (found && sends_requests() && executor->stats().scan_and_order &&
             !still_matches(lock, *executor, row))
             return false;
         if (found && request_.remove_beside_update)
             base::fail(kRemoveBesideUpdate, "can't remove and update");
-        bson::Builder value;
-        try {
-            if (!found) {
-                if (request_.upsert) {
-                    upsert(lock, *executor);
-                    return true;
-                }
-                value.append_null("value");
-                append_reply(value.doc(), {.update = request_.has_update});
-                invocation_.skip_concern = true;
-                return true;
-            }
-            executor->save();
-            if (!request_.return_new) {
-                show(lock.collection()->records().get(row.id), &row.details, value);
-                rethrow_parse_error();
-            }
-            if (request_.remove)
-                remove(lock, row, value.doc());
-            else
-                modify(lock, row, value);
+        if (!found) {
+            change_nothing(lock, *executor);
             return true;
-        } catch (const base::Error& e) {
-            fail_with_details(e, value.doc());
         }
+        bson::Object sorted;  // as it was when the sort chose it
+        if (lock.must_claim() && !request_.sort.empty()) sorted = bson::Object(row.doc);
+        executor->save();
+        return change_document(lock, [&] {
+            const query::Matcher* const filter = executor->query().matcher.get();
+            if (!hold_document(lock, row, filter)) return false;
+            const bson::Doc now = lock.collection()->records().get(row.id);
+            if (!sorted.empty() && !std::ranges::equal(now.bytes(), sorted.bytes())) return false;
+            change(lock, row, now);
+            return true;
+        });
     }
 
   private:
@@ -221,6 +217,36 @@ class FindAndModify {
     query::Update& update() {
         if (bad_update_) std::rethrow_exception(bad_update_);
         return *update_;
+    }
+
+    void change_nothing(CollectionLock& lock, query::Executor& executor) {
+        bson::Builder value;
+        try {
+            if (request_.upsert) return upsert(lock, executor);
+            value.append_null("value");
+            append_reply(value.doc(), {.update = request_.has_update});
+            invocation_.skip_concern = true;
+        } catch (const base::Error& e) {
+            fail_with_details(e, value.doc());
+        }
+    }
+
+    // The document that was found.
+    void change(CollectionLock& lock, query::Row& row, bson::Doc doc) {
+        bson::Builder value;
+        not_shown_ = nullptr;
+        try {
+            if (!request_.return_new) {
+                show(doc, &row.details, value);
+                rethrow_parse_error();
+            }
+            if (request_.remove)
+                remove(lock, row, value.doc());
+            else
+                modify(lock, row, value);
+        } catch (const base::Error& e) {
+            fail_with_details(e, value.doc());
+        }
     }
 
     struct Outcome {
@@ -384,6 +410,7 @@ class FindAndModify {
     const Request& request_;
     const RequestExpressions expressions_;
     const std::string ns_;
+    storage::Access access_ = storage::Access::documents;
     query::FindQuery find_;
     std::unique_ptr<query::Update> update_;
     std::exception_ptr bad_update_;

@@ -202,6 +202,14 @@ void check_index_targets(const Invocation& invocation) {
     });
 }
 
+// By the old messages each document is an operation of its own, which the profiler writes down
+// under the same lock.
+storage::Access access_of(const Invocation& invocation) {
+    const bool profiled =
+        !invocation.over_msg() && invocation.service.profiler().level(invocation.db) > 0;
+    return profiled ? storage::Access::all : storage::Access::documents;
+}
+
 void run_insert(Invocation& invocation) {
     WriteBatch batch(invocation, "documents");
     if (catalog::split(batch.ns()).collection == "system.indexes") check_index_targets(invocation);
@@ -211,7 +219,7 @@ void run_insert(Invocation& invocation) {
     const Validation validation = validation_of(invocation.body);
     int64_t inserted = 0;
     {
-        CollectionLock lock(client, batch.ns(), true);
+        CollectionLock lock(client, batch.ns(), access_of(invocation));
         invocation.each_document("documents", [&](bson::Doc doc) {
             if (batch.stopped()) return;
             const int64_t index = batch.next_index();

@@ -328,7 +328,7 @@ void legacy_insert(DatabaseOpener& opener, OpCounters& counters, Client& client,
     int64_t& inserted = client.report().inserted;
     inserted = 0;
     opener.open_again(catalog::split(message.ns).db);
-    CollectionLock lock(client, message.ns, true);
+    CollectionLock lock(client, message.ns, storage::Access::documents);
     for (const bson::Doc doc : message.documents) {
         try {
             yield_before_insert(lock, index++, doc);

@@ -31,12 +31,12 @@ void yield_before_insert(CollectionLock& lock, int64_t number, bson::Doc doc);
 // Whether a collection's validator is asked (catalog/validator.h); else the client has said
 // bypassDocumentValidation.
 enum class Validation : bool { asked, bypassed };
-// Before a document is stored, with an exclusive lock held; `before`: the one that it replaces, if
+// Before a document is stored, with a lock to write held; `before`: the one that it replaces, if
 // any. Throws what catalog::Validator::check does.
 void validate(const catalog::Collection& collection, Validation validation, bson::Doc doc,
               const bson::Doc* before = nullptr);
 
-// Inserts one document under an exclusive lock that the caller holds; makes the collection where it
+// Inserts one document under a lock to write that the caller holds; makes the collection where it
 // is missing. A document for system.indexes builds the index. Returns how many documents were
 // inserted (0: an index that exists already). `scratch` is for documents that must be rewritten;
 // `over_msg`: see query::fix_for_insert.
@@ -76,7 +76,7 @@ struct ComputedUpdate {
     bson::Doc before;
     query::UpdateResult result;
 };
-// Computes what `update` makes of a record (exclusive lock held); a new document is written to
+// Computes what `update` makes of a record (lock to write held); a new document is written to
 // `out`.
 ComputedUpdate compute_update(catalog::Collection& collection, query::Update& update,
                               storage::RecordId id, query::MatchDetails& details,
