@@ -51,6 +51,7 @@ namespace base {
     X(85, IndexOptionsConflict, "an index with these keys and other options")                      \
     X(86, IndexKeySpecsConflict, "an index of this name with other keys")                          \
     X(96, OperationFailed, "files that cannot be read or written while the server runs")           \
+    X(112, WriteConflict, "reads for which an engine cannot keep old rows any longer")             \
     X(115, CommandNotSupported, "commands that are known by name only")                            \
     X(121, DocumentValidationFailure, "documents that the validator of a collection refuses")      \
     X(123, NotAReplicaSet, "read concerns that only a replica set can fulfil")                     \

@@ -30,6 +30,7 @@ PIECES = {
                ['tests/oracle/replay.py']),
     'js': (['jstests/run.py', 'core/insert_find', 'core/indexes', 'core/cursors',
             'core/collections', 'core/old_commands'], ['jstests/run.py', 'core/']),
+    'beside': (['tests/engines/beside.py'], ['tests/engines/beside.py', '--rounds', '400']),
     'kills': (['tests/engines/kills.py', '--rounds', '6'],
               ['tests/engines/kills.py', '--rounds', '150']),
 }

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 #include <thread>
+#include <utility>
 
 #include "base/error_codes.h"
 #include "storage/ordered/bytes.h"
@@ -225,17 +226,41 @@ void Session::note_change(Table table, Bytes key, const Bytes* value) {
 }
 
 // Cursors that are at a row would keep the snapshot that they have read it in.
-void Session::begin() {
+void Session::lose_places() {
     check(host_, session_->reset(session_.get()));
     ++resets_;
+}
+
+void Session::freeze() {
+    lose_places();
+    check(host_, session_->begin_transaction(session_.get(), "isolation=snapshot"));
+    is_frozen_ = true;
+}
+
+void Session::thaw() {
+    if (!std::exchange(is_frozen_, false)) return;
+    ++resets_;
+    check(host_, session_->commit_transaction(session_.get(), nullptr));
+}
+
+void Session::fail_frozen() {
+    is_frozen_ = false;
+    ++resets_;
+    check(host_, session_->rollback_transaction(session_.get(), nullptr));
+    fail(host_, base::kWriteConflict,
+         "WiredTiger has no room in its cache to read what was there when the operation began");
+}
+
+void Session::begin() {
+    lose_places();
     check(host_, session_->begin_transaction(session_.get(), "isolation=read-committed"));
     is_begun_ = true;
 }
 
 void Session::make_again() {
     constexpr int kManyTries = 1000;
+    if (!is_begun_) return lose_places();
     ++resets_;
-    if (!is_begun_) return check(host_, session_->reset(session_.get()));
     for (int tries = 0;; ++tries) {
         check(host_, session_->rollback_transaction(session_.get(), nullptr));
         begin();
