@@ -31,6 +31,7 @@ PIECES = {
     'js': (['jstests/run.py', 'core/insert_find', 'core/indexes', 'core/cursors',
             'core/collections', 'core/old_commands'], ['jstests/run.py', 'core/']),
     'beside': (['tests/engines/beside.py'], ['tests/engines/beside.py', '--rounds', '400']),
+    'graph': (['tests/unit.py', 'test_linkbench'], None),
     'kills': (['tests/engines/kills.py', '--rounds', '6'],
               ['tests/engines/kills.py', '--rounds', '150']),
 }
