@@ -320,6 +320,14 @@ storage::RecordId Collection::append(bson::Doc entry) {
     return id;
 }
 
+void Collection::take_back(storage::RecordId entry) {
+    const sched::Uninterruptible whole;
+    DCHECK(storage::LockManager::may_write(split(ns()).db));
+    DCHECK(capped_ && indexes_.empty());
+    marks_->forget();
+    records_.remove(entry);
+}
+
 void Collection::unindex(Index& index, const storage::Record& record) {
     KeySet& keys = scratch().keys;
     index.generator->keys(record.doc, keys);

@@ -121,6 +121,8 @@ class Collection {
     // Stores an entry of the log of changes, as a part of the change that it tells of, which
     // has made room for both. REQUIRES: capped, no indexes.
     storage::RecordId append(bson::Doc entry);
+    // exclusive. Removes the entry that was appended last, and that no reader has seen.
+    void take_back(storage::RecordId entry);
 
     // Waiting for inserts at the end of a capped collection: called once, after the next insert
     // (any thread; cheap). Destroying the result ends the wait.

@@ -20,6 +20,7 @@
 #include "command/cursor/batch.h"
 #include "command/cursor/query_cursors.h"
 #include "command/request/authorization.h"
+#include "command/request/member_state.h"
 #include "command/write/write_ops.h"
 #include "query/aggregation/pipeline.h"
 #include "query/plan/explain.h"
@@ -233,8 +234,11 @@ void run_pipeline(Invocation& invocation, const PipelineRequest& request) {
         base::fail(base::kInvalidNamespace, "{{aggregate: 1}} is not valid for this pipeline");
     const std::string out_name = stages->out_collection();
     const bool writes = request.stages.empty() ? false : has_out_stage(request.stages);
-    if (writes && !request.explain)
-        invocation.concern.check(invocation.service.durability().journaling());
+    if (writes && !request.explain) {
+        check_takes_writes(invocation.service.context(), invocation.db,
+                           invocation.over_msg() ? Dialect::today : Dialect::old);
+        invocation.check_concern();
+    }
     std::optional<OutputCollection> output;
     if (writes) output.emplace(invocation, out_name);
 

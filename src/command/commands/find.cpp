@@ -308,8 +308,8 @@ constexpr Field kKillCursorsFields[] = {
 constexpr Command kCommands[] = {
     {"find", "", kNotCounted, LockKind::read, "query a collection", run_find,
      needs::on_collection(auth::action::find), kFindFields},
-    {"getMore", "", kNotCounted, LockKind::read, "the next documents of a cursor", run_get_more,
-     needs::login, kGetMoreFields},
+    {"getMore", "", kNotCounted | kOnAnyMember, LockKind::read, "the next documents of a cursor",
+     run_get_more, needs::login, kGetMoreFields},
     {"killCursors", "", 0, LockKind::none, "end cursors", run_kill_cursors, needs::login,
      kKillCursorsFields},
 };

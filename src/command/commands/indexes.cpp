@@ -319,8 +319,8 @@ constexpr Command kCommands[] = {
      needs::on_collection(auth::action::dropIndex), kDropFields},
     {"listIndexes", "", 0, LockKind::read, "the indexes of a collection", run_list_indexes,
      needs::on_collection(auth::action::listIndexes), kListFields},
-    {"reIndex", "", 0, LockKind::write, "build all indexes of a collection again", run_re_index,
-     needs::on_collection(auth::action::reIndex)},
+    {"reIndex", "", kOnAnyMember, LockKind::write, "build all indexes of a collection again",
+     run_re_index, needs::on_collection(auth::action::reIndex)},
 };
 
 }  // namespace

@@ -221,7 +221,7 @@ constexpr Command kCommands[] = {
      needs::on_database(auth::action::dbStats), kDatabaseFields},
     {"dataSize", "datasize", 0, LockKind::read, "{ dataSize: 'db.coll' }", run_data_size,
      needs::decided(may_measure), kSizeFields},
-    {"top", "", kAdminOnly, LockKind::read, "time spent per collection", run_top,
+    {"top", "", kAdminOnly | kOnAnyMember, LockKind::read, "time spent per collection", run_top,
      needs::on_cluster(auth::action::top)},
 };
 
