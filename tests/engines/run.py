@@ -33,7 +33,7 @@ PIECES = {
     'beside': (['tests/engines/beside.py'], ['tests/engines/beside.py', '--rounds', '400']),
     'graph': (['tests/unit.py', 'test_linkbench'], None),
     'kills': (['tests/engines/kills.py', '--rounds', '6'],
-              ['tests/engines/kills.py', '--rounds', '150']),
+              ['tests/engines/kills.py', '--writes', '50000']),
 }
 COPIES = 'copies'  # from one engine to the next
 
