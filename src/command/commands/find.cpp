@@ -158,10 +158,11 @@ bool plain_id_query(const FindRequest& request) {
            query::is_id_query(request.parts.filter);
 }
 
-bool reply_by_id(Invocation& invocation, FindRequest& request, std::string_view ns) {
+bool reply_by_id(Invocation& invocation, FindRequest& request, std::string_view ns,
+                 const query::ExpressionParser* expressions) {
     std::unique_ptr<query::Projection> projection;
     if (!request.parts.projection.empty()) {
-        projection = query::Projection::parse(request.parts.projection, nullptr);
+        projection = query::Projection::parse(request.parts.projection, nullptr, expressions);
         if (projection != nullptr && projection->needs_details()) return false;
     }
     CollectionLock lock(invocation.client, ns, false);
@@ -199,8 +200,8 @@ void run_find(Invocation& invocation) {
     const RequestExpressions expressions(invocation.over_msg(), request.let);
     if (const auto view = view_of(invocation, ns))
         return run_pipeline(invocation, find_in_view(*view, ns, request, expressions.let()));
-    if (plain_id_query(request) && reply_by_id(invocation, request, ns)) return;
     request.parts.expressions = expressions.get();
+    if (plain_id_query(request) && reply_by_id(invocation, request, ns, expressions.get())) return;
     request.query.canonicalise(request.parts);
     if (invocation.over_msg()) query::refuse_odd_flags(*request.query.matcher);
 

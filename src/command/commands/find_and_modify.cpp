@@ -57,7 +57,7 @@ Request parse(bson::Doc body, bool over_msg) {
     request.fields = document("fields");
     if (over_msg) {
         check_newer_projection(request.fields);
-        query::Projection::parse_by_name(request.fields);
+        query::Projection::parse_by_name(request.fields, &query::kNoExpressionsHere);
     }
     request.hint = body["hint"];
     request.array_filters = array_filters_of(body, over_msg);
@@ -264,12 +264,12 @@ class FindAndModify {
     // when there is something to return.
     std::unique_ptr<query::Projection> parse_positional() const {
         try {
-            auto projection = query::Projection::parse(request_.fields, find_.matcher.get());
+            auto projection = query::Projection::parse(request_.fields, find_.matcher.get(), expressions_.get());
             return projection != nullptr && projection->needs_details() ? std::move(projection)
                                                                         : nullptr;
         } catch (const base::Error& e) {
             try {
-                query::Projection::parse_by_name(request_.fields);
+                query::Projection::parse_by_name(request_.fields, expressions_.get());
             } catch (const base::Error&) {
                 if (sched::is_end_of_work(e)) throw;
                 return nullptr;
@@ -291,7 +291,7 @@ class FindAndModify {
                 if (!request_.return_new || sched::is_end_of_work(e)) throw;
             }
         }
-        const auto projection = query::Projection::parse_by_name(request_.fields);
+        const auto projection = query::Projection::parse_by_name(request_.fields, expressions_.get());
         if (projection == nullptr) {
             out.append("value", doc);
             return;

@@ -96,7 +96,8 @@ void check_newer_projection(bson::Doc projection) {
         if (known && e.as_doc().first().name() == "$elemMatch") {
             bson::Builder condition;
             condition.append(e);
-            query::refuse_odd_flags(*query::Matcher::parse(condition.doc()));
+            query::refuse_odd_flags(
+                *query::Matcher::parse(condition.doc(), &query::kNoExpressionsHere));
         }
         if (plain ? !e.name().starts_with('$') : known) {
             std::string_view path = e.name();

@@ -19,6 +19,8 @@ struct Reason {
     std::string_view op;
     std::string_view unfulfilled, fulfilled;
 };
+constexpr std::string_view kBitsFailed = "bitwise operator failed to match";
+constexpr std::string_view kBitsMatched = "bitwise operator matched successfully";
 constexpr Reason kReasons[] = {
     {"$exists", "path does not exist", "path does exist"},
     {"$type", "type did not match", "type did match"},
@@ -27,6 +29,10 @@ constexpr Reason kReasons[] = {
     {"$regex", "regular expression did not match", "regular expression did match"},
     {"$mod", "$mod did not evaluate to expected remainder",
      "$mod did evaluate to expected remainder"},
+    {"$bitsAllSet", kBitsFailed, kBitsMatched},
+    {"$bitsAllClear", kBitsFailed, kBitsMatched},
+    {"$bitsAnySet", kBitsFailed, kBitsMatched},
+    {"$bitsAnyClear", kBitsFailed, kBitsMatched},
     {"$size", "array length was not equal to given size", "array length was equal to given size"},
     {"$all", "array did not contain all specified values",
      "array did contain all specified values"},

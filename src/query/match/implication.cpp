@@ -29,7 +29,10 @@ bool same(const MatchNode& a, const MatchNode& b) {
     const auto same_regex = [](const auto& one, const auto& other) {
         return one->pattern() == other->pattern() && one->flags() == other->flags();
     };
-    return a.kind == b.kind && a.collator == b.collator && a.path == b.path &&
+    const auto same_bits = [](const auto& one, const auto& other) {
+        return one == nullptr || *one == *other;
+    };
+    return a.kind == b.kind && same_bits(a.bit_test, b.bit_test) && a.collator == b.collator && a.path == b.path &&
            a.number == b.number && a.remainder == b.remainder && a.types == b.types &&
            same_value(a.operand, b.operand) && std::ranges::equal(a.values, b.values, same_value) &&
            std::ranges::equal(a.regexes, b.regexes, same_regex) &&
@@ -133,6 +136,7 @@ bool needs_value(const MatchNode& node) {
             return has_place(node.operand) || bson::is_large_number(node.operand);
         case MatchKind::regex:
         case MatchKind::mod:
+        case MatchKind::bits:
         case MatchKind::size:
         case MatchKind::elem_match_object:
         case MatchKind::elem_match_value:

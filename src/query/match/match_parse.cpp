@@ -236,6 +236,12 @@ NodePtr parse_mod(std::string_view path, const Element& operand) {
     return node;
 }
 
+NodePtr parse_bits(std::string_view path, const Element& operand) {
+    NodePtr node = make_node(MatchKind::bits, path);
+    node->bit_test = std::make_unique<const BitTest>(operand);
+    return node;
+}
+
 // $regex and $options stand side by side, in any order; `operators` is the document of both.
 NodePtr parse_regex(std::string_view path, Doc operators) {
     const Element regex = operators["$regex"];
@@ -353,6 +359,7 @@ NodePtr parse_operator(std::string_view path, const Element& e, const ParseConte
     if (name == "$size") return parse_size(path, e);
     if (name == "$type") return parse_type(path, e);
     if (name == "$mod") return parse_mod(path, e);
+    if (BitTest::is_one(name) && context.expressions != nullptr) return parse_bits(path, e);
     if (is_geo(name)) bad("geospatial queries are not supported: {}", name);
     bad("unknown operator: {}", name);
 }
@@ -506,6 +513,7 @@ int rank(const MatchNode& node) {
             return 16;
         case MatchKind::type:
             return 17;
+        case MatchKind::bits:
         case MatchKind::schema:
         case MatchKind::sample:
         case MatchKind::always_true:

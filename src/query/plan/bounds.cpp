@@ -314,6 +314,7 @@ bool has_bounds(const MatchNode& node, const IndexField& field) {
     switch (node.kind) {
         case MatchKind::regex:
         case MatchKind::mod:
+        case MatchKind::bits:
         case MatchKind::type:
         case MatchKind::ends:
             return true;
@@ -383,6 +384,8 @@ PredicateBounds bounds_of(const MatchNode& node, const IndexField& field, ValueA
             return {};
         case MatchKind::mod:
             return {{any_number()}, Tightness::check_key};
+        case MatchKind::bits:
+            return {{any_number(), class_range(Type::binary)}, Tightness::check_key};
         case MatchKind::type:
             return type_bounds(node);
         case MatchKind::exists:

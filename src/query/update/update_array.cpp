@@ -401,7 +401,8 @@ class PullEqual : public Puller {
 // {$pull: {a: {x: 1}}}: elements that are documents, as a query selects documents.
 class PullObjects : public Puller {
   public:
-    explicit PullObjects(bson::Doc filter) : matcher_(Matcher::parse(filter)) {}
+    PullObjects(bson::Doc filter, const ExpressionParser* expressions)
+        : matcher_(Matcher::parse(filter, expressions)) {}
 
   protected:
     bool selects(const Element& e) override {
@@ -415,10 +416,10 @@ class PullObjects : public Puller {
 // {$pull: {a: {$gt: 1}}} and regular expressions: any element, as a query selects a field's value.
 class PullValues : public Puller {
   public:
-    explicit PullValues(const Element& condition) {
+    PullValues(const Element& condition, const ExpressionParser* expressions) {
         bson::Builder filter;
         filter.append_as(kField, condition);
-        matcher_ = Matcher::parse(filter.doc());
+        matcher_ = Matcher::parse(filter.doc(), expressions);
     }
 
   protected:
@@ -466,13 +467,13 @@ std::unique_ptr<Modifier> make_pop(const Element& operand) {
     return std::make_unique<Pop>(operand.is_number() && operand.to_double() < 0);
 }
 
-std::unique_ptr<Modifier> make_pull(const Element& operand) {
-    if (operand.type() == Type::regex) return std::make_unique<PullValues>(operand);
+std::unique_ptr<Modifier> make_pull(const Element& operand, const ExpressionParser* expressions) {
+    if (operand.type() == Type::regex) return std::make_unique<PullValues>(operand, expressions);
     if (!operand.is_object()) return std::make_unique<PullEqual>(operand);
-    if (is_value_operator(operand.as_doc().first().name())) {
-        return std::make_unique<PullValues>(operand);
-    }
-    return std::make_unique<PullObjects>(operand.as_doc());
+    const std::string_view first = operand.as_doc().first().name();
+    if (is_value_operator(first) || (expressions != nullptr && BitTest::is_one(first)))
+        return std::make_unique<PullValues>(operand, expressions);
+    return std::make_unique<PullObjects>(operand.as_doc(), expressions);
 }
 
 std::unique_ptr<Modifier> make_pull_all(const Element& operand) {

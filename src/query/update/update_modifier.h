@@ -13,6 +13,7 @@
 
 #include "bson/builder.h"
 #include "bson/view.h"
+#include "query/match/match_expression.h"
 #include "query/update/document_check.h"
 
 namespace query {
@@ -62,7 +63,9 @@ std::unique_ptr<Modifier> make_push(const bson::Element& operand);
 std::unique_ptr<Modifier> make_push_all(const bson::Element& operand);
 std::unique_ptr<Modifier> make_add_to_set(const bson::Element& operand, FieldNames names);
 std::unique_ptr<Modifier> make_pop(const bson::Element& operand);
-std::unique_ptr<Modifier> make_pull(const bson::Element& operand);
+// `expressions`: as for Matcher::parse.
+std::unique_ptr<Modifier> make_pull(const bson::Element& operand,
+                                    const ExpressionParser* expressions);
 std::unique_ptr<Modifier> make_pull_all(const bson::Element& operand);
 
 }  // namespace query

@@ -26,11 +26,10 @@ using bson::Element;
 
 namespace {
 
-// What may be stored decides `names` (query/update/document_check.h).
-using Maker = std::function<std::unique_ptr<Modifier>(const Element&, FieldNames names)>;
+using Maker = std::function<std::unique_ptr<Modifier>(const Element&, bool over_msg)>;
 
 template <std::unique_ptr<Modifier> (*Make)(const Element&)>
-std::unique_ptr<Modifier> of_operand(const Element& operand, FieldNames) {
+std::unique_ptr<Modifier> of_operand(const Element& operand, bool) {
     return Make(operand);
 }
 
@@ -38,7 +37,7 @@ const std::map<std::string_view, Maker>& makers() {
     static const std::map<std::string_view, Maker> kMakers = {
         {"$set", of_operand<make_set>},
         {"$setOnInsert", of_operand<make_set>},
-        {"$unset", [](const Element&, FieldNames) { return make_unset(); }},
+        {"$unset", [](const Element&, bool) { return make_unset(); }},
         {"$inc", of_operand<make_inc>},
         {"$mul", of_operand<make_mul>},
         {"$min", of_operand<make_min>},
@@ -47,9 +46,15 @@ const std::map<std::string_view, Maker>& makers() {
         {"$currentDate", of_operand<make_current_date>},
         {"$push", of_operand<make_push>},
         {"$pushAll", of_operand<make_push_all>},
-        {"$addToSet", make_add_to_set},
+        {"$addToSet",
+         [](const Element& operand, bool over_msg) {
+             return make_add_to_set(operand, names_in_documents(over_msg));
+         }},
         {"$pop", of_operand<make_pop>},
-        {"$pull", of_operand<make_pull>},
+        {"$pull",
+         [](const Element& operand, bool over_msg) {
+             return make_pull(operand, over_msg ? &kNoExpressionsHere : nullptr);
+         }},
         {"$pullAll", of_operand<make_pull_all>},
     };
     return kMakers;
@@ -125,7 +130,8 @@ void refuse_odd_flags_of_pull(const Element& condition) {
     if (!of_values && !condition.is_object()) return;
     bson::Builder wrapped;
     if (of_values) wrapped.append(condition);
-    refuse_odd_flags(*Matcher::parse(of_values ? wrapped.doc() : condition.as_doc()));
+    refuse_odd_flags(*Matcher::parse(of_values ? wrapped.doc() : condition.as_doc(),
+                                     &kNoExpressionsHere));
 }
 
 // What later servers read otherwise: clauses of $push under $addToSet, which are ignored, and flags
@@ -237,7 +243,7 @@ void OperatorUpdate::parse_operator(const Element& e) {
         }
         Mod mod;
         parse_path(field.name(), over_msg_ ? &filters_ : nullptr, mod);
-        mod.modifier = maker->second(field, names_in_documents(over_msg_));
+        mod.modifier = maker->second(field, over_msg_);
         mod.on_insert_only = name == "$setOnInsert";
         if (!mod.on_insert_only && !mod.modifier->scalar()) all_scalar_ = false;
         if (mod.path[0] == "_id") touches_id_ = true;
