@@ -91,6 +91,7 @@ Collection::Collection(storage::CollectionStore& store, storage::Durability& dur
       kept_by_log_(log != nullptr && log->keeps(store.ns())),
       expressions_(expressions) {
     reload_indexes(true);
+    read_collation();
     reload_validator();
     if (!capped_) return;
     records_.set_before_capped_removal([this](const storage::Record& record) {
@@ -115,7 +116,7 @@ void Collection::reload_indexes(bool gone) {
         });
         auto index = kept == old.end() ? std::make_unique<Index>() : std::move(*kept);
         index->read(entry, slot);
-        if (index->is_id && index->ready) id_index_ = index.get();
+        if (index->is_id && index->ready && index->store != nullptr) id_index_ = index.get();
         if (!index->fault.empty()) faulty_ = index.get();
         indexes_.push_back(std::move(index));
     }
@@ -124,11 +125,34 @@ void Collection::reload_indexes(bool gone) {
         incarnation_ = g_next_incarnation.fetch_add(1, std::memory_order_relaxed);
 }
 
+// A 2.6 that was given the option may have kept it, and has no more to do with it: without the
+// library's version it is not ours.
+void Collection::read_collation() {
+    const sched::Uninterruptible whole;
+    try {
+        const bson::Object options(store_.options());
+        const bson::Element stored = options["collation"];
+        if (!stored.is_object() || !stored.as_doc().has("version")) return;
+        may_have_collators_.store(true, std::memory_order_relaxed);
+        collator_ = collation::Collator::make(stored.as_doc());
+    } catch (const base::Error& e) {
+        collator_fault_ = e.what();
+        base::log::error("the collation of {} is not known: {}", ns(), e.what());
+    }
+}
+
+const std::shared_ptr<const collation::Collator>& Collection::collator() const {
+    if (!collator_fault_.empty())
+        base::fail(base::kIncompatibleCollationVersion, "the collation of {} cannot be had: {}",
+                   ns(), collator_fault_);
+    return collator_;
+}
+
 void Collection::reload_validator() {
     const sched::Uninterruptible whole;
     validator_ = nullptr;
     try {
-        validator_ = Validator::of(store_.options(), expressions_);
+        validator_ = Validator::of(store_.options(), expressions_, collator_);
     } catch (const base::Error& e) {
         base::log::error("the options of {} cannot be read, so that no validator is known: {}",
                          ns(), e.what());

@@ -85,6 +85,11 @@ class Collection {
     bool capped() const { return capped_; }
     // shared. Where documents of a time stand. REQUIRES: capped.
     RingMarks& marks() { return *marks_; }
+    // Under which texts are compared where a request names no collation; null: by their bytes.
+    // Throws base::Error 161 where it is that of another release of the library.
+    const std::shared_ptr<const collation::Collator>& collator() const;
+    // Whether this process has, or had, a collection with one.
+    static bool may_have_collators() { return may_have_collators_.load(std::memory_order_relaxed); }
     // What its documents have to look like; null: anything. Asked before insert() and update(),
     // which do not, by those whose documents come from clients.
     const Validator* validator() const { return validator_.get(); }
@@ -183,6 +188,7 @@ class Collection {
     void put_back(Index& index, bson::Doc key, storage::RecordId id) const;
     static void check_multikey(const Index& index, const KeySet& keys);
     void note_multikey(Index& index, const KeySet& keys);
+    void read_collation();
 
     storage::CollectionStore& store_;
     storage::Durability& durability_;
@@ -211,6 +217,9 @@ class Collection {
 
     const query::ExpressionParser* const expressions_;
     std::unique_ptr<const Validator> validator_;
+    static inline std::atomic<bool> may_have_collators_ = false;
+    std::shared_ptr<const collation::Collator> collator_;
+    std::string collator_fault_;  // why it is not known
 };
 
 // The errors of index keys that a document or a build may not have.

@@ -16,6 +16,7 @@
 #include "command/commands/request_expressions.h"
 #include "command/commands/server_stages.h"
 #include "command/commands/views.h"
+#include "command/context/default_collation.h"
 #include "command/context/locks.h"
 #include "command/cursor/batch.h"
 #include "command/cursor/query_cursors.h"
@@ -96,7 +97,6 @@ PipelineRequest parse(const Invocation& invocation) {
             base::fail(base::kFailedToParse, "unrecognized field '{}'", name);
         }
     }
-    out.let = RequestExpressions(invocation).let();
     return out;
 }
 
@@ -109,6 +109,7 @@ std::unique_ptr<query::Pipeline> parse_pipeline(Invocation& invocation,
         context.scratch_directory = invocation.service.engine().scratch_directory();
     context.over_msg = invocation.over_msg();
     context.foreign = std::move(foreign);
+    context.collator = request.collator;
     if (request.let != nullptr) context.variables = request.let->variables();
     context.let = request.let;
     context.find_first_stage = [&](std::string_view stage) {
@@ -319,6 +320,14 @@ PipelineRequest resolved(Invocation& invocation, PipelineRequest request) {
     request.foreign_ns = foreign_namespaces(invocation, request.stages);
     const auto view =
         request.whole_database ? std::nullopt : view_of(invocation, request.source_ns);
+    const bson::Element collation = invocation.field(kCollation.name);
+    if (view)
+        request.collator = collator_in(*view, collation);
+    else if (names_collation(collation, invocation.over_msg()) || request.whole_database)
+        request.collator = collator_of(collation, invocation.over_msg());
+    else
+        request.collator = default_collator(invocation.client, request.source_ns);
+    request.let = RequestExpressions(invocation, request.collator).let();
     if (!view) return request;
     const bson::Element first = request.stages.doc().first();
     if (first.is_object() &&
@@ -383,7 +392,7 @@ constexpr Field kFields[] = {
     {"hint", types::hint},
     {"explain", types::boolean},
     kBypassValidation,
-    refused("collation", "3.4"),
+    kCollation,
     kLet,
     refused("encryptionInformation", "6.0"),
     // A part of the work for another server, which goes on with it.

@@ -9,6 +9,7 @@
 #include "base/milliseconds.h"
 #include "command/commands/families.h"
 #include "command/commands/request_expressions.h"
+#include "command/context/default_collation.h"
 #include "command/context/locks.h"
 #include "command/cursor/session_ends.h"
 #include "command/request/authorization.h"
@@ -203,6 +204,7 @@ void run_file_md5(Invocation& invocation) {
     const bson::Object filter_doc = filter.object();
     parts.filter = filter_doc;
     parts.sort = sort;
+    inherit_collation(invocation.client, ns, query);
     query.canonicalise(parts);
     Md5 md5;
     int32_t chunks = 0;

@@ -151,10 +151,9 @@ void parse_field(const bson::Element& e, FindRequest& out) {
 // {_id: value} and nothing that needs a plan: the record is written straight into the reply.
 bool plain_id_query(const FindRequest& request) {
     const query::FindQuery& query = request.query;
-    return query.collator == nullptr && request.parts.sort.empty() &&
-           request.parts.hint.missing() && query.skip == 0 && query.min.empty() &&
-           query.max.empty() && !query.return_key && !query.show_record_id && !query.snapshot &&
-           !query.tailable && query.max_scan == 0 && request.batch_size != 0 &&
+    return request.parts.sort.empty() && request.parts.hint.missing() && query.skip == 0 &&
+           query.min.empty() && query.max.empty() && !query.return_key && !query.show_record_id &&
+           !query.snapshot && !query.tailable && query.max_scan == 0 && request.batch_size != 0 &&
            query::is_id_query(request.parts.filter);
 }
 
@@ -167,7 +166,8 @@ bool reply_by_id(Invocation& invocation, FindRequest& request, std::string_view 
     }
     CollectionLock lock(invocation.client, ns, false);
     const catalog::Collection* collection = lock.collection();
-    if (collection != nullptr && collection->id_index() == nullptr) return false;
+    if (collection != nullptr && !query::finds_by_id(*collection, request.query.collator.get()))
+        return false;
     bson::Builder reply = invocation.reply->sub_object("cursor");
     {
         bson::Builder batch = reply.sub_array("firstBatch");
@@ -197,9 +197,15 @@ void run_find(Invocation& invocation) {
     invocation.service.counters().query.fetch_add(1, std::memory_order_relaxed);
     FindRequest request = parse_find(invocation.body, invocation.over_msg());
     const std::string ns = invocation.ns();
-    const RequestExpressions expressions(invocation.over_msg(), request.let);
-    if (const auto view = view_of(invocation, ns))
-        return run_pipeline(invocation, find_in_view(*view, ns, request, expressions.let()));
+    const auto view = view_of(invocation, ns);
+    if (view)
+        request.query.collator = collator_in(*view, request.collation);
+    else
+        set_collation(invocation.client, ns, request.collation, invocation.over_msg(),
+                      request.query);
+    const RequestExpressions expressions(invocation.over_msg(), request.let,
+                                         request.query.collator);
+    if (view) return run_pipeline(invocation, find_in_view(*view, ns, request, expressions.let()));
     request.parts.expressions = expressions.get();
     if (plain_id_query(request) && reply_by_id(invocation, request, ns, expressions.get())) return;
     request.query.canonicalise(request.parts);
@@ -324,7 +330,6 @@ FindRequest parse_find(bson::Doc command, bool over_msg) {
         if (!std::exchange(first, false) && !is_absent(e, over_msg)) parse_field(e, request);
     }
     if (over_msg) check_newer_projection(request.parts.projection);
-    request.query.collator = collator_of(request.collation, over_msg);
     if (request.query.oplog_replay) check_oplog_replay(request.parts.filter);
     if (request.query.tailable) check_tailable_sort(request.parts.sort);
     // The batch is all that is wanted.

@@ -43,7 +43,7 @@ struct Request {
     bool upsert = false;
     bool return_new = false;
     Validation validation = Validation::asked;
-    std::shared_ptr<const collation::Collator> collator;
+    bson::Element collation;
 };
 
 Request parse(bson::Doc body, bool over_msg) {
@@ -72,9 +72,7 @@ Request parse(bson::Doc body, bool over_msg) {
     request.upsert = body["upsert"].truthy();
     request.return_new = body["new"].truthy();
     request.validation = validation_of(body);
-    request.collator = collator_of(body, over_msg);
-    if (request.collator != nullptr)
-        check_collated_update(request.update, request.by_pipeline, request.array_filters);
+    request.collation = body[kCollation.name];
     const bson::Element sort = body["sort"];
     if (sort.is_object()) {
         request.sort = sort.as_doc();
@@ -104,8 +102,9 @@ class FindAndModify {
           client_(invocation.client),
           counters_(invocation.service.counters()),
           request_(request),
-          expressions_(invocation),
-          ns_(invocation.ns()) {
+          ns_(invocation.ns()),
+          asked_(collation_of(invocation, request)),
+          expressions_(invocation, asked_.collator) {
         if (!request.remove) check_updatable(ns_);
     }
 
@@ -154,6 +153,13 @@ class FindAndModify {
     }
 
   private:
+    static query::FindQuery collation_of(Invocation& invocation, const Request& request) {
+        query::FindQuery asked;
+        set_collation(invocation.client, invocation.ns(), request.collation, invocation.over_msg(),
+                      asked);
+        return asked;
+    }
+
     void canonicalise() {
         query::FindQuery::Parts parts;
         parts.filter = request_.query;
@@ -164,7 +170,8 @@ class FindAndModify {
         if (invocation_.over_msg() && request_.upsert)
             parts.expressions = &query::kNoExpressionsHere;
         find_ = query::FindQuery();
-        find_.collator = request_.collator;
+        find_.collator = asked_.collator;
+        find_.inherits_collation = asked_.inherits_collation;
         try {
             find_.canonicalise(parts);
         } catch (const base::Error& e) {
@@ -207,7 +214,8 @@ class FindAndModify {
             update_ = query::parse_update(request_.update, request_.by_pipeline,
                                           {.upsert = request_.upsert,
                                            .over_msg = invocation_.over_msg(),
-                                           .array_filters = request_.array_filters},
+                                           .array_filters = request_.array_filters,
+                                           .collator = asked_.collator},
                                           expressions_.let());
         } catch (const base::Error& e) {
             if (invocation_.over_msg() || sched::is_end_of_work(e)) throw;
@@ -264,7 +272,8 @@ class FindAndModify {
     // when there is something to return.
     std::unique_ptr<query::Projection> parse_positional() const {
         try {
-            auto projection = query::Projection::parse(request_.fields, find_.matcher.get(), expressions_.get());
+            auto projection =
+                query::Projection::parse(request_.fields, find_.matcher.get(), expressions_.get());
             return projection != nullptr && projection->needs_details() ? std::move(projection)
                                                                         : nullptr;
         } catch (const base::Error& e) {
@@ -291,7 +300,8 @@ class FindAndModify {
                 if (!request_.return_new || sched::is_end_of_work(e)) throw;
             }
         }
-        const auto projection = query::Projection::parse_by_name(request_.fields, expressions_.get());
+        const auto projection =
+            query::Projection::parse_by_name(request_.fields, expressions_.get());
         if (projection == nullptr) {
             out.append("value", doc);
             return;
@@ -408,8 +418,9 @@ class FindAndModify {
     Client& client_;
     OpCounters& counters_;
     const Request& request_;
-    const RequestExpressions expressions_;
     const std::string ns_;
+    const query::FindQuery asked_;  // its collation
+    const RequestExpressions expressions_;
     storage::Access access_ = storage::Access::documents;
     query::FindQuery find_;
     std::unique_ptr<query::Update> update_;

@@ -144,8 +144,9 @@ DataSize add_up_records(CollectionLock& lock, bson::Doc body) {
         hint.append("hint", pattern);
         parts.hint = hint.doc().first();
     }
-    query.canonicalise(parts);
     catalog::Collection& collection = *lock.collection();
+    query.collator = collection.collator();
+    query.canonicalise(parts);
     const storage::RecordStoreStats all = collection.records().stats();
     const bool estimate = body["estimate"].truthy();
     const int64_t average = all.count == 0 ? 0 : all.data_bytes / all.count;

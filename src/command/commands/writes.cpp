@@ -272,8 +272,6 @@ UpdateRequest parse_update(bson::Doc item, bool over_msg) {
     request.item = item;
     request.array_filters = array_filters_of(item, over_msg);
     request.collator = collator_of(item, over_msg);
-    if (request.collator != nullptr)
-        check_collated_update(request.update, request.by_pipeline, request.array_filters);
     return request;
 }
 
@@ -332,7 +330,7 @@ struct DeleteRequest {
     bson::Doc item;  // as it was sent
     bson::Doc query;
     bson::Element hint;
-    std::shared_ptr<const collation::Collator> collator;
+    std::optional<std::shared_ptr<const collation::Collator>> collator = {};
     bool just_one = false;
 };
 

@@ -7,6 +7,7 @@
 #include "base/milliseconds.h"
 #include "command/access/local_rule.h"
 #include "command/context/client.h"
+#include "command/context/default_collation.h"
 #include "command/cursor/query_cursors.h"
 #include "command/observe/counters.h"
 #include "command/request/authorization.h"
@@ -261,6 +262,7 @@ void legacy_query(DatabaseOpener& opener, CursorManager& cursors, std::string_vi
     LegacyFind find = run_stage(kReading, [&] {
         LegacyFind taken = take_apart(message);
         client.operation().set_deadline_ms(taken.max_time_ms);
+        inherit_collation(client, message.ns, taken.query);
         taken.query.canonicalise(taken.parts);
         return taken;
     });

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "command/context/default_collation.h"
 #include "command/cursor/query_cursors.h"
 #include "command/write/document_change.h"
 #include "options/general.h"
@@ -76,11 +77,21 @@ std::unique_ptr<query::Executor> writing_executor(CollectionLock& lock, query::F
     }
 }
 
+// What a request asks for, or else the collection has.
+struct Collation {
+    Collation(OperationContext& context, std::string_view ns,
+              const std::optional<std::shared_ptr<const collation::Collator>>& asked)
+        : is_inherited(!asked), collator(asked ? *asked : default_collator(context, ns)) {}
+
+    const bool is_inherited;
+    const std::shared_ptr<const collation::Collator> collator;
+};
+
 query::FindQuery canonical(bson::Doc filter, const bson::Element& hint,
-                           const query::ExpressionParser* expressions,
-                           std::shared_ptr<const collation::Collator> collator) {
+                           const query::ExpressionParser* expressions, const Collation& collation) {
     query::FindQuery query;
-    query.collator = std::move(collator);
+    query.collator = collation.collator;
+    query.inherits_collation = collation.is_inherited;
     query::FindQuery::Parts parts;
     parts.filter = filter;
     parts.hint = hint;
@@ -232,11 +243,13 @@ class UpdateRun {
         : context_(context),
           ns_(ns),
           request_(request),
+          collation_(context, ns, request.collator),
           update_(query::parse_update(request.update, request.by_pipeline,
                                       {.multi = request.multi,
                                        .upsert = request.upsert,
                                        .over_msg = request.over_msg,
-                                       .array_filters = request.array_filters},
+                                       .array_filters = request.array_filters,
+                                       .collator = collation_.collator},
                                       query::let_of(request.expressions))) {}
 
     UpdateOutcome run() {
@@ -250,20 +263,17 @@ class UpdateRun {
   private:
     // False: nothing is done yet, and it takes more than the lock had.
     bool run(storage::Access access) {
-        const bool by_id = request_.collator == nullptr && !request_.multi && !request_.upsert &&
-                           request_.hint.missing() && !update_->needs_details() &&
-                           query::is_id_query(request_.query);
+        const bool by_id = !request_.multi && !request_.upsert && request_.hint.missing() &&
+                           !update_->needs_details() && query::is_id_query(request_.query);
         query::FindQuery query;
-        if (!by_id)
-            query = canonical(request_.query, request_.hint, expressions(), request_.collator);
+        if (!by_id) query = canonical(request_.query, request_.hint, expressions(), collation_);
         CollectionLock lock(context_, ns_, access);
         if (lock.collection() == nullptr && !request_.upsert) return true;
-        if (by_id && lock.collection()->id_index() != nullptr) {
+        if (by_id && query::finds_by_id(*lock.collection(), collation_.collator.get())) {
             update_by_id(lock);
             return true;
         }
-        if (by_id)
-            query = canonical(request_.query, request_.hint, expressions(), request_.collator);
+        if (by_id) query = canonical(request_.query, request_.hint, expressions(), collation_);
         return update_found(lock, std::move(query));
     }
 
@@ -346,6 +356,7 @@ class UpdateRun {
     OperationContext& context_;
     const std::string_view ns_;
     const UpdateRequest& request_;
+    const Collation collation_;
     const std::unique_ptr<query::Update> update_;
     UpdateOutcome outcome_;
     bson::Buffer out_;
@@ -369,13 +380,14 @@ void check_removable(const catalog::Collection& collection) {
 int64_t delete_documents(OperationContext& context, std::string_view ns, bson::Doc filter,
                          const bson::Element& hint, bool just_one,
                          const query::FilterExpressions* expressions,
-                         std::shared_ptr<const collation::Collator> collator) {
+                         std::optional<std::shared_ptr<const collation::Collator>> collator) {
     if (reserved(ns))
         base::fail(kRemoveFromReserved, "cannot delete from collection with reserved $ in name: {}",
                    ns);
-    const bool by_id = collator == nullptr && hint.missing() && query::is_id_query(filter);
+    const Collation collation(context, ns, collator);
+    const bool by_id = hint.missing() && query::is_id_query(filter);
     query::FindQuery query;
-    if (!by_id) query = canonical(filter, hint, expressions, collator);
+    if (!by_id) query = canonical(filter, hint, expressions, collation);
     const bool isolated = is_isolated(filter);
     CollectionLock lock(context, ns, isolated ? storage::Access::all : storage::Access::documents);
     if (lock.collection() == nullptr) return 0;
@@ -389,13 +401,13 @@ int64_t delete_documents(OperationContext& context, std::string_view ns, bson::D
             ++removed;
         });
     };
-    if (by_id && lock.collection()->id_index() != nullptr) {
+    if (by_id && query::finds_by_id(*lock.collection(), collation.collator.get())) {
         row.id = query::find_by_id(*lock.collection(), filter["_id"]);
         report_id_lookup(context, row.id ? 1 : 0);
         if (!row.id) return 0;
         remove_record(nullptr);
     } else {
-        if (by_id) query = canonical(filter, hint, expressions, collator);
+        if (by_id) query = canonical(filter, hint, expressions, collation);
         auto executor = writing_executor(lock, std::move(query), kDeleteCannotRun);
         while (executor->next(&row)) {
             if (isolated) lock.keep();

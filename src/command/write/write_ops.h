@@ -9,6 +9,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string_view>
 
 #include "bson/builder.h"
@@ -55,8 +57,8 @@ struct UpdateRequest {
     bson::Element array_filters;
     Validation validation = Validation::asked;
     const query::FilterExpressions* expressions = nullptr;  // with over_msg, and the variables
-    // Of the query; the update compares no texts. Null: by their bytes.
-    std::shared_ptr<const collation::Collator> collator;
+    // None: that of the collection.
+    std::optional<std::shared_ptr<const collation::Collator>> collator = {};
 };
 struct UpdateOutcome {
     int64_t matched = 0;
@@ -92,11 +94,11 @@ bson::Object insert_upsert(OperationContext& context, catalog::Collection& colle
                            bson::Doc doc, Validation validation);
 
 // Returns the number of removed documents. `expressions`: of a request by OP_MSG; null: the filter
-// is read as the old server did.
+// is read as the old server did. `collator`: none: that of the collection.
 int64_t delete_documents(OperationContext& context, std::string_view ns, bson::Doc query,
                          const bson::Element& hint, bool just_one,
                          const query::FilterExpressions* expressions = nullptr,
-                         std::shared_ptr<const collation::Collator> collator = nullptr);
+                         std::optional<std::shared_ptr<const collation::Collator>> collator = {});
 
 // Throws base::Error 10156 for system.indexes, and what catalog::check_writable does.
 void check_updatable(std::string_view ns);

@@ -32,9 +32,10 @@ struct ParseContext {
     bool top = true;  // not inside another operator
     int depth = 0;
     const ExpressionParser* expressions = nullptr;  // of $expr, which is about a whole document
+    std::shared_ptr<const collation::Collator> collator = {};
     ParseContext deeper() const {
         if (depth >= kNestingMax) bad("the query is nested more than {} levels deep", kNestingMax);
-        return {false, depth + 1, expressions};
+        return {false, depth + 1, expressions, collator};
     }
 };
 
@@ -379,7 +380,7 @@ NodePtr parse_sample(const Element& rate, const ParseContext& context) {
 
 NodePtr parse_expression(const Element& spec, const ParseContext& context) {
     NodePtr node = make_node(MatchKind::expression);
-    node->expression = context.expressions->parse(spec);
+    node->expression = context.expressions->parse(spec, context.collator);
     for (const Element& e : node->expression->implied())
         node->children.push_back(parse_comparison(MatchKind::eq, e.name(), e));
     for (const Element& range : node->expression->implied_ranges()) {
@@ -568,10 +569,7 @@ std::unique_ptr<Matcher> Matcher::parse(Doc filter, const ExpressionParser* expr
     matcher->root_ = make_node(MatchKind::conjunction);
     ParseContext context;
     context.expressions = expressions;
-    // Expressions compare by the bytes of texts.
-    static const RefusedExpressions kNotCollated(
-        base::kInvalidOptions, "$expr under a collation is not supported by this server");
-    if (collator != nullptr && expressions != nullptr) context.expressions = &kNotCollated;
+    context.collator = collator;
     parse_filter(matcher->filter_.doc(), context, *matcher->root_);
     put_in_order(*matcher->root_);
     if (collator != nullptr) {

@@ -333,7 +333,12 @@ bool has_bounds(const MatchNode& node, const IndexField& field) {
 // Whether what it compares texts with are keys as the index has them.
 bool has_collation_of(const MatchNode& node, const catalog::KeyGenerator& generator) {
     sched::tick();
-    if (node.collator != nullptr && node.collator != generator.collator()) return false;
+    const collation::Collator* const collator = generator.collator();
+    if (node.collator != nullptr && !collation::is_same(node.collator, collator)) return false;
+    if (node.collator == nullptr && collator != nullptr &&
+        (collation::has_text(node.operand) ||
+         std::ranges::any_of(node.values, collation::has_text)))
+        return false;
     return std::ranges::all_of(
         node.children, [&](const auto& child) { return has_collation_of(*child, generator); });
 }
