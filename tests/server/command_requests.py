@@ -17,6 +17,7 @@ SESSION = bson.Binary(b'0123456789abcdef', 4)
 # command: a request that succeeds. `admin` commands run there, the others on the test's database.
 # The collections c (documents with _id, a) and ring (capped) exist anew for each.
 REQUESTS = {
+    '_commandFields': {'_commandFields': 1},
     '_hashBSONElement': {'_hashBSONElement': 'x'},
     '_isSelf': None, 'authSchemaUpgrade': None, 'getShardMap': None,
     'getShardVersion': {'getShardVersion': 'test.c'},
