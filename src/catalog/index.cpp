@@ -23,18 +23,17 @@ bson::Object named_key(bson::Doc pattern, bson::Doc key) {
 }  // namespace
 
 void throw_duplicate_key(const Index& index, std::string_view ns, bson::Doc key) {
-    const bson::Object shown = readable_key(key, *index.generator);
-    const bson::Object details = bson::make("keyPattern", index.key_pattern, "keyValue",
-                                            named_key(index.key_pattern, shown));
+    const bson::Object details =
+        bson::make("keyPattern", index.key_pattern, "keyValue", named_key(index.key_pattern, key));
     throw base::Error(base::kDuplicateKey,
                       fmt::format("E11000 duplicate key error index: {}.${}  dup key: {}", ns,
-                                  index.name, bson::key_to_text(shown)),
+                                  index.name, bson::key_to_text(key)),
                       details.bytes());
 }
 
 void throw_key_too_long(int code, const Index& index, std::string_view ns, bson::Doc key) {
     base::fail(code, "Btree::insert: key too large to index, failing {}.${} {} {}", ns, index.name,
-               key.size(), bson::key_to_text(readable_key(key, *index.generator)));
+               key.size(), bson::key_to_text(key));
 }
 
 void Index::read(const storage::IndexEntry& entry, int at) {
@@ -54,7 +53,7 @@ void Index::read(const storage::IndexEntry& entry, int at) {
     store = entry.index;
     if (store == nullptr || generator != nullptr) return;
     try {
-        generator = KeyGenerator::make(spec, collator_of(spec));
+        generator = KeyGenerator::make(spec);
     } catch (const base::Error& error) {
         fault = error.what();
         store = nullptr;
@@ -66,9 +65,7 @@ bool Index::is_like(bson::Doc definition) const {
     const bson::Element filter = definition["partialFilterExpression"];
     const bson::Element own = spec["partialFilterExpression"];
     return key.is_object() && bson::compare_docs(key_pattern, key.as_doc()) == 0 &&
-           bson::equal_values(filter, own) &&
-           collation::is_same(collator_of(definition).get(),
-                              generator == nullptr ? nullptr : generator->collator());
+           bson::equal_values(filter, own);
 }
 
 }  // namespace catalog

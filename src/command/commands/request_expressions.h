@@ -13,15 +13,12 @@ inline constexpr Field kLet = by_msg("let", types::object, "5.0");
 
 class RequestExpressions {
   public:
-    using Collator = std::shared_ptr<const collation::Collator>;
-
-    // Computes the variables of `let`. `collator`: under which they compare texts; null: by their
-    // bytes. Throws what query::LetVariables does.
-    explicit RequestExpressions(const Invocation& invocation, const Collator& collator = nullptr)
-        : RequestExpressions(invocation.over_msg(), invocation.field(kLet.name), collator) {}
+    // Computes the variables of `let`. Throws what query::LetVariables does.
+    explicit RequestExpressions(const Invocation& invocation)
+        : RequestExpressions(invocation.over_msg(), invocation.field(kLet.name)) {}
     // Of that field, where it is at hand.
-    RequestExpressions(bool over_msg, const bson::Element& let, const Collator& collator)
-        : over_msg_(over_msg), expressions_(variables(over_msg, let, collator)) {}
+    RequestExpressions(bool over_msg, const bson::Element& let)
+        : over_msg_(over_msg), expressions_(variables(over_msg, let)) {}
 
     // For what reads filters: null by the old messages. What is parsed keeps the variables.
     const query::FilterExpressions* get() const { return over_msg_ ? &expressions_ : nullptr; }
@@ -29,10 +26,9 @@ class RequestExpressions {
 
   private:
     static std::shared_ptr<const query::LetVariables> variables(bool over_msg,
-                                                                const bson::Element& let,
-                                                                const Collator& collator) {
+                                                                const bson::Element& let) {
         if (!over_msg || !let.is_object() || let.as_doc().empty()) return nullptr;
-        return std::make_shared<const query::LetVariables>(let.as_doc(), collator);
+        return std::make_shared<const query::LetVariables>(let.as_doc());
     }
 
     const bool over_msg_;

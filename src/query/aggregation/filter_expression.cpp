@@ -62,13 +62,12 @@ struct Known {
 class FilterExpression : public MatchExpression {
   public:
     FilterExpression(const Value& spec, const OuterVariables& variables,
-                     std::shared_ptr<const LetVariables> let,
-                     std::shared_ptr<const collation::Collator> collator)
-        : let_(std::move(let)), collator_(std::move(collator)) {
-        Names names(variables, true, collator_);
+                     std::shared_ptr<const LetVariables> let)
+        : let_(std::move(let)) {
+        Names names(variables, true);
         expression_ = parse_operand(spec, names);
         simplify(expression_);
-        scope_.prepare(names);
+        scope_.variables.resize(names.slots());
         bson::Builder equalities;
         std::map<std::string_view, Known> known;
         add_implied(spec, names, equalities, known);
@@ -143,7 +142,6 @@ class FilterExpression : public MatchExpression {
     }
 
     const std::shared_ptr<const LetVariables> let_;  // has values of variables
-    const std::shared_ptr<const collation::Collator> collator_;
     ExpressionPtr expression_;
     bson::Object implied_;
     bson::Object implied_ranges_;
@@ -155,9 +153,8 @@ class FilterExpression : public MatchExpression {
 
 }  // namespace
 
-std::unique_ptr<const MatchExpression> FilterExpressions::parse(
-    const bson::Element& spec, const std::shared_ptr<const collation::Collator>& collator) const {
-    return std::make_unique<FilterExpression>(spec, variables_, let_, collator);
+std::unique_ptr<const MatchExpression> FilterExpressions::parse(const bson::Element& spec) const {
+    return std::make_unique<FilterExpression>(spec, variables_, let_);
 }
 
 void add_needs(const MatchExpression& expression, Needs& needs) {

@@ -2,8 +2,6 @@
 // expressions: computed once, before the first document.
 #pragma once
 
-#include <memory>
-
 #include "query/aggregation/value.h"
 
 namespace query {
@@ -12,9 +10,7 @@ class LetVariables {
   public:
     // {name: expression, ...}; each may use those before it. Throws base::Error 16866 to 16868 for
     // a name, 4890500 where a value would depend on a document, and what expressions throw.
-    // `collator`: under which they compare texts; null: by their bytes.
-    explicit LetVariables(bson::Doc let,
-                          const std::shared_ptr<const collation::Collator>& collator = nullptr);
+    explicit LetVariables(bson::Doc let);
     LetVariables(const LetVariables&) = delete;
     LetVariables& operator=(const LetVariables&) = delete;
 

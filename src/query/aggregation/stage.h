@@ -173,14 +173,13 @@ class SortStage : public Stage {
         bool before(const Keyed& a, const Keyed& b) const;
 
         const Fields* fields = nullptr;
-        bool as_find = false;  // the keys are as SortPattern makes them
-        const collation::Collator* collator = nullptr;
+        bool as_find = false;
     };
     struct Entry {
         sched::Bytes bytes;
         Keyed keyed;
     };
-    Order order() const { return {&fields_, as_find_ != nullptr, collator_.get()}; }
+    Order order() const { return {&fields_, as_find_ != nullptr}; }
     void load();
     void collect();
     Entry copy(bson::Doc doc);
@@ -196,7 +195,6 @@ class SortStage : public Stage {
     std::shared_ptr<const SortPattern> as_find_;  // null: whole values are compared
     bson::Buffer find_key_;
     const bool allow_disk_use_;
-    const std::shared_ptr<const collation::Collator> collator_;
     int64_t limit_ = 0;
     bool loaded_ = false;
     int64_t handed_out_ = 0;

@@ -19,8 +19,6 @@ struct Reason {
     std::string_view op;
     std::string_view unfulfilled, fulfilled;
 };
-constexpr std::string_view kBitsFailed = "bitwise operator failed to match";
-constexpr std::string_view kBitsMatched = "bitwise operator matched successfully";
 constexpr Reason kReasons[] = {
     {"$exists", "path does not exist", "path does exist"},
     {"$type", "type did not match", "type did match"},
@@ -29,10 +27,6 @@ constexpr Reason kReasons[] = {
     {"$regex", "regular expression did not match", "regular expression did match"},
     {"$mod", "$mod did not evaluate to expected remainder",
      "$mod did evaluate to expected remainder"},
-    {"$bitsAllSet", kBitsFailed, kBitsMatched},
-    {"$bitsAllClear", kBitsFailed, kBitsMatched},
-    {"$bitsAnySet", kBitsFailed, kBitsMatched},
-    {"$bitsAnyClear", kBitsFailed, kBitsMatched},
     {"$size", "array length was not equal to given size", "array length was equal to given size"},
     {"$all", "array did not contain all specified values",
      "array did contain all specified values"},
@@ -83,9 +77,8 @@ bool has_operators(const Element& e) {
 
 class Explainer {
   public:
-    Explainer(const ExpressionParser* expressions, Doc doc,
-              std::shared_ptr<const collation::Collator> collator)
-        : expressions_(expressions), doc_(doc), collator_(std::move(collator)) {}
+    Explainer(const ExpressionParser* expressions, Doc doc)
+        : expressions_(expressions), doc_(doc) {}
 
     // Why `filter` does not match, or where `fulfilled`, does.
     void explain(Doc filter, bool fulfilled, Builder& out) {
@@ -96,9 +89,7 @@ class Explainer {
     }
 
   private:
-    bool matches(Doc filter) const {
-        return Matcher::parse(filter, expressions_, collator_)->matches(doc_);
-    }
+    bool matches(Doc filter) const { return Matcher::parse(filter, expressions_)->matches(doc_); }
 
     // Each operator by itself. $regex and $options are one.
     static std::vector<bson::Object> clauses_of(Doc filter) {
@@ -204,7 +195,7 @@ class Explainer {
         out.append("operatorName", "$expr");
         specified(filter, out);
         out.append("reason", fulfilled ? "expression matched" : "expression did not match");
-        const auto parsed = Matcher::parse(filter, expressions_, collator_);
+        const auto parsed = Matcher::parse(filter, expressions_);
         parsed->root().children.front()->expression->append_result(doc_, "expressionResult", out);
     }
 
@@ -215,15 +206,13 @@ class Explainer {
 
     const ExpressionParser* expressions_;
     const Doc doc_;
-    const std::shared_ptr<const collation::Collator> collator_;
 };
 
 }  // namespace
 
-bson::Object explain_failure(Doc filter, const ExpressionParser* expressions, Doc doc,
-                             std::shared_ptr<const collation::Collator> collator) {
+bson::Object explain_failure(Doc filter, const ExpressionParser* expressions, Doc doc) {
     Builder out;
-    Explainer(expressions, doc, std::move(collator)).explain(filter, false, out);
+    Explainer(expressions, doc).explain(filter, false, out);
     return out.object();
 }
 

@@ -106,8 +106,7 @@ class Places {
 
 }  // namespace
 
-ArrayFilters::ArrayFilters(const Element& filters,
-                           const std::shared_ptr<const collation::Collator>& collator) {
+ArrayFilters::ArrayFilters(const Element& filters) {
     if (filters.missing()) return;
     if (!filters.is_array()) base::fail(base::kTypeMismatch, "arrayFilters must be an array");
     for (const Element& e : filters.as_doc()) {
@@ -115,7 +114,7 @@ ArrayFilters::ArrayFilters(const Element& filters,
             base::fail(base::kTypeMismatch, "each array filter must be a document: {}",
                        bson::to_text(e));
         Filter filter;
-        filter.matcher = Matcher::parse(e.as_doc(), &kNoExpressionsHere, collator);
+        filter.matcher = Matcher::parse(e.as_doc(), &kNoExpressionsHere);
         refuse_odd_flags(*filter.matcher);
         find_name(filter.matcher->root(), filter.name);
         if (filter.name.empty())

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <deque>
 #include <limits>
 #include <optional>
 #include <unordered_set>
@@ -78,37 +77,13 @@ bool all_clean(const Elements& elements) {
     return std::all_of(elements.begin(), elements.end(), names_are_clean);
 }
 
-// Values to look up among, under a collation if there is one; the elements have to stay where they
-// are.
-class ValueSet {
-  public:
-    explicit ValueSet(const collation::Collator* collator) : collator_(collator) {}
-
-    // Whether it is a new one.
-    bool insert(const Element& e) {
-        if (!has_key(e)) return values_.insert(e).second;
-        bson::Object key = collator_->key_of(e);
-        if (values_.contains(key.doc().first())) return false;
-        keys_.push_back(std::move(key));
-        return values_.insert(keys_.back().doc().first()).second;
-    }
-    bool contains(const Element& e) const {
-        if (!has_key(e)) return values_.contains(e);
-        return values_.contains(collator_->key_of(e).doc().first());
-    }
-
-  private:
-    bool has_key(const Element& e) const { return collator_ != nullptr && collation::has_text(e); }
-
-    const collation::Collator* collator_;
-    std::unordered_set<Element, bson::ValueHash, bson::ValueEqual> values_;
-    std::deque<bson::Object> keys_;  // of values with texts
-};
+// Values to look up among; the elements have to stay where they are.
+using ValueSet = std::unordered_set<Element, bson::ValueHash, bson::ValueEqual>;
 
 // The order of $push with $sort: whole values, or dotted fields of documents.
 class ElementOrder {
   public:
-    ElementOrder(const Element& spec, const collation::Collator* collator) : collator_(collator) {
+    explicit ElementOrder(const Element& spec) {
         if (spec.is_number()) {
             const double direction = spec.to_double();
             if (direction != 1 && direction != -1) {
@@ -135,12 +110,11 @@ class ElementOrder {
     bool operator()(const Element& a, const Element& b) const {
         if (!by_field_) {
             sched::tick();
-            return collation::compare_values(a, b, collator_) * sign_ < 0;
+            return bson::compare_values(a, b) * sign_ < 0;
         }
         for (const auto& [path, sign] : fields_) {
             sched::tick();
-            const int c =
-                collation::compare_values(field(a, path), field(b, path), collator_) * sign;
+            const int c = bson::compare_values(field(a, path), field(b, path)) * sign;
             if (c != 0) return c < 0;
         }
         return false;
@@ -176,7 +150,6 @@ class ElementOrder {
         return e ? e : Element(kNull);
     }
 
-    const collation::Collator* collator_;
     bool by_field_ = false;
     int sign_ = 1;
     std::vector<std::pair<std::string, int>> fields_;
@@ -198,7 +171,7 @@ int64_t whole_number(const Element& e, const char* what) {
 
 class Push : public Modifier {
   public:
-    Push(const Element& operand, const collation::Collator* collator) : collator_(collator) {
+    explicit Push(const Element& operand) {
         if (operand.is_object() && operand.as_doc().has("$each")) {
             parse_clauses(operand.as_doc());
         } else {
@@ -247,7 +220,7 @@ class Push : public Modifier {
                 slice_ = whole_number(e, "$slice");
             } else if (clause == "$sort") {
                 once(order_.has_value(), clause);
-                order_.emplace(e, collator_);
+                order_.emplace(e);
             } else if (clause == "$position") {
                 once(position_.has_value(), clause);
                 const int64_t position = whole_number(e, "$position");
@@ -283,7 +256,6 @@ class Push : public Modifier {
         }
     }
 
-    const collation::Collator* collator_ = nullptr;
     Elements added_;
     std::optional<int64_t> slice_;
     std::optional<uint64_t> position_;
@@ -293,17 +265,16 @@ class Push : public Modifier {
 
 class AddToSet : public Modifier {
   public:
-    AddToSet(const Element& operand, FieldNames names, const collation::Collator* collator)
-        : names_(names), collator_(collator) {
+    AddToSet(const Element& operand, FieldNames names) : names_(names) {
         if (operand.is_object() && operand.as_doc().first().name() == "$each") {
             // Further clauses of $push are ignored here.
             const bson::Doc clauses = operand.as_doc();
             if (!clauses.first().is_array()) {
                 base::fail(base::kBadValue, "$each requires an array value in $addToSet");
             }
-            ValueSet seen(collator);
+            ValueSet seen;
             for (const Element& e : clauses.first().as_doc()) {
-                if (seen.insert(e)) added_.push_back(e);
+                if (seen.insert(e).second) added_.push_back(e);
             }
         } else {
             added_.push_back(operand);
@@ -322,7 +293,7 @@ class AddToSet : public Modifier {
         if (missing.size() == 1) {
             if (any_equal(old.as_doc(), missing[0])) missing.clear();
         } else {
-            ValueSet present(collator_);
+            ValueSet present;
             for (const Element& e : old.as_doc())
                 present.insert(e);
             std::erase_if(missing, [&](const Element& e) { return present.contains(e); });
@@ -334,10 +305,10 @@ class AddToSet : public Modifier {
     bool writes_clean() const override { return clean_; }
 
   private:
-    bool any_equal(bson::Doc array, const Element& value) const {
+    static bool any_equal(bson::Doc array, const Element& value) {
         for (const Element& e : array) {
             sched::tick();
-            if (collation::equal_values(e, value, collator_)) return true;
+            if (bson::equal_values(e, value)) return true;
         }
         return false;
     }
@@ -350,7 +321,6 @@ class AddToSet : public Modifier {
     }
 
     const FieldNames names_;
-    const collation::Collator* const collator_;
     Elements added_;
     bool clean_ = false;
 };
@@ -405,7 +375,7 @@ class Puller : public Remover {
 
 class PullAll : public Puller {
   public:
-    PullAll(bson::Doc values, const collation::Collator* collator) : values_(collator) {
+    explicit PullAll(bson::Doc values) {
         for (const Element& e : values)
             values_.insert(e);
     }
@@ -419,25 +389,19 @@ class PullAll : public Puller {
 
 class PullEqual : public Puller {
   public:
-    PullEqual(const Element& value, const collation::Collator* collator)
-        : value_(value), collator_(collator) {}
+    explicit PullEqual(const Element& value) : value_(value) {}
 
   protected:
-    bool selects(const Element& e) override {
-        return collation::equal_values(value_, e, collator_);
-    }
+    bool selects(const Element& e) override { return bson::equal_values(value_, e); }
 
   private:
     Element value_;
-    const collation::Collator* const collator_;
 };
 
 // {$pull: {a: {x: 1}}}: elements that are documents, as a query selects documents.
 class PullObjects : public Puller {
   public:
-    PullObjects(bson::Doc filter, const ExpressionParser* expressions,
-                std::shared_ptr<const collation::Collator> collator)
-        : matcher_(Matcher::parse(filter, expressions, std::move(collator))) {}
+    explicit PullObjects(bson::Doc filter) : matcher_(Matcher::parse(filter)) {}
 
   protected:
     bool selects(const Element& e) override {
@@ -451,11 +415,10 @@ class PullObjects : public Puller {
 // {$pull: {a: {$gt: 1}}} and regular expressions: any element, as a query selects a field's value.
 class PullValues : public Puller {
   public:
-    PullValues(const Element& condition, const ExpressionParser* expressions,
-               std::shared_ptr<const collation::Collator> collator) {
+    explicit PullValues(const Element& condition) {
         bson::Builder filter;
         filter.append_as(kField, condition);
-        matcher_ = Matcher::parse(filter.doc(), expressions, std::move(collator));
+        matcher_ = Matcher::parse(filter.doc());
     }
 
   protected:
@@ -483,8 +446,8 @@ bool is_value_operator(std::string_view name) {
 
 }  // namespace
 
-std::unique_ptr<Modifier> make_push(const Element& operand, const collation::Collator* collator) {
-    return std::make_unique<Push>(operand, collator);
+std::unique_ptr<Modifier> make_push(const Element& operand) {
+    return std::make_unique<Push>(operand);
 }
 
 std::unique_ptr<Modifier> make_push_all(const Element& operand) {
@@ -495,33 +458,29 @@ std::unique_ptr<Modifier> make_push_all(const Element& operand) {
     return std::make_unique<Push>(operand.as_doc());
 }
 
-std::unique_ptr<Modifier> make_add_to_set(const Element& operand, FieldNames names,
-                                          const collation::Collator* collator) {
-    return std::make_unique<AddToSet>(operand, names, collator);
+std::unique_ptr<Modifier> make_add_to_set(const Element& operand, FieldNames names) {
+    return std::make_unique<AddToSet>(operand, names);
 }
 
 std::unique_ptr<Modifier> make_pop(const Element& operand) {
     return std::make_unique<Pop>(operand.is_number() && operand.to_double() < 0);
 }
 
-std::unique_ptr<Modifier> make_pull(const Element& operand, const ExpressionParser* expressions,
-                                    const std::shared_ptr<const collation::Collator>& collator) {
-    if (operand.type() == Type::regex)
-        return std::make_unique<PullValues>(operand, expressions, collator);
-    if (!operand.is_object()) return std::make_unique<PullEqual>(operand, collator.get());
-    const std::string_view first = operand.as_doc().first().name();
-    if (is_value_operator(first) || (expressions != nullptr && BitTest::is_one(first)))
-        return std::make_unique<PullValues>(operand, expressions, collator);
-    return std::make_unique<PullObjects>(operand.as_doc(), expressions, collator);
+std::unique_ptr<Modifier> make_pull(const Element& operand) {
+    if (operand.type() == Type::regex) return std::make_unique<PullValues>(operand);
+    if (!operand.is_object()) return std::make_unique<PullEqual>(operand);
+    if (is_value_operator(operand.as_doc().first().name())) {
+        return std::make_unique<PullValues>(operand);
+    }
+    return std::make_unique<PullObjects>(operand.as_doc());
 }
 
-std::unique_ptr<Modifier> make_pull_all(const Element& operand,
-                                        const collation::Collator* collator) {
+std::unique_ptr<Modifier> make_pull_all(const Element& operand) {
     if (!operand.is_array()) {
         base::fail(base::kBadValue, "$pullAll requires an array argument but was given {}",
                    bson::to_text(operand));
     }
-    return std::make_unique<PullAll>(operand.as_doc(), collator);
+    return std::make_unique<PullAll>(operand.as_doc());
 }
 
 }  // namespace query

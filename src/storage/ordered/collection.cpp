@@ -222,10 +222,9 @@ int64_t Collection::check_records(bool whole, ValidateReport& report) const {
             report.add_error(
                 fmt::format("record {}: {}", from_big_endian<uint64_t>(rows->key()), fault));
     }
-    const Counts counted = records_->seen();
-    if (records != counted.rows || bytes != counted.bytes)
+    if (records != records_->count() || bytes != records_->stats().data_bytes)
         report.add_error(fmt::format("{} records of {} bytes, {} of {} counted", records, bytes,
-                                     counted.rows, counted.bytes));
+                                     records_->count(), records_->stats().data_bytes));
     return records;
 }
 
@@ -253,11 +252,10 @@ void Collection::check_keys(const Part& part, const ValidateOptions& options,
             if (!home_.session().size_of(part.index.table(), as_bytes(row))) ++missing;
         }
     }
-    const int64_t there = part.index.count();
-    if (missing == 0 && wanted == there) return;
+    if (missing == 0 && wanted == part.index.count()) return;
     report.add_error(fmt::format(
         "index {} is not what the documents ask for: {} of {} entries are missing, {} are there",
-        part.name(), missing, wanted, there));
+        part.name(), missing, wanted, part.index.count()));
 }
 
 // The map gives space back by itself; records keep their ids.

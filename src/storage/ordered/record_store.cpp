@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "base/damage.h"
-#include "base/dcheck.h"
 #include "storage/ordered/bytes.h"
 
 namespace ordered {
@@ -111,14 +110,9 @@ RecordId RecordStore::insert(bson::Doc doc) {
     home_.check_space();
     if (capped()) make_room(doc.size());
     const RecordId id{++last_id_};
-    home_.changing().put(table(), row_of(id), doc.bytes());
+    session().put(table(), row_of(id), doc.bytes());
     home_.count(counter_, 1, doc.size());
     return id;
-}
-
-bool RecordStore::claim(RecordId id) {
-    home_.claim(table(), row_of(id));
-    return has(id);
 }
 
 bool RecordStore::has(RecordId id) const {
@@ -144,14 +138,12 @@ bool RecordStore::fits(RecordId id, int32_t doc_bytes) const {
 }
 
 void RecordStore::overwrite(RecordId id, bson::Doc doc) {
-    DCHECK(home_.may_change(table(), row_of(id)));
     const int64_t before = record_bytes(id);
-    home_.changing().put(table(), row_of(id), doc.bytes());
+    session().put(table(), row_of(id), doc.bytes());
     home_.count(counter_, 0, doc.size() - before);
 }
 
 void RecordStore::overwrite_range(RecordId id, int32_t offset, std::span<const uint8_t> bytes) {
-    DCHECK(home_.may_change(table(), row_of(id)));
     home_.check_space();
     // The bytes may lie in what get() has given before.
     const auto row = row_of(id);
@@ -161,7 +153,7 @@ void RecordStore::overwrite_range(RecordId id, int32_t offset, std::span<const u
     bson::Buffer changed;
     changed.append(rows->value().data(), rows->value().size());
     std::memcpy(changed.data() + offset, bytes.data(), bytes.size());
-    home_.changing().put(table(), row, {changed.data(), changed.size()});
+    session().put(table(), row, {changed.data(), changed.size()});
 }
 
 RecordId RecordStore::insert_moved(RecordId, bson::Doc) {
@@ -171,7 +163,7 @@ RecordId RecordStore::insert_moved(RecordId, bson::Doc) {
 
 void RecordStore::remove(RecordId id) {
     const int64_t bytes = record_bytes(id);
-    home_.changing().erase(table(), row_of(id));
+    session().erase(table(), row_of(id));
     home_.count(counter_, -1, -bytes);
 }
 
@@ -181,9 +173,8 @@ std::unique_ptr<storage::RecordCursor> RecordStore::cursor(Direction direction) 
 
 storage::RecordStoreStats RecordStore::stats() const {
     storage::RecordStoreStats stats;
-    const Counts total = home_.total(counter_);
-    stats.count = total.rows;
-    stats.data_bytes = total.bytes;
+    stats.count = count();
+    stats.data_bytes = counter_.bytes;
     stats.storage_bytes = home_.disk_bytes(counter_);
     stats.system_flags = system_flags_;
     stats.user_flags = user_flags_;
@@ -222,11 +213,8 @@ void RecordStore::make_room(int32_t doc_bytes) {
     if (doc_bytes > capped_bytes_)
         base::fail(kTooLargeForCapped,
                    "a document of {} bytes is larger than its capped collection", doc_bytes);
-    while (true) {
-        const Counts total = home_.total(counter_);
-        if (total.bytes + doc_bytes <= capped_bytes_ &&
-            (capped_max_ <= 0 || total.rows < capped_max_))
-            return;
+    while (counter_.bytes + doc_bytes > capped_bytes_ ||
+           (capped_max_ > 0 && count() >= capped_max_)) {
         const auto rows = session().cursor(table());
         rows->seek(row_of(first_id_));
         if (rows->at_end()) return;  // the last one has gone
