@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/testing/failure.h"
 #include "bson/json.h"
 #include "catalog/testing/each_engine.h"
 #include "oplog/entry.h"
@@ -16,6 +17,7 @@
 namespace oplog {
 namespace {
 
+using base::failure;
 using catalog::TestEngine;
 using Texts = std::vector<std::string>;
 
@@ -115,15 +117,6 @@ class LogTest : public testing::Test, public catalog::EngineParam {
             EXPECT_GT(ts, last);
             last = ts;
         }
-    }
-    template <typename Action>
-    static int failure(Action&& action) {
-        try {
-            action();
-        } catch (const base::Error& e) {
-            return e.code();
-        }
-        return 0;
     }
 
     os::TestDirectory directory_;

@@ -11,7 +11,7 @@
 #include <memory>
 #include <string>
 
-#include "base/error.h"
+#include "base/testing/failure.h"
 #include "bson/testing/json.h"
 #include "catalog/catalog.h"
 #include "os/testing/directory.h"
@@ -21,6 +21,8 @@
 #include "storage/ordered/testing/memory_map.h"
 
 namespace catalog {
+
+using base::failure;
 
 enum class TestEngine { mmapv1, memory, ordered };
 inline const auto kTestEngines =
@@ -59,16 +61,6 @@ class OverEachEngine : public testing::Test, public EngineParam {
     ~OverEachEngine() override {
         catalog_ = nullptr;
         engine_->shutdown();
-    }
-    // The code of the error that it ends with; 0: none.
-    template <typename Action>
-    static int failure(Action&& action) {
-        try {
-            action();
-        } catch (const base::Error& e) {
-            return e.code();
-        }
-        return 0;
     }
 
     os::TestDirectory directory_;

@@ -16,7 +16,7 @@
 #include <memory>
 #include <string>
 
-#include "base/error.h"
+#include "base/testing/failure.h"
 #include "bson/builder.h"
 #include "storage/engine.h"
 
@@ -52,16 +52,7 @@ class EngineHarness {
 };
 using MakeEngine = std::unique_ptr<EngineHarness> (*)();
 
-// The code of the base::Error that the action throws; 0 if it throws none.
-template <typename Action>
-int failure(Action&& action) {
-    try {
-        action();
-    } catch (const base::Error& e) {
-        return e.code();
-    }
-    return 0;
-}
+using base::failure;
 
 // What the suites over one database share.
 class DatabaseContract : public testing::TestWithParam<MakeDatabase> {
