@@ -1,7 +1,8 @@
 """Builds the Debian packages of a selection of patches, and the tarball they are built from.
 
 Usage: build.py SELECTION          (./lab package SELECTION installs what this needs)
-Writes to build/package/: mongod-dur_VERSION_ARCH.deb, its debugging symbols apart, the tarball.
+Writes to build/package/: mongod-dur_VERSION_ARCH.deb, mongod-dur-engine-NAME_VERSION_ARCH.deb of
+each storage engine beside mmapv1, their debugging symbols apart, the tarball.
 Ends with what lintian says of them; a complaint is an error.
 """
 

@@ -44,8 +44,9 @@ class Named:
         """For results: without the path of this checkout, where it is in it."""
         return self.program.removeprefix(TOP + os.sep)
 
-    def start(self, dbpath, options=()):
-        return AnyServer(self.program, dbpath, self.options + list(options))
+    def start(self, dbpath, options=(), kind=None):
+        """`kind`: a class below AnyServer."""
+        return (kind or AnyServer)(self.program, dbpath, self.options + list(options))
 
     def has(self, option):
         """Whether OPTIONS has that option, with its value in the same word or in the next."""

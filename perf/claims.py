@@ -31,7 +31,7 @@ IIBENCH, LINKBENCH = '2014', '2015'
 # What measures each kind of result, where a claim needs more words than its kind.
 COMMANDS = {'run': './lab run', 'windows': './lab bench journal-no-write-through',
             'iibench': './lab bench iibench --install',
-            'linkbench': './lab bench linkbench --lazy --install'}
+            'linkbench': './lab bench linkbench --engines --install'}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Claim:
     """`sources`: {kind of result: function of such a result, our figure or None}. `wanted`: the
     (least, most) of ours that carries the claim over; None shows both and judges nothing. `cannot`:
     why it cannot be here, where no result has it. `note`: what of a result explains a figure that
-    is another one."""
+    is another one. `command`: what measures it, where that is not what measures its kind."""
 
     article: str
     what: str
@@ -49,6 +49,7 @@ class Claim:
     wanted: tuple = None
     cannot: str = ''
     note: object = lambda result: ''
+    command: str = ''
 
     def verdict(self, ours, result):
         """(verdict, what is to be known beside it) of our figure and the result that has it."""
@@ -62,8 +63,8 @@ class Claim:
                 '' if is_quiet(result) else 'the machine was not quiet enough']))
         if self.cannot:
             return CANNOT, self.cannot
-        return NOT_MEASURED, ', '.join(COMMANDS.get(kind, './lab bench ' + kind)
-                                       for kind in self.sources)
+        return NOT_MEASURED, self.command or ', '.join(
+            COMMANDS.get(kind, './lab bench ' + kind) for kind in self.sources)
 
     def shown(self, value):
         return '' if value is None else format(value, self.form)
@@ -163,18 +164,32 @@ def best_sql(result):
                              for name in ('PostgreSQL', 'MariaDB InnoDB'))), default=None)
 
 
-def of_graph(words, figure):
+def is_larger(result):
+    """Whether a graph has room in no contender's memory. Only results of --engines say that."""
+    memory = result.get('engines', {}).get('memory_bytes')
+    stored = [each['load']['stored_bytes'] for each in result['contenders'].values()
+              if 'stored_bytes' in each.get('load', {})]
+    return bool(memory and stored) and min(stored) > memory
+
+
+def of_graph(words, figure, larger=False):
     """A figure of the contender with one of the words in its name, the first word first; of a run
-    that does not wait for the disk, as the article's did not."""
+    that does not wait for the disk, as the article's did not, and of a graph of that size."""
     def of(result):
         runs = [each['runs'] for word in words for name, each in result['contenders'].items()
                 if word in name.lower()]
-        return middle(map(figure, runs[0])) if runs and result['lazy'] else None
+        fits = result['lazy'] and is_larger(result) == larger
+        return middle(map(figure, runs[0])) if runs and fits else None
     return of
 
 
-def graph_rate(words):
-    return of_graph(words, lambda run: run['per_second'])
+def graph_rate(words, larger=False):
+    return of_graph(words, lambda run: run['per_second'], larger)
+
+
+def graph_figure(words, field, larger=False):
+    """What a run of --engines has besides."""
+    return of_graph(words, lambda run: run.get(field), larger)
 
 
 def request_ms(words, kind):
@@ -310,10 +325,12 @@ def of_iibench():
                 cannot='there is no TokuMX to install')
 
 
-# What contenders are called: those that --server names, then those that stand for them.
-ENGINES = (('RocksDB', ('rocksdb', 'myrocks'), ' (or MyRocks of MariaDB)'),
-           ('WiredTiger', ('wiredtiger',), ''), ('TokuMX', ('tokumx',), ''))
+# What contenders are called: those of --engines and --server, then those that stand for them.
+WIREDTIGER, ROCKSDB = ('wiredtiger',), ('rocksdb', 'myrocks')
+ENGINES = (('RocksDB', ROCKSDB, ' (or MyRocks of MariaDB)', ''), ('WiredTiger', WIREDTIGER, '', ''),
+           ('TokuMX', ('tokumx',), '', 'no such server to install; --server adds one'))
 MMAPV1 = ('mmapv1', 'base, default')
+LARGER = './lab bench linkbench --engines --memory 512 --nodes 2e6'
 
 
 def of_linkbench():
@@ -323,11 +340,11 @@ def of_linkbench():
     ours = graph_rate(MMAPV1)
     yield Claim(LINKBENCH, 'mmapv1, in memory: requests/s in hour 12',
                 format(hour('mmapv1', 12), ',.0f'), {'linkbench': ours})
-    for engine, words, stands in ENGINES:
+    for engine, words, stands, cannot in ENGINES:
         value = hour(engine, 12) / hour('mmapv1', 12)
         yield Claim(LINKBENCH, 'requests/s, %s%s to mmapv1' % (engine, stands), '%.1f' % value,
                     {'linkbench': divided(graph_rate(words), ours)}, '.1f', near(value, RATIO),
-                    '' if stands else 'no such server to install; --server adds one')
+                    cannot)
     times = articles.row('linkbench-requests', 'mmapv1, in memory')
     for kind in ('add_link', 'update_link', 'get_link_list'):
         yield Claim(LINKBENCH, 'mmapv1, in memory: average ms of %s' % kind,
@@ -338,6 +355,13 @@ def of_linkbench():
                     '%.1f' % value, {'linkbench': divided(
                         request_ms(MMAPV1, kind), request_ms(MMAPV1, 'get_link_list'))}, '.1f',
                     near(value, RATIO))
+    sizes = articles.row('linkbench-sizes', 'in memory')
+    for engine, words in (('WiredTiger', WIREDTIGER), ('RocksDB', ROCKSDB)):
+        value = sizes['mmapv1'] / sizes[engine]
+        yield Claim(LINKBENCH, 'bytes stored at the end, mmapv1 to %s' % engine, '%.1f' % value,
+                    {'linkbench': divided(graph_figure(MMAPV1, 'stored_bytes'),
+                                          graph_figure(words, 'stored_bytes'))},
+                    '.1f', near(value, RATIO))
     yield Claim(LINKBENCH, 'mmapv1 keeps its rate: hour 12 to hour 1',
                 '%.2f' % (hour('mmapv1', 12) / hour('mmapv1', 1)), cannot='it takes 12 hours')
     yield Claim(LINKBENCH, 'larger than memory, hour 12: TokuMX, RocksDB, WiredTiger',
@@ -345,6 +369,30 @@ def of_linkbench():
                           for engine in ('TokuMX', 'RocksDB', 'WiredTiger')),
                 cannot='it takes six disks and %.0f GB' % articles.figure(
                     'linkbench-sizes', 'larger than memory', 'TokuMX'))
+    yield from of_larger_linkbench()
+
+
+def of_larger_linkbench():
+    """Ratios of the graph that is larger than memory."""
+    rates = [articles.figure('linkbench-hours-larger', engine, '12')
+             for engine in ('RocksDB', 'WiredTiger')]
+    rocks, wired = (articles.row('linkbench-requests', engine + ', larger')
+                    for engine in ('RocksDB', 'WiredTiger'))
+    written, reads = (wired['KB written'] / rocks['KB written'],
+                      rocks['reads a request'] / wired['reads a request'])
+
+    def figures(field, one, other):
+        return {'linkbench': divided(graph_figure(one, field, True),
+                                     graph_figure(other, field, True))}
+    yield Claim(LINKBENCH, 'larger than memory: requests/s, RocksDB to WiredTiger',
+                '%.1f' % (rates[0] / rates[1]), figures('per_second', ROCKSDB, WIREDTIGER), '.1f',
+                near(rates[0] / rates[1], RATIO), command=LARGER)
+    yield Claim(LINKBENCH, 'larger: KB written a request, WiredTiger to RocksDB',
+                '%.1f' % written, figures('device_written_bytes', WIREDTIGER, ROCKSDB), '.1f',
+                near(written, RATIO), command=LARGER)
+    yield Claim(LINKBENCH, 'larger: reads a request, RocksDB to WiredTiger', '%.1f' % reads,
+                figures('device_reads', ROCKSDB, WIREDTIGER), '.1f', near(reads, RATIO),
+                command=LARGER)
 
 
 CLAIMS = [*of_durable(), *of_concerns(), *of_iibench(), *of_linkbench()]

@@ -8,7 +8,7 @@ import dataclasses
 import statistics
 
 import ab_table
-import linkbench
+import linkbench_tables
 import report
 import write_concern
 
@@ -125,7 +125,9 @@ def of_ladder(result):
 
 def of_linkbench(result):
     found = Findings()
-    shown = {name: each for name, each in result['contenders'].items() if each['runs']}
+    shown = linkbench_tables.measured(result)
+    if 'engines' in result:
+        return of_engines(shown)
     ours = ours_of(shown)
     others = [name for name in shown if name != ours and not name.startswith('base')]
     if not ours or not others:
@@ -134,9 +136,9 @@ def of_linkbench(result):
     best = max(others, key=rates.get)
     found.compare('%s requests a second, %s %s (%s)' % (
         number(rates[ours]), MANY, number(rates[best]), best), rates[ours] / rates[best])
-    for kind in linkbench.KINDS:
-        mine = linkbench.kind_of(shown[ours]['runs'], kind)[1]
-        theirs = {name: linkbench.kind_of(shown[name]['runs'], kind)[1] for name in others}
+    for kind in linkbench_tables.KINDS:
+        mine = linkbench_tables.kind_of(shown[ours]['runs'], kind)[1]
+        theirs = {name: linkbench_tables.kind_of(shown[name]['runs'], kind)[1] for name in others}
         theirs = {name: average for name, average in theirs.items() if average}
         if mine and theirs:
             best = min(theirs, key=theirs.get)
@@ -149,6 +151,20 @@ def of_linkbench(result):
                                cpu, middle(shown[ours]['runs'], 'client_cpu_us'), best,
                                middle(shown[best]['runs'], 'server_cpu_us') or 0,
                                middle(shown[best]['runs'], 'client_cpu_us')))
+    return found
+
+
+def of_engines(shown):
+    """Of one server: the first contender is what the others are compared with."""
+    found, (first, *_) = Findings(), shown
+    rate, stored = (middle(shown[first]['runs'], name) for name in ('per_second', 'stored_bytes'))
+    for name, each in shown.items():
+        own, bytes_ = middle(each['runs'], 'per_second'), middle(each['runs'], 'stored_bytes')
+        text = '%s: %s requests a second' % (name, number(own))
+        if name != first:
+            text += ', %.2f times %s' % (own / rate, first)
+            text += ', and %.2f times its bytes' % (bytes_ / stored) if bytes_ and stored else ''
+        found.found.append(text)
     return found
 
 

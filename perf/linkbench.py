@@ -9,11 +9,14 @@ second one waits for the disk, since there is no transaction over two documents.
 Usage:    linkbench.py [--nodes 20000] [--clients 12] [--seconds 3] [--rounds 5] [--lazy]
                        [--only NAME,...] [--uri mongodb://...] [--server 'NAME=PATH OPTIONS']
                        [--old-wire]
+          linkbench.py --engines [--memory MB] [--oplog MB] ...
+                           the article's experiment: storage engines under one server
           (./lab bench linkbench builds what it needs; --install first installs the others)
           Ctrl-C ends it with what is measured so far.
 Needs:    any of postgresql-15 with libpq-dev, mariadb-server and mariadb-plugin-rocksdb with
           libmariadb-dev (Debian). No service of theirs is used or touched: each gets a data
           directory of its own under build/scratch. Some 2 KB of disk for each node and contender.
+          With --engines librocksdb-dev and libwiredtiger-dev, and for mmapv1 the oplog twice.
 --lazy:   answers do not wait for the disk: w:1 (base at its default of 100 ms, as in the article
           of 2015, whose figures stand beside ours), synchronous_commit=off,
           ..._flush_log_at_trx_commit=2.
@@ -21,92 +24,51 @@ Needs:    any of postgresql-15 with libpq-dev, mariadb-server and mariadb-plugin
 --old-wire: what speaks MongoDB's protocol is asked by OP_QUERY, OP_UPDATE, OP_DELETE and
           getLastError; so too, by itself, where one of --server or --uri is too old for today's
           drivers.
-Not for:  graphs larger than memory, unless --nodes makes one: 20,000 nodes are some 40 MB.
+--engines: in place of the SQL servers mmapv1 of the base and of the series, wiredTiger and rocksdb
+          of this build, as the article had them: --lazy, a commit every 100 ms, a flush every 60 s,
+          an oplog of 2,000 MB, caches of half of the memory, its levels and buffers of RocksDB. The
+          series has conf/durable.yaml instead of an interval. wiredTiger's log is compressed, which
+          the article's was not. A server stands still while another one has its turn; a turn ends
+          with a full flush, which all rates and times are without. The tables of the article
+          follow, ours above its own: rates as time goes on; the three requests' average, p95 and
+          p99; for a request what the device reads and writes; what is stored.
+--memory: each server gets no more than that, pages of files included, and wiredTiger and rocksdb
+          half of it as their caches: a graph that is larger than memory, --memory 512 --nodes 2e6.
+          Where no control group can be made the caches alone are so small, and the table says so.
+          For a table like the article's use rounds of an hour: --rounds 12 --seconds 3600
+          --interval 3600.
+Not for:  without --memory graphs larger than memory, unless --nodes makes one: 20,000 nodes are
+          some 40 MB.
 """
 
 import argparse
 import contextlib
 import functools
-import json
 import os
-import statistics
 import subprocess
 import sys
 
 import any_server
-import articles
-import claims
 import compare
 import experiment
+import linkbench_contender
+import linkbench_engines
+import linkbench_tables
 import measuring
-import plots
+
+import server
 
 import peers.mariadb
 import peers.mongod
 import peers.postgresql
 
-KINDS = ('get_node', 'add_node', 'update_node', 'delete_node', 'get_link', 'get_link_list',
-         'count_link', 'add_link', 'update_link', 'delete_link')
 # Clients of SQL servers: what compiling them needs, what Debian calls it.
 SQL_CLIENTS = {
     'linkbench_postgresql': ('/usr/include/postgresql/libpq-fe.h', 'libpq-dev'),
     'linkbench_mariadb': ('/usr/include/mariadb/mysql.h', 'libmariadb-dev'),
 }
 ARTICLES_CLIENTS = 12
-ARTICLES_KINDS = ('add_link', 'update_link', 'get_link_list')  # whose times it has
-MONGODB_CLIENT = 'linkbench_mongodb'
 SECONDS_PER_NODE = 1.5e-4  # of a load; for the guess of the time left
-
-
-class Contender:
-    """`serve()` is a block in which the database runs; in it `words` are what its client needs
-    and `pid`, where it is ours to know, is the process whose time counts."""
-
-    def __init__(self, name, settings, client, serve):
-        self.name, self.settings, self.client, self.serve = name, settings, client, serve
-        self.words, self.pid = [], None
-
-    def run(self, phase, arguments):
-        """What one phase prints."""
-        program = os.path.join(experiment.PROGRAMS, self.client)
-        return json.loads(subprocess.run(
-            [program, *self.words, '--nodes', str(arguments.nodes), '--clients',
-             str(arguments.clients), '--seconds', str(arguments.seconds), '--interval',
-             str(arguments.interval)] + ['--lazy'] * arguments.lazy
-            + ['--old-wire'] * (arguments.old_wire and self.client == MONGODB_CLIENT) + [phase],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=True).stdout)
-
-    def request(self, arguments):
-        """The same with the server's processor time for a request."""
-        before = compare.cpu_seconds(self.pid) if self.pid else 0
-        run = self.run('request', arguments)
-        if self.pid:
-            run['server_cpu_us'] = ((compare.cpu_seconds(self.pid) - before) * 1e6
-                                    / max(1, run['requests']))
-        return run
-
-
-def of_peer(peer, settings, client, words_of):
-    """A contender that is one of the peers of ./lab bench peers."""
-    @contextlib.contextmanager
-    def serve():
-        with peer.serve():
-            contender.pid, contender.words = peer.pid, words_of(peer)
-            yield
-    contender = Contender(peer.name, settings, client, serve)
-    return contender
-
-
-def of_named(named, folder):
-    """A contender of --server."""
-    @contextlib.contextmanager
-    def serve():
-        with named.start(os.path.join(folder, named.name)) as running:
-            contender.pid, contender.words = running.pid, ['--address', running.uri]
-            yield
-    contender = Contender(named.name, ' '.join([named.shown_program()] + named.options),
-                          MONGODB_CLIENT, serve)
-    return contender
 
 
 def why_not(peer, client):
@@ -133,8 +95,8 @@ def every_peer(folder, lazy):
     def socket(engine, peer):
         return ['--address', peer.sockets + '/socket', '--engine', engine]
     return [
-        (peers.mongod.Mongod(folder), mongod_settings, MONGODB_CLIENT, uri),
-        (base(folder), mongod_settings, MONGODB_CLIENT, uri),
+        (peers.mongod.Mongod(folder), mongod_settings, linkbench_contender.MONGODB_CLIENT, uri),
+        (base(folder), mongod_settings, linkbench_contender.MONGODB_CLIENT, uri),
         (peers.postgresql.PostgreSQL(folder),
          off['PostgreSQL'] if lazy else peers.postgresql.PostgreSQL.settings,
          'linkbench_postgresql',
@@ -163,35 +125,43 @@ def contenders(folder, arguments):
         if missing:
             measuring.say('left out: %s (%s)' % (peer.name, missing))
         else:
-            found.append(of_peer(peer, settings, client, words))
+            found.append(linkbench_contender.of_peer(peer, settings, client, words))
     if arguments.uri:
         peer = peers.mongod.AnyMongod(folder, arguments.uri)
-        found.append(of_peer(peer, 'j: true, its own settings' if not arguments.lazy else
-                             'w: 1, its own settings', MONGODB_CLIENT,
-                             lambda peer: ['--address', peer.uri]))
-    return found + [of_named(named, folder) for named in arguments.servers]
+        found.append(linkbench_contender.of_peer(
+            peer, ('w: 1' if arguments.lazy else 'j: true') + ', its own settings',
+            linkbench_contender.MONGODB_CLIENT, lambda peer: ['--address', peer.uri]))
+    return found + [linkbench_contender.of_named(named, folder) for named in arguments.servers]
 
 
 def build_clients():
     """Those of SQL servers for which there are headers."""
     targets = [name for name, (header, _) in SQL_CLIENTS.items() if os.path.exists(header)]
-    if targets and subprocess.run(['scons', '-Q', 'patches=none', *targets], cwd=measuring.TOP,
-                                  stdout=sys.stderr, check=False).returncode != 0:
+    if targets and subprocess.run(
+            ['scons', '-Q', 'patches=none', *measuring.variant_words(), *targets],
+            cwd=measuring.TOP, stdout=sys.stderr, check=False).returncode != 0:
         sys.exit('linkbench.py: %s could not be built; the message is above' % ' '.join(targets))
 
 
-def load(trial, contender, arguments):
-    """Loads the graph; True when it is there. What cannot be loaded is reported and left out."""
+def cell_of(trial, contender, measured):
+    """What measured() returns, as Experiment.cell(); None when it failed, which is reported: that
+    contender is left out from then on, and the others go on."""
     try:
-        run = trial.cell(lambda: contender.run('load', arguments))
-    except subprocess.CalledProcessError as error:
+        return trial.cell(measured)
+    except (subprocess.CalledProcessError, server.ServerError) as error:
         why = experiment.said_by(error)
         measuring.say('left out: %s: %s' % (contender.name, why))
         trial.result['left_out'][contender.name] = why
-        return False
-    trial.result['contenders'][contender.name] = {'settings': contender.settings, 'load': run,
-                                                  'runs': []}
-    return True
+        return None
+
+
+def load(trial, contender, arguments):
+    """Loads the graph; True when it is there."""
+    run = cell_of(trial, contender, lambda: contender.load(arguments))
+    if run:
+        trial.result['contenders'][contender.name] = {'settings': contender.settings, 'load': run,
+                                                      'runs': []}
+    return run is not None
 
 
 def measure(trial, arguments):
@@ -199,7 +169,13 @@ def measure(trial, arguments):
     trial.result['old_wire'] = arguments.old_wire
     with contextlib.ExitStack() as stack:
         chosen = []
-        every = contenders(trial.folder, arguments)
+        if arguments.engines:
+            memory = linkbench_engines.Memory(arguments.memory)
+            stack.callback(memory.close)
+            every = linkbench_engines.contenders(trial.folder, arguments, memory,
+                                                 trial.result['device'])
+        else:
+            every = contenders(trial.folder, arguments)
         steps = len(every) * (arguments.rounds + 1)
         planned = len(every) * (arguments.rounds * (arguments.seconds + 0.8)
                                 + 3 + arguments.nodes * SECONDS_PER_NODE)
@@ -211,112 +187,28 @@ def measure(trial, arguments):
             stack.enter_context(contender.serve())
             if load(trial, contender, arguments):
                 chosen.append(contender)
+        if arguments.engines:
+            trial.result['engines'] = linkbench_engines.settings(arguments, memory)
         for number in range(arguments.rounds):
             trial.look_at_others()
             turn = number * len(chosen) // arguments.rounds
             for contender in chosen[turn:] + chosen[:turn]:
                 progress.step('%s, round %d of %d' % (contender.name, number + 1,
                                                       arguments.rounds))
-                run = trial.cell(functools.partial(contender.request, arguments))
-                trial.result['contenders'][contender.name]['runs'].append(run)
+                run = cell_of(trial, contender, functools.partial(contender.request, arguments))
+                if run:
+                    trial.result['contenders'][contender.name]['runs'].append(run)
+                else:
+                    chosen.remove(contender)
         for contender in chosen:
-            trial.result['contenders'][contender.name]['check'] = contender.run('check', arguments)
+            trial.result['contenders'][contender.name]['check'] = contender.check(arguments)
 
 
-def kind_of(runs, kind):
-    """(requests, average, p95, p99, longest in ms, rows a request) over the rounds."""
-    each = [run['kinds'][kind] for run in runs if run['kinds'][kind]['count']]
-    count = sum(one['count'] for one in each)
-    if not each:
-        return 0, None, None, None, None, None
-    return (count, *(statistics.median(one[name] for one in each) / 1e3
-                     for name in ('mean_us', 'p95_us', 'p99_us')),
-            max(one['max_us'] for one in each) / 1e3, sum(one['rows'] for one in each) / count)
-
-
-def check_text(check):
-    if not check:
-        return ''
-    if check['visible_links'] == check['counted_links']:
-        return 'right'
-    return 'off by %d' % abs(check['visible_links'] - check['counted_links'])
-
-
-SUMMARY = '%-28s%10s  %-24s%8s%8s  %-10s'
-
-
-def table(result):
-    lines = experiment.head(result)
-    shown = {name: each for name, each in result['contenders'].items() if each['runs']}
-    loads = [each['load'] for each in shown.values()]
-    lines += ['', 'A graph of %d nodes and %d links; %s; %s.' % (
-        result['nodes'], loads[0]['links'], experiment.plural(result['clients'], 'client'),
-        'answers do not wait for the disk' if result['lazy'] else
-        'each write is on the disk before it is answered'), '',
-              SUMMARY % ('', 'load', 'requests/s', 'cpu us', '', 'counts'),
-              SUMMARY % ('', 'rows/s', 'median (min..max)', 'server', 'client', 'at the end')]
-    for name, each in shown.items():
-        server_cpu = experiment.middle([run.get('server_cpu_us') for run in each['runs']])
-        lines.append(SUMMARY % (
-            name, '%.0f' % each['load']['per_second'],
-            experiment.spread([run['per_second'] for run in each['runs']]),
-            '' if server_cpu is None else '%.0f' % server_cpu,
-            '%.0f' % statistics.median(run['client_cpu_us'] for run in each['runs']),
-            check_text(each.get('check'))))
-    for name, each in shown.items():
-        lines += ['', name, '%-18s%9s%10s%10s%10s%10s%9s' % (
-            '', 'requests', 'average', 'p95', 'p99', 'longest', 'rows')]
-        for kind in KINDS:
-            count, *figures, rows = kind_of(each['runs'], kind)
-            lines.append('%-18s%9d' % (kind, count) + ''.join(
-                '%10s' % ('' if value is None else '%.3f' % value) for value in figures)
-                         + '%9s' % ('' if rows is None else '%.1f' % rows))
-        rates = [' '.join('%.0f' % (count / result['interval']) for count in run['per_interval'])
-                 for run in each['runs']]
-        if any(rates):
-            lines.append('requests/s in each %g s, round after round: %s' % (
-                result['interval'], ' | '.join(rates)))
-        repeated = sum(run['repeated'] for run in each['runs'])
-        if repeated:
-            lines.append('%d requests were repeated, since another client was in the way.'
-                         % repeated)
-    lines += ['', *frequent_lines(shown)]
-    lines += ['', 'Times in ms: medians of the rounds, and the longest of all. rows: found or '
-              'written by a request.']
-    lines += ['%s: %s' % (name, each['settings']) for name, each in shown.items()]
-    lines += ['left out: %s: %s' % item for item in result['left_out'].items()]
-    lines += any_server.texts(result)
-    lines += claims.lines('linkbench', result)
-    return '\n'.join(line.rstrip() for line in lines)
-
-
-def frequent_lines(shown):
-    """The requests whose times the article has: average ms, ours and its."""
-    form = '%-40s' + '%16s' * len(ARTICLES_KINDS)
-    yield form % ('Average ms of a request', *ARTICLES_KINDS)
-    for name, each in shown.items():
-        averages = [kind_of(each['runs'], kind)[1] for kind in ARTICLES_KINDS]
-        yield form % (name, *('' if value is None else '%.3f' % value for value in averages))
-    for name in [words[0] for words in articles.tables()['linkbench-requests']['rows']]:
-        row = articles.row('linkbench-requests', name)
-        yield form % ('the article, %s' % name,
-                      *('%.3f' % row[kind + ', ms'] for kind in ARTICLES_KINDS))
-
-
-def draw(result, stem):
-    shown = {name: each for name, each in result['contenders'].items() if each['runs']}
-    paths = []
-    counts = {name: [count / result['interval'] for run in each['runs']
-                     for count in run['per_interval']] for name, each in shown.items()}
-    if all(counts.values()):
-        paths.append(plots.course(
-            stem + '-intervals.svg', plots.title_of('LinkBench, requests a second', result),
-            'interval of %g s, round after round' % result['interval'], 'requests/s', counts))
-    return paths
-
-
-def install():
+def install(engines):
     """Servers and headers, by name."""
+    if engines:
+        compare.install_packages(linkbench_engines.packages(), 'linkbench.py')
+        return
     packages = {peer.package for peer, _, _, _ in every_peer('unused', False)
                 if peer.package and peer.missing()}
     packages |= {package for header, package in SQL_CLIENTS.values()
@@ -339,6 +231,13 @@ def make_parser():
                         help='how often each contender has its turn (%(default)s)')
     parser.add_argument('--lazy', action='store_true',
                         help='answers do not wait for the disk, as in the article')
+    parser.add_argument('--engines', action='store_true',
+                        help='mmapv1, wiredTiger and rocksdb of this build, with the settings of '
+                        'the article; --lazy')
+    parser.add_argument('--memory', type=megabytes_of, default=0, metavar='MB',
+                        help='with --engines: that each server gets (no limit)')
+    parser.add_argument('--oplog', type=oplog_of, default=linkbench_engines.OPLOG_MB, metavar='MB',
+                        help='with --engines: of those of this build; 0 for none (%(default)s)')
     measuring.add_only(parser, 'contenders')
     any_server.add_option(parser)
     any_server.add_running(parser)
@@ -350,11 +249,16 @@ def make_parser():
 def main():
     parser = make_parser()
     arguments = parser.parse_args()
-    any_server.check_names(parser, arguments.servers,
-                           [peer.name for peer, *_ in every_peer('unused', arguments.lazy)])
+    arguments.lazy = arguments.lazy or arguments.engines
+    if arguments.memory and not arguments.engines:
+        parser.error('argument --memory: it is for --engines')
+    any_server.check_names(
+        parser, arguments.servers, linkbench_engines.NAMES if arguments.engines else
+        [peer.name for peer, *_ in every_peer('unused', arguments.lazy)])
     if arguments.install:
-        install()
-    build_clients()
+        install(arguments.engines)
+    if not arguments.engines:
+        build_clients()
     with experiment.scratch('linkbench-', arguments) as folder:
         os.chmod(folder, 0o755)
         trial = experiment.Experiment(folder, arguments)
@@ -362,14 +266,23 @@ def main():
                             clients=arguments.clients, interval=arguments.interval,
                             rounds=arguments.rounds, seconds=arguments.seconds)
         result = trial.run(functools.partial(measure, arguments=arguments))
-    experiment.finish('linkbench.py', result,
-                      any(each['runs'] for each in result['contenders'].values()), table,
-                      'linkbench', draw)
+    experiment.finish('linkbench.py', result, bool(linkbench_tables.measured(result)),
+                      linkbench_tables.table, 'linkbench', linkbench_tables.draw)
 
 
 def nodes_of(text):
     """For argparse: a number of nodes, e.g. 100000 or 1e6."""
     return measuring.large_count(text, 100, 10 ** 9, 'nodes')
+
+
+def megabytes_of(text):
+    """For argparse: what a server can do with."""
+    return measuring.large_count(text, linkbench_engines.MEMORY_MB_MIN, 1 << 20, 'MB')
+
+
+def oplog_of(text):
+    """For argparse: 0, or what --oplogSize takes."""
+    return measuring.large_count(text, 0, 1 << 20, 'MB')
 
 
 def clients_of(text):

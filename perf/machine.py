@@ -109,6 +109,15 @@ def device_counters(lines, device):
     return None
 
 
+def device_reads(lines, device):
+    """(reads, bytes read) of a device, likewise."""
+    for line in lines:
+        words = line.split()
+        if len(words) > 9 and words[2] == device:
+            return int(words[3]), int(words[5]) * SECTOR_BYTES
+    return None
+
+
 class Watch:
     """The counters from construction to end()."""
 

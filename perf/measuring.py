@@ -75,6 +75,11 @@ def programs(selection='none'):
     return os.path.join(TOP, 'build', selection + os.environ.get('MEASURED_VARIANT', ''), 'bin')
 
 
+def variant_words():
+    """Of scons, for what lands in the folder of programs()."""
+    return ['checks=1'] if os.environ.get('MEASURED_VARIANT') else []
+
+
 def program_of(selection):
     return os.path.join(programs(selection), 'mongod')
 

@@ -32,7 +32,7 @@ import findings
 import growth
 import insert_benchmark
 import ladder_picture
-import linkbench
+import linkbench_tables
 import machine
 import measuring
 import plots
@@ -119,7 +119,7 @@ KINDS = [
     Kind('peers', 'Beside other engines (./lab bench peers)', has('peers'), compare.table,
          peers_bars, findings.of_peers),
     Kind('linkbench', 'A social graph (./lab bench linkbench)', has('contenders', 'nodes'),
-         linkbench.table, linkbench.draw, findings.of_linkbench),
+         linkbench_tables.table, linkbench_tables.draw, findings.of_linkbench),
     Kind('append', 'The smallest durable insert (./lab bench append)', has('contenders'),
          append.table, None, findings.of_append),
     Kind('iibench', 'The insert benchmark (./lab bench iibench)', has('lines', 'sources'),
@@ -140,8 +140,8 @@ KINDS = [
 
 class Measured:
     """A result with its kind; of a patch its slug counts as a kind of its own, and so does a graph
-    whose answers did not wait for the disk, and the insert benchmark of each size. OSError or
-    ValueError where the file cannot be read."""
+    whose answers did not wait for the disk, that of the engines, with each size of memory, and the
+    insert benchmark of each size. OSError or ValueError where the file cannot be read."""
 
     def __init__(self, path):
         self.path = os.path.relpath(path, TOP)
@@ -160,6 +160,10 @@ class Measured:
     def variant(self):
         if self.kind.name == 'iibench':
             return ' --rows %(rows)d --clients %(clients)d' % self.result
+        engines = self.result.get('engines')
+        if engines:
+            memory = engines['memory_mb']
+            return ' --engines' + (' --memory %d' % memory if memory else '')
         return ' --lazy' if self.result.get('lazy') else ''
 
     def work_out(self):

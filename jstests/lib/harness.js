@@ -187,12 +187,14 @@ function engineOptions(options) {
 //   folder      a folder of an earlier server, to start on its data again
 //   dbpath      data directory, when it is not the one in the folder
 //   program     another mongod than the one under test, e.g. harness.base
-function startServer({options = [], folder = newFolder('server'), dbpath, program} = {}) {
+//   port        where it has to be a certain one
+function startServer({options = [], folder = newFolder('server'), dbpath, program,
+                      port: wanted} = {}) {
     const data = dbpath || path.join(folder, 'db');
     fs.mkdirSync(data, {recursive: true});
     let earlier = '';
     for (let tries = 0; tries < 20; tries++) {
-        const port = 20000 + Math.floor(Math.random() * 10000);
+        const port = wanted || 20000 + Math.floor(Math.random() * 10000);
         const all = ['--port', `${port}`, '--dbpath', data]
             .concat(engineOptions(checkOptions(options).concat(options)));
         const server = launch(folder, all, port, program);

@@ -99,5 +99,5 @@ test('it goes on after a restart, and keeps its size', () => {
 test('its size alone makes none', () => {
     const run = runServer(['--dbpath', newFolder('alone'), '--oplogSize', '8']);
     assertEq(run.exitCode, 2);
-    assertContains(run.output, '--oplogSize needs --master');
+    assertContains(run.output, '--oplogSize needs --master or --replSet');
 });

@@ -5,7 +5,8 @@
  * last one was answered. One phase a run: load makes the graph, request asks, check adds up.
  * Usage:    see usage() below
  * Output:   one line of JSON. Of the requests: for each kind how many, mean, p95, p99 and the
- *           longest; how many there were in each interval. */
+ *           longest; how many there were in each interval; how many in all, with those before the
+ *           measured time. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdatomic.h>
@@ -41,7 +42,8 @@ typedef struct {
     const settings_t* settings;
     connection_t* connection;
     uint64_t random;
-    uint64_t links; /* loaded */
+    uint64_t links;  /* loaded */
+    uint64_t in_all; /* requests answered, those before the measured time too */
     uint64_t repeated, errors;
     uint64_t rows[REQUEST_KINDS];
     histogram_t latencies[REQUEST_KINDS];
@@ -229,6 +231,7 @@ static void* request(void* argument) {
                         store_error(worker->connection));
             break;
         }
+        worker->in_all++;
         if (!counted) continue;
         histogram_add(&worker->latencies[kind], now_ns() - start);
         worker->rows[kind] += (uint64_t)rows;
@@ -266,19 +269,21 @@ static int count_by_interval(const settings_t* settings, worker_t* workers, uint
 
 static void print_requests(const settings_t* settings, const worker_t* workers, double seconds,
                            double cpu_seconds, const uint64_t* counts, int intervals) {
-    uint64_t answered = 0, repeated = 0, errors = 0;
+    uint64_t answered = 0, in_all = 0, repeated = 0, errors = 0;
     for (int i = 0; i < settings->clients; i++) {
         answered += atomic_load(&workers[i].answered);
+        in_all += workers[i].in_all;
         repeated += workers[i].repeated;
         errors += workers[i].errors;
     }
     printf(
         "{\"phase\": \"request\", \"clients\": %d, \"nodes\": %lld, \"lazy\": %s, \"seconds\": "
-        "%.3f, \"requests\": %llu, \"per_second\": %.1f, \"repeated\": %llu, \"errors\": %llu, "
-        "\"client_cpu_us\": %.2f, \"interval_seconds\": %g, \"per_interval\": [",
+        "%.3f, \"requests\": %llu, \"requests_in_all\": %llu, \"per_second\": %.1f, \"repeated\": "
+        "%llu, \"errors\": %llu, \"client_cpu_us\": %.2f, \"interval_seconds\": %g, "
+        "\"per_interval\": [",
         settings->clients, (long long)settings->nodes, settings->store.lazy ? "true" : "false",
-        seconds, (unsigned long long)answered, (double)answered / seconds,
-        (unsigned long long)repeated, (unsigned long long)errors,
+        seconds, (unsigned long long)answered, (unsigned long long)in_all,
+        (double)answered / seconds, (unsigned long long)repeated, (unsigned long long)errors,
         cpu_seconds * 1e6 / (double)(answered ? answered : 1), settings->interval_seconds);
     for (int i = 0; i < intervals; i++)
         printf("%s%llu", i ? ", " : "", (unsigned long long)counts[i]);

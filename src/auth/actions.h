@@ -24,8 +24,9 @@ using Actions = uint64_t;
     /* On the server as a whole. */                                                                \
     X(closeAllDatabases) X(connPoolStats) X(connPoolSync) X(cursorInfo) X(diagLogging) X(fsync)    \
     X(getCmdLineOpts) X(getLog) X(getParameter) X(getShardMap) X(hostInfo) X(inprog)               \
-    X(invalidateUserCache) X(killop) X(listDatabases) X(logRotate) X(replSetGetStatus)             \
-    X(serverStatus) X(setParameter) X(shardingState) X(shutdown) X(top) X(touch) X(unlock)         \
+    X(invalidateUserCache) X(killop) X(listDatabases) X(logRotate) X(replSetConfigure)             \
+    X(replSetGetStatus) X(replSetStateChange) X(serverStatus) X(setParameter) X(shardingState)     \
+    X(shutdown) X(top) X(touch) X(unlock)                                                          \
     /* What no role has. */                                                                        \
     X(internal)
 // clang-format on

@@ -149,7 +149,8 @@ void host_manager(Privileges& out, std::string_view) {
 }
 
 void cluster_manager(Privileges& out, std::string_view) {
-    add_cluster(out, replSetGetStatus | getShardMap | shardingState);
+    add_cluster(out, replSetConfigure | replSetGetStatus | replSetStateChange | getShardMap |
+                         shardingState);
 }
 
 void cluster_admin(Privileges& out, std::string_view db) {

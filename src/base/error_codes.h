@@ -27,6 +27,7 @@ namespace base {
     X(18, AuthenticationFailed, "a login that fails, whatever the reason")                         \
     X(20, IllegalOperation, "what is not possible in the present state, or here at all")           \
     X(22, InvalidBSON, "a document whose bytes are damaged")                                       \
+    X(23, AlreadyInitialized, "replSetInitiate where a set is there")                              \
     X(26, NamespaceNotFound, "commands on a collection that is not there")                         \
     X(27, IndexNotFound, "dropIndexes, collMod")                                                   \
     X(28, PathNotViable, "updates: a path through what is no document")                            \
@@ -43,18 +44,28 @@ namespace base {
     X(56, EmptyFieldName, "updates")                                                               \
     X(57, DottedFieldName, "documents to store")                                                   \
     X(59, CommandNotFound, "a command without an entry in commands/")                              \
+    X(64, WriteConcernFailed, "by old messages: members that do not come in time")                 \
     X(66, ImmutableField, "updates of _id")                                                        \
     X(67, CannotCreateIndex, "index definitions")                                                  \
     X(72, InvalidOptions, "options that are unknown, or not supported here")                       \
     X(73, InvalidNamespace, "names of databases and collections")                                  \
-    X(76, NoReplicationEnabled, "replSet commands, w beyond 1")                                    \
+    X(74, NodeNotFound, "a configuration without this server")                                     \
+    X(76, NoReplicationEnabled, "replSet commands of a server without a set")                      \
+    X(79, UnknownReplWriteConcern, "a w that the configuration has no meaning for")                \
     X(85, IndexOptionsConflict, "an index with these keys and other options")                      \
     X(86, IndexKeySpecsConflict, "an index of this name with other keys")                          \
+    X(93, InvalidReplicaSetConfig, "configurations of a replica set")                              \
+    X(94, NotYetInitialized, "what needs a configuration")                                         \
+    X(95, NotSecondary, "what a primary cannot be asked for")                                      \
     X(96, OperationFailed, "files that cannot be read or written while the server runs")           \
+    X(100, UnsatisfiableWriteConcern, "a w beyond the members of the set")                         \
+    X(103, NewReplicaSetConfigurationIncompatible, "replSetReconfig")                              \
+    X(112, WriteConflict, "reads for which an engine cannot keep old rows any longer")             \
     X(115, CommandNotSupported, "commands that are known by name only")                            \
     X(121, DocumentValidationFailure, "documents that the validator of a collection refuses")      \
     X(123, NotAReplicaSet, "read concerns that only a replica set can fulfil")                     \
     X(146, ExceededMemoryLimit, "operations and results beyond their memory limits")               \
+    X(148, ReadConcernMajorityNotEnabled, "that read concern, on a member of a set")               \
     X(161, IncompatibleCollationVersion, "a collation of another version of ICU")                  \
     X(165, ViewDepthLimitExceeded, "a view on a view on a view...")                                \
     X(166, CommandNotSupportedOnView, "what a view cannot do")                                     \
@@ -75,10 +86,13 @@ namespace base {
     /* Places in the old server that got a name, and one of fewer digits. */                       \
     X(4568, Location4568, "what $lookup finds for one document, if it is too large")               \
     X(10003, CannotGrowDocumentInCappedNamespace, "updates in a capped collection")                \
+    X(10107, NotWritablePrimary, "writes where no set has been initiated")                         \
     X(11000, DuplicateKey, "unique indexes")                                                       \
     X(11600, InterruptedAtShutdown, "operations that a shutdown ends")                             \
     X(11601, Interrupted, "operations that killOp ends")                                           \
     X(13297, DatabaseDifferCase, "a database whose name differs only in case from another one")    \
+    X(13435, NotPrimaryNoSecondaryOk, "reads there")                                               \
+    X(13436, NotPrimaryOrSecondary, "reads there, also of a secondary")                            \
     X(14031, OutOfDiskSpace, "data files and index builds that find no room")                      \
     X(17280, KeyTooLong, "documents whose key is too long for an index")                           \
     /* Of this server alone. */                                                                    \

@@ -106,14 +106,17 @@ void Catalog::forget(std::string_view db) {
 
 std::unique_ptr<storage::Remains> Catalog::drop_database(std::string_view db) {
     DCHECK(storage::LockManager::mode() == storage::GlobalMode::W);
-    if (log_ != nullptr && log_->covers(db)) {
-        if (Database* found = database(db)) {
-            found->refuse_while_building();
-            log_->prepare(0, 0);
-            log_->command(db, bson::make("dropDatabase", 1));
-        }
+    Database* const found = log_ != nullptr && log_->covers(db) ? database(db) : nullptr;
+    if (found == nullptr) return drop_database_again(db);
+    found->refuse_while_building();
+    log_->prepare(0, 0);
+    log_->command(db, bson::make("dropDatabase", 1));
+    try {
+        return drop_database_again(db);
+    } catch (...) {
+        if (engine_.database(db) != nullptr) log_->take_command_back();
+        throw;
     }
-    return drop_database_again(db);
 }
 
 std::unique_ptr<storage::Remains> Catalog::drop_database_again(std::string_view db) {

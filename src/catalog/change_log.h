@@ -11,6 +11,7 @@
 //
 // A database that is dropped is the one exception, since its files go at once: the entry comes
 // first. Where a stop falls between, the log's last entry is that of a drop, which is done again.
+// Where the engine cannot drop it, the entry goes too.
 #pragma once
 
 #include <cstdint>
@@ -45,6 +46,8 @@ class ChangeLog {
     virtual void index_built(std::string_view ns, bson::Doc spec) = 0;
     // As a client would send it to that database.
     virtual void command(std::string_view db, bson::Doc command) = 0;
+    // The last command has changed nothing: its entry goes. REQUIRES: the same hold of the lock.
+    virtual void take_command_back() = 0;
 };
 
 }  // namespace catalog

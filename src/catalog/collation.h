@@ -1,6 +1,6 @@
-// catalog/collation.h - what a request's collation asks for. This server orders strings by their
-// bytes, the collation that is called simple; every other one has to be refused, since ignoring it
-// gives wrong answers (wire spec 0 rule 7).
+// catalog/collation.h - what a request's collation asks for. Texts in the order of their bytes are
+// the collation that is called simple; where there is no other one, what asks for one has to be
+// refused, since ignoring it gives wrong answers (wire spec 0 rule 7).
 #pragma once
 
 #include "bson/view.h"

@@ -14,6 +14,7 @@
 #include "sched/tick.h"
 #include "sched/work_limit.h"
 #include "storage/open_change.h"
+#include "storage/write_conflict.h"
 
 namespace catalog {
 
@@ -84,11 +85,13 @@ Collection::Collection(storage::CollectionStore& store, storage::Durability& dur
       durability_(durability),
       records_(store.records()),
       capped_(records_.capped()),
+      is_system_(split(store.ns()).collection.starts_with("system.")),
       marks_(capped_ ? std::make_unique<RingMarks>() : nullptr),
       log_(log != nullptr && log->covers(store.ns()) ? log : nullptr),
       kept_by_log_(log != nullptr && log->keeps(store.ns())),
       expressions_(expressions) {
     reload_indexes(true);
+    read_collation();
     reload_validator();
     if (!capped_) return;
     records_.set_before_capped_removal([this](const storage::Record& record) {
@@ -113,21 +116,43 @@ void Collection::reload_indexes(bool gone) {
         });
         auto index = kept == old.end() ? std::make_unique<Index>() : std::move(*kept);
         index->read(entry, slot);
-        if (index->is_id && index->ready) id_index_ = index.get();
+        if (index->is_id && index->ready && index->store != nullptr) id_index_ = index.get();
         if (!index->fault.empty()) faulty_ = index.get();
         indexes_.push_back(std::move(index));
     }
-    changes_.resize(indexes_.size());
     if (gone && capped_) marks_->forget();
     if (gone || incarnation_ == 0)
         incarnation_ = g_next_incarnation.fetch_add(1, std::memory_order_relaxed);
+}
+
+// A 2.6 that was given the option may have kept it, and has no more to do with it: without the
+// library's version it is not ours.
+void Collection::read_collation() {
+    const sched::Uninterruptible whole;
+    try {
+        const bson::Object options(store_.options());
+        const bson::Element stored = options["collation"];
+        if (!stored.is_object() || !stored.as_doc().has("version")) return;
+        may_have_collators_.store(true, std::memory_order_relaxed);
+        collator_ = collation::Collator::make(stored.as_doc());
+    } catch (const base::Error& e) {
+        collator_fault_ = e.what();
+        base::log::error("the collation of {} is not known: {}", ns(), e.what());
+    }
+}
+
+const std::shared_ptr<const collation::Collator>& Collection::collator() const {
+    if (!collator_fault_.empty())
+        base::fail(base::kIncompatibleCollationVersion, "the collation of {} cannot be had: {}",
+                   ns(), collator_fault_);
+    return collator_;
 }
 
 void Collection::reload_validator() {
     const sched::Uninterruptible whole;
     validator_ = nullptr;
     try {
-        validator_ = Validator::of(store_.options(), expressions_);
+        validator_ = Validator::of(store_.options(), expressions_, collator_);
     } catch (const base::Error& e) {
         base::log::error("the options of {} cannot be read, so that no validator is known: {}",
                          ns(), e.what());
@@ -170,6 +195,23 @@ void Collection::check_writable() const {
                    ns(), faulty_->name, faulty_->fault);
 }
 
+// Of the thread: what a change needs for as long as it takes.
+struct Collection::Scratch {
+    KeySet keys;                     // of an insert or removal
+    std::vector<KeyChange> changes;  // of an update, one per index
+};
+
+Collection::Scratch& Collection::scratch() {
+    static thread_local Scratch of_thread;
+    return of_thread;
+}
+
+// Before the keys are written. That an index gets its first array is no change of a document alone.
+void Collection::check_multikey(const Index& index, const KeySet& keys) {
+    if (keys.multikey() && !index.multikey && storage::LockManager::is_beside_others())
+        throw storage::WriteConflict{.needs_all = true};
+}
+
 void Collection::note_multikey(Index& index, const KeySet& keys) {
     if (!keys.multikey() || index.multikey) return;
     store_.set_multikey(index.slot);
@@ -208,20 +250,21 @@ bson::Doc Collection::name_of(bson::Doc doc) {
 // does so here.
 void Collection::prepare_capped_insert(bson::Doc doc) {
     constexpr int64_t kUsualBytes = 1 << 20;
+    KeySet& of_index = scratch().keys;
     int64_t bytes = 0;
     size_t keys = 0;
     needs_.clear();
     for (const auto& index : indexes_) {
-        derive_keys(*index, doc, keys_);
-        check_lengths(*index, keys_);
-        for (size_t i = 0; index->unique && i < keys_.size(); ++i) {
-            if (index->store->has_duplicate(keys_[i], storage::RecordId{}))
-                throw_duplicate_key(*index, ns(), keys_[i]);
+        derive_keys(*index, doc, of_index);
+        check_lengths(*index, of_index);
+        for (size_t i = 0; index->unique && i < of_index.size(); ++i) {
+            if (index->store->has_duplicate(of_index[i], storage::RecordId{}))
+                throw_duplicate_key(*index, ns(), of_index[i]);
         }
-        const auto count = static_cast<int64_t>(keys_.size());
-        needs_.emplace_back(count, keys_.bytes());
-        bytes += index->store->insertion_bytes(count, keys_.bytes());
-        keys += keys_.size();
+        const auto count = static_cast<int64_t>(of_index.size());
+        needs_.emplace_back(count, of_index.bytes());
+        bytes += index->store->insertion_bytes(count, of_index.bytes());
+        keys += of_index.size();
     }
     check_work(keys);
     make_room(doc.size() + (bytes > kUsualBytes ? bytes : 0), doc.size());
@@ -258,7 +301,8 @@ storage::RecordId Collection::insert(bson::Doc doc) {
     } else {
         make_room(doc.size(), doc.size());
     }
-    const AtEnd trim([this] { keys_.trim(); });
+    KeySet& keys = scratch().keys;
+    const AtEnd trim([&keys] { keys.trim(); });
     const storage::RecordId id = records_.insert(doc);
     const storage::OpenChange open(log_ != nullptr);
     size_t done = 0;
@@ -267,13 +311,14 @@ storage::RecordId Collection::insert(bson::Doc doc) {
             Index& index = *indexes_[done];
             // Older documents of a ring may have gone for this one.
             if (capped_) {
-                index.generator->keys(doc, keys_);
+                index.generator->keys(doc, keys);
             } else {
-                derive_keys(index, doc, keys_);
-                check_work(keys_.size());
+                derive_keys(index, doc, keys);
+                check_work(keys.size());
+                check_multikey(index, keys);
             }
-            insert_keys(index, keys_, id);
-            note_multikey(index, keys_);
+            insert_keys(index, keys, id);
+            note_multikey(index, keys);
         }
     } catch (...) {
         while (done-- > 0)
@@ -299,11 +344,20 @@ storage::RecordId Collection::append(bson::Doc entry) {
     return id;
 }
 
+void Collection::take_back(storage::RecordId entry) {
+    const sched::Uninterruptible whole;
+    DCHECK(storage::LockManager::may_write(split(ns()).db));
+    DCHECK(capped_ && indexes_.empty());
+    marks_->forget();
+    records_.remove(entry);
+}
+
 void Collection::unindex(Index& index, const storage::Record& record) {
-    index.generator->keys(record.doc, keys_);
-    for (size_t i = 0; i < keys_.size(); ++i) {
+    KeySet& keys = scratch().keys;
+    index.generator->keys(record.doc, keys);
+    for (size_t i = 0; i < keys.size(); ++i) {
         sched::tick(kTicksPerKey);
-        index.store->remove(keys_[i], record.id);
+        index.store->remove(keys[i], record.id);
     }
 }
 
@@ -356,20 +410,21 @@ void Collection::remove(storage::RecordId id) {
     const bson::Doc doc = records_.get(id);
     const bson::Doc which = log_ == nullptr ? bson::Doc() : name_of(doc);
     make_room(doc.size(), which.size());
-    const AtEnd trim([this] { keys_.trim(); });
+    KeySet& keys = scratch().keys;
+    const AtEnd trim([&keys] { keys.trim(); });
     const storage::OpenChange open(log_ != nullptr);
     size_t done = 0;
     try {
         for (; done < indexes_.size(); ++done) {
-            derive_keys(*indexes_[done], doc, keys_);
-            take_out(*indexes_[done], id, keys_.size(), [this](size_t i) { return keys_[i]; });
+            derive_keys(*indexes_[done], doc, keys);
+            take_out(*indexes_[done], id, keys.size(), [&keys](size_t i) { return keys[i]; });
         }
     } catch (...) {
         while (done-- > 0) {
             // One index at a time: together their keys may be many times the document.
-            indexes_[done]->generator->keys(doc, keys_);
-            for (size_t i = 0; i < keys_.size(); ++i)
-                put_back(*indexes_[done], keys_[i], id);
+            indexes_[done]->generator->keys(doc, keys);
+            for (size_t i = 0; i < keys.size(); ++i)
+                put_back(*indexes_[done], keys[i], id);
         }
         throw;
     }
@@ -378,12 +433,13 @@ void Collection::remove(storage::RecordId id) {
 }
 
 void Collection::plan_change(Index& index, KeyChange& change, bson::Doc before, bson::Doc after,
-                             storage::RecordId id) {
+                             storage::RecordId id) const {
     change.removed.clear();
     change.added.clear();
     change.equals = false;
     derive_keys(index, before, change.before);
     derive_keys(index, after, change.after);
+    check_multikey(index, change.after);
     const uint32_t descending = index.generator->descending_bits();
     uint32_t b = 0;
     uint32_t a = 0;
@@ -434,12 +490,12 @@ bool Collection::KeyChange::takes_places() const {
            std::ranges::any_of(added, [&](uint32_t i) { return is_large(after[i]); });
 }
 
-void Collection::check_all_lengths(size_t used) const {
+void Collection::check_all_lengths(std::span<const KeyChange> changes) const {
     if (!options::fail_index_key_too_long.get()) return;
-    for (size_t i = 0; i < used; ++i) {
-        for (const uint32_t k : changes_[i].added) {
-            if (indexes_[i]->store->too_long(changes_[i].after[k]))
-                throw_key_too_long(base::kKeyTooLong, *indexes_[i], ns(), changes_[i].after[k]);
+    for (size_t i = 0; i < changes.size(); ++i) {
+        for (const uint32_t k : changes[i].added) {
+            if (indexes_[i]->store->too_long(changes[i].after[k]))
+                throw_key_too_long(base::kKeyTooLong, *indexes_[i], ns(), changes[i].after[k]);
         }
     }
 }
@@ -448,12 +504,11 @@ void Collection::check_all_lengths(size_t used) const {
 // their places are used again. Else the new ones come first: what is refused of these goes without
 // space, while old keys that are gone already might not find any. Throws what an index says of the
 // space where new keys have to take the places of old ones.
-bool Collection::old_keys_may_go_first(size_t count) {
-    const std::span<const KeyChange> changes(changes_.data(), count);
+bool Collection::old_keys_may_go_first(std::span<const KeyChange> changes) {
     if (std::ranges::all_of(changes, [](const KeyChange& each) { return each.removed.empty(); }))
         return true;
     try {
-        for (size_t i = 0; i < count; ++i) {
+        for (size_t i = 0; i < changes.size(); ++i) {
             const KeyChange& change = changes[i];
             int64_t bytes = 0;
             for (const uint32_t k : change.added)
@@ -505,15 +560,18 @@ UpdatedRecord Collection::update(storage::RecordId id, bson::Doc new_doc, bson::
     const bson::Doc which = log_ == nullptr ? bson::Doc() : name_of(old_doc);
     make_room(new_doc.size(), which.size() + form.size());
     const size_t count = indexes_.size();
-    const AtEnd trim([this] {
-        for (KeyChange& change : changes_)
+    std::vector<KeyChange>& kept = scratch().changes;
+    if (kept.size() < count) kept.resize(count);
+    const std::span<KeyChange> changes(kept.data(), count);
+    const AtEnd trim([changes] {
+        for (KeyChange& change : changes)
             change.trim();
     });
     size_t bytes = 0;
     for (size_t i = 0; i < count; ++i) {
-        plan_change(*indexes_[i], changes_[i], old_doc, new_doc, id);
+        plan_change(*indexes_[i], changes[i], old_doc, new_doc, id);
         // Of all indexes together: each may repeat the document for every element of an array.
-        bytes += changes_[i].bytes();
+        bytes += changes[i].bytes();
         if (bytes > 2 * kKeysBytesMax)
             base::fail(base::kExceededMemoryLimit,
                        "the index keys of one document, before and after its change, need more "
@@ -525,33 +583,33 @@ UpdatedRecord Collection::update(storage::RecordId id, bson::Doc new_doc, bson::
     result.moved = !records_.fits(id, new_doc.size());
     size_t keys = 0;
     for (size_t i = 0; i < count; ++i) {
-        const KeyChange& change = changes_[i];
+        const KeyChange& change = changes[i];
         keys += result.moved ? change.before.size() + change.after.size()
                              : change.removed.size() + change.added.size();
     }
     check_work(keys);
-    if (!result.moved) check_all_lengths(count);
+    if (!result.moved) check_all_lengths(changes);
     const storage::OpenChange open(log_ != nullptr);
     result.id = result.moved ? records_.insert_moved(id, new_doc) : id;
     size_t removed = 0;
     size_t added = 0;
     const auto remove_old = [&] {
-        const KeyChange& change = changes_[removed];
+        const KeyChange& change = changes[removed];
         take_out(*indexes_[removed], id, change.removed.size(),
                  [&change](size_t i) { return change.before[change.removed[i]]; });
         ++removed;
     };
     const auto add_new = [&] {
-        add_new_keys(*indexes_[added], changes_[added], result.id);
+        add_new_keys(*indexes_[added], changes[added], result.id);
         ++added;
     };
     try {
         if (result.moved) {
-            check_all_lengths(count);
+            check_all_lengths(changes);
             for (size_t i = 0; i < count; ++i)
-                changes_[i].take_all();
+                changes[i].take_all();
         }
-        if (old_keys_may_go_first(count)) {
+        if (old_keys_may_go_first(changes)) {
             while (added < count) {
                 remove_old();
                 add_new();
@@ -564,16 +622,16 @@ UpdatedRecord Collection::update(storage::RecordId id, bson::Doc new_doc, bson::
         }
     } catch (...) {
         while (added-- > 0)
-            remove_new_keys(*indexes_[added], changes_[added], result.id,
-                            changes_[added].added.size());
+            remove_new_keys(*indexes_[added], changes[added], result.id,
+                            changes[added].added.size());
         while (removed-- > 0)
-            put_old_keys_back(*indexes_[removed], changes_[removed], id);
+            put_old_keys_back(*indexes_[removed], changes[removed], id);
         if (result.moved) records_.remove(result.id);
         throw;
     }
     for (size_t i = 0; i < count; ++i) {
-        note_multikey(*indexes_[i], changes_[i].after);
-        result.keys_changed += static_cast<int>(changes_[i].added.size());
+        note_multikey(*indexes_[i], changes[i].after);
+        result.keys_changed += static_cast<int>(changes[i].added.size());
     }
     if (result.moved) {
         records_.remove(id);

@@ -2,7 +2,10 @@
 // indexes in step.
 //
 // Collection objects belong to their Database and live until drop, rename or close. Reading calls
-// require the database lock shared, changing calls exclusive (scratch key sets live in the object).
+// require the database lock shared, changing calls exclusive. Where allows_side_by_side() is true,
+// insert(), update(), patch() and remove() are for holders of storage::Access::documents too, which
+// have claimed the record (storage/record_store.h). They then may throw storage::WriteConflict,
+// with nothing changed.
 #pragma once
 
 #include <atomic>
@@ -82,12 +85,24 @@ class Collection {
     bool capped() const { return capped_; }
     // shared. Where documents of a time stand. REQUIRES: capped.
     RingMarks& marks() { return *marks_; }
+    // Under which texts are compared where a request names no collation; null: by their bytes.
+    // Throws base::Error 161 where it is that of another release of the library.
+    const std::shared_ptr<const collation::Collator>& collator() const;
+    // Whether this process has, or had, a collection with one.
+    static bool may_have_collators() { return may_have_collators_.load(std::memory_order_relaxed); }
     // What its documents have to look like; null: anything. Asked before insert() and update(),
     // which do not, by those whose documents come from clients.
     const Validator* validator() const { return validator_.get(); }
     // What the store throws where documents cannot be changed, and base::Error 20 where keys of an
     // index cannot be derived, or the log of changes keeps the collection.
     void check_writable() const;
+    // Whether documents may be changed under storage::Access::documents; else under `all` only:
+    // where the engine does no more, where the server itself reads the documents (system
+    // collections), and where a validator has to see one after the other.
+    bool allows_side_by_side() const {
+        return records_.allows_side_by_side() && !is_system_ && validator_ == nullptr &&
+               log_ == nullptr;
+    }
     // Unique in the process; a new value when an index went away or the records were rewritten.
     // After releasing the lock an operation looks the collection up again by name and continues
     // only if this is unchanged; otherwise saved cursors may only be destroyed.
@@ -111,6 +126,8 @@ class Collection {
     // Stores an entry of the log of changes, as a part of the change that it tells of, which
     // has made room for both. REQUIRES: capped, no indexes.
     storage::RecordId append(bson::Doc entry);
+    // exclusive. Removes the entry that was appended last, and that no reader has seen.
+    void take_back(storage::RecordId entry);
 
     // Waiting for inserts at the end of a capped collection: called once, after the next insert
     // (any thread; cheap). Destroying the result ends the wait.
@@ -130,6 +147,9 @@ class Collection {
 
   private:
     friend struct CollectionPeek;  // its test
+
+    struct Scratch;
+    static Scratch& scratch();
 
     // Keys of one document in one index, with the change between an old and a new document.
     struct KeyChange {
@@ -156,30 +176,31 @@ class Collection {
     bson::Doc name_of(bson::Doc doc);
     void insert_keys(Index& index, const KeySet& keys, storage::RecordId id);
     void plan_change(Index& index, KeyChange& change, bson::Doc before, bson::Doc after,
-                     storage::RecordId id);
+                     storage::RecordId id) const;
     void check_lengths(const Index& index, const KeySet& keys) const;
-    void check_all_lengths(size_t used) const;
-    bool old_keys_may_go_first(size_t count);
+    void check_all_lengths(std::span<const KeyChange> changes) const;
+    bool old_keys_may_go_first(std::span<const KeyChange> changes);
     void add_new_keys(Index& index, const KeyChange& change, storage::RecordId to);
     void remove_new_keys(Index& index, const KeyChange& change, storage::RecordId to, size_t count);
     template <typename KeyAt>
     void take_out(Index& index, storage::RecordId id, size_t count, const KeyAt& key_at);
     void put_old_keys_back(Index& index, const KeyChange& change, storage::RecordId from) const;
     void put_back(Index& index, bson::Doc key, storage::RecordId id) const;
+    static void check_multikey(const Index& index, const KeySet& keys);
     void note_multikey(Index& index, const KeySet& keys);
+    void read_collation();
 
     storage::CollectionStore& store_;
     storage::Durability& durability_;
     storage::RecordStore& records_;
     const bool capped_;
+    const bool is_system_;
     const std::unique_ptr<RingMarks> marks_;  // null: not capped
     std::vector<std::unique_ptr<Index>> indexes_;
     const Index* id_index_ = nullptr;
     uint64_t incarnation_ = 0;
     int builds_ = 0;
-    KeySet keys_;                                     // of an insert or removal
-    std::vector<std::pair<int64_t, int64_t>> needs_;  // of an insert: keys and bytes per index
-    std::vector<KeyChange> changes_;                  // of an update, one per index
+    std::vector<std::pair<int64_t, int64_t>> needs_;  // of a capped insert: keys, bytes per index
 
     static constexpr size_t kFewWaiters = 32;
     std::atomic<bool> has_waiters_{false};
@@ -196,6 +217,9 @@ class Collection {
 
     const query::ExpressionParser* const expressions_;
     std::unique_ptr<const Validator> validator_;
+    static inline std::atomic<bool> may_have_collators_ = false;
+    std::shared_ptr<const collation::Collator> collator_;
+    std::string collator_fault_;  // why it is not known
 };
 
 // The errors of index keys that a document or a build may not have.

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "base/error.h"
-#include "catalog/collation.h"
+#include "catalog/index_keys.h"
 #include "catalog/validator.h"
 #include "options/server_parameters.h"
 
@@ -34,8 +34,6 @@ void refuse_newer_options(bson::Doc options) {
     const bson::Element engine = options["storageEngine"];
     if (engine.is_object() && !engine.as_doc().empty())
         base::fail(base::kInvalidOptions, "the option 'storageEngine' is not supported");
-    if (asks_for_collation(options["collation"]))
-        base::fail(base::kInvalidOptions, "only the simple collation is supported");
 }
 
 // What is no number counts as not given.
@@ -114,6 +112,7 @@ storage::CollectionOptions parse_collection_options(bson::Doc options) {
         stored.append("flags", flags.to_int32());
     }
     if (options["temp"].truthy()) stored.append("temp", true);
+    if (const auto collator = collator_of(options)) stored.append("collation", collator->spec());
     for (const bson::Element& e : options)
         if (is_validation_option(e.name())) stored.append(e);
     out.options = stored.object();

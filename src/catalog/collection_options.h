@@ -8,7 +8,7 @@
 namespace catalog {
 
 // `options`: the fields of the command without the collection's name; those of catalog/validator.h
-// are taken as they are. Throws base::Error 2, 72, 14832.
+// are taken as they are. Throws base::Error 2, 72, 14832, and what collation::Collator::make does.
 storage::CollectionOptions parse_collection_options(bson::Doc options);
 
 }  // namespace catalog

@@ -46,7 +46,8 @@ TEST(CollectionOptions, Refusals) {
     EXPECT_EQ(code_of(R"({"size": -1})"), base::kBadValue);
     EXPECT_EQ(code_of(R"({"capped": true, "size": 4096, "max": 2147483648.0})"), base::kBadValue);
     EXPECT_EQ(code_of(R"({"timeseries": {"timeField": "t"}})"), base::kInvalidOptions);
-    EXPECT_EQ(code_of(R"({"collation": {"locale": "de"}})"), base::kInvalidOptions);
+    EXPECT_EQ(code_of(R"({"collation": {"locale": "de"}})"), 0);
+    EXPECT_EQ(code_of(R"({"collation": {"locale": "nosuch"}})"), base::kBadValue);
     EXPECT_EQ(code_of(R"({"collation": {"locale": "simple"}})"), 0);
 }
 

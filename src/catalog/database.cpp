@@ -166,7 +166,7 @@ Collection& Database::create(std::string_view ns, bson::Doc options) {
     adopt_system_collections();
     if (wanted.id_index) {
         try {
-            build_index(made, engine_, id_index_spec(ns));
+            build_index(made, engine_, id_index_spec(ns, made.collator().get()));
         } catch (...) {
             collections_.erase(collections_.find(ns));
             store_.drop_collection(std::string(ns));
@@ -320,7 +320,8 @@ void Database::take_away(Collections::iterator at, const std::function<void()>& 
 
 bool Database::index_needed(const Collection& collection, bson::Doc spec) const {
     DCHECK(storage::LockManager::may_read(name()));
-    return !index_exists(collection, normalise_index_spec(spec, collection.ns()));
+    return !index_exists(collection,
+                         normalise_index_spec(spec, collection.ns(), collection.collator()));
 }
 
 void Database::refuse_while_building(const Collection& collection) const {
@@ -339,7 +340,7 @@ void Database::refuse_while_building() const {
 bool Database::create_index(Collection& collection, bson::Doc spec,
                             sched::YieldPoint* yield_point) {
     DCHECK(storage::LockManager::may_write(name()));
-    const bson::Object stored = normalise_index_spec(spec, collection.ns());
+    const bson::Object stored = normalise_index_spec(spec, collection.ns(), collection.collator());
     if (index_exists(collection, stored)) {
         const Index* equal = collection.find_index_like(stored);
         if (equal != nullptr && !equal->ready) refuse_while_building(collection);

@@ -23,17 +23,18 @@ bson::Object named_key(bson::Doc pattern, bson::Doc key) {
 }  // namespace
 
 void throw_duplicate_key(const Index& index, std::string_view ns, bson::Doc key) {
-    const bson::Object details =
-        bson::make("keyPattern", index.key_pattern, "keyValue", named_key(index.key_pattern, key));
+    const bson::Object shown = readable_key(key, *index.generator);
+    const bson::Object details = bson::make("keyPattern", index.key_pattern, "keyValue",
+                                            named_key(index.key_pattern, shown));
     throw base::Error(base::kDuplicateKey,
                       fmt::format("E11000 duplicate key error index: {}.${}  dup key: {}", ns,
-                                  index.name, bson::key_to_text(key)),
+                                  index.name, bson::key_to_text(shown)),
                       details.bytes());
 }
 
 void throw_key_too_long(int code, const Index& index, std::string_view ns, bson::Doc key) {
     base::fail(code, "Btree::insert: key too large to index, failing {}.${} {} {}", ns, index.name,
-               key.size(), bson::key_to_text(key));
+               key.size(), bson::key_to_text(readable_key(key, *index.generator)));
 }
 
 void Index::read(const storage::IndexEntry& entry, int at) {
@@ -53,7 +54,7 @@ void Index::read(const storage::IndexEntry& entry, int at) {
     store = entry.index;
     if (store == nullptr || generator != nullptr) return;
     try {
-        generator = KeyGenerator::make(spec);
+        generator = KeyGenerator::make(spec, collator_of(spec));
     } catch (const base::Error& error) {
         fault = error.what();
         store = nullptr;
@@ -65,7 +66,9 @@ bool Index::is_like(bson::Doc definition) const {
     const bson::Element filter = definition["partialFilterExpression"];
     const bson::Element own = spec["partialFilterExpression"];
     return key.is_object() && bson::compare_docs(key_pattern, key.as_doc()) == 0 &&
-           bson::equal_values(filter, own);
+           bson::equal_values(filter, own) &&
+           collation::is_same(collator_of(definition).get(),
+                              generator == nullptr ? nullptr : generator->collator());
 }
 
 }  // namespace catalog

@@ -10,6 +10,7 @@
 #include "bson/decimal.h"
 #include "bson/field_path.h"
 #include "bson/json.h"
+#include "catalog/collation.h"
 #include "catalog/value_hash.h"
 #include "sched/tick.h"
 #include "storage/index_limits.h"
@@ -352,7 +353,7 @@ class PartialKeyGenerator : public KeyGenerator {
   public:
     PartialKeyGenerator(std::unique_ptr<KeyGenerator> of, Doc filter)
         : KeyGenerator(*of), of_(std::move(of)) {
-        filter_ = query::Matcher::parse(filter);
+        filter_ = query::Matcher::parse(filter, nullptr, collator_);
         add_paths(filter_->root());
     }
 
@@ -416,11 +417,25 @@ std::unique_ptr<KeyGenerator> KeyGenerator::make(
     return std::make_unique<PartialKeyGenerator>(std::move(made), filter.as_doc());
 }
 
+std::shared_ptr<const collation::Collator> collator_of(Doc spec) {
+    const Element collation = spec["collation"];
+    if (!asks_for_collation(collation)) return nullptr;
+    return collation::Collator::make(collation.as_doc());
+}
+
+bson::Object readable_key(Doc key, const KeyGenerator& generator) {
+    if (generator.collator() == nullptr) return bson::Object(key);
+    bson::Builder out;
+    for (const Element& e : key)
+        collation::append_readable(e.name(), e, out);
+    return out.object();
+}
+
 std::function<void(bson::Doc, bson::Doc, const std::function<void(bson::Doc)>&)> key_deriver() {
     auto generators = std::make_shared<std::map<const uint8_t*, std::unique_ptr<KeyGenerator>>>();
     return [generators](bson::Doc spec, bson::Doc doc, const std::function<void(bson::Doc)>& add) {
         auto& generator = (*generators)[spec.data()];
-        if (generator == nullptr) generator = KeyGenerator::make(spec);
+        if (generator == nullptr) generator = KeyGenerator::make(spec, collator_of(spec));
         KeySet keys;
         generator->keys(doc, keys);
         for (size_t i = 0; i < keys.size(); ++i)

@@ -94,6 +94,12 @@ class KeyGenerator {
     std::vector<std::string> filter_paths_;
 };
 
+// Of a definition; null: texts are keys as they are. Throws what collation::Collator::make does.
+std::shared_ptr<const collation::Collator> collator_of(bson::Doc spec);
+// A key of an index for people and for drivers: the bytes that stand for texts under a collation as
+// "CollationKey(0x..)".
+bson::Object readable_key(bson::Doc key, const KeyGenerator& generator);
+
 // What storage::ValidateOptions::derive_keys asks for. Makes one generator per definition and keeps
 // it: the definitions must stay where they are while the function is used.
 std::function<void(bson::Doc spec, bson::Doc doc, const std::function<void(bson::Doc key)>& add)>

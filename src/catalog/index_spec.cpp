@@ -96,8 +96,6 @@ void check_newer_options(bson::Doc spec) {
     const bson::Element engine = spec["storageEngine"];
     if (engine && !(engine.is_object() && engine.as_doc().empty()))
         base::fail(base::kCannotCreateIndex, "the index option 'storageEngine' is not supported");
-    if (asks_for_collation(spec["collation"]))
-        base::fail(base::kCannotCreateIndex, "only the simple collation is supported");
 }
 
 // Whether a partial index can be of the documents that match: clauses that a query can be seen to
@@ -141,6 +139,18 @@ void check_partial(bson::Doc spec) {
             "partialFilterExpression can have equality, $exists: true, $gt, $gte, $lt, $lte, "
             "$type, $in, $and and $or: {}",
             bson::to_text(filter.as_doc()));
+}
+
+// What can have no keys in another order than that of bytes.
+void check_collation(bson::Doc key, const collation::Collator* collator,
+                     const collation::Collator* inherited) {
+    if (is_id_pattern(key) && !collation::is_same(collator, inherited))
+        base::fail(base::kBadValue, "The _id index must have the same collation as the collection");
+    if (collator == nullptr) return;
+    for (const bson::Element& e : key)
+        if (e.is_string() && e.as_string() == "hashed")
+            base::fail(base::kCannotCreateIndex,
+                       "a hashed index with a collation is not supported by this server");
 }
 
 // What the index on _id, which has all documents and which the server itself looks up, cannot be.
@@ -189,11 +199,15 @@ bool same_definition(const Index& index, bson::Doc spec) {
 
 }  // namespace
 
-bson::Object id_index_spec(std::string_view ns) {
-    return bson::make("v", 1, "key", bson::make("_id", 1), "name", "_id_", "ns", ns);
+bson::Object id_index_spec(std::string_view ns, const collation::Collator* collator) {
+    bson::Builder spec;
+    spec.append("v", 1).append("key", bson::make("_id", 1)).append("name", "_id_");
+    if (collator != nullptr) spec.append("collation", collator->spec());
+    return spec.append("ns", ns).object();
 }
 
-bson::Object normalise_index_spec(bson::Doc spec, std::string_view ns) {
+bson::Object normalise_index_spec(bson::Doc spec, std::string_view ns,
+                                  const std::shared_ptr<const collation::Collator>& inherited) {
     // What it costs to check one (sched/tick.h).
     constexpr int64_t kTicks = 8;
     constexpr int32_t kBytesPerTick = 128;
@@ -223,9 +237,13 @@ bson::Object normalise_index_spec(bson::Doc spec, std::string_view ns) {
     check_version(spec["v"]);
     check_newer_options(spec);
     check_partial(spec);
+    const bson::Element own = spec["collation"];
+    const bool is_named = own.is_object() && !own.as_doc().empty();
+    const auto collator = is_named ? collator_of(spec) : inherited;
+    check_collation(key.as_doc(), collator.get(), inherited.get());
     if (is_id_pattern(key.as_doc())) {
         check_id_index(spec);
-        return id_index_spec(ns);
+        return id_index_spec(ns, inherited.get());
     }
     bson::Builder out;
     out.append("v", 1);
@@ -236,7 +254,6 @@ bson::Object normalise_index_spec(bson::Doc spec, std::string_view ns) {
         if (field == "v" || field == "unique" || field == "key" || field == "name" ||
             field == "_id")
             continue;
-        // The simple collation, which is that of an index without the option.
         if (field == "collation" && e.is_object()) continue;
         if (field == "ns") {
             out.append("ns", ns);
@@ -246,9 +263,19 @@ bson::Object normalise_index_spec(bson::Doc spec, std::string_view ns) {
             out.append(e);
         }
     }
+    // The simple one is that of an index without the option.
+    if (collator != nullptr) out.append("collation", collator->spec());
     if (!spec.has("ns")) out.append("ns", ns);
     bson::Object stored = out.object();
     return stored;
+}
+
+bson::Object spec_to_copy(const Index& index) {
+    bson::Builder spec;
+    for (const bson::Element& e : index.spec)
+        if (e.name() != "ns") spec.append(e);
+    if (!index.spec.has("collation")) spec.append("collation", bson::make("locale", "simple"));
+    return spec.object();
 }
 
 void check_key_kind(bson::Doc normalised) {

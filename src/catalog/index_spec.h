@@ -11,13 +11,20 @@ namespace catalog {
 
 constexpr int kIndexesMax = 64;  // of a collection
 
-// The definition of the automatic index: {v: 1, key: {_id: 1}, name: "_id_", ns}.
-bson::Object id_index_spec(std::string_view ns);
+// The definition of the automatic index: {v: 1, key: {_id: 1}, name: "_id_", ns}, with the
+// collation of its collection; null: none.
+bson::Object id_index_spec(std::string_view ns, const collation::Collator* collator = nullptr);
 
 // Checks `spec` and returns the stored form: v, [unique: true], key, name, then the other fields in
-// the order given, ns among them (added at the end where missing). Throws base::Error 67, 13103,
-// 13118, 14803, 72, and what query::Matcher throws for a bad filter.
-bson::Object normalise_index_spec(bson::Doc spec, std::string_view ns);
+// the order given, ns among them (added at the end where missing). `inherited`: the collation of
+// the collection, which is that of the index if `spec` names none; null: none. Throws base::Error
+// 67, 13103, 13118, 14803, 72, what query::Matcher throws for a bad filter and
+// collation::Collator::make for a bad collation.
+bson::Object normalise_index_spec(
+    bson::Doc spec, std::string_view ns,
+    const std::shared_ptr<const collation::Collator>& inherited = nullptr);
+// Of an index, to make the same one of another collection, whatever the collation of that.
+bson::Object spec_to_copy(const Index& index);
 
 // What shows only once an index is to be built: kinds of keys that nothing can be derived from, and
 // hashes that should be unique. Throws base::Error 16763, 16764, 16767.

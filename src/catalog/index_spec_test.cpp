@@ -67,7 +67,8 @@ TEST(IndexSpec, OptionsThatWouldChangeTheKeysAreRefused) {
     };
     EXPECT_EQ(with(R"("wildcardProjection": {"a": 1})"), 67);
     EXPECT_EQ(with(R"("prepareUnique": true)"), 67);
-    EXPECT_EQ(with(R"("collation": {"locale": "de"})"), 67);
+    EXPECT_EQ(with(R"("collation": {"locale": "de"})"), 0);
+    EXPECT_EQ(with(R"("collation": {"locale": "nosuch"})"), 2);
     EXPECT_EQ(with(R"("collation": {"locale": "simple"})"), 0);
     // An index that names it is the same as one that does not.
     const bson::Object simple = normalise_index_spec(

@@ -72,7 +72,7 @@ void Database::repair(std::string_view given) {
     options.options = stored.append("temp", true).object();
     // One whose creation was cut short is to have it and has it not.
     if (options.id_index && damaged.id_index() == nullptr)
-        specs.insert(specs.begin(), id_index_spec(ns));
+        specs.insert(specs.begin(), id_index_spec(ns, damaged.collator().get()));
     options.id_index = options.id_index || damaged.id_index() != nullptr;
     storage::CollectionStore& fresh = store_.create_collection(temporary, options);
     int64_t copied = 0;

@@ -24,9 +24,10 @@ bool is(const bson::Element& e, std::string_view word) {
     return e.is_string() && e.as_string() == word;
 }
 
-std::unique_ptr<const query::Matcher> parse_filter(bson::Doc filter,
-                                                   const query::ExpressionParser* expressions) {
-    auto parsed = query::Matcher::parse(filter, expressions);
+std::unique_ptr<const query::Matcher> parse_filter(
+    bson::Doc filter, const query::ExpressionParser* expressions,
+    std::shared_ptr<const collation::Collator> collator) {
+    auto parsed = query::Matcher::parse(filter, expressions, std::move(collator));
     query::refuse_odd_flags(*parsed);
     return parsed;
 }
@@ -41,8 +42,8 @@ void check_word(const bson::Element& e, const std::string_view (&words)[count]) 
 }
 
 bson::Object error_info(bson::Doc filter, const query::ExpressionParser* expressions,
-                        bson::Doc doc) {
-    bson::Object details = query::explain_failure(filter, expressions, doc);
+                        const std::shared_ptr<const collation::Collator>& collator, bson::Doc doc) {
+    bson::Object details = query::explain_failure(filter, expressions, doc, collator);
     // Many levels may each have said nearly what one may say.
     if (static_cast<size_t>(details.size()) > 4 * query::kFailureBytesMax)
         details = bson::make("reason", "there is too much to say");
@@ -56,17 +57,19 @@ bson::Object error_info(bson::Doc filter, const query::ExpressionParser* express
 
 }  // namespace
 
-std::unique_ptr<const Validator> Validator::of(bson::Doc options,
-                                               const query::ExpressionParser* expressions) {
+std::unique_ptr<const Validator> Validator::of(
+    bson::Doc options, const query::ExpressionParser* expressions,
+    std::shared_ptr<const collation::Collator> collator) {
     const bson::Element filter = options[kFilter];
     if (!filter.is_object() || filter.as_doc().empty() || is(options[kLevel], "off"))
         return nullptr;
     std::unique_ptr<Validator> made(new Validator);
     made->expressions_ = expressions;
+    made->collator_ = std::move(collator);
     made->spares_unfit_ = is(options[kLevel], "moderate");
     made->only_warns_ = is(options[kAction], "warn");
     try {
-        made->filter_ = parse_filter(filter.as_doc(), expressions);
+        made->filter_ = parse_filter(filter.as_doc(), expressions, made->collator_);
     } catch (const base::Error& error) {
         if (sched::is_interruption(error)) throw;
         made->fault_ = error.what();
@@ -81,7 +84,7 @@ void Validator::check(std::string_view ns, bson::Doc doc, const bson::Doc* befor
                    fault_);
     if (filter_->matches(doc)) return;
     if (before != nullptr && spares_unfit_ && !filter_->matches(*before)) return;
-    const bson::Object info = error_info(filter_->filter(), expressions_, doc);
+    const bson::Object info = error_info(filter_->filter(), expressions_, collator_, doc);
     if (!only_warns_)
         throw base::Error(base::kDocumentValidationFailure, "Document failed validation",
                           info.bytes());
@@ -105,7 +108,7 @@ void check_validation(std::string_view ns, bson::Doc options,
         base::fail(base::kInvalidOptions,
                    "Document validators are not allowed on collection {} in the {} database", ns,
                    db);
-    parse_filter(filter.as_doc(), expressions);
+    parse_filter(filter.as_doc(), expressions, nullptr);
 }
 
 bool is_validation_option(std::string_view name) {

@@ -18,9 +18,10 @@ class Validator {
   public:
     // What the stored options ask for; null: nothing. Throws nothing for what they say: where a
     // filter cannot be read, every document is refused with the reason. `expressions` reads $expr
-    // and outlives this; null: there is none.
-    static std::unique_ptr<const Validator> of(bson::Doc options,
-                                               const query::ExpressionParser* expressions);
+    // and outlives this; null: there is none. `collator`: that of the collection; null: none.
+    static std::unique_ptr<const Validator> of(
+        bson::Doc options, const query::ExpressionParser* expressions,
+        std::shared_ptr<const collation::Collator> collator = nullptr);
 
     // Before `doc` is stored in the collection `ns`; `before`: the document in whose place, null
     // where it is a new one. Throws base::Error 121 with the details `errInfo`, and what the filter
@@ -34,6 +35,7 @@ class Validator {
     std::unique_ptr<const query::Matcher> filter_;  // null: it has a fault
     std::string fault_;
     const query::ExpressionParser* expressions_ = nullptr;
+    std::shared_ptr<const collation::Collator> collator_;
     bool spares_unfit_ = false;  // moderate: what did not fit before may change
     bool only_warns_ = false;
 };

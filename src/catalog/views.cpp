@@ -20,10 +20,21 @@ bool is_view(bson::Doc doc, std::string_view db) {
            valid_collection_name(db, on.as_string()) && doc["pipeline"].is_array();
 }
 
+// Nothing is stored in the order of a view: that of another release of the library will do.
+std::shared_ptr<const collation::Collator> stored_collator(const bson::Element& stored) {
+    if (!stored.is_object()) return nullptr;
+    bson::Builder spec;
+    for (const bson::Element& e : stored.as_doc())
+        if (e.name() != "version") spec.append(e);
+    return collation::Collator::make(spec.doc());
+}
+
 bson::Object as_document(std::string_view ns, const View& view) {
     bson::Builder doc;
     doc.append("_id", ns).append("viewOn", split(view.on).collection);
-    return doc.append_array("pipeline", view.pipeline).object();
+    doc.append_array("pipeline", view.pipeline);
+    if (view.collator != nullptr) doc.append("collation", view.collator->spec());
+    return doc.object();
 }
 
 // Null if there is none.
@@ -51,7 +62,8 @@ void Views::load(Collection& stored) {
                 continue;
             }
             View view{fmt::format("{}.{}", db, record->doc["viewOn"].as_string()),
-                      bson::Object(record->doc["pipeline"].as_doc())};
+                      bson::Object(record->doc["pipeline"].as_doc()),
+                      stored_collator(record->doc["collation"])};
             views_.insert_or_assign(std::string(record->doc["_id"].as_string()), std::move(view));
         }
     } catch (const base::Error& e) {

@@ -2,16 +2,19 @@
 // over another view.
 //
 // As with today's servers each is a document {_id: "db.view", viewOn: "collection", pipeline:
-// [...]} of the collection system.views. The old server takes that for a collection like any other.
+// [...], collation: {...}} of the collection system.views. The old server takes that for a
+// collection like any other.
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "bson/builder.h"
 #include "catalog/collection.h"
+#include "collation/collator.h"
 
 namespace catalog {
 
@@ -20,6 +23,8 @@ constexpr std::string_view kViews = "system.views";
 struct View {
     std::string on;         // full name
     bson::Object pipeline;  // an array of stages
+    // Under which all that reads it compares texts; null: by their bytes.
+    std::shared_ptr<const collation::Collator> collator = {};
 };
 
 // The locks are those of the database: shared for what is const, else exclusive.

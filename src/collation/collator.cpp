@@ -10,12 +10,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "bson/compare.h"
 #include "bson/json.h"
 #include "bson/type_names.h"
 #include "sched/tick.h"
@@ -260,7 +262,19 @@ class IcuCollator : public Collator {
         }
     }
 
+    int compare(std::string_view a, std::string_view b) const override {
+        sched::tick(1 + static_cast<int64_t>(std::min(a.size(), b.size()) / kBytesPerTick));
+        UErrorCode error = U_ZERO_ERROR;
+        const UCollationResult order = collator_->compareUTF8(piece_of(a), piece_of(b), error);
+        check(error);
+        return static_cast<int>(order);
+    }
+
   private:
+    static icu::StringPiece piece_of(std::string_view text) {
+        return {text.data(), static_cast<int32_t>(text.size())};
+    }
+
     void append_members(bson::Doc doc, bson::Builder& out) const {
         for (const Element& e : doc) {
             sched::tick();
@@ -272,8 +286,7 @@ class IcuCollator : public Collator {
         constexpr size_t kKeptBytes = 4096;
         thread_local std::vector<uint8_t> bytes(kKeptBytes);
         sched::tick(1 + static_cast<int64_t>(text.size() / kBytesPerTick));
-        const auto wide = icu::UnicodeString::fromUTF8(
-            icu::StringPiece(text.data(), static_cast<int32_t>(text.size())));
+        const auto wide = icu::UnicodeString::fromUTF8(piece_of(text));
         int32_t size =
             collator_->getSortKey(wide, bytes.data(), static_cast<int32_t>(bytes.size()));
         if (static_cast<size_t>(size) > bytes.size()) {
@@ -328,6 +341,40 @@ std::shared_ptr<const Collator> Collator::make(bson::Doc spec) {
     const std::lock_guard guard(mutex);
     if (kept.size() >= kCollatorsKept) kept.clear();
     return kept.emplace(key, std::move(made)).first->second;
+}
+
+int compare_values(const Element& a, const Element& b, const Collator* collator) {
+    if (collator == nullptr || !has_text(a) || !has_text(b)) return bson::compare_values(a, b);
+    return bson::compare_values(collator->key_of(a).doc().first(),
+                                collator->key_of(b).doc().first());
+}
+
+bool equal_values(const Element& a, const Element& b, const Collator* collator) {
+    if (collator == nullptr || !has_text(a) || !has_text(b)) return bson::equal_values(a, b);
+    return bson::equal_values(collator->key_of(a).doc().first(), collator->key_of(b).doc().first());
+}
+
+void append_readable(std::string_view name, const Element& key, bson::Builder& out) {
+    sched::tick();
+    if (key.is_object() || key.is_array()) {
+        bson::Builder inside = key.is_array() ? out.sub_array(name) : out.sub_object(name);
+        for (const Element& e : key.as_doc())
+            append_readable(e.name(), e, inside);
+        return;
+    }
+    if (!has_text(key) || key.as_string().empty()) {
+        out.append_as(name, key);
+        return;
+    }
+    std::string text = "CollationKey(0x";
+    for (const char byte : key.as_string())
+        fmt::format_to(std::back_inserter(text), "{:02x}", static_cast<unsigned char>(byte));
+    out.append(name, text + ")");
+}
+
+bool is_same(const Collator* a, const Collator* b) {
+    if (a == b) return true;
+    return a != nullptr && b != nullptr && std::ranges::equal(a->spec().bytes(), b->spec().bytes());
 }
 
 bool has_text(const Element& value) {

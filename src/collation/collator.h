@@ -28,6 +28,8 @@ class Collator {
     // Appends the key of a value: itself but for the texts in it, in documents and arrays, too.
     virtual void append_key(std::string_view name, const bson::Element& value,
                             bson::Builder& out) const = 0;
+    // Less than, equal to or greater than 0: two texts in the order of their keys.
+    virtual int compare(std::string_view a, std::string_view b) const = 0;
     bson::Object key_of(const bson::Element& value) const {
         bson::Builder key;
         append_key("", value, key);
@@ -35,6 +37,14 @@ class Collator {
     }
 };
 
+// Whether both are the same collation; null is the simple one.
+bool is_same(const Collator* a, const Collator* b);
+// As bson::compare_values and bson::equal_values, of texts under a collation; null: by their bytes.
+int compare_values(const bson::Element& a, const bson::Element& b, const Collator* collator);
+bool equal_values(const bson::Element& a, const bson::Element& b, const Collator* collator);
+// A key that append_key() made, with "CollationKey(0x..)" in place of the bytes of each text, which
+// are no UTF-8. No text has the key of no bytes; that stays.
+void append_readable(std::string_view name, const bson::Element& key, bson::Builder& out);
 // Whether a collation concerns a value: it is a text, or has one inside.
 bool has_text(const bson::Element& value);
 

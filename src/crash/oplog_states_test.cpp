@@ -1,5 +1,5 @@
-// The log of a master: in every state that a kill or a power cut leaves, the documents are what its
-// entries make of nothing. Rule R1 (catalog/change_log.h).
+// The log of a master, and of a member of a set: in every state that a kill or a power cut leaves,
+// the documents are what its entries make of nothing. Rule R1 (catalog/change_log.h).
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
@@ -19,13 +19,19 @@ namespace {
 constexpr int64_t kLogBytes = 24 << 20;  // it does not go round
 constexpr size_t kSectorBytes = 512;
 
-class OplogStates : public testing::Test {
+class OplogStates : public testing::TestWithParam<oplog::Form> {
   protected:
     OplogStates() {
         disk_.create_directory("/db");
         disk_.keep_no_events();
-        server_ = std::make_unique<SmallServer>("/db", disk_, false, kLogBytes);
+        server_ = std::make_unique<SmallServer>("/db", disk_, false, log());
         server_->commit();
+    }
+    static KeptLog log() { return {kLogBytes, GetParam()}; }
+    // A set does so once, before its first write.
+    void initiate() {
+        if (GetParam() == oplog::Form::master) return;
+        EXPECT_EQ(server_->perform("admin", R"({"replSetInitiate": {}})"), 0);
     }
     ~OplogStates() override {
         disk_.set_observer({});
@@ -49,7 +55,7 @@ class OplogStates : public testing::Test {
     }
     void examine(os::SimFileSystem& state) {
         state.keep_no_events();
-        SmallServer found("/db", state, false, kLogBytes);
+        SmallServer found("/db", state, false, log());
         command::Follower follower;
         size_t entries = 0;
         for (const bson::Object& entry : log_of(found)) {
@@ -68,10 +74,10 @@ class OplogStates : public testing::Test {
     static std::vector<bson::Object> log_of(SmallServer& server) {
         std::vector<bson::Object> entries;
         const storage::DatabaseLock lock(server.engine().locks(), "local", false);
-        const auto cursor = server.catalog()
-                                .collection(oplog::kMasterLog)
-                                ->records()
-                                .cursor(storage::Direction::forward);
+        catalog::Collection* const ring = server.catalog().collection(
+            GetParam() == oplog::Form::master ? oplog::kMasterLog : oplog::kSetLog);
+        if (ring == nullptr) return entries;
+        const auto cursor = ring->records().cursor(storage::Direction::forward);
         while (const auto record = cursor->next())
             entries.emplace_back(record->doc);
         return entries;
@@ -90,8 +96,9 @@ class OplogStates : public testing::Test {
     std::set<size_t> lengths_;  // logs that were seen, by their entries
 };
 
-TEST_F(OplogStates, AnEntryAndItsChangeComeTogether) {
+TEST_P(OplogStates, AnEntryAndItsChangeComeTogether) {
     watch(std::max(1, 12 / base::test_effort(4)));
+    initiate();
     for (int i = 0; i < 6; ++i) {
         done(fmt::format(R"({{"insert": "c", "documents": [{{"_id": {0}, "a": {0}}}]}})", i));
         done(fmt::format(R"({{"update": "c", "updates": [{{"q": {{"_id": {}}},
@@ -123,7 +130,8 @@ TEST_F(OplogStates, AnEntryAndItsChangeComeTogether) {
 }
 
 // So much in one operation that it commits on its way.
-TEST_F(OplogStates, AlsoWhereAnOperationCommitsInPieces) {
+TEST_P(OplogStates, AlsoWhereAnOperationCommitsInPieces) {
+    initiate();
     const std::string large(2'900'000, 'x');
     for (int i = 0; i < 5; ++i)
         done(fmt::format(R"({{"insert": "c", "documents": [{{"_id": {}}}]}})", i));
@@ -136,6 +144,30 @@ TEST_F(OplogStates, AlsoWhereAnOperationCommitsInPieces) {
     examine();
     EXPECT_GT(states_, 4);
 }
+
+// The entry has been committed by then.
+TEST_P(OplogStates, ADropThatTheDiskRefusesLeavesNoEntry) {
+    initiate();
+    done(R"({"insert": "c", "documents": [{"_id": 1}]})");
+    server_->commit();
+    const size_t before = log_of(*server_).size();
+    disk_.fail(os::SimFileSystem::Call::remove, "test.ns", std::errc::io_error);
+    EXPECT_NE(server_->perform("test", R"({"dropDatabase": 1})"), 0);
+    EXPECT_EQ(log_of(*server_).size(), before);
+    done(R"({"insert": "c", "documents": [{"_id": 2}]})");
+    server_->commit();
+    examine(*disk_.process_kill());
+    done(R"({"dropDatabase": 1})");
+    EXPECT_EQ(log_of(*server_).size(), before + 2);
+    server_->commit();
+    examine(*disk_.process_kill());
+}
+
+INSTANTIATE_TEST_SUITE_P(forms, OplogStates,
+                         testing::Values(oplog::Form::master, oplog::Form::replica_set),
+                         [](const testing::TestParamInfo<oplog::Form>& info) {
+                             return info.param == oplog::Form::master ? "master" : "set";
+                         });
 
 }  // namespace
 }  // namespace crash

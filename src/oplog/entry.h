@@ -1,4 +1,4 @@
-// oplog/entry.h - one entry of the log of a master, as servers of 2.6 write and read it:
+// oplog/entry.h - one entry of a log of writes, as servers of 2.6 write and read it:
 //
 //   {ts: Timestamp, op: "i", ns: "db.coll", o: document}               a document came
 //   {ts, op: "i", ns: "db.system.indexes", o: definition}              an index came
@@ -8,8 +8,11 @@
 //   {ts, op: "n", ns: "", o: {}}                                       nothing: the log begins
 //
 // `ts` rises from entry to entry: seconds since 1970 << 32 | a number that begins with 1 in each.
+// In the log of a replica set three fields follow it: `t`, the term of the primary that wrote the
+// entry, which readers of 2.6 pass over; `h`, which tells two histories apart; and `v`, which is 2.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <string_view>
 
@@ -20,21 +23,39 @@ namespace oplog {
 // What an entry needs beside its documents and the name.
 constexpr int32_t kEntryBytes = 100;
 
+enum class Form : uint8_t { master, replica_set };
+
+// Where an entry stands in the history of a set. Of two, that of the later term is the later one,
+// whatever the clocks of their primaries said.
+struct Position {
+    int64_t term = 0;
+    uint64_t ts = 0;  // 0: there is no entry
+    auto operator<=>(const Position&) const = default;
+};
+
 struct Entry {
     uint64_t ts = 0;
     char op = 'n';
     std::string_view ns;
     bson::Doc o;
     const bson::Doc* o2 = nullptr;  // of an update: which document
+    int64_t term = 0;               // of a set's log, as what follows
+    int64_t hash = 0;
 };
 
 // Writes it at the end of an empty buffer.
-bson::Doc write_entry(const Entry& entry, bson::Buffer& out);
+bson::Doc write_entry(const Entry& entry, Form form, bson::Buffer& out);
 
 // What comes after `last`, at a time in seconds since 1970; a clock that goes back changes nothing.
 constexpr uint64_t next_ts(uint64_t last, int64_t now_seconds) {
     const uint64_t first_of_now = static_cast<uint64_t>(now_seconds) << 32 | 1;
     return last < first_of_now ? first_of_now : last + 1;
+}
+
+// `h` of the entry that a member writes after one with `last`.
+constexpr int64_t next_hash(int64_t last, uint64_t ts, int32_t member) {
+    const uint64_t sum = static_cast<uint64_t>(last) * 131 + ts;
+    return static_cast<int64_t>(sum * 17 + static_cast<uint64_t>(member));
 }
 
 }  // namespace oplog

@@ -20,21 +20,26 @@ constexpr size_t kUsualBytes = 64 << 10;
 
 }  // namespace
 
-Log::Log(storage::Engine& engine, catalog::Catalog& catalog, std::string ns)
-    : engine_(engine), catalog_(catalog), ns_(std::move(ns)) {
+Log::Log(storage::Engine& engine, catalog::Catalog& catalog, Form form)
+    : engine_(engine),
+      catalog_(catalog),
+      form_(form),
+      ns_(form == Form::master ? kMasterLog : kSetLog) {
     DCHECK(catalog::split(ns_).db == kDatabase);
     engine_.locks().set_log_database(kDatabase);
     catalog_.set_change_log(this);
 }
 
 void Log::open(int64_t bytes) {
+    DCHECK(storage::LockManager::mode() == storage::GlobalMode::W);
+    DCHECK(!is_open());
     catalog::Database& local = catalog_.get_or_create(kDatabase);
     const bool is_new = local.collection(ns_) == nullptr;
     if (is_new) {
         base::log::info("creating the log of writes, {}: {} MB", ns_, bytes >> 20);
         local.create(ns_, bson::make("capped", true, "size", bytes, "autoIndexId", false));
     }
-    catalog::Collection& ring = collection();
+    catalog::Collection& ring = *local.collection(ns_);
     if (!ring.capped() || !ring.indexes().empty())
         base::fail(base::kIllegalOperation,
                    "{} cannot be the log of writes: it has to be capped and without an index; drop "
@@ -44,21 +49,37 @@ void Log::open(int64_t bytes) {
     entry_bytes_max_ = ring.records().capped_document_max();
     if (!is_new && bytes != 0)
         base::log::info("the log of writes, {}, has {} MB", ns_, stats.capped_bytes >> 20);
+    ring_.store(&ring, std::memory_order_release);
     read_last();
-    if (last_ts_ == 0) append('n', "", bson::Doc());
+    if (form_ == Form::master && last().ts == 0) append('n', "", bson::Doc());
 }
 
-// The last `ts`. A drop of a database whose entry is the last one may have been cut short: nothing
-// could be written before it was done.
+void Log::begin_term(int64_t term, int32_t member, bson::Doc note) {
+    DCHECK(storage::LockManager::mode() == storage::GlobalMode::W);
+    DCHECK(form_ == Form::replica_set && term >= last().term);
+    term_.store(term, std::memory_order_relaxed);
+    member_ = member;
+    add_note(note);
+}
+
+void Log::add_note(bson::Doc note) {
+    prepare(0, note.size());
+    append('n', "", note);
+}
+
+// The last entry. A drop of a database whose entry it is may have been cut short: nothing could be
+// written before it was done.
 void Log::read_last() {
-    const auto newest = collection().records().cursor(storage::Direction::backward);
+    const auto newest = ring_.load()->records().cursor(storage::Direction::backward);
     const auto record = newest->next();
     if (!record) return;
     const bson::Object entry(record->doc);
     if (entry["ts"].type() != bson::Type::timestamp)
         base::fail(base::kIllegalOperation, "the last entry of {} has no `ts`: {}", ns_,
                    bson::to_text(entry.doc()));
-    last_ts_ = entry["ts"].as_timestamp();
+    last_ts_.store(entry["ts"].as_timestamp(), std::memory_order_relaxed);
+    term_.store(entry["t"].to_int64(), std::memory_order_relaxed);
+    last_hash_ = entry["h"].to_int64();
     if (!entry["o"].is_object() || !entry["o"].as_doc().has("dropDatabase") ||
         !entry["ns"].is_string())
         return;
@@ -68,18 +89,13 @@ void Log::read_last() {
     catalog_.drop_database_again(db);
 }
 
-catalog::Collection& Log::collection() {
-    catalog::Collection* const found = catalog_.collection(ns_);
-    if (found == nullptr) base::fail(base::kInternalError, "the log of writes, {}, has gone", ns_);
-    return *found;
-}
-
 bool Log::covers(std::string_view ns) const {
     const auto [db, collection] = catalog::split(ns);
     return db != kDatabase && collection != "system.profile" && !catalog::is_catalogue(collection);
 }
 
 void Log::prepare(int64_t change_bytes, int64_t entry_bytes) {
+    if (!is_open()) return engine_.durability().make_room(change_bytes);
     const int64_t bytes = entry_bytes + kEntryBytes + static_cast<int64_t>(catalog::kNamespaceMax);
     if (is_broken_)
         base::fail(base::kInternalError,
@@ -112,17 +128,34 @@ void Log::command(std::string_view db, bson::Doc command) {
     append('c', fmt::format("{}.$cmd", db), command);
 }
 
+// Its lock has been held since command(): no reader has seen the entry.
+void Log::take_command_back() {
+    if (!is_open() || last_entry_.is_null() || is_broken_) return;
+    const sched::Uninterruptible whole;
+    catalog::Collection& ring = *ring_.load(std::memory_order_relaxed);
+    engine_.durability().make_room(0);
+    ring.take_back(last_entry_);
+    last_entry_ = {};
+    last_hash_ = hash_before_;
+}
+
 // The change has been made by now. What cannot fail is not undone: should the collection turn out
 // to be damaged, an error says so, and nothing is changed any more.
 void Log::append(char op, std::string_view ns, bson::Doc o, const bson::Doc* o2) {
+    catalog::Collection* const ring = ring_.load(std::memory_order_relaxed);
+    if (ring == nullptr) return;
     DCHECK(storage::LockManager::may_write(kDatabase));
-    const sched::Uninterruptible whole;
-    const uint64_t ts = next_ts(last_ts_, base::ms_since_1970() / 1000);
+    const uint64_t ts =
+        next_ts(last_ts_.load(std::memory_order_relaxed), base::ms_since_1970() / 1000);
+    const int64_t hash = next_hash(last_hash_, ts, member_);
     buffer_.clear();
-    const bson::Doc entry = write_entry({ts, op, ns, o, o2}, buffer_);
+    const bson::Doc entry = write_entry(
+        {ts, op, ns, o, o2, term_.load(std::memory_order_relaxed), hash}, form_, buffer_);
     try {
-        collection().append(entry);
-        last_ts_ = ts;
+        last_entry_ = ring->append(entry);
+        last_ts_.store(ts, std::memory_order_relaxed);
+        hash_before_ = last_hash_;
+        last_hash_ = hash;
     } catch (const base::Error& e) {
         is_broken_ = true;
         base::log::error("cannot write to {}: {}; this is missing there: {} {} {}", ns_, e.what(),

@@ -6,8 +6,12 @@
 // system.profile are this server's own and not logged.
 //
 // Nothing else may write the collection: catalog/ refuses it (ChangeLog::keeps).
+//
+// Until open() there is no log, and changes get no entries: a member of a set that has not been
+// initiated is followed by no other.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -15,26 +19,38 @@
 #include "bson/builder.h"
 #include "catalog/catalog.h"
 #include "catalog/change_log.h"
+#include "oplog/entry.h"
 #include "storage/engine.h"
 
 namespace oplog {
 
-// Where a master keeps its log.
+// Where a master keeps its log, and a member of a replica set.
 constexpr std::string_view kMasterLog = "local.oplog.$main";
+constexpr std::string_view kSetLog = "local.oplog.rs";
 
 class Log final : public catalog::ChangeLog {
   public:
-    // Tells the catalog that this is its log, in the collection `ns` of `local`. REQUIRES: no
+    // Tells the catalog that this is its log, in the collection of that form. REQUIRES: no
     // database has been opened by the catalog; this outlives it.
-    Log(storage::Engine& engine, catalog::Catalog& catalog, std::string ns);
+    Log(storage::Engine& engine, catalog::Catalog& catalog, Form form);
     Log(const Log&) = delete;
     Log& operator=(const Log&) = delete;
 
-    // global W, once, before anything is written. Makes the collection of `bytes` where it is
-    // missing; one that is there keeps its size. Ends the drop of a database that a stop of the
-    // server cut short. Throws base::Error where the collection is not one that a log can be.
+    // global W, once; from now on every change gets an entry. Makes the collection of `bytes` where
+    // it is missing; one that is there keeps its size. Ends the drop of a database that a stop of
+    // the server cut short. Throws base::Error where the collection is not one that a log can be.
     void open(int64_t bytes);
-
+    // Any thread.
+    bool is_open() const { return ring_.load(std::memory_order_acquire) != nullptr; }
+    // Of a set. global W, after open(): the entries to come are those of `term`, written by the
+    // member of that id. The first one is an `n` with the document `note`.
+    void begin_term(int64_t term, int32_t member, bson::Doc note);
+    // exclusive on `local`, after open(). An `n` with the document `note`.
+    void add_note(bson::Doc note);
+    // The last entry. Any thread; while a change is under way its entry may be it already.
+    Position last() const {
+        return {term_.load(std::memory_order_relaxed), last_ts_.load(std::memory_order_relaxed)};
+    }
     bool covers(std::string_view ns) const override;
     bool keeps(std::string_view ns) const override { return ns == ns_; }
     // Throws base::Error 10334 for an entry that the collection could not hold, 8 once an entry
@@ -45,19 +61,27 @@ class Log final : public catalog::ChangeLog {
     void updated(std::string_view ns, bson::Doc which, bson::Doc form) override;
     void index_built(std::string_view ns, bson::Doc spec) override;
     void command(std::string_view db, bson::Doc command) override;
+    void take_command_back() override;
 
   private:
-    catalog::Collection& collection();
     void append(char op, std::string_view ns, bson::Doc o, const bson::Doc* o2 = nullptr);
     void read_last();
 
     storage::Engine& engine_;
     catalog::Catalog& catalog_;
+    const Form form_;
     const std::string ns_;
+    // Null: not open. It stays where it is, since catalog/ lets nothing else drop or move it.
+    std::atomic<catalog::Collection*> ring_{nullptr};
     int64_t entry_bytes_max_ = 0;
-    // Guarded by the lock of `local`, exclusive:
-    uint64_t last_ts_ = 0;
-    bool is_broken_ = false;  // an entry is missing
+    // Changed under the lock of `local`, exclusive:
+    std::atomic<uint64_t> last_ts_{0};
+    std::atomic<int64_t> term_{0};
+    int64_t last_hash_ = 0;
+    int64_t hash_before_ = 0;  // the last one
+    int32_t member_ = 0;
+    storage::RecordId last_entry_;  // written since open()
+    bool is_broken_ = false;        // an entry is missing
     bson::Buffer buffer_;
 };
 

@@ -1,5 +1,5 @@
-// The log of a master over each engine: what its entries say, that each is committed with its
-// change, and what a start finds.
+// The log of writes over each engine: what its entries say, that each is committed with its change,
+// and what a start finds.
 #include "oplog/log.h"
 
 #include <gtest/gtest.h>
@@ -21,8 +21,6 @@ using base::failure;
 using catalog::TestEngine;
 using Texts = std::vector<std::string>;
 
-constexpr const char* kNs = "local.oplog.$main";
-
 TEST(OplogEntry, RisesFromOneToTheNext) {
     constexpr uint64_t kSecond = uint64_t{1} << 32;
     EXPECT_EQ(next_ts(0, 1000), 1000 * kSecond + 1);
@@ -35,10 +33,10 @@ TEST(OplogEntry, HasTheFieldsOfItsKind) {
     bson::Buffer buffer;
     const bson::Object which = bson::make("_id", 1);
     const bson::Doc o2 = which.doc();
-    const auto names = [&buffer](const Entry& entry) {
+    const auto names = [&buffer](const Entry& entry, Form form = Form::master) {
         buffer.clear();
         std::string out;
-        for (const bson::Element& e : write_entry(entry, buffer))
+        for (const bson::Element& e : write_entry(entry, form, buffer))
             out += std::string(e.name()) + " ";
         return out;
     };
@@ -49,6 +47,23 @@ TEST(OplogEntry, HasTheFieldsOfItsKind) {
     const bson::Doc entry(buffer.data());
     EXPECT_EQ(entry["ts"].as_timestamp(), 7U);
     EXPECT_EQ(entry["ns"].as_string(), "test.$cmd");
+    EXPECT_EQ(names({7, 'u', "test.c", which, &o2, 3, 5}, Form::replica_set),
+              "ts t h v op ns o2 o ");
+    EXPECT_EQ(names({7, 'd', "test.c", which, nullptr, 3, 5}, Form::replica_set),
+              "ts t h v op ns b o ");
+    const bson::Doc of_set(buffer.data());
+    EXPECT_EQ(of_set["t"].as_int64(), 3);
+    EXPECT_EQ(of_set["h"].as_int64(), 5);
+    EXPECT_EQ(of_set["v"].as_int32(), 2);
+}
+
+TEST(OplogEntry, TellsHistoriesApart) {
+    EXPECT_EQ(next_hash(0, 1, 0), 17);
+    EXPECT_EQ(next_hash(17, 2, 3), (17 * 131 + 2) * 17 + 3);
+    EXPECT_NE(next_hash(17, 2, 3), next_hash(18, 2, 3));
+    EXPECT_NE(next_hash(int64_t{1} << 62, 2, 3), 0);
+    EXPECT_LT((Position{1, 9}), (Position{2, 3}));
+    EXPECT_LT((Position{2, 3}), (Position{2, 4}));
 }
 
 class LogTest : public testing::Test, public catalog::EngineParam {
@@ -59,7 +74,8 @@ class LogTest : public testing::Test, public catalog::EngineParam {
         if (engine_ == nullptr)
             engine_ = catalog::make_test_engine(GetParam(), directory_.path(), true);
         catalog_ = std::make_unique<catalog::Catalog>(*engine_);
-        log_ = std::make_unique<Log>(*engine_, *catalog_, kNs);
+        log_ = std::make_unique<Log>(*engine_, *catalog_, form_);
+        if (bytes == 0) return;
         const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::W);
         log_->open(bytes);
     }
@@ -93,7 +109,7 @@ class LogTest : public testing::Test, public catalog::EngineParam {
         std::vector<bson::Object> found;
         const storage::DatabaseLock lock(engine_->locks(), "local", false);
         const auto cursor =
-            catalog_->collection(kNs)->records().cursor(storage::Direction::forward);
+            catalog_->collection(ns())->records().cursor(storage::Direction::forward);
         while (const auto record = cursor->next())
             found.emplace_back(record->doc);
         return found;
@@ -119,6 +135,9 @@ class LogTest : public testing::Test, public catalog::EngineParam {
         }
     }
 
+    std::string ns() const { return std::string(form_ == Form::master ? kMasterLog : kSetLog); }
+
+    Form form_ = Form::master;
     os::TestDirectory directory_;
     std::unique_ptr<storage::Engine> engine_;
     std::unique_ptr<Log> log_;
@@ -188,7 +207,7 @@ TEST_P(LogTest, IsWrittenByNothingElse) {
     open();
     insert(1, 1);
     write("local", [&](catalog::Database& db) {
-        catalog::Collection& ring = *db.collection(kNs);
+        catalog::Collection& ring = *db.collection(ns());
         const auto cursor = ring.records().cursor(storage::Direction::forward);
         const auto first = cursor->next();
         const storage::RecordId id = first->id;
@@ -197,8 +216,8 @@ TEST_P(LogTest, IsWrittenByNothingElse) {
         EXPECT_EQ(failure([&] { ring.update(id, doc); }), base::kIllegalOperation);
         EXPECT_EQ(failure([&] { ring.remove(id); }), base::kIllegalOperation);
         EXPECT_EQ(failure([&] { ring.patch(id, {}); }), base::kIllegalOperation);
-        EXPECT_EQ(failure([&] { db.drop(kNs); }), base::kIllegalOperation);
-        EXPECT_EQ(failure([&] { db.rename(kNs, "local.x", false); }), base::kIllegalOperation);
+        EXPECT_EQ(failure([&] { db.drop(ns()); }), base::kIllegalOperation);
+        EXPECT_EQ(failure([&] { db.rename(ns(), "local.x", false); }), base::kIllegalOperation);
         EXPECT_EQ(failure([&] { db.truncate(ring); }), base::kIllegalOperation);
         EXPECT_EQ(failure([&] {
                       db.create_index(ring, bson::make("key", bson::make("a", 1), "name", "a"));
@@ -232,13 +251,78 @@ TEST_P(LogTest, EndsADropThatWasCutShort) {
     EXPECT_NE(catalog_->database("test"), nullptr);
 }
 
+// In the same hold of the lock.
+TEST_P(LogTest, TakesTheEntryOfADropThatFailedBack) {
+    open();
+    insert(1, 1);
+    const Texts before = texts();
+    {
+        const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::W);
+        log_->prepare(0, 0);
+        log_->command("test", bson::make("dropDatabase", 1));
+        log_->take_command_back();
+    }
+    EXPECT_EQ(texts(), before);
+    insert(2, 1);
+    open_again();
+    EXPECT_EQ(texts().back(), "i test.c { _id: 2, pad: \"\" }");
+    expect_rising();
+    const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::W);
+    EXPECT_NE(catalog_->database("test"), nullptr);
+}
+
+// A member of a set that has not been initiated.
+TEST_P(LogTest, UntilItIsOpenedThereAreNoEntries) {
+    form_ = Form::replica_set;
+    open(0);
+    EXPECT_FALSE(log_->is_open());
+    insert(1, 3);
+    {
+        const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::W);
+        EXPECT_EQ(catalog_->collection(ns()), nullptr);
+        catalog_->drop_database("test");
+        log_->open(1 << 20);
+        EXPECT_TRUE(log_->is_open());
+        EXPECT_EQ(log_->last(), (Position{0, 0}));
+        log_->begin_term(1, 0, bson::make("msg", "initiating set"));
+    }
+    insert(1, 1);
+    EXPECT_EQ(texts(), (Texts{"n  { msg: \"initiating set\" }", "c test.$cmd { create: \"c\" }",
+                              "i test.c { _id: 1, pad: \"\" }"}));
+}
+
+TEST_P(LogTest, OfASetSaysWhichTermWroteIt) {
+    form_ = Form::replica_set;
+    open();
+    const auto begin = [this](int64_t term) {
+        const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::W);
+        log_->begin_term(term, 2, bson::make("msg", "new primary"));
+    };
+    begin(7);
+    insert(1, 2);
+    EXPECT_EQ(log_->last().term, 7);
+    open_again();
+    EXPECT_EQ(log_->last().term, 7);
+    EXPECT_EQ(log_->last().ts, entries().back()["ts"].as_timestamp());
+    begin(8);
+    insert(3, 1);
+    const std::vector<bson::Object> all = entries();
+    ASSERT_EQ(all.size(), 6U);
+    int64_t hash = 0;
+    for (size_t i = 0; i < all.size(); ++i) {
+        EXPECT_EQ(all[i]["t"].as_int64(), i < 4 ? 7 : 8);
+        hash = next_hash(hash, all[i]["ts"].as_timestamp(), 2);
+        EXPECT_EQ(all[i]["h"].as_int64(), hash) << i;
+    }
+}
+
 TEST_P(LogTest, WakesThoseWhoWait) {
     open();
     int woken = 0;
     std::shared_ptr<void> wait;
     {
         const storage::DatabaseLock lock(engine_->locks(), "local", false);
-        wait = catalog_->collection(kNs)->notify_on_insert([&woken] { ++woken; });
+        wait = catalog_->collection(ns())->notify_on_insert([&woken] { ++woken; });
     }
     insert(1, 1);
     EXPECT_EQ(woken, 1);

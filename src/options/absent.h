@@ -60,7 +60,7 @@ class UnusedParameter : public Option {
                   .hidden = true}) {}
 };
 
-inline constexpr const char* kOneNode = "this server is a single node and does not replicate";
+inline constexpr const char* kOneNode = "this server follows no other";
 inline constexpr const char* kNoShards = "this server does not take part in a sharded cluster";
 inline constexpr const char* kNoHttp = "this server has no HTTP interface";
 inline constexpr const char* kNoClusterTls = "this server connects to no other";
@@ -144,7 +144,6 @@ inline Refused refused[] = {
      {"storage.quota.maxFilesPerDB", "storage.mmapv1.quota.maxFilesPerDB"},
      kNoQuota},
     {"keyFile", "", {"security.keyFile"}, kNoCluster},
-    {"replSet", "", {"replication.replSetName", "replication.replSet"}, kOneNode},
     {"slave", false, {}, kOneNode},
     {"source", "", {}, kOneNode},
     {"only", "", {}, kOneNode},

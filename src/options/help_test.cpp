@@ -52,7 +52,7 @@ TEST(Help, IsGroupedAndFitsTheTerminal) {
     EXPECT_NE(help.find("  --journalCommitInterval MS"), std::string::npos);
     EXPECT_NE(help.find("storage.journal.commitIntervalMs"), std::string::npos);
     EXPECT_NE(help.find("TCP port, 0 to 65535;"), std::string::npos);
-    EXPECT_EQ(help.find("--replSet"), std::string::npos) << "refused";
+    EXPECT_EQ(help.find("--slave"), std::string::npos) << "refused";
     EXPECT_EQ(help.find("--durOptions"), std::string::npos) << "hidden";
     EXPECT_EQ(help.find("enableTestCommands"), std::string::npos) << "only a parameter";
 }

@@ -14,6 +14,18 @@ inline Flag master({
         "different databases wait for each other then. Default {default}.",
 });
 
+inline Text replica_set({
+    .name = "replSet",
+    .yaml = {"replication.replSetName", "replication.replSet"},
+    .group = Group::replication,
+    .value_name = "NAME",
+    .default_value = "",
+    .help =
+        "Be the only member of the replica set of that name, for drivers and programs that ask "
+        "for a set, or follow one by local.oplog.rs. Before its first write it is initiated once, "
+        "by rs.initiate(). Not together with --master.",
+});
+
 inline Integer oplog_size_mb({
     .name = "oplogSize",
     .yaml = {"replication.oplogSizeMB"},

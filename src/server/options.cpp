@@ -127,6 +127,18 @@ void check_engine() {
     }
 }
 
+void check_replication() {
+    using namespace options;
+    check(!(master.get() && replica_set.is_set()), "Can't use --master together with --replSet");
+    check(!replica_set.is_set() || !replica_set.get().empty(), "--replSet names no set");
+    check(replica_set.get().find('/') == std::string::npos,
+          fmt::format("--replSet {}: hosts behind the name are not supported: a set has one member "
+                      "here",
+                      replica_set.get()));
+    check(oplog_size_mb.get() == 0 || master.get() || replica_set.is_set(),
+          "--oplogSize needs --master or --replSet");
+}
+
 // What one option cannot know of another.
 void check_together(CommandLine& command_line) {
     using namespace options;
@@ -145,7 +157,7 @@ void check_together(CommandLine& command_line) {
         path.pop_back();
     dbpath.set(path);
     check_engine();
-    check(oplog_size_mb.get() == 0 || master.get(), "--oplogSize needs --master");
+    check_replication();
     check_journal(command_line);
     check_salvage();
     check(!(log_to_syslog.get() && log_path.is_set()), "Can't use both a logpath and syslog");

@@ -231,8 +231,7 @@ TEST(Options, NumbersAreDecimal) {
 
 TEST(Options, WhatASingleNodeLacksIsRefused) {
     for (const std::vector<std::string>& words :
-         std::vector<std::vector<std::string>>{{"--replSet", "rs0"},
-                                               {"--slave"},
+         std::vector<std::vector<std::string>>{{"--slave"},
                                                {"--configsvr"},
                                                {"--keyFile", "k"},
                                                {"--httpinterface"},
@@ -240,8 +239,6 @@ TEST(Options, WhatASingleNodeLacksIsRefused) {
                                                {"--quota"}}) {
         EXPECT_NE(error_of(words).find("is not available"), std::string::npos) << words[0];
     }
-    EXPECT_NE(error_of({"--oplogSize", "8"}).find("--oplogSize needs --master"), std::string::npos);
-    EXPECT_EQ(after({"--master", "--oplogSize", "8"}, options::oplog_size_mb), 8);
     EXPECT_EQ(after({"--shardsvr"}, options::port), 27018);
     EXPECT_EQ(error_of({"--noauth"}), "");
     EXPECT_EQ(error_of({"--nohttpinterface", "--noscripting", "--objcheck"}), "");
@@ -249,6 +246,21 @@ TEST(Options, WhatASingleNodeLacksIsRefused) {
     EXPECT_EQ(parse({"--journalOptions", "20"}).ignored,
               std::vector<std::string>{"journalOptions 16"});
     EXPECT_TRUE(parse({"--journalOptions", "111"}).ignored.empty());
+}
+
+TEST(Options, OneLogAtMostIsKept) {
+    EXPECT_NE(error_of({"--oplogSize", "8"}).find("--oplogSize needs --master or --replSet"),
+              std::string::npos);
+    EXPECT_EQ(after({"--master", "--oplogSize", "8"}, options::oplog_size_mb), 8);
+    EXPECT_EQ(after({"--replSet", "rs0", "--oplogSize", "8"}, options::oplog_size_mb), 8);
+    EXPECT_EQ(after({"--replSet", "rs0"}, options::replica_set), "rs0");
+    EXPECT_NE(error_of({"--replSet", "rs0", "--master"}).find("--master together with --replSet"),
+              std::string::npos);
+    EXPECT_NE(error_of({"--replSet", ""}).find("--replSet names no set"), std::string::npos);
+    EXPECT_NE(error_of({"--replSet", "rs0/a,b"}).find("hosts behind the name"), std::string::npos);
+    parse_file("replication: {replSetName: rs1, oplogSizeMB: 16}\n");
+    EXPECT_EQ(options::replica_set.get(), "rs1");
+    EXPECT_EQ(options::oplog_size_mb.get(), 16);
 }
 
 TEST(Options, Yaml) {

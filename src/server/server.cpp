@@ -68,6 +68,30 @@ wire::Listener::Options listener_options() {
     return listener;
 }
 
+// Of a log of writes that is made anew.
+int64_t log_bytes() {
+    constexpr int64_t kMB = 1 << 20;
+    constexpr int64_t kMegabytesMin = 990;
+    constexpr int64_t kMegabytesMax = 51200;
+    int64_t megabytes = options::oplog_size_mb.get();
+    if (megabytes == 0) {
+        const auto free =
+            static_cast<int64_t>(std::filesystem::space(options::dbpath.get()).available);
+        megabytes = std::clamp(free / 20 / kMB, kMegabytesMin, kMegabytesMax);
+    }
+    return megabytes * kMB;
+}
+
+// The name by which a set that is initiated without one calls this server: where only the machine
+// itself can connect, that by which it does.
+std::string reachable_name() {
+    const std::vector<std::string> addresses = bind_addresses();
+    const auto others = std::ranges::find_if_not(addresses, is_local_address);
+    const std::string& chosen = others == addresses.end() ? addresses.front() : *others;
+    if (chosen == "0.0.0.0" || chosen == "::") return host_name();
+    return chosen.find(':') == std::string::npos ? chosen : fmt::format("[{}]", chosen);
+}
+
 }  // namespace
 
 Server::Server(const CommandLine& command_line, LogSetup& log,
@@ -134,8 +158,7 @@ void Server::open_data() {
     engine_ = open_engine();
     follow_options();
     catalog_ = std::make_unique<catalog::Catalog>(*engine_, &expressions_);
-    if (options::master.get() && !options::repair.get() && !options::upgrade.get())
-        open_log_of_writes();
+    open_replication();
     service_ = std::make_unique<command::Service>(*catalog_, context_, command::all_families());
     service_->access_control().enabled = options::auth.get();
     set_memory_limits();
@@ -152,26 +175,56 @@ void Server::open_data() {
     }
 }
 
-void Server::open_log_of_writes() {
-    constexpr int64_t kMB = 1 << 20;
-    constexpr int64_t kMegabytesMin = 990;
-    constexpr int64_t kMegabytesMax = 51200;
-    int64_t megabytes = options::oplog_size_mb.get();
-    if (megabytes == 0) {
-        const auto free =
-            static_cast<int64_t>(std::filesystem::space(options::dbpath.get()).available);
-        megabytes = std::clamp(free / 20 / kMB, kMegabytesMin, kMegabytesMax);
-    }
-    log_of_writes_ =
-        std::make_unique<oplog::Log>(*engine_, *catalog_, std::string(oplog::kMasterLog));
+// Repairs change the files of this server, and no documents.
+void Server::open_replication() {
+    if (options::repair.get() || options::upgrade.get()) return;
     try {
-        const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::W);
-        log_of_writes_->open(megabytes * kMB);
+        if (options::master.get())
+            open_master_log();
+        else if (options::replica_set.is_set())
+            open_member();
+        else
+            warn_of_set();
     } catch (...) {
+        member_ = nullptr;
         catalog_ = nullptr;
         engine_->shutdown();
         throw;
     }
+}
+
+void Server::open_master_log() {
+    log_of_writes_ = std::make_unique<oplog::Log>(*engine_, *catalog_, oplog::Form::master);
+    const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::W);
+    log_of_writes_->open(log_bytes());
+}
+
+void Server::open_member() {
+    log_of_writes_ = std::make_unique<oplog::Log>(*engine_, *catalog_, oplog::Form::replica_set);
+    const auto port = static_cast<int>(options::port.get());
+    member_ = std::make_unique<replica::Member>(
+        *engine_, *catalog_, *log_of_writes_,
+        replica::Member::Options{.set_name = options::replica_set.get(),
+                                 .own_name = host_name(),
+                                 .own_host = fmt::format("{}:{}", reachable_name(), port),
+                                 .port = port,
+                                 .log_bytes = log_bytes()});
+    context_.member = member_.get();
+    const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::W);
+    member_->open();
+}
+
+// What is written now is missing in the log that followers read.
+void Server::warn_of_set() try {
+    const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::R);
+    catalog::Collection* const configs = catalog_->collection(replica::kConfigs);
+    if (configs == nullptr || configs->records().count() == 0) return;
+    base::log::startup_warning(
+        fmt::format("** WARNING: started without --replSet, yet {} has the configuration of a "
+                    "replica set: what is written now will be missing in its log",
+                    replica::kConfigs));
+} catch (const base::Error&) {
+    // What is wrong with `local` is said where databases are opened.
 }
 
 // What setParameter changes reaches the engine while it is open.
@@ -222,7 +275,9 @@ void Server::listen() {
 
 void Server::start_background() {
     background_.push_back(std::make_unique<Periodic>("TTLMonitor", kTtlInterval, [this] {
-        if (options::ttl_monitor_enabled.get()) command::delete_expired(service_->contexts());
+        const bool takes_writes = member_ == nullptr || member_->is_primary();
+        if (options::ttl_monitor_enabled.get() && takes_writes)
+            command::delete_expired(service_->contexts());
     }));
     background_.push_back(std::make_unique<Periodic>("clientcursormon", kCursorInterval, [this] {
         sched::memory::keep_reserve();

@@ -13,6 +13,7 @@
 #include "command/request/service.h"
 #include "oplog/log.h"
 #include "query/aggregation/filter_expression.h"
+#include "replica/member.h"
 #include "server/log_setup.h"
 #include "server/options.h"
 #include "server/periodic.h"
@@ -43,7 +44,10 @@ class Server {
   private:
     command::ServerContext make_context(const CommandLine& command_line,
                                         std::function<void()> request_shutdown);
-    void open_log_of_writes();
+    void open_replication();
+    void open_master_log();
+    void open_member();
+    void warn_of_set();
     void follow_options();
     void set_memory_limits();
     void start_background();
@@ -55,6 +59,7 @@ class Server {
     const query::FilterExpressions expressions_{query::OuterVariables()};  // of validators
     std::unique_ptr<oplog::Log> log_of_writes_;                            // null: there is none
     std::unique_ptr<catalog::Catalog> catalog_;
+    std::unique_ptr<replica::Member> member_;  // null: of no set
     std::unique_ptr<command::Service> service_;
     std::unique_ptr<wire::Listener> listener_;
     std::vector<std::unique_ptr<Periodic>> background_;

@@ -26,10 +26,6 @@ uint64_t soft_limit(int resource) {
     return limit.rlim_cur;
 }
 
-bool is_local(const std::string& address) {
-    return address == "localhost" || address == "::1" || address.rfind("127.", 0) == 0;
-}
-
 void log_versions() {
     utsname system{};
     ::uname(&system);
@@ -48,6 +44,10 @@ std::string host_name() {
     return name;
 }
 
+bool is_local_address(const std::string& address) {
+    return address == "localhost" || address == "::1" || address.rfind("127.", 0) == 0;
+}
+
 void log_banner(const CommandLine& command_line) {
     base::log::info("MongoDB starting : pid={} port={} dbpath={} 64-bit host={}", ::getpid(),
                     options::port.get(), options::dbpath.get(), host_name());
@@ -62,7 +62,7 @@ void log_process() {
 void log_start_warnings(const CommandLine& command_line) {
     using base::log::startup_warning;
     for (const std::string& address : bind_addresses()) {
-        if (is_local(address)) continue;
+        if (is_local_address(address)) continue;
         if (options::auth.get()) continue;
         startup_warning(
             fmt::format("** WARNING: listening on {}: other machines can connect without logging "

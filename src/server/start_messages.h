@@ -9,6 +9,8 @@
 namespace server {
 
 std::string host_name();
+// Whether only this machine can connect to it.
+bool is_local_address(const std::string& address);
 
 // "MongoDB starting ...", versions, options.
 void log_banner(const CommandLine& command_line);

@@ -5,6 +5,8 @@
 // uniqueness and key derivation are catalog/'s; the engine stores what it is given and keeps its
 // own structures consistent. All calls require the lock named with them; "shared" means at least
 // the database lock in shared mode, "exclusive" the database lock in exclusive mode or global W.
+// Documents may be changed under less where the engine keeps those apart that change the same one:
+// record_store.h, sorted_index.h.
 // Text and documents given are copied. What fails throws base::Error with the code named and
 // changes nothing; damaged data throws too, wherever it is met.
 //

@@ -54,6 +54,7 @@ struct ThreadState {
     DatabaseState* log = nullptr;    // held beside it, exclusive
     std::string_view database_name;  // kept by the holder of the lock
     bool exclusive = false;
+    bool beside_others = false;
     // The next lock is asked for by a request, whose wait may end with an error. Commits, which
     // run on the same threads, wait as long as it takes.
     bool may_give_up = false;
@@ -84,8 +85,9 @@ void show_locks() {
     sched::LockView* view = shown_locks();
     if (view == nullptr) return;
     constexpr char kLetters[] = {0, 'r', 'w', 'R', 'W', 'W'};  // in the order of GlobalMode
+    const char shared = is_write(t.mode) ? 'w' : 'R';
     view->show(kLetters[static_cast<size_t>(t.mode)],
-               t.database == nullptr ? '\0' : (t.exclusive ? 'W' : 'R'));
+               t.database == nullptr ? '\0' : (t.exclusive ? 'W' : shared));
 }
 
 void show_hold(bool write) {
@@ -137,6 +139,7 @@ void require(bool condition, const char* text) {
 struct LockManager::State {
     std::atomic<int> waiting_threads{0};
     LockHooks* hooks = nullptr;
+    bool side_by_side = false;
     const int64_t started_us = now_us();
     ModeLock global;
     Times times;                   // of R and W
@@ -175,7 +178,7 @@ struct LockManager::State {
     void lock(DatabaseState& database, bool exclusive, InterruptCheck interrupt_check) {
         if (database.lock.try_lock(exclusive)) return;
         const sched::BlockingSection section;
-        const ShownWait wait(exclusive);
+        const ShownWait wait(is_write(t.mode));
         const CountedWait counted(waiting_threads);
         global.park(t.mode);
         try {
@@ -185,7 +188,7 @@ struct LockManager::State {
             throw;
         }
         global.unpark(t.mode);
-        database.times.add_acquiring(exclusive, wait.elapsed());
+        database.times.add_acquiring(is_write(t.mode), wait.elapsed());
     }
 
     // Without taking a lock: the client may not be allowed to have one.
@@ -210,11 +213,22 @@ void LockManager::set_log_database(std::string_view db) {
     state_->log = &state_->database(db);
 }
 
+void LockManager::allow_side_by_side() {
+    state_->side_by_side = true;
+}
+
 GlobalMode LockManager::mode() {
     return t.mode;
 }
 bool LockManager::holds_database_write() {
     return t.database != nullptr && t.exclusive;
+}
+bool LockManager::is_beside_others() {
+    return t.beside_others;
+}
+bool LockManager::is_beside_others_for_long() {
+    constexpr int64_t kLongUs = 1'000'000;
+    return t.beside_others && now_us() - t.locked_at > kLongUs;
 }
 std::string_view LockManager::database() {
     return t.database == nullptr ? std::string_view{} : t.database_name;
@@ -229,7 +243,7 @@ bool LockManager::may_write(std::string_view db) {
 }
 bool LockManager::may_write() {
     return t.mode == GlobalMode::W || t.mode == GlobalMode::X ||
-           (t.mode == GlobalMode::w && holds_database_write());
+           (t.mode == GlobalMode::w && t.database != nullptr);
 }
 
 void LockManager::lock_global(GlobalMode mode) {
@@ -324,11 +338,14 @@ void LockManager::X_to_w() {
     state_->global.X_to_w();
 }
 
-void LockManager::lock_database(std::string_view db, bool exclusive) {
-    require(t.mode == GlobalMode::w || (t.mode == GlobalMode::r && !exclusive),
+void LockManager::lock_database(std::string_view db, Access access) {
+    require(t.mode == (access == Access::read ? GlobalMode::r : GlobalMode::w),
             "a database lock needs the global intent of its kind");
     require(t.database == nullptr, "one database lock at a time");
     const InterruptCheck interrupt_check = take_interrupt_check();
+    // One log is written by one thread at a time.
+    const bool shares = state_->side_by_side && state_->log == nullptr;
+    const bool exclusive = access == Access::all || (access == Access::documents && !shares);
     DatabaseState& database = state_->database(db);
     state_->lock(database, exclusive, interrupt_check);
     // Behind that of the database, by all, and before either has been touched: a wait here holds up
@@ -345,8 +362,9 @@ void LockManager::lock_database(std::string_view db, bool exclusive) {
     t.database = &database;
     t.database_name = db;
     t.exclusive = exclusive;
+    t.beside_others = !exclusive && shares;
     t.locked_at = now_us();
-    show_hold(exclusive);
+    show_hold(is_write(t.mode));
     show_locks();
 }
 
@@ -354,7 +372,7 @@ void LockManager::unlock_database() {
     require(t.database != nullptr, "unlocking a database that is not locked");
     if (state_->hooks != nullptr) state_->hooks->before_unlock();
     const int64_t now = now_us();
-    t.database->times.add_locked(t.exclusive, now - t.locked_at);
+    t.database->times.add_locked(is_write(t.mode), now - t.locked_at);
     show_release(now);
     if (t.log != nullptr) {
         t.log->times.add_locked(true, now - t.locked_at);
@@ -363,8 +381,15 @@ void LockManager::unlock_database() {
     }
     t.database->lock.unlock(t.exclusive);
     t.database = nullptr;
-    t.exclusive = false;
+    t.exclusive = t.beside_others = false;
     show_locks();
+}
+
+void LockManager::await_conflict() {
+    require(t.beside_others, "a conflict of documents needs their access");
+    const ShownWait wait(true);
+    const CountedWait counted(state_->waiting_threads);
+    state_->hooks->await_conflict();
 }
 
 bool LockManager::overloaded(std::string_view db, bool exclusive) const {
@@ -423,15 +448,15 @@ void LockManager::append_lock_status(bson::Builder& out) const {
         append(base::as_utf8(name), database->times, "r", "w");  // unescaped, as clients name it
 }
 
-DatabaseLock::DatabaseLock(LockManager& manager, std::string_view db, bool exclusive)
-    : manager_(manager), db_(db), exclusive_(exclusive) {
+DatabaseLock::DatabaseLock(LockManager& manager, std::string_view db, Access access)
+    : manager_(manager), db_(db), access_(access) {
     const GlobalMode held = LockManager::mode();
     covered_ = held != GlobalMode::none;
     if (!covered_) {
         lock(true);
         return;
     }
-    require(held != GlobalMode::R || !exclusive, "writing under global R");
+    require(held != GlobalMode::R || access == Access::read, "writing under global R");
     require(held != GlobalMode::r && held != GlobalMode::w, "one database lock at a time");
 }
 
@@ -440,7 +465,8 @@ DatabaseLock::~DatabaseLock() {
 }
 
 bool DatabaseLock::should_yield() const {
-    return manager_.contended() || (!covered_ && sched::ComputeSlots::must_yield());
+    return manager_.contended() || (!covered_ && sched::ComputeSlots::must_yield()) ||
+           LockManager::is_beside_others_for_long();
 }
 
 void DatabaseLock::yield() {
@@ -453,10 +479,10 @@ void DatabaseLock::yield() {
 
 void DatabaseLock::lock(bool may_give_up) {
     t.may_give_up = may_give_up;
-    manager_.lock_global(exclusive_ ? GlobalMode::w : GlobalMode::r);
+    manager_.lock_global(access_ == Access::read ? GlobalMode::r : GlobalMode::w);
     t.may_give_up = may_give_up;
     try {
-        manager_.lock_database(db_, exclusive_);
+        manager_.lock_database(db_, access_);
     } catch (...) {
         manager_.unlock_global();
         throw;

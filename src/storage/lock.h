@@ -5,8 +5,9 @@
 // that of the log of changes, if there is one: a lock to write another database includes it. No
 // lock is recursive. A thread that has to wait opens a sched::BlockingSection first.
 //
-// Every engine owns one manager and takes no other locks that callers could see: to the rooms above
-// these are the only ones, whatever the engine could do in parallel.
+// Every engine owns one manager and takes no other locks that callers could see. An engine that
+// lets documents be changed side by side keeps those apart that change the same one, and says so by
+// WriteConflict (write_conflict.h); to the rooms above there is nothing else.
 #pragma once
 
 #include <memory>
@@ -17,6 +18,11 @@
 #include "storage/mode_lock.h"
 
 namespace storage {
+
+// How the lock of a database is held. `read` and `documents` share it; `all` has it alone, and
+// changes what there is beside documents: collections, indexes, capped collections. Where the
+// engine changes no documents side by side, `documents` is `all`.
+enum class Access : unsigned char { read, documents, all };
 
 // What the engine wants to know about write locks. All calls are made by the locking thread.
 // Between the two lie the writes of that thread that become durable together: an engine with
@@ -31,6 +37,10 @@ class LockHooks {
     // Before it, with all that was locked still held, and by readers too: the next holder sees what
     // is done here. Also where W becomes R.
     virtual void before_unlock() {}
+    // By a holder of Access::documents that has met a WriteConflict and undone its change: what it
+    // has changed before is committed, and when this returns the change may be tried again. Throws
+    // what ends an operation.
+    virtual void await_conflict() {}
 };
 
 class LockManager {
@@ -43,8 +53,10 @@ class LockManager {
     void set_hooks(LockHooks* hooks);  // before the first write lock; null: none
 
     // Before the first lock: who writes another database may write this one too, which is locked
-    // with it, and in the same commit.
+    // with it, and in the same commit. Access::documents is `all` from then on.
     void set_log_database(std::string_view db);
+    // Before the first lock: the engine changes documents side by side.
+    void allow_side_by_side();
 
     void lock_global(GlobalMode mode);  // r, w, R or W
     void unlock_global();               // whatever this thread holds
@@ -59,7 +71,11 @@ class LockManager {
     void X_to_w();
     // The calling thread's state.
     static GlobalMode mode();
-    static bool holds_database_write();
+    static bool holds_database_write();  // alone
+    // Whether others may change documents of its database at the same time.
+    static bool is_beside_others();
+    // The same, and since a second: what it reads is as old as that.
+    static bool is_beside_others_for_long();
     static std::string_view database();
     // Whether what it holds lets it read, or change, that database. For DCHECKs of preconditions.
     static bool may_read(std::string_view db);
@@ -67,8 +83,10 @@ class LockManager {
     static bool may_write();  // some database
 
     // The name is kept by the caller until it unlocks.
-    void lock_database(std::string_view db, bool exclusive);
+    void lock_database(std::string_view db, Access access);
     void unlock_database();
+    // See LockHooks.
+    void await_conflict();
 
     // True when an operation waits for what this thread holds: long operations yield then.
     bool contended() const;
@@ -105,12 +123,16 @@ class DatabaseLock {
   public:
     // A wait ends with what sched::Operation::check_interrupt throws when the thread's operation is
     // killed or out of time.
-    DatabaseLock(LockManager& manager, std::string_view db, bool exclusive);
+    DatabaseLock(LockManager& manager, std::string_view db, Access access);
+    // exclusive: `all`; else `read`.
+    DatabaseLock(LockManager& manager, std::string_view db, bool exclusive)
+        : DatabaseLock(manager, db, exclusive ? Access::all : Access::read) {}
     ~DatabaseLock();
     DatabaseLock(const DatabaseLock&) = delete;
     DatabaseLock& operator=(const DatabaseLock&) = delete;
     // Whether others wait for these locks, or for the compute slot of the thread
-    // (sched/compute_slots.h): long operations yield then.
+    // (sched/compute_slots.h), or what it reads is from so long ago that the engine has to keep
+    // much for it: long operations yield then.
     bool should_yield() const;
     // Gives the locks up and takes them again; cursors must be saved around it.
     void yield();
@@ -121,7 +143,7 @@ class DatabaseLock {
 
     LockManager& manager_;
     std::string db_;
-    bool exclusive_;
+    Access access_;
     bool covered_;
 };
 

@@ -236,11 +236,11 @@ TEST_F(LockTest, ExactlyOneOfTheUpgradersGetsX) {
 TEST_F(LockTest, AnUpgradeDoesNotWaitForThoseWhoWaitForItsDatabase) {
     first.run([&] {
         manager.lock_global(GlobalMode::w);
-        manager.lock_database("test", true);
+        manager.lock_database("test", Access::all);
     });
     second.post([&] {
         manager.lock_global(GlobalMode::w);
-        manager.lock_database("test", true);
+        manager.lock_database("test", Access::all);
         EXPECT_EQ(LockManager::mode(), GlobalMode::w);
         manager.unlock_database();
         manager.unlock_global();
@@ -261,7 +261,7 @@ TEST_F(LockTest, AnUpgradeDoesNotWaitForThoseWhoWaitForItsDatabase) {
 TEST_F(LockTest, DatabasesAreIndependent) {
     first.run([&] {
         manager.lock_global(GlobalMode::w);
-        manager.lock_database("a", true);
+        manager.lock_database("a", Access::all);
         EXPECT_EQ(LockManager::database(), "a");
         EXPECT_TRUE(LockManager::holds_database_write());
     });
@@ -283,7 +283,7 @@ TEST_F(LockTest, WritersOfOtherDatabasesHaveTheLogToo) {
     manager.set_log_database("log");
     first.run([&] {
         manager.lock_global(GlobalMode::w);
-        manager.lock_database("a", true);
+        manager.lock_database("a", Access::all);
         EXPECT_TRUE(LockManager::may_write("a"));
         EXPECT_TRUE(LockManager::may_write("log"));
         EXPECT_FALSE(LockManager::may_write("b"));
@@ -311,13 +311,63 @@ TEST_F(LockTest, WritersOfOtherDatabasesHaveTheLogToo) {
     });
     first.run([&] {
         manager.lock_global(GlobalMode::r);
-        manager.lock_database("a", false);
+        manager.lock_database("a", Access::read);
         EXPECT_FALSE(LockManager::may_read("log"));
     });
     second.run([&] { const DatabaseLock lock(manager, "log", true); });
     first.run([&] {
         manager.unlock_database();
         manager.unlock_global();
+    });
+}
+
+TEST_F(LockTest, DocumentsHaveTheDatabaseAloneWhereTheEngineDoesNotKeepThemApart) {
+    first.run([&] {
+        const DatabaseLock lock(manager, "a", Access::documents);
+        EXPECT_TRUE(LockManager::holds_database_write());
+        EXPECT_FALSE(LockManager::is_beside_others());
+    });
+}
+
+TEST_F(LockTest, DocumentsAreWrittenBesideReadersAndEachOther) {
+    manager.allow_side_by_side();
+    std::optional<DatabaseLock> writer, reader;
+    first.run([&] {
+        writer.emplace(manager, "a", Access::documents);
+        EXPECT_TRUE(LockManager::is_beside_others());
+        EXPECT_TRUE(LockManager::may_write("a"));
+        EXPECT_FALSE(LockManager::may_write("b"));
+        EXPECT_FALSE(LockManager::holds_database_write());
+    });
+    second.run([&] {
+        reader.emplace(manager, "a", Access::read);
+        EXPECT_TRUE(LockManager::is_beside_others());
+        EXPECT_FALSE(LockManager::may_write("a"));
+    });
+    third.run([&] { const DatabaseLock lock(manager, "a", Access::documents); });
+    third.post([&] {
+        const DatabaseLock lock(manager, "a", Access::all);
+        EXPECT_TRUE(LockManager::holds_database_write());
+        EXPECT_FALSE(LockManager::is_beside_others());
+    });
+    wait_for_queue(manager, "writers", 1);
+    first.run([&] {
+        EXPECT_TRUE(writer->should_yield());
+        writer.reset();
+        EXPECT_FALSE(LockManager::is_beside_others());
+    });
+    EXPECT_FALSE(third.idle());
+    second.run([&] { reader.reset(); });
+    third.wait_until_idle();
+}
+
+TEST_F(LockTest, ALogOfChangesIsWrittenByOneThreadAtATime) {
+    manager.allow_side_by_side();
+    manager.set_log_database("log");
+    first.run([&] {
+        const DatabaseLock lock(manager, "a", Access::documents);
+        EXPECT_TRUE(LockManager::holds_database_write());
+        EXPECT_TRUE(LockManager::may_write("log"));
     });
 }
 

@@ -2,7 +2,9 @@
 //
 // A record is one BSON document, named by a RecordId that stays the same for as long as the record
 // is not moved. Every mutating call requires the database lock in exclusive mode, every other one
-// at least in shared mode; several readers may call at once.
+// at least in shared mode; several readers may call at once. Where allows_side_by_side() is true,
+// insert(), overwrite(), overwrite_range(), remove() and claim() are for holders of
+// Access::documents (lock.h) too.
 //
 // Documents are returned as views into the engine's memory. A view may go with the next get() or
 // RecordCursor::next() of the same thread, with any change of the record, and when the thread
@@ -109,6 +111,14 @@ class RecordStore {
     virtual RecordId insert_moved(RecordId old, bson::Doc doc) = 0;
     // Removes a record, also in capped stores: so an insert is undone whose keys were refused.
     virtual void remove(RecordId id) = 0;
+
+    // Whether its documents may be changed by holders of Access::documents; else of `all` only.
+    virtual bool allows_side_by_side() const { return false; }
+    // Before a document that was found is overwritten or removed under Access::documents: no other
+    // thread changes it until this one commits, and what this one reads from now on is the latest.
+    // Ends what cursors show, which are saved or not used any more. False: it has been removed.
+    // Throws WriteConflict while another thread has claimed it.
+    virtual bool claim(RecordId /*id*/) { return true; }
 
     virtual std::unique_ptr<RecordCursor> cursor(Direction direction) = 0;
 

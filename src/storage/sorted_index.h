@@ -7,7 +7,9 @@
 // one; a seek stands before all that compare_keys takes for equal all the same. Keys given are
 // copied. Whether a record exists is no concern of the index; uniqueness is, as far as insert() and
 // the builder are asked for it. Mutating calls require the database lock in exclusive mode, reading
-// ones shared mode; several readers may call at once.
+// ones shared mode; several readers may call at once. Where records are changed under
+// Access::documents (record_store.h), insert() and remove() are for its holders too: the entry is
+// one of a record that they have claimed or just inserted.
 #pragma once
 
 #include <cstdint>
@@ -78,7 +80,8 @@ class SortedIndex {
     virtual ~SortedIndex() = default;
 
     // A pair that is there already is inserted again without effect, or refused as a duplicate.
-    // Throws base::Error when the disk is full, with nothing changed.
+    // Throws base::Error when the disk is full, with nothing changed; WriteConflict
+    // (write_conflict.h) where duplicates are not allowed and another thread adds this very key.
     virtual InsertResult insert(bson::Doc key, RecordId id, bool duplicates_allowed) = 0;
     // Returns false if that pair is not there. Needs no space.
     virtual bool remove(bson::Doc key, RecordId id) = 0;
@@ -87,7 +90,9 @@ class SortedIndex {
     virtual void reserve(int64_t /*keys*/, int64_t /*key_bytes*/) {}
     // At most how many stored bytes such insertions change, roughly.
     virtual int64_t insertion_bytes(int64_t /*keys*/, int64_t /*key_bytes*/) const { return 0; }
-    // Whether an entry with this key names a record other than `self` (none: any record).
+    // Whether an entry with this key names a record other than `self` (none: any record). Of one
+    // that may write: no other thread adds this key until it commits; throws WriteConflict where
+    // one does.
     virtual bool has_duplicate(bson::Doc key, RecordId self) const = 0;
     // The record of the first entry with exactly this key, or none: the fast path of a look-up by
     // _id.

@@ -49,6 +49,8 @@ CLIENTS = {
     'tools': [PYTHON, 'tests/clients/tools.py'],
     'monitoring': [PYTHON, 'tests/clients/monitoring.py'],
     'pymongo_3': [OLD_PYTHON, 'tests/clients/pymongo_3.py'],
+    'oplog_readers': [PYTHON, 'tests/clients/oplog_readers.py'],
+    'oplog_readers_old': [OLD_PYTHON, 'tests/clients/oplog_readers.py'],
     'libmongoc': ['{bin}/client_libmongoc'],
     'mongosh': [PYTHON, 'tests/clients/mongosh.py', NODE, MONGOSH],
     'node_7': [NODE, 'tests/clients/node/driver.js', 'mongodb'],
@@ -61,11 +63,22 @@ CLIENTS = {
     'mgo': ['{go}/mgo'],
     'object_mappers': [MAPPERS_PYTHON, 'tests/clients/object_mappers.py'],
     'mikro_orm': [NODE, 'tests/clients/node/mikro_orm.js'],
+    'mongo_connector': [OLD_PYTHON, 'tests/clients/mongo_connector_copies.py'],
+    'mongo_oplog': [NODE, 'tests/clients/node/mongo_oplog.js'],
     'mongojs': [NODE, 'tests/clients/node/applications.js', 'mongojs'],
     'connect-mongodb-session': [NODE, 'tests/clients/node/applications.js',
                                 'connect-mongodb-session'],
     'libmongoclient': ['{bin}/client_libmongoclient'],
     'load_client': [PYTHON, 'tests/clients/load_client.py', '{bin}/load_client'],
+}
+
+# What their servers are started with, where it is not the same as for all.
+OF_SET = ['--replSet', 'rs0', '--oplogSize', '8']
+OPTIONS = {
+    'mongo_connector': OF_SET,
+    'mongo_oplog': OF_SET,
+    'oplog_readers': OF_SET,
+    'oplog_readers_old': OF_SET,
 }
 
 # Those that read MONGOD_URI, and know today's logins and TLS by it.
@@ -147,7 +160,8 @@ def run_client(name, programs, folder, kind):
         command.append('-test.v')
     dbpath = os.path.join(folder, name)
     started = time.monotonic()
-    with kind(os.path.join(programs, 'mongod'), dbpath, ['--smallfiles']) as mongod:
+    options = ['--smallfiles'] + OPTIONS.get(name, [])
+    with kind(os.path.join(programs, 'mongod'), dbpath, options) as mongod:
         environment = dict(os.environ, MONGOD_URI=mongod.uri, MONGOD_PORT=str(mongod.port),
                            MONGOD_SCRATCH=os.path.join(folder, name + '.scratch'))
         os.makedirs(environment['MONGOD_SCRATCH'])

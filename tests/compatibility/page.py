@@ -27,7 +27,7 @@ import wire  # noqa: E402
 PAGE = os.path.join(TOP, 'docs', 'compatibility.md')
 DATABASE = 'compatibility'
 DOCUMENT = {'_id': 1, 'a': 1, 'b': 2, 'l': [1, 2], 's': [{'x': 1}], 'o': {'p': 1}}
-OPTIONS = ['--smallfiles', '--nssize', '1']
+OPTIONS = ['--smallfiles', '--nssize', '1', '--setParameter', 'enableTestCommands=1']
 
 HEAD = '''\
 # Compatibility
@@ -52,6 +52,19 @@ application that [applications.js](../tests/clients/node/applications.js) leaves
 reason.
 
 %s
+'''
+
+FIELDS = '''\
+## Fields of commands
+
+Beside those that every command may have. What is in no column is refused by OP_MSG (40415) and has
+no meaning by the old messages, as it had none for the old server. What is refused is so only where
+it asks for something.
+
+| | taken | by OP_MSG alone | refused (72) |
+|---|---|---|---|
+%s
+
 '''
 
 
@@ -131,6 +144,16 @@ def clients():
     return '\n'.join('- `%s`' % name for name in sorted(run.CLIENTS))
 
 
+def fields(asked):
+    rows = []
+    for name, uses in asked.client[DATABASE].command('_commandFields')['commands'].items():
+        columns = [', '.join('`%s`' % field for field in sorted(uses) if uses[field] == use)
+                   for use in ('taken', 'by OP_MSG', 'refused')]
+        if any(columns):
+            rows.append('| `%s` | %s |' % (name, ' | '.join(columns)))
+    return FIELDS % '\n'.join(rows)
+
+
 def page(asked):
     # An expression of no operands may be refused for that; these codes are those of one that is not
     # there.
@@ -150,7 +173,8 @@ def page(asked):
                      for name, update in names.UPDATES.items()]),
         ('Commands', [command_row(asked, name) for name in names.COMMANDS]),
     ]
-    return HEAD + ''.join(table(*section) for section in sections) + PROGRAMS % clients()
+    return HEAD + ''.join(table(*section) for section in sections) + fields(asked) \
+        + PROGRAMS % clients()
 
 
 NOT_ASKED = ('shutdown', 'dropConnections')  # they would end the conversation

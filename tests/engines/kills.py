@@ -5,10 +5,11 @@ A kill leaves what the process gave to the system. rocksdb gives its log to it b
 writes count that were acknowledged without j: true too; wiredTiger with the next sync, and all its
 writers ask for that. That syncs are made is for the unit tests of power cuts.
 Usage: TESTS_ENGINE=rocksdb|wiredTiger build/venv/bin/python tests/engines/kills.py [--rounds N]
-           [--seed N]
+           [--writes N] [--seed N]
 """
 
 import argparse
+import itertools
 import os
 import random
 import sys
@@ -151,6 +152,8 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--rounds', type=choice.count(), default=6)
+    parser.add_argument('--writes', type=choice.count(), metavar='N',
+                        help='in place of --rounds: until so many were acknowledged')
     parser.add_argument('--seed', type=choice.count(0), default=random.randrange(10 ** 6))
     arguments = parser.parse_args()
     scratch = os.path.join(TOP, 'build', 'scratch')
@@ -162,13 +165,15 @@ def main():
         campaign = Campaign(os.path.join(stage, 'bin', 'mongod'), os.path.join(folder, 'db'),
                             arguments.seed)
         print('--seed %d, storage engine %s' % (arguments.seed, engine), flush=True)
-        for number in range(1, arguments.rounds + 2):
+        for number in itertools.count(1):
+            is_last = (campaign.acknowledged >= arguments.writes if arguments.writes else
+                       number > arguments.rounds)
             wrong = campaign.round()
             for sentence in wrong[:10]:
                 print('     ' + sentence)
             tally.add('round %d, %d acknowledged by now' % (number, campaign.acknowledged),
                       int(not wrong), int(bool(wrong)))
-            if wrong:
+            if wrong or is_last:
                 break
     tally.close()
 

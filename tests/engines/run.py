@@ -30,8 +30,10 @@ PIECES = {
                ['tests/oracle/replay.py']),
     'js': (['jstests/run.py', 'core/insert_find', 'core/indexes', 'core/cursors',
             'core/collections', 'core/old_commands'], ['jstests/run.py', 'core/']),
+    'beside': (['tests/engines/beside.py'], ['tests/engines/beside.py', '--rounds', '400']),
+    'graph': (['tests/unit.py', 'test_linkbench'], None),
     'kills': (['tests/engines/kills.py', '--rounds', '6'],
-              ['tests/engines/kills.py', '--rounds', '150']),
+              ['tests/engines/kills.py', '--writes', '50000']),
 }
 COPIES = 'copies'  # from one engine to the next
 

@@ -38,10 +38,11 @@ class Group:
         with open(path, 'w', encoding='ascii') as file:
             file.write('%d' % value)
 
-    def server(self):
-        """A class of servers (server.py) that run in the group from their first instruction on."""
-        class Limited(server.Server):
-            process_options = {'preexec_fn': self.enter}
+    def server(self, kind=server.Server):
+        """A class of servers (server.py), of that kind, that run in the group from their first
+        instruction on."""
+        class Limited(kind):
+            process_options = {**kind.process_options, 'preexec_fn': self.enter}
         return Limited
 
     def enter(self):

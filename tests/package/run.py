@@ -1,9 +1,10 @@
 """Installs what ./lab package builds into a bare Debian 12, and uses it there.
 
 Makes the Debian with debootstrap, installs and enables the package by the commands of
-docs/operating.md, starts the server as its service would, writes with j: true, kills it, rotates
-its log, upgrades, removes and purges the package. Builds the tarball twice and compares. Needs
-root; elsewhere one sentence says why it is skipped.
+docs/operating.md, starts the server as its service would, writes with j: true, kills it, adds the
+packages of storage engines by those of docs/engines.md and starts the server with each, rotates its
+log, upgrades, removes and purges the package. Builds the tarball twice and compares. Needs root;
+elsewhere one sentence says why it is skipped.
 Usage: build/venv/bin/python tests/package/run.py [SELECTION]         (all)
 """
 
@@ -33,7 +34,10 @@ import staging  # noqa: E402
 import tarball  # noqa: E402
 from totals import Totals  # noqa: E402
 
-PAGE = 'docs/operating.md'
+PAGE, ENGINES_PAGE = 'docs/operating.md', 'docs/engines.md'
+# What --storageEngine calls it: its package, and the library that this needs.
+ENGINES = {'rocksdb': ('mongod-dur-engine-rocksdb', 'librocksdb7.8'),
+           'wiredTiger': ('mongod-dur-engine-wiredtiger', 'libwiredtiger0')}
 UNIT = 'usr/lib/systemd/system/mongod-dur.service'
 START_SECONDS_MAX = 60  # only ends a start that hangs
 
@@ -80,8 +84,8 @@ class Machine:
         return self('sh', '-c', 'cd /tmp && ' + command.replace(
             'PACKAGE', shlex.quote(os.path.basename(package))))
 
-    def start(self):
-        """The service's command as its user, until it answers."""
+    def start(self, *options):
+        """The service's command as its user, with these options, until it answers."""
         with open(self.path(UNIT), encoding='utf-8') as file:
             unit = dict(re.findall(r'^(\w+)=(.+)$', file.read(), re.MULTILINE))
         run = self.path('run/' + unit['RuntimeDirectory'])
@@ -92,7 +96,7 @@ class Machine:
             port = free.getsockname()[1]
         self.server = subprocess.Popen(
             ['chroot', '--userspec=%s:%s' % (unit['User'], unit['Group']), self.root,
-             *unit['ExecStart'].split(), '--port', str(port)], stdin=subprocess.DEVNULL)
+             *unit['ExecStart'].split(), '--port', str(port), *options], stdin=subprocess.DEVNULL)
         deadline = time.monotonic() + START_SECONDS_MAX
         while True:
             with contextlib.suppress(pymongo.errors.PyMongoError):
@@ -129,8 +133,100 @@ def newer(package, folder):
     return path
 
 
-def try_package(machine, package, selection, folder, check):
-    """A life of the package: installed, used, upgraded, removed, purged."""
+def listed(package):
+    """The files in a package."""
+    return subprocess.run(['dpkg-deb', '--contents', package], stdout=subprocess.PIPE, text=True,
+                          check=True).stdout
+
+
+def field(package, name):
+    """Of its control file."""
+    return subprocess.run(['dpkg-deb', '--field', package, name], stdout=subprocess.PIPE,
+                          text=True, check=True).stdout.strip()
+
+
+def try_licences(built, folder, check):
+    """The server's package is free of the engines and their libraries, and that of wiredTiger says
+    what it is under."""
+    text = listed(built['mongod-dur']) + field(built['mongod-dur'], 'Depends')
+    check('the server has no engine beside mmapv1 and needs no library of one',
+          not re.search('engine|rocksdb|wiredtiger', text, re.IGNORECASE), text)
+    for name, (package, library) in ENGINES.items():
+        tree = os.path.join(folder, package)
+        subprocess.run(['dpkg-deb', '--extract', built[package], tree], check=True)
+        depends = field(built[package], 'Depends')
+        check('%s needs its library, and the server of its own version' % package,
+              library in depends and 'mongod-dur (= %s)' % field(built['mongod-dur'], 'Version')
+              in depends, depends)
+        check('%s has its shared object' % package, os.path.exists(
+            os.path.join(tree, 'usr/lib/mongod-dur/engine_%s.so' % name.lower())))
+        with open(os.path.join(tree, 'usr/share/doc', package, 'copyright'),
+                  encoding='utf-8') as file:
+            said = file.read()
+        check('%s is under %s' % (package, 'the GPL 3' if name == 'wiredTiger' else 'Apache 2.0'),
+              ('License: GPL-3' in said) == (name == 'wiredTiger')
+              and ('License: Apache-2.0' in said) == (name != 'wiredTiger'), said)
+
+
+def try_engines(machine, built, check):
+    """Those of storage engines, as the page installs and sets them up. The server looks beside its
+    own program for them, which it finds by /proc."""
+    code, said = machine('mount', '-t', 'proc', 'proc', '/proc')
+    if code != 0:
+        print('   no mounts here, so no engine is tried: ' + said)
+        return
+    try:
+        try_mounted_engines(machine, built, check)
+    finally:
+        if machine.server.poll() is None:
+            machine.signal(signal.SIGKILL)
+        machine('umount', '/proc')
+
+
+def try_mounted_engines(machine, built, check):
+    with open(os.path.join(TOP, ENGINES_PAGE), encoding='utf-8') as file:
+        section = re.search(r'^## To have it$(.*?)^## ', file.read(), re.MULTILINE | re.DOTALL)[1]
+    install, make_folder = re.findall(r'^sudo (.+)$', section, re.MULTILINE)
+    storage = re.search(r'^```yaml\n(.*?)^```$', section, re.MULTILINE | re.DOTALL)[1]
+    path = machine.path('etc/mongod-dur.yaml')
+    with open(path, encoding='utf-8') as file:
+        usual = file.read()
+    for name, (package, _) in ENGINES.items():
+        def refused(name=name):
+            code, said = machine('sh', '-c', 'mkdir -p /tmp/empty && mongod --dbpath /tmp/empty '
+                                 '--storageEngine ' + name)
+            return code != 0 and 'storage engine %s is not installed' % name in said, said
+        check('%s is refused by name before it is installed' % name, *refused())
+        code, said = machine.install(built[package], re.sub(
+            r'mongod-dur-engine-rocksdb_\S+\.deb', 'PACKAGE', install))
+        check('%s installs as %s says' % (package, ENGINES_PAGE), code == 0, said)
+        code, said = machine('sh', '-c', make_folder.replace('rocksdb', name))
+        check('%s has a folder as %s says' % (name, ENGINES_PAGE), code == 0, said)
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write(re.sub(r'^storage:\n(?:[ #].*\n)*', storage.replace('rocksdb', name), usual,
+                              flags=re.MULTILINE))
+        client = machine.start()
+        client.test.get_collection('c', write_concern=pymongo.WriteConcern(w=1, j=True)).insert_one(
+            {'_id': 1})
+        check('%s runs as the service' % name, client.admin.command('serverStatus')[
+            'storageEngine']['name'] == name)
+        client.close()
+        machine.signal(signal.SIGKILL)
+        client = machine.start()
+        check('%s: nothing acknowledged is lost by a kill' % name,
+              client.test.c.count_documents({}) == 1)
+        client.close()
+        check('%s: ends cleanly' % name, machine.signal(signal.SIGTERM) == 0, machine.log())
+        code, said = machine('dpkg', '--purge', package)
+        check('%s is removed' % package, code == 0, said)
+        check('%s is refused by name afterwards' % name, *refused())
+    with open(path, 'w', encoding='utf-8') as file:
+        file.write(usual)
+
+
+def try_package(machine, built, selection, folder, check):
+    """A life of the package: installed, used, with engines, upgraded, removed, purged."""
+    package = built['mongod-dur']
     machine('apt-get', 'update')
     install, enable = commands_of_page(package)
     code, said = machine.install(package, install)
@@ -139,8 +235,7 @@ def try_package(machine, package, selection, folder, check):
     check('--version names the patches',
           code == 0 and all(slug in said for slug in selection.slugs), said)
     # The bare Debian leaves pages out, so look into the package.
-    listing = subprocess.run(['dpkg-deb', '--contents', package], stdout=subprocess.PIPE,
-                             text=True, check=True).stdout
+    listing = listed(package)
     for page in ('man1/mongod.1', 'man1/journal_dump.1', 'man1/dbpath_check.1',
                  'man7/mongod-dur-lab.7'):
         check('a page for man: ' + page, '/%s.gz' % page in listing, listing)
@@ -173,6 +268,7 @@ def try_package(machine, package, selection, folder, check):
     check('and goes on', 'ping' in machine.log(), machine.log())
     client.close()
     check('ends cleanly', machine.signal(signal.SIGTERM) == 0)
+    try_engines(machine, built, check)
 
     with open(machine.path('etc/mongod-dur.yaml'), 'a', encoding='utf-8') as file:
         file.write('# mine\n')
@@ -282,18 +378,19 @@ def main():
         if not good and shown:
             print(shown)
 
-    built = packages.build(selection)
-    lint = packages.lint(built)
+    paths = packages.build(selection)
+    lint = packages.lint(paths)
     check('lintian is content', lint.returncode == 0, lint.stdout)
-    package = next(path for path in built if 'dbgsym' not in path)
+    built = {os.path.basename(path).split('_')[0]: path for path in paths}
     with tempfile.TemporaryDirectory(dir=packages.OUT) as folder:
+        try_licences(built, folder, check)
         try_tarball(selection, folder, check)
         reason = why_not()
         if reason:
             totals.close_skipped(reason)
         machine = Machine(folder)
         try:
-            try_package(machine, package, selection, folder, check)
+            try_package(machine, built, selection, folder, check)
         except AssertionError as error:
             check('a life of the package', False, str(error))
         finally:

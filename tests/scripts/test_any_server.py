@@ -23,6 +23,7 @@ import any_server  # noqa: E402
 import experiment  # noqa: E402
 import insert_benchmark  # noqa: E402
 import linkbench  # noqa: E402
+import linkbench_contender  # noqa: E402
 import measuring  # noqa: E402
 import old_wire  # noqa: E402
 import run  # noqa: E402
@@ -285,7 +286,7 @@ class Measured(unittest.TestCase):
         self.assertTrue(arguments.old_wire)
         with tempfile.TemporaryDirectory(dir=self.folder.name) as folder, \
                 mock.patch.object(experiment, 'PROGRAMS', self.bench.programs):
-            contender = linkbench.of_named(self.posing, folder)
+            contender = linkbench_contender.of_named(self.posing, folder)
             with contender.serve():
                 self.assertGreater(contender.run('load', arguments)['links'], 0)
                 asked = contender.request(arguments)

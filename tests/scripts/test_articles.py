@@ -233,13 +233,42 @@ class Verdicts(unittest.TestCase):
         self.assertEqual(found[what], ('2.1', claims.REPRODUCED, ''))
         self.assertEqual(found['mmapv1: add_link takes so many times get_link_list'],
                          ('1.9', claims.REPRODUCED, ''))
-        self.assertEqual(found['requests/s, WiredTiger to mmapv1'][1], claims.CANNOT)
+        self.assertEqual(found['requests/s, WiredTiger to mmapv1'][1], claims.NOT_MEASURED)
+        self.assertEqual(found['requests/s, TokuMX to mmapv1'][1], claims.CANNOT)
         self.assertEqual(verdicts('linkbench', self.graph(**rates, wiredtiger=3400.0))[
             'requests/s, WiredTiger to mmapv1'], ('3.4', claims.REPRODUCED, ''))
         named = verdicts('linkbench', self.graph(**rates, RocksDB=900.0, mmapv1=300.0))
         self.assertEqual(named[what], ('3.0', claims.NOT_REPRODUCED, ''))
         self.assertEqual(verdicts('linkbench', self.graph(False, **rates))[what],
-                         ('', claims.NOT_MEASURED, './lab bench linkbench --lazy --install'))
+                         ('', claims.NOT_MEASURED, './lab bench linkbench --engines --install'))
+
+    def test_engines_are_compared_by_what_they_store_in_memory_or_beyond_it(self):
+        result = self.graph(**{'mmapv1, base': 1000.0, 'mmapv1, series': 1.0, 'wiredTiger': 300.0,
+                               'rocksdb': 450.0})
+        for name, stored, written in (('mmapv1, base', 100e6, 9e3), ('mmapv1, series', 1, 9e3),
+                                      ('wiredTiger', 50e6, 10e3), ('rocksdb', 40e6, 2e3)):
+            each = result['contenders'][name]
+            each['load'] = {'stored_bytes': stored}
+            each['runs'][0].update(stored_bytes=stored, device_written_bytes=written,
+                                   device_reads=written)
+        result['engines'] = {'memory_bytes': 10e6}
+        larger = 'larger than memory: requests/s, RocksDB to WiredTiger'
+        written = 'larger: KB written a request, WiredTiger to RocksDB'
+        found = verdicts('linkbench', result)
+        self.assertEqual(found['bytes stored at the end, mmapv1 to WiredTiger'],
+                         ('2.0', claims.REPRODUCED, ''))
+        self.assertEqual(found['bytes stored at the end, mmapv1 to RocksDB'],
+                         ('2.5', claims.NOT_REPRODUCED, ''))
+        self.assertEqual(found['requests/s, WiredTiger to mmapv1'][:2],
+                         ('0.3', claims.NOT_REPRODUCED))
+        self.assertEqual(found[larger], ('', claims.NOT_MEASURED, claims.LARGER))
+        result['contenders']['mmapv1, series']['load']['stored_bytes'] = 11e6
+        found = verdicts('linkbench', result)
+        self.assertEqual(found[larger], ('1.5', claims.REPRODUCED, ''))
+        self.assertEqual(found[written], ('5.0', claims.REPRODUCED, ''))
+        self.assertEqual(found['requests/s, WiredTiger to mmapv1'][1], claims.NOT_MEASURED)
+        self.assertEqual(found['bytes stored at the end, mmapv1 to WiredTiger'][1],
+                         claims.NOT_MEASURED)
 
     def test_a_request_that_did_not_come_has_no_time(self):
         result = self.graph(**{'base, default': 1000.0})

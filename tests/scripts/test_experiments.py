@@ -120,6 +120,9 @@ class Shared(unittest.TestCase):
                 (['linkbench.py', '--nodes', '99'], 'no number of nodes; give a whole one'),
                 (['linkbench.py', '--clients', '257'], 'no number of clients'),
                 (['linkbench.py', '--interval', '0'], 'no time'),
+                (['linkbench.py', '--memory', '1000'], '--memory: it is for --engines'),
+                (['linkbench.py', '--engines', '--memory', '511'], 'no number of MB; give a whole '
+                                                                   'one from 512'),
                 (['linkbench.py', '--server', 'x=/nosuch'], "no file '/nosuch'")):
             with self.subTest(words):
                 code, said = refused(*words)

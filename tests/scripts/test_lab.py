@@ -15,7 +15,7 @@ import server
 SCRIPTS = {'run': ['--seconds', '--rounds', '--clients', '--server', '--device-delay'],
            'report': ['--output']}
 EXPERIMENTS = {
-    'linkbench': ['--nodes', '--server', '--uri', '--old-wire', '--lazy'],
+    'linkbench': ['--nodes', '--server', '--uri', '--old-wire', '--lazy', '--engines', '--memory'],
     'sweep': ['--what', '--device-delay'],
     'iibench': ['--rows', '--server', '--uri', '--old-wire'], 'peers': ['--uri', '--odbc'],
     'write-concern': ['--long-seconds'], 'append': ['--only'], 'growth': ['--memory']}

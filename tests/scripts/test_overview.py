@@ -93,7 +93,7 @@ class Findings(unittest.TestCase):
 
     def test_a_graph_is_compared_by_request(self):
         def contender(rate, milliseconds):
-            kinds = {kind: {'count': 0} for kind in findings.linkbench.KINDS}
+            kinds = {kind: {'count': 0} for kind in findings.linkbench_tables.KINDS}
             kinds['get_node'] = {'count': 5, 'mean_us': 1e3 * milliseconds, 'p95_us': 1.0,
                                  'p99_us': 1.0, 'max_us': 1.0, 'rows': 5}
             return {'runs': [{'per_second': rate, 'kinds': kinds, 'server_cpu_us': 3.0,
@@ -105,6 +105,20 @@ class Findings(unittest.TestCase):
                                        '(PostgreSQL): 1.12 times'])
         self.assertEqual(found.lost, ['get_node takes 0.200 ms on average, 0.100 on PostgreSQL: '
                                       '0.50 times'])
+
+
+    def test_engines_are_compared_with_the_first_of_them(self):
+        def contender(rate, stored=None):
+            return {'runs': [{'per_second': rate, 'stored_bytes': stored}]}
+        found = findings.of_linkbench({'engines': {}, 'contenders': {
+            'mmapv1, base': contender(900.0, 4e6), 'wiredTiger': contender(1800.0, 1e6),
+            'old': contender(450.0), 'rocksdb': {'runs': []}}})
+        self.assertEqual(found.found, [
+            'mmapv1, base: 900 requests a second',
+            'wiredTiger: 1,800 requests a second, 2.00 times mmapv1, base, and 0.25 times its '
+            'bytes',
+            'old: 450 requests a second, 0.50 times mmapv1, base'])
+        self.assertEqual(found.lost, [])
 
 
 class Kept(unittest.TestCase):

@@ -168,13 +168,14 @@ class Steps(unittest.TestCase):
                    'mongod-dur_1.2.3+all_')
         folder = os.path.join(self.top, 'build', 'package')
         os.makedirs(folder)
-        deb = os.path.join(folder, 'mongod-dur_1.2.3+all_amd64.deb')
+        debs = [os.path.join(folder, '%s_1.2.3+all_amd64.deb' % name) for name in release.PACKAGES]
         tar = os.path.join(folder, 'mongod-dur-1.2.3+all.tar.xz')
         seconds = release.commit_seconds()
 
         def make(deb_at, tar_at):
-            with open(deb, 'wb') as file:
-                file.write(b'!<arch>\n%-16s%-12d' % (b'debian-binary', deb_at))
+            for deb in debs:
+                with open(deb, 'wb') as file:
+                    file.write(b'!<arch>\n%-16s%-12d' % (b'debian-binary', deb_at))
             info = tarfile.TarInfo('mongod-dur')
             info.mtime = tar_at
             with tarfile.open(tar, 'w:xz') as archive:
@@ -186,6 +187,9 @@ class Steps(unittest.TestCase):
             self.fails(release.package, 'all_amd64.deb is of another commit')
             make(seconds, seconds - 1)
             self.fails(release.package, 'all.tar.xz is of another commit')
+            make(seconds, seconds)
+            os.remove(debs[-1])
+            self.fails(release.package, 'there is no build/package/mongod-dur-engine-wiredtiger_')
 
     def test_images(self):
         self.fails(release.images, 'has no line')

@@ -398,6 +398,9 @@ class Machine(unittest.TestCase):
         self.assertEqual(machine.device_counters(
             [' 254 0 vda 9 8 7 6 55 4 96 2', ' 254 1 vda1 1 1 1 1 1 1 1 1'], 'vda'), (55, 49152))
         self.assertIsNone(machine.device_counters([], 'vda'))
+        self.assertEqual(machine.device_reads(
+            [' 254 0 vda 9 8 7 6 55 4 96 2', ' 254 1 vda1 1 1 1 1 1 1 1 1'], 'vda'), (9, 3584))
+        self.assertIsNone(machine.device_reads([], 'vda'))
 
     def test_a_mount_is_the_one_that_is_nearest_and_last(self):
         lines = ['1 0 254:0 / / rw - ext4 /dev/vda rw',

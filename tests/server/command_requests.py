@@ -6,11 +6,18 @@ from bson.objectid import ObjectId
 
 NEVER = {'shutdown'}  # ends the server; tests/server/process.py has it
 
+# Of members of a replica set; this server is none.
+OF_SETS = ['replSetElect', 'replSetFreeze', 'replSetFresh', 'replSetGetConfig', 'replSetGetRBID',
+           'replSetGetStatus', 'replSetHeartbeat', 'replSetInitiate', 'replSetMaintenance',
+           'replSetReconfig', 'replSetStepDown', 'replSetSyncFrom', 'replSetTest',
+           'replSetUpdatePosition']
+
 SESSION = bson.Binary(b'0123456789abcdef', 4)
 
 # command: a request that succeeds. `admin` commands run there, the others on the test's database.
 # The collections c (documents with _id, a) and ring (capped) exist anew for each.
 REQUESTS = {
+    '_commandFields': {'_commandFields': 1},
     '_hashBSONElement': {'_hashBSONElement': 'x'},
     '_isSelf': None, 'authSchemaUpgrade': None, 'getShardMap': None,
     'getShardVersion': {'getShardVersion': 'test.c'},
@@ -74,7 +81,7 @@ REQUESTS = {
     'refreshSessions': {'refreshSessions': [{'id': SESSION}]},
     'renameCollection': {'renameCollection': 'DB.c', 'to': 'DB.renamed'},
     'repairDatabase': None,
-    'replSetGetConfig': None, 'replSetGetStatus': None, 'replSetInitiate': None,
+    **dict.fromkeys(OF_SETS),
     'resetError': None, 'rolesInfo': None, 'serverStatus': None, 'shardingState': None,
     'revokeRolesFromUser': {'revokeRolesFromUser': 'absent', 'roles': ['read']},
     'saslContinue': {'saslContinue': 1, 'conversationId': 1},
@@ -88,7 +95,6 @@ REQUESTS = {
     'usersInfo': None, 'validate': {'validate': 'c'}, 'whatsmyuri': None,
 }
 # What cannot succeed on this server, or not with the request above: the code it must fail with.
-FAIL = {'dropUser': 11, 'forceerror': 10038, 'fsyncUnlock': 20, 'getMore': 43,
-        'grantRolesToUser': 11, 'replSetGetConfig': 76, 'replSetGetStatus': 76,
-        'replSetInitiate': 76, 'revokeRolesFromUser': 11, 'saslContinue': 17, 'saslStart': 14,
-        'updateUser': 11}
+FAIL = {**dict.fromkeys(OF_SETS, 76), 'dropUser': 11, 'forceerror': 10038,
+        'fsyncUnlock': 20, 'getMore': 43, 'grantRolesToUser': 11, 'revokeRolesFromUser': 11,
+        'saslContinue': 17, 'saslStart': 14, 'updateUser': 11}

@@ -177,6 +177,9 @@ FORMS = '''\
 ./lab bench write-concern          the latency of single inserts with w:0, w:1 and j:1, the journal
                                    beside the data and on another device; through pymongo and C
 ./lab bench linkbench              a social graph's requests, beside PostgreSQL, InnoDB and MyRocks
+./lab bench linkbench --engines [--memory MB]
+                                   the same by the storage engines of this build, as an article had
+                                   them, in memory or larger than it: rates, times, reads, sizes
 ./lab bench append                 the smallest durable insert beside SQL servers: rates, calls,
                                    flushes, last write times
 ./lab bench sweep                  durable inserts by commit interval, by clients, by size, and with

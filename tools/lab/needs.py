@@ -121,8 +121,8 @@ def docker():
 
 
 def package():
-    """For ./lab package too."""
-    install.debian('apt-package.txt')
+    """For ./lab package too, which makes a package of each storage engine."""
+    install.debian('apt-package.txt', 'apt-engines.txt')
 
 
 # What single parts of the tests need beside tests().

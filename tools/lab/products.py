@@ -109,12 +109,17 @@ def package_parser(_):
 ./lab package [SELECTION]  builds the last commit with these patches (all), in build/package/:
 
   mongod-dur_VERSION_ARCH.deb         server and tools, service, /etc/mongod-dur.yaml, man pages
-  mongod-dur-dbgsym_VERSION_ARCH.deb  the debugging symbols
+  mongod-dur-engine-rocksdb_VERSION_ARCH.deb
+                                      for --storageEngine rocksdb; needs the first
+  mongod-dur-engine-wiredtiger_VERSION_ARCH.deb
+                                      for --storageEngine wiredTiger, under the GPL 3
+  *-dbgsym_VERSION_ARCH.deb           the debugging symbols of each
   mongod-dur-VERSION.tar.xz           the sources with the patches applied; scons patches=none
                                       builds them; the same commit gives the same bytes
 
-VERSION is that of the sources and the selection, as in 1.2.3+all. lintian has the last word. Six
-minutes on two cores. docs/operating.md says how to install and run it.''')
+VERSION is that of the sources and the selection, as in 1.2.3+all. lintian has the last word. Ten
+minutes on two cores. docs/operating.md says how to install and run the server, docs/engines.md the
+others.''')
 
 
 COMMANDS = {

@@ -155,10 +155,13 @@ def made_at(path):
         return archive.next().mtime
 
 
+PACKAGES = ('mongod-dur', 'mongod-dur-engine-rocksdb', 'mongod-dur-engine-wiredtiger')
+
+
 def package():
     number = program_version.read(base.TOP) + '+' + SELECTION_OF_PACKAGES
     found, seconds = [], commit_seconds()
-    for form in ('mongod-dur_%s_%s.deb' % (number, needs.architecture()),
+    for form in (*('%s_%s_%s.deb' % (name, number, needs.architecture()) for name in PACKAGES),
                  'mongod-dur-%s.tar.xz' % number):
         path = os.path.join(base.BUILD, 'package', form)
         if not os.path.exists(path):

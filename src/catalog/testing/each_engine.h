@@ -1,6 +1,7 @@
 // catalog/testing/each_engine.h - the engines that catalog and commands are tested over: mmapv1, in
 // a directory of the test, the engine in memory, and the one over an ordered map, which is in
-// memory too. What they can do must not depend on it.
+// memory too. What they can do must not depend on it. The last one has conflicts on purpose,
+// between threads that change documents (storage/write_conflict.h).
 //
 // A suite over all of them ends with INSTANTIATE_TEST_SUITE_P(engines, Suite, kTestEngines,
 // engine_name).
@@ -8,7 +9,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/testing/failure.h"
@@ -32,6 +35,17 @@ inline std::string engine_name(const testing::TestParamInfo<TestEngine>& info) {
     return kNames[static_cast<size_t>(info.param)];
 }
 
+// At every third claim, and now and then one for which a change takes the whole database.
+inline ordered::ConflictOnPurpose conflicts_on_purpose() {
+    constexpr int kEvery = 3, kWhole = 30;
+    return [claims = std::make_shared<std::atomic<int>>(0)]() {
+        const int claim = ++*claims;
+        std::optional<storage::WriteConflict> conflict;
+        if (claim % kEvery == 0) conflict = storage::WriteConflict{claim % kWhole == 0};
+        return conflict;
+    };
+}
+
 inline std::unique_ptr<storage::Engine> make_test_engine(TestEngine engine,
                                                          const std::string& dbpath, bool journal) {
     if (engine == TestEngine::memory)
@@ -39,7 +53,9 @@ inline std::unique_ptr<storage::Engine> make_test_engine(TestEngine engine,
     if (engine == TestEngine::ordered)
         return std::make_unique<ordered::Engine>(
             std::make_unique<ordered::MemoryMap>(),
-            ordered::EngineOptions{.name = "ordered", .durable = {.journaling = journal}});
+            ordered::EngineOptions{.name = "ordered",
+                                   .durable = {.journaling = journal},
+                                   .conflict_on_purpose = conflicts_on_purpose()});
     mmapv1::EngineOptions options;
     options.dbpath = dbpath;
     options.files.small_files = true;

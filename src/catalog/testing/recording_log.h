@@ -59,6 +59,11 @@ class RecordingLog final : public ChangeLog {
     void command(std::string_view db, bson::Doc command) override {
         add({Entry::Kind::command, std::string(db), bson::Object(command), {}});
     }
+    void take_command_back() override {
+        ASSERT_FALSE(entries_.empty());
+        EXPECT_EQ(entries_.back().kind, Entry::Kind::command);
+        entries_.pop_back();
+    }
 
     void set_durability(storage::Durability* durability) { durability_ = durability; }
     const std::vector<Entry>& entries() const { return entries_; }

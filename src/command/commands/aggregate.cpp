@@ -16,10 +16,12 @@
 #include "command/commands/request_expressions.h"
 #include "command/commands/server_stages.h"
 #include "command/commands/views.h"
+#include "command/context/default_collation.h"
 #include "command/context/locks.h"
 #include "command/cursor/batch.h"
 #include "command/cursor/query_cursors.h"
 #include "command/request/authorization.h"
+#include "command/request/member_state.h"
 #include "command/write/write_ops.h"
 #include "query/aggregation/pipeline.h"
 #include "query/plan/explain.h"
@@ -95,7 +97,6 @@ PipelineRequest parse(const Invocation& invocation) {
             base::fail(base::kFailedToParse, "unrecognized field '{}'", name);
         }
     }
-    out.let = RequestExpressions(invocation).let();
     return out;
 }
 
@@ -108,6 +109,7 @@ std::unique_ptr<query::Pipeline> parse_pipeline(Invocation& invocation,
         context.scratch_directory = invocation.service.engine().scratch_directory();
     context.over_msg = invocation.over_msg();
     context.foreign = std::move(foreign);
+    context.collator = request.collator;
     if (request.let != nullptr) context.variables = request.let->variables();
     context.let = request.let;
     context.find_first_stage = [&](std::string_view stage) {
@@ -233,8 +235,11 @@ void run_pipeline(Invocation& invocation, const PipelineRequest& request) {
         base::fail(base::kInvalidNamespace, "{{aggregate: 1}} is not valid for this pipeline");
     const std::string out_name = stages->out_collection();
     const bool writes = request.stages.empty() ? false : has_out_stage(request.stages);
-    if (writes && !request.explain)
-        invocation.concern.check(invocation.service.durability().journaling());
+    if (writes && !request.explain) {
+        check_takes_writes(invocation.service.context(), invocation.db,
+                           invocation.over_msg() ? Dialect::today : Dialect::old);
+        invocation.check_concern();
+    }
     std::optional<OutputCollection> output;
     if (writes) output.emplace(invocation, out_name);
 
@@ -315,6 +320,14 @@ PipelineRequest resolved(Invocation& invocation, PipelineRequest request) {
     request.foreign_ns = foreign_namespaces(invocation, request.stages);
     const auto view =
         request.whole_database ? std::nullopt : view_of(invocation, request.source_ns);
+    const bson::Element collation = invocation.field(kCollation.name);
+    if (view)
+        request.collator = collator_in(*view, collation);
+    else if (names_collation(collation, invocation.over_msg()) || request.whole_database)
+        request.collator = collator_of(collation, invocation.over_msg());
+    else
+        request.collator = default_collator(invocation.client, request.source_ns);
+    request.let = RequestExpressions(invocation, request.collator).let();
     if (!view) return request;
     const bson::Element first = request.stages.doc().first();
     if (first.is_object() &&
@@ -379,7 +392,7 @@ constexpr Field kFields[] = {
     {"hint", types::hint},
     {"explain", types::boolean},
     kBypassValidation,
-    refused("collation", "3.4"),
+    kCollation,
     kLet,
     refused("encryptionInformation", "6.0"),
     // A part of the work for another server, which goes on with it.

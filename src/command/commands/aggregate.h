@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bson/builder.h"
+#include "collation/collator.h"
 #include "command/commands/explain.h"
 #include "command/cursor/batch.h"
 #include "command/request/invocation.h"
@@ -28,7 +29,8 @@ struct PipelineRequest {
     int64_t batch_size = kFirstBatchDocuments;
     bool allow_disk_use = false;
     bson::Element hint;
-    std::shared_ptr<const query::LetVariables> let;  // null: none
+    std::shared_ptr<const query::LetVariables> let;            // null: none
+    std::shared_ptr<const collation::Collator> collator = {};  // null: texts by their bytes
     bson::Doc projection;  // of a find: how it shows the results; not positional
 };
 // Replies with the results, or how they would be found. REQUIRES: source_ns is no view, or was none

@@ -38,7 +38,7 @@ void clone_as_capped(catalog::Database& db, catalog::Collection& source, std::st
     bson::Builder options;
     options.append("capped", true).append("size", size).append("temp", true);
     for (const bson::Element& e : source.store().options())
-        if (catalog::is_validation_option(e.name())) options.append(e);
+        if (catalog::is_validation_option(e.name()) || e.name() == "collation") options.append(e);
     catalog::Collection& target = db.create(target_ns, options.doc());
     try {
         const auto cursor = source.records().cursor(storage::Direction::forward);

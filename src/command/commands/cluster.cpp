@@ -43,7 +43,7 @@ constexpr Field kUpgradeFields[] = {
 constexpr Command kCommands[] = {
     {"_isSelf", "", 0, LockKind::none, "an id of this process: is an address my own?", run_is_self,
      needs::login},
-    {"getShardVersion", "", kAdminOnly, LockKind::write,
+    {"getShardVersion", "", kAdminOnly | kOnAnyMember, LockKind::write,
      "{ getShardVersion: 'db.coll' }: nothing is sharded", run_get_shard_version, needs::login,
      kVersionFields},
     {"getShardMap", "", kAdminOnly, LockKind::none, "shards known here; there are none",

@@ -7,8 +7,10 @@
 #include "bson/json.h"
 #include "catalog/collation.h"
 #include "catalog/collection_options.h"
+#include "catalog/index_spec.h"
 #include "command/commands/families.h"
 #include "command/commands/indexes.h"
+#include "command/commands/newer_fields.h"
 #include "command/commands/request_expressions.h"
 #include "command/commands/views.h"
 #include "command/context/locks.h"
@@ -48,8 +50,9 @@ bool asks_for_view(const Invocation& invocation) {
         base::fail(base::kInvalidOptions, "'pipeline' requires 'viewOn' to also be specified");
     if (!is_view) return false;
     for (const bson::Element& e : invocation.body) {
-        const bool of_view = e.name() == "viewOn" || e.name() == "pipeline" ||
-                             (e.name() == "collation" && !catalog::asks_for_collation(e));
+        const bool of_view =
+            e.name() == "viewOn" || e.name() == "pipeline" ||
+            (e.name() == "collation" && (invocation.over_msg() || !catalog::asks_for_collation(e)));
         if (!of_view && !not_an_option(e.name()) && !is_absent(e, invocation.over_msg()))
             base::fail(base::kInvalidOptions, "a view cannot have the option '{}'", e.name());
     }
@@ -68,6 +71,8 @@ void run_create(Invocation& invocation) {
     for (const bson::Element& e : invocation.body) {
         const bool extents_allowed = invocation.service.context().test_commands;
         if (is_absent(e, invocation.over_msg())) continue;
+        if (e.name() == kCollation.name && !invocation.over_msg() && catalog::asks_for_collation(e))
+            base::fail(base::kInvalidOptions, "'collation' is not supported by the old messages");
         if (!not_an_option(e.name()) && (e.name() != "$nExtents" || extents_allowed))
             options.append(e);
     }
@@ -135,6 +140,7 @@ bson::Object describe_view(const catalog::Database& db, std::string_view ns, boo
         bson::Builder options = out.sub_object("options");
         options.append("viewOn", catalog::split(view.on).collection)
             .append_array("pipeline", view.pipeline);
+        if (view.collator != nullptr) options.append("collation", view.collator->spec());
     }
     return out.append("info", bson::make("readOnly", true)).object();
 }
@@ -197,11 +203,7 @@ void copy_documents_and_indexes(catalog::Collection& source, catalog::Database& 
     }
     for (const auto& index : source.indexes()) {
         if (index->is_id) continue;
-        bson::Builder spec;
-        for (const bson::Element& e : index->spec) {
-            if (e.name() != "ns") spec.append(e);
-        }
-        db.create_index(target, spec.doc());
+        db.create_index(target, catalog::spec_to_copy(*index));
     }
 }
 

@@ -87,12 +87,6 @@ TEST_P(CommandsTest, RefusesWhatItCannotDo) {
     EXPECT_EQ(code(run(R"({"insert": "c", "documents": []})")), base::kInvalidLength);
     EXPECT_EQ(code(run(R"({"find": "c", "nonsense": 1})")), 40415);
     EXPECT_EQ(code(run_old(R"({"find": "c", "nonsense": 1})")), base::kFailedToParse);
-    EXPECT_EQ(code(run(R"({"aggregate": "c", "pipeline": [], "cursor": {},
-                          "collation": {"locale": "de"}})")),
-              base::kInvalidOptions);
-    EXPECT_EQ(code(run(R"({"update": "c", "updates": [{"q": {}, "u": {"$min": {"a": "x"}},
-                          "collation": {"locale": "de"}}]})")),
-              base::kInvalidOptions);
     EXPECT_EQ(code(run(R"({"insert": "c", "documents": [{}], "writeConcern": {"w": 2}})")),
               base::kBadValue);
     EXPECT_EQ(text(run(R"({"count": "c"})"), "missing"), "true");

@@ -54,16 +54,16 @@ void run_count(Invocation& invocation) {
     query.limit = count_limit(body);
     query.skip = count_skip(invocation);
     invocation.records_failure = true;
-    query.collator = collator_of(body, invocation.over_msg());
     if (const auto view = view_of(invocation, ns)) {
-        refuse_collation(query.collator.get());
+        collator_in(*view, body[kCollation.name]);
         int64_t n = 0;
         each_result(invocation,
                     count_in_view(*view, ns, parts.filter, query.skip, query.limit, parts.hint),
                     [&n](bson::Doc counted) { n = counted["n"].to_int64(); });
         return append_count(*invocation.reply, n);
     }
-    const RequestExpressions expressions(invocation);
+    set_collation(invocation.client, ns, body[kCollation.name], invocation.over_msg(), query);
+    const RequestExpressions expressions(invocation, query.collator);
     parts.expressions = expressions.get();
     query.canonicalise(parts);
     if (invocation.over_msg()) query::refuse_odd_flags(*query.matcher);
@@ -142,18 +142,19 @@ void run_distinct(Invocation& invocation) {
     query::FindQuery query;
     query::FindQuery::Parts parts;
     parts.filter = query_of(invocation.body);
-    query.collator = collator_of(invocation.body, invocation.over_msg());
-    const auto collator = query.collator;
     if (const auto view = view_of(invocation, ns)) {
-        refuse_collation(collator.get());
-        query::DistinctValues values(key_of(invocation));
+        query::DistinctValues values(key_of(invocation),
+                                     collator_in(*view, invocation.body[kCollation.name]));
         each_result(invocation, query_in_view(*view, ns, parts.filter),
                     [&values](bson::Doc doc) { values.add(doc); });
         bson::Builder list = invocation.reply->sub_array("values");
         values.append_to(list);
         return;
     }
-    const RequestExpressions expressions(invocation);
+    set_collation(invocation.client, ns, invocation.body[kCollation.name], invocation.over_msg(),
+                  query);
+    const auto collator = query.collator;
+    const RequestExpressions expressions(invocation, query.collator);
     parts.expressions = expressions.get();
     const std::optional<base::Error> bad_query = canonicalise(query, parts);
     if (invocation.over_msg() && !bad_query) query::refuse_odd_flags(*query.matcher);

@@ -9,6 +9,7 @@
 #include "base/milliseconds.h"
 #include "command/commands/families.h"
 #include "command/commands/request_expressions.h"
+#include "command/context/default_collation.h"
 #include "command/context/locks.h"
 #include "command/cursor/session_ends.h"
 #include "command/request/authorization.h"
@@ -203,6 +204,7 @@ void run_file_md5(Invocation& invocation) {
     const bson::Object filter_doc = filter.object();
     parts.filter = filter_doc;
     parts.sort = sort;
+    inherit_collation(invocation.client, ns, query);
     query.canonicalise(parts);
     Md5 md5;
     int32_t chunks = 0;
@@ -262,10 +264,10 @@ constexpr Command kCommands[] = {
      run_list_databases, needs::login, kListFields},
     {"dropDatabase", "", 0, LockKind::write, "drop (delete) this database", run_drop_database,
      needs::decided(may_drop_database)},
-    {"closeAllDatabases", "", kAdminOnly | kLocalOnly, LockKind::write,
+    {"closeAllDatabases", "", kAdminOnly | kLocalOnly | kOnAnyMember, LockKind::write,
      "close the files of all databases", run_close_all,
      needs::on_cluster(auth::action::closeAllDatabases)},
-    {"dbHash", "dbhash", 0, LockKind::read, "checksums of the collections", run_db_hash,
+    {"dbHash", "dbhash", kOnAnyMember, LockKind::read, "checksums of the collections", run_db_hash,
      needs::on_database(auth::action::dbHash), kHashFields},
     {"filemd5", "", 0, LockKind::read, "{ filemd5: id, root: 'fs' }: checksum of a GridFS file",
      run_file_md5, needs::decided(may_read_file), kFileFields},

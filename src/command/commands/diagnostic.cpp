@@ -165,10 +165,6 @@ void run_conn_pool_stats(Invocation& invocation) {
 
 void run_nothing(Invocation&) {}
 
-void run_not_replicating(Invocation&) {
-    base::fail(base::kNoReplicationEnabled, "not running with --replSet");
-}
-
 constexpr Field kFeaturesFields[] = {
     {"oidReset", types::flag},
 };
@@ -199,12 +195,6 @@ constexpr Command kCommands[] = {
      run_conn_pool_stats, needs::on_cluster(auth::action::connPoolStats)},
     {"connPoolSync", "", 0, LockKind::none, "outgoing connections; there are none", run_nothing,
      needs::on_cluster(auth::action::connPoolSync)},
-    {"replSetGetStatus", "", kAdminOnly | kAnyField, LockKind::none, "not replicating",
-     run_not_replicating, needs::on_cluster(auth::action::replSetGetStatus)},
-    {"replSetGetConfig", "", kAdminOnly | kAnyField, LockKind::none, "not replicating",
-     run_not_replicating, needs::on_cluster(auth::action::replSetGetStatus)},
-    {"replSetInitiate", "", kAdminOnly | kAnyField, LockKind::none, "not replicating",
-     run_not_replicating, needs::login},
 };
 
 }  // namespace

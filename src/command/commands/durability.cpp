@@ -107,8 +107,8 @@ constexpr Command kCommands[] = {
      needs::on_cluster(auth::action::shutdown), kShutdownFields},
     {"logRotate", "", kAdminOnly | kLocalOnly, LockKind::none, "start a new log file",
      run_log_rotate, needs::on_cluster(auth::action::logRotate)},
-    {"profile", "", 0, LockKind::write, "{ profile: -1 | 0 | 1 | 2, slowms }", run_profile,
-     needs::on_database(auth::action::enableProfiler), kProfileFields},
+    {"profile", "", kOnAnyMember, LockKind::write, "{ profile: -1 | 0 | 1 | 2, slowms }",
+     run_profile, needs::on_database(auth::action::enableProfiler), kProfileFields},
 };
 
 }  // namespace

@@ -31,14 +31,10 @@ FindRequest as_find(const Invocation& inner) {
     const bool over_msg = inner.over_msg();
     if (name == "find") return parse_find(command, over_msg);
     FindRequest request;
-    request.query.collator = collator_of(command, over_msg);
+    request.collation = command[kCollation.name];
     const auto take = [&request](const bson::Element& filter, const bson::Element& hint) {
         if (filter.is_object()) request.parts.filter = filter.as_doc();
         request.parts.hint = hint;
-    };
-    const auto check_update = [&](const bson::Element& update, const bson::Element& filters) {
-        if (request.query.collator != nullptr && (update.is_object() || update.is_array()))
-            check_collated_update(update.as_doc(), update.is_array(), filters);
     };
     const auto first_item = [&](const char* field, Fields fields) {
         const bson::Element list = command[field];
@@ -46,7 +42,7 @@ FindRequest as_find(const Invocation& inner) {
         if (!item.is_object() || list.as_doc().field_count() != 1)
             base::fail(base::kInvalidLength, "explained write batches must be of size 1");
         read_fields(item.as_doc(), fmt::format("{}.{}", name, field), fields, over_msg);
-        request.query.collator = collator_of(item.as_doc(), over_msg);
+        request.collation = item.as_doc()[kCollation.name];
         return item.as_doc();
     };
     if (name == "count") {
@@ -62,11 +58,9 @@ FindRequest as_find(const Invocation& inner) {
             check_newer_projection(command["fields"].as_doc());
         if (command["sort"].is_object()) request.parts.sort = command["sort"].as_doc();
         request.query.limit = 1;
-        check_update(command["update"], command["arrayFilters"]);
     } else if (name == "update") {
         const bson::Doc item = first_item("updates", update_item_fields());
         refuse_pipeline(item["u"], over_msg);
-        check_update(item["u"], item["arrayFilters"]);
         take(item["q"], item["hint"]);
     } else if (name == "delete") {
         const bson::Doc item = first_item("deletes", delete_item_fields());
@@ -107,8 +101,13 @@ void run_explain(Invocation& invocation) {
 
     FindRequest request = as_find(inner);
     const std::string ns = inner.ns();
-    const RequestExpressions expressions(inner);
-    if (const auto view = reads_only(inner) ? view_of(inner, ns) : std::nullopt) {
+    const auto view = reads_only(inner) ? view_of(inner, ns) : std::nullopt;
+    if (view)
+        request.query.collator = collator_in(*view, request.collation);
+    else
+        set_collation(inner.client, ns, request.collation, inner.over_msg(), request.query);
+    const RequestExpressions expressions(inner, request.query.collator);
+    if (view) {
         PipelineRequest pipeline = find_in_view(*view, ns, request, expressions.let());
         pipeline.explain = verbosity;
         return run_pipeline(inner, pipeline);

@@ -19,6 +19,7 @@ std::span<const Family> all_families() {
         hidden_commands(),          user_commands(),
         refused_commands(),         parallel_scan_commands(),
         cluster_commands(),         session_commands(),
+        replica_set_commands(),
     };
     return all;
 }

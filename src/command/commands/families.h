@@ -37,5 +37,6 @@ Family refused_commands();
 Family parallel_scan_commands();
 Family cluster_commands();
 Family session_commands();
+Family replica_set_commands();
 
 }  // namespace command

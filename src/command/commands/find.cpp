@@ -151,22 +151,23 @@ void parse_field(const bson::Element& e, FindRequest& out) {
 // {_id: value} and nothing that needs a plan: the record is written straight into the reply.
 bool plain_id_query(const FindRequest& request) {
     const query::FindQuery& query = request.query;
-    return query.collator == nullptr && request.parts.sort.empty() &&
-           request.parts.hint.missing() && query.skip == 0 && query.min.empty() &&
-           query.max.empty() && !query.return_key && !query.show_record_id && !query.snapshot &&
-           !query.tailable && query.max_scan == 0 && request.batch_size != 0 &&
+    return request.parts.sort.empty() && request.parts.hint.missing() && query.skip == 0 &&
+           query.min.empty() && query.max.empty() && !query.return_key && !query.show_record_id &&
+           !query.snapshot && !query.tailable && query.max_scan == 0 && request.batch_size != 0 &&
            query::is_id_query(request.parts.filter);
 }
 
-bool reply_by_id(Invocation& invocation, FindRequest& request, std::string_view ns) {
+bool reply_by_id(Invocation& invocation, FindRequest& request, std::string_view ns,
+                 const query::ExpressionParser* expressions) {
     std::unique_ptr<query::Projection> projection;
     if (!request.parts.projection.empty()) {
-        projection = query::Projection::parse(request.parts.projection, nullptr);
+        projection = query::Projection::parse(request.parts.projection, nullptr, expressions);
         if (projection != nullptr && projection->needs_details()) return false;
     }
     CollectionLock lock(invocation.client, ns, false);
     const catalog::Collection* collection = lock.collection();
-    if (collection != nullptr && collection->id_index() == nullptr) return false;
+    if (collection != nullptr && !query::finds_by_id(*collection, request.query.collator.get()))
+        return false;
     bson::Builder reply = invocation.reply->sub_object("cursor");
     {
         bson::Builder batch = reply.sub_array("firstBatch");
@@ -196,11 +197,17 @@ void run_find(Invocation& invocation) {
     invocation.service.counters().query.fetch_add(1, std::memory_order_relaxed);
     FindRequest request = parse_find(invocation.body, invocation.over_msg());
     const std::string ns = invocation.ns();
-    const RequestExpressions expressions(invocation.over_msg(), request.let);
-    if (const auto view = view_of(invocation, ns))
-        return run_pipeline(invocation, find_in_view(*view, ns, request, expressions.let()));
-    if (plain_id_query(request) && reply_by_id(invocation, request, ns)) return;
+    const auto view = view_of(invocation, ns);
+    if (view)
+        request.query.collator = collator_in(*view, request.collation);
+    else
+        set_collation(invocation.client, ns, request.collation, invocation.over_msg(),
+                      request.query);
+    const RequestExpressions expressions(invocation.over_msg(), request.let,
+                                         request.query.collator);
+    if (view) return run_pipeline(invocation, find_in_view(*view, ns, request, expressions.let()));
     request.parts.expressions = expressions.get();
+    if (plain_id_query(request) && reply_by_id(invocation, request, ns, expressions.get())) return;
     request.query.canonicalise(request.parts);
     if (invocation.over_msg()) query::refuse_odd_flags(*request.query.matcher);
 
@@ -308,8 +315,8 @@ constexpr Field kKillCursorsFields[] = {
 constexpr Command kCommands[] = {
     {"find", "", kNotCounted, LockKind::read, "query a collection", run_find,
      needs::on_collection(auth::action::find), kFindFields},
-    {"getMore", "", kNotCounted, LockKind::read, "the next documents of a cursor", run_get_more,
-     needs::login, kGetMoreFields},
+    {"getMore", "", kNotCounted | kOnAnyMember, LockKind::read, "the next documents of a cursor",
+     run_get_more, needs::login, kGetMoreFields},
     {"killCursors", "", 0, LockKind::none, "end cursors", run_kill_cursors, needs::login,
      kKillCursorsFields},
 };
@@ -323,7 +330,6 @@ FindRequest parse_find(bson::Doc command, bool over_msg) {
         if (!std::exchange(first, false) && !is_absent(e, over_msg)) parse_field(e, request);
     }
     if (over_msg) check_newer_projection(request.parts.projection);
-    request.query.collator = collator_of(request.collation, over_msg);
     if (request.query.oplog_replay) check_oplog_replay(request.parts.filter);
     if (request.query.tailable) check_tailable_sort(request.parts.sort);
     // The batch is all that is wanted.

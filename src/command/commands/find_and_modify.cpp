@@ -12,6 +12,7 @@
 #include "command/cursor/query_cursors.h"
 #include "command/request/authorization.h"
 #include "command/request/invocation.h"
+#include "command/write/document_change.h"
 #include "command/write/write_ops.h"
 #include "query/aggregation/update_pipeline.h"
 #include "query/match/regex_flags.h"
@@ -42,7 +43,7 @@ struct Request {
     bool upsert = false;
     bool return_new = false;
     Validation validation = Validation::asked;
-    std::shared_ptr<const collation::Collator> collator;
+    bson::Element collation;
 };
 
 Request parse(bson::Doc body, bool over_msg) {
@@ -56,7 +57,7 @@ Request parse(bson::Doc body, bool over_msg) {
     request.fields = document("fields");
     if (over_msg) {
         check_newer_projection(request.fields);
-        query::Projection::parse_by_name(request.fields);
+        query::Projection::parse_by_name(request.fields, &query::kNoExpressionsHere);
     }
     request.hint = body["hint"];
     request.array_filters = array_filters_of(body, over_msg);
@@ -71,9 +72,7 @@ Request parse(bson::Doc body, bool over_msg) {
     request.upsert = body["upsert"].truthy();
     request.return_new = body["new"].truthy();
     request.validation = validation_of(body);
-    request.collator = collator_of(body, over_msg);
-    if (request.collator != nullptr)
-        check_collated_update(request.update, request.by_pipeline, request.array_filters);
+    request.collation = body[kCollation.name];
     const bson::Element sort = body["sort"];
     if (sort.is_object()) {
         request.sort = sort.as_doc();
@@ -103,17 +102,18 @@ class FindAndModify {
           client_(invocation.client),
           counters_(invocation.service.counters()),
           request_(request),
-          expressions_(invocation),
-          ns_(invocation.ns()) {
+          ns_(invocation.ns()),
+          asked_(collation_of(invocation, request)),
+          expressions_(invocation, asked_.collator) {
         if (!request.remove) check_updatable(ns_);
     }
 
-    // False: others have changed or removed what a sort gave; again.
+    // False: others have changed or removed what was found, or it takes another lock; again.
     bool run() {
         canonicalise();
         parse_update();
         if (sends_requests()) client_.last_error().next_request();
-        CollectionLock lock(client_, ns_, true);
+        CollectionLock lock(client_, ns_, access_);
         // From what is not there nothing is removed, whatever its name.
         if (request_.remove && lock.collection() != nullptr) catalog::check_writable(ns_);
         find_.want_details = true;
@@ -124,40 +124,42 @@ class FindAndModify {
             query::make_executor(lock.collection(), std::move(find_), options, &lock);
         query::Row row;
         const bool found = executor->next(&row);
+        if (!found && request_.upsert && lock.is_beside_others()) {
+            // Another thread must not insert it between the look and the insert.
+            access_ = storage::Access::all;
+            return false;
+        }
         report_query(client_, *executor, {}, true);
         if (found && sends_requests() && executor->stats().scan_and_order &&
             !still_matches(lock, *executor, row))
             return false;
         if (found && request_.remove_beside_update)
             base::fail(kRemoveBesideUpdate, "can't remove and update");
-        bson::Builder value;
-        try {
-            if (!found) {
-                if (request_.upsert) {
-                    upsert(lock, *executor);
-                    return true;
-                }
-                value.append_null("value");
-                append_reply(value.doc(), {.update = request_.has_update});
-                invocation_.skip_concern = true;
-                return true;
-            }
-            executor->save();
-            if (!request_.return_new) {
-                show(lock.collection()->records().get(row.id), &row.details, value);
-                rethrow_parse_error();
-            }
-            if (request_.remove)
-                remove(lock, row, value.doc());
-            else
-                modify(lock, row, value);
+        if (!found) {
+            change_nothing(lock, *executor);
             return true;
-        } catch (const base::Error& e) {
-            fail_with_details(e, value.doc());
         }
+        bson::Object sorted;  // as it was when the sort chose it
+        if (lock.must_claim() && !request_.sort.empty()) sorted = bson::Object(row.doc);
+        executor->save();
+        return change_document(lock, [&] {
+            const query::Matcher* const filter = executor->query().matcher.get();
+            if (!hold_document(lock, row, filter)) return false;
+            const bson::Doc now = lock.collection()->records().get(row.id);
+            if (!sorted.empty() && !std::ranges::equal(now.bytes(), sorted.bytes())) return false;
+            change(lock, row, now);
+            return true;
+        });
     }
 
   private:
+    static query::FindQuery collation_of(Invocation& invocation, const Request& request) {
+        query::FindQuery asked;
+        set_collation(invocation.client, invocation.ns(), request.collation, invocation.over_msg(),
+                      asked);
+        return asked;
+    }
+
     void canonicalise() {
         query::FindQuery::Parts parts;
         parts.filter = request_.query;
@@ -168,7 +170,8 @@ class FindAndModify {
         if (invocation_.over_msg() && request_.upsert)
             parts.expressions = &query::kNoExpressionsHere;
         find_ = query::FindQuery();
-        find_.collator = request_.collator;
+        find_.collator = asked_.collator;
+        find_.inherits_collation = asked_.inherits_collation;
         try {
             find_.canonicalise(parts);
         } catch (const base::Error& e) {
@@ -211,7 +214,8 @@ class FindAndModify {
             update_ = query::parse_update(request_.update, request_.by_pipeline,
                                           {.upsert = request_.upsert,
                                            .over_msg = invocation_.over_msg(),
-                                           .array_filters = request_.array_filters},
+                                           .array_filters = request_.array_filters,
+                                           .collator = asked_.collator},
                                           expressions_.let());
         } catch (const base::Error& e) {
             if (invocation_.over_msg() || sched::is_end_of_work(e)) throw;
@@ -221,6 +225,36 @@ class FindAndModify {
     query::Update& update() {
         if (bad_update_) std::rethrow_exception(bad_update_);
         return *update_;
+    }
+
+    void change_nothing(CollectionLock& lock, query::Executor& executor) {
+        bson::Builder value;
+        try {
+            if (request_.upsert) return upsert(lock, executor);
+            value.append_null("value");
+            append_reply(value.doc(), {.update = request_.has_update});
+            invocation_.skip_concern = true;
+        } catch (const base::Error& e) {
+            fail_with_details(e, value.doc());
+        }
+    }
+
+    // The document that was found.
+    void change(CollectionLock& lock, query::Row& row, bson::Doc doc) {
+        bson::Builder value;
+        not_shown_ = nullptr;
+        try {
+            if (!request_.return_new) {
+                show(doc, &row.details, value);
+                rethrow_parse_error();
+            }
+            if (request_.remove)
+                remove(lock, row, value.doc());
+            else
+                modify(lock, row, value);
+        } catch (const base::Error& e) {
+            fail_with_details(e, value.doc());
+        }
     }
 
     struct Outcome {
@@ -238,12 +272,13 @@ class FindAndModify {
     // when there is something to return.
     std::unique_ptr<query::Projection> parse_positional() const {
         try {
-            auto projection = query::Projection::parse(request_.fields, find_.matcher.get());
+            auto projection =
+                query::Projection::parse(request_.fields, find_.matcher.get(), expressions_.get());
             return projection != nullptr && projection->needs_details() ? std::move(projection)
                                                                         : nullptr;
         } catch (const base::Error& e) {
             try {
-                query::Projection::parse_by_name(request_.fields);
+                query::Projection::parse_by_name(request_.fields, expressions_.get());
             } catch (const base::Error&) {
                 if (sched::is_end_of_work(e)) throw;
                 return nullptr;
@@ -265,7 +300,8 @@ class FindAndModify {
                 if (!request_.return_new || sched::is_end_of_work(e)) throw;
             }
         }
-        const auto projection = query::Projection::parse_by_name(request_.fields);
+        const auto projection =
+            query::Projection::parse_by_name(request_.fields, expressions_.get());
         if (projection == nullptr) {
             out.append("value", doc);
             return;
@@ -382,8 +418,10 @@ class FindAndModify {
     Client& client_;
     OpCounters& counters_;
     const Request& request_;
-    const RequestExpressions expressions_;
     const std::string ns_;
+    const query::FindQuery asked_;  // its collation
+    const RequestExpressions expressions_;
+    storage::Access access_ = storage::Access::documents;
     query::FindQuery find_;
     std::unique_ptr<query::Update> update_;
     std::exception_ptr bad_update_;

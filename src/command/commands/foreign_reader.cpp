@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/error.h"
 #include "command/commands/pipeline_query.h"
 #include "command/context/locks.h"
 #include "command/cursor/query_cursors.h"
@@ -151,8 +152,12 @@ void ForeignReader::connect_source(const std::string& ns, query::Pipeline& stage
 // The first filter of `stages` is asked of the view's own, too, where an index may serve it.
 void ForeignReader::connect_view(const ResolvedView& view, query::Pipeline& stages) {
     if (views_ == kViewDepthMax) fail_too_deep();
+    if (!collation::is_same(stages.collator().get(), view.collator.get()))
+        base::fail(base::kOptionNotSupportedOnView,
+                   "a pipeline cannot read a view of another collation than its own");
     query::PipelineContext context;
     context.over_msg = true;
+    context.collator = view.collator;
     context.allow_disk_use = !scratch_.empty();
     context.scratch_directory = scratch_;
     context.foreign =

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/milliseconds.h"
 #include "command/commands/families.h"
+#include "command/commands/member_report.h"
 #include "command/context/locks.h"
 #include "command/request/invocation.h"
 
@@ -81,18 +82,22 @@ void greet(Invocation& invocation, const char* primary_field) {
     keep_metadata(invocation);
     const ServerContext& context = invocation.service.context();
     bson::Builder& reply = *invocation.reply;
-    reply.append(primary_field, true);
+    if (context.member != nullptr)
+        append_role(*context.member, primary_field, reply);
+    else
+        reply.append(primary_field, true);
     if (invocation.body["helloOk"].truthy()) reply.append("helloOk", true);
     reply.append("maxBsonObjectSize", bson::kDocumentBytesMax)
         .append("maxMessageSizeBytes", wire::kMessageBytesMax)
         .append("maxWriteBatchSize", context.max_write_batch)
         .append_date("localTime", base::ms_since_1970());
-    // A client of an older dialect sends no lsid, whatever the reply offers.
+    // A client of an older dialect sends no lsid, whatever the reply offers. In a set drivers would
+    // take the offer for one of retryable writes.
+    if (context.max_wire_version >= kFirstWithSessions && context.member == nullptr)
+        reply.append("logicalSessionTimeoutMinutes",
+                     static_cast<int32_t>(LogicalSessions::kTimeout.count()));
     if (context.max_wire_version >= kFirstWithSessions)
-        reply
-            .append("logicalSessionTimeoutMinutes",
-                    static_cast<int32_t>(LogicalSessions::kTimeout.count()))
-            .append("connectionId", static_cast<int32_t>(invocation.client.info().number));
+        reply.append("connectionId", static_cast<int32_t>(invocation.client.info().number));
     reply.append("maxWireVersion", context.max_wire_version).append("minWireVersion", 0);
     if (context.max_wire_version >= kFirstWithSessions) reply.append("readOnly", false);
     append_login(invocation);

@@ -63,6 +63,28 @@ void run_hash_element(Invocation& invocation) {
         .append("out", catalog::hash_value(key, value));
 }
 
+std::string_view name_of(Field::Use use) {
+    switch (use) {
+        case Field::Use::refused:
+            return "refused";
+        case Field::Use::by_msg:
+            return "by OP_MSG";
+        default:
+            return "taken";
+    }
+}
+
+// { _commandFields: 1 }: the tables of the commands, which docs/compatibility.md is made from.
+void run_command_fields(Invocation& invocation) {
+    bson::Builder commands = invocation.reply->sub_object("commands");
+    for (const Command* command : invocation.service.commands().sorted()) {
+        if ((command->flags & kTestOnly) != 0) continue;
+        bson::Builder fields = commands.sub_object(command->name);
+        for (const Field& field : command->fields)
+            fields.append(field.name, name_of(field.use));
+    }
+}
+
 constexpr Field kSleepFields[] = {
     {"w", types::flag},
     {"secs", types::number},
@@ -83,6 +105,8 @@ constexpr Command kCommands[] = {
      run_god_insert, needs::on_cluster(auth::action::internal), kGodFields},
     {"_hashBSONElement", "", kTestOnly, LockKind::none, "the hash a hashed index stores",
      run_hash_element, needs::login, kHashFields},
+    {"_commandFields", "", kTestOnly, LockKind::none, "what fields the commands have",
+     run_command_fields, needs::login},
 };
 
 }  // namespace

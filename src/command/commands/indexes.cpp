@@ -9,6 +9,7 @@
 #include "bson/json.h"
 #include "bson/type_names.h"
 #include "catalog/index_keys.h"
+#include "catalog/index_spec.h"
 #include "command/commands/families.h"
 #include "command/context/locks.h"
 #include "command/cursor/batch.h"
@@ -151,7 +152,8 @@ bson::Object without_unknown_options(bson::Doc spec) {
 // Where the old server was content with an index that is there, and today's are not: one of the
 // same keys under another name, and one of the same name and keys that holds other documents.
 void refuse_similar(const catalog::Collection& collection, bson::Doc spec) {
-    const catalog::Index* same_key = collection.find_index_like(spec);
+    const catalog::Index* same_key = collection.find_index_like(
+        catalog::normalise_index_spec(spec, collection.ns(), collection.collator()));
     if (same_key == nullptr || same_key->is_id) return;
     const std::string_view name = spec["name"].as_string();
     if (same_key->name == name) {
@@ -319,8 +321,8 @@ constexpr Command kCommands[] = {
      needs::on_collection(auth::action::dropIndex), kDropFields},
     {"listIndexes", "", 0, LockKind::read, "the indexes of a collection", run_list_indexes,
      needs::on_collection(auth::action::listIndexes), kListFields},
-    {"reIndex", "", 0, LockKind::write, "build all indexes of a collection again", run_re_index,
-     needs::on_collection(auth::action::reIndex)},
+    {"reIndex", "", kOnAnyMember, LockKind::write, "build all indexes of a collection again",
+     run_re_index, needs::on_collection(auth::action::reIndex)},
 };
 
 }  // namespace

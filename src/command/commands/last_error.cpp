@@ -2,6 +2,7 @@
 #include "command/commands/families.h"
 #include "command/request/authorization.h"
 #include "command/request/invocation.h"
+#include "replica/member.h"
 #include "sched/blocking.h"
 
 namespace command {
@@ -38,20 +39,47 @@ bool asks_about_another_write(bson::Doc body) {
     return type == bson::Type::timestamp || type == bson::Type::date;
 }
 
+// A client that knows which primary took its write asks that it is still the same.
+void check_election(Invocation& invocation) {
+    const bson::Element asked = invocation.body["wElectionId"];
+    if (asked.type() != bson::Type::object_id) return;
+    const replica::Member* const member = invocation.service.context().member;
+    if (member == nullptr)
+        refuse(invocation,
+               base::Error(base::kBadValue, "wElectionId passed but no replication active"), false);
+    if (asked.as_object_id() != member->election_id())
+        refuse(invocation, base::Error(base::kWriteConcernFailed, "election occurred after write"),
+               false);
+}
+
+// No other member will have the write in that time.
+void append_timeout(Invocation& invocation, int64_t ms) {
+    invocation.reply_at = invocation.client.operation().started() + std::chrono::milliseconds(ms);
+    invocation.reply->append("waited", static_cast<int32_t>(ms))
+        .append("wtimeout", true)
+        .append_null("writtenTo")
+        .append("err", "timeout");
+}
+
 void run_get_last_error(Invocation& invocation) {
     WriteConcern concern;
     try {
         concern = WriteConcern::parse(invocation.body);
-        concern.check(invocation.service.durability().journaling());
+        concern.check(invocation.service.durability().journaling(),
+                      invocation.service.context().member != nullptr);
     } catch (const base::Error& e) {
         refuse(invocation, e, true);
     }
     const LastError& last = invocation.client.last_error();
     const bool about_last = !asks_about_another_write(invocation.body);
     const bool failed = about_last && last.failed();
-    if (!failed && invocation.body["wElectionId"].type() == bson::Type::object_id)
-        refuse(invocation,
-               base::Error(base::kBadValue, "wElectionId passed but no replication active"), false);
+    if (!failed) check_election(invocation);
+    const std::optional<base::Error> unsatisfied =
+        failed ? std::nullopt : invocation.unsatisfied_concern(concern);
+    // By the old messages a client that gives a time is answered when it is over.
+    const bool times_out = unsatisfied && !invocation.over_msg() && concern.wtimeout_ms > 0 &&
+                           unsatisfied->code() == base::kUnsatisfiableWriteConcern;
+    if (unsatisfied && !times_out) refuse(invocation, *unsatisfied, false);
     append_connection(invocation);
     if (about_last) last.append_last(*invocation.reply);
     if (failed) return;
@@ -64,8 +92,9 @@ void run_get_last_error(Invocation& invocation) {
         invocation.reply->append("fsyncFiles", static_cast<int32_t>(files));
     } else if (concern.waits()) {
         invocation.wait_for_commit = true;
-        if (concern.fsync) append_wait(invocation, "waited");
+        if (concern.fsync && !times_out) append_wait(invocation, "waited");
     }
+    if (times_out) return append_timeout(invocation, concern.wtimeout_ms);
     invocation.reply->append_null("writtenTo").append_null("err");
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "bson/builder.h"
+#include "command/context/default_collation.h"
 #include "command/request/fields.h"
 #include "query/match/regex_flags.h"
 #include "sched/tick.h"
@@ -43,30 +44,28 @@ void refuse_collisions(std::vector<ProjectedPath> paths) {
 
 }  // namespace
 
-std::shared_ptr<const collation::Collator> collator_of(bson::Doc fields, bool over_msg) {
-    return collator_of(fields[kCollation.name], over_msg);
+bool names_collation(const bson::Element& spec, bool over_msg) {
+    return over_msg && spec.is_object() && !spec.as_doc().empty();
+}
+
+std::optional<std::shared_ptr<const collation::Collator>> collator_of(bson::Doc fields,
+                                                                      bool over_msg) {
+    const bson::Element spec = fields[kCollation.name];
+    if (!names_collation(spec, over_msg)) return std::nullopt;
+    return collator_of(spec, over_msg);
+}
+
+void set_collation(OperationContext& context, std::string_view ns, const bson::Element& spec,
+                   bool over_msg, query::FindQuery& query) {
+    if (names_collation(spec, over_msg))
+        query.collator = collator_of(spec, over_msg);
+    else
+        inherit_collation(context, ns, query);
 }
 
 std::shared_ptr<const collation::Collator> collator_of(const bson::Element& spec, bool over_msg) {
-    if (!over_msg || !spec.is_object() || spec.as_doc().empty()) return nullptr;
+    if (!names_collation(spec, over_msg)) return nullptr;
     return collation::Collator::make(spec.as_doc());
-}
-
-void check_collated_update(bson::Doc update, bool by_pipeline, const bson::Element& array_filters) {
-    const auto refuse = [](std::string_view what) {
-        base::fail(base::kInvalidOptions, "'{}' under a collation is not supported by this server",
-                   what);
-    };
-    if (by_pipeline) refuse("a pipeline");
-    if (array_filters) refuse("arrayFilters");
-    constexpr std::string_view kComparing[] = {"$addToSet", "$pull", "$pullAll", "$min", "$max"};
-    for (const bson::Element& e : update) {
-        sched::tick();
-        if (std::ranges::find(kComparing, e.name()) != std::end(kComparing)) refuse(e.name());
-        if (e.name() != "$push" || !e.is_object()) continue;
-        for (const bson::Element& pushed : e.as_doc())
-            if (pushed.is_object() && pushed.as_doc().has("$sort")) refuse("$sort");
-    }
 }
 
 void refuse_pipeline(const bson::Element& update, bool over_msg) {
@@ -96,7 +95,8 @@ void check_newer_projection(bson::Doc projection) {
         if (known && e.as_doc().first().name() == "$elemMatch") {
             bson::Builder condition;
             condition.append(e);
-            query::refuse_odd_flags(*query::Matcher::parse(condition.doc()));
+            query::refuse_odd_flags(
+                *query::Matcher::parse(condition.doc(), &query::kNoExpressionsHere));
         }
         if (plain ? !e.name().starts_with('$') : known) {
             std::string_view path = e.name();

@@ -4,11 +4,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "bson/view.h"
 #include "collation/collator.h"
 #include "command/request/fields.h"
 #include "command/write/write_ops.h"
+#include "query/plan/query.h"
 
 namespace command {
 
@@ -20,13 +22,16 @@ inline Validation validation_of(bson::Doc command) {
 }
 
 inline constexpr Field kCollation = by_msg("collation", types::object, "3.4");
-// Of a command or an item of one; null: texts are compared by their bytes. Throws what
-// collation::Collator::make does.
-std::shared_ptr<const collation::Collator> collator_of(bson::Doc fields, bool over_msg);
-// Of that field, where it is at hand.
+// Whether it is there: what is not has the collation of its collection.
+bool names_collation(const bson::Element& spec, bool over_msg);
+// Null: texts are compared by their bytes. Throws what collation::Collator::make does.
 std::shared_ptr<const collation::Collator> collator_of(const bson::Element& spec, bool over_msg);
-// Throws base::Error 72 for an update that compares texts, which is not done under a collation.
-void check_collated_update(bson::Doc update, bool by_pipeline, const bson::Element& array_filters);
+// Of an item of a command; none: that of its collection.
+std::optional<std::shared_ptr<const collation::Collator>> collator_of(bson::Doc fields,
+                                                                      bool over_msg);
+// Of a query of a command: `spec`, or that of the collection. REQUIRES: no lock is held.
+void set_collation(OperationContext& context, std::string_view ns, const bson::Element& spec,
+                   bool over_msg, query::FindQuery& query);
 
 // Throws base::Error 9 when `update` is a pipeline, which the old messages do not have.
 void refuse_pipeline(const bson::Element& update, bool over_msg);

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "bson/validate.h"
+#include "catalog/index_spec.h"
 #include "command/context/locks.h"
 #include "command/write/write_ops.h"
 #include "query/update/update.h"
@@ -27,21 +28,17 @@ void copy_indexes(catalog::Database& db, const catalog::Collection* old,
     if (old == nullptr) return;
     for (const auto& index : old->indexes()) {
         if (index->is_id) continue;
-        bson::Builder spec;
-        for (const bson::Element& e : index->spec) {
-            if (e.name() != "ns") spec.append(e);
-        }
-        db.create_index(output, spec.doc());
+        db.create_index(output, catalog::spec_to_copy(*index));
     }
 }
 
-// It has the validator of the collection whose place it takes.
+// It has the validator and the collation of the collection whose place it takes.
 bson::Object options_of_output(catalog::Collection* old) {
     bson::Builder options;
     options.append("temp", true);
     if (old == nullptr) return options.object();
     for (const bson::Element& e : old->store().options())
-        if (catalog::is_validation_option(e.name())) options.append(e);
+        if (catalog::is_validation_option(e.name()) || e.name() == "collation") options.append(e);
     return options.object();
 }
 

@@ -22,6 +22,7 @@ PipelineQuery::PipelineQuery(query::Pipeline& stages, const bson::Element& hint)
     parts.expressions = stages.expressions();
     parts.hint = hint;
     parts.sort = sort_;
+    find_.collator = stages.collator();
     find_.canonicalise(parts);
 }
 

@@ -25,7 +25,6 @@ constexpr Reason kNoText{base::kCommandNotSupported, "this server has no text in
 constexpr Reason kNoGeo{base::kCommandNotSupported, "this server has no geo indexes"};
 constexpr Reason kNoCopy{base::kCommandNotSupported,
                          "this server does not connect to others; use mongodump and mongorestore"};
-constexpr Reason kNoRepl{base::kNoReplicationEnabled, "not running with --replSet"};
 constexpr Reason kNoOplog{base::kCommandNotSupported, "this server applies no entries of an oplog"};
 constexpr Reason kNoShards{base::kCommandNotSupported,
                            "this server does not take part in a sharded cluster"};
@@ -66,17 +65,6 @@ constexpr Refusal kRefusals[] = {
     {"appendOplogNote", kNoOplog, kAdminOnly},
     {"getoptime", kNoOplog},
     {"resync", kNoOplog, kAdminOnly},
-    {"replSetElect", kNoRepl, kAdminOnly},
-    {"replSetFreeze", kNoRepl, kAdminOnly},
-    {"replSetFresh", kNoRepl, kAdminOnly},
-    {"replSetGetRBID", kNoRepl, kAdminOnly},
-    {"replSetHeartbeat", kNoRepl, kAdminOnly},
-    {"replSetMaintenance", kNoRepl, kAdminOnly},
-    {"replSetReconfig", kNoRepl, kAdminOnly},
-    {"replSetStepDown", kNoRepl, kAdminOnly},
-    {"replSetSyncFrom", kNoRepl, kAdminOnly},
-    {"replSetTest", kNoRepl, kAdminOnly},
-    {"replSetUpdatePosition", kNoRepl, kAdminOnly},
     {"_migrateClone", kNoShards, kAdminOnly},
     {"_recvChunkAbort", kNoShards, kAdminOnly},
     {"_recvChunkCommit", kNoShards, kAdminOnly},

@@ -13,12 +13,15 @@ inline constexpr Field kLet = by_msg("let", types::object, "5.0");
 
 class RequestExpressions {
   public:
-    // Computes the variables of `let`. Throws what query::LetVariables does.
-    explicit RequestExpressions(const Invocation& invocation)
-        : RequestExpressions(invocation.over_msg(), invocation.field(kLet.name)) {}
+    using Collator = std::shared_ptr<const collation::Collator>;
+
+    // Computes the variables of `let`. `collator`: under which they compare texts; null: by their
+    // bytes. Throws what query::LetVariables does.
+    explicit RequestExpressions(const Invocation& invocation, const Collator& collator = nullptr)
+        : RequestExpressions(invocation.over_msg(), invocation.field(kLet.name), collator) {}
     // Of that field, where it is at hand.
-    RequestExpressions(bool over_msg, const bson::Element& let)
-        : over_msg_(over_msg), expressions_(variables(over_msg, let)) {}
+    RequestExpressions(bool over_msg, const bson::Element& let, const Collator& collator)
+        : over_msg_(over_msg), expressions_(variables(over_msg, let, collator)) {}
 
     // For what reads filters: null by the old messages. What is parsed keeps the variables.
     const query::FilterExpressions* get() const { return over_msg_ ? &expressions_ : nullptr; }
@@ -26,9 +29,10 @@ class RequestExpressions {
 
   private:
     static std::shared_ptr<const query::LetVariables> variables(bool over_msg,
-                                                                const bson::Element& let) {
+                                                                const bson::Element& let,
+                                                                const Collator& collator) {
         if (!over_msg || !let.is_object() || let.as_doc().empty()) return nullptr;
-        return std::make_shared<const query::LetVariables>(let.as_doc());
+        return std::make_shared<const query::LetVariables>(let.as_doc(), collator);
     }
 
     const bool over_msg_;

@@ -55,6 +55,7 @@ std::optional<ResolvedView> resolve(const catalog::Database& db, std::string_vie
     const catalog::View* view = db.view(ns);
     if (view == nullptr) return std::nullopt;
     ResolvedView resolved;
+    resolved.collator = view->collator;
     std::vector<bson::Doc> lists;
     for (; view != nullptr; view = db.view(resolved.ns)) {
         if (lists.size() == static_cast<size_t>(kViewDepthMax)) fail_too_deep();

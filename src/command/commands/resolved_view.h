@@ -1,11 +1,13 @@
 // command/commands/resolved_view.h - a view down to the collection that it stands on.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "bson/builder.h"
+#include "collation/collator.h"
 #include "command/context/operation_context.h"
 
 namespace command {
@@ -19,6 +21,7 @@ constexpr int kViewDepthMax = 20;
 struct ResolvedView {
     std::string ns;       // full name of that collection, which may not exist
     bson::Object stages;  // an array
+    std::shared_ptr<const collation::Collator> collator = {};  // null: texts by their bytes
 };
 // Nothing where `ns` is no view; to know that costs a lock only where there are views. Throws
 // base::Error 165 for views on more views than kViewDepthMax. REQUIRES: no lock is held.

@@ -10,6 +10,7 @@
 #include "base/process_memory.h"
 #include "base/utf8.h"
 #include "command/commands/families.h"
+#include "command/commands/member_report.h"
 #include "command/request/invocation.h"
 #include "storage/metrics.h"
 
@@ -176,6 +177,12 @@ void append_metrics(const Metrics& metrics, const CursorManager::Counts& cursors
         .append("passes", value(metrics.ttl_passes));
 }
 
+// Both names of what it is: of older servers, and of today's.
+void append_repl(const replica::Member& member, bson::Builder& out) {
+    append_role(member, "ismaster", out);
+    out.append("isWritablePrimary", member.is_primary()).append("rbid", int32_t{1});
+}
+
 struct Section {
     const char* name;
     void (*append)(Service& service, bson::Builder& out);
@@ -200,6 +207,7 @@ constexpr Section kSections[] = {
     {"opcounters", [](Service& s, bson::Builder& out) { s.counters().append_to(out); }},
     {"opcountersRepl", [](Service&, bson::Builder& out) { OpCounters().append_to(out); }},
     {"recordStats", [](Service& s, bson::Builder& out) { append_record_stats(s.catalog(), out); }},
+    {"repl", [](Service& s, bson::Builder& out) { append_repl(*s.context().member, out); }},
 };
 
 void append_section(Service& service, bson::Doc request, const Section& section,
@@ -224,6 +232,7 @@ void append_server_status(Service& service, bson::Doc request, bson::Builder& re
         .append_date("localTime", base::ms_since_1970());
     for (const Section& section : kSections) {
         if (std::string_view(section.name) == "dur" && !service.durability().journaling()) continue;
+        if (std::string_view(section.name) == "repl" && context.member == nullptr) continue;
         append_section(service, request, section, reply);
     }
     // These three are one section to the request.

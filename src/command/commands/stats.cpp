@@ -144,8 +144,9 @@ DataSize add_up_records(CollectionLock& lock, bson::Doc body) {
         hint.append("hint", pattern);
         parts.hint = hint.doc().first();
     }
-    query.canonicalise(parts);
     catalog::Collection& collection = *lock.collection();
+    query.collator = collection.collator();
+    query.canonicalise(parts);
     const storage::RecordStoreStats all = collection.records().stats();
     const bool estimate = body["estimate"].truthy();
     const int64_t average = all.count == 0 ? 0 : all.data_bytes / all.count;
@@ -221,7 +222,7 @@ constexpr Command kCommands[] = {
      needs::on_database(auth::action::dbStats), kDatabaseFields},
     {"dataSize", "datasize", 0, LockKind::read, "{ dataSize: 'db.coll' }", run_data_size,
      needs::decided(may_measure), kSizeFields},
-    {"top", "", kAdminOnly, LockKind::read, "time spent per collection", run_top,
+    {"top", "", kAdminOnly | kOnAnyMember, LockKind::read, "time spent per collection", run_top,
      needs::on_cluster(auth::action::top)},
 };
 

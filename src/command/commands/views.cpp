@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "command/commands/foreign_reader.h"
+#include "command/commands/newer_fields.h"
 #include "command/commands/server_stages.h"
 #include "command/context/locks.h"
 #include "command/request/authorization.h"
@@ -35,6 +36,7 @@ PipelineRequest request_on(const ResolvedView& view, std::string_view ns) {
     PipelineRequest request;
     request.ns = ns;
     request.source_ns = view.ns;
+    request.collator = view.collator;
     request.as_cursor = true;
     return request;
 }
@@ -45,7 +47,6 @@ PipelineRequest request_on(const ResolvedView& view, std::string_view ns) {
 
 void check_options(const FindRequest& find) {
     const query::FindQuery& query = find.query;
-    refuse_collation(query.collator.get());
     if (query.tailable) refuse_option("tailable");
     if (query.show_record_id) refuse_option("showRecordId");
     if (query.return_key) refuse_option("returnKey");
@@ -139,7 +140,8 @@ class ViewGraph {
     std::map<std::string, int> height_;
 };
 
-void check_stages(const Invocation& invocation, bson::Doc pipeline) {
+void check_stages(const Invocation& invocation, bson::Doc pipeline,
+                  const std::shared_ptr<const collation::Collator>& collator) {
     for (const bson::Element& stage : pipeline) {
         if (!stage.is_object())
             base::fail(base::kTypeMismatch, "each stage of a pipeline must be an object");
@@ -150,8 +152,19 @@ void check_stages(const Invocation& invocation, bson::Doc pipeline) {
     }
     query::PipelineContext context;
     context.over_msg = true;
+    context.collator = collator;
     context.foreign = std::make_shared<ForeignReader>(invocation.db, std::string());
     query::Pipeline::parse(pipeline, context);
+}
+
+// Views stand on views of their own collation.
+void check_collations(const catalog::Database& db, const catalog::View& view) {
+    for (const std::string& ns : references(view)) {
+        const catalog::View* const below = db.view(ns);
+        if (below != nullptr && !collation::is_same(below->collator.get(), view.collator.get()))
+            base::fail(base::kOptionNotSupportedOnView,
+                       "a view cannot stand on {}, a view of another collation", ns);
+    }
 }
 
 // Who makes a view may read what it shows.
@@ -163,7 +176,8 @@ void check_rights(const Invocation& invocation, const catalog::View& view) {
             base::fail(base::kUnauthorized, "not authorized on {} to make a view of it", ns);
 }
 
-catalog::View parse_view(const Invocation& invocation, const std::string& ns) {
+catalog::View parse_view(const Invocation& invocation, const std::string& ns,
+                         const std::shared_ptr<const collation::Collator>& collator) {
     const bson::Element on = invocation.field("viewOn");
     const bson::Element pipeline = invocation.field("pipeline");
     if (!on.is_string()) base::fail(base::kTypeMismatch, "'viewOn' must be a string");
@@ -175,8 +189,8 @@ catalog::View parse_view(const Invocation& invocation, const std::string& ns) {
         base::fail(base::kInvalidNamespace, "Invalid namespace specified '{}.{}'", invocation.db,
                    name);
     catalog::View view{fmt::format("{}.{}", invocation.db, name),
-                       pipeline ? bson::Object(pipeline.as_doc()) : bson::Object()};
-    check_stages(invocation, view.pipeline);
+                       pipeline ? bson::Object(pipeline.as_doc()) : bson::Object(), collator};
+    check_stages(invocation, view.pipeline, collator);
     check_rights(invocation, view);
     if (references(view).contains(ns)) fail_in_cycle(ns);
     return view;
@@ -188,9 +202,12 @@ std::optional<ResolvedView> view_of(const Invocation& invocation, std::string_vi
     return invocation.over_msg() ? find_view(invocation.client, ns) : std::nullopt;
 }
 
-void refuse_collation(const collation::Collator* collator) {
-    if (collator != nullptr)
+std::shared_ptr<const collation::Collator> collator_in(const ResolvedView& view,
+                                                       const bson::Element& asked) {
+    const bool asks = asked.is_object() && !asked.as_doc().empty();
+    if (asks && !collation::is_same(collator_of(asked, true).get(), view.collator.get()))
         base::fail(base::kOptionNotSupportedOnView, "Cannot override a view's default collation");
+    return view.collator;
 }
 
 PipelineRequest find_in_view(const ResolvedView& view, std::string_view ns, const FindRequest& find,
@@ -237,11 +254,13 @@ void create_view(Invocation& invocation, const std::string& ns) {
     if (catalog::is_system(name))
         base::fail(base::kInvalidNamespace,
                    "a view cannot have the name of a system collection: {}", ns);
-    const catalog::View view = parse_view(invocation, ns);
+    const catalog::View view = parse_view(
+        invocation, ns, collator_of(invocation.field(kCollation.name), invocation.over_msg()));
     CollectionLock lock(invocation.client, ns, true, CollectionLock::Views::taken);
     catalog::Database& db = lock.make_database();
     if (lock.collection() != nullptr || db.view(ns) != nullptr)
         base::fail(base::kNamespaceExists, "Collection {} already exists.", ns);
+    check_collations(db, view);
     ViewGraph(db, ns, view).check();
     invocation.service.catalog().put_view(db, ns, view);
 }
@@ -249,13 +268,16 @@ void create_view(Invocation& invocation, const std::string& ns) {
 void change_view(Invocation& invocation, const std::string& ns) {
     if (invocation.field("viewOn").missing() || invocation.field("pipeline").missing())
         base::fail(base::kInvalidOptions, "collMod of a view needs both 'viewOn' and 'pipeline'");
-    const catalog::View view = parse_view(invocation, ns);
+    const auto before = find_view(invocation.client, ns);
+    catalog::View view = parse_view(invocation, ns, before ? before->collator : nullptr);
     CollectionLock lock(invocation.client, ns, true, CollectionLock::Views::taken);
     catalog::Database* db = lock.database();
     if (lock.collection() != nullptr)
         base::fail(base::kInvalidOptions, "{} is a collection, and stands on nothing", ns);
     if (db == nullptr || db->view(ns) == nullptr)
         base::fail(base::kNamespaceNotFound, "ns does not exist");
+    view.collator = db->view(ns)->collator;
+    check_collations(*db, view);
     ViewGraph(*db, ns, view).check();
     invocation.service.catalog().put_view(*db, ns, view);
 }

@@ -23,8 +23,10 @@ namespace command {
 // views.
 std::optional<ResolvedView> view_of(const Invocation& invocation, std::string_view ns);
 
-// Throws base::Error 167 for a collation that is asked of a view, which has its own, by bytes.
-void refuse_collation(const collation::Collator* collator);
+// The collation of a view. Throws base::Error 167 where `asked`, the field of a command, which may
+// be missing, asks for another one, and what collation::Collator::make does.
+std::shared_ptr<const collation::Collator> collator_in(const ResolvedView& view,
+                                                       const bson::Element& asked);
 
 // What a find asks, a count (its result is a document {n}) or the query of a distinct. Throws
 // base::Error 168 for what a pipeline cannot do. `find` has the same lifetime as the result.

@@ -202,6 +202,14 @@ void check_index_targets(const Invocation& invocation) {
     });
 }
 
+// By the old messages each document is an operation of its own, which the profiler writes down
+// under the same lock.
+storage::Access access_of(const Invocation& invocation) {
+    const bool profiled =
+        !invocation.over_msg() && invocation.service.profiler().level(invocation.db) > 0;
+    return profiled ? storage::Access::all : storage::Access::documents;
+}
+
 void run_insert(Invocation& invocation) {
     WriteBatch batch(invocation, "documents");
     if (catalog::split(batch.ns()).collection == "system.indexes") check_index_targets(invocation);
@@ -211,7 +219,7 @@ void run_insert(Invocation& invocation) {
     const Validation validation = validation_of(invocation.body);
     int64_t inserted = 0;
     {
-        CollectionLock lock(client, batch.ns(), true);
+        CollectionLock lock(client, batch.ns(), access_of(invocation));
         invocation.each_document("documents", [&](bson::Doc doc) {
             if (batch.stopped()) return;
             const int64_t index = batch.next_index();
@@ -264,8 +272,6 @@ UpdateRequest parse_update(bson::Doc item, bool over_msg) {
     request.item = item;
     request.array_filters = array_filters_of(item, over_msg);
     request.collator = collator_of(item, over_msg);
-    if (request.collator != nullptr)
-        check_collated_update(request.update, request.by_pipeline, request.array_filters);
     return request;
 }
 
@@ -324,7 +330,7 @@ struct DeleteRequest {
     bson::Doc item;  // as it was sent
     bson::Doc query;
     bson::Element hint;
-    std::shared_ptr<const collation::Collator> collator;
+    std::optional<std::shared_ptr<const collation::Collator>> collator = {};
     bool just_one = false;
 };
 

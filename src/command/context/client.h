@@ -23,7 +23,14 @@ class Client final : public OperationContext {
     Login& login() { return login_; }
     AccessControl& access_control() { return access_control_; }
     // Until when the answer to the request under way is held back; nothing: not at all.
-    std::optional<Login::Clock::time_point> reply_at() const { return login_.reply_at(); }
+    std::optional<Login::Clock::time_point> reply_at() const {
+        return held_until_ ? held_until_ : login_.reply_at();
+    }
+    void hold_reply(Login::Clock::time_point until) { held_until_ = until; }
+    void forget_delay() {
+        held_until_.reset();
+        login_.forget_delay();
+    }
     // A spare buffer for documents that have to be rewritten.
     bson::Buffer& scratch() {
         scratch_.clear();
@@ -45,6 +52,7 @@ class Client final : public OperationContext {
     DataWait data_wait_;
     LogicalSessions::Recent recent_session_;
     Login login_;
+    std::optional<Login::Clock::time_point> held_until_;
     bson::Buffer scratch_;
 };
 

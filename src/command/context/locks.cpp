@@ -1,5 +1,6 @@
 #include "command/context/locks.h"
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "sched/blocking.h"
 #include "sched/compute_slots.h"
@@ -32,23 +33,43 @@ void refuse_view(catalog::Catalog& catalog, std::string_view ns) {
 
 }  // namespace
 
-CollectionLock::CollectionLock(OperationContext& context, std::string_view ns, bool exclusive,
-                               Views views)
+CollectionLock::CollectionLock(OperationContext& context, std::string_view ns,
+                               storage::Access access, Views views)
     : context_(context),
       ns_(ns),
       db_(catalog::split(ns_).db),
-      exclusive_(exclusive),
-      lock_(std::in_place, context_.locks(), db_, exclusive),
-      collection_(context_.catalog().collection(ns_)) {
-    if (exclusive_) fail_if_shutting_down();
+      access_(access),
+      lock_(std::in_place, context_.locks(), db_, access) {
+    look_up();
+    if (may_write()) fail_if_shutting_down();
     if (collection_ != nullptr)
         incarnation_ = collection_->incarnation();
     else if (views == Views::refused && context_.catalog().may_have_views())
         refuse_view(context_.catalog(), ns_);
 }
 
+void CollectionLock::look_up() {
+    collection_ = context_.catalog().collection(ns_);
+    if (access_ != storage::Access::documents || !is_beside_others()) return;
+    must_claim_ = true;
+    if (collection_ == nullptr || !collection_->allows_side_by_side()) take_all();
+}
+
+void CollectionLock::take_all() {
+    access_ = storage::Access::all;
+    lock_.emplace(context_.locks(), db_, access_);
+    collection_ = context_.catalog().collection(ns_);
+}
+
+void CollectionLock::settle(const storage::WriteConflict& conflict) {
+    if (!conflict.needs_all) return context_.locks().await_conflict();
+    take_all();
+    fail_if_shutting_down();
+}
+
 catalog::Collection& CollectionLock::make() {
     if (collection_ == nullptr) {
+        DCHECK(!is_beside_others());
         collection_ = &context_.catalog().collection_for_write(ns_);
         incarnation_ = collection_->incarnation();
     }
@@ -59,7 +80,7 @@ bool CollectionLock::should_yield() {
     // So much work on one request: the event loop goes on without this thread.
     sched::BlockingSection away;
     sched::Operation::check();
-    if (exclusive_) context_.durability().commit_if_needed();
+    if (may_write()) context_.durability().commit_if_needed();
     return !kept_ && lock_->should_yield();
 }
 
@@ -67,8 +88,8 @@ bool CollectionLock::yield() {
     ++yields_;
     context_.current().count_yield();
     lock_->yield();
-    if (exclusive_) fail_if_shutting_down();
-    collection_ = context_.catalog().collection(ns_);
+    look_up();
+    if (may_write()) fail_if_shutting_down();
     return is_same();
 }
 
@@ -80,9 +101,9 @@ void CollectionLock::release() {
 void CollectionLock::take() {
     if (lock_) return;
     sched::ComputeSlots::yield_slot();
-    lock_.emplace(context_.locks(), db_, exclusive_);
-    if (exclusive_) fail_if_shutting_down();
-    collection_ = context_.catalog().collection(ns_);
+    lock_.emplace(context_.locks(), db_, access_);
+    look_up();
+    if (may_write()) fail_if_shutting_down();
     if (!is_same()) query::throw_dropped(ns_);
 }
 

@@ -11,6 +11,7 @@
 #include "query/plan/executor.h"
 #include "sched/yield_point.h"
 #include "storage/lock.h"
+#include "storage/write_conflict.h"
 
 namespace command {
 
@@ -36,6 +37,11 @@ class CollectionLock final : public sched::YieldPoint {
     // The operation's yields are counted. exclusive: fail_if_shutting_down(), here and when it is
     // taken again. Throws base::Error 166 for a view that is refused.
     CollectionLock(OperationContext& context, std::string_view ns, bool exclusive,
+                   Views views = Views::refused)
+        : CollectionLock(context, ns, exclusive ? storage::Access::all : storage::Access::read,
+                         views) {}
+    // Access::documents becomes `all` where the collection is missing or allows no less.
+    CollectionLock(OperationContext& context, std::string_view ns, storage::Access access,
                    Views views = Views::refused);
 
     // Null if there is none.
@@ -53,6 +59,15 @@ class CollectionLock final : public sched::YieldPoint {
     bool is_same() const {
         return collection_ != nullptr && collection_->incarnation() == incarnation_;
     }
+    // Whether others may change documents of the collection at the same time.
+    bool is_beside_others() const { return storage::LockManager::is_beside_others(); }
+    // Whether they may have done so since the lock was first taken: a document that was found is
+    // claimed, and looked at again, before it is changed (command/write/document_change.h).
+    bool must_claim() const { return must_claim_; }
+    // A change has been undone because of a conflict: when this returns it may be tried again.
+    // What was changed before is committed; the lock may have been given up (is_same()).
+    void settle(const storage::WriteConflict& conflict);
+
     // exclusive: does not yield any more.
     void keep() { kept_ = true; }
     // Gives the lock up for work that does not need it, and takes it again: throws what
@@ -65,15 +80,20 @@ class CollectionLock final : public sched::YieldPoint {
     int64_t yields() const { return yields_; }
 
   private:
+    void look_up();
+    void take_all();
+    bool may_write() const { return access_ != storage::Access::read; }
+
     OperationContext& context_;
     const std::string ns_;
     const std::string_view db_;
-    const bool exclusive_;
+    storage::Access access_;
     std::optional<storage::DatabaseLock> lock_;  // none: released
     catalog::Collection* collection_ = nullptr;
     uint64_t incarnation_ = 0;
     int64_t yields_ = 0;
     bool kept_ = false;
+    bool must_claim_ = false;
 };
 
 }  // namespace command

@@ -39,7 +39,8 @@ class Profiler {
 
     // Logs and stores slow and profiled operations, but not while fsync has everything locked: a
     // reader would wait for the end of that, with a thread. `recorded`: whether the operation is
-    // one for system.profile. The calling thread holds no lock, or the database's exclusively.
+    // one for system.profile. The calling thread holds no lock, or the database's exclusively; what
+    // ends under storage::Access::documents is logged only.
     void finished(const FinishedOp& finished, const OpReport& report, bool recorded) {
         if (finished.millis >= slow_ms() || base::log::verbosity() > 0 ||
             any_level_.load(std::memory_order_relaxed) ||

@@ -19,6 +19,7 @@ enum CommandFlag : uint32_t {
     kTestOnly = 1u << 1,        // only with enableTestCommands
     kLocalOnly = 1u << 2,       // changes the server itself (local_rule.h)
     kKeepsLastError = 1u << 3,  // getLastError and friends: does not age the last error
+    kOnAnyMember = 1u << 4,     // served by a member of a replica set in each of its states
     kNotCounted = 1u << 5,      // not in opcounters.command (writes count as themselves)
     kRecordsFailure = 1u << 6,  // a failure is news for getLastError
     kNoSession = 1u << 7,       // lsid is checked, but no session begins with it or is used

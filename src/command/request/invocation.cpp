@@ -2,6 +2,7 @@
 
 #include "catalog/catalog.h"
 #include "catalog/names.h"
+#include "replica/member.h"
 
 namespace command {
 
@@ -18,6 +19,24 @@ std::string joined(std::string_view db, std::string_view collection) {
 
 void refuse_so_many_fields(std::string_view command) {
     base::fail(base::kFailedToParse, "{} has more than {} fields", command, kFieldsMax);
+}
+
+void Invocation::check_concern() {
+    const replica::Member* const member = service.context().member;
+    const bool journaling = service.durability().journaling();
+    concern.check(journaling, member != nullptr);
+    if (member == nullptr || concern.mode != "majority" || !over_msg() || !journaling) return;
+    // Of old, a majority had only to have it.
+    const std::shared_ptr<const replica::Config> config = member->config();
+    const bool says_j = body["writeConcern"].is_object() && body["writeConcern"].as_doc().has("j");
+    if (config != nullptr && config->majority_waits_for_journal && !says_j) concern.journal = true;
+}
+
+std::optional<base::Error> Invocation::unsatisfied_concern(const WriteConcern& given) const {
+    const replica::Member* const member = service.context().member;
+    if (member == nullptr || db == "local") return {};
+    const std::shared_ptr<const replica::Config> config = member->config();
+    return config == nullptr ? std::nullopt : given.refusal_by(*config);
 }
 
 std::string_view Invocation::name_in(const bson::Element& string) const {

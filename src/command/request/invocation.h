@@ -38,22 +38,31 @@ struct Invocation {
     WriteConcern concern = {};  // from the writeConcern field; checked for commands that write
 
     std::optional<SessionId> session = {};  // from the lsid field
+    bool secondary_ok = false;              // the client takes the answer of a secondary
 
     bool started = false;  // the checks that all commands share are behind it
 
     // Set by the command; acted upon after it returned.
     bool records_failure = false;  // from here on a failure is news for getLastError
     bool wait_for_commit = false;  // reply after the next group commit (getLastError)
-    bool skip_concern = false;     // nothing was written that the write concern could be about
-    bool wrote = false;            // a command that usually reads; it has checked its concern
-    bool close = false;            // close the connection without a reply
-    bool retry_later = false;      // nothing done yet, but reading: serve it again a little later
+    // Hold the reply back until then, and for a commit after that.
+    std::optional<sched::Operation::Clock::time_point> reply_at = {};
+    bool skip_concern = false;  // nothing was written that the write concern could be about
+    bool wrote = false;         // a command that usually reads; it has checked its concern
+    bool close = false;         // close the connection without a reply
+    bool retry_later = false;   // nothing done yet, but reading: serve it again a little later
     bool attempt_is_delayed = false;  // the same, at Login::attempt_at()
     // Tailable cursors: nothing new yet. The message is served again when the client's DataWait
     // says; the reply so far is dropped.
     bool await_data = false;
 
     bool over_msg() const { return msg != nullptr; }
+    // For what writes, before it does: throws base::Error 2 where this server cannot satisfy the
+    // write concern; by a set that is known only afterwards (unsatisfied_concern()).
+    void check_concern();
+    // Of what has been written: nothing where the concern is satisfied, or will be by a commit,
+    // else base::Error 79 or 100.
+    std::optional<base::Error> unsatisfied_concern(const WriteConcern& given) const;
     bson::Element first() const { return body.first(); }
     // A field of the body; missing, too, where it counts as not given.
     bson::Element field(std::string_view field_name) const {

@@ -7,6 +7,7 @@
 #include "base/milliseconds.h"
 #include "command/access/local_rule.h"
 #include "command/context/client.h"
+#include "command/context/default_collation.h"
 #include "command/cursor/query_cursors.h"
 #include "command/observe/counters.h"
 #include "command/request/authorization.h"
@@ -261,6 +262,7 @@ void legacy_query(DatabaseOpener& opener, CursorManager& cursors, std::string_vi
     LegacyFind find = run_stage(kReading, [&] {
         LegacyFind taken = take_apart(message);
         client.operation().set_deadline_ms(taken.max_time_ms);
+        inherit_collation(client, message.ns, taken.query);
         taken.query.canonicalise(taken.parts);
         return taken;
     });
@@ -328,7 +330,7 @@ void legacy_insert(DatabaseOpener& opener, OpCounters& counters, Client& client,
     int64_t& inserted = client.report().inserted;
     inserted = 0;
     opener.open_again(catalog::split(message.ns).db);
-    CollectionLock lock(client, message.ns, true);
+    CollectionLock lock(client, message.ns, storage::Access::documents);
     for (const bson::Doc doc : message.documents) {
         try {
             yield_before_insert(lock, index++, doc);

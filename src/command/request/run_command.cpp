@@ -7,8 +7,10 @@
 #include "base/log.h"
 #include "command/context/locks.h"
 #include "command/request/authorization.h"
+#include "command/request/member_state.h"
 #include "command/request/registry.h"
 #include "command/request/secret_commands.h"
+#include "replica/member.h"
 #include "sched/blocking.h"
 
 namespace command {
@@ -45,7 +47,18 @@ constexpr Field kReadConcernFields[] = {
     without_effect("provenance", types::string, "4.4"),
 };
 
-void check_read_concern(const bson::Element& e, bool over_msg) {
+// What a set would have to promise, and does not yet (docs/replication.md).
+void check_level_of_set(std::string_view level) {
+    if (level == "majority")
+        base::fail(base::kReadConcernMajorityNotEnabled,
+                   "readConcern level 'majority' is not supported on a replica set yet: read with "
+                   "'local', and write with w: 'majority' what must be there after a crash");
+    if (level == "linearizable" || level == "snapshot")
+        base::fail(base::kInvalidOptions,
+                   "readConcern level '{}' is not supported on a replica set yet", level);
+}
+
+void check_read_concern(const bson::Element& e, bool over_msg, bool in_set) {
     if (!e.is_object()) base::fail(base::kTypeMismatch, "readConcern must be a document");
     read_fields(e.as_doc(), "readConcern", kReadConcernFields, over_msg);
     for (const std::string_view time : {"atClusterTime", "afterClusterTime", "afterOpTime"}) {
@@ -59,6 +72,7 @@ void check_read_concern(const bson::Element& e, bool over_msg) {
     if (level.missing() || level.type() == bson::Type::null) return;
     if (!level.is_string()) base::fail(base::kTypeMismatch, "readConcern level must be a string");
     const std::string_view name = level.as_string();
+    if (in_set) check_level_of_set(name);
     // What has been read by these must not have been overtaken elsewhere, or is older.
     if (name == "linearizable" || name == "snapshot")
         base::fail(base::kNotAReplicaSet,
@@ -77,7 +91,11 @@ void check_cluster_time(const bson::Element& e) {
 }
 
 // Also what a retryable write has. Ignored, the one would be done in part and the other twice.
-[[noreturn]] void refuse_transaction() {
+[[noreturn]] void refuse_transaction(bool in_set) {
+    if (in_set)
+        base::fail(base::kIllegalOperation,
+                   "this replica set keeps no transaction numbers yet: add retryWrites=false to "
+                   "the connection string");
     base::fail(base::kIllegalOperation,
                "Transaction numbers are only allowed on a replica set member or mongos");
 }
@@ -132,6 +150,7 @@ void check_boolean(const bson::Element& e, bool over_msg) {
 bool take_generic_field(const bson::Element& e, Invocation& invocation, const Command& command,
                         bool& help) {
     const std::string_view name = e.name();
+    const bool in_set = invocation.service.context().member != nullptr;
     switch (name.empty() ? 0 : name.front()) {
         case 'w':
             if (name != "writeConcern") return false;
@@ -151,15 +170,17 @@ bool take_generic_field(const bson::Element& e, Invocation& invocation, const Co
             invocation.session = SessionId::parse(e, name, invocation.session_owner());
             return true;
         case '$':
+            if (name == "$readPreference" && e.is_object())
+                invocation.secondary_ok |= allows_secondary(invocation.body);
             return take_dollar_field(e, invocation.over_msg());
         case 't':
-            if (name == "txnNumber") refuse_transaction();
+            if (name == "txnNumber") refuse_transaction(in_set);
             return false;
         case 's':
-            if (name == "startTransaction") refuse_transaction();
+            if (name == "startTransaction") refuse_transaction(in_set);
             return false;
         case 'a':
-            if (name == "autocommit") refuse_transaction();
+            if (name == "autocommit") refuse_transaction(in_set);
             if (name == "apiVersion") {
                 if (!e.is_string() || e.as_string() != "1")
                     base::fail(base::kAPIVersionError, "API version must be \"1\"");
@@ -171,7 +192,7 @@ bool take_generic_field(const bson::Element& e, Invocation& invocation, const Co
         case 'r':
             if (name != "readConcern") return false;
             if (is_absent(e, invocation.over_msg())) return true;
-            check_read_concern(e, invocation.over_msg());
+            check_read_concern(e, invocation.over_msg(), in_set);
             return true;
         case 'h':
             if (name != "help") return false;
@@ -208,8 +229,8 @@ void execute(Invocation& invocation, const Command& command) {
     if (command.lock != LockKind::none) invocation.service.opener().open_again(invocation.db);
     if (!catalog::valid_database_name(invocation.db))
         base::fail(base::kInvalidNamespace, "Invalid database name: '{}'", invocation.db);
-    if (command.lock == LockKind::write)
-        invocation.concern.check(invocation.service.durability().journaling());
+    check_member_state(invocation, command);
+    if (command.lock == LockKind::write) invocation.check_concern();
     const bool unauthenticated =
         invocation.client.access_control().enabled && !invocation.client.login().logged_in();
     if ((command.flags & kNoSession) != 0 || unauthenticated) invocation.session.reset();
@@ -231,6 +252,28 @@ void execute(Invocation& invocation, const Command& command) {
     });
     invocation.started = true;
     command.run(invocation);
+}
+
+// Appends what a set says to the concern of a write that it cannot satisfy. By the old messages a
+// client that gives a time gets its answer only then: returns that time.
+std::optional<sched::Operation::Clock::time_point> append_unsatisfied(const Invocation& invocation,
+                                                                      const Command& command,
+                                                                      bson::Builder& out) {
+    const bool wrote = command.lock == LockKind::write || invocation.wrote;
+    if (!wrote || invocation.skip_concern) return {};
+    const WriteConcern& concern = invocation.concern;
+    const std::optional<base::Error> error = invocation.unsatisfied_concern(concern);
+    if (!error) return {};
+    const bool waits = !invocation.over_msg() && concern.wtimeout_ms > 0 &&
+                       error->code() == base::kUnsatisfiableWriteConcern;
+    const int code = waits ? static_cast<int>(base::kWriteConcernFailed) : error->code();
+    bson::Builder shown = out.sub_object("writeConcernError");
+    shown.append("code", code)
+        .append("codeName", base::code_name(code))
+        .append("errmsg", waits ? "waiting for replication timed out" : error->what());
+    if (!waits) return {};
+    shown.append("errInfo", bson::make("wtimeout", true));
+    return invocation.client.operation().started() + std::chrono::milliseconds(concern.wtimeout_ms);
 }
 
 }  // namespace
@@ -297,6 +340,9 @@ Outcome run_command(Invocation& invocation, bson::Buffer& reply) {
         invocation.reply = &out;
         execute(invocation, *command);
         const sched::Uninterruptible done;
+        if (service.context().member != nullptr && !invocation.attempt_is_delayed)
+            if (const auto at = append_unsatisfied(invocation, *command, out))
+                invocation.reply_at = at;
         out.append("ok", 1.0);
     } catch (const base::Error& e) {
         fail_with(e);
@@ -331,7 +377,12 @@ Outcome run_command(Invocation& invocation, bson::Buffer& reply) {
         const sched::BlockingSection away;
         service.durability().flush_all(true);
     }
-    return invocation.wait_for_commit || by_concern ? Outcome::wait_for_commit : Outcome::reply;
+    invocation.wait_for_commit |= by_concern;
+    if (invocation.reply_at) {
+        client.hold_reply(*invocation.reply_at);
+        return Outcome::reply_late;
+    }
+    return invocation.wait_for_commit ? Outcome::wait_for_commit : Outcome::reply;
 }
 
 }  // namespace command

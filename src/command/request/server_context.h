@@ -10,6 +10,10 @@
 
 #include "bson/builder.h"
 
+namespace replica {
+class Member;
+}
+
 namespace command {
 
 struct ConnectionCounts {
@@ -34,6 +38,7 @@ struct ServerContext {
     bool retry_index_builds = true;
     std::vector<std::string> argv;
     bson::Object parsed_options;
+    replica::Member* member = nullptr;  // of a replica set; null: this server is in none
     std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();
 
     // Starts a clean shutdown and returns; the connection that asked is closed without a reply.

@@ -10,6 +10,7 @@
 #include "command/context/locks.h"
 #include "command/request/authorization.h"
 #include "command/request/legacy.h"
+#include "command/request/member_state.h"
 #include "command/request/run_command.h"
 #include "sched/blocking.h"
 #include "sched/memory_metrics.h"
@@ -24,6 +25,10 @@ constexpr int kInvalidWriteNs = 16257;
 constexpr int kInvalidGetMoreNs = 16258;
 
 constexpr int kNsTooLong = 10080;
+
+constexpr int kInsertNotMaster = 10058;
+constexpr int kUpdateNotMaster = 10054;
+constexpr int kDeleteNotMaster = 10056;
 
 // What failed() needs for what the memory limits say.
 constexpr size_t kErrorReplyBytes = 512;
@@ -58,6 +63,21 @@ auto within_memory(Work&& work) {
         return work();
     } catch (const std::bad_alloc& e) {
         throw base::Error(base::kExceededMemoryLimit, e.what());
+    }
+}
+
+// A write by an old message, which has a code of its own for it.
+void check_takes_old_write(const ServerContext& context, std::string_view ns,
+                           wire::Opcode opcode) try {
+    check_takes_writes(context, catalog::split(ns).db, Dialect::old);
+} catch (const base::Error& e) {
+    switch (opcode) {
+        case wire::Opcode::insert:
+            base::fail(kInsertNotMaster, "{}", e.what());
+        case wire::Opcode::update:
+            base::fail(kUpdateNotMaster, "{}", e.what());
+        default:
+            base::fail(kDeleteNotMaster, "{}", e.what());
     }
 }
 
@@ -162,7 +182,11 @@ wire::Step ClientSession::resume(bson::Buffer& reply) {
         return {wire::Step::Kind::suspend, *client_.reply_at()};
     switch (std::exchange(pending_, Pending::none)) {
         case Pending::delay:
-            client_.login().forget_delay();
+            client_.forget_delay();
+            if (std::exchange(commit_after_delay_, false)) {
+                const wire::Step step = step_after(Outcome::wait_for_commit, reply);
+                if (step.kind == wire::Step::Kind::suspend) return step;
+            }
             end_request();
             break;
         case Pending::data:
@@ -340,6 +364,7 @@ wire::Step ClientSession::serve_msg(std::span<const uint8_t> message, bson::Buff
     wire::MsgWriter writer(reply, msg.header.request_id);
     const Outcome outcome = run_command(invocation, reply);
     const sched::Uninterruptible done;
+    commit_after_delay_ = outcome == Outcome::reply_late && invocation.wait_for_commit;
     if (msg.more_to_come()) {
         reply.truncate(reply_start_);
         client_.commit_wait().clear_wait_fields();
@@ -372,6 +397,9 @@ wire::Step ClientSession::serve_query(std::span<const uint8_t> message, bson::Bu
             if (legacy_pseudo_query(service_.contexts(), service_.fsync_lock(), client_, query,
                                     reply))
                 return;
+            check_takes_reads(service_.context(), parts.db,
+                              (query.flags & wire::kSlaveOk) != 0 || allows_secondary(query.query),
+                              Dialect::old);
             legacy_query(service_.opener(), service_.cursors(), service_.context().host, client_,
                          query, reply);
         });
@@ -393,10 +421,12 @@ wire::Step ClientSession::serve_query_command(const wire::QueryMessage& query, s
     if (wrapped.is_object() && (wrapped.name() == "$query" || wrapped.name() == "query"))
         body = wrapped.as_doc();
     Invocation invocation{service_, client_, db, {}, body};
+    invocation.secondary_ok = (query.flags & wire::kSlaveOk) != 0 || allows_secondary(query.query);
     wire::ReplyWriter writer(reply, query.header.request_id);
     writer.next_document();
     const Outcome outcome = run_command(invocation, reply);
     const sched::Uninterruptible done;
+    commit_after_delay_ = outcome == Outcome::reply_late && invocation.wait_for_commit;
     if (has_reply(outcome)) writer.finish(wire::ReplyWriter::kAwaitCapable, 0, 0);
     return step_after(outcome, reply);
 }
@@ -480,6 +510,7 @@ wire::Step ClientSession::serve_write(std::span<const uint8_t> message, wire::Op
             const wire::InsertMessage insert = wire::decode_insert(message);
             admit_insert(client_, insert);
             client_.current().describe("insert", insert.ns, insert.documents.first());
+            check_takes_old_write(service_.context(), ns, opcode);
             within_memory(
                 [&] { legacy_insert(service_.opener(), service_.counters(), client_, insert); });
         } else if (opcode == wire::Opcode::update) {
@@ -489,6 +520,7 @@ wire::Step ClientSession::serve_write(std::span<const uint8_t> message, wire::Op
             client_.current().describe("update", update.ns, update.selector);
             client_.report().update = update.update;
             client_.report().has_update = true;
+            check_takes_old_write(service_.context(), ns, opcode);
             within_memory(
                 [&] { legacy_update(service_.opener(), service_.counters(), client_, update); });
         } else {
@@ -496,6 +528,7 @@ wire::Step ClientSession::serve_write(std::span<const uint8_t> message, wire::Op
             admit(client_, "remove", remove.ns, auth::action::remove);
             refuse_if_long(ns);
             client_.current().describe("remove", remove.ns, remove.selector);
+            check_takes_old_write(service_.context(), ns, opcode);
             within_memory(
                 [&] { legacy_delete(service_.opener(), service_.counters(), client_, remove); });
         }

@@ -61,6 +61,7 @@ class ClientSession final : public wire::Session {
     std::span<const uint8_t> message_;  // being served, or waiting to be served again
     size_t reply_start_ = 0;
     Pending pending_ = Pending::none;
+    bool commit_after_delay_ = false;  // the delayed reply then waits for the next commit
     // The exhaust query that is being answered, if its namespace is set, and the message that asks
     // for its next batch.
     std::string exhaust_ns_;

@@ -1,6 +1,8 @@
 #include "command/write/write_concern.h"
 
-#include "base/error.h"
+#include <fmt/format.h>
+
+#include "replica/config.h"
 
 namespace command {
 
@@ -22,10 +24,11 @@ WriteConcern WriteConcern::parse(bson::Doc options) {
     return concern;
 }
 
-void WriteConcern::check(bool journaling) const {
+void WriteConcern::check(bool journaling, bool in_set) const {
     if (journal && !journaling)
         base::fail(base::kBadValue,
                    "cannot use 'j' option when a host does not have journaling enabled");
+    if (in_set) return;
     if (mode.empty() && w > 1)
         base::fail(base::kBadValue, "cannot use 'w' > 1 when a host is not replicated");
     if (!mode.empty() && mode != "majority")
@@ -33,6 +36,21 @@ void WriteConcern::check(bool journaling) const {
                    "cannot use non-majority 'w' mode {} when a host is not a member of a replica "
                    "set",
                    mode);
+}
+
+std::optional<base::Error> WriteConcern::refusal_by(const replica::Config& config) const {
+    const base::Error too_few(base::kUnsatisfiableWriteConcern, "Not enough data-bearing nodes");
+    if (mode == "majority") return {};
+    if (mode.empty()) return w > 1 ? std::optional(too_few) : std::nullopt;
+    const bson::Element tags = config.modes[mode];
+    if (tags.missing())
+        return base::Error(
+            base::kUnknownReplWriteConcern,
+            fmt::format("No write concern mode named '{}' found in replica set configuration",
+                        mode));
+    for (const bson::Element& tag : tags.as_doc())
+        if (tag.to_int64() > (config.tags[tag.name()] ? 1 : 0)) return too_few;
+    return {};
 }
 
 }  // namespace command

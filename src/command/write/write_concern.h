@@ -2,9 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
+#include "base/error.h"
 #include "bson/view.h"
+
+namespace replica {
+struct Config;
+}
 
 namespace command {
 
@@ -21,8 +27,12 @@ struct WriteConcern {
     // `options`: the writeConcern document, or a getLastError command (w, j, fsync, wtimeout are
     // read, the rest ignored). Throws base::Error 9 for wrong types and for j with fsync.
     static WriteConcern parse(bson::Doc options);
-    // Throws base::Error 2 where this server cannot satisfy it.
-    void check(bool journaling) const;
+    // Throws base::Error 2 where this server cannot satisfy it; of a set's members only what
+    // concerns the journal.
+    void check(bool journaling, bool in_set) const;
+    // Nothing where the primary of the set alone satisfies it, else base::Error 100, or 79 for a
+    // mode that the configuration does not know.
+    std::optional<base::Error> refusal_by(const replica::Config& config) const;
 };
 
 }  // namespace command

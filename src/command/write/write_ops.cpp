@@ -3,7 +3,9 @@
 #include <optional>
 
 #include "base/error.h"
+#include "command/context/default_collation.h"
 #include "command/cursor/query_cursors.h"
+#include "command/write/document_change.h"
 #include "options/general.h"
 #include "query/aggregation/update_pipeline.h"
 #include "query/match/regex_flags.h"
@@ -75,11 +77,21 @@ std::unique_ptr<query::Executor> writing_executor(CollectionLock& lock, query::F
     }
 }
 
+// What a request asks for, or else the collection has.
+struct Collation {
+    Collation(OperationContext& context, std::string_view ns,
+              const std::optional<std::shared_ptr<const collation::Collator>>& asked)
+        : is_inherited(!asked), collator(asked ? *asked : default_collator(context, ns)) {}
+
+    const bool is_inherited;
+    const std::shared_ptr<const collation::Collator> collator;
+};
+
 query::FindQuery canonical(bson::Doc filter, const bson::Element& hint,
-                           const query::ExpressionParser* expressions,
-                           std::shared_ptr<const collation::Collator> collator) {
+                           const query::ExpressionParser* expressions, const Collation& collation) {
     query::FindQuery query;
-    query.collator = std::move(collator);
+    query.collator = collation.collator;
+    query.inherits_collation = collation.is_inherited;
     query::FindQuery::Parts parts;
     parts.filter = filter;
     parts.hint = hint;
@@ -119,10 +131,25 @@ int64_t insert_document(CollectionLock& lock, bson::Doc doc, bson::Buffer& scrat
     scratch.clear();
     const bool rewritten = query::fix_for_insert(doc, need_id, scratch, over_msg);
     const bson::Doc fixed = rewritten ? bson::Doc(scratch.data()) : doc;
-    catalog::Collection& collection = lock.make();
-    validate(collection, validation, fixed);
-    collection.insert(fixed);
+    change_document(lock, [&] {
+        catalog::Collection& collection = lock.make();
+        validate(collection, validation, fixed);
+        collection.insert(fixed);
+    });
     return 1;
+}
+
+bool hold_document(CollectionLock& lock, query::Row& row, const query::Matcher* filter) {
+    if (!lock.must_claim()) return true;
+    if (!lock.is_same()) query::throw_dropped(lock.ns());
+    storage::RecordStore& records = lock.collection()->records();
+    if (!records.claim(row.id)) return false;
+    if (filter == nullptr) return true;
+    const sched::WorkLimit limit(query::kMatchWork);
+    const bool wanted = row.details.want_index;
+    row.details = query::MatchDetails{};
+    row.details.want_index = wanted;
+    return filter->matches(records.get(row.id), &row.details);
 }
 
 ComputedUpdate compute_update(catalog::Collection& collection, query::Update& update,
@@ -216,34 +243,40 @@ class UpdateRun {
         : context_(context),
           ns_(ns),
           request_(request),
+          collation_(context, ns, request.collator),
           update_(query::parse_update(request.update, request.by_pipeline,
                                       {.multi = request.multi,
                                        .upsert = request.upsert,
                                        .over_msg = request.over_msg,
-                                       .array_filters = request.array_filters},
+                                       .array_filters = request.array_filters,
+                                       .collator = collation_.collator},
                                       query::let_of(request.expressions))) {}
 
     UpdateOutcome run() {
-        const bool by_id = request_.collator == nullptr && !request_.multi && !request_.upsert &&
-                           request_.hint.missing() && !update_->needs_details() &&
-                           query::is_id_query(request_.query);
-        query::FindQuery query;
-        if (!by_id)
-            query = canonical(request_.query, request_.hint, expressions(), request_.collator);
-        CollectionLock lock(context_, ns_, true);
-        if (lock.collection() == nullptr && !request_.upsert) return {};
-        if (by_id && lock.collection()->id_index() != nullptr) {
-            update_by_id(lock);
-        } else {
-            if (by_id)
-                query = canonical(request_.query, request_.hint, expressions(), request_.collator);
-            update_found(lock, std::move(query));
-        }
+        const bool apart = is_isolated(request_.query);
+        if (!run(apart ? storage::Access::all : storage::Access::documents))
+            run(storage::Access::all);
         context_.metrics().updated.fetch_add(outcome_.modified, std::memory_order_relaxed);
         return std::move(outcome_);
     }
 
   private:
+    // False: nothing is done yet, and it takes more than the lock had.
+    bool run(storage::Access access) {
+        const bool by_id = !request_.multi && !request_.upsert && request_.hint.missing() &&
+                           !update_->needs_details() && query::is_id_query(request_.query);
+        query::FindQuery query;
+        if (!by_id) query = canonical(request_.query, request_.hint, expressions(), collation_);
+        CollectionLock lock(context_, ns_, access);
+        if (lock.collection() == nullptr && !request_.upsert) return true;
+        if (by_id && query::finds_by_id(*lock.collection(), collation_.collator.get())) {
+            update_by_id(lock);
+            return true;
+        }
+        if (by_id) query = canonical(request_.query, request_.hint, expressions(), collation_);
+        return update_found(lock, std::move(query));
+    }
+
     // An upsert takes values from its query, and what $expr says is none.
     const query::ExpressionParser* expressions() const {
         if (request_.expressions != nullptr && request_.upsert) return &query::kNoExpressionsHere;
@@ -251,26 +284,35 @@ class UpdateRun {
     }
 
     void update_by_id(CollectionLock& lock) {
-        storage::RecordId id = query::find_by_id(*lock.collection(), request_.query["_id"]);
-        report_id_lookup(context_, id ? 1 : 0);
-        query::MatchDetails none;
-        if (id) update_record(lock, &id, none);
+        query::Row row;
+        row.id = query::find_by_id(*lock.collection(), request_.query["_id"]);
+        report_id_lookup(context_, row.id ? 1 : 0);
+        if (row.id) update_record(lock, row, nullptr);
     }
 
-    void update_found(CollectionLock& lock, query::FindQuery query) {
+    bool update_found(CollectionLock& lock, query::FindQuery query) {
         query.want_details = update_->needs_details();
         const auto executor = writing_executor(lock, std::move(query), kUpdateCannotRun);
         if (request_.multi)
             update_each(lock, *executor);
         else
             update_first(lock, *executor);
+        const bool inserts = outcome_.matched == 0 && request_.upsert;
+        // Another thread must not insert it between the look and the insert.
+        if (inserts && lock.is_beside_others()) return false;
         report_query(context_, *executor, {}, true);
-        if (outcome_.matched == 0 && request_.upsert) upsert(lock, *executor);
+        if (inserts) upsert(lock, *executor);
+        return true;
     }
 
     void update_first(CollectionLock& lock, query::Executor& executor) {
         query::Row row;
-        if (executor.next(&row)) update_record(lock, &row.id, row.details);
+        while (executor.next(&row)) {
+            if (lock.must_claim()) executor.save();
+            if (update_record(lock, row, executor.query().matcher.get())) return;
+            context_.durability().commit_if_needed();  // gives the claim up
+            executor.restore();
+        }
     }
 
     void update_each(CollectionLock& lock, query::Executor& executor) {
@@ -278,23 +320,29 @@ class UpdateRun {
         const bool isolated = is_isolated(request_.query);
         while (executor.next(&row)) {
             if (isolated) lock.keep();
-            storage::RecordId id = row.id;
+            const storage::RecordId found = row.id;
             executor.save();
-            update_record(lock, &id, row.details);
+            update_record(lock, row, executor.query().matcher.get());
             context_.durability().commit_if_needed();
             executor.restore();
-            if (id != row.id) executor.skip_record(id);
+            if (row.id != found) executor.skip_record(row.id);
         }
     }
 
-    // *id follows a moved record.
-    void update_record(CollectionLock& lock, storage::RecordId* id, query::MatchDetails& details) {
-        const sched::WorkLimit limit(kUpdateWork);
-        catalog::Collection& collection = *lock.collection();
-        const ComputedUpdate computed = compute_update(collection, *update_, *id, details, out_);
-        ++outcome_.matched;
-        if (store_update(context_, collection, computed, request_.validation, id, out_))
-            ++outcome_.modified;
+    // The id follows a moved record. False: it is not there any more, or does not match `filter`.
+    bool update_record(CollectionLock& lock, query::Row& row, const query::Matcher* filter) {
+        return change_document(lock, [&] {
+            const sched::WorkLimit limit(kUpdateWork);
+            if (!hold_document(lock, row, filter)) return false;
+            catalog::Collection& collection = *lock.collection();
+            const ComputedUpdate computed =
+                compute_update(collection, *update_, row.id, row.details, out_);
+            const bool changed =
+                store_update(context_, collection, computed, request_.validation, &row.id, out_);
+            ++outcome_.matched;
+            outcome_.modified += changed ? 1 : 0;
+            return true;
+        });
     }
 
     void upsert(CollectionLock& lock, query::Executor& executor) {
@@ -308,6 +356,7 @@ class UpdateRun {
     OperationContext& context_;
     const std::string_view ns_;
     const UpdateRequest& request_;
+    const Collation collation_;
     const std::unique_ptr<query::Update> update_;
     UpdateOutcome outcome_;
     bson::Buffer out_;
@@ -331,34 +380,40 @@ void check_removable(const catalog::Collection& collection) {
 int64_t delete_documents(OperationContext& context, std::string_view ns, bson::Doc filter,
                          const bson::Element& hint, bool just_one,
                          const query::FilterExpressions* expressions,
-                         std::shared_ptr<const collation::Collator> collator) {
+                         std::optional<std::shared_ptr<const collation::Collator>> collator) {
     if (reserved(ns))
         base::fail(kRemoveFromReserved, "cannot delete from collection with reserved $ in name: {}",
                    ns);
-    const bool by_id = collator == nullptr && hint.missing() && query::is_id_query(filter);
+    const Collation collation(context, ns, collator);
+    const bool by_id = hint.missing() && query::is_id_query(filter);
     query::FindQuery query;
-    if (!by_id) query = canonical(filter, hint, expressions, collator);
-    CollectionLock lock(context, ns, true);
+    if (!by_id) query = canonical(filter, hint, expressions, collation);
+    const bool isolated = is_isolated(filter);
+    CollectionLock lock(context, ns, isolated ? storage::Access::all : storage::Access::documents);
     if (lock.collection() == nullptr) return 0;
     check_removable(*lock.collection());
     int64_t removed = 0;
-    if (by_id && lock.collection()->id_index() != nullptr) {
-        const storage::RecordId id = query::find_by_id(*lock.collection(), filter["_id"]);
-        report_id_lookup(context, id ? 1 : 0);
-        if (!id) return 0;
-        lock.collection()->remove(id);
-        removed = 1;
+    query::Row row;
+    const auto remove_record = [&](const query::Matcher* matcher) {
+        change_document(lock, [&] {
+            if (!hold_document(lock, row, matcher)) return;
+            lock.collection()->remove(row.id);
+            ++removed;
+        });
+    };
+    if (by_id && query::finds_by_id(*lock.collection(), collation.collator.get())) {
+        row.id = query::find_by_id(*lock.collection(), filter["_id"]);
+        report_id_lookup(context, row.id ? 1 : 0);
+        if (!row.id) return 0;
+        remove_record(nullptr);
     } else {
-        if (by_id) query = canonical(filter, hint, expressions, collator);
+        if (by_id) query = canonical(filter, hint, expressions, collation);
         auto executor = writing_executor(lock, std::move(query), kDeleteCannotRun);
-        const bool isolated = is_isolated(filter);
-        query::Row row;
         while (executor->next(&row)) {
             if (isolated) lock.keep();
             executor->save();
-            lock.collection()->remove(row.id);
-            ++removed;
-            if (just_one) break;
+            remove_record(executor->query().matcher.get());
+            if (just_one && removed > 0) break;
             context.durability().commit_if_needed();
             executor->restore();
         }

@@ -9,6 +9,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string_view>
 
 #include "bson/builder.h"
@@ -31,12 +33,12 @@ void yield_before_insert(CollectionLock& lock, int64_t number, bson::Doc doc);
 // Whether a collection's validator is asked (catalog/validator.h); else the client has said
 // bypassDocumentValidation.
 enum class Validation : bool { asked, bypassed };
-// Before a document is stored, with an exclusive lock held; `before`: the one that it replaces, if
+// Before a document is stored, with a lock to write held; `before`: the one that it replaces, if
 // any. Throws what catalog::Validator::check does.
 void validate(const catalog::Collection& collection, Validation validation, bson::Doc doc,
               const bson::Doc* before = nullptr);
 
-// Inserts one document under an exclusive lock that the caller holds; makes the collection where it
+// Inserts one document under a lock to write that the caller holds; makes the collection where it
 // is missing. A document for system.indexes builds the index. Returns how many documents were
 // inserted (0: an index that exists already). `scratch` is for documents that must be rewritten;
 // `over_msg`: see query::fix_for_insert.
@@ -55,8 +57,8 @@ struct UpdateRequest {
     bson::Element array_filters;
     Validation validation = Validation::asked;
     const query::FilterExpressions* expressions = nullptr;  // with over_msg, and the variables
-    // Of the query; the update compares no texts. Null: by their bytes.
-    std::shared_ptr<const collation::Collator> collator;
+    // None: that of the collection.
+    std::optional<std::shared_ptr<const collation::Collator>> collator = {};
 };
 struct UpdateOutcome {
     int64_t matched = 0;
@@ -76,7 +78,7 @@ struct ComputedUpdate {
     bson::Doc before;
     query::UpdateResult result;
 };
-// Computes what `update` makes of a record (exclusive lock held); a new document is written to
+// Computes what `update` makes of a record (lock to write held); a new document is written to
 // `out`.
 ComputedUpdate compute_update(catalog::Collection& collection, query::Update& update,
                               storage::RecordId id, query::MatchDetails& details,
@@ -92,11 +94,11 @@ bson::Object insert_upsert(OperationContext& context, catalog::Collection& colle
                            bson::Doc doc, Validation validation);
 
 // Returns the number of removed documents. `expressions`: of a request by OP_MSG; null: the filter
-// is read as the old server did.
+// is read as the old server did. `collator`: none: that of the collection.
 int64_t delete_documents(OperationContext& context, std::string_view ns, bson::Doc query,
                          const bson::Element& hint, bool just_one,
                          const query::FilterExpressions* expressions = nullptr,
-                         std::shared_ptr<const collation::Collator> collator = nullptr);
+                         std::optional<std::shared_ptr<const collation::Collator>> collator = {});
 
 // Throws base::Error 10156 for system.indexes, and what catalog::check_writable does.
 void check_updatable(std::string_view ns);

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "command/commands/testing/service.h"
 #include "oplog/log.h"
+#include "replica/member.h"
 #include "storage/mmapv1/check.h"
 #include "storage/mmapv1/testing/small_engine.h"
 
@@ -47,19 +48,19 @@ class SleepyClock : public os::Clock {
     };
 };
 
+// What log of writes a server keeps; `bytes` 0: none.
+struct KeptLog {
+    int64_t bytes = 0;
+    oplog::Form form = oplog::Form::master;
+};
+
 // A whole server without sockets over an engine, until stop().
 class EngineServer : public command::TestConnection {
   public:
-    // `log_bytes`: of a master's log of writes; 0: it keeps none.
-    explicit EngineServer(std::unique_ptr<mmapv1::MmapEngine> engine, int64_t log_bytes = 0)
+    explicit EngineServer(std::unique_ptr<mmapv1::MmapEngine> engine, KeptLog log = {})
         : engine_(std::move(engine)) {
         catalog_ = std::make_unique<catalog::Catalog>(*engine_);
-        if (log_bytes > 0) {
-            log_ =
-                std::make_unique<oplog::Log>(*engine_, *catalog_, std::string(oplog::kMasterLog));
-            const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::W);
-            log_->open(log_bytes);
-        }
+        if (log.bytes > 0) open_log(log);
         context_.test_commands = true;
         service_ = std::make_unique<command::Service>(*catalog_, context_, command::all_families());
         open(*service_, 1);
@@ -71,6 +72,7 @@ class EngineServer : public command::TestConnection {
     void stop() {
         session_ = nullptr;
         service_ = nullptr;
+        member_ = nullptr;
         catalog_ = nullptr;
         log_ = nullptr;
         engine_->shutdown();
@@ -83,6 +85,22 @@ class EngineServer : public command::TestConnection {
     std::unique_ptr<catalog::Catalog> catalog_;
 
   private:
+    void open_log(KeptLog log) {
+        log_ = std::make_unique<oplog::Log>(*engine_, *catalog_, log.form);
+        const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::W);
+        if (log.form == oplog::Form::master) return log_->open(log.bytes);
+        member_ =
+            std::make_unique<replica::Member>(*engine_, *catalog_, *log_,
+                                              replica::Member::Options{.set_name = "rs0",
+                                                                       .own_name = "here",
+                                                                       .own_host = "here:27017",
+                                                                       .port = 27017,
+                                                                       .log_bytes = log.bytes});
+        member_->open();
+        context_.member = member_.get();
+    }
+
+    std::unique_ptr<replica::Member> member_;
     command::ServerContext context_;
     std::unique_ptr<command::Service> service_;
 };
@@ -98,9 +116,9 @@ struct ItsClock {
 class SmallServer : private ItsClock, public EngineServer {
   public:
     SmallServer(const std::string& dbpath, os::FileSystem& files, bool directory_per_db,
-                int64_t log_bytes = 0)
+                KeptLog log = {})
         : EngineServer(mmapv1::open_engine(options_for(dbpath, directory_per_db), files, clock),
-                       log_bytes) {
+                       log) {
         finish_what_was_interrupted();
     }
 

@@ -200,10 +200,14 @@ class Keeper : public Accumulator {
 template <int Sign>
 class Extreme : public Keeper {
   public:
+    explicit Extreme(const collation::Collator* collator) : collator_(collator) {}
     void add(const Value& v) override {
         if (is_nullish(v)) return;
-        if (value().missing() || compare_pipeline_values(v, value()) * Sign > 0) keep(v);
+        if (value().missing() || compare_pipeline_values(v, value(), collator_) * Sign > 0) keep(v);
     }
+
+  private:
+    const collation::Collator* const collator_;
 };
 
 class First : public Keeper {
@@ -274,6 +278,7 @@ class Push : public Accumulator {
 
 class AddToSet : public Accumulator {
   public:
+    explicit AddToSet(const collation::Collator* collator) : set_(collator) {}
     void add(const Value& v) override {
         if (!v.missing() && !set_.contains(v)) set_.insert(copy_value(arena_, v));
     }
@@ -350,12 +355,16 @@ class MergeObjects : public Accumulator {
     size_t kept_bytes_ = 0;  // when it was looked at last
 };
 
+using PlainMaker = std::unique_ptr<Accumulator> (*)(const collation::Collator* collator);
+
 template <typename T>
-std::unique_ptr<Accumulator> make() {
+std::unique_ptr<Accumulator> make(const collation::Collator*) {
     return std::make_unique<T>();
 }
-
-using PlainMaker = std::unique_ptr<Accumulator> (*)();
+template <typename T>
+std::unique_ptr<Accumulator> make_comparing(const collation::Collator* collator) {
+    return std::make_unique<T>(collator);
+}
 
 struct Named {
     std::string_view name;
@@ -366,12 +375,12 @@ struct Named {
 constexpr Named kTable[] = {
     {"$sum", make<Sum>, make<LaterSum>},
     {"$avg", make<Average>, make<LaterAverage>},
-    {"$min", make<Extreme<-1>>, make<Extreme<-1>>},
-    {"$max", make<Extreme<1>>, make<Extreme<1>>},
+    {"$min", make_comparing<Extreme<-1>>, make_comparing<Extreme<-1>>},
+    {"$max", make_comparing<Extreme<1>>, make_comparing<Extreme<1>>},
     {"$first", make<First>, make<First>},
     {"$last", make<Last>, make<Last>},
     {"$push", make<Push>, make<Push>},
-    {"$addToSet", make<AddToSet>, make<AddToSet>},
+    {"$addToSet", make_comparing<AddToSet>, make_comparing<AddToSet>},
     {"$stdDevPop", nullptr, make<Deviation<0>>},
     {"$stdDevSamp", nullptr, make<Deviation<1>>},
     {"$mergeObjects", nullptr, make<MergeObjects>},
@@ -379,11 +388,13 @@ constexpr Named kTable[] = {
 
 }  // namespace
 
-AccumulatorMaker find_accumulator(std::string_view name, bool later) {
+AccumulatorMaker find_accumulator(std::string_view name, bool later,
+                                  const collation::Collator* collator) {
     const auto* const found = std::ranges::find(kTable, name, &Named::name);
     if (found == std::end(kTable)) return {};
     const PlainMaker maker = later ? found->later : found->old;
-    return maker == nullptr ? AccumulatorMaker() : AccumulatorMaker(maker);
+    if (maker == nullptr) return {};
+    return [maker, collator] { return maker(collator); };
 }
 
 AccumulatorSpec parse_accumulator(const Value& op, Names& names) {
@@ -395,13 +406,14 @@ AccumulatorSpec parse_accumulator(const Value& op, Names& names) {
         if (name == "$count") {
             if (!op.is_object() || !op.as_doc().empty())
                 base::fail(base::kFailedToParse, "$count takes no arguments, i.e. $count:{{}}");
-            return {make<Count>, std::make_unique<Constant>(null_value())};
+            return {[] { return std::make_unique<Count>(); },
+                    std::make_unique<Constant>(null_value())};
         }
         if (const AccumulatorParser parse = find_top_accumulator(name)) return parse(op, names);
         if (const AccumulatorParser parse = find_percentile_accumulator(name))
             return parse(op, names);
     }
-    AccumulatorMaker maker = find_accumulator(name, names.later);
+    AccumulatorMaker maker = find_accumulator(name, names.later, names.collator.get());
     if (!maker) base::fail(15952, "unknown group operator '{}'", name);
     if (op.is_array()) base::fail(15953, "aggregating group operators are unary ({})", name);
     return {std::move(maker), parse_operand(op, names)};

@@ -48,7 +48,9 @@ struct GroupField {
 GroupField parse_group_field(const Value& e, Names& names);
 
 // One that needs nothing but values ("$sum"); empty for other names.
-AccumulatorMaker find_accumulator(std::string_view name, bool later);
+// `collator`: under which it compares texts, and which must outlive what it makes; null: by bytes.
+AccumulatorMaker find_accumulator(std::string_view name, bool later,
+                                  const collation::Collator* collator);
 // Those that have operands beside their values ($topN, $percentile); empty for other names.
 using AccumulatorParser = AccumulatorSpec (*)(const Value& op, Names& names);
 AccumulatorParser find_top_accumulator(std::string_view name);

@@ -29,6 +29,7 @@ class Ranking {
 
 class AsTheyCome : public Ranking {
   public:
+    explicit AsTheyCome(const std::shared_ptr<const collation::Collator>&) {}
     bool comes_before(const Value&, const Value&) const override { return false; }
 };
 
@@ -36,10 +37,15 @@ class AsTheyCome : public Ranking {
 template <int Sign>
 class ByValue : public Ranking {
   public:
+    explicit ByValue(std::shared_ptr<const collation::Collator> collator)
+        : collator_(std::move(collator)) {}
     bool comes_before(const Value& a, const Value& b) const override {
-        return compare_pipeline_values(a, b) * Sign < 0;
+        return compare_pipeline_values(a, b, collator_.get()) * Sign < 0;
     }
     bool takes(const Value& v) const override { return !is_nullish(v); }
+
+  private:
+    const std::shared_ptr<const collation::Collator> collator_;
 };
 
 // Values are arrays of a sort key and what is shown.
@@ -148,8 +154,10 @@ AccumulatorMaker maker_of(const Selection& selection) {
 // The sort key of a document and a value that is computed from it, as an array.
 class KeyAndValue : public Expression {
   public:
-    KeyAndValue(bson::Doc sort_by, ExpressionPtr output)
-        : pattern_(std::make_shared<const SortPattern>(sort_by)), output_(std::move(output)) {}
+    KeyAndValue(bson::Doc sort_by, ExpressionPtr output,
+                std::shared_ptr<const collation::Collator> collator)
+        : pattern_(std::make_shared<const SortPattern>(sort_by, nullptr, std::move(collator))),
+          output_(std::move(output)) {}
     Value evaluate(Scope& scope) const override {
         const Scope::Variable& root = scope.variables[Scope::kRoot];
         bson::Buffer out;
@@ -218,7 +226,7 @@ template <typename Order, bool Last>
 AccumulatorSpec parse_some(const Value& op, Names& names) {
     const TopOperands operands = operands_of(op, true, false);
     const size_t n = constant_count(operands.n, op.name(), names);
-    return {maker_of({std::make_shared<Order>(), n, Last, false}),
+    return {maker_of({std::make_shared<Order>(names.collator), n, Last, false}),
             parse_operand(operands.input, names)};
 }
 
@@ -230,8 +238,8 @@ AccumulatorSpec parse_top(const Value& op, Names& names) {
     if (operands.sort_by.as_doc().empty())
         base::fail(2942505, "sortBy of {} must have at least one key", op.name());
     const size_t n = HasCount ? constant_count(operands.n, op.name(), names) : 1;
-    auto input = std::make_unique<KeyAndValue>(operands.sort_by.as_doc(),
-                                               parse_operand(operands.output, names));
+    auto input = std::make_unique<KeyAndValue>(
+        operands.sort_by.as_doc(), parse_operand(operands.output, names), names.collator);
     auto order = std::make_shared<ByFields>(input->descending());
     return {maker_of({std::move(order), n, Last, !HasCount}), std::move(input)};
 }

@@ -32,7 +32,7 @@ void check_group_by(const Value& group_by, int code, std::string_view stage) {
 // A constant of the specification. Throws base::Error `code`.
 Value constant_of(Arena& arena, const Value& spec, const PipelineContext& context, int code,
                   std::string_view what) {
-    Names names(context.variables, true);
+    Names names(context, true);
     ExpressionPtr expression = parse_operand(spec, names);
     simplify(expression);
     const auto constant = expression->constant();
@@ -85,7 +85,7 @@ BucketSpec bucket_spec(bson::Doc spec, const PipelineContext& context, Arena& ar
     return bucket;
 }
 
-void check_boundaries(const BucketSpec& bucket) {
+void check_boundaries(const BucketSpec& bucket, const collation::Collator* collator) {
     const auto& boundaries = bucket.boundaries;
     if (boundaries.size() < 2)
         base::fail(40192,
@@ -99,15 +99,16 @@ void check_boundaries(const BucketSpec& bucket) {
                        "type. Found conflicting types {} and {}.",
                        bson::name_of(boundaries[i - 1].type()),
                        bson::name_of(boundaries[i].type()));
-        if (compare_pipeline_values(boundaries[i - 1], boundaries[i]) >= 0)
+        if (compare_pipeline_values(boundaries[i - 1], boundaries[i], collator) >= 0)
             base::fail(40194,
                        "The 'boundaries' option to $bucket must be sorted, but elements {} "
                        "and {} are not in ascending order.",
                        i - 1, i);
     }
     const Value& otherwise = bucket.otherwise;
-    if (!otherwise.missing() && compare_pipeline_values(otherwise, boundaries.front()) >= 0 &&
-        compare_pipeline_values(otherwise, boundaries.back()) < 0)
+    if (!otherwise.missing() &&
+        compare_pipeline_values(otherwise, boundaries.front(), collator) >= 0 &&
+        compare_pipeline_values(otherwise, boundaries.back(), collator) < 0)
         base::fail(40199,
                    "The $bucket 'default' field must be less than the lowest boundary or "
                    "greater than or equal to the highest boundary.");
@@ -122,8 +123,9 @@ class Bucket : public Expression {
         const Value v = group_by_->evaluate(scope);
         const auto& boundaries = spec_.boundaries;
         const auto above = std::upper_bound(
-            boundaries.begin(), boundaries.end(), v,
-            [](const Value& a, const Value& b) { return compare_pipeline_values(a, b) < 0; });
+            boundaries.begin(), boundaries.end(), v, [&scope](const Value& a, const Value& b) {
+                return compare_pipeline_values(a, b, scope.collator) < 0;
+            });
         if (above != boundaries.begin() && above != boundaries.end()) return *(above - 1);
         if (spec_.otherwise.missing())
             base::fail(40066,
@@ -147,7 +149,7 @@ class BucketStage : public Stage {
   public:
     BucketStage(bson::Doc spec, const PipelineContext& context) {
         BucketSpec bucket = bucket_spec(spec, context, constants_);
-        check_boundaries(bucket);
+        check_boundaries(bucket, context.collator.get());
         bson::Builder group;
         if (bucket.output)
             group.append_all(bucket.output.as_doc());
@@ -177,7 +179,7 @@ class BucketStage : public Stage {
 class BucketAuto : public Computing {
   public:
     BucketAuto(bson::Doc spec, const PipelineContext& context) {
-        Names names(context.variables, true);
+        Names names(context, true);
         Value output;
         for (const Value& e : spec) {
             const std::string_view name = e.name();
@@ -286,8 +288,8 @@ class BucketAuto : public Computing {
                 base::fail(16819, "$bucketAuto exceeded memory limit of {} bytes",
                            kStageMemoryBytes);
         }
-        std::stable_sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
-            return compare_pipeline_values(a.key(), b.key()) < 0;
+        std::stable_sort(entries_.begin(), entries_.end(), [this](const Entry& a, const Entry& b) {
+            return compare_pipeline_values(a.key(), b.key(), scope_.collator) < 0;
         });
         const double size =
             std::round(static_cast<double>(entries_.size()) / static_cast<double>(count_));
@@ -299,7 +301,8 @@ class BucketAuto : public Computing {
         if (made_ + 1 == count_) return entries_.size();
         size_t end = std::min(at_ + bucket_size_, entries_.size());
         while (end < entries_.size() &&
-               compare_pipeline_values(entries_[end - 1].key(), entries_[end].key()) == 0)
+               compare_pipeline_values(entries_[end - 1].key(), entries_[end].key(),
+                                       scope_.collator) == 0)
             ++end;
         return end;
     }

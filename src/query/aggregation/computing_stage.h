@@ -9,7 +9,7 @@ namespace query {
 class Computing : public Stage {
   protected:
     // Where parsing left the names; call once the expressions are parsed.
-    void prepare(const Names& names) { scope_.variables.resize(names.slots()); }
+    void prepare(const Names& names) { scope_.prepare(names); }
     Scope& scope_for(bson::Doc doc) {
         arena_.clear();
         scope_.set_root(doc);

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "bson/element_writer.h"
 #include "bson/field_path.h"
+#include "query/aggregation/pipeline_context.h"
 #include "sched/operation.h"
 #include "sched/tick.h"
 
@@ -47,7 +48,12 @@ int64_t operation_time() {
 
 }  // namespace
 
-Names::Names(const OuterVariables& outer, bool is_later) : later(is_later), outer_(outer) {
+Names::Names(const PipelineContext& context, bool is_later)
+    : Names(context.variables, is_later, context.collator) {}
+
+Names::Names(const OuterVariables& outer, bool is_later,
+             std::shared_ptr<const collation::Collator> order)
+    : later(is_later), collator(std::move(order)), outer_(outer) {
     define_system("ROOT");
     define_system("CURRENT");
     if (later) define_system("REMOVE");  // its variable is never set

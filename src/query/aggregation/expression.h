@@ -20,6 +20,9 @@
 
 namespace query {
 
+class Names;
+struct PipelineContext;
+
 // What expressions see: the variables, ROOT and CURRENT first, and where to put results.
 struct Scope {
     static constexpr size_t kRoot = 0;
@@ -30,18 +33,25 @@ struct Scope {
         const uint8_t* doc = nullptr;
     };
 
-    explicit Scope(Arena& a, size_t slots = 2) : arena(a), variables(slots) {}
+    explicit Scope(Arena& a, const collation::Collator* order = nullptr)
+        : arena(a), collator(order), variables(2) {}
+    // For expressions that were parsed with these names.
+    void prepare(const Names& names);
     void set_root(bson::Doc doc) { variables[kRoot] = variables[kCurrent] = {Value(), doc.data()}; }
 
     Arena& arena;
+    const collation::Collator* collator;  // under which texts are compared; null: by their bytes
     std::vector<Variable> variables;
 };
 
 // The names a $let or $map brings in, while parsing; every name gets its own slot in Scope.
 class Names {
   public:
-    // `outer` lives longer than this. Those variables need no slot. `later`: see below.
-    explicit Names(const OuterVariables& outer, bool later = false);
+    // `outer` lives longer than this. Those variables need no slot. `later`, `collator`: see below.
+    explicit Names(const OuterVariables& outer, bool later = false,
+                   std::shared_ptr<const collation::Collator> collator = nullptr);
+    // Those of a stage.
+    explicit Names(const PipelineContext& context, bool later = false);
     // Slot of a name that may be read. Throws base::Error 16869, 16870, 16871, 17276.
     size_t read(std::string_view name) const;
     // Null if the name is none of `outer`, or one that was defined since.
@@ -62,6 +72,8 @@ class Names {
     // part by part, what is no expression stands for itself, there are the later operators
     // (operators.h) and the variables REMOVE and NOW.
     const bool later;
+    // Under which what is parsed compares texts, and which must live as long; null: by their bytes.
+    const std::shared_ptr<const collation::Collator> collator;
 
   private:
     const size_t* find(std::string_view name) const;
@@ -230,5 +242,10 @@ std::unique_ptr<ObjectExpression> parse_added_fields(bson::Doc spec, Names& name
 ExpressionPtr parse_operator(std::string_view name, const Value& operands, Names& names);
 
 using Operands = sched::Vector<ExpressionPtr>;
+
+inline void Scope::prepare(const Names& names) {
+    variables.resize(names.slots());
+    collator = names.collator.get();
+}
 
 }  // namespace query

@@ -83,7 +83,7 @@ ExpressionPtr compose(const Value& spec, Names& names) {
     auto composed = std::make_unique<Composed>(spec, names);
     if (!composed->needs_no_document()) return composed;
     Arena arena;
-    Scope scope(arena);
+    Scope scope(arena, names.collator.get());
     return std::make_unique<Constant>(composed->evaluate(scope));
 }
 

@@ -62,12 +62,13 @@ struct Known {
 class FilterExpression : public MatchExpression {
   public:
     FilterExpression(const Value& spec, const OuterVariables& variables,
-                     std::shared_ptr<const LetVariables> let)
-        : let_(std::move(let)) {
-        Names names(variables, true);
+                     std::shared_ptr<const LetVariables> let,
+                     std::shared_ptr<const collation::Collator> collator)
+        : let_(std::move(let)), collator_(std::move(collator)) {
+        Names names(variables, true, collator_);
         expression_ = parse_operand(spec, names);
         simplify(expression_);
-        scope_.variables.resize(names.slots());
+        scope_.prepare(names);
         bson::Builder equalities;
         std::map<std::string_view, Known> known;
         add_implied(spec, names, equalities, known);
@@ -142,6 +143,7 @@ class FilterExpression : public MatchExpression {
     }
 
     const std::shared_ptr<const LetVariables> let_;  // has values of variables
+    const std::shared_ptr<const collation::Collator> collator_;
     ExpressionPtr expression_;
     bson::Object implied_;
     bson::Object implied_ranges_;
@@ -153,8 +155,9 @@ class FilterExpression : public MatchExpression {
 
 }  // namespace
 
-std::unique_ptr<const MatchExpression> FilterExpressions::parse(const bson::Element& spec) const {
-    return std::make_unique<FilterExpression>(spec, variables_, let_);
+std::unique_ptr<const MatchExpression> FilterExpressions::parse(
+    const bson::Element& spec, const std::shared_ptr<const collation::Collator>& collator) const {
+    return std::make_unique<FilterExpression>(spec, variables_, let_, collator);
 }
 
 void add_needs(const MatchExpression& expression, Needs& needs) {

@@ -20,7 +20,9 @@ class FilterExpressions : public ExpressionParser {
     // What is parsed here keeps `let`, which may be null: no variables.
     explicit FilterExpressions(std::shared_ptr<const LetVariables> let)
         : variables_(let == nullptr ? OuterVariables() : let->variables()), let_(std::move(let)) {}
-    std::unique_ptr<const MatchExpression> parse(const bson::Element& spec) const override;
+    std::unique_ptr<const MatchExpression> parse(
+        const bson::Element& spec,
+        const std::shared_ptr<const collation::Collator>& collator) const override;
 
     const std::shared_ptr<const LetVariables>& let() const { return let_; }
 

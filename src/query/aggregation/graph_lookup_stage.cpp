@@ -18,7 +18,7 @@ namespace {
 class GraphLookup : public ForeignStage {
   public:
     GraphLookup(bson::Doc spec, const PipelineContext& context) : ForeignStage(context) {
-        Names names(context.variables, true);
+        Names names(context, true);
         for (const Value& e : spec)
             parse_option(e, names);
         if (from_.empty() || as_.empty() || start_ == nullptr || connect_from_.empty() ||
@@ -101,8 +101,8 @@ class GraphLookup : public ForeignStage {
 
     void find(bson::Doc doc) override {
         reached_.clear();
-        ids_ = ValueSet();
-        asked_ = ValueSet();
+        ids_ = ValueSet(scope_.collator);
+        asked_ = ValueSet(scope_.collator);
         next_.clear();
         bytes_ = 0;
         const Value start = start_->evaluate(scope_for(doc));
@@ -201,8 +201,8 @@ class GraphLookup : public ForeignStage {
     // Of the document that is worked on. The sets point into the documents that were reached, which
     // stay where they are, and into that one.
     sched::Vector<Found> reached_;
-    ValueSet ids_;
-    ValueSet asked_;
+    ValueSet ids_{nullptr};
+    ValueSet asked_{nullptr};
     sched::Vector<Value> next_;  // of asked_, what the next level looks for
     sched::Vector<Value> leads_to_;
     int64_t bytes_ = 0;

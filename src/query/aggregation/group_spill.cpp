@@ -16,9 +16,12 @@ constexpr auto kUse = spill::Folder::Use::operation;
 
 }  // namespace
 
-GroupSpill::GroupSpill(std::vector<Field> fields, const std::string& folder)
+GroupSpill::GroupSpill(std::vector<Field> fields,
+                       std::shared_ptr<const collation::Collator> collator,
+                       const std::string& folder)
     : fields_(std::move(fields)),
-      input_({}, folder, kUse, kSortBytes),
+      collator_(std::move(collator)),
+      input_(ById{collator_.get()}, folder, kUse, kSortBytes),
       results_({}, folder, kUse, kSortBytes) {}
 
 void GroupSpill::ById::read(std::span<const uint8_t> entry, Item& item) const {
@@ -108,8 +111,8 @@ void GroupSpill::finish() {
     entry_ = bson::Buffer();
     input_.finish();
     while (const ById::Item* const item = input_.next()) {
-        const bool same =
-            id_.size() != 0 && compare_pipeline_values(item->id, Value(id_.data())) == 0;
+        const bool same = id_.size() != 0 && compare_pipeline_values(item->id, Value(id_.data()),
+                                                                     collator_.get()) == 0;
         if (!same) {
             if (id_.size() != 0) end_group();
             begin_group(*item);

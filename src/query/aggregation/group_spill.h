@@ -26,8 +26,10 @@ class GroupSpill {
         std::string name;
         AccumulatorMaker maker;
     };
-    // Files go to `folder` (spill/run.h). All calls throw what spill::Run does.
-    GroupSpill(std::vector<Field> fields, const std::string& folder);
+    // `collator`: of the ids; null: none. Files go to `folder` (spill/run.h). All calls throw what
+    // spill::Run does.
+    GroupSpill(std::vector<Field> fields, std::shared_ptr<const collation::Collator> collator,
+               const std::string& folder);
 
     // The document of that number, and what each field's accumulator is to get of it.
     void add_document(uint64_t number, const Value& id, std::span<const Value> values);
@@ -51,8 +53,10 @@ class GroupSpill {
         };
         void read(std::span<const uint8_t> entry, Item& item) const;
         bool before(const Item& a, const Item& b) const {
-            return compare_pipeline_values(a.id, b.id) < 0;
+            return compare_pipeline_values(a.id, b.id, collator) < 0;
         }
+
+        const collation::Collator* collator = nullptr;
     };
     // An entry: the number, and the resulting document as its tail.
     struct ByNumber {
@@ -70,6 +74,7 @@ class GroupSpill {
     void end_group();
 
     const std::vector<Field> fields_;
+    const std::shared_ptr<const collation::Collator> collator_;
     spill::Sorter<ById> input_;
     spill::Sorter<ByNumber> results_;
     bson::Buffer entry_;

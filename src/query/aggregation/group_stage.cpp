@@ -28,9 +28,10 @@ class Group : public Stage {
   public:
     Group(bson::Doc spec, const PipelineContext& context)
         : over_msg_(context.over_msg),
+          collator_(context.collator),
           allow_disk_use_(context.allow_disk_use),
           scratch_directory_(context.scratch_directory) {
-        Names names(context.variables, over_msg_);
+        Names names(context, over_msg_);
         bool has_id = false;
         for (const Value& e : spec) {
             if (e.name() == "_id") {
@@ -42,19 +43,20 @@ class Group : public Stage {
             }
         }
         if (!has_id) base::fail(15955, "a group specification must include an _id");
-        scope_.variables.resize(names.slots());
+        scope_.prepare(names);
     }
     // The `_id` is computed by what `parse_id` makes; `fields` has none.
     Group(bson::Doc fields, const PipelineContext& context,
           const std::function<ExpressionPtr(Names&)>& parse_id)
         : over_msg_(context.over_msg),
+          collator_(context.collator),
           allow_disk_use_(context.allow_disk_use),
           scratch_directory_(context.scratch_directory) {
-        Names names(context.variables, over_msg_);
+        Names names(context, over_msg_);
         id_.emplace_back("", parse_id(names));
         for (const Value& e : fields)
             fields_.push_back(parse_group_field(e, names));
-        scope_.variables.resize(names.slots());
+        scope_.prepare(names);
     }
 
     bool next(bson::Doc* out) override {
@@ -158,7 +160,8 @@ class Group : public Stage {
             std::vector<GroupSpill::Field> fields;
             for (const GroupField& field : fields_)
                 fields.push_back({field.name, field.accumulator.maker});
-            on_disk_ = std::make_unique<GroupSpill>(std::move(fields), scratch_directory_);
+            on_disk_ =
+                std::make_unique<GroupSpill>(std::move(fields), collator_, scratch_directory_);
             return;
         }
         for (size_t group = 0; group < numbers_.size(); ++group) {
@@ -167,7 +170,7 @@ class Group : public Stage {
         }
         numbers_ = {};
         accumulators_ = Accumulators();
-        ids_ = ValueSet();
+        ids_ = ValueSet(collator_.get());
         id_bytes_ = Arena();
         bytes_ = 0;
     }
@@ -224,6 +227,7 @@ class Group : public Stage {
     }
 
     const bool over_msg_;
+    const std::shared_ptr<const collation::Collator> collator_;
     const bool allow_disk_use_;
     const std::string scratch_directory_;
     std::vector<std::pair<std::string, ExpressionPtr>> id_;
@@ -235,7 +239,7 @@ class Group : public Stage {
     bson::Buffer out_;
     // The groups in memory, in the order of their first documents.
     Arena id_bytes_;
-    ValueSet ids_;
+    ValueSet ids_{collator_.get()};
     sched::Vector<uint64_t> numbers_;      // of their first documents
     Accumulators accumulators_;            // one for each field of each group
     std::unique_ptr<GroupSpill> on_disk_;  // of others; null: there are none

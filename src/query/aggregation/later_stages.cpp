@@ -50,7 +50,7 @@ class Count : public Stage {
 class AddFields : public Computing {
   public:
     AddFields(bson::Doc spec, const PipelineContext& context) {
-        Names names(context.variables, true);
+        Names names(context, true);
         object_ = parse_added_fields(spec, names);
         prepare(names);
     }
@@ -84,7 +84,7 @@ class AddFields : public Computing {
 class ReplaceRoot : public Computing {
   public:
     ReplaceRoot(const Value& root, const PipelineContext& context) {
-        Names names(context.variables, true);
+        Names names(context, true);
         root_ = parse_operand(root, names);
         prepare(names);
     }

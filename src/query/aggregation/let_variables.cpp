@@ -5,9 +5,10 @@
 
 namespace query {
 
-LetVariables::LetVariables(bson::Doc let) {
+LetVariables::LetVariables(bson::Doc let,
+                           const std::shared_ptr<const collation::Collator>& collator) {
     for (const Value& e : let) {
-        Names names(variables_, true);
+        Names names(variables_, true, collator);
         if (e.name() == "CURRENT") base::fail(16867, "'CURRENT' cannot be a variable of a command");
         Names(variables_).define(e.name());
         ExpressionPtr expression = parse_operand(e, names);
@@ -18,7 +19,8 @@ LetVariables::LetVariables(bson::Doc let) {
                        "Command let Expression tried to access a field, but this is not allowed "
                        "because Command let Expressions run before the query examines any "
                        "documents.");
-        Scope scope(arena_, names.slots());
+        Scope scope(arena_);
+        scope.prepare(names);
         variables_.emplace_back(e.name(), copy_value(arena_, expression->evaluate(scope)));
     }
 }

@@ -2,6 +2,8 @@
 // expressions: computed once, before the first document.
 #pragma once
 
+#include <memory>
+
 #include "query/aggregation/value.h"
 
 namespace query {
@@ -10,7 +12,9 @@ class LetVariables {
   public:
     // {name: expression, ...}; each may use those before it. Throws base::Error 16866 to 16868 for
     // a name, 4890500 where a value would depend on a document, and what expressions throw.
-    explicit LetVariables(bson::Doc let);
+    // `collator`: under which they compare texts; null: by their bytes.
+    explicit LetVariables(bson::Doc let,
+                          const std::shared_ptr<const collation::Collator>& collator = nullptr);
     LetVariables(const LetVariables&) = delete;
     LetVariables& operator=(const LetVariables&) = delete;
 

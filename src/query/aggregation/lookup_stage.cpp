@@ -16,7 +16,7 @@ class Lookup : public ForeignStage {
   public:
     Lookup(bson::Doc spec, const PipelineContext& outer)
         : ForeignStage(outer), outer_variables_(outer.variables.size()) {
-        Names names(outer.variables, true);
+        Names names(outer, true);
         for (const Value& e : spec)
             parse_option(e, names);
         check_options();

@@ -49,7 +49,7 @@ std::string_view name_of(Takes takes) {
     return "";
 }
 
-Value compute_from(const Operator& op, Arena& arena, const Operands& operands, Values values) {
+Value compute_from(const Operator& op, Scope& scope, const Operands& operands, Values values) {
     if (op.null_gives_null && std::ranges::any_of(values, is_nullish)) return null_value();
     for (const Value& v : values) {
         if (!is_taken(op.takes, v))
@@ -58,7 +58,7 @@ Value compute_from(const Operator& op, Arena& arena, const Operands& operands, V
         if (op.takes == Takes::numbers && v.type() == bson::Type::decimal128)
             refuse_decimal(op.name);
     }
-    return op.compute({arena, op.name, operands}, values);
+    return op.compute({scope.arena, scope.collator, op.name, operands}, values);
 }
 
 Value compute(const Operator& op, Scope& scope, const Operands& operands) {
@@ -70,16 +70,17 @@ Value compute(const Operator& op, Scope& scope, const Operands& operands) {
     if (operands.size() <= kFew) {
         std::array<Value, kFew> few;
         std::ranges::transform(operands, few.begin(), value_of);
-        return compute_from(op, scope.arena, operands, {few.data(), operands.size()});
+        return compute_from(op, scope, operands, {few.data(), operands.size()});
     }
     sched::Vector<Value> many(operands.size());
     std::ranges::transform(operands, many.begin(), value_of);
-    return compute_from(op, scope.arena, operands, many);
+    return compute_from(op, scope, operands, many);
 }
 
 class Operation : public Expression {
   public:
-    Operation(const Operator& op, Operands operands) : op_(op), operands_(std::move(operands)) {}
+    Operation(const Operator& op, Operands operands, const collation::Collator* collator)
+        : op_(op), operands_(std::move(operands)), collator_(collator) {}
     Value evaluate(Scope& scope) const override {
         sched::tick();
         return compute(op_, scope, operands_);
@@ -95,6 +96,7 @@ class Operation : public Expression {
   private:
     const Operator& op_;
     Operands operands_;
+    const collation::Collator* const collator_;  // of the scopes that it is evaluated in
 };
 
 // $and and $or that were reduced to a single operand: still a truth value.
@@ -110,9 +112,10 @@ class Truth : public Expression {
     ExpressionPtr operand_;
 };
 
-ExpressionPtr computed(const Operator& op, const Operands& constants) {
+ExpressionPtr computed(const Operator& op, const Operands& constants,
+                       const collation::Collator* collator) {
     Arena arena;
-    Scope scope(arena);
+    Scope scope(arena, collator);
     return std::make_unique<Constant>(compute(op, scope, constants));
 }
 
@@ -124,7 +127,7 @@ bool all_constant(const Operands& operands) {
 
 // Puts the operands of nested uses of the same operator into one list and the constants at its end,
 // combined into one.
-Operands regroup(const Operator& op, Operands operands) {
+Operands regroup(const Operator& op, Operands operands, const collation::Collator* collator) {
     std::deque<ExpressionPtr> queue;
     for (ExpressionPtr& e : operands)
         queue.push_back(std::move(e));
@@ -144,12 +147,12 @@ Operands regroup(const Operator& op, Operands operands) {
             variable.push_back(std::move(e));
         }
     }
-    if (!constants.empty()) variable.push_back(computed(op, constants));
+    if (!constants.empty()) variable.push_back(computed(op, constants, collator));
     return variable;
 }
 
 // $and with a constant false, $or with a constant true are decided; other constants drop out.
-ExpressionPtr decide(const Operator& op, Operands operands) {
+ExpressionPtr decide(const Operator& op, Operands operands, const collation::Collator* collator) {
     const std::optional<Value> last = operands.back()->constant();
     if (last) {
         const bool deciding = op.name == "$or";
@@ -157,15 +160,16 @@ ExpressionPtr decide(const Operator& op, Operands operands) {
         operands.pop_back();
         if (operands.size() == 1) return std::make_unique<Truth>(std::move(operands[0]));
     }
-    return std::make_unique<Operation>(op, std::move(operands));
+    return std::make_unique<Operation>(op, std::move(operands), collator);
 }
 
 ExpressionPtr Operation::simplified() {
     for (ExpressionPtr& operand : operands_)
         if (operand) simplify(operand);
-    if (all_constant(operands_)) return computed(op_, operands_);
-    if (op_.regroups) operands_ = regroup(op_, std::move(operands_));
-    if (op_.name == "$and" || op_.name == "$or") return decide(op_, std::move(operands_));
+    if (all_constant(operands_)) return computed(op_, operands_, collator_);
+    if (op_.regroups) operands_ = regroup(op_, std::move(operands_), collator_);
+    if (op_.name == "$and" || op_.name == "$or")
+        return decide(op_, std::move(operands_), collator_);
     return nullptr;
 }
 
@@ -240,8 +244,8 @@ sched::Vector<Value> named_specs(const Operator& op, const Value& spec, const By
     return specs;
 }
 
-ExpressionPtr make_operation(const Operator& op, Operands operands) {
-    return std::make_unique<Operation>(op, std::move(operands));
+ExpressionPtr make_operation(const Operator& op, Operands operands, const Names& names) {
+    return std::make_unique<Operation>(op, std::move(operands), names.collator.get());
 }
 
 ExpressionPtr parse_operands(const Operator& op, const Value& spec, Names& names) {
@@ -249,7 +253,7 @@ ExpressionPtr parse_operands(const Operator& op, const Value& spec, Names& names
     if (is_named(op.by_name, spec)) {
         for (const Value& e : named_specs(op, spec, op.by_name))
             operands.push_back(e ? parse_operand(e, names) : nullptr);
-        return make_operation(op, std::move(operands));
+        return make_operation(op, std::move(operands), names);
     }
     if (spec.is_array()) {
         for (const Value& e : spec.as_doc())
@@ -259,7 +263,7 @@ ExpressionPtr parse_operands(const Operator& op, const Value& spec, Names& names
     }
     check_arity(op, operands.size());
     if (!op.by_name.fields.empty()) operands.resize(op.by_name.fields.size());
-    return make_operation(op, std::move(operands));
+    return make_operation(op, std::move(operands), names);
 }
 
 ExpressionPtr parse_operator(std::string_view name, const Value& spec, Names& names) {

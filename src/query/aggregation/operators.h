@@ -34,7 +34,8 @@ struct ByName {
 // What a computation has beside the values of its operands.
 struct Call {
     Arena& arena;
-    std::string_view name;  // of the operator
+    const collation::Collator* collator;  // as in Scope
+    std::string_view name;                // of the operator
     const Operands& operands;
 
     // Whether an operand is given at all: its value may be missing all the same.
@@ -97,6 +98,6 @@ ExpressionPtr parse_operands(const Operator& op, const Value& spec, Names& names
 // Operands that stand under names: for what reads its specification itself. In the order of
 // `by_name`; missing where not given.
 sched::Vector<Value> named_specs(const Operator& op, const Value& spec, const ByName& by_name);
-ExpressionPtr make_operation(const Operator& op, Operands operands);
+ExpressionPtr make_operation(const Operator& op, Operands operands, const Names& names);
 
 }  // namespace query

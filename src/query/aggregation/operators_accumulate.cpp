@@ -10,7 +10,7 @@ namespace query {
 namespace {
 
 Value accumulate(const Call& call, Values v) {
-    const auto accumulator = find_accumulator(call.name, true)();
+    const auto accumulator = find_accumulator(call.name, true, call.collator)();
     if (v.size() != 1 || !v[0].is_array()) return accumulated(call.arena, *accumulator, v);
     return accumulated(call.arena, *accumulator, elements_of(v[0]));
 }

@@ -68,12 +68,12 @@ Value is_array(const Call&, Values v) {
     return bool_value(v[0].is_array());
 }
 
-Value is_in(const Call&, Values v) {
+Value is_in(const Call& call, Values v) {
     if (!v[1].is_array())
         base::fail(40081, "$in requires an array as a second argument, found: {}",
                    bson::name_of(v[1].type()));
     for (const Value& e : v[1].as_doc()) {
-        if (compare_pipeline_values(v[0], e) == 0) return bool_value(true);
+        if (compare_pipeline_values(v[0], e, call.collator) == 0) return bool_value(true);
     }
     return bool_value(false);
 }
@@ -99,7 +99,8 @@ Value index_of_array(const Call& call, Values v) {
     int32_t at = 0;
     for (const Value& e : v[0].as_doc()) {
         if (at >= end) break;
-        if (at >= start && compare_pipeline_values(e, v[1]) == 0) return make_int(call.arena, at);
+        if (at >= start && compare_pipeline_values(e, v[1], call.collator) == 0)
+            return make_int(call.arena, at);
         ++at;
     }
     return make_int(call.arena, -1);
@@ -295,8 +296,8 @@ Value extreme_elements(const Call& call, Values v) {
         sched::tick();
         if (!is_nullish(e)) elements.push_back(e);
     }
-    std::stable_sort(elements.begin(), elements.end(), [](const Value& a, const Value& b) {
-        return compare_pipeline_values(a, b) * Sign < 0;
+    std::stable_sort(elements.begin(), elements.end(), [&call](const Value& a, const Value& b) {
+        return compare_pipeline_values(a, b, call.collator) * Sign < 0;
     });
     if (static_cast<int64_t>(elements.size()) > n) elements.resize(static_cast<size_t>(n));
     return array_from(call.arena, elements);

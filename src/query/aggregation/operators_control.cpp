@@ -32,7 +32,7 @@ ExpressionPtr parse_cond(const Operator& op, const Value& spec, Names& names) {
     if (!given[2]) base::fail(17082, "Missing 'else' parameter to $cond");
     for (size_t i = 0; i < operands.size(); ++i)
         operands[i] = parse_operand(given[i], names);
-    return make_operation(op, std::move(operands));
+    return make_operation(op, std::move(operands), names);
 }
 
 // Conditions and what each leads to, in turns; behind them what is left, or null.
@@ -88,7 +88,7 @@ ExpressionPtr parse_switch(const Operator& op, const Value& spec, Names& names) 
     }
     if (operands.empty()) base::fail(40068, "$switch requires at least one branch.");
     operands.push_back(std::move(otherwise));
-    return make_operation(op, std::move(operands));
+    return make_operation(op, std::move(operands), names);
 }
 
 class Let : public Expression {

@@ -158,7 +158,7 @@ Value date_to_string(Scope& scope, const Operands& operands) {
         return operands[i] ? operands[i]->evaluate(scope) : Value();
     };
     const Value values[] = {value_of(kWrittenDate), value_of(kWriteFormat), value_of(kWriteZone)};
-    const Call call{scope.arena, "$dateToString", operands};
+    const Call call{scope.arena, scope.collator, "$dateToString", operands};
     if (call.has(kWriteFormat) && is_nullish(values[kWriteFormat])) return null_value();
     if (call.has(kWriteFormat) && !values[kWriteFormat].is_string())
         base::fail(18533, "$dateToString requires that 'format' be a string, found: {}",
@@ -194,7 +194,7 @@ Value date_from_string(Scope& scope, const Operands& operands) {
         return operands[i] ? operands[i]->evaluate(scope) : Value();
     };
     const Value values[] = {value_of(kText), value_of(kReadZone), value_of(kReadFormat)};
-    const Call call{scope.arena, "$dateFromString", operands};
+    const Call call{scope.arena, scope.collator, "$dateFromString", operands};
     if (is_nullish(values[kText]))
         return operands[kReadOnNull] ? operands[kReadOnNull]->evaluate(scope) : null_value();
     if (call.has(kReadFormat)) {

@@ -10,7 +10,7 @@ namespace {
 int compare_operands(Scope& scope, const Operands& operands) {
     const Value a = operands[0]->evaluate(scope);
     const Value b = operands[1]->evaluate(scope);
-    return compare_pipeline_values(a, b);
+    return compare_pipeline_values(a, b, scope.collator);
 }
 
 Value cmp(Scope& scope, const Operands& operands) {

@@ -142,7 +142,7 @@ ExpressionPtr parse_get_field(const Operator& op, const Value& spec, Names& name
     if (const auto constant = operands[0]->constant(); constant && !constant->is_string())
         base::fail(5654602, "$getField requires 'field' to evaluate to type String, but got {}",
                    bson::name_of(constant->type()));
-    return make_operation(op, std::move(operands));
+    return make_operation(op, std::move(operands), names);
 }
 
 // A field of that name that is missing, is taken away.
@@ -180,7 +180,7 @@ ExpressionPtr parse_set_field(const Operator& op, const Value& spec, Names& name
         base::fail(4161106, "{} requires 'field' to evaluate to a constant string", op.name);
     if (name->as_string().find('\0') != std::string_view::npos)
         base::fail(4161107, "{} requires a 'field' without a null byte", op.name);
-    return make_operation(op, std::move(operands));
+    return make_operation(op, std::move(operands), names);
 }
 
 constexpr NamedOperand kSortArray[] = {{"input", 2942502}, {"sortBy", 2942503}};
@@ -188,7 +188,9 @@ constexpr NamedOperand kSortArray[] = {{"input", 2942502}, {"sortBy", 2942503}};
 // By whole values, 1 or -1, or by fields of documents.
 class SortArray : public Expression {
   public:
-    SortArray(ExpressionPtr input, const Value& sort_by) : input_(std::move(input)) {
+    SortArray(ExpressionPtr input, const Value& sort_by,
+              std::shared_ptr<const collation::Collator> collator)
+        : input_(std::move(input)) {
         if (sort_by.is_object()) {
             for (const Value& e : sort_by.as_doc()) {
                 if (!is_direction(e))
@@ -199,7 +201,7 @@ class SortArray : public Expression {
             }
             if (sort_by.as_doc().empty())
                 base::fail(2942505, "sortBy of $sortArray must have at least one key");
-            fields_ = std::make_unique<SortPattern>(sort_by.as_doc());
+            fields_ = std::make_unique<SortPattern>(sort_by.as_doc(), nullptr, std::move(collator));
         } else if (is_direction(sort_by)) {
             direction_ = sort_by.to_int32();
         } else {
@@ -223,7 +225,8 @@ class SortArray : public Expression {
         }
         std::stable_sort(items.begin(), items.end(), [&](const Item& a, const Item& b) {
             sched::tick();
-            if (!fields_) return compare_pipeline_values(a.value, b.value) * direction_ < 0;
+            if (!fields_)
+                return compare_pipeline_values(a.value, b.value, scope.collator) * direction_ < 0;
             return bson::compare_keys(bson::Doc(keys.data() + a.key),
                                       bson::Doc(keys.data() + b.key),
                                       fields_->descending_bits()) < 0;
@@ -254,7 +257,7 @@ class SortArray : public Expression {
 
 ExpressionPtr parse_sort_array(const Operator& op, const Value& spec, Names& names) {
     const auto specs = named_specs(op, spec, op.by_name);
-    return std::make_unique<SortArray>(parse_operand(specs[0], names), specs[1]);
+    return std::make_unique<SortArray>(parse_operand(specs[0], names), specs[1], names.collator);
 }
 
 }  // namespace

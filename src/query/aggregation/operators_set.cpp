@@ -33,7 +33,7 @@ Value make_array(Arena& arena, const sched::Vector<Value>& values) {
 }
 
 Value set_union(Scope& scope, const Operands& operands) {
-    ValueSet all;
+    ValueSet all(scope.collator);
     for (const ExpressionPtr& operand : operands) {
         const Value v = operand->evaluate(scope);
         if (is_nullish(v)) return null_value();
@@ -44,20 +44,20 @@ Value set_union(Scope& scope, const Operands& operands) {
 }
 
 Value set_intersection(Scope& scope, const Operands& operands) {
-    ValueSet current;
+    ValueSet current(scope.collator);
     bool first = true;
     for (const ExpressionPtr& operand : operands) {
         const Value v = operand->evaluate(scope);
         if (is_nullish(v)) return null_value();
         require_array(v, 17047, "$setIntersection", "Each");
-        ValueSet next(v);
+        ValueSet next(v, scope.collator);
         if (first) {
             current = std::move(next);
             first = false;
         } else if (!current.values().empty()) {
             // The result consists of the smaller set's values.
             if (current.values().size() > next.values().size()) std::swap(next, current);
-            ValueSet both;
+            ValueSet both(scope.collator);
             for (const Value& e : current.values()) {
                 if (next.contains(e)) both.insert(e);
             }
@@ -74,8 +74,8 @@ Value set_difference(Scope& scope, const Operands& operands) {
     if (is_nullish(left) || is_nullish(right)) return null_value();
     require_array(left, 17048, "$setDifference", "First");
     require_array(right, 17049, "$setDifference", "Second");
-    const ValueSet without(right);
-    ValueSet rest;
+    const ValueSet without(right, scope.collator);
+    ValueSet rest(scope.collator);
     for (const Value& e : left.as_doc()) {
         if (!without.contains(e)) rest.insert(e);
     }
@@ -87,15 +87,15 @@ Value set_is_subset(Scope& scope, const Operands& operands) {
     const Value right = operands[1]->evaluate(scope);
     require_array(left, 17046, "$setIsSubset", "First");
     require_array(right, 17042, "$setIsSubset", "Second");
-    return bool_value(ValueSet(right).contains_all(ValueSet(left)));
+    return bool_value(ValueSet(right, scope.collator).contains_all(ValueSet(left, scope.collator)));
 }
 
 Value set_equals(Scope& scope, const Operands& operands) {
-    ValueSet first;
+    ValueSet first(scope.collator);
     for (size_t i = 0; i < operands.size(); ++i) {
         const Value v = operands[i]->evaluate(scope);
         require_array(v, 17044, "$setEquals", "Each");
-        ValueSet set(v);
+        ValueSet set(v, scope.collator);
         if (i == 0) {
             first = std::move(set);
         } else if (set.values().size() != first.values().size() || !first.contains_all(set)) {

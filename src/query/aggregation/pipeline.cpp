@@ -115,7 +115,7 @@ class SourceStage : public Stage, private DocumentBatch {
 class StagedPipeline : public Pipeline {
   public:
     StagedPipeline(bson::Doc stages, const PipelineContext& context)
-        : narrows_(context.narrows), let_(context.let), copy_(stages) {
+        : narrows_(context.narrows), let_(context.let), collator_(context.collator), copy_(stages) {
         const int count = context.outer_stages + copy_.doc().field_count();
         if (count > kStagesMax)
             base::fail(base::kFailedToParse, "a pipeline of {} stages is too long, at most {}",
@@ -139,6 +139,10 @@ class StagedPipeline : public Pipeline {
     void drop_leading_match() override { drop(0); }
     const ExpressionParser* expressions() const override {
         return expressions_ ? &*expressions_ : nullptr;
+    }
+
+    const std::shared_ptr<const collation::Collator>& collator() const override {
+        return collator_;
     }
 
     bson::Doc leading_sort() const override {
@@ -216,6 +220,7 @@ class StagedPipeline : public Pipeline {
 
     const bool narrows_;
     const std::shared_ptr<const LetVariables> let_;  // has values of context.variables
+    const std::shared_ptr<const collation::Collator> collator_;
     bson::Object copy_;
     std::optional<FilterExpressions> expressions_;
     std::vector<StagePtr> stages_;

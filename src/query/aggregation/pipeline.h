@@ -13,6 +13,7 @@
 
 #include "bson/builder.h"
 #include "bson/view.h"
+#include "collation/collator.h"
 #include "query/aggregation/pipeline_context.h"
 
 namespace query {
@@ -36,6 +37,8 @@ class Pipeline {
     virtual void drop_leading_match() = 0;
     // Reads $expr in it; null: there is no such operator. Lives as long as the pipeline.
     virtual const ExpressionParser* expressions() const = 0;
+    // Under which it compares texts; null: by their bytes.
+    virtual const std::shared_ptr<const collation::Collator>& collator() const = 0;
     // The $sort that comes first (after the $match), {} if none. Drop it if the source delivers in
     // that order; leading_limit() then tells after how many documents nothing more is read (0: no
     // such limit; a $skip in between is counted in).

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "bson/view.h"
+#include "collation/collator.h"
 #include "query/aggregation/let_variables.h"
 
 namespace query {
@@ -51,6 +52,9 @@ struct PipelineContext {
     std::function<FirstStage(std::string_view stage)> find_first_stage;
     // Where $lookup and $graphLookup read. Null: there are no such stages (error 16436).
     std::shared_ptr<ForeignCollections> foreign;
+    // Under which texts are compared, everywhere in the pipeline and those inside of it, which keep
+    // it. Null: by their bytes.
+    std::shared_ptr<const collation::Collator> collator;
     // Variables for expressions, whose values outlive the pipeline.
     OuterVariables variables;
     // Where these are those of a command: the pipeline keeps them.

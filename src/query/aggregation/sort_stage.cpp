@@ -23,7 +23,8 @@ constexpr int kTopTooLarge = 16820;  // of a sort with a limit
 SortStage::SortStage(bson::Doc spec, const PipelineContext& context)
     : pattern_(spec),
       allow_disk_use_(context.allow_disk_use),
-      runs_({&fields_, context.over_msg}, context.scratch_directory,
+      collator_(context.collator),
+      runs_({&fields_, context.over_msg, collator_.get()}, context.scratch_directory,
             spill::Folder::Use::operation) {
     for (const Value& e : spec) {
         sched::tick();
@@ -43,7 +44,7 @@ SortStage::SortStage(bson::Doc spec, const PipelineContext& context)
         fields_.emplace_back(split_path(e.name()), static_cast<int>(direction));
     }
     if (fields_.empty()) base::fail(15976, "$sort stage must have at least one sort key");
-    if (context.over_msg) as_find_ = std::make_shared<const SortPattern>(spec);
+    if (context.over_msg) as_find_ = std::make_shared<const SortPattern>(spec, nullptr, collator_);
 }
 
 void SortStage::order_by(std::shared_ptr<const SortPattern> pattern) {
@@ -91,7 +92,7 @@ bool SortStage::Order::before(const Keyed& a, const Keyed& b) const {
     sched::tick();
     for (size_t i = 0; i < fields->size(); ++i) {
         const int upwards = as_find ? bson::compare_values(a.keys[i], b.keys[i])
-                                    : compare_pipeline_values(a.keys[i], b.keys[i]);
+                                    : compare_pipeline_values(a.keys[i], b.keys[i], collator);
         const int c = upwards * (*fields)[i].second;
         if (c != 0) return c < 0;
     }

@@ -173,13 +173,14 @@ class SortStage : public Stage {
         bool before(const Keyed& a, const Keyed& b) const;
 
         const Fields* fields = nullptr;
-        bool as_find = false;
+        bool as_find = false;  // the keys are as SortPattern makes them
+        const collation::Collator* collator = nullptr;
     };
     struct Entry {
         sched::Bytes bytes;
         Keyed keyed;
     };
-    Order order() const { return {&fields_, as_find_ != nullptr}; }
+    Order order() const { return {&fields_, as_find_ != nullptr, collator_.get()}; }
     void load();
     void collect();
     Entry copy(bson::Doc doc);
@@ -195,6 +196,7 @@ class SortStage : public Stage {
     std::shared_ptr<const SortPattern> as_find_;  // null: whole values are compared
     bson::Buffer find_key_;
     const bool allow_disk_use_;
+    const std::shared_ptr<const collation::Collator> collator_;
     int64_t limit_ = 0;
     bool loaded_ = false;
     int64_t handed_out_ = 0;

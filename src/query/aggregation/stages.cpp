@@ -53,7 +53,7 @@ void add_match_needs(const MatchNode& node, Needs& needs) {
 class Project : public Computing {
   public:
     Project(bson::Doc spec, const PipelineContext& context) {
-        Names names(context.variables);
+        Names names(context);
         object_ = parse_projection(spec, names);
         prepare(names);
     }
@@ -103,7 +103,7 @@ class Project : public Computing {
 class LaterProject : public Computing {
   public:
     LaterProject(bson::Doc spec, const PipelineContext& context) {
-        Names names(context.variables, true);
+        Names names(context, true);
         object_ = parse_later_projection(spec, names);
         prepare(names);
     }
@@ -136,7 +136,7 @@ class LaterProject : public Computing {
 class Redact : public Computing {
   public:
     Redact(const Value& spec, const PipelineContext& context) {
-        Names names(context.variables, context.over_msg);
+        Names names(context, context.over_msg);
         const size_t first = names.slots();
         for (const char* name : kDecisions)
             names.define_system(name);
@@ -229,7 +229,8 @@ MatchStage::MatchStage(bson::Doc filter, const PipelineContext& context) {
     refuse_operators(filter);
     const FilterExpressions expressions(context.variables);
     try {
-        matcher_ = Matcher::parse(filter, context.over_msg ? &expressions : nullptr);
+        matcher_ =
+            Matcher::parse(filter, context.over_msg ? &expressions : nullptr, context.collator);
         if (context.over_msg) refuse_odd_flags(*matcher_);
     } catch (const base::Error& e) {
         if (context.over_msg) throw;

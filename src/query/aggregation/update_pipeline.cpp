@@ -30,9 +30,11 @@ void check_stages(bson::Doc stages) {
     }
 }
 
-PipelineContext context_with(std::shared_ptr<const LetVariables> let) {
+PipelineContext context_with(std::shared_ptr<const LetVariables> let,
+                             std::shared_ptr<const collation::Collator> collator) {
     PipelineContext context;
     context.over_msg = true;
+    context.collator = std::move(collator);
     if (let != nullptr) context.variables = let->variables();
     context.let = std::move(let);
     return context;
@@ -40,8 +42,9 @@ PipelineContext context_with(std::shared_ptr<const LetVariables> let) {
 
 class PipelineUpdate : public Update {
   public:
-    PipelineUpdate(bson::Doc stages, std::shared_ptr<const LetVariables> let)
-        : pipeline_(Pipeline::parse(stages, context_with(std::move(let)))) {
+    PipelineUpdate(bson::Doc stages, std::shared_ptr<const LetVariables> let,
+                   std::shared_ptr<const collation::Collator> collator)
+        : pipeline_(Pipeline::parse(stages, context_with(std::move(let), std::move(collator)))) {
         pipeline_->set_source([this](bson::Doc* out) {
             if (!given_) return false;
             *out = *std::exchange(given_, std::nullopt);
@@ -112,7 +115,7 @@ std::unique_ptr<Update> parse_update(bson::Doc update, bool is_pipeline,
         base::fail(base::kFailedToParse,
                    "arrayFilters may not be specified for pipeline-style updates");
     check_stages(update);
-    return std::make_unique<PipelineUpdate>(update, std::move(let));
+    return std::make_unique<PipelineUpdate>(update, std::move(let), options.collator);
 }
 
 }  // namespace query

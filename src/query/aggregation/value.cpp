@@ -120,7 +120,7 @@ int compare_names(std::string_view a, std::string_view b) {
     return c < 0 ? -1 : (c > 0 ? 1 : 0);
 }
 
-int compare_fields(bson::Doc a, bson::Doc b, bool names) {
+int compare_fields(bson::Doc a, bson::Doc b, bool names, const collation::Collator* collator) {
     auto ia = a.begin();
     auto ib = b.begin();
     const auto ea = a.end();
@@ -129,7 +129,7 @@ int compare_fields(bson::Doc a, bson::Doc b, bool names) {
         if (names) {
             if (const int c = compare_names(ia->name(), ib->name()); c != 0) return c;
         }
-        if (const int c = compare_pipeline_values(*ia, *ib); c != 0) return c;
+        if (const int c = compare_pipeline_values(*ia, *ib, collator); c != 0) return c;
     }
     if (ia == ea) return ib == eb ? 0 : -1;
     return 1;
@@ -137,15 +137,22 @@ int compare_fields(bson::Doc a, bson::Doc b, bool names) {
 
 }  // namespace
 
-int compare_pipeline_values(const Value& a, const Value& b) {
+int compare_pipeline_values(const Value& a, const Value& b, const collation::Collator* collator) {
     sched::tick();
-    if (a.is_object() && b.is_object()) return compare_fields(a.as_doc(), b.as_doc(), true);
-    if (a.is_array() && b.is_array()) return compare_fields(a.as_doc(), b.as_doc(), false);
+    if (a.is_object() && b.is_object())
+        return compare_fields(a.as_doc(), b.as_doc(), true, collator);
+    if (a.is_array() && b.is_array())
+        return compare_fields(a.as_doc(), b.as_doc(), false, collator);
+    const auto is_text = [](const Value& v) { return v.is_string() || v.type() == Type::symbol; };
+    if (collator != nullptr && is_text(a) && is_text(b))
+        return collator->compare(a.as_string(), b.as_string());
     return bson::compare_values(a, b);
 }
 
-size_t hash_value(const Value& v) {
-    return bson::hash_value(v);
+size_t hash_value(const Value& v, const collation::Collator* collator) {
+    if (collator == nullptr || !collation::has_text(v)) return bson::hash_value(v);
+    const bson::Object key = collator->key_of(v);
+    return bson::hash_value(key.doc().first());
 }
 
 std::string double_text(double v) {

@@ -14,6 +14,7 @@
 
 #include "bson/builder.h"
 #include "bson/view.h"
+#include "collation/collator.h"
 #include "sched/counted.h"
 
 namespace query {
@@ -69,9 +70,10 @@ inline bool is_nullish(const Value& v) {
 }
 
 // The order inside pipelines: documents compare by name before type, otherwise as everywhere.
-int compare_pipeline_values(const Value& a, const Value& b);
-// Equal values hash alike, whatever their numeric type.
-size_t hash_value(const Value& v);
+// `collator`: that of texts; null: that of their bytes.
+int compare_pipeline_values(const Value& a, const Value& b, const collation::Collator* collator);
+// Values that are equal in that order hash alike, whatever their numeric type.
+size_t hash_value(const Value& v, const collation::Collator* collator);
 
 // As conditions read it: missing, null, undefined, false and zero are false.
 inline bool is_true(const Value& v) {

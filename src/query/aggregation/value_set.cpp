@@ -22,7 +22,7 @@ size_t first_slot(size_t hash, size_t slots) {
 
 void ValueSet::insert(const Value& v) {
     if (2 * values_.size() >= slots_.size()) grow();
-    const size_t hash = hash_value(v);
+    const size_t hash = hash_value(v, collator_);
     const size_t at = find(v, hash);
     if (slots_[at] != kFree) return;
     values_.push_back(v);
@@ -37,7 +37,7 @@ void ValueSet::insert_all(const Value& array) {
 
 size_t ValueSet::position(const Value& v) const {
     if (slots_.empty()) return kNone;
-    const uint32_t number = slots_[find(v, hash_value(v))];
+    const uint32_t number = slots_[find(v, hash_value(v, collator_))];
     return number == kFree ? kNone : number - 1;
 }
 
@@ -50,7 +50,7 @@ size_t ValueSet::find(const Value& v, size_t hash) const {
     for (size_t at = first_slot(hash, slots_.size());; at = (at + 1) & (slots_.size() - 1)) {
         if (slots_[at] == kFree) return at;
         const size_t i = slots_[at] - 1;
-        if (hashes_[i] == hash && compare_pipeline_values(values_[i], v) == 0) return at;
+        if (hashes_[i] == hash && compare_pipeline_values(values_[i], v, collator_) == 0) return at;
         sched::tick();
     }
 }

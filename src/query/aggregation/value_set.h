@@ -1,5 +1,5 @@
 // query/aggregation/value_set.h - values in the order in which they came, each equal one once
-// (compare_pipeline_values).
+// (compare_pipeline_values, under the set's collation).
 //
 // It refers to the bytes of its values, which must outlive it. It lies in a few blocks of memory:
 // letting a set go cannot be interrupted, and so must not take long, however large it is. All that
@@ -17,9 +17,12 @@ namespace query {
 
 class ValueSet {
   public:
-    ValueSet() = default;
+    // `collator` must outlive it; null: texts are compared by their bytes.
+    explicit ValueSet(const collation::Collator* collator) : collator_(collator) {}
     // Of an array's elements.
-    explicit ValueSet(const Value& array) { insert_all(array); }
+    ValueSet(const Value& array, const collation::Collator* collator) : collator_(collator) {
+        insert_all(array);
+    }
 
     void insert(const Value& v);
     void insert_all(const Value& array);
@@ -36,6 +39,7 @@ class ValueSet {
     size_t find(const Value& v, size_t hash) const;
     void grow();
 
+    const collation::Collator* collator_;
     sched::Vector<Value> values_;
     sched::Vector<size_t> hashes_;  // of values_
     sched::Vector<uint32_t>

@@ -16,7 +16,7 @@ class ValueSetTest : public testing::Test {
 
 TEST_F(ValueSetTest, HoldsEachEqualValueOnceInTheirOrder) {
     constexpr int kMany = 5000;
-    ValueSet set;
+    ValueSet set(nullptr);
     EXPECT_FALSE(set.contains(number(0)));
     for (int round = 0; round < 2; ++round) {
         for (int i = kMany; i > 0; --i)
@@ -34,7 +34,7 @@ TEST_F(ValueSetTest, HoldsEachEqualValueOnceInTheirOrder) {
 }
 
 TEST_F(ValueSetTest, ContainsAllOfAnother) {
-    ValueSet some, more;
+    ValueSet some(nullptr), more(nullptr);
     EXPECT_TRUE(some.contains_all(more));
     more.insert(number(1));
     EXPECT_FALSE(some.contains_all(more));
@@ -48,7 +48,7 @@ TEST_F(ValueSetTest, CanBeInterruptedAtAnySize) {
     sched::Operation operation;
     const sched::Operation::Scope scope(&operation);
     operation.start();
-    ValueSet set;
+    ValueSet set(nullptr);
     for (int i = 0; i < 100; ++i)
         set.insert(number(i));
     operation.kill(operation.id());

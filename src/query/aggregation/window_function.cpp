@@ -334,8 +334,9 @@ std::unique_ptr<WindowFunction> parse_window_function(const Value& spec,
         base::fail(5371601, "{} does not accept a 'window' field", name);
     if (ranks) return parse_rank(function, context);
     if (name == "$shift") return parse_shift(function, context, names);
-    const bool is_accumulator = find_accumulator(name, true) || find_top_accumulator(name) ||
-                                find_percentile_accumulator(name) || name == "$count";
+    const bool is_accumulator = find_accumulator(name, true, nullptr) ||
+                                find_top_accumulator(name) || find_percentile_accumulator(name) ||
+                                name == "$count";
     if (!is_accumulator) base::fail(base::kFailedToParse, "Unrecognized window function, {}", name);
     const Bounds bounds = bounds_of(window, context);
     const bool may_go_on = name != "$push";  // which gives its memory away with its result

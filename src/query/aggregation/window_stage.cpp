@@ -31,13 +31,13 @@ class Computed : public Expression {
 class SetWindowFields : public Computing {
   public:
     SetWindowFields(bson::Doc spec, const PipelineContext& context) {
-        Names names(context.variables, true);
+        Names names(context, true);
         Value output;
         for (const Value& e : spec) {
             if (e.name() == "partitionBy") {
                 partition_by_ = parse_operand(e, names);
             } else if (e.name() == "sortBy") {
-                parse_sort(e);
+                parse_sort(e, names.collator);
             } else if (e.name() == "output") {
                 output = e;
             } else {
@@ -98,7 +98,7 @@ class SetWindowFields : public Computing {
     // What is copied in the time of a tick (sched/tick.h), about.
     static constexpr int32_t kBytesPerTick = 1024;
 
-    void parse_sort(const Value& e) {
+    void parse_sort(const Value& e, const std::shared_ptr<const collation::Collator>& collator) {
         if (!e.is_object())
             base::fail(base::kTypeMismatch,
                        "BSON field '$setWindowFields.sortBy' is the wrong type '{}'",
@@ -106,7 +106,8 @@ class SetWindowFields : public Computing {
         for (const Value& field : e.as_doc())
             split_path(field.name());  // throws where it is none
         sort_by_ = bson::Object(e.as_doc());
-        if (!sort_by_.empty()) pattern_ = std::make_unique<SortPattern>(sort_by_);
+        if (!sort_by_.empty())
+            pattern_ = std::make_unique<SortPattern>(sort_by_, nullptr, collator);
     }
 
     void parse_output(bson::Doc output, Names& names) {
@@ -127,8 +128,8 @@ class SetWindowFields : public Computing {
         const int c = compare_partitions(a, b);
         return c != 0 || pattern_ == nullptr ? c : compare_fields(a, b);
     }
-    static int compare_partitions(const Entry& a, const Entry& b) {
-        return compare_pipeline_values(a.key["p"], b.key["p"]);
+    int compare_partitions(const Entry& a, const Entry& b) const {
+        return compare_pipeline_values(a.key["p"], b.key["p"], scope_.collator);
     }
     int compare_fields(const Entry& a, const Entry& b) const {
         return bson::compare_keys(a.key["s"].as_doc(), b.key["s"].as_doc(),

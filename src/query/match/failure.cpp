@@ -19,6 +19,8 @@ struct Reason {
     std::string_view op;
     std::string_view unfulfilled, fulfilled;
 };
+constexpr std::string_view kBitsFailed = "bitwise operator failed to match";
+constexpr std::string_view kBitsMatched = "bitwise operator matched successfully";
 constexpr Reason kReasons[] = {
     {"$exists", "path does not exist", "path does exist"},
     {"$type", "type did not match", "type did match"},
@@ -27,6 +29,10 @@ constexpr Reason kReasons[] = {
     {"$regex", "regular expression did not match", "regular expression did match"},
     {"$mod", "$mod did not evaluate to expected remainder",
      "$mod did evaluate to expected remainder"},
+    {"$bitsAllSet", kBitsFailed, kBitsMatched},
+    {"$bitsAllClear", kBitsFailed, kBitsMatched},
+    {"$bitsAnySet", kBitsFailed, kBitsMatched},
+    {"$bitsAnyClear", kBitsFailed, kBitsMatched},
     {"$size", "array length was not equal to given size", "array length was equal to given size"},
     {"$all", "array did not contain all specified values",
      "array did contain all specified values"},
@@ -77,8 +83,9 @@ bool has_operators(const Element& e) {
 
 class Explainer {
   public:
-    Explainer(const ExpressionParser* expressions, Doc doc)
-        : expressions_(expressions), doc_(doc) {}
+    Explainer(const ExpressionParser* expressions, Doc doc,
+              std::shared_ptr<const collation::Collator> collator)
+        : expressions_(expressions), doc_(doc), collator_(std::move(collator)) {}
 
     // Why `filter` does not match, or where `fulfilled`, does.
     void explain(Doc filter, bool fulfilled, Builder& out) {
@@ -89,7 +96,9 @@ class Explainer {
     }
 
   private:
-    bool matches(Doc filter) const { return Matcher::parse(filter, expressions_)->matches(doc_); }
+    bool matches(Doc filter) const {
+        return Matcher::parse(filter, expressions_, collator_)->matches(doc_);
+    }
 
     // Each operator by itself. $regex and $options are one.
     static std::vector<bson::Object> clauses_of(Doc filter) {
@@ -195,7 +204,7 @@ class Explainer {
         out.append("operatorName", "$expr");
         specified(filter, out);
         out.append("reason", fulfilled ? "expression matched" : "expression did not match");
-        const auto parsed = Matcher::parse(filter, expressions_);
+        const auto parsed = Matcher::parse(filter, expressions_, collator_);
         parsed->root().children.front()->expression->append_result(doc_, "expressionResult", out);
     }
 
@@ -206,13 +215,15 @@ class Explainer {
 
     const ExpressionParser* expressions_;
     const Doc doc_;
+    const std::shared_ptr<const collation::Collator> collator_;
 };
 
 }  // namespace
 
-bson::Object explain_failure(Doc filter, const ExpressionParser* expressions, Doc doc) {
+bson::Object explain_failure(Doc filter, const ExpressionParser* expressions, Doc doc,
+                             std::shared_ptr<const collation::Collator> collator) {
     Builder out;
-    Explainer(expressions, doc).explain(filter, false, out);
+    Explainer(expressions, doc, std::move(collator)).explain(filter, false, out);
     return out.object();
 }
 

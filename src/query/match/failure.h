@@ -13,8 +13,9 @@ namespace query {
 // A text has at most so many bytes, about: what would come behind is left out.
 constexpr size_t kFailureBytesMax = 256 * 1024;
 
-// REQUIRES: `filter` does not match `doc`. `expressions`: as for Matcher::parse.
-bson::Object explain_failure(bson::Doc filter, const ExpressionParser* expressions, bson::Doc doc);
+// REQUIRES: `filter` does not match `doc`. `expressions`, `collator`: as for Matcher::parse.
+bson::Object explain_failure(bson::Doc filter, const ExpressionParser* expressions, bson::Doc doc,
+                             std::shared_ptr<const collation::Collator> collator = nullptr);
 
 // Appends to an array the rules of a schema that `doc` does not keep, each with its keyword
 // (operatorName) and what it looked at.

@@ -12,8 +12,9 @@ namespace {
 std::string explain(const std::string& filter, const std::string& doc) {
     const bson::Object parsed = bson::from_json(filter);
     const bson::Object held = bson::from_json(doc);
-    EXPECT_FALSE(Matcher::parse(parsed)->matches(held)) << filter << " " << doc;
-    return bson::to_text(explain_failure(parsed, nullptr, held));
+    EXPECT_FALSE(Matcher::parse(parsed, &kNoExpressionsHere)->matches(held))
+        << filter << " " << doc;
+    return bson::to_text(explain_failure(parsed, &kNoExpressionsHere, held));
 }
 
 // Of a schema, the rules that are not kept.
@@ -51,6 +52,9 @@ TEST(ExplainFailure, OneClauseSpeaksForItself) {
     EXPECT_EQ(explain(R"({"a": {"$type": "string"}})", R"({"a": 3})"),
               "{ operatorName: \"$type\", specifiedAs: { a: { $type: \"string\" } }, "
               "reason: \"type did not match\", consideredValue: 3, consideredType: \"int\" }");
+    EXPECT_EQ(explain(R"({"a": {"$bitsAllSet": 4}})", R"({"a": 3})"),
+              "{ operatorName: \"$bitsAllSet\", specifiedAs: { a: { $bitsAllSet: 4 } }, "
+              "reason: \"bitwise operator failed to match\", consideredValue: 3 }");
     EXPECT_EQ(explain(R"({"a": {"$exists": true}})", "{}"),
               "{ operatorName: \"$exists\", specifiedAs: { a: { $exists: true } }, "
               "reason: \"path does not exist\" }");

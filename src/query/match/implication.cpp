@@ -29,9 +29,13 @@ bool same(const MatchNode& a, const MatchNode& b) {
     const auto same_regex = [](const auto& one, const auto& other) {
         return one->pattern() == other->pattern() && one->flags() == other->flags();
     };
-    return a.kind == b.kind && a.collator == b.collator && a.path == b.path &&
-           a.number == b.number && a.remainder == b.remainder && a.types == b.types &&
-           same_value(a.operand, b.operand) && std::ranges::equal(a.values, b.values, same_value) &&
+    const auto same_bits = [](const auto& one, const auto& other) {
+        return one == nullptr || *one == *other;
+    };
+    return a.kind == b.kind && same_bits(a.bit_test, b.bit_test) &&
+           collation::is_same(a.collator, b.collator) && a.path == b.path && a.number == b.number &&
+           a.remainder == b.remainder && a.types == b.types && same_value(a.operand, b.operand) &&
+           std::ranges::equal(a.values, b.values, same_value) &&
            std::ranges::equal(a.regexes, b.regexes, same_regex) &&
            std::ranges::equal(a.children, b.children,
                               [](const auto& x, const auto& y) { return same(*x, *y); });
@@ -98,16 +102,19 @@ bool has_in(const sched::Vector<Element>& list, const Element& value) {
     return std::ranges::all_of(list, has_order) && std::ranges::any_of(list, is_equal);
 }
 
-// Whether a comparison with `value` at `path`, by the bytes of texts, implies a filter.
-bool comparison_implies(std::string_view path, MatchKind kind, const Element& value,
+// Whether a comparison with `value` at the path of `narrow` implies a filter. `value` is one of
+// `narrow`, under its collation.
+bool comparison_implies(const MatchNode& narrow, MatchKind kind, const Element& value,
                         const MatchNode& wide) {
     sched::tick();
     const auto by_this = [&](const auto& child) {
-        return comparison_implies(path, kind, value, *child);
+        return comparison_implies(narrow, kind, value, *child);
     };
     if (wide.kind == MatchKind::conjunction) return std::ranges::all_of(wide.children, by_this);
     if (wide.kind == MatchKind::disjunction) return std::ranges::any_of(wide.children, by_this);
-    if (wide.path != path) return false;
+    if (wide.path != narrow.path) return false;
+    if (collation::has_text(value) && !collation::is_same(narrow.collator, wide.collator))
+        return false;
     if (wide.kind == MatchKind::in) return kind == MatchKind::eq && has_in(wide.values, value);
     return is_comparison(wide.kind) && follows(kind, value, wide.kind, wide.operand);
 }
@@ -133,6 +140,7 @@ bool needs_value(const MatchNode& node) {
             return has_place(node.operand) || bson::is_large_number(node.operand);
         case MatchKind::regex:
         case MatchKind::mod:
+        case MatchKind::bits:
         case MatchKind::size:
         case MatchKind::elem_match_object:
         case MatchKind::elem_match_value:
@@ -204,13 +212,11 @@ class Implication {
             case MatchKind::all:
                 return std::ranges::any_of(narrow.children, by_narrow);
             case MatchKind::in:
-                if (narrow.regexes.empty() && narrow.collator == nullptr &&
-                    each_value_implies(narrow, wide))
-                    return true;
+                if (narrow.regexes.empty() && each_value_implies(narrow, wide)) return true;
                 break;
             default:
-                if (is_comparison(narrow.kind) && narrow.collator == nullptr &&
-                    comparison_implies(narrow.path, narrow.kind, narrow.operand, wide))
+                if (is_comparison(narrow.kind) &&
+                    comparison_implies(narrow, narrow.kind, narrow.operand, wide))
                     return true;
                 break;
         }
@@ -219,7 +225,7 @@ class Implication {
 
     static bool each_value_implies(const MatchNode& narrow, const MatchNode& wide) {
         return std::ranges::all_of(narrow.values, [&](const Element& value) {
-            return comparison_implies(narrow.path, MatchKind::eq, value, wide);
+            return comparison_implies(narrow, MatchKind::eq, value, wide);
         });
     }
 

@@ -131,6 +131,8 @@ bool leaf_matches(const MatchNode& node, const Element& value) {
             return has_type(node, value);
         case MatchKind::mod:
             return mod_matches(node, value);
+        case MatchKind::bits:
+            return node.bit_test->matches(value);
         case MatchKind::size:
             return value.is_array() && has_size(node, value);
         case MatchKind::elem_match_object:

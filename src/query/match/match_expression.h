@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "bson/builder.h"
+#include "collation/collator.h"
 #include "sched/counted.h"
 
 namespace query {
@@ -32,8 +33,11 @@ class MatchExpression : public sched::Counted {
 class ExpressionParser {
   public:
     virtual ~ExpressionParser() = default;
-    // `spec` lives longer than what is made. Throws base::Error by the codes of expressions.
-    virtual std::unique_ptr<const MatchExpression> parse(const bson::Element& spec) const = 0;
+    // `spec` lives longer than what is made. `collator`: under which it compares texts; null: by
+    // their bytes. Throws base::Error by the codes of expressions.
+    virtual std::unique_ptr<const MatchExpression> parse(
+        const bson::Element& spec,
+        const std::shared_ptr<const collation::Collator>& collator) const = 0;
     // Whether there is $expr, and with it $sampleRate.
     virtual bool is_here() const { return true; }
 };
@@ -42,7 +46,8 @@ class ExpressionParser {
 class RefusedExpressions : public ExpressionParser {
   public:
     RefusedExpressions(int code, std::string_view text) : code_(code), text_(text) {}
-    std::unique_ptr<const MatchExpression> parse(const bson::Element&) const override {
+    std::unique_ptr<const MatchExpression> parse(
+        const bson::Element&, const std::shared_ptr<const collation::Collator>&) const override {
         base::fail(code_, "{}", text_);
     }
     bool is_here() const override { return false; }

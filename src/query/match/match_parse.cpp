@@ -32,9 +32,10 @@ struct ParseContext {
     bool top = true;  // not inside another operator
     int depth = 0;
     const ExpressionParser* expressions = nullptr;  // of $expr, which is about a whole document
+    std::shared_ptr<const collation::Collator> collator = {};
     ParseContext deeper() const {
         if (depth >= kNestingMax) bad("the query is nested more than {} levels deep", kNestingMax);
-        return {false, depth + 1, expressions};
+        return {false, depth + 1, expressions, collator};
     }
 };
 
@@ -236,6 +237,12 @@ NodePtr parse_mod(std::string_view path, const Element& operand) {
     return node;
 }
 
+NodePtr parse_bits(std::string_view path, const Element& operand) {
+    NodePtr node = make_node(MatchKind::bits, path);
+    node->bit_test = std::make_unique<const BitTest>(operand);
+    return node;
+}
+
 // $regex and $options stand side by side, in any order; `operators` is the document of both.
 NodePtr parse_regex(std::string_view path, Doc operators) {
     const Element regex = operators["$regex"];
@@ -353,6 +360,7 @@ NodePtr parse_operator(std::string_view path, const Element& e, const ParseConte
     if (name == "$size") return parse_size(path, e);
     if (name == "$type") return parse_type(path, e);
     if (name == "$mod") return parse_mod(path, e);
+    if (BitTest::is_one(name) && context.expressions != nullptr) return parse_bits(path, e);
     if (is_geo(name)) bad("geospatial queries are not supported: {}", name);
     bad("unknown operator: {}", name);
 }
@@ -372,7 +380,7 @@ NodePtr parse_sample(const Element& rate, const ParseContext& context) {
 
 NodePtr parse_expression(const Element& spec, const ParseContext& context) {
     NodePtr node = make_node(MatchKind::expression);
-    node->expression = context.expressions->parse(spec);
+    node->expression = context.expressions->parse(spec, context.collator);
     for (const Element& e : node->expression->implied())
         node->children.push_back(parse_comparison(MatchKind::eq, e.name(), e));
     for (const Element& range : node->expression->implied_ranges()) {
@@ -506,6 +514,7 @@ int rank(const MatchNode& node) {
             return 16;
         case MatchKind::type:
             return 17;
+        case MatchKind::bits:
         case MatchKind::schema:
         case MatchKind::sample:
         case MatchKind::always_true:
@@ -560,10 +569,7 @@ std::unique_ptr<Matcher> Matcher::parse(Doc filter, const ExpressionParser* expr
     matcher->root_ = make_node(MatchKind::conjunction);
     ParseContext context;
     context.expressions = expressions;
-    // Expressions compare by the bytes of texts.
-    static const RefusedExpressions kNotCollated(
-        base::kInvalidOptions, "$expr under a collation is not supported by this server");
-    if (collator != nullptr && expressions != nullptr) context.expressions = &kNotCollated;
+    context.collator = collator;
     parse_filter(matcher->filter_.doc(), context, *matcher->root_);
     put_in_order(*matcher->root_);
     if (collator != nullptr) {

@@ -13,6 +13,7 @@
 #include "bson/builder.h"
 #include "bson/view.h"
 #include "collation/collator.h"
+#include "query/match/bits.h"
 #include "query/match/json_schema.h"
 #include "query/match/match_expression.h"
 #include "query/match/path.h"
@@ -40,6 +41,7 @@ enum class MatchKind {
     type,    // `types`: type bytes, of which array means the whole array; none: only `number`, and
              // that of elements if there is an array
     mod,     // `number` divisor, `remainder`
+    bits,    // $bitsAllSet and its like: `bit_test`
     size,    // `number`, -1 never matches
     all,     // children; empty matches nothing. [x, y] becomes eq children on the same path
     elem_match_object,  // one conjunction child, evaluated on each element that is a document or
@@ -68,6 +70,7 @@ struct MatchNode : sched::Counted {
     sched::Vector<bson::Element> values;                  // in: sorted, unique, no regexes
     sched::Vector<std::shared_ptr<const Regex>> regexes;  // in, regex
     sched::Vector<int64_t> types;  // type, as later servers write it: sorted, unique
+    std::unique_ptr<const BitTest> bit_test;
     std::unique_ptr<const JsonSchema> schema;
     std::unique_ptr<const MatchExpression> expression;
     int64_t number = 0;
@@ -86,7 +89,8 @@ class Matcher {
     // Throws base::Error 2, for $type and $jsonSchema also 9 and 14; the text names the operator.
     // Copies `filter`. Children of conjunctions are put in the old server's order, by kind, then by
     // path: it shows in which clause chooses the positional index, and in the fields of an upsert.
-    // `expressions` reads $expr, and is not needed afterwards; null: there is no such operator.
+    // `expressions` reads $expr, and is not needed afterwards; null: there is no such operator, nor
+    // $sampleRate and $bitsAllSet and its like, which came with it.
     // `collator`: under which texts are compared; null: by their bytes.
     static std::unique_ptr<Matcher> parse(
         bson::Doc filter, const ExpressionParser* expressions = nullptr,

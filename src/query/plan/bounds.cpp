@@ -314,6 +314,7 @@ bool has_bounds(const MatchNode& node, const IndexField& field) {
     switch (node.kind) {
         case MatchKind::regex:
         case MatchKind::mod:
+        case MatchKind::bits:
         case MatchKind::type:
         case MatchKind::ends:
             return true;
@@ -332,7 +333,12 @@ bool has_bounds(const MatchNode& node, const IndexField& field) {
 // Whether what it compares texts with are keys as the index has them.
 bool has_collation_of(const MatchNode& node, const catalog::KeyGenerator& generator) {
     sched::tick();
-    if (node.collator != nullptr && node.collator != generator.collator()) return false;
+    const collation::Collator* const collator = generator.collator();
+    if (node.collator != nullptr && !collation::is_same(node.collator, collator)) return false;
+    if (node.collator == nullptr && collator != nullptr &&
+        (collation::has_text(node.operand) ||
+         std::ranges::any_of(node.values, collation::has_text)))
+        return false;
     return std::ranges::all_of(
         node.children, [&](const auto& child) { return has_collation_of(*child, generator); });
 }
@@ -383,6 +389,8 @@ PredicateBounds bounds_of(const MatchNode& node, const IndexField& field, ValueA
             return {};
         case MatchKind::mod:
             return {{any_number()}, Tightness::check_key};
+        case MatchKind::bits:
+            return {{any_number(), class_range(Type::binary)}, Tightness::check_key};
         case MatchKind::type:
             return type_bounds(node);
         case MatchKind::exists:

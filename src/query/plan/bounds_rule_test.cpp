@@ -149,7 +149,8 @@ std::vector<std::string> all_predicates() {
     for (const char* other :
          {R"("$exists": true)", R"("$exists": false)", R"("$mod": [2, 1])", R"("$size": 0)",
           R"("$size": 1)", R"("$regex": "^ab")", R"("$regex": "b")", R"("$all": [1])",
-          R"("$all": [1, 31])", R"("$all": [[1]])", R"("$all": [null])"})
+          R"("$all": [1, 31])", R"("$all": [[1]])", R"("$all": [null])", R"("$bitsAnySet": 1)",
+          R"("$bitsAllClear": 30)"})
         leaves.push_back(other);
 
     std::vector<std::string> predicates;
@@ -313,7 +314,7 @@ constexpr const char* kPaths[] = {"a", "a.b", "a.0", "a.1", "a.0.b", "a.b.c", "a
 using Matchers = std::vector<std::unique_ptr<Matcher>>;
 void add_filter(Matchers& matchers, const std::string& filter) {
     try {
-        matchers.push_back(Matcher::parse(bson::parse_test_json(filter)));
+        matchers.push_back(Matcher::parse(bson::parse_test_json(filter), &kNoExpressionsHere));
     } catch (const base::Error&) {
     }
 }

@@ -114,6 +114,8 @@ std::unique_ptr<Executor> make_executor(catalog::Collection* collection, FindQue
 // is_id_query.
 bool is_id_query(bson::Doc filter);
 storage::RecordId find_by_id(const catalog::Collection& collection, const bson::Element& id);
+// Whether there is an index on `_id` that finds by this collation; null: by bytes.
+bool finds_by_id(const catalog::Collection& collection, const collation::Collator* collator);
 
 // How many documents match, after skip and up to limit: by index alone where possible.
 struct Count {

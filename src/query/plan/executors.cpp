@@ -270,7 +270,7 @@ class IdExecutor : public Executor {
 bool plain(const FindQuery& query) {
     return !query.natural_by_hint && query.hint.empty() && query.hint_name.empty() &&
            query.min.empty() && query.max.empty() && query.skip == 0 && !query.return_key &&
-           !query.snapshot && !query.tailable && !query.want_details && query.collator == nullptr &&
+           !query.snapshot && !query.tailable && !query.want_details &&
            (query.projection == nullptr || !query.projection->needs_details());
 }
 
@@ -284,8 +284,12 @@ std::unique_ptr<Executor> make_executor(catalog::Collection* collection, FindQue
                                         const ExecutorOptions& options,
                                         sched::YieldPoint* yield_point) {
     DCHECK(collection == nullptr || may_use(*collection, options.for_write));
+    const collation::Collator* const collator = query.collator.get();
+    if (collection != nullptr && query.inherits_collation &&
+        !collation::is_same(collator, collection->collator().get()))
+        throw_dropped(collection->ns());  // and made again, with another one
     if (collection != nullptr && plain(query) && is_id_query(query.matcher->filter()) &&
-        collection->id_index() != nullptr)
+        finds_by_id(*collection, collator))
         return std::make_unique<IdExecutor>(*collection, std::move(query), yield_point);
     return std::make_unique<PlannedExecutor>(collection, std::move(query), options, yield_point);
 }
@@ -313,14 +317,22 @@ bool is_id_query(bson::Doc filter) {
     }
 }
 
+bool finds_by_id(const catalog::Collection& collection, const collation::Collator* collator) {
+    const catalog::Index* const index = collection.id_index();
+    return index != nullptr && collation::is_same(index->generator->collator(), collator);
+}
+
 storage::RecordId find_by_id(const catalog::Collection& collection, const bson::Element& id) {
     thread_local bson::Buffer key(256);
     const struct AtEnd {  // of an error as well
         ~AtEnd() { key.trim(kKeptKeyBytes); }
     } at_end;
-    bson::Builder b(key);
-    b.append_as("", id);
     const catalog::Index& index = *collection.id_index();
+    bson::Builder b(key);
+    if (const collation::Collator* const collator = index.generator->collator())
+        collator->append_key("", id, b);
+    else
+        b.append_as("", id);
     index.count_use();
     return index.store->find_one(b.doc());
 }

@@ -13,9 +13,10 @@ std::string cursor_name(const ScanPlan& scan) {
 void append_bounds(bson::Builder& out, const ScanPlan& scan) {
     bson::Builder bounds = out.sub_object("indexBounds");
     if (scan.by_range) return;
+    ValueArena arena;
     size_t i = 0;
     for (const std::string& field : scan.index->generator->fields())
-        append_intervals(bounds, field, scan.bounds[i++]);
+        append_intervals(bounds, field, readable(scan.bounds[i++], *scan.index, arena));
 }
 
 void append_counts(bson::Builder& out, int64_t n, int64_t objects, int64_t scanned) {
@@ -372,6 +373,21 @@ void append_explain(bson::Builder& out, const ExplainReport& report, const Comma
         bson::Builder plan = all.sub_object(all.next().view());
         append_execution(plan, other, "executionTimeMillisEstimate", 0);
     }
+}
+
+IntervalList readable(IntervalList list, const catalog::Index& index, ValueArena& arena) {
+    if (index.generator->collator() == nullptr) return list;
+    const auto show = [&arena](bson::Element& end) {
+        if (!collation::has_text(end)) return;
+        bson::Builder shown;
+        collation::append_readable("", end, shown);
+        end = arena.keep(shown.object());
+    };
+    for (Interval& interval : list) {
+        show(interval.low);
+        show(interval.high);
+    }
+    return list;
 }
 
 }  // namespace query

@@ -50,4 +50,8 @@ void append_stage_counts(bson::Builder& out, const ExplainReport& report);
 // queryPlanner and, if wanted, executionStats.
 void append_explain(bson::Builder& out, const ExplainReport& report, const CommandExplain& how);
 
+// Bounds as they are shown: of an index with a collation the bytes of its keys are no texts. What
+// is made up goes to `arena`.
+IntervalList readable(IntervalList list, const catalog::Index& index, ValueArena& arena);
+
 }  // namespace query

@@ -44,15 +44,17 @@ std::string end_text(const bson::Element& value) {
 // "field #0['a']: [1, 1], [5, 7)".
 std::string bounds_text(const ScanPlan& scan) {
     if (scan.by_range)
-        return "[" + bson::to_text(scan.range_min.doc()) + ", " +
-               bson::to_text(scan.range_max.doc()) + ")";
+        return "[" + bson::to_text(catalog::readable_key(scan.range_min, *scan.index->generator)) +
+               ", " + bson::to_text(catalog::readable_key(scan.range_max, *scan.index->generator)) +
+               ")";
+    ValueArena arena;
     std::string text;
     size_t i = 0;
     for (const std::string& field : scan.index->generator->fields()) {
         if (i > 0) text += ", ";
         text += "field #" + std::to_string(i) + "['" + field + "']: ";
         const char* separator = "";
-        for (const Interval& interval : scan.bounds[i]) {
+        for (const Interval& interval : readable(scan.bounds[i], *scan.index, arena)) {
             sched::tick(kTicksPerInterval);
             text += separator;
             text += interval.low_inclusive ? "[" : "(";

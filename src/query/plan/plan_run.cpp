@@ -141,8 +141,9 @@ bool PlanRun::comes_later(const Branch& branch) {
 void PlanRun::show_key(const Branch& branch) {
     covered_.clear();
     bson::Builder b(covered_);
-    auto name = branch.scan->plan().index->key_pattern.begin();
-    for (const bson::Element& value : branch.scan->key()) {
+    const catalog::Index& index = *branch.scan->plan().index;
+    auto name = index.key_pattern.begin();
+    for (const bson::Element& value : catalog::readable_key(branch.scan->key(), *index.generator)) {
         b.append_as(name->name(), value);
         ++name;
     }

@@ -55,7 +55,8 @@ bool is_point_list(const IntervalList& list) {
 bool order_matches(const catalog::Index& index, size_t skip, const FindQuery& query,
                    bool* backward) {
     DCHECK(!query.sort.empty());
-    if (index.generator->hashed() || index.generator->collator() != query.collator.get())
+    if (index.generator->hashed() ||
+        !collation::is_same(index.generator->collator(), query.collator.get()))
         return false;
     auto key = index.key_pattern.begin();
     for (size_t i = 0; i < skip && key != index.key_pattern.end(); ++i)
@@ -221,8 +222,10 @@ class Planner {
     }
 
     bool covers(const catalog::Index& index, const Plan& plan) const {
-        return !index.multikey && !index.generator->hashed() && !plan.check_document &&
-               !plan.blocking_sort && !query_.show_record_id && !options_.for_write &&
+        const bool has_values =
+            !index.generator->hashed() && index.generator->collator() == nullptr;
+        return !index.multikey && has_values && !plan.check_document && !plan.blocking_sort &&
+               !query_.show_record_id && !options_.for_write &&
                (query_.return_key || (query_.projection != nullptr &&
                                       query_.projection->covered_by(index.generator->fields())));
     }
@@ -373,23 +376,32 @@ class Planner {
         return b.object();
     }
 
-    static bson::Object unnamed(const bson::Object& key) {
+    // As the index has it.
+    static bson::Object unnamed(const bson::Object& key, const catalog::Index& index) {
+        const collation::Collator* const collator = index.generator->collator();
         bson::Builder b;
-        for (const Element& e : key)
-            b.append_as("", e);
+        for (const Element& e : key) {
+            if (collator == nullptr)
+                b.append_as("", e);
+            else
+                collator->append_key("", e, b);
+        }
         return b.object();
     }
 
     // Whether min and max name all fields of the index, and mean its order.
     bool names_range(const catalog::Index& index) const {
-        return usable(index) && index.generator->collator() == query_.collator.get() &&
+        return usable(index) &&
+               collation::is_same(index.generator->collator(), query_.collator.get()) &&
                same_names(index.key_pattern, query_.min.empty() ? query_.max : query_.min);
     }
 
     // Whether min is before max in the order of the index; where one is not given, its end is.
     bool orders_range(const catalog::Index& index) const {
-        const bson::Object min = query_.min.empty() ? end_of(index, true) : unnamed(query_.min);
-        const bson::Object max = query_.max.empty() ? end_of(index, false) : unnamed(query_.max);
+        const bson::Object min =
+            query_.min.empty() ? end_of(index, true) : unnamed(query_.min, index);
+        const bson::Object max =
+            query_.max.empty() ? end_of(index, false) : unnamed(query_.max, index);
         return bson::compare_keys(min, max, index.generator->descending_bits()) < 0;
     }
 
@@ -411,8 +423,8 @@ class Planner {
         ScanPlan scan;
         scan.index = found;
         scan.by_range = true;
-        if (!query_.min.empty()) scan.range_min = unnamed(query_.min);
-        if (!query_.max.empty()) scan.range_max = unnamed(query_.max);
+        if (!query_.min.empty()) scan.range_min = unnamed(query_.min, *found);
+        if (!query_.max.empty()) scan.range_max = unnamed(query_.max, *found);
         bool backward = false;
         if (!query_.sort.empty()) {
             plan.blocking_sort = !order_matches(*found, 0, query_, &backward) || backward;

@@ -22,7 +22,8 @@ struct FindQuery {
     std::unique_ptr<Projection> projection;  // null: whole documents
     // Under which texts are compared; null: by their bytes. Given before canonicalise().
     std::shared_ptr<const collation::Collator> collator;
-    bson::Object sort;  // without $natural; empty: none
+    bool inherits_collation = false;  // it has to be that of the collection
+    bson::Object sort;                // without $natural; empty: none
     // Of `sort` and the filter; null: none. Made here, without a lock, since it may take long.
     std::shared_ptr<const SortPattern> sort_pattern;
     int natural = 0;  // +1 / -1 by sort or hint {$natural: +-1}

@@ -267,7 +267,8 @@ bool is_positional(std::string_view path) {
 
 class Parser {
   public:
-    Parser(const Matcher* filter, bool by_name) : filter_(filter), by_name_(by_name) {}
+    Parser(const Matcher* filter, const ExpressionParser* expressions, bool by_name)
+        : filter_(filter), expressions_(expressions), by_name_(by_name) {}
 
     std::unique_ptr<Projection> parse(Doc spec) {
         for (const Element& e : spec) {
@@ -361,9 +362,10 @@ class Parser {
             bad(kPositionAndElementMatch, "Cannot specify positional operator and $elemMatch.");
         if (path.find('.') != std::string_view::npos)
             bad(kElementMatchNested, "Cannot use $elemMatch projection on a nested field.");
-        auto matcher = Matcher::parse(bson::make(path, argument).doc());
+        auto matcher = Matcher::parse(bson::make(path, argument).doc(), expressions_);
         // To a filter {$ref: ...} and {$comment: ...} are no conditions on a field.
-        if (path.starts_with('$')) matcher = Matcher::parse(bson::make("", argument).doc());
+        if (path.starts_with('$'))
+            matcher = Matcher::parse(bson::make("", argument).doc(), expressions_);
         result_->match_index_.added(result_->matches_.size(), path);
         result_->matches_.push_back({std::string(path), std::move(matcher)});
         result_->root_.keep(path, true);
@@ -377,6 +379,7 @@ class Parser {
     }
 
     const Matcher* filter_;
+    const ExpressionParser* const expressions_;
     const bool by_name_;
     std::unique_ptr<FieldProjection> result_ = std::make_unique<FieldProjection>();
     std::optional<bool> inclusion_;  // once a plain field has decided
@@ -384,14 +387,16 @@ class Parser {
 
 }  // namespace
 
-std::unique_ptr<Projection> Projection::parse(Doc spec, const Matcher* filter) {
+std::unique_ptr<Projection> Projection::parse(Doc spec, const Matcher* filter,
+                                              const ExpressionParser* expressions) {
     if (spec.empty()) return nullptr;
-    return Parser(filter, false).parse(spec);
+    return Parser(filter, expressions, false).parse(spec);
 }
 
-std::unique_ptr<Projection> Projection::parse_by_name(Doc spec) {
+std::unique_ptr<Projection> Projection::parse_by_name(Doc spec,
+                                                      const ExpressionParser* expressions) {
     if (spec.empty()) return nullptr;
-    return Parser(nullptr, true).parse(spec);
+    return Parser(nullptr, expressions, true).parse(spec);
 }
 
 }  // namespace query

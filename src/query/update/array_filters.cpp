@@ -106,7 +106,8 @@ class Places {
 
 }  // namespace
 
-ArrayFilters::ArrayFilters(const Element& filters) {
+ArrayFilters::ArrayFilters(const Element& filters,
+                           const std::shared_ptr<const collation::Collator>& collator) {
     if (filters.missing()) return;
     if (!filters.is_array()) base::fail(base::kTypeMismatch, "arrayFilters must be an array");
     for (const Element& e : filters.as_doc()) {
@@ -114,7 +115,7 @@ ArrayFilters::ArrayFilters(const Element& filters) {
             base::fail(base::kTypeMismatch, "each array filter must be a document: {}",
                        bson::to_text(e));
         Filter filter;
-        filter.matcher = Matcher::parse(e.as_doc(), &kNoExpressionsHere);
+        filter.matcher = Matcher::parse(e.as_doc(), &kNoExpressionsHere, collator);
         refuse_odd_flags(*filter.matcher);
         find_name(filter.matcher->root(), filter.name);
         if (filter.name.empty())

@@ -18,9 +18,11 @@ namespace query {
 // The arrayFilters of an update. Each is about one element, by a name of its own.
 class ArrayFilters {
   public:
-    // `filters`: the array, or missing. Throws base::Error 14, 9 (no name, or several), 2 (a name
-    // that cannot be one, $jsonSchema), and what Matcher::parse throws.
-    explicit ArrayFilters(const bson::Element& filters);
+    // `filters`: the array, or missing. `collator`: as for Matcher::parse. Throws base::Error 14, 9
+    // (no name, or several), 2 (a name that cannot be one, $jsonSchema), and what Matcher::parse
+    // throws.
+    explicit ArrayFilters(const bson::Element& filters,
+                          const std::shared_ptr<const collation::Collator>& collator);
 
     // Which filter a part of `path` names; kEvery for "$[]", kNone for another part. Throws
     // base::Error 2 where there is no such filter.

@@ -13,6 +13,7 @@
 
 #include "bson/builder.h"
 #include "bson/patch.h"
+#include "collation/collator.h"
 #include "query/match/match_tree.h"
 
 namespace query {
@@ -38,6 +39,8 @@ class Update {
         // with one to be inserted.
         bool over_msg = false;
         bson::Element array_filters = {};  // missing: none
+        // Under which it compares texts; null: by their bytes.
+        std::shared_ptr<const collation::Collator> collator = nullptr;
     };
     // Throws base::Error with the codes of semantics 3 / wire spec 4.3. Copies `u`.
     static std::unique_ptr<Update> parse(bson::Doc u, const Options& options);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <limits>
 #include <optional>
 #include <unordered_set>
@@ -77,13 +78,37 @@ bool all_clean(const Elements& elements) {
     return std::all_of(elements.begin(), elements.end(), names_are_clean);
 }
 
-// Values to look up among; the elements have to stay where they are.
-using ValueSet = std::unordered_set<Element, bson::ValueHash, bson::ValueEqual>;
+// Values to look up among, under a collation if there is one; the elements have to stay where they
+// are.
+class ValueSet {
+  public:
+    explicit ValueSet(const collation::Collator* collator) : collator_(collator) {}
+
+    // Whether it is a new one.
+    bool insert(const Element& e) {
+        if (!has_key(e)) return values_.insert(e).second;
+        bson::Object key = collator_->key_of(e);
+        if (values_.contains(key.doc().first())) return false;
+        keys_.push_back(std::move(key));
+        return values_.insert(keys_.back().doc().first()).second;
+    }
+    bool contains(const Element& e) const {
+        if (!has_key(e)) return values_.contains(e);
+        return values_.contains(collator_->key_of(e).doc().first());
+    }
+
+  private:
+    bool has_key(const Element& e) const { return collator_ != nullptr && collation::has_text(e); }
+
+    const collation::Collator* collator_;
+    std::unordered_set<Element, bson::ValueHash, bson::ValueEqual> values_;
+    std::deque<bson::Object> keys_;  // of values with texts
+};
 
 // The order of $push with $sort: whole values, or dotted fields of documents.
 class ElementOrder {
   public:
-    explicit ElementOrder(const Element& spec) {
+    ElementOrder(const Element& spec, const collation::Collator* collator) : collator_(collator) {
         if (spec.is_number()) {
             const double direction = spec.to_double();
             if (direction != 1 && direction != -1) {
@@ -110,11 +135,12 @@ class ElementOrder {
     bool operator()(const Element& a, const Element& b) const {
         if (!by_field_) {
             sched::tick();
-            return bson::compare_values(a, b) * sign_ < 0;
+            return collation::compare_values(a, b, collator_) * sign_ < 0;
         }
         for (const auto& [path, sign] : fields_) {
             sched::tick();
-            const int c = bson::compare_values(field(a, path), field(b, path)) * sign;
+            const int c =
+                collation::compare_values(field(a, path), field(b, path), collator_) * sign;
             if (c != 0) return c < 0;
         }
         return false;
@@ -150,6 +176,7 @@ class ElementOrder {
         return e ? e : Element(kNull);
     }
 
+    const collation::Collator* collator_;
     bool by_field_ = false;
     int sign_ = 1;
     std::vector<std::pair<std::string, int>> fields_;
@@ -171,7 +198,7 @@ int64_t whole_number(const Element& e, const char* what) {
 
 class Push : public Modifier {
   public:
-    explicit Push(const Element& operand) {
+    Push(const Element& operand, const collation::Collator* collator) : collator_(collator) {
         if (operand.is_object() && operand.as_doc().has("$each")) {
             parse_clauses(operand.as_doc());
         } else {
@@ -220,7 +247,7 @@ class Push : public Modifier {
                 slice_ = whole_number(e, "$slice");
             } else if (clause == "$sort") {
                 once(order_.has_value(), clause);
-                order_.emplace(e);
+                order_.emplace(e, collator_);
             } else if (clause == "$position") {
                 once(position_.has_value(), clause);
                 const int64_t position = whole_number(e, "$position");
@@ -256,6 +283,7 @@ class Push : public Modifier {
         }
     }
 
+    const collation::Collator* collator_ = nullptr;
     Elements added_;
     std::optional<int64_t> slice_;
     std::optional<uint64_t> position_;
@@ -265,16 +293,17 @@ class Push : public Modifier {
 
 class AddToSet : public Modifier {
   public:
-    AddToSet(const Element& operand, FieldNames names) : names_(names) {
+    AddToSet(const Element& operand, FieldNames names, const collation::Collator* collator)
+        : names_(names), collator_(collator) {
         if (operand.is_object() && operand.as_doc().first().name() == "$each") {
             // Further clauses of $push are ignored here.
             const bson::Doc clauses = operand.as_doc();
             if (!clauses.first().is_array()) {
                 base::fail(base::kBadValue, "$each requires an array value in $addToSet");
             }
-            ValueSet seen;
+            ValueSet seen(collator);
             for (const Element& e : clauses.first().as_doc()) {
-                if (seen.insert(e).second) added_.push_back(e);
+                if (seen.insert(e)) added_.push_back(e);
             }
         } else {
             added_.push_back(operand);
@@ -293,7 +322,7 @@ class AddToSet : public Modifier {
         if (missing.size() == 1) {
             if (any_equal(old.as_doc(), missing[0])) missing.clear();
         } else {
-            ValueSet present;
+            ValueSet present(collator_);
             for (const Element& e : old.as_doc())
                 present.insert(e);
             std::erase_if(missing, [&](const Element& e) { return present.contains(e); });
@@ -305,10 +334,10 @@ class AddToSet : public Modifier {
     bool writes_clean() const override { return clean_; }
 
   private:
-    static bool any_equal(bson::Doc array, const Element& value) {
+    bool any_equal(bson::Doc array, const Element& value) const {
         for (const Element& e : array) {
             sched::tick();
-            if (bson::equal_values(e, value)) return true;
+            if (collation::equal_values(e, value, collator_)) return true;
         }
         return false;
     }
@@ -321,6 +350,7 @@ class AddToSet : public Modifier {
     }
 
     const FieldNames names_;
+    const collation::Collator* const collator_;
     Elements added_;
     bool clean_ = false;
 };
@@ -375,7 +405,7 @@ class Puller : public Remover {
 
 class PullAll : public Puller {
   public:
-    explicit PullAll(bson::Doc values) {
+    PullAll(bson::Doc values, const collation::Collator* collator) : values_(collator) {
         for (const Element& e : values)
             values_.insert(e);
     }
@@ -389,19 +419,25 @@ class PullAll : public Puller {
 
 class PullEqual : public Puller {
   public:
-    explicit PullEqual(const Element& value) : value_(value) {}
+    PullEqual(const Element& value, const collation::Collator* collator)
+        : value_(value), collator_(collator) {}
 
   protected:
-    bool selects(const Element& e) override { return bson::equal_values(value_, e); }
+    bool selects(const Element& e) override {
+        return collation::equal_values(value_, e, collator_);
+    }
 
   private:
     Element value_;
+    const collation::Collator* const collator_;
 };
 
 // {$pull: {a: {x: 1}}}: elements that are documents, as a query selects documents.
 class PullObjects : public Puller {
   public:
-    explicit PullObjects(bson::Doc filter) : matcher_(Matcher::parse(filter)) {}
+    PullObjects(bson::Doc filter, const ExpressionParser* expressions,
+                std::shared_ptr<const collation::Collator> collator)
+        : matcher_(Matcher::parse(filter, expressions, std::move(collator))) {}
 
   protected:
     bool selects(const Element& e) override {
@@ -415,10 +451,11 @@ class PullObjects : public Puller {
 // {$pull: {a: {$gt: 1}}} and regular expressions: any element, as a query selects a field's value.
 class PullValues : public Puller {
   public:
-    explicit PullValues(const Element& condition) {
+    PullValues(const Element& condition, const ExpressionParser* expressions,
+               std::shared_ptr<const collation::Collator> collator) {
         bson::Builder filter;
         filter.append_as(kField, condition);
-        matcher_ = Matcher::parse(filter.doc());
+        matcher_ = Matcher::parse(filter.doc(), expressions, std::move(collator));
     }
 
   protected:
@@ -446,8 +483,8 @@ bool is_value_operator(std::string_view name) {
 
 }  // namespace
 
-std::unique_ptr<Modifier> make_push(const Element& operand) {
-    return std::make_unique<Push>(operand);
+std::unique_ptr<Modifier> make_push(const Element& operand, const collation::Collator* collator) {
+    return std::make_unique<Push>(operand, collator);
 }
 
 std::unique_ptr<Modifier> make_push_all(const Element& operand) {
@@ -458,29 +495,33 @@ std::unique_ptr<Modifier> make_push_all(const Element& operand) {
     return std::make_unique<Push>(operand.as_doc());
 }
 
-std::unique_ptr<Modifier> make_add_to_set(const Element& operand, FieldNames names) {
-    return std::make_unique<AddToSet>(operand, names);
+std::unique_ptr<Modifier> make_add_to_set(const Element& operand, FieldNames names,
+                                          const collation::Collator* collator) {
+    return std::make_unique<AddToSet>(operand, names, collator);
 }
 
 std::unique_ptr<Modifier> make_pop(const Element& operand) {
     return std::make_unique<Pop>(operand.is_number() && operand.to_double() < 0);
 }
 
-std::unique_ptr<Modifier> make_pull(const Element& operand) {
-    if (operand.type() == Type::regex) return std::make_unique<PullValues>(operand);
-    if (!operand.is_object()) return std::make_unique<PullEqual>(operand);
-    if (is_value_operator(operand.as_doc().first().name())) {
-        return std::make_unique<PullValues>(operand);
-    }
-    return std::make_unique<PullObjects>(operand.as_doc());
+std::unique_ptr<Modifier> make_pull(const Element& operand, const ExpressionParser* expressions,
+                                    const std::shared_ptr<const collation::Collator>& collator) {
+    if (operand.type() == Type::regex)
+        return std::make_unique<PullValues>(operand, expressions, collator);
+    if (!operand.is_object()) return std::make_unique<PullEqual>(operand, collator.get());
+    const std::string_view first = operand.as_doc().first().name();
+    if (is_value_operator(first) || (expressions != nullptr && BitTest::is_one(first)))
+        return std::make_unique<PullValues>(operand, expressions, collator);
+    return std::make_unique<PullObjects>(operand.as_doc(), expressions, collator);
 }
 
-std::unique_ptr<Modifier> make_pull_all(const Element& operand) {
+std::unique_ptr<Modifier> make_pull_all(const Element& operand,
+                                        const collation::Collator* collator) {
     if (!operand.is_array()) {
         base::fail(base::kBadValue, "$pullAll requires an array argument but was given {}",
                    bson::to_text(operand));
     }
-    return std::make_unique<PullAll>(operand.as_doc());
+    return std::make_unique<PullAll>(operand.as_doc(), collator);
 }
 
 }  // namespace query

@@ -13,6 +13,7 @@
 
 #include "bson/builder.h"
 #include "bson/view.h"
+#include "query/match/match_expression.h"
 #include "query/update/document_check.h"
 
 namespace query {
@@ -54,15 +55,25 @@ std::unique_ptr<Modifier> make_set(const bson::Element& operand);
 std::unique_ptr<Modifier> make_unset();
 std::unique_ptr<Modifier> make_inc(const bson::Element& operand);
 std::unique_ptr<Modifier> make_mul(const bson::Element& operand);
-std::unique_ptr<Modifier> make_min(const bson::Element& operand);
-std::unique_ptr<Modifier> make_max(const bson::Element& operand);
+// `collator`: under which texts are compared, and which must outlive the modifier; null: by their
+// bytes.
+std::unique_ptr<Modifier> make_min(const bson::Element& operand,
+                                   const collation::Collator* collator);
+std::unique_ptr<Modifier> make_max(const bson::Element& operand,
+                                   const collation::Collator* collator);
 std::unique_ptr<Modifier> make_bit(const bson::Element& operand);
 std::unique_ptr<Modifier> make_current_date(const bson::Element& operand);
-std::unique_ptr<Modifier> make_push(const bson::Element& operand);
+std::unique_ptr<Modifier> make_push(const bson::Element& operand,
+                                    const collation::Collator* collator);
 std::unique_ptr<Modifier> make_push_all(const bson::Element& operand);
-std::unique_ptr<Modifier> make_add_to_set(const bson::Element& operand, FieldNames names);
+std::unique_ptr<Modifier> make_add_to_set(const bson::Element& operand, FieldNames names,
+                                          const collation::Collator* collator);
 std::unique_ptr<Modifier> make_pop(const bson::Element& operand);
-std::unique_ptr<Modifier> make_pull(const bson::Element& operand);
-std::unique_ptr<Modifier> make_pull_all(const bson::Element& operand);
+// `expressions`: as for Matcher::parse.
+std::unique_ptr<Modifier> make_pull(const bson::Element& operand,
+                                    const ExpressionParser* expressions,
+                                    const std::shared_ptr<const collation::Collator>& collator);
+std::unique_ptr<Modifier> make_pull_all(const bson::Element& operand,
+                                        const collation::Collator* collator);
 
 }  // namespace query

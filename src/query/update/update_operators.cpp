@@ -26,31 +26,44 @@ using bson::Element;
 
 namespace {
 
-// What may be stored decides `names` (query/update/document_check.h).
-using Maker = std::function<std::unique_ptr<Modifier>(const Element&, FieldNames names)>;
+using Maker =
+    std::function<std::unique_ptr<Modifier>(const Element&, const Update::Options& options)>;
 
 template <std::unique_ptr<Modifier> (*Make)(const Element&)>
-std::unique_ptr<Modifier> of_operand(const Element& operand, FieldNames) {
+std::unique_ptr<Modifier> of_operand(const Element& operand, const Update::Options&) {
     return Make(operand);
+}
+
+template <std::unique_ptr<Modifier> (*Make)(const Element&, const collation::Collator*)>
+std::unique_ptr<Modifier> comparing(const Element& operand, const Update::Options& options) {
+    return Make(operand, options.collator.get());
 }
 
 const std::map<std::string_view, Maker>& makers() {
     static const std::map<std::string_view, Maker> kMakers = {
         {"$set", of_operand<make_set>},
         {"$setOnInsert", of_operand<make_set>},
-        {"$unset", [](const Element&, FieldNames) { return make_unset(); }},
+        {"$unset", [](const Element&, const Update::Options&) { return make_unset(); }},
         {"$inc", of_operand<make_inc>},
         {"$mul", of_operand<make_mul>},
-        {"$min", of_operand<make_min>},
-        {"$max", of_operand<make_max>},
+        {"$min", comparing<make_min>},
+        {"$max", comparing<make_max>},
         {"$bit", of_operand<make_bit>},
         {"$currentDate", of_operand<make_current_date>},
-        {"$push", of_operand<make_push>},
+        {"$push", comparing<make_push>},
         {"$pushAll", of_operand<make_push_all>},
-        {"$addToSet", make_add_to_set},
+        {"$addToSet",
+         [](const Element& operand, const Update::Options& options) {
+             return make_add_to_set(operand, names_in_documents(options.over_msg),
+                                    options.collator.get());
+         }},
         {"$pop", of_operand<make_pop>},
-        {"$pull", of_operand<make_pull>},
-        {"$pullAll", of_operand<make_pull_all>},
+        {"$pull",
+         [](const Element& operand, const Update::Options& options) {
+             return make_pull(operand, options.over_msg ? &kNoExpressionsHere : nullptr,
+                              options.collator);
+         }},
+        {"$pullAll", comparing<make_pull_all>},
     };
     return kMakers;
 }
@@ -125,7 +138,8 @@ void refuse_odd_flags_of_pull(const Element& condition) {
     if (!of_values && !condition.is_object()) return;
     bson::Builder wrapped;
     if (of_values) wrapped.append(condition);
-    refuse_odd_flags(*Matcher::parse(of_values ? wrapped.doc() : condition.as_doc()));
+    refuse_odd_flags(
+        *Matcher::parse(of_values ? wrapped.doc() : condition.as_doc(), &kNoExpressionsHere));
 }
 
 // What later servers read otherwise: clauses of $push under $addToSet, which are ignored, and flags
@@ -151,7 +165,10 @@ bool name_before(const std::string& a, const std::string& b) {
 class OperatorUpdate : public Update {
   public:
     OperatorUpdate(bson::Doc u, const Options& options)
-        : source_(u), over_msg_(options.over_msg), filters_(options.array_filters) {
+        : source_(u),
+          options_(options),
+          over_msg_(options.over_msg),
+          filters_(options.array_filters, options.collator) {
         for (const Element& e : source_)
             parse_operator(e);
         if (in_path_order()) put_in_order();
@@ -197,6 +214,7 @@ class OperatorUpdate : public Update {
     bool renames_onto_field(bson::Doc old) const;
 
     bson::Object source_;
+    const Options options_;
     bool over_msg_;
     ArrayFilters filters_;
     // Where a path leads through elements of arrays: `mods_` are made of these for each document.
@@ -237,7 +255,7 @@ void OperatorUpdate::parse_operator(const Element& e) {
         }
         Mod mod;
         parse_path(field.name(), over_msg_ ? &filters_ : nullptr, mod);
-        mod.modifier = maker->second(field, names_in_documents(over_msg_));
+        mod.modifier = maker->second(field, options_);
         mod.on_insert_only = name == "$setOnInsert";
         if (!mod.on_insert_only && !mod.modifier->scalar()) all_scalar_ = false;
         if (mod.path[0] == "_id") touches_id_ = true;
@@ -553,7 +571,7 @@ std::unique_ptr<Update> Update::parse(bson::Doc u, const Options& options) {
     if (!u.empty() && u.first().name().starts_with('$')) {
         return std::make_unique<OperatorUpdate>(u, options);
     }
-    ArrayFilters(options.array_filters).check_used();
+    ArrayFilters(options.array_filters, options.collator).check_used();
     if (options.multi) {
         base::fail(base::kFailedToParse, "multi update only works with $ operators");
     }

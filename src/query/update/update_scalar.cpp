@@ -148,10 +148,11 @@ class Arithmetic : public Modifier {
 
 class Extreme : public Modifier {
   public:
-    Extreme(const Element& operand, int sign)
-        : operand_(operand), sign_(sign), clean_(names_are_clean(operand)) {}
+    Extreme(const Element& operand, int sign, const collation::Collator* collator)
+        : operand_(operand), sign_(sign), collator_(collator), clean_(names_are_clean(operand)) {}
     Effect apply(const Element& old, std::string_view name, bson::Buffer& out) override {
-        if (old && bson::compare_values(operand_, old) * sign_ <= 0) return Effect::none;
+        if (old && collation::compare_values(operand_, old, collator_) * sign_ <= 0)
+            return Effect::none;
         write_value(out, name, operand_);
         return Effect::write;
     }
@@ -161,6 +162,7 @@ class Extreme : public Modifier {
   private:
     Element operand_;
     int sign_;  // 1: the larger wins
+    const collation::Collator* collator_;
     bool clean_;
 };
 
@@ -239,12 +241,12 @@ std::unique_ptr<Modifier> make_mul(const Element& operand) {
     return std::make_unique<Arithmetic>(operand, true);
 }
 
-std::unique_ptr<Modifier> make_min(const Element& operand) {
-    return std::make_unique<Extreme>(operand, -1);
+std::unique_ptr<Modifier> make_min(const Element& operand, const collation::Collator* collator) {
+    return std::make_unique<Extreme>(operand, -1, collator);
 }
 
-std::unique_ptr<Modifier> make_max(const Element& operand) {
-    return std::make_unique<Extreme>(operand, 1);
+std::unique_ptr<Modifier> make_max(const Element& operand, const collation::Collator* collator) {
+    return std::make_unique<Extreme>(operand, 1, collator);
 }
 
 std::unique_ptr<Modifier> make_bit(const Element& operand) {

@@ -128,6 +128,22 @@ TEST(Update, EmptyModifiersAreAnErrorUnlessTakenForNothing) {
         0);
 }
 
+TEST(Update, PullsByBitsWhatKnowsThem) {
+    const char* old = R"({"_id": 1, "a": [1, 2, 3, "x"], "o": [{"b": 1}, {"b": 2}]})";
+    const auto pulled = [&](const char* update) {
+        const Applied applied = apply(update, old);
+        return bson::to_text(bson::Doc(applied.out.data()));
+    };
+    EXPECT_EQ(pulled(R"({"$pull": {"a": {"$bitsAllSet": 2}}})"),
+              R"({ _id: 1, a: [ 1, "x" ], o: [ { b: 1 }, { b: 2 } ] })");
+    EXPECT_EQ(pulled(R"({"$pull": {"o": {"b": {"$bitsAnyClear": [0]}}}})"),
+              R"({ _id: 1, a: [ 1, 2, 3, "x" ], o: [ { b: 1 } ] })");
+    for (const char* update : {R"({"$pull": {"a": {"$bitsAllSet": 2}}})",
+                               R"({"$pull": {"o": {"b": {"$bitsAllSet": 2}}}})"})
+        EXPECT_NE(error_of(update, old, false), 0) << update;
+    EXPECT_EQ(error_of(R"({"$pull": {"a": {"$bitsAllSet": -2}}})", old), base::kFailedToParse);
+}
+
 TEST(Update, DecimalsAreKeptAsGivenAndNotCalculatedWith) {
     const char* old = R"({"_id": 1, "a": 1, "d": {"$numberDecimal": "1.5"}})";
     EXPECT_TRUE(apply(R"({"$set": {"a": {"$numberDecimal": "1.00"}}})", old).result.changed);

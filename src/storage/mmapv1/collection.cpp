@@ -274,7 +274,7 @@ int MmapCollection::begin_index(bson::Doc given) {
     const std::string unsupported = unsupported_index(spec, owner_.minor_level());
     if (!unsupported.empty())
         base::fail(base::kCannotCreateIndex, "index {}: {}", index_ns, unsupported);
-    if (is_partial(spec)) owner_.admit_newer_kinds();
+    if (is_newer_kind(spec)) owner_.admit_newer_kinds();
     owner_.check_definition(definition.doc().size());
     MmapRecordStore& definitions = owner_.index_definitions();
     // What may fail for want of space comes first, so that it can be taken back.

@@ -6,6 +6,7 @@
 #include "storage/ordered/testing/harness.h"
 #include "storage/ordered/testing/map_contract.h"
 #include "storage/ordered/testing/memory_map.h"
+#include "storage/ordered/testing/side_by_side_contract.h"
 
 namespace storage::contract {
 namespace {
@@ -33,6 +34,8 @@ INSTANTIATE_TEST_SUITE_P(ordered, SortedIndexContract, testing::Values(&make_dat
 }  // namespace storage::contract
 
 namespace ordered {
-INSTANTIATE_TEST_SUITE_P(memory, MapContract,
-                         testing::Values(&storage::contract::maps_of_new_rows));
+const auto kMaps = testing::Values(&storage::contract::maps_of_new_rows);
+INSTANTIATE_TEST_SUITE_P(memory, MapContract, kMaps);
+INSTANTIATE_TEST_SUITE_P(memory, FrozenMapContract, kMaps);
+INSTANTIATE_TEST_SUITE_P(memory, SideBySideContract, kMaps);
 }  // namespace ordered

@@ -10,8 +10,9 @@ namespace ordered {
 
 Engine::Engine(std::unique_ptr<Map> map, EngineOptions options)
     : options_(std::move(options)),
-      home_(std::move(map), locks_),
+      home_(std::move(map), locks_, options_.conflict_on_purpose),
       durability_(home_, options_.durable) {
+    locks_.allow_side_by_side();
     read_catalogue({});
     home_.before_unlock();  // what the start has changed
 }
@@ -89,6 +90,7 @@ void Engine::close_database(std::string_view db) {
 }
 
 void Engine::append_metrics(bson::Builder& out) const {
+    out.append("writeConflicts", static_cast<int64_t>(home_.conflicts()));
     home_.map().report([&out](const char* name, int64_t value) { out.append(name, value); });
 }
 

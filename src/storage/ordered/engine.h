@@ -1,8 +1,8 @@
 // storage/ordered/engine.h - a storage engine over an ordered map (map.h): all databases in one
 // home (home.h), whose catalogue is read at the start.
 //
-// One writer a database: what is written under a lock becomes visible, and goes to the log, as a
-// whole when the lock goes.
+// Documents are changed side by side. What else is written under a lock becomes visible, and goes
+// to the log, as a whole when the lock goes.
 #pragma once
 
 #include <functional>
@@ -23,6 +23,7 @@ struct EngineOptions {
     LogSync::Options durable = {};
     // At the end of a clean shutdown, when all is on disk.
     std::function<void()> stopped = {};
+    ConflictOnPurpose conflict_on_purpose = {};
 };
 
 class Engine final : public storage::Engine {

@@ -18,14 +18,33 @@ auto row_of(Table table) {
     return big_endian(static_cast<uint32_t>(table));
 }
 
-struct Counts {
-    int64_t rows;
-    int64_t bytes;
-};
+auto counter_row_of(Table table, uint32_t session) {
+    return big_endian(uint64_t{static_cast<uint32_t>(table)} << 32 | session);
+}
+
+Counts counts_of(Bytes value) {
+    Counts counts;
+    if (value.size() == sizeof counts) std::memcpy(&counts, value.data(), sizeof counts);
+    return counts;
+}
+
+// Calls `use` with each row of a table's counter: key and value. A version before this one had a
+// single row, without the number of a session.
+template <typename Use>
+void each_counter_row(Session& session, Table table, const Use& use) {
+    const auto begin = row_of(table);
+    const auto rows = session.cursor(kCounters);
+    for (rows->seek(begin); !rows->at_end(); rows->next()) {
+        if (!std::ranges::equal(rows->key().first(begin.size()), begin)) return;
+        use(rows->key(), rows->value());
+    }
+}
 
 }  // namespace
 
-Home::Home(std::unique_ptr<Map> map, storage::LockManager& locks) : map_(std::move(map)) {
+Home::Home(std::unique_ptr<Map> map, storage::LockManager& locks,
+           ConflictOnPurpose conflict_on_purpose)
+    : map_(std::move(map)), conflict_on_purpose_(std::move(conflict_on_purpose)) {
     locks.set_hooks(this);
     try {
         start();
@@ -59,20 +78,66 @@ Home::Work& Home::work() {
     if (t_held.home == this) return *t_held.work;
     DCHECK(t_held.home == nullptr || t_held.work->session->changed_bytes() == 0);
     std::unique_ptr<Work> taken;
+    uint32_t number = 0;
     {
         const std::lock_guard lock(mutex_);
         if (!idle_.empty()) {
             taken = std::move(idle_.back());
             idle_.pop_back();
+        } else {
+            number = sessions_++;
         }
     }
-    if (taken == nullptr) taken = std::make_unique<Work>(Work{.session = map_->session()});
+    if (taken == nullptr)
+        taken = std::make_unique<Work>(Work{.session = map_->session(), .number = number});
     t_held = {this, std::move(taken)};
     return *t_held.work;
 }
 
 Session& Home::session() {
-    return *work().session;
+    Work& mine = work();
+    if (!mine.is_frozen && !mine.is_changing && storage::LockManager::is_beside_others()) {
+        mine.session->freeze();
+        mine.is_frozen = true;
+    }
+    return *mine.session;
+}
+
+void Home::thaw(Work& work) {
+    if (std::exchange(work.is_frozen, false)) work.session->thaw();
+}
+
+Session& Home::changing() {
+    Work& mine = work();
+    thaw(mine);
+    mine.is_changing = true;
+    return *mine.session;
+}
+
+void Home::claim(Table table, Bytes key) {
+    changing();
+    if (!storage::LockManager::is_beside_others()) return;
+    DCHECK(storage::LockManager::may_write());
+    std::optional<storage::WriteConflict> conflict;
+    if (conflict_on_purpose_) conflict = conflict_on_purpose_();
+    if (!conflict && !claims_.take(work().claims, table, key)) conflict.emplace();
+    if (!conflict) return;
+    conflicts_.fetch_add(1, std::memory_order_relaxed);
+    throw storage::WriteConflict(*conflict);
+}
+
+bool Home::has_claims() const {
+    return t_held.home == this && !t_held.work->claims.empty();
+}
+
+bool Home::may_change(Table table, Bytes key) {
+    return !storage::LockManager::is_beside_others() || claims_.has(work().claims, table, key);
+}
+
+void Home::await_conflict() {
+    if (t_held.home != this) return;
+    commit();
+    claims_.await_refused(t_held.work->claims);
 }
 
 size_t Home::changed_bytes() {
@@ -86,17 +151,20 @@ void Home::check_space() {
 }
 
 void Home::commit() {
-    if (t_held.home != this) return;
-    Work& work = *t_held.work;
-    work.has_space = false;
-    for (Counter* counter : work.touched) {
-        const Counts counts{counter->rows, counter->bytes};
-        work.session->put(kCounters, row_of(counter->table),
-                          {reinterpret_cast<const uint8_t*>(&counts), sizeof counts});
-        counter->is_touched = false;
-    }
-    work.touched.clear();
+    if (t_held.home == this) commit(*t_held.work);
+}
+
+void Home::commit(Work& work) {
+    thaw(work);
+    work.is_changing = work.has_space = false;
+    write_counters(work);
     if (work.session->changed_bytes() != 0) commit(*work.session);
+    for (const Added& added : work.added) {
+        added.counter->rows.fetch_add(added.counts.rows, std::memory_order_relaxed);
+        added.counter->bytes.fetch_add(added.counts.bytes, std::memory_order_relaxed);
+    }
+    work.added.clear();
+    claims_.release(work.claims);
     if (work.dropped.empty()) return;
     const sched::BlockingSection section;
     // That they are dropped has been committed with what dropped them.
@@ -105,6 +173,27 @@ void Home::commit() {
         work.session->erase(kDropped, row_of(table));
     }
     commit(*work.session);
+}
+
+// By a cursor: what get() has given last may be in use.
+void Home::write_counters(Work& work) {
+    constexpr size_t kKept = 1000;
+    if (work.counters.size() > kKept) work.counters.clear();
+    for (const Added& added : work.added) {
+        if (added.counts.rows == 0 && added.counts.bytes == 0) continue;
+        const Table table = added.counter->table;
+        const auto row = counter_row_of(table, work.number);
+        const auto [kept, is_new] = work.counters.try_emplace(table);
+        if (is_new) {
+            const auto rows = work.session->cursor(kCounters);
+            rows->seek(row);
+            if (!rows->at_end() && std::ranges::equal(rows->key(), row))
+                kept->second = counts_of(rows->value());
+        }
+        const Counts& counts = kept->second += added.counts;
+        work.session->put(kCounters, row,
+                          {reinterpret_cast<const uint8_t*>(&counts), sizeof counts});
+    }
 }
 
 void Home::commit(Session& session) {
@@ -117,6 +206,7 @@ void Home::commit(Session& session) {
 void Home::before_unlock() try {
     if (t_held.home != this) return;
     commit();
+    t_held.work->session->end_cursors();
     t_held.home = nullptr;
     const std::lock_guard lock(mutex_);
     idle_.push_back(std::move(t_held.work));
@@ -141,26 +231,45 @@ void Home::drop(Table table) {
 }
 
 void Home::count(Counter& counter, int64_t rows, int64_t bytes) {
-    counter.rows.fetch_add(rows, std::memory_order_relaxed);
-    counter.bytes.fetch_add(bytes, std::memory_order_relaxed);
-    if (std::exchange(counter.is_touched, true)) return;
-    work().touched.push_back(&counter);
+    if (rows == 0 && bytes == 0) return;
+    std::vector<Added>& added = work().added;
+    auto mine = std::ranges::find(added, &counter, &Added::counter);
+    if (mine == added.end()) mine = added.insert(mine, Added{&counter, {}});
+    mine->counts += {rows, bytes};
+}
+
+Counts Home::total(const Counter& counter) const {
+    Counts sum{counter.rows.load(std::memory_order_relaxed),
+               counter.bytes.load(std::memory_order_relaxed)};
+    if (t_held.home != this) return sum;
+    for (const Added& added : t_held.work->added)
+        if (added.counter == &counter) sum += added.counts;
+    return sum;
+}
+
+Counts Home::seen(const Counter& counter) {
+    Counts sum;
+    each_counter_row(session(), counter.table,
+                     [&](Bytes, Bytes value) { sum += counts_of(value); });
+    for (const Added& added : work().added)
+        if (added.counter == &counter) sum += added.counts;
+    return sum;
 }
 
 void Home::read(Counter& counter) {
-    Bytes value;
-    Counts counts{0, 0};
-    if (session().get(kCounters, row_of(counter.table), &value) && value.size() == sizeof counts)
-        std::memcpy(&counts, value.data(), sizeof counts);
+    const Counts counts = seen(counter);
     counter.rows = counts.rows;
     counter.bytes = counts.bytes;
 }
 
 void Home::forget(Counter& counter) {
     Work& mine = work();
-    std::erase(mine.touched, &counter);
-    counter.is_touched = false;
-    mine.session->erase(kCounters, row_of(counter.table));
+    std::erase_if(mine.added, [&](const Added& added) { return added.counter == &counter; });
+    std::vector<std::vector<uint8_t>> rows;
+    each_counter_row(*mine.session, counter.table,
+                     [&](Bytes key, Bytes) { rows.emplace_back(key.begin(), key.end()); });
+    for (const std::vector<uint8_t>& row : rows)
+        mine.session->erase(kCounters, row);
 }
 
 }  // namespace ordered

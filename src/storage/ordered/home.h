@@ -5,47 +5,79 @@
 // changes are committed, before the lock goes: the next holder sees them. Nothing is rolled
 // back: what fails above undoes itself by further changes.
 //
+// Beside others (storage::LockManager::is_beside_others) a thread reads the rows of one moment, so
+// that an entry of an index leads to a record, and to the one that it was made of. Before it
+// changes a row it claims it (claims.h), and then reads rows as they are now; those that its change
+// rests on stay as they are until it commits. Then it reads those of another moment.
+//
 //   table 0   the catalogue: a row for each database (database.h) and each collection
 //             (collection.h)
-//   table 1   counters: table number -> rows and bytes of it, exact after any crash, since they are
-//             committed with the rows that they count
+//   table 1   counters: table number and number of the session -> rows and bytes that the session
+//             has added to the table. Their sum is exact after any crash, since they are committed
+//             with the rows that they count, and sessions do not wait for each other
 //   table 2   tables to be dropped
 //   table 16  and on: records and indexes
 #pragma once
 
 #include <atomic>
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "storage/lock.h"
+#include "storage/ordered/claims.h"
 #include "storage/ordered/map.h"
+#include "storage/write_conflict.h"
 
 namespace ordered {
 
 constexpr Table kCatalogue{0}, kCounters{1}, kDropped{2};
 constexpr uint32_t kFirstTable = 16;
 
-// Rows of a table and their bytes. Changed by the holder of the database's lock.
+struct Counts {
+    int64_t rows = 0;
+    int64_t bytes = 0;
+    Counts& operator+=(const Counts& other) {
+        rows += other.rows;
+        bytes += other.bytes;
+        return *this;
+    }
+};
+
+// Rows of a table and their bytes, as they are committed.
 struct Counter {
     explicit Counter(Table counted) : table(counted) {}
 
     Table table;
     std::atomic<int64_t> rows{0};
     std::atomic<int64_t> bytes{0};
-    bool is_touched = false;  // since the last commit
 };
+
+// For tests: asked before each claim beside others. What it gives is thrown.
+using ConflictOnPurpose = std::function<std::optional<storage::WriteConflict>()>;
 
 class Home final : public storage::LockHooks {
   public:
     // Finishes drops that a restart has interrupted.
-    Home(std::unique_ptr<Map> map, storage::LockManager& locks);
+    Home(std::unique_ptr<Map> map, storage::LockManager& locks,
+         ConflictOnPurpose conflict_on_purpose = nullptr);
     ~Home() override;
 
     Map& map() const { return *map_; }
-    // The calling thread's. REQUIRES: a lock, but for the time before the server takes requests and
-    // after it.
+    // The calling thread's, to read. REQUIRES: a lock, but for the time before the server takes
+    // requests and after it.
     Session& session();
+    // The same, to change rows.
+    Session& changing();
+    // No other thread claims or changes the row before this one commits. Throws
+    // storage::WriteConflict where another has it.
+    void claim(Table table, Bytes key);
+    bool has_claims() const;
+    // Whether the row may be changed; for DCHECKs.
+    bool may_change(Table table, Bytes key);
     // Of the calling thread; what it has changed becomes visible to others.
     void commit();
     size_t changed_bytes();
@@ -60,29 +92,44 @@ class Home final : public storage::LockHooks {
     // Once the changes of the calling thread are committed.
     void drop(Table table);
 
-    // How often something was committed.
+    // How often something was committed, and how often one thread was in another's way.
     uint64_t commits() const { return commits_.load(std::memory_order_acquire); }
+    uint64_t conflicts() const { return conflicts_.load(std::memory_order_relaxed); }
 
-    // Adds to a counter; its row follows with the commit.
+    // Adds to a counter with the commit.
     void count(Counter& counter, int64_t rows, int64_t bytes);
+    // With what this thread has added since its last commit.
+    Counts total(const Counter& counter) const;
+    // The same as it follows from the rows that this thread sees.
+    Counts seen(const Counter& counter);
     void read(Counter& counter);
-    // It goes, and its row.
+    // It goes, and its rows.
     void forget(Counter& counter);
     // What its rows take on the device, about.
     int64_t disk_bytes(const Counter& counter) const {
         const int64_t known = map_->disk_bytes(counter.table).value_or(0);
-        return known > 0 ? known : counter.bytes.load();
+        return known > 0 ? known : total(counter).bytes;
     }
 
     void before_write_lock() override {}
     void before_write_unlock() override {}
     void before_unlock() override;
+    void await_conflict() override;
 
   private:
+    struct Added {
+        Counter* counter;
+        Counts counts;
+    };
     // What a thread has under its locks.
     struct Work {
         std::unique_ptr<Session> session;
-        std::vector<Counter*> touched = {};
+        uint32_t number;         // of the session
+        bool is_frozen = false;  // reads of one moment
+        bool is_changing = false;
+        Claims::Held claims = {};
+        std::vector<Added> added = {};
+        std::map<Table, Counts> counters = {};  // rows of the session, some of them
         std::vector<Table> dropped = {};
         bool has_space = false;  // until the commit
     };
@@ -94,12 +141,19 @@ class Home final : public storage::LockHooks {
 
     void start();
     Work& work();
+    static void thaw(Work& work);
+    void commit(Work& work);
     void commit(Session& session);
+    static void write_counters(Work& work);
 
     const std::unique_ptr<Map> map_;
+    const ConflictOnPurpose conflict_on_purpose_;
+    Claims claims_;
     std::atomic<uint32_t> next_table_{kFirstTable};
     std::atomic<uint64_t> commits_{0};
+    std::atomic<uint64_t> conflicts_{0};
     std::mutex mutex_;
+    uint32_t sessions_ = 0;                    // guarded by mutex_
     std::vector<std::unique_ptr<Work>> idle_;  // guarded by mutex_; the last one is warm
 };
 

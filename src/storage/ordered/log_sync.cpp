@@ -77,10 +77,15 @@ void LogSync::commit_now() {
 }
 
 bool LogSync::commit_if_needed() {
-    if (home_.changed_bytes() < kLargeBytes) return false;
+    if (!home_.has_claims() && home_.changed_bytes() < kLargeBytes) return false;
     DCHECK(storage::OpenChange::none());
     home_.commit();
     return true;
+}
+
+// The change that asks may have claimed its document already.
+void LogSync::make_room(int64_t) {
+    if (!home_.has_claims()) commit_if_needed();
 }
 
 int LogSync::flush_all(bool sync_wanted) {

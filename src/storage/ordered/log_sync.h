@@ -32,7 +32,9 @@ class LogSync final : public storage::Durability {
     bool await_commit(storage::CommitWaiter* waiter) override;
     void await_commit_blocking() override;
     void commit_now() override;
+    // Beside others (home.h) each document is whole by itself: what was changed becomes visible.
     bool commit_if_needed() override;
+    void make_room(int64_t document_bytes) override;
     int flush_all(bool sync) override;
     void sync_and_truncate_journal() override;
     void lock_commits() override;

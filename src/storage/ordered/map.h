@@ -41,10 +41,16 @@ class Cursor {
     virtual Bytes value() const = 0;
 };
 
-// Rows as one thread sees them: what was committed, and what it has changed since.
+// Rows as one thread sees them: what was committed, and what it has changed since. No two sessions
+// change the same row before one of them commits (claims.h).
 class Session {
   public:
     virtual ~Session() = default;
+    // Between these two it shows the rows as they are at the first, whatever others commit.
+    // REQUIRES: nothing is changed, neither before nor between. Cursors end at both, as by a
+    // commit.
+    virtual void freeze() = 0;
+    virtual void thaw() = 0;
     // A table that was not added has no rows. *value lives until the next get(), whatever is
     // changed or committed. False if there is no such row.
     virtual bool get(Table table, Bytes key, Bytes* value) = 0;
@@ -60,6 +66,9 @@ class Session {
     virtual size_t changed_bytes() const = 0;
     // All of it becomes visible to others, and is in the log, which need not be on the device.
     virtual void commit() = 0;
+    // The thread gives the session back. Cursors that are left, as of a query whose answer is still
+    // to be sent, may only be destroyed, by any thread and at any time.
+    virtual void end_cursors() {}
 };
 
 class Map {

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/damage.h"
+#include "base/dcheck.h"
 #include "storage/ordered/bytes.h"
 
 namespace ordered {
@@ -110,9 +111,14 @@ RecordId RecordStore::insert(bson::Doc doc) {
     home_.check_space();
     if (capped()) make_room(doc.size());
     const RecordId id{++last_id_};
-    session().put(table(), row_of(id), doc.bytes());
+    home_.changing().put(table(), row_of(id), doc.bytes());
     home_.count(counter_, 1, doc.size());
     return id;
+}
+
+bool RecordStore::claim(RecordId id) {
+    home_.claim(table(), row_of(id));
+    return has(id);
 }
 
 bool RecordStore::has(RecordId id) const {
@@ -138,12 +144,14 @@ bool RecordStore::fits(RecordId id, int32_t doc_bytes) const {
 }
 
 void RecordStore::overwrite(RecordId id, bson::Doc doc) {
+    DCHECK(home_.may_change(table(), row_of(id)));
     const int64_t before = record_bytes(id);
-    session().put(table(), row_of(id), doc.bytes());
+    home_.changing().put(table(), row_of(id), doc.bytes());
     home_.count(counter_, 0, doc.size() - before);
 }
 
 void RecordStore::overwrite_range(RecordId id, int32_t offset, std::span<const uint8_t> bytes) {
+    DCHECK(home_.may_change(table(), row_of(id)));
     home_.check_space();
     // The bytes may lie in what get() has given before.
     const auto row = row_of(id);
@@ -153,7 +161,7 @@ void RecordStore::overwrite_range(RecordId id, int32_t offset, std::span<const u
     bson::Buffer changed;
     changed.append(rows->value().data(), rows->value().size());
     std::memcpy(changed.data() + offset, bytes.data(), bytes.size());
-    session().put(table(), row, {changed.data(), changed.size()});
+    home_.changing().put(table(), row, {changed.data(), changed.size()});
 }
 
 RecordId RecordStore::insert_moved(RecordId, bson::Doc) {
@@ -163,7 +171,7 @@ RecordId RecordStore::insert_moved(RecordId, bson::Doc) {
 
 void RecordStore::remove(RecordId id) {
     const int64_t bytes = record_bytes(id);
-    session().erase(table(), row_of(id));
+    home_.changing().erase(table(), row_of(id));
     home_.count(counter_, -1, -bytes);
 }
 
@@ -173,8 +181,9 @@ std::unique_ptr<storage::RecordCursor> RecordStore::cursor(Direction direction) 
 
 storage::RecordStoreStats RecordStore::stats() const {
     storage::RecordStoreStats stats;
-    stats.count = count();
-    stats.data_bytes = counter_.bytes;
+    const Counts total = home_.total(counter_);
+    stats.count = total.rows;
+    stats.data_bytes = total.bytes;
     stats.storage_bytes = home_.disk_bytes(counter_);
     stats.system_flags = system_flags_;
     stats.user_flags = user_flags_;
@@ -213,8 +222,11 @@ void RecordStore::make_room(int32_t doc_bytes) {
     if (doc_bytes > capped_bytes_)
         base::fail(kTooLargeForCapped,
                    "a document of {} bytes is larger than its capped collection", doc_bytes);
-    while (counter_.bytes + doc_bytes > capped_bytes_ ||
-           (capped_max_ > 0 && count() >= capped_max_)) {
+    while (true) {
+        const Counts total = home_.total(counter_);
+        if (total.bytes + doc_bytes <= capped_bytes_ &&
+            (capped_max_ <= 0 || total.rows < capped_max_))
+            return;
         const auto rows = session().cursor(table());
         rows->seek(row_of(first_id_));
         if (rows->at_end()) return;  // the last one has gone

@@ -35,13 +35,18 @@ class RecordStore final : public storage::RecordStore {
                          std::span<const uint8_t> bytes) override;
     storage::RecordId insert_moved(storage::RecordId old, bson::Doc doc) override;
     void remove(storage::RecordId id) override;
+    // A capped one keeps its documents in the order in which they came.
+    bool allows_side_by_side() const override { return !capped(); }
+    bool claim(storage::RecordId id) override;
     std::unique_ptr<storage::RecordCursor> cursor(storage::Direction direction) override;
-    int64_t count() const override { return counter_.rows; }
+    int64_t count() const override { return home_.total(counter_).rows; }
     storage::RecordStoreStats stats() const override;
     bool capped() const override { return capped_bytes_ > 0; }
     void truncate() override;
     void truncate_after(storage::RecordId id, bool inclusive) override;
 
+    // As the rows have it that this thread sees.
+    Counts seen() const { return home_.seen(counter_); }
     // Whether there is one.
     bool has(storage::RecordId id) const;
     Session& session() const { return home_.session(); }
@@ -57,7 +62,7 @@ class RecordStore final : public storage::RecordStore {
     std::atomic<int32_t> user_flags_;
     std::atomic<int32_t> system_flags_;
     Counter counter_;
-    uint64_t last_id_ = 0;
+    std::atomic<uint64_t> last_id_{0};
     uint64_t first_id_ = 1;  // capped: none is lower; so that no removed rows are walked over
     BeforeRemoval before_removal_;
 };

@@ -195,27 +195,38 @@ void SortedIndex::drop() {
     home_.drop(counter_.table);
 }
 
+void SortedIndex::claim_key(bson::Doc key) const {
+    const Row row(key, descending_);
+    home_.claim(table(), row.key());
+}
+
 // Asks for no space: it also undoes removals.
 InsertResult SortedIndex::insert(bson::Doc key, RecordId id, bool duplicates_allowed) {
     if (too_long(key)) return InsertResult::too_long;
-    if (!duplicates_allowed && find_one(key)) return InsertResult::duplicate;
+    Session& rows = home_.changing();
+    if (!duplicates_allowed) {
+        claim_key(key);
+        if (find_one(key)) return InsertResult::duplicate;
+    }
     const Row row(key, descending_, id);
-    if (session().size_of(table(), row.key())) return InsertResult::inserted;
-    session().put(table(), row.key(), row.types());
+    if (rows.size_of(table(), row.key())) return InsertResult::inserted;
+    rows.put(table(), row.key(), row.types());
     home_.count(counter_, 1, static_cast<int64_t>(row.key().size() + row.types().size()));
     return InsertResult::inserted;
 }
 
 bool SortedIndex::remove(bson::Doc key, RecordId id) {
+    Session& rows = home_.changing();
     const Row row(key, descending_, id);
-    const auto types = session().size_of(table(), row.key());
+    const auto types = rows.size_of(table(), row.key());
     if (!types) return false;
     home_.count(counter_, -1, -static_cast<int64_t>(row.key().size() + *types));
-    session().erase(table(), row.key());
+    rows.erase(table(), row.key());
     return true;
 }
 
 bool SortedIndex::has_duplicate(bson::Doc key, RecordId self) const {
+    if (storage::LockManager::may_write()) claim_key(key);
     const Row row(key, descending_);
     const auto rows = session().cursor(table());
     for (rows->seek(row.key()); !rows->at_end(); rows->next()) {
@@ -261,8 +272,8 @@ int64_t SortedIndex::validate(const std::function<void(const std::string&)>& err
             errors(fmt::format("entry {}: {}", entries, error.what()));
         }
     }
-    if (entries != counter_.rows)
-        errors(fmt::format("{} entries, {} counted", entries, counter_.rows.load()));
+    const int64_t counted = count();
+    if (entries != counted) errors(fmt::format("{} entries, {} counted", entries, counted));
     return entries;
 }
 

@@ -14,7 +14,8 @@ class SortedIndex final : public storage::SortedIndex {
     Table table() const { return counter_.table; }
     uint32_t descending() const { return descending_; }
     Session& session() const { return home_.session(); }
-    int64_t count() const { return counter_.rows; }
+    // As the rows have it that this thread sees.
+    int64_t count() const { return home_.seen(counter_).rows; }
     void check_space() const { home_.check_space(); }
     // Its rows and counter go with the next commit.
     void drop();
@@ -31,6 +32,9 @@ class SortedIndex final : public storage::SortedIndex {
     int64_t validate(const std::function<void(const std::string&)>& errors) const override;
 
   private:
+    // Before it is known whether a record has this key.
+    void claim_key(bson::Doc key) const;
+
     Home& home_;
     const uint32_t descending_;
     Counter counter_;

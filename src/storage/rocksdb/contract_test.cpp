@@ -6,6 +6,7 @@
 #include "storage/contract/sorted_index_contract.h"
 #include "storage/ordered/testing/harness.h"
 #include "storage/ordered/testing/map_contract.h"
+#include "storage/ordered/testing/side_by_side_contract.h"
 #include "storage/rocksdb/open.h"
 
 namespace {
@@ -35,5 +36,8 @@ INSTANTIATE_TEST_SUITE_P(rocksdb, SortedIndexContract, testing::Values(&make_dat
 }  // namespace storage::contract
 
 namespace ordered {
-INSTANTIATE_TEST_SUITE_P(rocksdb, MapContract, testing::Values(&maps_of_new_directory));
+const auto kMaps = testing::Values(&maps_of_new_directory);
+INSTANTIATE_TEST_SUITE_P(rocksdb, MapContract, kMaps);
+INSTANTIATE_TEST_SUITE_P(rocksdb, FrozenMapContract, kMaps);
+INSTANTIATE_TEST_SUITE_P(rocksdb, SideBySideContract, kMaps);
 }  // namespace ordered

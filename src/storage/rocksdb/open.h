@@ -2,8 +2,9 @@
 //
 // All tables are in one column family: the key of a row is the number of its table, 4 bytes,
 // big-endian, then its key in the table. A session collects its changes in a batch, which it also
-// reads, and which a commit writes as a whole. The locks above see to it that no two sessions
-// change one row, so nothing is locked here. Nothing is synced but by sync_log() and checkpoint().
+// reads, and which a commit writes as a whole. No two sessions change one row, so nothing is locked
+// here; a frozen one reads by a snapshot of the library. Nothing is synced but by sync_log() and
+// checkpoint().
 #pragma once
 
 #include <memory>

@@ -1,6 +1,7 @@
 #include "storage/rocksdb/session.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "storage/rocksdb/status.h"
 #include "storage/rocksdb/table_key.h"
@@ -16,11 +17,12 @@ namespace {
 
 class Cursor final : public ordered::Cursor {
   public:
-    // Without a batch: the rows of the database alone.
+    // Without a batch: the rows of the database alone. `frozen`: as they were then; null: now.
     Cursor(rocksdb::DB& db, const ordered::Host& host, rocksdb::WriteBatchWithIndex* batch,
-           Table table)
+           const rocksdb::Snapshot* frozen, Table table)
         : host_(host), table_(table), end_(end_of(table)), end_slice_(end_) {
         options_.iterate_upper_bound = &end_slice_;
+        options_.snapshot = frozen;
         rocksdb::Iterator* rows = db.NewIterator(options_);
         if (batch != nullptr)
             rows = batch->NewIteratorWithBase(db.DefaultColumnFamily(), rows, &options_);
@@ -75,10 +77,20 @@ std::unique_ptr<Session::Batch> Session::new_batch() {
                                    kNoLimit);
 }
 
+void Session::freeze() {
+    frozen_ = db_.GetSnapshot();
+}
+
+void Session::thaw() {
+    if (frozen_ != nullptr) db_.ReleaseSnapshot(std::exchange(frozen_, nullptr));
+}
+
 bool Session::find(Table table, Bytes key, PinnableSlice& value) {
     const std::string row = table_key(table, key);  // the key may lie in the value
     value.Reset();
-    const rocksdb::Status status = batch_->GetFromBatchAndDB(&db_, {}, row, &value);
+    rocksdb::ReadOptions options;
+    options.snapshot = frozen_;
+    const rocksdb::Status status = batch_->GetFromBatchAndDB(&db_, options, row, &value);
     if (status.IsNotFound()) return false;
     check(host_, status);
     return true;
@@ -112,7 +124,8 @@ void Session::note_change(Table table) {
 
 std::unique_ptr<ordered::Cursor> Session::cursor(Table table) {
     const bool is_changed = std::ranges::find(changed_, table) != changed_.end();
-    return std::make_unique<Cursor>(db_, host_, is_changed ? batch_.get() : nullptr, table);
+    return std::make_unique<Cursor>(db_, host_, is_changed ? batch_.get() : nullptr, frozen_,
+                                    table);
 }
 
 size_t Session::changed_bytes() const {

@@ -20,7 +20,10 @@ class Session final : public ordered::Session {
 
     Session(rocksdb::DB& db, const ordered::Host& host, Write write)
         : db_(db), host_(host), write_(std::move(write)), batch_(new_batch()) {}
+    ~Session() override { thaw(); }
 
+    void freeze() override;
+    void thaw() override;
     bool get(ordered::Table table, ordered::Bytes key, ordered::Bytes* value) override;
     std::optional<size_t> size_of(ordered::Table table, ordered::Bytes key) override;
     void put(ordered::Table table, ordered::Bytes key, ordered::Bytes value) override;
@@ -42,6 +45,7 @@ class Session final : public ordered::Session {
     std::unique_ptr<Batch> batch_;
     std::vector<ordered::Table> changed_;  // since the last commit
     rocksdb::PinnableSlice found_;         // by get()
+    const rocksdb::Snapshot* frozen_ = nullptr;
 };
 
 }  // namespace rocks

@@ -158,7 +158,7 @@ Connection::~Connection() {
 
 SessionHandle Connection::open_session() const {
     WT_SESSION* session = nullptr;
-    // The locks above order changes, so each call may see what is committed by then.
+    // No two sessions change one row, so each call may see what is committed by then.
     check(host_,
           connection_->open_session(connection_, nullptr, "isolation=read-committed", &session));
     return SessionHandle(session);

@@ -10,6 +10,7 @@
 #include "storage/contract/sorted_index_contract.h"
 #include "storage/ordered/testing/harness.h"
 #include "storage/ordered/testing/map_contract.h"
+#include "storage/ordered/testing/side_by_side_contract.h"
 #include "storage/wiredtiger/open.h"
 
 namespace {
@@ -64,4 +65,6 @@ INSTANTIATE_TEST_SUITE_P(wiredTiger, SortedIndexContract, kDatabases);
 
 namespace ordered {
 INSTANTIATE_TEST_SUITE_P(wiredTiger, MapContract, testing::Values(&maps, &maps_that_roll_back));
+INSTANTIATE_TEST_SUITE_P(wiredTiger, FrozenMapContract, testing::Values(&maps));
+INSTANTIATE_TEST_SUITE_P(wiredTiger, SideBySideContract, testing::Values(&maps));
 }  // namespace ordered

@@ -2,8 +2,8 @@
 //
 // Each table is one of the library, called t and its number, in a file of its own. A session makes
 // its changes in a transaction of the library, and keeps them to make them again where the library
-// rolls one back; the locks above see to it that no two sessions change one row. Nothing is synced
-// but by sync_log() and checkpoint().
+// rolls one back; no two sessions change one row. Nothing is synced but by sync_log() and
+// checkpoint().
 #pragma once
 
 #include <functional>

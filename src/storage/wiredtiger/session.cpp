@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 #include <thread>
+#include <utility>
 
 #include "base/error_codes.h"
 #include "storage/ordered/bytes.h"
@@ -39,10 +40,23 @@ int make_change(WT_CURSOR* cursor, Bytes key, const Bytes* value) {
 }
 
 // Copies key and value, so that the place in the library may be lost at any time.
-class Cursor final : public ordered::Cursor {
+class Cursor final : public ordered::Cursor, Session::EndedWithTurn {
   public:
     Cursor(Session& session, Table table)
-        : session_(session), cursor_(session.open(table)), resets_(session.resets()) {}
+        : session_(&session), cursor_(session.open(table)), resets_(session.resets()) {
+        session.note(this);
+    }
+    ~Cursor() override {
+        if (session_ != nullptr) session_->forget(this);
+    }
+    Cursor(const Cursor&) = delete;
+    Cursor& operator=(const Cursor&) = delete;
+
+    void end() override {
+        cursor_.reset();
+        session_ = nullptr;
+        is_at_row_ = false;
+    }
 
     void seek(Bytes key) override {
         if (cursor_ == nullptr) return;
@@ -78,7 +92,7 @@ class Cursor final : public ordered::Cursor {
   private:
     static std::string copied(Bytes bytes) { return std::string(ordered::as_text(bytes)); }
 
-    bool has_place() const { return resets_ == session_.resets(); }
+    bool has_place() const { return resets_ == session_->resets(); }
 
     int search_near(const std::string& key, int* side) {
         const WT_ITEM item = as_item(ordered::as_bytes(key));
@@ -104,21 +118,21 @@ class Cursor final : public ordered::Cursor {
 
     template <typename Move>
     void place(const Move& move) {
-        const int status = session_.call(move);
-        resets_ = session_.resets();
+        const int status = session_->call(move);
+        resets_ = session_->resets();
         is_at_row_ = status == 0;
         if (status == WT_NOTFOUND) return;
-        check(session_.host(), status);
+        check(session_->host(), status);
         WT_ITEM key{}, value{};
-        check(session_.host(), cursor_->get_key(cursor_.get(), &key));
-        check(session_.host(), cursor_->get_value(cursor_.get(), &value));
+        check(session_->host(), cursor_->get_key(cursor_.get(), &key));
+        check(session_->host(), cursor_->get_value(cursor_.get(), &value));
         key_.assign(static_cast<const char*>(key.data), key.size);
         value_.assign(static_cast<const char*>(value.data), value.size);
     }
 
-    Session& session_;
-    const CursorHandle cursor_;  // null: there is no such table
-    uint64_t resets_;            // of the session when it had its place
+    Session* session_;     // null: ended
+    CursorHandle cursor_;  // null: there is no such table
+    uint64_t resets_;      // of the session when it had its place
     bool is_at_row_ = false;
     bool is_exact_ = false;  // by at_or_behind()
     std::string key_, value_;
@@ -130,6 +144,18 @@ void Session::back_off(int tries) {
     constexpr int kDoublings = 6;
     constexpr std::chrono::microseconds kShortest{50};
     std::this_thread::sleep_for(kShortest * (1 << std::min(tries, kDoublings)));
+}
+
+// Most live as long as a function.
+void Session::forget(EndedWithTurn* cursor) {
+    const auto found = std::find(cursors_.rbegin(), cursors_.rend(), cursor);
+    cursors_.erase(std::next(found).base());
+}
+
+void Session::end_cursors() {
+    for (EndedWithTurn* cursor : cursors_)
+        cursor->end();
+    cursors_.clear();
 }
 
 CursorHandle Session::open(Table table) const {
@@ -200,17 +226,41 @@ void Session::note_change(Table table, Bytes key, const Bytes* value) {
 }
 
 // Cursors that are at a row would keep the snapshot that they have read it in.
-void Session::begin() {
+void Session::lose_places() {
     check(host_, session_->reset(session_.get()));
     ++resets_;
+}
+
+void Session::freeze() {
+    lose_places();
+    check(host_, session_->begin_transaction(session_.get(), "isolation=snapshot"));
+    is_frozen_ = true;
+}
+
+void Session::thaw() {
+    if (!std::exchange(is_frozen_, false)) return;
+    ++resets_;
+    check(host_, session_->commit_transaction(session_.get(), nullptr));
+}
+
+void Session::fail_frozen() {
+    is_frozen_ = false;
+    ++resets_;
+    check(host_, session_->rollback_transaction(session_.get(), nullptr));
+    fail(host_, base::kWriteConflict,
+         "WiredTiger has no room in its cache to read what was there when the operation began");
+}
+
+void Session::begin() {
+    lose_places();
     check(host_, session_->begin_transaction(session_.get(), "isolation=read-committed"));
     is_begun_ = true;
 }
 
 void Session::make_again() {
     constexpr int kManyTries = 1000;
+    if (!is_begun_) return lose_places();
     ++resets_;
-    if (!is_begun_) return check(host_, session_->reset(session_.get()));
     for (int tries = 0;; ++tries) {
         check(host_, session_->rollback_transaction(session_.get(), nullptr));
         begin();

@@ -3,6 +3,9 @@
 // The first change begins a transaction of the library, which commit() ends. The library may roll
 // one back at any call, when its cache is full. Then all changes, of which the session has a copy,
 // are made again: no other session has changed these rows.
+//
+// A frozen session has a transaction with a snapshot, which changes nothing. Where the library
+// rolls that one back the rows of then are lost: the call throws base::Error 112.
 #pragma once
 
 #include <functional>
@@ -29,6 +32,8 @@ class Session final : public ordered::Session {
           committed_(std::move(committed)),
           session_(connection.open_session()) {}
 
+    void freeze() override;
+    void thaw() override;
     bool get(ordered::Table table, ordered::Bytes key, ordered::Bytes* value) override;
     std::optional<size_t> size_of(ordered::Table table, ordered::Bytes key) override;
     void put(ordered::Table table, ordered::Bytes key, ordered::Bytes value) override;
@@ -36,6 +41,19 @@ class Session final : public ordered::Session {
     std::unique_ptr<ordered::Cursor> cursor(ordered::Table table) override;
     size_t changed_bytes() const override { return changes_.size(); }
     void commit() override;
+
+    void end_cursors() override;
+
+    // Of cursors, which have a place in the library's session until they go or are ended.
+    class EndedWithTurn {
+      public:
+        virtual void end() = 0;
+
+      protected:
+        ~EndedWithTurn() = default;
+    };
+    void note(EndedWithTurn* cursor) { cursors_.push_back(cursor); }
+    void forget(EndedWithTurn* cursor);
 
     // For cursors. Null: there is no such table.
     CursorHandle open(ordered::Table table) const;
@@ -48,6 +66,7 @@ class Session final : public ordered::Session {
         for (int tries = 0;; ++tries) {
             const int status = call_once(call);
             if (status != WT_ROLLBACK) return status;
+            if (is_frozen_) fail_frozen();
             make_again();
             back_off(tries);
         }
@@ -67,6 +86,8 @@ class Session final : public ordered::Session {
     // Adds to changes_.
     void note_change(ordered::Table table, ordered::Bytes key, const ordered::Bytes* value);
     void begin();
+    void lose_places();
+    [[noreturn]] void fail_frozen();
     // After the library has rolled back: until it takes all changes.
     void make_again();
     int make_changes();
@@ -76,10 +97,12 @@ class Session final : public ordered::Session {
     const Faults& faults_;
     const Committed committed_;
     const SessionHandle session_;
-    bool is_begun_ = false;         // a transaction
+    bool is_frozen_ = false;
+    bool is_begun_ = false;         // a transaction of changes
     std::vector<uint8_t> changes_;  // of it
     std::string found_;             // by get()
     uint64_t resets_ = 0;
+    std::vector<EndedWithTurn*> cursors_;
 };
 
 }  // namespace wt

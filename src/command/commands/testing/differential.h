@@ -41,7 +41,7 @@ Node array();
 
 // Documents and index definitions ({key, and options}), and one operation on them:
 //   {find: {filter, projection, sort, skip, limit}}     {count: {query}}   {distinct: {key, query}}
-//   {aggregate: [stages]}                               {delete: {q}}
+//   {aggregate: {pipeline, collation}}                   {delete: {q}}
 //   where a stage has "from": "own", that is the collection itself
 //   {update: {q, u, multi, upsert}}: without multi `u` gives each document the same
 //   {findAndModify: {query, sort, remove, update, new, upsert}}

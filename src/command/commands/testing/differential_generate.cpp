@@ -55,6 +55,15 @@ const Texts kSizes = {"0", "1", "2", "1.5", "{'$numberLong': '-92233720368547758
 const Texts kTypes = {"1",  "2",  "3",  "4",  "5",  "6",  "7",  "8",   "9",  "10",
                       "11", "13", "14", "15", "16", "17", "18", "127", "-1", "[16, 2, 10]"};
 const Texts kMods = {"[2, 0]", "[2, 1]", "[1, 0]", "[{'$numberLong': '-1'}, 0]"};
+const Texts kMasks = {"0",
+                      "1",
+                      "3",
+                      "[]",
+                      "[0, 63]",
+                      "[64]",
+                      "[200]",
+                      "{'$numberLong': '9223372036854775807'}",
+                      "{'$binary': {'base64': 'AAE=', 'subType': '00'}}"};
 const Texts kFlags = {"true", "false"};
 const Texts kDirections = {"1", "1", "-1"};
 const Texts kCollations = {"{'locale': 'en', 'strength': 1}", "{'locale': 'en', 'strength': 2}",
@@ -152,6 +161,7 @@ Node Generator::index() {
     else if (chance(30))
         made.set("partialFilterExpression", partial_filter(2));
     if (!hashed && chance(15)) made.set("unique", text("true"));
+    if (!hashed) add_collation(made);
     return made;
 }
 
@@ -311,8 +321,10 @@ Node Generator::expression() {
 
 // That the old messages do not know.
 Node Generator::filter_of_today() {
-    if (chance(85)) return filter();
+    static const Texts kBits = {"$bitsAllSet", "$bitsAllClear", "$bitsAnySet", "$bitsAnyClear"};
+    if (chance(80)) return filter();
     Node made = chance(50) ? object() : filter();
+    if (chance(25)) return made.set(place(), object().set(pick(kBits), any_of(kMasks)));
     return made.set("$expr", expression());
 }
 
@@ -443,7 +455,12 @@ Node Generator::read() {
     if (kind < 4)
         return object().set(
             "distinct", object().set("key", text(quoted(place()))).set("query", filter_of_today()));
-    if (kind < 6) return object().set("aggregate", stages());
+    if (kind < 6) {
+        Node aggregate = object().set("pipeline", stages());
+        // Which of equal texts stands for a group depends on which comes first.
+        if (aggregate.json().find("$group") == std::string::npos) add_collation(aggregate);
+        return object().set("aggregate", std::move(aggregate));
+    }
     return object().set("find", find());
 }
 

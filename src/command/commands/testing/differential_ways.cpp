@@ -210,11 +210,14 @@ struct Ways::State {
         Node command = object();
         command.set(what, text('"' + way.collection + '"'));
         if (what == "aggregate") {
-            std::string stages = arguments.json();
+            const Node* const pipeline = arguments.find("pipeline");
+            std::string stages = (pipeline == nullptr ? arguments : *pipeline).json();
             constexpr std::string_view kOwn = R"("own")";
             if (const size_t at = stages.find(kOwn); at != std::string::npos)
                 stages.replace(at, kOwn.size(), '"' + way.collection + '"');
             command.set("pipeline", text(stages)).set("cursor", text(R"({"batchSize": 1000})"));
+            if (const Node* collation = arguments.find("collation"))
+                command.set("collation", *collation);
         } else {
             for (const auto& [name, value] : arguments.members)
                 command.set(name, value);
@@ -302,7 +305,8 @@ struct Ways::State {
         for (size_t i = 0; i < indexes.size(); ++i) {
             const bson::Object spec = bson::parse_test_json(indexes[i]);
             const auto generator = catalog::KeyGenerator::make(spec);
-            if (generator->hashed() || generator->fields() != names_of(shape)) continue;
+            const bool by_bytes = !generator->hashed() && spec["collation"].missing();
+            if (!by_bytes || generator->fields() != names_of(shape)) continue;
             const bson::Object reply =
                 run(fmt::format(R"({{"find": "none", "filter": {}}})", filter->json()));
             Outcome right;

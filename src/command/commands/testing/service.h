@@ -59,7 +59,10 @@ class TestConnection {
         bson::Buffer reply;
         wire::Step step = session_->serve({message.data(), message.size()}, reply);
         while (step.kind == wire::Step::Kind::suspend || step.kind == wire::Step::Kind::more) {
-            if (step.kind == wire::Step::Kind::suspend) wait(step.deadline);
+            if (step.kind == wire::Step::Kind::suspend) {
+                ++suspensions_;
+                wait(step.deadline);
+            }
             step = session_->resume(reply);
         }
         closed_ = step.kind == wire::Step::Kind::close;
@@ -190,6 +193,7 @@ class TestConnection {
     int64_t cursor_ = 0;
     int32_t reply_flags_ = 0;
     int32_t starting_from_ = 0;
+    int suspensions_ = 0;  // of requests, so far
 
   private:
     void wait(std::chrono::steady_clock::time_point deadline) {

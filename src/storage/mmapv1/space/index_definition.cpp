@@ -1,51 +1,76 @@
 #include "storage/mmapv1/space/index_definition.h"
 
+#include <algorithm>
+#include <array>
+
 namespace mmapv1 {
 
 namespace {
 
-constexpr std::string_view kOption = "partialFilterExpression";
-constexpr std::string_view kMark = "_partial";
-constexpr std::string_view kKind = "partial";
+// An option, and the field of the key pattern that stands for it on disk.
+struct NewerKind {
+    std::string_view option;
+    std::string_view mark;
+    std::string_view kind;
+};
+constexpr NewerKind kKinds[] = {{"partialFilterExpression", "_partial", "partial"},
+                                {"collation", "_collation", "collation"}};
 
-bool is_marked(bson::Doc key_pattern) {
-    const bson::Element first = key_pattern.first();
-    return first.name() == kMark && first.is_string() && first.as_string() == kKind;
+bool has(bson::Doc spec, const NewerKind& kind) {
+    return spec[kind.option].is_object() && spec["key"].is_object();
+}
+
+bool is_mark(const bson::Element& field, const NewerKind& kind) {
+    return field.name() == kind.mark && field.is_string() && field.as_string() == kind.kind;
 }
 
 }  // namespace
 
-bool is_partial(bson::Doc spec) {
-    return spec[kOption].is_object() && spec["key"].is_object();
+bool is_newer_kind(bson::Doc spec) {
+    return std::ranges::any_of(kKinds, [&](const NewerKind& kind) { return has(spec, kind); });
 }
 
 bson::Object stored_definition(bson::Doc spec) {
-    if (!is_partial(spec)) return bson::Object(spec);
     const bson::Element key = spec["key"];
     bson::Builder out;
     for (const bson::Element& field : spec) {
-        if (field.raw() != key.raw()) {
+        if (field.raw() != key.raw() || !key.is_object()) {
             out.append(field);
             continue;
         }
         bson::Builder marked = out.sub_object("key");
-        marked.append(kMark, kKind).append_all(key.as_doc());
+        for (const NewerKind& kind : kKinds)
+            if (has(spec, kind)) marked.append(kind.mark, kind.kind);
+        marked.append_all(key.as_doc());
     }
     return out.object();
 }
 
 bson::Object shown_definition(bson::Doc stored) {
     const bson::Element key = stored["key"];
-    const bool partial = is_partial(stored) && is_marked(key.as_doc());
+    std::array<bool, std::size(kKinds)> marked = {};
+    bson::Builder plain;
+    // The marks come first, in the order of the kinds.
+    const NewerKind* next = std::begin(kKinds);
+    for (const bson::Element& field : key.is_object() ? key.as_doc() : bson::Doc()) {
+        const NewerKind* const found = std::find_if(
+            next, std::end(kKinds),
+            [&](const NewerKind& kind) { return is_mark(field, kind) && has(stored, kind); });
+        if (found == std::end(kKinds)) {
+            plain.append(field);
+            next = found;
+        } else {
+            marked[static_cast<size_t>(found - kKinds)] = true;
+            next = found + 1;
+        }
+    }
     bson::Builder out;
     for (const bson::Element& field : stored) {
-        if (partial && field.raw() == key.raw()) {
-            bson::Builder plain = out.sub_object("key");
-            for (const bson::Element& e : key.as_doc())
-                if (e.raw() != key.as_doc().first().raw()) plain.append(e);
-        } else if (partial || field.name() != kOption) {
+        const NewerKind* const kind = std::ranges::find(kKinds, field.name(), &NewerKind::option);
+        if (field.raw() == key.raw() && key.is_object())
+            out.append("key", plain.doc());
+        else if (kind == std::end(kKinds) || marked[static_cast<size_t>(kind - kKinds)])
             out.append(field);
-        }
     }
     return out.object();
 }

@@ -1,22 +1,23 @@
-// storage/mmapv1/space/index_definition.h - how the definition of a partial index stands in
-// system.indexes (mmapv1 spec 6.10).
+// storage/mmapv1/space/index_definition.h - how the definition of an index that is no kind of 2.6
+// stands in system.indexes: of a partial one, and of one with a collation (mmapv1 spec 6.10, 6.11).
 //
 // A server of 2.6 stores an option that it does not know and has no more to do with it: it would
-// take a partial index for one of all documents, miss those that it lacks and add keys of others.
-// So the key pattern on disk begins with a kind of index that no such server has, which makes it
-// refuse the collection in files of level 6 (mmapv1 spec 2.2 rule 2). And an index without that
-// kind is one of all documents, whatever else such a server was asked to store.
+// take a partial index for one of all documents, miss those that it lacks and add keys of others,
+// and look for texts in the order of their bytes. So the key pattern on disk begins with a kind of
+// index that no such server has, which makes it refuse the collection in files of level 6 (mmapv1
+// spec 2.2 rule 2). And an index without that kind is an ordinary one, whatever else such a server
+// was asked to store.
 #pragma once
 
 #include "bson/builder.h"
 
 namespace mmapv1 {
 
-// Of a definition as storage/engine.h has it: whether it is that of a partial index.
-bool is_partial(bson::Doc spec);
+// Of a definition as storage/engine.h has it: whether it is of such an index.
+bool is_newer_kind(bson::Doc spec);
 // The same as it is on disk.
 bson::Object stored_definition(bson::Doc spec);
-// The way back. What is on disk and is no partial index loses the option.
+// The way back. What on disk is an ordinary index loses the options.
 bson::Object shown_definition(bson::Doc stored);
 
 }  // namespace mmapv1

@@ -18,6 +18,23 @@ TEST(IndexDefinition, APartialOneGoesThereAndBack) {
     EXPECT_EQ(bson::to_text(shown_definition(stored)), bson::to_text(spec));
 }
 
+TEST(IndexDefinition, OneWithACollationToo) {
+    const bson::Object german = bson::make("locale", "de", "strength", 2);
+    const bson::Object spec = bson::make("v", 1, "key", bson::make("a", 1), "name", "x", "ns",
+                                         "t.c", "collation", german);
+    const bson::Object stored = stored_definition(spec);
+    EXPECT_TRUE(is_newer_kind(spec));
+    EXPECT_EQ(bson::to_text(stored["key"].as_doc()), "{ _collation: \"collation\", a: 1 }");
+    EXPECT_EQ(bson::to_text(shown_definition(stored)), bson::to_text(spec));
+    const bson::Object both = bson::make("v", 1, "key", bson::make("a", 1), "name", "x",
+                                         "collation", german, "partialFilterExpression", kFilter);
+    EXPECT_EQ(bson::to_text(stored_definition(both)["key"].as_doc()),
+              "{ _partial: \"partial\", _collation: \"collation\", a: 1 }");
+    EXPECT_EQ(bson::to_text(shown_definition(stored_definition(both))), bson::to_text(both));
+    // As a 2.6 has stored it.
+    EXPECT_FALSE(shown_definition(spec).doc().has("collation"));
+}
+
 TEST(IndexDefinition, AnotherOneStaysAsItIs) {
     const bson::Object spec = bson::make("v", 1, "key", bson::make("a", "hashed"), "name", "x");
     EXPECT_EQ(bson::to_text(stored_definition(spec)), bson::to_text(spec));

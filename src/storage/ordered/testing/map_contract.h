@@ -4,11 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <optional>
 #include <random>
 #include <string>
+#include <thread>
 
 #include "storage/ordered/bytes.h"
 #include "storage/ordered/testing/harness.h"
@@ -89,6 +91,79 @@ TEST_P(MapContract, ASessionSeesItsChangesAndOthersThoseThatAreCommitted) {
     EXPECT_EQ(session().size_of(kTable, as_bytes("a")), 0U);
     session().commit();
     EXPECT_EQ(rows(*other, kTable), "a= b=3 ");
+}
+
+// Of maps that keep old rows for as long as they are asked to.
+class FrozenMapContract : public MapContract {};
+
+TEST_P(FrozenMapContract, AFrozenSessionSeesTheRowsOfThatMoment) {
+    put(kTable, "a", "1");
+    put(kTable, "b", "1");
+    put(kTable, "d", "1");
+    session().commit();
+    const auto other = map().session();
+    other->freeze();
+    const std::string before = "a=1 b=1 d=1 ";
+    EXPECT_EQ(rows(*other, kTable), before);
+    for (int round = 0; round < 3; ++round) {
+        put(kTable, "a", "2");
+        erase(kTable, "b");
+        put(kTable, "c", "2");
+        session().commit();
+        if (round == 1) map().checkpoint(true);
+        EXPECT_EQ(rows(*other, kTable), before) << round;
+        EXPECT_EQ(get(*other, kTable, "a"), "1");
+        EXPECT_EQ(get(*other, kTable, "b"), "1");
+        EXPECT_EQ(get(*other, kTable, "c"), std::nullopt);
+        EXPECT_EQ(other->size_of(kTable, as_bytes("b")), 1U);
+        erase(kTable, "a");
+        put(kTable, "b", "three");
+        erase(kTable, "d");
+        session().commit();
+        EXPECT_EQ(rows(*other, kTable), before) << round;
+        const auto cursor = other->cursor(kTable);
+        cursor->seek_to_last();
+        EXPECT_EQ(as_text(cursor->key()), "d");
+        cursor->seek_before(as_bytes("d"));
+        EXPECT_EQ(as_text(cursor->key()), "b");
+    }
+    other->thaw();
+    EXPECT_EQ(rows(*other, kTable), "b=three c=2 ");
+    other->freeze();
+    erase(kTable, "c");
+    session().commit();
+    EXPECT_EQ(rows(*other, kTable), "b=three c=2 ");
+    other->thaw();
+    // It can be changed again.
+    other->put(kTable, as_bytes("e"), as_bytes("5"));
+    other->commit();
+    EXPECT_EQ(rows(kTable), "b=three e=5 ");
+}
+
+// As readers do that go from an index to records, while others write both.
+TEST_P(FrozenMapContract, TwoTablesAgreeInAFrozenSession) {
+    std::atomic<bool> is_done = false;
+    std::thread writer([&] {
+        const auto writing = map().session();
+        for (int i = 0; i < 500; ++i) {
+            const auto key = big_endian(i), old = big_endian(i - 1);
+            for (const Table table : {kTable, kBehind}) {
+                writing->put(table, key, as_bytes("value"));
+                writing->erase(table, old);
+            }
+            writing->commit();
+        }
+        is_done = true;
+    });
+    int checks = 0;
+    while (!is_done || checks == 0) {
+        session().freeze();
+        EXPECT_EQ(rows(kTable), rows(kBehind));
+        EXPECT_EQ(rows(kTable), rows(kTable));
+        session().thaw();
+        ++checks;
+    }
+    writer.join();
 }
 
 TEST_P(MapContract, ChangedBytesCountWhatIsNotCommitted) {
@@ -263,6 +338,23 @@ TEST_P(MapContract, CursorsWalkInTheOrderOfKeys) {
         ASSERT_EQ(get(kTable, key),
                   there == model.end() ? std::nullopt : std::optional(there->second));
     }
+}
+
+TEST_P(MapContract, ACursorMayGoAfterItsSession) {
+    put(kTable, "a", "1");
+    session().commit();
+    auto at_row = session().cursor(kTable), unused = session().cursor(kTable);
+    session().cursor(kTable)->seek({});
+    at_row->seek({});
+    EXPECT_FALSE(at_row->at_end());
+    session().end_cursors();
+    const auto later = session().cursor(kTable);
+    at_row.reset();
+    later->seek({});
+    EXPECT_EQ(as_text(later->key()), "a");
+    session().end_cursors();
+    session_.reset();
+    unused.reset();
 }
 
 TEST_P(MapContract, SyncsPausesAndGoesOn) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <map>
 #include <memory>
@@ -26,6 +27,10 @@ class MemoryMap final : public Map {
         std::mutex mutex;
         std::map<Place, Row> all;  // guarded by mutex
         std::set<Table> tables;    // guarded by mutex
+        // For sessions that are frozen: what rows were before the commits since. Guarded by mutex.
+        uint64_t commits = 0;
+        int frozen = 0;
+        std::map<Place, std::map<uint64_t, std::optional<Row>>> before;
     };
 
     explicit MemoryMap(std::shared_ptr<Rows> rows = std::make_shared<Rows>())
@@ -43,6 +48,7 @@ class MemoryMap final : public Map {
         const std::lock_guard lock(rows_->mutex);
         rows_->tables.erase(table);
         std::erase_if(rows_->all, [table](const auto& row) { return row.first.first == table; });
+        std::erase_if(rows_->before, [table](const auto& row) { return row.first.first == table; });
     }
     void sync_log() override {
         ++syncs;
@@ -66,6 +72,18 @@ class MemoryMap final : public Map {
     class Session final : public ordered::Session {
       public:
         Session(Rows& rows, std::atomic<int>& commits) : rows_(rows), commits_(commits) {}
+        ~Session() override { thaw(); }
+        void freeze() override {
+            DCHECK(changes_.empty() && !frozen_at_);
+            const std::lock_guard lock(rows_.mutex);
+            ++rows_.frozen;
+            frozen_at_ = rows_.commits;
+        }
+        void thaw() override {
+            if (!std::exchange(frozen_at_, std::nullopt)) return;
+            const std::lock_guard lock(rows_.mutex);
+            if (--rows_.frozen == 0) rows_.before.clear();
+        }
         bool get(Table table, Bytes key, Bytes* value) override {
             auto found = find({table, copied(key)});
             // A view that is kept for too long shows something else.
@@ -80,7 +98,7 @@ class MemoryMap final : public Map {
             return found ? std::optional(found->size()) : std::nullopt;
         }
         void put(Table table, Bytes key, Bytes value) override {
-            DCHECK(has(table));
+            DCHECK(has(table) && !frozen_at_);
             changed_bytes_ += key.size() + value.size() + 1;
             changes_[{table, copied(key)}] = copied(value);
         }
@@ -93,8 +111,17 @@ class MemoryMap final : public Map {
         }
         size_t changed_bytes() const override { return changed_bytes_; }
         void commit() override {
+            DCHECK(!frozen_at_);
             const std::lock_guard lock(rows_.mutex);
+            ++rows_.commits;
             for (auto& [place, row] : changes_) {
+                if (rows_.frozen > 0) {
+                    const auto there = rows_.all.find(place);
+                    rows_.before[place].emplace(rows_.commits,
+                                                there == rows_.all.end()
+                                                    ? std::nullopt
+                                                    : std::optional<Row>(there->second));
+                }
                 if (row)
                     rows_.all[place] = std::move(*row);
                 else
@@ -117,6 +144,11 @@ class MemoryMap final : public Map {
             if (const auto changed = changes_.find(place); changed != changes_.end())
                 return changed->second;
             const std::lock_guard lock(rows_.mutex);
+            if (const auto older = rows_.before.find(place);
+                frozen_at_ && older != rows_.before.end()) {
+                const auto then = older->second.upper_bound(*frozen_at_);
+                if (then != older->second.end()) return then->second;
+            }
             const auto there = rows_.all.find(place);
             if (there == rows_.all.end()) return std::nullopt;
             return there->second;
@@ -130,10 +162,11 @@ class MemoryMap final : public Map {
                     if (at == map.end() || at->first.first != table) return std::nullopt;
                     return at->first.second;
                 };
-                const std::optional<Row> there = in_rows(next);
-                const std::optional<Row> changed = next(changes_);
-                if (!there && !changed) return std::nullopt;
-                key = !there ? *changed : (!changed ? *there : std::min(*there, *changed));
+                std::optional<Row> nearest = next(changes_);
+                for (const std::optional<Row>& there : in_rows(next))
+                    if (there && (!nearest || *there < *nearest)) nearest = there;
+                if (!nearest) return std::nullopt;
+                key = *nearest;
                 included = false;
                 if (auto value = find({table, key})) return KeyAndValue(key, std::move(*value));
             }
@@ -149,23 +182,26 @@ class MemoryMap final : public Map {
                     if (at->first.first != table) return std::nullopt;
                     return at->first.second;
                 };
-                const std::optional<Row> there = in_rows(previous);
-                const std::optional<Row> changed = previous(changes_);
-                if (!there && !changed) return std::nullopt;
-                key = !there ? *changed : (!changed ? *there : std::max(*there, *changed));
+                std::optional<Row> nearest = previous(changes_);
+                for (const std::optional<Row>& there : in_rows(previous))
+                    if (there && (!nearest || *there > *nearest)) nearest = there;
+                if (!nearest) return std::nullopt;
+                key = *nearest;
                 if (auto value = find({table, *key})) return KeyAndValue(*key, std::move(*value));
             }
         }
+        // Among what is there, and what was there when the session was frozen.
         template <typename Look>
-        std::optional<Row> in_rows(const Look& look) {
+        std::array<std::optional<Row>, 2> in_rows(const Look& look) {
             const std::lock_guard lock(rows_.mutex);
-            return look(rows_.all);
+            return {look(rows_.all), frozen_at_ ? look(rows_.before) : std::nullopt};
         }
 
         Rows& rows_;
         std::atomic<int>& commits_;
         std::map<Place, std::optional<Row>> changes_;  // nothing: erased
         size_t changed_bytes_ = 0;
+        std::optional<uint64_t> frozen_at_;  // the number of commits; nothing: not frozen
         Row found_;
     };
 

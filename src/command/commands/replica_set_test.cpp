@@ -1,0 +1,349 @@
+// A member of a replica set of one: what it refuses before it is initiated, what it says of itself,
+// and which write concerns it satisfies.
+#include <fmt/core.h>
+
+#include "base/error.h"
+#include "base/testing/muted.h"
+#include "command/commands/testing/service.h"
+#include "oplog/log.h"
+#include "replica/member.h"
+
+namespace command {
+namespace {
+
+class ReplicaSetTest : public ServiceTest {
+  protected:
+    explicit ReplicaSetTest(bool journal = false)
+        : ServiceTest(journal, journal ? TestEngine::mmapv1 : TestEngine::memory) {
+        log_ = std::make_unique<oplog::Log>(*engine_, *catalog_, oplog::Form::replica_set);
+        member_ =
+            std::make_unique<replica::Member>(*engine_, *catalog_, *log_,
+                                              replica::Member::Options{.set_name = "rs0",
+                                                                       .own_name = "here",
+                                                                       .own_host = "here:27017",
+                                                                       .port = 27017,
+                                                                       .log_bytes = 1 << 20});
+        context_.member = member_.get();
+    }
+    ~ReplicaSetTest() override {
+        session_ = nullptr;
+        service_ = nullptr;
+        member_ = nullptr;
+        catalog_ = nullptr;
+    }
+
+    void initiate() {
+        const bson::Object reply = run(R"({"replSetInitiate": {}})", "admin");
+        ASSERT_EQ(code(reply), 0) << bson::to_text(reply.doc());
+    }
+    // Of the command by OP_MSG, and by OP_QUERY.
+    void expect_codes(const std::string& command, int by_msg, int by_query,
+                      const std::string& db = "test") {
+        EXPECT_EQ(code(run(command, db)), by_msg) << command;
+        EXPECT_EQ(code(run_old(command, db)), by_query) << command;
+    }
+    // What getLastError says after an old message.
+    int last_error() { return run_old(R"({"getlasterror": 1})")["code"].to_int32(); }
+    static std::string concern_error(const bson::Object& reply) {
+        EXPECT_EQ(reply["ok"].to_double(), 1.0);
+        const bson::Element error = reply["writeConcernError"];
+        return error ? bson::to_text(error) : std::string();
+    }
+
+    const base::MutedLog muted_;
+    std::unique_ptr<oplog::Log> log_;
+    std::unique_ptr<replica::Member> member_;
+};
+
+TEST_F(ReplicaSetTest, BeforeItIsInitiatedItTakesNoWrites) {
+    for (const char* command :
+         {R"({"insert": "c", "documents": [{"_id": 1}]})",
+          R"({"update": "c", "updates": [{"q": {}, "u": {"$set": {"a": 1}}}]})",
+          R"({"delete": "c", "deletes": [{"q": {}, "limit": 0}]})",
+          R"({"findAndModify": "c", "remove": true, "query": {}})", R"({"create": "c"})",
+          R"({"createIndexes": "c", "indexes": [{"key": {"a": 1}, "name": "a"}]})",
+          R"({"drop": "c"})", R"({"dropDatabase": 1})"})
+        expect_codes(command, base::kNotWritablePrimary, base::kNotWritablePrimary);
+    EXPECT_EQ(run(R"({"create": "c"})")["errmsg"].as_string(), "not primary");
+    EXPECT_EQ(run_old(R"({"create": "c"})")["errmsg"].as_string(), "not master");
+    expect_codes(R"({"renameCollection": "test.c", "to": "test.d"})", base::kNotWritablePrimary,
+                 base::kNotWritablePrimary, "admin");
+    insert_old("test.c", {R"({"_id": 1})"});
+    EXPECT_EQ(last_error(), 10058);
+    update_old("test.c", "{}", R"({"a": 1})");
+    EXPECT_EQ(last_error(), 10054);
+    delete_old("test.c", "{}");
+    EXPECT_EQ(last_error(), 10056);
+    // `local` is its own.
+    expect_codes(R"({"insert": "own", "documents": [{"a": 1}]})", 0, 0, "local");
+    insert_old("local.own", {R"({"a": 2})"});
+    EXPECT_EQ(last_error(), 0);
+    EXPECT_EQ(query("local.own", "{}", 0).size(), 3U);
+}
+
+TEST_F(ReplicaSetTest, BeforeItIsInitiatedItTakesNoReads) {
+    for (const char* command :
+         {R"({"find": "c"})", R"({"count": "c"})", R"({"distinct": "c", "key": "a"})",
+          R"({"aggregate": "c", "pipeline": [], "cursor": {}})", R"({"listCollections": 1})"})
+        expect_codes(command, base::kNotPrimaryNoSecondaryOk, base::kNotPrimaryNoSecondaryOk);
+    EXPECT_EQ(code(run(R"({"find": "c", "$readPreference": {"mode": "primaryPreferred"}})")),
+              base::kNotPrimaryOrSecondary);
+    EXPECT_EQ(code(run(R"({"find": "c", "$readPreference": {"mode": "primary"}})")),
+              base::kNotPrimaryNoSecondaryOk);
+    EXPECT_EQ(query("test.c", "{}", 0).at(0)["code"].to_int32(), base::kNotPrimaryNoSecondaryOk);
+    EXPECT_EQ(documents(query_bytes("test.c", "{}", 0, wire::kSlaveOk)).at(0)["code"].to_int32(),
+              base::kNotPrimaryOrSecondary);
+    EXPECT_EQ(documents(query_bytes("test.$cmd", R"({"count": "c"})", -1, wire::kSlaveOk))
+                  .at(0)["code"]
+                  .to_int32(),
+              base::kNotPrimaryOrSecondary);
+    // What is of the server itself.
+    for (const char* command :
+         {R"({"ping": 1})", R"({"serverStatus": 1})", R"({"hello": 1})", R"({"getLastError": 1})",
+          R"({"buildInfo": 1})", R"({"currentOp": 1})", R"({"top": 1})"})
+        expect_codes(command, 0, 0, "admin");
+    expect_codes(R"({"profile": 0})", 0, 0);
+    expect_codes(R"({"find": "startup_log"})", 0, 0, "local");
+}
+
+TEST_F(ReplicaSetTest, BeforeItIsInitiatedItSaysSo) {
+    for (const char* name : {"isMaster", "hello"}) {
+        const bson::Object hello = run(fmt::format(R"({{"{}": 1}})", name));
+        const bool old = std::string_view(name) == "isMaster";
+        EXPECT_FALSE(hello[old ? "ismaster" : "isWritablePrimary"].as_bool());
+        EXPECT_FALSE(hello["secondary"].as_bool());
+        EXPECT_TRUE(hello["isreplicaset"].as_bool());
+        EXPECT_EQ(hello["info"].as_string(), "Does not have a valid replica set config");
+        EXPECT_TRUE(hello["setName"].missing());
+        EXPECT_TRUE(hello["logicalSessionTimeoutMinutes"].missing());
+    }
+    for (const char* command : {R"({"replSetGetStatus": 1})", R"({"replSetGetConfig": 1})",
+                                R"({"replSetReconfig": {"_id": "rs0"}})", R"({"replSetFreeze": 1})",
+                                R"({"replSetMaintenance": 1})", R"({"replSetSyncFrom": "h:1"})"})
+        expect_codes(command, base::kNotYetInitialized, base::kNotYetInitialized, "admin");
+    expect_codes(R"({"replSetStepDown": 1})", base::kNotWritablePrimary, base::kNotWritablePrimary,
+                 "admin");
+    const bson::Object repl = bson::Object(run(R"({"serverStatus": 1})")["repl"].as_doc());
+    EXPECT_FALSE(repl["ismaster"].as_bool());
+    EXPECT_TRUE(repl["isreplicaset"].as_bool());
+}
+
+TEST_F(ReplicaSetTest, OnceInitiatedItIsThePrimary) {
+    const bson::Object reply = run(R"({"replSetInitiate": null})", "admin");
+    EXPECT_EQ(code(reply), 0);
+    EXPECT_EQ(reply["me"].as_string(), "here:27017");
+    EXPECT_EQ(code(run(R"({"replSetInitiate": {}})", "admin")), base::kAlreadyInitialized);
+    expect_codes(R"({"insert": "c", "documents": [{"a": 1}]})", 0, 0);
+    EXPECT_EQ(query("test.c", "{}", 0).size(), 2U);
+    const bson::Object hello = run(R"({"hello": 1})");
+    EXPECT_EQ(hello["setName"].as_string(), "rs0");
+    EXPECT_EQ(hello["setVersion"].as_int32(), 1);
+    EXPECT_TRUE(hello["isWritablePrimary"].as_bool());
+    EXPECT_FALSE(hello["secondary"].as_bool());
+    EXPECT_EQ(text(hello, "hosts"), "[ \"here:27017\" ]");
+    EXPECT_EQ(hello["primary"].as_string(), "here:27017");
+    EXPECT_EQ(hello["me"].as_string(), "here:27017");
+    EXPECT_EQ(text(hello, "electionId"), "ObjectId('7fffffff0000000000000001')");
+    const bson::Doc write = hello["lastWrite"].as_doc();
+    EXPECT_EQ(write.at_path("opTime.ts").as_timestamp(), member_->last().ts);
+    EXPECT_EQ(write.at_path("opTime.t").as_int64(), 1);
+    EXPECT_EQ(write["lastWriteDate"].as_date() / 1000,
+              static_cast<int64_t>(member_->last().ts >> 32));
+    EXPECT_TRUE(hello["isreplicaset"].missing());
+    EXPECT_TRUE(hello["logicalSessionTimeoutMinutes"].missing());
+    EXPECT_TRUE(run_old(R"({"isMaster": 1})")["ismaster"].as_bool());
+    const bson::Object status = run(R"({"serverStatus": 1})");
+    EXPECT_EQ(status["repl"].as_doc()["setName"].as_string(), "rs0");
+    EXPECT_TRUE(run(R"({"serverStatus": 1, "repl": 0})")["repl"].missing());
+}
+
+TEST_F(ReplicaSetTest, TellsItsStateAndItsConfiguration) {
+    initiate();
+    for (const bool over_msg : {true, false}) {
+        constexpr const char* kCommand = R"({"replSetGetStatus": 1})";
+        const bson::Object status = over_msg ? run(kCommand, "admin") : run_old(kCommand, "admin");
+        EXPECT_EQ(code(status), 0);
+        EXPECT_EQ(status["set"].as_string(), "rs0");
+        EXPECT_EQ(status["myState"].as_int32(), 1);
+        const bson::Doc self = status.doc().at_path("members.0").as_doc();
+        EXPECT_EQ(self["stateStr"].as_string(), "PRIMARY");
+        EXPECT_EQ(self["name"].as_string(), "here:27017");
+        EXPECT_TRUE(self["self"].as_bool());
+        const bson::Element time = over_msg ? self["optime"].as_doc()["ts"] : self["optime"];
+        EXPECT_EQ(time.as_timestamp(), member_->last().ts);
+    }
+    const bson::Object reply = run(R"({"replSetGetConfig": 1})", "admin");
+    EXPECT_EQ(reply.doc().at_path("config.members.0.host").as_string(), "here:27017");
+    const std::vector<bson::Object> stored = query("local.system.replset", "{}", 0);
+    ASSERT_EQ(stored.size(), 1U);
+    EXPECT_EQ(text(reply, "config"), bson::to_text(stored[0].doc()));
+    bson::Builder command;
+    {
+        bson::Builder changed = command.sub_object("replSetReconfig");
+        for (const bson::Element& e : stored[0])
+            if (e.name() == "version")
+                changed.append("version", 2);
+            else
+                changed.append(e);
+    }
+    const bson::Object reconfigure = command.object();
+    EXPECT_EQ(code(run(reconfigure, "admin")), 0);
+    EXPECT_EQ(run(R"({"hello": 1})")["setVersion"].as_int32(), 2);
+    EXPECT_EQ(code(run(reconfigure, "admin")), base::kNewReplicaSetConfigurationIncompatible);
+}
+
+TEST_F(ReplicaSetTest, RefusesWhatNeedsOtherMembers) {
+    initiate();
+    for (const auto& [command, expected] : std::vector<std::pair<const char*, int>>{
+             {R"({"replSetStepDown": 60})", base::kExceededTimeLimit},
+             {R"({"replSetStepDown": 60, "force": true})", base::kExceededTimeLimit},
+             {R"({"replSetFreeze": 60})", base::kNotSecondary},
+             {R"({"replSetMaintenance": true})", base::kNotSecondary},
+             {R"({"replSetSyncFrom": "h:1"})", base::kNotSecondary},
+             {R"({"replSetHeartbeat": "rs0"})", base::kCommandNotSupported},
+             {R"({"replSetUpdatePosition": 1})", base::kCommandNotSupported},
+             {R"({"replSetElect": 1})", base::kCommandNotSupported},
+             {R"({"replSetFresh": 1})", base::kCommandNotSupported},
+             {R"({"replSetGetRBID": 1})", 0}})
+        expect_codes(command, expected, expected, "admin");
+    EXPECT_TRUE(member_->is_primary());
+}
+
+TEST_F(ReplicaSetTest, AWriteConcernOfOneMemberIsSatisfied) {
+    initiate();
+    for (const char* concern : {"{}", R"({"w": 0})", R"({"w": 1, "wtimeout": 1})",
+                                R"({"w": "majority"})", R"({"w": "majority", "wtimeout": 5})"}) {
+        const std::string command = fmt::format(
+            R"({{"insert": "c", "documents": [{{"a": 1}}], "writeConcern": {}}})", concern);
+        EXPECT_TRUE(run(command)["writeConcernError"].missing()) << concern;
+        EXPECT_TRUE(run_old(command)["writeConcernError"].missing()) << concern;
+        EXPECT_TRUE(run(R"({"find": "c", "limit": 1})")["writeConcernError"].missing());
+    }
+}
+
+TEST_F(ReplicaSetTest, AWriteConcernOfMoreIsRefusedWhenTheWriteIsDone) {
+    initiate();
+    const std::string two = R"({"insert": "c", "documents": [{"a": 1}], "writeConcern": {"w": 2}})";
+    constexpr const char* kTooFew =
+        "{ code: 100, codeName: \"UnsatisfiableWriteConcern\", errmsg: \"Not enough data-bearing "
+        "nodes\" }";
+    const bson::Object reply = run(two);
+    EXPECT_EQ(concern_error(reply), kTooFew);
+    EXPECT_EQ(reply["n"].to_int32(), 1);
+    EXPECT_EQ(concern_error(run_old(two)), kTooFew);
+    EXPECT_EQ(query("test.c", "{}", 0).size(), 2U);
+    // Today's clients need not wait for what cannot come.
+    EXPECT_EQ(concern_error(run(R"({"insert": "c", "documents": [{"a": 1}],
+                                    "writeConcern": {"w": 2, "wtimeout": 3600000}})")),
+              kTooFew);
+    const bson::Object unknown = run(
+        R"({"delete": "c", "deletes": [{"q": {}, "limit": 1}], "writeConcern": {"w": "east"}})");
+    EXPECT_EQ(unknown["writeConcernError"].as_doc()["code"].to_int32(),
+              base::kUnknownReplWriteConcern);
+    EXPECT_EQ(concern_error(run(R"({"create": "d", "writeConcern": {"w": 2}})")), kTooFew);
+    EXPECT_EQ(concern_error(run(R"({"aggregate": "c", "pipeline": [{"$out": "o"}], "cursor": {},
+                                    "writeConcern": {"w": 2}})")),
+              kTooFew);
+    EXPECT_EQ(concern_error(run(R"({"findAndModify": "c", "query": {}, "remove": true,
+                                    "writeConcern": {"w": 2}})")),
+              kTooFew);
+    // Nothing was written; or nothing that others would have.
+    EXPECT_EQ(concern_error(run(R"({"insert": "own", "documents": [{"a": 1}],
+                                    "writeConcern": {"w": 2}})",
+                                "local")),
+              "");
+    const bson::Object failed = run(R"({"insert": "c", "documents": [{"_id": 7}, {"_id": 7}],
+                                        "writeConcern": {"w": 2}})");
+    EXPECT_EQ(concern_error(failed), kTooFew);
+    EXPECT_EQ(concern_error(run(R"({"insert": "c", "documents": [{"_id": 7}],
+                                    "writeConcern": {"w": 2}})")),
+              "");
+}
+
+TEST_F(ReplicaSetTest, ByOldMessagesATimeIsWaitedFor) {
+    initiate();
+    const auto started = std::chrono::steady_clock::now();
+    const bson::Object reply = run_old(
+        R"({"insert": "c", "documents": [{"a": 1}], "writeConcern": {"w": 2, "wtimeout": 40}})");
+    EXPECT_GE(std::chrono::steady_clock::now() - started, std::chrono::milliseconds(40));
+    EXPECT_EQ(concern_error(reply),
+              "{ code: 64, codeName: \"WriteConcernFailed\", errmsg: \"waiting for replication "
+              "timed out\", errInfo: { wtimeout: true } }");
+    insert_old("test.c", {R"({"_id": 1})"});
+    const auto asked = std::chrono::steady_clock::now();
+    const bson::Object error = run_old(R"({"getlasterror": 1, "w": 2, "wtimeout": 30})");
+    EXPECT_GE(std::chrono::steady_clock::now() - asked, std::chrono::milliseconds(30));
+    EXPECT_EQ(error["ok"].to_double(), 1.0);
+    EXPECT_EQ(error["err"].as_string(), "timeout");
+    EXPECT_TRUE(error["wtimeout"].as_bool());
+    EXPECT_EQ(error["waited"].to_int32(), 30);
+    // Without a time it would be for ever.
+    const bson::Object at_once = run_old(R"({"getlasterror": 1, "w": 2})");
+    EXPECT_EQ(code(at_once), base::kUnsatisfiableWriteConcern);
+    EXPECT_EQ(code(run_old(R"({"getlasterror": 1, "w": "east", "wtimeout": 5})")),
+              base::kUnknownReplWriteConcern);
+    EXPECT_EQ(code(run_old(R"({"getlasterror": 1, "w": "majority"})")), 0);
+    const bson::Object election =
+        bson::make("getlasterror", 1, "wElectionId", member_->election_id());
+    EXPECT_EQ(code(run(election)), 0);
+    EXPECT_EQ(code(run(R"({"getlasterror": 1,
+                           "wElectionId": {"$oid": "7fffffff0000000000000009"}})")),
+              base::kWriteConcernFailed);
+}
+
+TEST_F(ReplicaSetTest, WhatASetWouldHaveToPromiseIsRefused) {
+    initiate();
+    const auto level = [this](const char* name) {
+        return code(run(fmt::format(R"({{"find": "c", "readConcern": {{"level": "{}"}}}})", name)));
+    };
+    EXPECT_EQ(level("local"), 0);
+    EXPECT_EQ(level("available"), 0);
+    EXPECT_EQ(level("majority"), base::kReadConcernMajorityNotEnabled);
+    EXPECT_EQ(level("linearizable"), base::kInvalidOptions);
+    EXPECT_EQ(level("snapshot"), base::kInvalidOptions);
+    const bson::Object retried = run(R"({"insert": "c", "documents": [{"a": 1}], "txnNumber": 1})");
+    EXPECT_EQ(code(retried), base::kIllegalOperation);
+    EXPECT_NE(retried["errmsg"].as_string().find("retryWrites=false"), std::string_view::npos);
+}
+
+class JournaledSetTest : public ReplicaSetTest {
+  protected:
+    JournaledSetTest() : ReplicaSetTest(true) {}
+
+    // Whether the reply to an insert waits for a commit.
+    bool waits(const char* concern, bool over_msg = true) {
+        const std::string command = fmt::format(
+            R"({{"insert": "c", "documents": [{{"a": 1}}], "writeConcern": {}}})", concern);
+        suspensions_ = 0;
+        EXPECT_EQ(code(over_msg ? run(command) : run_old(command)), 0);
+        return suspensions_ > 0;
+    }
+};
+
+// A majority of one is this server, and what it has only in memory it may lose.
+TEST_F(JournaledSetTest, AMajorityHasItInTheJournal) {
+    initiate();
+    EXPECT_TRUE(waits(R"({"w": "majority"})"));
+    EXPECT_FALSE(waits(R"({"w": "majority", "j": false})"));
+    EXPECT_FALSE(waits(R"({"w": 1})"));
+    EXPECT_TRUE(waits(R"({"w": 1, "j": true})"));
+    EXPECT_FALSE(waits(R"({"w": "majority"})", false));
+    EXPECT_TRUE(waits(R"({"w": 2, "wtimeout": 5, "j": true})", false));
+    const bson::Object next = run(R"({"replSetGetConfig": 1})", "admin");
+    const replica::Config changed =
+        replica::Config::parse(next["config"].as_doc(), {.set_name = "rs0"}).with_version(2);
+    bson::Builder command;
+    {
+        bson::Builder config = command.sub_object("replSetReconfig");
+        for (const bson::Element& e : changed.document)
+            if (e.name() == "writeConcernMajorityJournalDefault")
+                config.append(e.name(), false);
+            else
+                config.append(e);
+    }
+    EXPECT_EQ(code(run(command.object(), "admin")), 0);
+    EXPECT_FALSE(waits(R"({"w": "majority"})"));
+}
+
+}  // namespace
+}  // namespace command

@@ -1,0 +1,51 @@
+#include "command/request/member_state.h"
+
+#include "base/error.h"
+#include "replica/member.h"
+
+namespace command {
+
+namespace {
+
+bool is_closed(const ServerContext& context, std::string_view db) {
+    return context.member != nullptr && !context.member->is_primary() && db != "local";
+}
+
+}  // namespace
+
+void check_takes_writes(const ServerContext& context, std::string_view db, Dialect dialect) {
+    if (is_closed(context, db))
+        base::fail(base::kNotWritablePrimary, "{}",
+                   dialect == Dialect::today ? "not primary" : "not master");
+}
+
+void check_takes_reads(const ServerContext& context, std::string_view db, bool secondary_ok,
+                       Dialect dialect) {
+    if (!is_closed(context, db)) return;
+    const bool today = dialect == Dialect::today;
+    if (!secondary_ok)
+        base::fail(base::kNotPrimaryNoSecondaryOk, "{}",
+                   today ? "not primary and secondaryOk=false" : "not master and slaveOk=false");
+    base::fail(base::kNotPrimaryOrSecondary, "{}",
+               today ? "node is not in primary or recovering state"
+                     : "not master or secondary; cannot currently read from this replSet member");
+}
+
+void check_member_state(const Invocation& invocation, const Command& command) {
+    const ServerContext& context = invocation.service.context();
+    if (context.member == nullptr || (command.flags & kOnAnyMember) != 0) return;
+    const Dialect dialect = invocation.over_msg() ? Dialect::today : Dialect::old;
+    if (command.lock == LockKind::write)
+        check_takes_writes(context, invocation.db, dialect);
+    else if (command.lock == LockKind::read)
+        check_takes_reads(context, invocation.db, invocation.secondary_ok, dialect);
+}
+
+bool allows_secondary(bson::Doc request) {
+    const bson::Element preference = request["$readPreference"];
+    if (!preference.is_object()) return false;
+    const bson::Element mode = preference.as_doc()["mode"];
+    return mode.is_string() && mode.as_string() != "primary";
+}
+
+}  // namespace command

@@ -1,0 +1,28 @@
+// command/request/member_state.h - what a member of a replica set does not do in its present state:
+// until it is the primary it takes neither writes nor reads, but those of the database `local`,
+// which is its own.
+#pragma once
+
+#include <string_view>
+
+#include "bson/view.h"
+#include "command/request/invocation.h"
+
+namespace command {
+
+// By OP_MSG, whose texts are those of today's servers, or by the old messages. Drivers look for
+// both.
+enum class Dialect : bool { old, today };
+
+// Throws base::Error 10107.
+void check_takes_writes(const ServerContext& context, std::string_view db, Dialect dialect);
+// Throws base::Error 13435, or 13436 where the client would be content with a secondary.
+void check_takes_reads(const ServerContext& context, std::string_view db, bool secondary_ok,
+                       Dialect dialect);
+// What a command asks by its kind.
+void check_member_state(const Invocation& invocation, const Command& command);
+
+// Whether $readPreference names a mode that a secondary can serve.
+bool allows_secondary(bson::Doc request);
+
+}  // namespace command

@@ -1,0 +1,33 @@
+// command/write/document_change.h - changing one document while other threads change others.
+//
+// Under storage::Access::documents a change goes: look for the document; claim it, and see whether
+// it is still what was looked for; change it, with all its index entries. A conflict with another
+// thread shows before the first byte that stays (storage/write_conflict.h). Then the change is done
+// again, here and nowhere else.
+#pragma once
+
+#include "command/context/locks.h"
+#include "query/match/match_tree.h"
+
+namespace command {
+
+// Calls `change` until it ends without a conflict. It must not leave anything of a try that has a
+// conflict. Where the lock had to be given up between two tries, lock.is_same() may be false.
+template <typename Change>
+auto change_document(CollectionLock& lock, const Change& change) {
+    while (true) {
+        try {
+            return change();
+        } catch (const storage::WriteConflict& conflict) {
+            lock.settle(conflict);
+        }
+    }
+}
+
+// At the start of a change of a document that was found. False: another thread has removed it, or
+// it does not match `filter` any more (null: it need not). Else nothing changes it before this
+// thread does, and the details of `row` are those of the match. Cursors are saved or used no more.
+// Throws what query::throw_dropped() does.
+bool hold_document(CollectionLock& lock, query::Row& row, const query::Matcher* filter);
+
+}  // namespace command

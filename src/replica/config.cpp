@@ -1,0 +1,251 @@
+#include "replica/config.h"
+
+#include <algorithm>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "base/error.h"
+
+namespace replica {
+
+namespace {
+
+constexpr int64_t kDefaultPort = 27017;
+constexpr int64_t kPortMax = 65535;
+constexpr int64_t kMemberIdMax = 255;
+constexpr double kPriorityMax = 1000;
+constexpr int64_t kInt32Max = std::numeric_limits<int32_t>::max();
+
+template <typename... Args>
+[[noreturn]] void invalid(fmt::format_string<Args...> format, Args&&... args) {
+    base::fail(base::kInvalidReplicaSetConfig, "{}",
+               fmt::format(format, std::forward<Args>(args)...));
+}
+
+int64_t whole(const bson::Element& e, int64_t low, int64_t high) {
+    if (!e.is_number() || e.to_double() != static_cast<double>(e.to_int64()))
+        invalid("{} has to be a whole number", e.name());
+    if (e.to_int64() < low || e.to_int64() > high)
+        invalid("{} is {}, but has to be from {} to {}", e.name(), e.to_int64(), low, high);
+    return e.to_int64();
+}
+
+bool boolean(const bson::Element& e) {
+    if (e.type() != bson::Type::boolean && !e.is_number())
+        invalid("{} has to be true or false", e.name());
+    return e.truthy();
+}
+
+std::string_view text(const bson::Element& e) {
+    if (!e.is_string() || e.as_string().empty()) invalid("{} has to be a text", e.name());
+    return e.as_string();
+}
+
+bson::Doc document(const bson::Element& e) {
+    if (!e.is_object()) invalid("{} has to be a document", e.name());
+    return e.as_doc();
+}
+
+// A whole number that is kept and has no effect.
+struct Number {
+    std::string_view name;
+    int64_t low;
+    int64_t usual;
+};
+constexpr Number kNumbers[] = {
+    {"heartbeatIntervalMillis", 1, 2000},      {"heartbeatTimeoutSecs", 1, 10},
+    {"electionTimeoutMillis", 1, 10000},       {"catchUpTimeoutMillis", -1, -1},
+    {"catchUpTakeoverDelayMillis", -1, 30000},
+};
+
+void check_names(bson::Doc given, std::span<const std::string_view> known, const char* where) {
+    for (const bson::Element& e : given) {
+        if (std::ranges::find(known, e.name()) == known.end())
+            invalid("Unexpected field {} in {}", e.name(), where);
+        if (given[e.name()].raw() != e.raw()) invalid("{} has the field {} twice", where, e.name());
+    }
+}
+
+// What is refused unless it says what is so here.
+void refuse_unless(const bson::Element& e, bool wanted, const char* why) {
+    if (e && boolean(e) != wanted) invalid("{}: {} is not supported: {}", e.name(), !wanted, why);
+}
+
+bson::Object parse_tags(const bson::Element& e) {
+    if (!e) return {};
+    for (const bson::Element& tag : document(e))
+        if (!tag.is_string()) invalid("the tag {} has to be a text", tag.name());
+    return bson::Object(e.as_doc());
+}
+
+// Writes the stored form of it.
+void parse_member(bson::Doc given, Config& config, bson::Builder& out) {
+    constexpr std::string_view kFields[] = {
+        "_id",      "host", "arbiterOnly", "buildIndexes", "hidden",
+        "priority", "tags", "votes",       "slaveDelay",   "secondaryDelaySecs",
+    };
+    check_names(given, kFields, "the configuration of a member");
+    if (!given.has("_id") || !given.has("host")) invalid("a member needs _id and host");
+    config.member_id = static_cast<int32_t>(whole(given["_id"], 0, kMemberIdMax));
+    config.host = with_port(text(given["host"]));
+    config.tags = parse_tags(given["tags"]);
+    constexpr const char* kOnly = "it is the only member, which takes the writes";
+    refuse_unless(given["arbiterOnly"], false, kOnly);
+    refuse_unless(given["buildIndexes"], true, kOnly);
+    refuse_unless(given["hidden"], false, kOnly);
+    const bson::Element priority = given["priority"];
+    if (priority && !priority.is_number()) invalid("priority has to be a number");
+    if (priority && !(priority.to_double() > 0 && priority.to_double() <= kPriorityMax))
+        invalid("the only member needs a priority above 0, and at most {}", kPriorityMax);
+    if (given.has("votes") && whole(given["votes"], 0, 1) != 1)
+        invalid("the only member needs a vote");
+    for (const char* delay : {"slaveDelay", "secondaryDelaySecs"})
+        if (given.has(delay)) whole(given[delay], 0, 0);
+    out.append("_id", config.member_id)
+        .append("host", config.host)
+        .append("arbiterOnly", false)
+        .append("buildIndexes", true)
+        .append("hidden", false)
+        .append("priority", priority ? priority.to_double() : 1.0)
+        .append("tags", config.tags)
+        .append("slaveDelay", int64_t{0})
+        .append("votes", int32_t{1});
+}
+
+void parse_members(const bson::Element& e, Config& config, bson::Builder& out) {
+    if (!e.is_array() || e.as_doc().empty()) invalid("members has to be a list of one member");
+    if (e.as_doc().field_count() > 1)
+        invalid(
+            "a replica set has one member here, and the configuration names {}: this server sends "
+            "its writes to no other. Programs that follow it read {}, docs/replication.md",
+            e.as_doc().field_count(), "local.oplog.rs");
+    bson::Builder list = out.sub_array("members");
+    bson::Builder member = list.sub_object("0");
+    parse_member(document(e.as_doc().first()), config, member);
+}
+
+bson::Object parse_modes(const bson::Element& e) {
+    if (!e) return {};
+    for (const bson::Element& mode : document(e)) {
+        if (mode.name() == "majority") invalid("getLastErrorModes cannot give majority a meaning");
+        for (const bson::Element& tag : document(mode))
+            whole(tag, 1, kInt32Max);
+    }
+    return bson::Object(e.as_doc());
+}
+
+void check_defaults(const bson::Element& e) {
+    if (!e) return;
+    for (const bson::Element& field : document(e)) {
+        const bool usual = (field.name() == "w" && field.is_number() && field.to_int64() == 1) ||
+                           (field.name() == "wtimeout" && field.is_number()) ||
+                           ((field.name() == "j" || field.name() == "fsync") && !field.truthy());
+        if (!usual)
+            invalid("getLastErrorDefaults: {} is not supported: give it with each write",
+                    field.name());
+    }
+}
+
+void parse_settings(const bson::Element& e, Config& config, bson::Builder& out) {
+    const bson::Doc given = e ? document(e) : bson::Doc();
+    std::vector<std::string_view> known = {"chainingAllowed", "getLastErrorModes",
+                                           "getLastErrorDefaults", "replicaSetId"};
+    for (const Number& number : kNumbers)
+        known.push_back(number.name);
+    check_names(given, known, "the settings");
+    const bson::Element chaining = given["chainingAllowed"];
+    bson::Builder settings = out.sub_object("settings");
+    settings.append("chainingAllowed", chaining ? boolean(chaining) : true);
+    for (const Number& number : kNumbers) {
+        const bson::Element value = given[number.name];
+        settings.append(
+            number.name,
+            static_cast<int32_t>(value ? whole(value, number.low, kInt32Max) : number.usual));
+    }
+    config.modes = parse_modes(given["getLastErrorModes"]);
+    check_defaults(given["getLastErrorDefaults"]);
+    const bson::Element id = given["replicaSetId"];
+    if (id && id.type() != bson::Type::object_id) invalid("replicaSetId has to be an ObjectId");
+    if (id) config.set_id = id.as_object_id();
+    settings.append("getLastErrorModes", config.modes)
+        .append("getLastErrorDefaults", bson::make("w", 1, "wtimeout", 0))
+        .append("replicaSetId", config.set_id);
+}
+
+}  // namespace
+
+std::string with_port(std::string_view host) {
+    const size_t bracket = host.find(']');
+    const size_t colon = host.find(':', bracket == std::string_view::npos ? 0 : bracket);
+    const std::string_view name = host.substr(0, colon);
+    if (name.empty()) invalid("the host '{}' has no name", host);
+    if (colon == std::string_view::npos) return fmt::format("{}:{}", host, kDefaultPort);
+    const std::string_view port = host.substr(colon + 1);
+    int64_t number = 0;
+    for (const char digit : port) {
+        if (digit < '0' || digit > '9' || number > kPortMax) invalid("'{}' is no port", port);
+        number = number * 10 + (digit - '0');
+    }
+    if (number < 1 || number > kPortMax) invalid("'{}' is no port", port);
+    return fmt::format("{}:{}", name, number);
+}
+
+Config Config::parse(bson::Doc given, const Expected& expected) {
+    constexpr std::string_view kFields[] = {
+        "_id",     "version",  "term",      "protocolVersion", "writeConcernMajorityJournalDefault",
+        "members", "settings", "configsvr",
+    };
+    check_names(given, kFields, "the configuration of a replica set");
+    Config config;
+    config.set_name = text(given["_id"]);
+    if (config.set_name != expected.set_name)
+        invalid("the configuration is that of the set {}, and this server was started for {}",
+                config.set_name, expected.set_name);
+    if (const bson::Element version = given["version"])
+        config.version = static_cast<int32_t>(whole(version, 1, kInt32Max));
+    if (const bson::Element protocol = given["protocolVersion"]) whole(protocol, 0, 1);
+    if (const bson::Element term = given["term"])
+        if (!term.is_number()) invalid("term has to be a number");
+    refuse_unless(given["configsvr"], false, "there is no sharding");
+    if (const bson::Element waits = given["writeConcernMajorityJournalDefault"])
+        config.majority_waits_for_journal = boolean(waits);
+    config.set_id = expected.set_id;
+
+    bson::Builder out;
+    out.append("_id", config.set_name)
+        .append("version", config.version)
+        .append("term", expected.term)
+        .append("protocolVersion", int64_t{1})
+        .append("writeConcernMajorityJournalDefault", config.majority_waits_for_journal);
+    parse_members(given["members"], config, out);
+    parse_settings(given["settings"], config, out);
+    config.document = out.object();
+    return config;
+}
+
+Config Config::with_version(int32_t other) const {
+    Config changed = *this;
+    bson::Builder out;
+    for (const bson::Element& e : document.doc()) {
+        if (e.name() == "version")
+            out.append("version", other);
+        else
+            out.append(e);
+    }
+    changed.version = other;
+    changed.document = out.object();
+    return changed;
+}
+
+bson::Object Config::of_one_member(std::string_view set_name, std::string_view host) {
+    bson::Builder out;
+    out.append("_id", set_name).append("version", int32_t{1});
+    {
+        bson::Builder list = out.sub_array("members");
+        list.append("0", bson::make("_id", 0, "host", host));
+    }
+    return out.object();
+}
+
+}  // namespace replica

@@ -1,0 +1,125 @@
+#include "replica/config.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "bson/json.h"
+#include "bson/testing/json.h"
+
+namespace replica {
+namespace {
+
+Config parse(const std::string& json) {
+    return Config::parse(bson::from_json(json), {.set_name = "rs0", .term = 4});
+}
+
+int failure(const std::string& json) {
+    try {
+        parse(json);
+    } catch (const base::Error& e) {
+        return e.code();
+    }
+    return 0;
+}
+
+std::string of_member(const std::string& fields) {
+    return R"({"_id": "rs0", "members": [{"_id": 0, "host": "h:1")" + fields + "}]}";
+}
+
+std::string with_settings(const std::string& settings) {
+    return R"({"_id": "rs0", "members": [{"_id": 0, "host": "h:1"}], "settings": )" + settings +
+           "}";
+}
+
+TEST(ReplicaConfig, HasAllFieldsWhereItIsStored) {
+    const Config config = parse(R"({"_id": "rs0", "members": [{"_id": 3, "host": "here"}]})");
+    EXPECT_EQ(config.version, 1);
+    EXPECT_EQ(config.member_id, 3);
+    EXPECT_EQ(config.host, "here:27017");
+    EXPECT_TRUE(config.majority_waits_for_journal);
+    const std::string stored = bson::to_text(config.document.doc());
+    EXPECT_EQ(stored.substr(0, stored.find(", replicaSetId")),
+              "{ _id: \"rs0\", version: 1, term: 4, protocolVersion: 1, "
+              "writeConcernMajorityJournalDefault: true, members: [ { _id: 3, host: "
+              "\"here:27017\", arbiterOnly: false, buildIndexes: true, hidden: false, priority: "
+              "1.0, tags: {}, slaveDelay: 0, votes: 1 } ], settings: { chainingAllowed: true, "
+              "heartbeatIntervalMillis: 2000, heartbeatTimeoutSecs: 10, electionTimeoutMillis: "
+              "10000, catchUpTimeoutMillis: -1, catchUpTakeoverDelayMillis: 30000, "
+              "getLastErrorModes: {}, getLastErrorDefaults: { w: 1, wtimeout: 0 }");
+    // What is read again is the same.
+    const Config again = Config::parse(config.document, {.set_name = "rs0", .term = 4});
+    EXPECT_EQ(bson::to_text(again.document.doc()), stored);
+    const Config next = config.with_version(9);
+    EXPECT_EQ(next.version, 9);
+    EXPECT_EQ(parse(bson::to_json(next.document)).version, 9);
+}
+
+TEST(ReplicaConfig, KeepsWhatIsSaid) {
+    const Config config = parse(
+        R"({"_id": "rs0", "version": 5, "protocolVersion": 1,
+            "writeConcernMajorityJournalDefault": false,
+            "members": [{"_id": 0, "host": "[::1]:5", "priority": 2.5, "votes": 1,
+                         "tags": {"dc": "east"}, "arbiterOnly": false, "secondaryDelaySecs": 0}],
+            "settings": {"heartbeatIntervalMillis": 500, "getLastErrorModes": {"m": {"dc": 1}},
+                         "getLastErrorDefaults": {"w": 1, "wtimeout": 0, "j": false}}})");
+    EXPECT_EQ(config.version, 5);
+    EXPECT_EQ(config.host, "[::1]:5");
+    EXPECT_FALSE(config.majority_waits_for_journal);
+    EXPECT_EQ(bson::to_text(config.tags.doc()), "{ dc: \"east\" }");
+    EXPECT_EQ(bson::to_text(config.modes.doc()), "{ m: { dc: 1 } }");
+    EXPECT_EQ(config.document.doc().at_path("settings.heartbeatIntervalMillis").to_int64(), 500);
+}
+
+TEST(ReplicaConfig, RefusesWhatItCannotServe) {
+    for (const std::string& bad : {
+             std::string(R"({})"),
+             std::string(R"({"_id": "rs0"})"),
+             std::string(R"({"_id": "rs1", "members": [{"_id": 0, "host": "h"}]})"),
+             std::string(R"({"_id": "rs0", "members": []})"),
+             std::string(R"({"_id": "rs0", "members": {"_id": 0, "host": "h"}})"),
+             std::string(R"({"_id": "rs0", "members": [{"_id": 0, "host": "a"},
+                             {"_id": 1, "host": "b"}]})"),
+             std::string(R"({"_id": "rs0", "members": [{"_id": 0}]})"),
+             std::string(R"({"_id": "rs0", "members": [{"host": "h"}]})"),
+             std::string(R"({"_id": "rs0", "members": [{"_id": 0, "host": "h:x"}]})"),
+             std::string(R"({"_id": "rs0", "members": [{"_id": 0, "host": "h:0"}]})"),
+             std::string(
+                 R"({"_id": "rs0", "members": [{"_id": 0, "host": "h:99999999999999999999"}]})"),
+             std::string(R"({"_id": "rs0", "members": [{"_id": 0, "host": ":5"}]})"),
+             std::string(R"({"_id": "rs0", "members": [{"_id": 256, "host": "h"}]})"),
+             std::string(R"({"_id": "rs0", "version": 0, "members": [{"_id": 0, "host": "h"}]})"),
+             std::string(R"({"_id": "rs0", "x": 0, "members": [{"_id": 0, "host": "h"}]})"),
+             std::string(R"({"_id": "rs0", "configsvr": true,
+                             "members": [{"_id": 0, "host": "h"}]})"),
+             of_member(R"(, "arbiterOnly": true)"),
+             of_member(R"(, "buildIndexes": false)"),
+             of_member(R"(, "hidden": true)"),
+             of_member(R"(, "priority": 0)"),
+             of_member(R"(, "priority": 1001)"),
+             of_member(R"(, "votes": 0)"),
+             of_member(R"(, "slaveDelay": 60)"),
+             of_member(R"(, "secondaryDelaySecs": 1)"),
+             of_member(R"(, "horizons": {})"),
+             of_member(R"(, "tags": {"dc": 5})"),
+             with_settings(R"({"other": 1})"),
+             with_settings(R"(5)"),
+             with_settings(R"({"heartbeatIntervalMillis": 0})"),
+             with_settings(R"({"getLastErrorModes": {"majority": {"dc": 1}}})"),
+             with_settings(R"({"getLastErrorModes": {"m": {"dc": 0}}})"),
+             with_settings(R"({"getLastErrorDefaults": {"w": 2}})"),
+             with_settings(R"({"getLastErrorDefaults": {"j": true}})"),
+             with_settings(R"({"replicaSetId": 5})"),
+         })
+        EXPECT_EQ(failure(bad), base::kInvalidReplicaSetConfig) << bad;
+    EXPECT_EQ(failure(of_member("")), 0);
+}
+
+TEST(ReplicaConfig, OfOneMember) {
+    const bson::Object alone = Config::of_one_member("rs0", "h:5");
+    const Config config = Config::parse(alone, {.set_name = "rs0"});
+    EXPECT_EQ(config.host, "h:5");
+    EXPECT_EQ(config.member_id, 0);
+}
+
+}  // namespace
+}  // namespace replica

@@ -1,0 +1,204 @@
+// A member over an engine in memory: what it keeps, what a start makes of that.
+#include "replica/member.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "base/error.h"
+#include "base/testing/muted.h"
+#include "bson/json.h"
+#include "bson/testing/json.h"
+#include "replica/own_host.h"
+#include "storage/contract/memory_engine.h"
+
+namespace replica {
+namespace {
+
+class MemberTest : public testing::Test {
+  protected:
+    MemberTest() { start(); }
+
+    void start(const std::string& own_host = "here.example:27017", const char* set = "rs0") {
+        member_ = nullptr;
+        catalog_ = std::make_unique<catalog::Catalog>(engine_);
+        log_ = std::make_unique<oplog::Log>(engine_, *catalog_, oplog::Form::replica_set);
+        member_ = std::make_unique<Member>(engine_, *catalog_, *log_,
+                                           Member::Options{.set_name = set,
+                                                           .own_name = "here.example",
+                                                           .own_host = own_host,
+                                                           .port = 27017,
+                                                           .log_bytes = 1 << 20});
+        const storage::GlobalLock lock(engine_.locks(), storage::GlobalMode::W);
+        member_->open();
+    }
+    int initiate(const char* json = "{}") {
+        return failure([&] { member_->initiate(bson::from_json(json)); });
+    }
+    int reconfigure(const char* json, bool force = false) {
+        return failure([&] { member_->reconfigure(bson::from_json(json), force); });
+    }
+    template <typename Action>
+    static int failure(Action&& action) {
+        try {
+            action();
+        } catch (const base::Error& e) {
+            return e.code();
+        }
+        return 0;
+    }
+    std::vector<std::string> notes() {
+        std::vector<std::string> found;
+        const storage::GlobalLock lock(engine_.locks(), storage::GlobalMode::R);
+        catalog::Collection* const ring = catalog_->collection(oplog::kSetLog);
+        if (ring == nullptr) return found;
+        const auto cursor = ring->records().cursor(storage::Direction::forward);
+        while (const auto record = cursor->next())
+            found.push_back(
+                fmt::format("{} {}", record->doc["t"].to_int64(), bson::to_text(record->doc["o"])));
+        return found;
+    }
+    int64_t stored_configs() {
+        const storage::GlobalLock lock(engine_.locks(), storage::GlobalMode::R);
+        catalog::Collection* const configs = catalog_->collection(kConfigs);
+        return configs == nullptr ? 0 : configs->records().count();
+    }
+
+    const base::MutedLog muted_;
+    storage::contract::MemoryEngine engine_{false};
+    std::unique_ptr<catalog::Catalog> catalog_;
+    std::unique_ptr<oplog::Log> log_;
+    std::unique_ptr<Member> member_;
+};
+
+TEST_F(MemberTest, WaitsUntilItIsInitiated) {
+    EXPECT_EQ(member_->state(), State::startup);
+    EXPECT_EQ(member_->config(), nullptr);
+    EXPECT_EQ(failure([this] { member_->needed_config(); }), base::kNotYetInitialized);
+    EXPECT_EQ(reconfigure(R"({"_id": "rs0"})", true), base::kNotYetInitialized);
+    EXPECT_EQ(initiate(), 0);
+    EXPECT_TRUE(member_->is_primary());
+    EXPECT_EQ(member_->config()->host, "here.example:27017");
+    EXPECT_EQ(member_->last().term, 1);
+    EXPECT_EQ(member_->election_ts(), member_->last().ts);
+    EXPECT_EQ(initiate(), base::kAlreadyInitialized);
+    EXPECT_EQ(notes(), std::vector<std::string>{"1 { msg: \"initiating set\" }"});
+}
+
+TEST_F(MemberTest, EachStartBeginsATerm) {
+    ASSERT_EQ(initiate(), 0);
+    const bson::ObjectId set_id = member_->config()->set_id;
+    const bson::ObjectId first = member_->election_id();
+    start();
+    EXPECT_TRUE(member_->is_primary());
+    EXPECT_EQ(member_->last().term, 2);
+    EXPECT_EQ(member_->config()->set_id, set_id);
+    const bson::ObjectId second = member_->election_id();
+    EXPECT_LT(std::memcmp(first.bytes, second.bytes, sizeof first.bytes), 0);
+    EXPECT_EQ(notes().back(), "2 { msg: \"new primary\" }");
+    EXPECT_EQ(initiate(), base::kAlreadyInitialized);
+}
+
+TEST_F(MemberTest, IsInitiatedOnlyWithItself) {
+    EXPECT_EQ(initiate(R"({"_id": "rs0", "members": [{"_id": 0, "host": "no.example.invalid"}]})"),
+              base::kNodeNotFound);
+    EXPECT_EQ(initiate(R"({"_id": "rs0", "members": [{"_id": 0, "host": "here.example:5"}]})"),
+              base::kNodeNotFound);
+    EXPECT_EQ(initiate(R"({"_id": "other", "members": [{"_id": 0, "host": "here.example"}]})"),
+              base::kInvalidReplicaSetConfig);
+    EXPECT_EQ(initiate(R"({"_id": "rs0", "version": 2,
+                           "members": [{"_id": 0, "host": "here.example"}]})"),
+              base::kInvalidReplicaSetConfig);
+    EXPECT_EQ(member_->state(), State::startup);
+    EXPECT_EQ(stored_configs(), 0);
+    EXPECT_TRUE(notes().empty());
+    EXPECT_EQ(initiate(R"({"_id": "rs0", "members": [{"_id": 5, "host": "127.0.0.1"}]})"), 0);
+    EXPECT_EQ(member_->config()->host, "127.0.0.1:27017");
+    EXPECT_EQ(member_->config()->member_id, 5);
+}
+
+TEST_F(MemberTest, TakesANewerConfiguration) {
+    ASSERT_EQ(initiate(), 0);
+    const std::string id = bson::to_json(bson::make("replicaSetId", member_->config()->set_id));
+    constexpr const char* kSecond =
+        R"({"_id": "rs0", "version": 2, "members": [{"_id": 0, "host": "here.example",
+            "tags": {"dc": "a"}}]})";
+    EXPECT_EQ(reconfigure(kSecond), 0);
+    EXPECT_EQ(member_->config()->version, 2);
+    EXPECT_EQ(reconfigure(kSecond), base::kNewReplicaSetConfigurationIncompatible);
+    EXPECT_EQ(reconfigure(kSecond, true), 0);
+    EXPECT_EQ(member_->config()->version, 3);
+    EXPECT_EQ(id, bson::to_json(bson::make("replicaSetId", member_->config()->set_id)));
+    EXPECT_EQ(reconfigure(R"({"_id": "rs0", "version": 9, "members": [{"_id": 0,
+                              "host": "here.example"}, {"_id": 1, "host": "there.example"}]})",
+                          true),
+              base::kInvalidReplicaSetConfig);
+    EXPECT_EQ(reconfigure(R"({"_id": "rs0", "version": 9, "members": [{"_id": 0,
+                              "host": "there.example.invalid"}]})"),
+              base::kNodeNotFound);
+    EXPECT_EQ(reconfigure(R"({"_id": "rs0", "version": 9, "members": [{"_id": 0,
+                              "host": "here.example"}], "settings": {"replicaSetId":
+                              {"$oid": "0123456789abcdef01234567"}}})"),
+              base::kNewReplicaSetConfigurationIncompatible);
+    EXPECT_EQ(stored_configs(), 1);
+    EXPECT_EQ(notes().back(), "1 { msg: \"Reconfig set\", version: 3 }");
+    start();
+    EXPECT_EQ(member_->config()->version, 3);
+    EXPECT_EQ(bson::to_text(member_->config()->tags.doc()), "{ dc: \"a\" }");
+}
+
+// The machine got another name, or the set another one at the start.
+TEST_F(MemberTest, IsRemovedByAConfigurationOfOthers) {
+    ASSERT_EQ(initiate(), 0);
+    start("here.example:27017", "rs9");
+    EXPECT_EQ(member_->state(), State::removed);
+    EXPECT_EQ(initiate(), base::kAlreadyInitialized);
+    EXPECT_EQ(failure([this] { member_->needed_config(); }), base::kInvalidReplicaSetConfig);
+    {
+        const storage::DatabaseLock lock(engine_.locks(), "local", true);
+        catalog::Collection& configs = *catalog_->collection(kConfigs);
+        const auto record = configs.records().cursor(storage::Direction::forward)->next();
+        configs.update(record->id, Config::parse(Config::of_one_member("rs0", "gone.invalid:1"),
+                                                 {.set_name = "rs0"})
+                                       .document);
+    }
+    start();
+    EXPECT_EQ(member_->state(), State::removed);
+    EXPECT_EQ(notes().size(), 1U);
+    constexpr const char* kOwn =
+        R"({"_id": "rs0", "members": [{"_id": 0, "host": "here.example"}]})";
+    EXPECT_EQ(reconfigure(kOwn), base::kNotWritablePrimary);
+    EXPECT_EQ(reconfigure(kOwn, true), 0);
+    EXPECT_TRUE(member_->is_primary());
+    EXPECT_EQ(member_->last().term, 2);
+    EXPECT_EQ(stored_configs(), 1);
+}
+
+TEST_F(MemberTest, DoesNotBeginASetOnTheLogOfAnother) {
+    {
+        const storage::GlobalLock lock(engine_.locks(), storage::GlobalMode::W);
+        catalog_->get_or_create("local").create(
+            "local.oplog.rs", bson::make("capped", true, "size", 100000, "autoIndexId", false));
+    }
+    {
+        // As before there was this option.
+        catalog::Catalog plain(engine_);
+        const storage::DatabaseLock lock(engine_.locks(), "local", true);
+        plain.collection("local.oplog.rs")->insert(bson::make("op", "n"));
+    }
+    EXPECT_EQ(initiate(), base::kAlreadyInitialized);
+    EXPECT_EQ(member_->state(), State::startup);
+}
+
+TEST(OwnHost, IsFoundByNamePortAndAddress) {
+    EXPECT_TRUE(is_own_host("me:5", "me", 5));
+    EXPECT_FALSE(is_own_host("me:6", "me", 5));
+    EXPECT_FALSE(is_own_host("me", "me", 5));
+    EXPECT_TRUE(is_own_host("127.0.0.1:5", "me", 5));
+    EXPECT_TRUE(is_own_host("[127.0.0.1]:5", "me", 5));
+    EXPECT_FALSE(is_own_host("203.0.113.77:5", "me", 5));
+    EXPECT_FALSE(is_own_host("no.example.invalid:5", "me", 5));
+}
+
+}  // namespace
+}  // namespace replica
