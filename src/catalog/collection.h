@@ -11,9 +11,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +19,8 @@
 #include "bson/patch.h"
 #include "catalog/change_log.h"
 #include "catalog/index_keys.h"
+#include "catalog/insert_waiters.h"
+#include "catalog/key_change.h"
 #include "catalog/ring_marks.h"
 #include "catalog/validator.h"
 #include "storage/engine.h"
@@ -129,9 +129,8 @@ class Collection {
     // exclusive. Removes the entry that was appended last, and that no reader has seen.
     void take_back(storage::RecordId entry);
 
-    // Waiting for inserts at the end of a capped collection: called once, after the next insert
-    // (any thread; cheap). Destroying the result ends the wait.
-    [[nodiscard]] std::shared_ptr<void> notify_on_insert(std::function<void()> callback);
+    // Of the requests that wait for the next insert into a capped collection.
+    InsertWaiters& waiters() { return waiters_; }
 
     // For Database and index builds --------------------------------------------------------------
     // exclusive. Reads the index list from the store again. `gone`: an index or record positions
@@ -142,32 +141,10 @@ class Collection {
     // Background builds that have yielded, or may.
     int builds() const { return builds_; }
     void count_build(int by) { builds_ += by; }
-    // Wakes the requests that wait for inserts, before the collection is dropped.
-    void wake_waiters();
 
   private:
-    friend struct CollectionPeek;  // its test
-
     struct Scratch;
     static Scratch& scratch();
-
-    // Keys of one document in one index, with the change between an old and a new document.
-    struct KeyChange {
-        KeySet before;
-        KeySet after;
-        std::vector<uint32_t> removed;  // positions in `before`
-        std::vector<uint32_t> added;    // positions in `after`
-        bool equals = false;            // some that are added equal one that is removed
-        size_t bytes() const { return static_cast<size_t>(before.bytes() + after.bytes()); }
-        // All keys go and come: those of a record that moves.
-        void take_all();
-        // Whether a key that is added may be met in the index as one that is removed.
-        bool takes_places() const;
-        void trim() {
-            before.trim();
-            after.trim();
-        }
-    };
 
     void unindex(const storage::Record& record);
     void unindex(Index& index, const storage::Record& record);
@@ -202,12 +179,7 @@ class Collection {
     int builds_ = 0;
     std::vector<std::pair<int64_t, int64_t>> needs_;  // of a capped insert: keys, bytes per index
 
-    static constexpr size_t kFewWaiters = 32;
-    std::atomic<bool> has_waiters_{false};
-    mutable std::mutex waiters_mutex_;
-    std::vector<std::weak_ptr<std::function<void()>>> waiters_;  // guarded by waiters_mutex_
-    size_t waiters_swept_at_ = kFewWaiters;
-
+    InsertWaiters waiters_;
     const Index* faulty_ = nullptr;  // one with a fault, if any has
 
     ChangeLog* const log_;

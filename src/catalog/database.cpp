@@ -309,7 +309,7 @@ void Database::take_away(Collections::iterator at, const std::function<void()>& 
     const std::string ns = at->first;
     const std::unique_ptr<Collection> gone = std::move(at->second);
     collections_.erase(at);
-    gone->wake_waiters();
+    gone->waiters().wake();
     try {
         work();
     } catch (...) {

@@ -102,7 +102,7 @@ void Database::repair(std::string_view given) {
         }
         const sched::Uninterruptible whole;
         collections_.erase(temporary);
-        damaged.wake_waiters();
+        damaged.waiters().wake();
         collections_.erase(ns);
         put_in_place(temporary, ns, aside);
     } catch (...) {

@@ -322,7 +322,7 @@ TEST_P(LogTest, WakesThoseWhoWait) {
     std::shared_ptr<void> wait;
     {
         const storage::DatabaseLock lock(engine_->locks(), "local", false);
-        wait = catalog_->collection(ns())->notify_on_insert([&woken] { ++woken; });
+        wait = catalog_->collection(ns())->waiters().add([&woken] { ++woken; });
     }
     insert(1, 1);
     EXPECT_EQ(woken, 1);

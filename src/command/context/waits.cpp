@@ -77,7 +77,7 @@ void DataWait::retry() {
 void DataWait::wake_on_insert(catalog::Collection& collection) {
     disarm();
     wake_ = std::make_shared<WakeOnce>(waker_);
-    notice_ = collection.notify_on_insert([wake = wake_] { wake->wake(); });
+    notice_ = collection.waiters().add([wake = wake_] { wake->wake(); });
 }
 
 }  // namespace command
