@@ -211,7 +211,7 @@ void reply_newer_explain(Invocation& invocation, const PipelineRequest& request,
             list.push(stage.doc());
     }
     append_server(reply, invocation.service.context());
-    reply.append("command", bson::make("aggregate", catalog::split(request.ns).collection));
+    append_explained(reply, invocation);
 }
 
 void reply_empty_cursor(bson::Builder& reply, std::string_view ns) {

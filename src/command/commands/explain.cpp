@@ -2,6 +2,9 @@
 // findAndModify would be executed.
 #include "command/commands/explain.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "base/error.h"
 #include "base/milliseconds.h"
 #include "command/commands/aggregate.h"
@@ -14,7 +17,6 @@
 #include "command/commands/writes.h"
 #include "command/context/locks.h"
 #include "command/request/authorization.h"
-#include "command/request/invocation.h"
 #include "command/request/run_command.h"
 #include "query/match/regex_flags.h"
 #include "query/plan/executor.h"
@@ -134,6 +136,7 @@ void run_explain(Invocation& invocation) {
     if (inner.over_msg()) invocation.reply->append("explainVersion", "1");
     query::append_explain(*invocation.reply, executor->report(), how);
     append_server(*invocation.reply, invocation.service.context());
+    if (inner.over_msg()) append_explained(*invocation.reply, inner);
 }
 
 // What the explained command would need.
@@ -167,6 +170,19 @@ void append_server(bson::Builder& reply, const ServerContext& context) {
                             : static_cast<int32_t>(std::atoi(context.host.c_str() + colon + 1)))
         .append("version", context.version)
         .append("gitVersion", context.git_version);
+}
+
+void append_explained(bson::Builder& reply, const Invocation& explained) {
+    constexpr std::string_view kOfTheRequest[] = {
+        "explain",   "lsid",       "readConcern",          "writeConcern",
+        "apiStrict", "apiVersion", "apiDeprecationErrors", "backpressure"};
+    bson::Builder command = reply.sub_object("command");
+    for (const bson::Element& e : explained.body) {
+        if (!e.name().starts_with('$') &&
+            std::ranges::find(kOfTheRequest, e.name()) == std::end(kOfTheRequest))
+            command.append(e);
+    }
+    command.append("$db", explained.db);
 }
 
 Family explain_commands() {

@@ -55,6 +55,21 @@ TEST_P(ExplainPipelineTest, StagesComeBehindTheirQuery) {
     EXPECT_EQ(code(run(R"({"explain": {"aggregate": "none", "pipeline": [], "cursor": {}}})")), 0);
 }
 
+TEST_P(ExplainPipelineTest, TheCommandIsShown) {
+    fill();
+    const bson::Object plan = explain(R"([{"$match": {"a": 2}}])", "queryPlanner");
+    EXPECT_EQ(text(plan, "command"),
+              R"({ aggregate: "c", pipeline: [ { $match: { a: 2 } } ], cursor: {}, $db: "test" })");
+    const bson::Object field = run(
+        R"({"aggregate": "c", "pipeline": [], "explain": true, "comment": "x",
+            "readConcern": {"level": "local"}, "$readPreference": {"mode": "primary"}})");
+    EXPECT_EQ(text(field, "command"),
+              R"({ aggregate: "c", pipeline: [], comment: "x", $db: "test" })");
+    const bson::Object find = run(R"({"explain": {"find": "c", "filter": {"a": 1}, "limit": 1}})");
+    EXPECT_EQ(text(find, "command"), R"({ find: "c", filter: { a: 1 }, limit: 1, $db: "test" })");
+    EXPECT_FALSE(run_old(R"({"explain": {"find": "c"}})")["command"]);
+}
+
 TEST_P(ExplainPipelineTest, NothingIsWritten) {
     fill();
     EXPECT_EQ(code(explain(R"([{"$out": "d"}])", "executionStats")), 0);
