@@ -8,6 +8,7 @@ Without --write it says whether the page is what the server answers.
 
 import argparse
 import contextlib
+import json
 import os
 import struct
 import sys
@@ -51,6 +52,21 @@ These clients and applications run against a server in `./lab test clients`
 application that [applications.js](../tests/clients/node/applications.js) leaves out, by name and
 reason.
 
+%s
+
+Others have test suites of their own, or need much; `./lab test programs`
+([programs.py](../tests/programs/programs.py)) installs each by its name from its registry and runs
+these. Where the package of the registry has no tests, a program of ours uses it as its guide does,
+and the row says so: its figures say that what it does works, not what the project's own suite would
+find. So it is with Mongoose, the drivers for Node.js (`node_7`), ODMantic and Beanie
+(`object_mappers`) in the list above; MongoEngine's package has the lesser part of its suite. NodeBB
+is not in the registry at all: its row is its documented indexes and queries by the driver. What
+fails because the server lacks something or does otherwise is in
+[known/](../tests/programs/known), with reasons. Not counted is what the machine lacks, as a name
+server, or what fails by the program itself.
+
+| | tests | server | passed | failed | that may fail | not counted | skipped |
+|---|---|---|---|---|---|---|---|
 %s
 '''
 
@@ -144,6 +160,19 @@ def clients():
     return '\n'.join('- `%s`' % name for name in sorted(run.CLIENTS))
 
 
+def programs():
+    with open(os.path.join(TOP, 'tests', 'programs', 'figures.json'), encoding='utf-8') as file:
+        figures = json.load(file)
+    rows = []
+    for name, figure in sorted(figures.items()):
+        counts = ' | '.join(str(figure[count])
+                            for count in ('passed', 'failed', 'target', 'left_out', 'skipped'))
+        options = '`%s`' % figure['options'][-1] if figure['options'] else 'as it is'
+        rows.append('| %s (`%s`) | %s | %s | %s |'
+                    % (name, figure['package'], figure['tests'], options, counts))
+    return '\n'.join(rows)
+
+
 def fields(asked):
     rows = []
     for name, uses in asked.client[DATABASE].command('_commandFields')['commands'].items():
@@ -174,7 +203,7 @@ def page(asked):
         ('Commands', [command_row(asked, name) for name in names.COMMANDS]),
     ]
     return HEAD + ''.join(table(*section) for section in sections) + fields(asked) \
-        + PROGRAMS % clients()
+        + PROGRAMS % (clients(), programs())
 
 
 NOT_ASKED = ('shutdown', 'dropConnections')  # they would end the conversation

@@ -30,10 +30,13 @@ class Needs(Bare):
                           ('venv-old-driver/installed.txt', 'python-old-driver.txt'),
                           ('venv-mappers/installed.txt', 'python-mappers.txt'),
                           ('venv-docker/installed.txt', 'python-docker.txt'),
+                          ('venv-programs/installed.txt', 'python-programs.txt'),
+                          ('spring/installed.xml', 'spring/pom.xml'),
                           ('windows-libs/installed.txt', 'windows/libraries.txt'),
                           ('arm64-libs/installed.txt', 'arm64/libraries.txt'),
                           *((name + '/installed.json', name + '/package-lock.json')
-                            for name in ('mongosh', 'node', 'node-clients', 'node-apps')),
+                            for name in ('mongosh', 'node', 'node-clients', 'node-apps',
+                                         'node-programs')),
                           ('mongosh/node_modules/mongosh/bin/mongosh.js', 'apt.txt')):
             path = os.path.join(self.build, at)
             os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -44,7 +47,7 @@ class Needs(Bare):
         self.build_folder_is_filled()
         needs = {'clients': 'golang-go', 'clients-secured': 'golang-go', 'windows': 'wine64',
                  'tidy': 'clang-tidy', 'arm64': 'qemu-user-static', 'docker': 'buildah',
-                 'package': 'lintian', 'fuzz': 'clang-16'}
+                 'package': 'lintian', 'fuzz': 'clang-16', 'programs': 'maven'}
         self.script('dpkg-query', '#!/bin/sh\ncase "$*" in *%s) ;; *) echo installed ;; esac\n'
                     % '|*'.join(set(needs.values())))
         self.script('dpkg', '#!/bin/sh\necho amd64\n')

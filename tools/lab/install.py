@@ -137,7 +137,7 @@ def update_lists():
         time.sleep(LISTS_SECONDS)
 
 
-# ---- Python and npm packages ----
+# ---- packages of other registries ----
 
 def python(name, requirements):
     """A virtual environment build/NAME with what that file in setup/ lists."""
@@ -174,3 +174,17 @@ def npm(name, *options):
                      *options)
         shutil.copyfile(wanted, done)
     once(wanted, done, 'installing %s with npm into build/%s' % (name, name), step)
+
+
+def maven(name):
+    """build/NAME/lib with what setup/NAME/pom.xml names, and what that needs."""
+    wanted, place = os.path.join(base.SETUP, name, 'pom.xml'), os.path.join(base.BUILD, name)
+    done = os.path.join(place, 'installed.xml')
+
+    def step():
+        shutil.rmtree(place, ignore_errors=True)
+        attempt.must('mvn', '--quiet', '--batch-mode', '--file', wanted,
+                     'dependency:copy-dependencies',
+                     '-DoutputDirectory=' + os.path.join(place, 'lib'))
+        shutil.copyfile(wanted, done)
+    once(wanted, done, 'installing %s with mvn into build/%s' % (name, name), step)

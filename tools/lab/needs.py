@@ -66,6 +66,14 @@ def clients():
     install.npm('node-apps')
 
 
+def programs():
+    """The programs of tests/programs/, and what their tests use; it fetches the suites itself."""
+    install.debian('apt-programs.txt')
+    install.python('venv-programs', 'python-programs.txt')
+    install.npm('node-programs')
+    install.maven('spring')
+
+
 def libraries(system, sentence):
     """build/SYSTEM-libs, as libraries.py in the system's folder below setup/ makes it."""
     source = os.path.join(base.SETUP, system)
@@ -132,6 +140,7 @@ PARTS = {
     'engines': lambda: install.debian('apt-engines.txt'),
     'fuzz': lambda: install.debian('apt-fuzz.txt'),
     'model': lambda: install.debian('apt-model.txt'), 'docker': docker, 'package': package,
+    'programs': programs,
     'odbc': lambda: install.debian('apt-odbc.txt')}
 
 
