@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -165,12 +166,15 @@ class CommitProfile(unittest.TestCase):
 
 
 class OffCpu(unittest.TestCase):
-    def sample(self, code):
-        """States of the threads of a Python process that says when it is ready."""
+    def sample(self, code, waits=False):
+        """States of the threads of a Python process that says when it is ready, and then `waits`
+        for something or does not."""
         child = subprocess.Popen([sys.executable, '-c', code], stdin=subprocess.PIPE,
                                  stdout=subprocess.PIPE)
         try:
             child.stdout.readline()
+            while waits and self.scheduler_state(child.pid) != 'S':
+                time.sleep(0.01)
             states, threads = off_cpu.sample(child.pid, 0.2, 200)
         finally:
             child.kill()
@@ -178,8 +182,14 @@ class OffCpu(unittest.TestCase):
         self.assertEqual(sum(len(ids) for ids in threads.values()), 1)
         return set(next(iter(states.values())))
 
+    @staticmethod
+    def scheduler_state(pid):
+        """By proc(5): S where it sleeps."""
+        with open('/proc/%d/stat' % pid, encoding='utf-8') as file:
+            return file.read().rpartition(')')[2].split()[0]
+
     def test_a_blocked_thread_shows_its_call(self):
-        self.assertIn('read', self.sample('import os; print(flush=True); os.read(0, 1)'))
+        self.assertIn('read', self.sample('import os; print(flush=True); os.read(0, 1)', waits=True))
 
     def test_a_busy_thread_runs(self):
         self.assertIn(off_cpu.RUNNING, self.sample('print(flush=True)\nwhile True: pass'))

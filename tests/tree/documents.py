@@ -203,7 +203,7 @@ printf '%s\\n' "${COMPREPLY[@]}"
                          sorted('--' + name for name in names_in_help('all')))
         self.assertEqual(self.complete('--journalPad'), ['--journalPadBytes'])
         self.assertEqual(self.complete('--journalPad', selection='none'), [])
-        self.assertEqual(self.complete('--replS'), [], 'refused')
+        self.assertEqual(self.complete('--configs'), [], 'refused')
 
     def test_values(self):
         self.assertEqual(self.complete('--timeStampFormat', 'iso'),

@@ -32,7 +32,16 @@ const SUITES = {
             'test-replace-one.js': 'uses replaceOne as only older drivers allow it',
         },
     },
-    'connect-mongodb-session': {pattern: /\.test\.js$/, run: mocha, together: true, left_out: {}},
+    'connect-mongodb-session': {
+        pattern: /\.test\.js$/,
+        run: mocha,
+        together: true,
+        left_out: {},
+        // Its clear() takes a callback and gives no promise, so that the test counts what is left
+        // while that is being deleted.
+        mended: {'examples.test.js': ['await store.clear()',
+                                      'await new Promise(done => store.clear(done))']},
+    },
 };
 
 function node(folder, words) {
@@ -62,8 +71,16 @@ function mocha(folder, files) {
             failed: count(output, /(\d+) failing/)};
 }
 
-const {pattern, run, together, left_out: leftOut} = SUITES[process.argv[2]];
+// A test that does not wait for what it looks at then.
+function mend(file, [wrong, right]) {
+    const text = fs.readFileSync(file, 'utf8');
+    if (!text.includes(wrong) && !text.includes(right)) throw new Error(`${file} has no ${wrong}`);
+    fs.writeFileSync(file, text.replaceAll(wrong, right));
+}
+
+const {pattern, run, together, left_out: leftOut, mended = {}} = SUITES[process.argv[2]];
 const folder = path.join(MODULES, process.argv[2]);
+for (const [file, change] of Object.entries(mended)) mend(path.join(folder, 'test', file), change);
 const files = fs.readdirSync(path.join(folder, 'test')).sort()
     .filter(file => pattern.test(file) && !leftOut[file]).map(file => path.join('test', file));
 let [passed, failed] = [0, 0];
