@@ -34,7 +34,7 @@ void Invocation::check_concern() {
 
 std::optional<base::Error> Invocation::unsatisfied_concern(const WriteConcern& given) const {
     const replica::Member* const member = service.context().member;
-    if (member == nullptr || db == "local") return {};
+    if (member == nullptr || given.asks_for_one_member() || db == "local") return {};
     const std::shared_ptr<const replica::Config> config = member->config();
     return config == nullptr ? std::nullopt : given.refusal_by(*config);
 }

@@ -39,9 +39,9 @@ void WriteConcern::check(bool journaling, bool in_set) const {
 }
 
 std::optional<base::Error> WriteConcern::refusal_by(const replica::Config& config) const {
+    if (asks_for_one_member()) return {};
     const base::Error too_few(base::kUnsatisfiableWriteConcern, "Not enough data-bearing nodes");
-    if (mode == "majority") return {};
-    if (mode.empty()) return w > 1 ? std::optional(too_few) : std::nullopt;
+    if (mode.empty()) return too_few;
     const bson::Element tags = config.modes[mode];
     if (tags.missing())
         return base::Error(

@@ -21,6 +21,8 @@ struct WriteConcern {
     bool fsync = false;
     int64_t wtimeout_ms = 0;
     bool unacknowledged() const { return w == 0 && mode.empty() && !journal && !fsync; }
+    // Whether it names no other members, nor a mode that only the configuration of a set knows.
+    bool asks_for_one_member() const { return mode.empty() ? w <= 1 : mode == "majority"; }
     // Whether the reply waits for the disk.
     bool waits() const { return journal || fsync; }
 

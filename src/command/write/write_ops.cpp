@@ -29,6 +29,9 @@ constexpr int kNoCollectionInNs = 16886;
 constexpr int kUpdateCannotRun = 17243;
 constexpr int kDeleteCannotRun = 17219;
 constexpr int kRemoveFromIndexes = 12050;
+// Of what a log of changes hears of an update.
+constexpr size_t kUsualFormBytes = 256;
+constexpr size_t kKeptFormBytes = 4096;
 
 // Collections whose documents users may not change or remove.
 bool kept_by_server(std::string_view ns) {
@@ -182,11 +185,14 @@ bool store_update(OperationContext& context, catalog::Collection& collection,
     if (collection.validator() != nullptr)
         validate(collection, validation, updated_document(computed, out), &computed.before);
     Metrics& metrics = context.metrics();
-    std::optional<bson::Object> told;  // to the log of changes
+    thread_local bson::Buffer told(kUsualFormBytes);  // to the log of changes
+    const struct AtEnd {                              // of an error as well
+        ~AtEnd() { told.trim(kKeptFormBytes); }
+    } at_end;
+    bson::Doc form;
     if (collection.change_log() != nullptr)
-        told = query::idempotent_form(*computed.update, result, computed.before,
-                                      updated_document(computed, out));
-    const bson::Doc form = told ? told->doc() : bson::Doc();
+        form = query::idempotent_form(*computed.update, result, computed.before,
+                                      updated_document(computed, out), told);
     if (result.in_place && !touches_index(collection, result)) {
         collection.patch(*id, result.patches, form);
         metrics.fastmod.fetch_add(1, std::memory_order_relaxed);

@@ -19,8 +19,8 @@ namespace query {
 // order of fields; and where a number has become one of another type that equals it, which $set
 // leaves as it was.
 // `result` is that of the last apply() of `update`, which made `after` of `before` and changed
-// something.
-bson::Object idempotent_form(const Update& update, const UpdateResult& result, bson::Doc before,
-                             bson::Doc after);
+// something. Writes to `out`, whose content is lost, and returns a view of it, or `after`.
+bson::Doc idempotent_form(const Update& update, const UpdateResult& result, bson::Doc before,
+                          bson::Doc after, bson::Buffer& out);
 
 }  // namespace query

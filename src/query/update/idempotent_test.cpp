@@ -83,7 +83,9 @@ bool take_step(const bson::Object& before, const std::string& text, const std::s
                 std::copy_n(patch.bytes, patch.size, out.data() + patch.offset);
         }
         step->after = bson::Object(bson::Doc(out.data()));
-        step->form = idempotent_form(*update, result, before.doc(), step->after.doc());
+        bson::Buffer form;
+        step->form =
+            bson::Object(idempotent_form(*update, result, before.doc(), step->after.doc(), form));
         return true;
     } catch (const base::Error&) {
         return false;

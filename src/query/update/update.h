@@ -51,9 +51,10 @@ class Update {
     // result.in_place or !result.changed). `details` is from the match. Throws base::Error; then
     // nothing of `out` counts.
     virtual UpdateResult apply(bson::Doc old, const MatchDetails& details, bson::Buffer& out) = 0;
-    // Every path that the last apply() has changed, in the order in which their fields appear. Of
-    // touched_paths an index needs only one for each array. Empty where the result is `whole`.
-    virtual std::vector<std::string> changed_paths() const { return {}; }
+    // Every path that the last apply() has changed, by its parts, in the order in which their
+    // fields appear: the Update's own, until its next apply(). Of touched_paths an index needs only
+    // one for each array. Empty where the result is `whole`.
+    virtual std::vector<const std::vector<std::string>*> changed_paths() const { return {}; }
     // The document an upsert inserts: equality fields of the query plus the update ($setOnInsert
     // included); _id first, generated if neither gives one.
     virtual void build_upsert(const Matcher& query, bson::Buffer& out) = 0;

@@ -189,7 +189,7 @@ class OperatorUpdate : public Update {
         return with_code(over_msg_ ? 0 : kUpdateFailed, kOfModifiers,
                          [&] { return changed(old, details, out); });
     }
-    std::vector<std::string> changed_paths() const override { return changed_paths(false); }
+    std::vector<const std::vector<std::string>*> changed_paths() const override;
     void build_upsert(const Matcher& query, bson::Buffer& out) override;
 
   private:
@@ -210,7 +210,7 @@ class OperatorUpdate : public Update {
     bool apply_in_turn(bson::Doc old, bool for_insert, bson::Buffer& out);
     bool try_patches(bson::Doc old, UpdateResult& result);
     void check_written(std::span<const Mod> mods, bson::Doc now) const;
-    std::vector<std::string> changed_paths(bool one_for_each_array) const;
+    std::vector<std::string> touched_paths() const;
     bool renames_onto_field(bson::Doc old) const;
 
     bson::Object source_;
@@ -462,13 +462,20 @@ bool OperatorUpdate::try_patches(bson::Doc old, UpdateResult& result) {
     return true;
 }
 
-std::vector<std::string> OperatorUpdate::changed_paths(bool one_for_each_array) const {
+std::vector<const std::vector<std::string>*> OperatorUpdate::changed_paths() const {
+    std::vector<const std::vector<std::string>*> paths;
+    for (const Mod& m : mods_)
+        if (m.written || m.removed) paths.push_back(&m.path);
+    return paths;
+}
+
+std::vector<std::string> OperatorUpdate::touched_paths() const {
     std::vector<std::string> paths;
     const Modifier* last = nullptr;
     for (const Mod& m : mods_) {
         if (!m.written && !m.removed) continue;
         // Elements of one array are one place of an index.
-        if (one_for_each_array && m.modifier.get() == last) continue;
+        if (m.modifier.get() == last) continue;
         last = m.modifier.get();
         std::string path = m.path[0];
         for (size_t i = 1; i < m.path.size(); ++i) {
@@ -519,7 +526,7 @@ UpdateResult OperatorUpdate::changed(bson::Doc old, const MatchDetails& details,
     if (!renames_ && !tree_) tree_.emplace(mods_, false);
     if (all_scalar_ && !touches_id_ && try_patches(old, result)) {
         result.changed = result.in_place = !result.patches.empty();
-        result.touched_paths = changed_paths(true);
+        result.touched_paths = touched_paths();
         return result;
     }
     result.patches.clear();
@@ -536,7 +543,7 @@ UpdateResult OperatorUpdate::changed(bson::Doc old, const MatchDetails& details,
         if (now.first().name() != "_id" && now.has("_id")) put_id_first(out, start);
     }
     check_size(bson::Doc(out.data() + start));
-    result.touched_paths = changed_paths(true);
+    result.touched_paths = touched_paths();
     result.reorders = renames_ && renames_onto_field(old);
     return result;
 }
