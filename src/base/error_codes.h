@@ -35,6 +35,7 @@ namespace base {
     X(34, CannotBackfillArray, "updates: a position far behind the end of an array")               \
     X(40, ConflictingUpdateOperators, "updates: two modifiers for one path")                       \
     X(43, CursorNotFound, "getMore")                                                               \
+    X(47, NoMatchingDocument, "entries of a log of writes whose document is not there")            \
     X(48, NamespaceExists, "create, renameCollection")                                             \
     X(50, ExceededTimeLimit, "maxTimeMS")                                                          \
     X(52, DollarPrefixedFieldName, "documents to store")                                           \

@@ -82,6 +82,11 @@ void Catalog::put_view(Database& db, std::string_view ns, const View& view) {
     db.put_view(ns, view);
 }
 
+void Catalog::reload_views(Database& db) {
+    db.reload_views();
+    if (!db.view_names().empty()) may_have_views_ = true;
+}
+
 Collection* Catalog::collection(std::string_view ns) {
     Database* db = database(split(ns).db);
     return db == nullptr ? nullptr : db->collection(ns);

@@ -69,6 +69,8 @@ class Database {
     void put_view(std::string_view ns, const View& view);
     // exclusive. REQUIRES: there is one.
     void drop_view(std::string_view ns);
+    // exclusive. For Catalog::reload_views.
+    void reload_views();
 
     // shared. Names of everything that holds documents, the engine's own collections included.
     std::vector<std::string> all_namespaces() const;
@@ -185,6 +187,8 @@ class Catalog {
     Collection& collection_for_write(std::string_view ns);
     // exclusive. See Database.
     void put_view(Database& db, std::string_view ns, const View& view);
+    // exclusive. The documents of system.views were changed as such.
+    void reload_views(Database& db);
     // Any thread. False: no database that has been opened has ever had a view.
     bool may_have_views() const { return may_have_views_.load(std::memory_order_relaxed); }
     // Names of all databases, sorted. Any lock.

@@ -110,8 +110,7 @@ Database::Database(storage::Engine& engine, storage::DatabaseStore& store,
         if (storage::CollectionStore* found = store_.collection(ns)) adopt(*found);
     }
     adopt_system_collections();
-    const auto views = collections_.find(fmt::format("{}.{}", name(), kViews));
-    if (views != collections_.end()) views_.load(*views->second);
+    reload_views();
 }
 
 Database::~Database() = default;
@@ -198,6 +197,14 @@ void Database::put_view(std::string_view ns, const View& view) {
     check_readable(ns);
     if (collections_.contains(ns)) base::fail(base::kNamespaceExists, "collection already exists");
     views_.put(get_or_create(fmt::format("{}.{}", name(), kViews)), ns, view);
+}
+
+void Database::reload_views() {
+    const auto stored = collections_.find(fmt::format("{}.{}", name(), kViews));
+    if (stored != collections_.end())
+        views_.load(*stored->second);
+    else
+        views_ = Views();
 }
 
 void Database::drop_view(std::string_view ns) {

@@ -39,6 +39,9 @@ class Update {
         // with one to be inserted.
         bool over_msg = false;
         bson::Element array_filters = {};  // missing: none
+        // New fields come in the order in which it names them, as an entry in a log of writes means
+        // it (idempotent.h). That is so anyway where it came by the old messages.
+        bool in_given_order = false;
         // Under which it compares texts; null: by their bytes.
         std::shared_ptr<const collation::Collator> collator = nullptr;
     };

@@ -197,7 +197,7 @@ class OperatorUpdate : public Update {
     void add_rename(const Element& e);
     // Today's servers add new fields in the order of their names, whatever modifiers they come
     // from. With a $rename the order stays: which steps it is in conflict with depends on it.
-    bool in_path_order() const { return over_msg_ && !renames_; }
+    bool in_path_order() const { return over_msg_ && !renames_ && !options_.in_given_order; }
     void put_in_order();
     void check_arrays();
     void set_position(const MatchDetails& details);

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "catalog/names.h"
 #include "command/commands/testing/service.h"
-#include "query/plan/executor.h"
-#include "query/update/update.h"
+#include "oplog/apply.h"
 
 namespace command {
 
@@ -65,34 +65,14 @@ class Follower : public TestConnection {
     // One entry, by the fields of the log (oplog/entry.h).
     void apply(char op, const std::string& ns, const bson::Object& o, const bson::Object& which) {
         SCOPED_TRACE(std::string(1, op) + " " + ns + " " + bson::to_text(o.doc()));
-        const auto [db_name, name] = catalog::split(ns);
-        if (op == 'n') return;
-        const bool is_system = catalog::is_system(o["create"].is_string() ? o["create"].as_string()
-                                                                          : std::string_view());
-        if (op == 'c' && !is_system) {
-            const bson::Object reply = query(ns, o, -1).at(0);
-            EXPECT_EQ(code(reply), 0) << bson::to_text(reply.doc());
-            return;
-        }
-        const storage::DatabaseLock lock(engine_.locks(), db_name, true);
-        catalog::Database& db = catalog_.get_or_create(db_name);
-        if (op == 'c') {  // which clients may not make
-            db.create(std::string(db_name) + "." + std::string(o["create"].as_string()),
-                      bson::Doc());
-            return;
-        }
-        const bool is_index = name == "system.indexes";
-        catalog::Collection* const collection =
-            db.collection(is_index ? std::string(o["ns"].as_string()) : ns);
-        ASSERT_NE(collection, nullptr);
-        if (is_index) {
-            EXPECT_TRUE(db.create_index(*collection, o.doc()));
-        } else if (op == 'i') {
-            collection->insert(o.doc());
-        } else if (op == 'd') {
-            collection->remove(find(*collection, o));
-        } else {
-            update(*collection, o, which);
+        bson::Builder entry;
+        entry.append("op", std::string_view(&op, 1)).append("ns", ns);
+        if (!which.empty()) entry.append("o2", which);
+        entry.append("o", o);
+        try {
+            applier_.apply(entry.doc(), oplog::Manner::exact);
+        } catch (const base::Error& error) {
+            ADD_FAILURE() << error.code() << " " << error.what();
         }
     }
     std::map<std::string, std::string> contents() {
@@ -100,25 +80,11 @@ class Follower : public TestConnection {
     }
 
   private:
-    static storage::RecordId find(catalog::Collection& collection, const bson::Object& which) {
-        const storage::RecordId id = query::find_by_id(collection, which["_id"]);
-        EXPECT_TRUE(id);
-        return id;
-    }
-    static void update(catalog::Collection& collection, const bson::Object& form,
-                       const bson::Object& which) {
-        const storage::RecordId id = find(collection, which);
-        const bson::Object before(collection.records().get(id));
-        const auto update = query::Update::parse(form.doc(), {});
-        bson::Buffer out;
-        const query::UpdateResult result = update->apply(before.doc(), query::MatchDetails(), out);
-        if (!result.changed) return;
-        if (result.in_place) {
-            out.append(before.doc().data(), static_cast<size_t>(before.size()));
-            for (const bson::Patch& patch : result.patches)
-                std::copy_n(patch.bytes, patch.size, out.data() + patch.offset);
-        }
-        collection.update(id, bson::Doc(out.data()));
+    void perform(std::string_view db, bson::Doc command) {
+        const bson::Object reply =
+            query(std::string(db) + ".$cmd", bson::Object(command), -1).at(0);
+        if (code(reply) != 0)
+            throw base::Error(code(reply), std::string(reply["errmsg"].as_string()));
     }
 
     storage::contract::MemoryEngine engine_{false};
@@ -126,6 +92,8 @@ class Follower : public TestConnection {
     catalog::Catalog catalog_{engine_, &expressions_};
     ServerContext context_;
     Service service_{catalog_, context_, all_families()};
+    oplog::Applier applier_{
+        catalog_, [this](std::string_view db, bson::Doc command) { perform(db, command); }};
 };
 
 }  // namespace command

@@ -1,0 +1,218 @@
+#include "oplog/apply.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "bson/compare.h"
+#include "bson/json.h"
+#include "catalog/names.h"
+#include "query/plan/executor.h"
+#include "query/update/update.h"
+#include "sched/blocking.h"
+#include "sched/tick.h"
+
+namespace oplog {
+
+// An entry by its fields.
+struct Applier::Told {
+    char op = 'n';
+    std::string_view ns;
+    bson::Doc o;
+    bson::Doc o2;
+};
+
+namespace {
+
+constexpr std::string_view kOwnDatabase = "local";
+constexpr std::string_view kFormVersion = "$v";  // of the operators of an update
+
+bool same_bytes(bson::Doc a, bson::Doc b) {
+    return std::ranges::equal(a.bytes(), b.bytes());
+}
+
+// The document of that _id, or where there is none in `which` the one that equals it. Null if there
+// is none.
+storage::RecordId find(catalog::Collection& collection, bson::Doc which) {
+    const bson::Element id = which["_id"];
+    if (id && collection.id_index() != nullptr) return query::find_by_id(collection, id);
+    const auto cursor = collection.records().cursor(storage::Direction::forward);
+    while (const auto record = cursor->next()) {
+        sched::tick();
+        if (id ? bson::equal_values(record->doc["_id"], id) : same_bytes(record->doc, which))
+            return record->id;
+    }
+    return {};
+}
+
+// Whether a document keeps its place with that content. In a ring none moves: what has another size
+// there is newer than an entry that does not fit.
+bool stays(catalog::Collection& collection, storage::RecordId id, bson::Doc doc) {
+    return !collection.capped() || collection.records().fits(id, doc.size());
+}
+
+// The operators of an entry, without what says in which form they are.
+bson::Object operators_of(bson::Doc o) {
+    bson::Builder plain;
+    for (const bson::Element& e : o) {
+        if (e.name() != kFormVersion)
+            plain.append(e);
+        else if (e.to_int64() != 1)
+            base::fail(base::kCommandNotSupported,
+                       "an update in the form of later servers cannot be applied: {}",
+                       bson::to_text(o));
+    }
+    return plain.object();
+}
+
+// What a command says that finds its work done, or undone by a later entry.
+bool may_be_over(const base::Error& error) {
+    return error.code() == base::kNamespaceNotFound || error.code() == base::kNamespaceExists ||
+           error.code() == base::kIndexNotFound;
+}
+
+}  // namespace
+
+Applied Applier::apply(bson::Doc entry, Manner manner) {
+    const bson::Element op = entry["op"];
+    const bson::Element ns = entry["ns"];
+    const bson::Element o = entry["o"];
+    const bson::Element o2 = entry["o2"];
+    const bool is_whole = op.is_string() && op.as_string().size() == 1 && ns.is_string() &&
+                          o.is_object() && (op.as_string() != "c" || !o.as_doc().empty());
+    if (!is_whole)
+        base::fail(base::kBadValue, "no entry of a log of writes: {}", bson::to_text(entry));
+    const Told told{op.as_string()[0], ns.as_string(), o.as_doc(),
+                    o2.is_object() ? o2.as_doc() : bson::Doc()};
+    if (told.op != 'n' && catalog::split(told.ns).db == kOwnDatabase)
+        base::fail(base::kIllegalOperation, "each server's {} is its own: {}", kOwnDatabase,
+                   bson::to_text(entry));
+    switch (told.op) {
+        case 'n':
+            return Applied::done;
+        case 'c':
+            command(told, manner);
+            return Applied::done;
+        case 'i':
+        case 'u':
+        case 'd':
+            return change(told, manner);
+        default:
+            base::fail(base::kBadValue, "no entry of a log of writes: {}", bson::to_text(entry));
+    }
+}
+
+Applied Applier::change(const Told& told, Manner manner) {
+    const auto [db_name, name] = catalog::split(told.ns);
+    const bool is_index = told.op == 'i' && name == "system.indexes";
+    const bson::Element indexed = told.o["ns"];
+    if (is_index && (!indexed.is_string() || catalog::split(indexed.as_string()).db != db_name))
+        base::fail(base::kBadValue, "an index of no collection of {}: {}", db_name,
+                   bson::to_text(told.o));
+    const std::string_view ns = is_index ? indexed.as_string() : told.ns;
+    const sched::BlockingSection away;
+    const storage::DatabaseLock lock(catalog_.engine().locks(), db_name, true);
+    catalog::Collection* collection = catalog_.collection(ns);
+    if (collection == nullptr) {
+        if (manner == Manner::exact)
+            base::fail(base::kNamespaceNotFound, "there is no collection {}", ns);
+        if (told.op == 'd') return Applied::done;
+        if (told.op == 'u') return Applied::lacks_document;
+        collection = &catalog_.collection_for_write(ns);
+    }
+    Applied applied = Applied::done;
+    if (is_index) {
+        catalog_.database(db_name)->create_index(*collection, told.o);
+    } else if (told.op == 'i') {
+        insert(*collection, told.o, manner);
+    } else if (told.op == 'u') {
+        applied = update(*collection, told, manner);
+    } else if (const storage::RecordId id = find(*collection, told.o)) {
+        collection->remove(id);
+    } else if (manner == Manner::exact) {
+        base::fail(base::kNoMatchingDocument, "{} has no document {} to be removed", ns,
+                   bson::to_text(told.o));
+    }
+    if (name == catalog::kViews) catalog_.reload_views(*catalog_.database(db_name));
+    return applied;
+}
+
+void Applier::insert(catalog::Collection& collection, bson::Doc doc, Manner manner) {
+    const storage::RecordId there =
+        manner == Manner::again ? find(collection, doc) : storage::RecordId();
+    if (!there)
+        collection.insert(doc);
+    else if (stays(collection, there, doc))
+        collection.update(there, doc);
+}
+
+Applied Applier::update(catalog::Collection& collection, const Told& told, Manner manner) {
+    const storage::RecordId id = find(collection, told.o2);
+    if (!id) {
+        if (manner == Manner::again) return Applied::lacks_document;
+        base::fail(base::kNoMatchingDocument, "{} has no document {} to be updated",
+                   collection.ns(), bson::to_text(told.o2));
+    }
+    if (told.o.empty() || !told.o.first().name().starts_with('$')) {
+        if (manner == Manner::exact || stays(collection, id, told.o)) collection.update(id, told.o);
+        return Applied::done;
+    }
+    const bson::Object operators = operators_of(told.o);
+    try {
+        operate(collection, id, operators);
+    } catch (const base::Error& error) {
+        if (manner == Manner::exact || error.code() != base::kPathNotViable) throw;
+        // A later entry has put a scalar where this one finds an object. Its other fields may be
+        // the last that was said of them.
+        storage::RecordId now = id;
+        for (const bson::Element& each : operators) {
+            for (const bson::Element& field : each.as_doc()) {
+                bson::Builder one;
+                one.sub_object(each.name()).append(field);
+                try {
+                    operate(collection, now, one.doc());
+                } catch (const base::Error& again) {
+                    if (again.code() != base::kPathNotViable) throw;
+                }
+                now = find(collection, told.o2);
+            }
+        }
+    }
+    return Applied::done;
+}
+
+void Applier::operate(catalog::Collection& collection, storage::RecordId id, bson::Doc operators) {
+    const auto update = query::Update::parse(operators, {.over_msg = true, .in_given_order = true});
+    const bson::Doc before = collection.records().get(id);
+    bson::Buffer out;
+    const query::UpdateResult result = update->apply(before, query::MatchDetails(), out);
+    if (!result.changed) return;
+    if (result.in_place) {
+        out.append(before.data(), static_cast<size_t>(before.size()));
+        for (const bson::Patch& patch : result.patches)
+            std::copy_n(patch.bytes, patch.size, out.data() + patch.offset);
+    }
+    collection.update(id, bson::Doc(out.data()), operators);
+}
+
+// A `create` of what clients may not make, or with options as they are stored, is no command that
+// they could send.
+void Applier::command(const Told& told, Manner manner) {
+    const std::string_view db = catalog::split(told.ns).db;
+    const bson::Element first = told.o.first();
+    try {
+        if (first.name() != "create") return run_(db, told.o);
+        if (!first.is_string())
+            base::fail(base::kBadValue, "a collection without a name: {}", bson::to_text(told.o));
+        bson::Builder options;
+        for (const bson::Element& e : told.o)
+            if (e.name() != "create" && e.name() != "idIndex") options.append(e);
+        const std::string ns = std::string(db) + "." + std::string(first.as_string());
+        const sched::BlockingSection away;
+        const storage::DatabaseLock lock(catalog_.engine().locks(), db, true);
+        catalog_.get_or_create(db).create(ns, options.doc());
+    } catch (const base::Error& error) {
+        if (manner == Manner::exact || !may_be_over(error)) throw;
+    }
+}
+
+}  // namespace oplog

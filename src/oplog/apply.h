@@ -1,0 +1,60 @@
+// oplog/apply.h - doing again what an entry of a log of writes tells of (oplog/entry.h): how one
+// member follows another.
+//
+// Documents, indexes and new collections are changed here, each entry under the lock of its
+// database. The other commands are the caller's to run, who knows what they end beside: cursors,
+// counters.
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+#include "bson/view.h"
+#include "catalog/catalog.h"
+
+namespace oplog {
+
+enum class Manner : bool {
+    // The data is what it was before the entry: whatever differs is an error.
+    exact,
+    // The data is that of some moment after the first entry to be applied, and entries are applied
+    // from there on to a moment that is no earlier: then it is that moment's. Until then it may be
+    // that of none, and fields of documents may end in another order (query/update/idempotent.h).
+    again,
+};
+
+enum class Applied : bool {
+    done,
+    // Manner::again: there is no document to be updated. A later entry removes it, or it was not
+    // copied.
+    lacks_document,
+};
+
+// By one thread at a time.
+class Applier {
+  public:
+    // Runs a command, as a client would send it to that database; no lock is held. Throws the
+    // base::Error by which it fails.
+    using RunCommand = std::function<void(std::string_view db, bson::Doc command)>;
+    Applier(catalog::Catalog& catalog, RunCommand run) : catalog_(catalog), run_(std::move(run)) {}
+
+    // No lock. Throws base::Error: 2 for what is no entry, 115 for one in a form of later servers,
+    // 20 for one of the database `local`; by Manner::exact 47 where there is no document to be
+    // changed, 26 where there is no collection; and what a change itself throws. Then nothing has
+    // been changed.
+    Applied apply(bson::Doc entry, Manner manner);
+
+  private:
+    struct Told;
+
+    Applied change(const Told& told, Manner manner);
+    void insert(catalog::Collection& collection, bson::Doc doc, Manner manner);
+    Applied update(catalog::Collection& collection, const Told& told, Manner manner);
+    void operate(catalog::Collection& collection, storage::RecordId id, bson::Doc operators);
+    void command(const Told& told, Manner manner);
+
+    catalog::Catalog& catalog_;
+    const RunCommand run_;
+};
+
+}  // namespace oplog
