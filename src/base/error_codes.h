@@ -84,6 +84,7 @@ namespace base {
     X(241, ConversionFailure, "$convert and its like, of a value that has no such meaning")        \
     X(261, TooManyLogicalSessions, "a session beyond the limit")                                   \
     X(322, APIVersionError, "an apiVersion other than 1")                                          \
+    X(323, APIStrictError, "with apiStrict, what is not in API version 1")                         \
     /* Places in the old server that got a name, and one of fewer digits. */                       \
     X(4568, Location4568, "what $lookup finds for one document, if it is too large")               \
     X(10003, CannotGrowDocumentInCappedNamespace, "updates in a capped collection")                \

@@ -373,6 +373,37 @@ class Commands(unittest.TestCase):
                                                                     key={'t': 1})):
             self.assertEqual(self.ask(DATABASE, request)['ok'], 1.0, request)
 
+    def test_api_version_1(self):
+        self.fill()
+        db = self.client[DATABASE]
+        strict = {'apiVersion': '1', 'apiStrict': True}
+        find, create = {'find': 'c', 'filter': {'_id': 1}}, {'create': 'made'}
+        count = [{'$collStats': {'count': {}}}]
+        for request in (find, {'insert': 'c', 'documents': [{}]}, {'count': 'c'}, {'ping': 1},
+                        {'explain': {'find': 'c'}}, {'aggregate': 'c', 'cursor': {},
+                                                     'pipeline': [{'$match': {}}]},
+                        {'aggregate': 'c', 'pipeline': count, 'cursor': {}}, create,
+                        {'listIndexes': 'c'}, {**find, 'tailable': None}):
+            with self.subTest(request):
+                db.command({**request, **strict})
+        stages = [{'$indexStats': {}}], [{'$planCacheStats': {}}], [{'$collStats': {
+            'latencyStats': {}}}]
+        index = {'key': {'a': 1}, 'name': 'a_1', 'sparse': True}
+        for request in ({'distinct': 'c', 'key': 'a'}, {'validate': 'c'}, {'buildInfo': 1},
+                        {'explain': {'distinct': 'c', 'key': 'a'}}, {**find, 'showRecordId': True},
+                        {'create': 'capped', 'capped': True, 'size': 4096},
+                        {'createIndexes': 'c', 'indexes': [index]},
+                        *({'aggregate': 'c', 'pipeline': each, 'cursor': {}} for each in stages)):
+            with self.subTest(request):
+                with self.assertRaises(pymongo.errors.OperationFailure) as caught:
+                    db.command({**request, **strict})
+                self.assertEqual(caught.exception.code, 323, caught.exception.details)
+                self.assertEqual(caught.exception.details['codeName'], 'APIStrictError')
+                db.command({**request, **strict, 'apiStrict': False})
+        with self.assertRaises(pymongo.errors.OperationFailure) as caught:
+            db.command({'ping': 1, 'apiStrict': True})
+        self.assertEqual(caught.exception.code, 4886600)
+
     def test_the_catalogue_among_the_collections(self):
         self.fill()
         listed = [entry['name'] for entry in self.ask(DATABASE, {'listCollections': 1})

@@ -10,6 +10,7 @@
 #include "command/request/member_state.h"
 #include "command/request/registry.h"
 #include "command/request/secret_commands.h"
+#include "command/request/stable_api.h"
 #include "replica/member.h"
 #include "sched/blocking.h"
 
@@ -141,6 +142,8 @@ bool take_dollar_field(const bson::Element& e, bool over_msg) {
     return false;
 }
 
+constexpr int kNoApiVersion = 4886600;
+
 void check_boolean(const bson::Element& e, bool over_msg) {
     if (over_msg && e.type() != bson::Type::boolean)
         base::fail(base::kTypeMismatch, "{} must be a boolean", e.name());
@@ -188,6 +191,10 @@ bool take_generic_field(const bson::Element& e, Invocation& invocation, const Co
             }
             if (name != "apiStrict" && name != "apiDeprecationErrors") return false;
             check_boolean(e, invocation.over_msg());
+            if (invocation.over_msg() && invocation.body["apiVersion"].missing())
+                base::fail(kNoApiVersion, "{} needs apiVersion beside it", name);
+            if (name == "apiStrict" && invocation.over_msg() && e.truthy())
+                check_stable_api(invocation, command);
             return true;
         case 'r':
             if (name != "readConcern") return false;
