@@ -156,11 +156,13 @@ Connection::~Connection() {
                   std::string("WiredTiger at its end: ") + wiredtiger_strerror(status));
 }
 
-SessionHandle Connection::open_session() const {
+SessionHandle Connection::open_session(Isolation isolation) const {
     WT_SESSION* session = nullptr;
-    // No two sessions change one row, so each call may see what is committed by then.
     check(host_,
-          connection_->open_session(connection_, nullptr, "isolation=read-committed", &session));
+          connection_->open_session(
+              connection_, nullptr,
+              isolation == Isolation::snapshot ? "isolation=snapshot" : "isolation=read-committed",
+              &session));
     return SessionHandle(session);
 }
 

@@ -43,7 +43,10 @@ int make_change(WT_CURSOR* cursor, Bytes key, const Bytes* value) {
 class Cursor final : public ordered::Cursor, Session::EndedWithTurn {
   public:
     Cursor(Session& session, Table table)
-        : session_(&session), cursor_(session.open(table)), resets_(session.resets()) {
+        : session_(&session),
+          table_(table),
+          cursor_(session.open(table)),
+          resets_(session.resets()) {
         session.note(this);
     }
     ~Cursor() override {
@@ -59,17 +62,14 @@ class Cursor final : public ordered::Cursor, Session::EndedWithTurn {
     }
 
     void seek(Bytes key) override {
-        if (cursor_ == nullptr) return;
         const std::string wanted = copied(key);  // it may lie in key_
         place([&] { return at_or_behind(wanted); });
     }
     void seek_before(Bytes key) override {
-        if (cursor_ == nullptr) return;
         const std::string wanted = copied(key);
         place([&] { return before(wanted); });
     }
     void seek_to_last() override {
-        if (cursor_ == nullptr) return;
         place([&] {
             const int status = cursor_->reset(cursor_.get());
             return status != 0 ? status : cursor_->prev(cursor_.get());
@@ -118,6 +118,12 @@ class Cursor final : public ordered::Cursor, Session::EndedWithTurn {
 
     template <typename Move>
     void place(const Move& move) {
+        if (cursor_ != nullptr && cursor_->session != session_->reading())
+            cursor_ = session_->open(table_);
+        if (cursor_ == nullptr) {
+            is_at_row_ = false;
+            return;
+        }
         const int status = session_->call(move);
         resets_ = session_->resets();
         is_at_row_ = status == 0;
@@ -130,7 +136,8 @@ class Cursor final : public ordered::Cursor, Session::EndedWithTurn {
         value_.assign(static_cast<const char*>(value.data), value.size);
     }
 
-    Session* session_;     // null: ended
+    Session* session_;  // null: ended
+    const Table table_;
     CursorHandle cursor_;  // null: there is no such table
     uint64_t resets_;      // of the session when it had its place
     bool is_at_row_ = false;
@@ -162,7 +169,7 @@ CursorHandle Session::open(Table table) const {
     if (tables_.is_dropped(table)) return nullptr;
     WT_CURSOR* cursor = nullptr;
     const int status =
-        session_->open_cursor(session_.get(), uri_of(table).c_str(), nullptr, nullptr, &cursor);
+        reading()->open_cursor(reading(), uri_of(table).c_str(), nullptr, nullptr, &cursor);
     if (status != ENOENT) check(host_, status);
     return CursorHandle(cursor);
 }
@@ -231,29 +238,35 @@ void Session::lose_places() {
     ++resets_;
 }
 
+// A configuration, even of a word, would be read against all that the call can be told.
+void Session::begin_transaction(WT_SESSION* session) const {
+    check(host_, session->begin_transaction(session, nullptr));
+}
+
 void Session::freeze() {
-    lose_places();
-    check(host_, session_->begin_transaction(session_.get(), "isolation=snapshot"));
+    if (!cursors_.empty()) lose_places();
+    if (frozen_ == nullptr) frozen_ = connection_.open_session(Isolation::snapshot);
+    begin_transaction(frozen_.get());
     is_frozen_ = true;
 }
 
 void Session::thaw() {
     if (!std::exchange(is_frozen_, false)) return;
     ++resets_;
-    check(host_, session_->commit_transaction(session_.get(), nullptr));
+    check(host_, frozen_->commit_transaction(frozen_.get(), nullptr));
 }
 
 void Session::fail_frozen() {
     is_frozen_ = false;
     ++resets_;
-    check(host_, session_->rollback_transaction(session_.get(), nullptr));
+    check(host_, frozen_->rollback_transaction(frozen_.get(), nullptr));
     fail(host_, base::kWriteConflict,
          "WiredTiger has no room in its cache to read what was there when the operation began");
 }
 
 void Session::begin() {
-    lose_places();
-    check(host_, session_->begin_transaction(session_.get(), "isolation=read-committed"));
+    if (!cursors_.empty()) lose_places();
+    begin_transaction(session_.get());
     is_begun_ = true;
 }
 
