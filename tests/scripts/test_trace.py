@@ -189,7 +189,8 @@ class OffCpu(unittest.TestCase):
             return file.read().rpartition(')')[2].split()[0]
 
     def test_a_blocked_thread_shows_its_call(self):
-        self.assertIn('read', self.sample('import os; print(flush=True); os.read(0, 1)', waits=True))
+        code = 'import os; print(flush=True); os.read(0, 1)'
+        self.assertIn('read', self.sample(code, waits=True))
 
     def test_a_busy_thread_runs(self):
         self.assertIn(off_cpu.RUNNING, self.sample('print(flush=True)\nwhile True: pass'))

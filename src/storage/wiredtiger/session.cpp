@@ -238,7 +238,7 @@ void Session::lose_places() {
     ++resets_;
 }
 
-// A configuration, even of a word, would be read against all that the call can be told.
+// A configuration, even of a word, would be checked against all that the library knows.
 void Session::begin_transaction(WT_SESSION* session) const {
     check(host_, session->begin_transaction(session, nullptr));
 }

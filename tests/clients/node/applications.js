@@ -39,7 +39,7 @@ const SUITES = {
         left_out: {},
         // Its clear() takes a callback and gives no promise, so that the test counts what is left
         // while that is being deleted.
-        mended: {'examples.test.js': ['await store.clear()',
+        fixed: {'examples.test.js': ['await store.clear()',
                                       'await new Promise(done => store.clear(done))']},
     },
 };
@@ -72,15 +72,15 @@ function mocha(folder, files) {
 }
 
 // A test that does not wait for what it looks at then.
-function mend(file, [wrong, right]) {
+function fix(file, [wrong, right]) {
     const text = fs.readFileSync(file, 'utf8');
     if (!text.includes(wrong) && !text.includes(right)) throw new Error(`${file} has no ${wrong}`);
     fs.writeFileSync(file, text.replaceAll(wrong, right));
 }
 
-const {pattern, run, together, left_out: leftOut, mended = {}} = SUITES[process.argv[2]];
+const {pattern, run, together, left_out: leftOut, fixed = {}} = SUITES[process.argv[2]];
 const folder = path.join(MODULES, process.argv[2]);
-for (const [file, change] of Object.entries(mended)) mend(path.join(folder, 'test', file), change);
+for (const [file, change] of Object.entries(fixed)) fix(path.join(folder, 'test', file), change);
 const files = fs.readdirSync(path.join(folder, 'test')).sort()
     .filter(file => pattern.test(file) && !leftOut[file]).map(file => path.join('test', file));
 let [passed, failed] = [0, 0];
