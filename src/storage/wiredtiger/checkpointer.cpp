@@ -86,9 +86,11 @@ void Checkpointer::run() {
     }
 }
 
+// Before the file of a table goes, that it is dropped has to last. Without a log only a checkpoint
+// makes it so; it does not come when the next is due, but before files of many are left.
 void Checkpointer::work(bool with_checkpoint) {
     const std::vector<ordered::Table> dropped = tables_.dropped();
-    if (with_checkpoint)
+    if (with_checkpoint || (!sync_log_ && dropped.size() >= kDroppedFilesMax))
         check(host_, session_->checkpoint(session_.get(), nullptr));
     else if (sync_log_)
         sync_log_();

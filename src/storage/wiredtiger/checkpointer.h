@@ -5,6 +5,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstddef>
 #include <functional>
 #include <mutex>
 #include <thread>
@@ -13,6 +14,9 @@
 #include "storage/wiredtiger/tables.h"
 
 namespace wt {
+
+// Without a log: dropped tables whose files are left until the next checkpoint.
+constexpr size_t kDroppedFilesMax = 100;
 
 class Checkpointer {
   public:

@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -150,6 +151,20 @@ TEST_F(WiredTigerMapTest, WithoutALogTheFileStaysUntilTheCheckpoint) {
     map->drop(kTable);
     open_copy();
     EXPECT_EQ(count(), 1);
+}
+
+TEST_F(WiredTigerMapTest, WithoutALogTheFilesOfManyTablesDoNotWaitForTheCheckpoint) {
+    log = false;
+    open();
+    for (uint32_t i = 0; i < kDroppedFilesMax; ++i) {
+        map->add_table(Table{100 + i}, Kind::entries);
+        map->drop(Table{100 + i});
+    }
+    constexpr std::chrono::seconds kOnlyEndsWhatHangs{60};
+    const auto end = std::chrono::steady_clock::now() + kOnlyEndsWhatHangs;
+    while (has_file("t100.wt") && std::chrono::steady_clock::now() < end)
+        std::this_thread::yield();
+    EXPECT_FALSE(has_file("t100.wt"));
 }
 
 TEST_F(WiredTigerMapTest, ADropGoesOnAtTheNextStart) {
