@@ -44,7 +44,7 @@ void Checkpointer::write() {
 void Checkpointer::table_dropped() {
     {
         const std::lock_guard lock(mutex_);
-        has_drops_ = true;
+        ++drops_;
     }
     changed_.notify_all();
 }
@@ -67,15 +67,15 @@ void Checkpointer::resume() {
 void Checkpointer::run() {
     std::unique_lock lock(mutex_);
     while (true) {
-        changed_.wait(
-            lock, [this] { return stopping_ || (!is_paused_ && (asked_ > done_ || has_drops_)); });
+        changed_.wait(lock, [this] { return stopping_ || (!is_paused_ && has_work()); });
         if (stopping_) return;
         const uint64_t asked = asked_;
+        const bool with_checkpoint = asked > done_ || !sync_log_;
         is_working_ = true;
-        has_drops_ = false;
+        drops_ = 0;
         lock.unlock();
         try {
-            work(asked > done_);
+            work(with_checkpoint);
         } catch (const std::exception& error) {
             end_process(host_, error.what());
         }
@@ -86,16 +86,13 @@ void Checkpointer::run() {
     }
 }
 
-// Before the file of a table goes, that it is dropped has to last. Without a log only a checkpoint
-// makes it so; it does not come when the next is due, but before files of many are left.
+// Before the file of a table goes, that it is dropped has to last: by the log, or by a checkpoint.
 void Checkpointer::work(bool with_checkpoint) {
     const std::vector<ordered::Table> dropped = tables_.dropped();
-    if (with_checkpoint || (!sync_log_ && dropped.size() >= kDroppedFilesMax))
+    if (with_checkpoint)
         check(host_, session_->checkpoint(session_.get(), nullptr));
-    else if (sync_log_)
-        sync_log_();
     else
-        return;
+        sync_log_();
     tables_.remove_files_of(dropped);
 }
 

@@ -15,7 +15,8 @@
 
 namespace wt {
 
-// Without a log: dropped tables whose files are left until the next checkpoint.
+// Without a log: as many tables as are dropped before files are removed, by a checkpoint that was
+// not asked for.
 constexpr size_t kDroppedFilesMax = 100;
 
 class Checkpointer {
@@ -38,6 +39,7 @@ class Checkpointer {
 
   private:
     void run();
+    bool has_work() const { return asked_ > done_ || drops_ >= (sync_log_ ? 1 : kDroppedFilesMax); }
     void work(bool with_checkpoint);
 
     Tables& tables_;
@@ -48,7 +50,7 @@ class Checkpointer {
     std::condition_variable changed_;
     // Guarded by mutex_:
     uint64_t asked_ = 0, done_ = 0;  // checkpoints
-    bool has_drops_ = false;
+    size_t drops_ = 0;               // since files were removed
     bool is_working_ = false;
     bool is_paused_ = false;
     bool stopping_ = false;
