@@ -26,7 +26,7 @@ PIECES = {
     'unit': (['tests/unit.py', 'test_{room}'], None),
     'starts': (['tests/engines/starts.py'], None),
     'commands': (['tests/server/commands.py'], None),
-    'oracle': (['tests/oracle/replay.py', '--sets', 'find,write,wire-journal'],
+    'oracle': (['tests/oracle/replay.py', '--sets', 'find,write,wire-journal', '--one-in', '4'],
                ['tests/oracle/replay.py']),
     'js': (['jstests/run.py', 'core/insert_find', 'core/indexes', 'core/cursors',
             'core/collections', 'core/old_commands'], ['jstests/run.py', 'core/']),

@@ -6,12 +6,14 @@ accepted.txt names the cases whose answers differ on purpose, each with its reas
 those that are still wrong, a list that may only shrink. Both count as skipped, and as failed once
 they agree.
 Usage: build/venv/bin/python tests/oracle/replay.py [--selection none] [--sanitize WHICH]
-       [--sets find,write,...] [--verbose] [FILTER]
+       [--sets find,write,...] [--one-in N] [--verbose] [FILTER]
 FILTER is a part of a case's id, e.g. find-sort.
+--one-in tries one case of so many, other ones each day.
 """
 
 import argparse
 import collections
+import datetime
 import fnmatch
 import json
 import lzma
@@ -197,13 +199,16 @@ class Report:
             sys.stdout.flush()
 
 
-def replay_lines(replay, lines, chosen, report, is_accepted):
-    """Replays the cases of a set that have `chosen` in their names."""
+def cases_of(lines, chosen, one_in):
+    """(id, line) of the cases of a set that have `chosen` in their names, one of so many."""
+    cases = [(dict(line)['id'], line) for line in lines
+             if 'id' in dict(line) and chosen in dict(line)['id']]
+    return cases[datetime.date.today().toordinal() % one_in::one_in]
+
+
+def replay_lines(replay, lines, cases, report, is_accepted):
     data = {dict(line)['collection']: line for line in lines if 'collection' in dict(line)}
-    for line in lines:
-        case = dict(line).get('id')
-        if case is None or chosen not in case:
-            continue
+    for case, line in cases:
         try:
             found = replay.run_case(line, data)
         except (OSError, wire.Refused, ValueError, KeyError, IndexError) as error:
@@ -220,7 +225,8 @@ def replay_set(name, arguments, program, folder, report):
     for dialect in dialects:
         before = report.passed, report.failed, report.skipped
         replay = Replay(program, os.path.join(folder, name + '-' + dialect), options, dialect)
-        replay_lines(replay, lines, arguments.filter, report, Accepted(dialect).has)
+        replay_lines(replay, lines, cases_of(lines, arguments.filter, arguments.one_in), report,
+                     Accepted(dialect).has)
         replay.stop()
         print('%-12s %s dialect: %d passed, %d failed, %d accepted' % (
             name, dialect, report.passed - before[0], report.failed - before[1],
@@ -233,6 +239,7 @@ def main():
     parser.add_argument('--selection', type=choice.selection, default='none')
     parser.add_argument('--sanitize', type=choice.sanitizer, default='')
     parser.add_argument('--sets', default=','.join(SETS))
+    parser.add_argument('--one-in', type=choice.count(), default=1, metavar='N')
     parser.add_argument('--verbose', action='store_true')
     parser.add_argument('filter', nargs='?', default='')
     arguments = parser.parse_args()
