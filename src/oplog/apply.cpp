@@ -186,12 +186,7 @@ void Applier::operate(catalog::Collection& collection, storage::RecordId id, bso
     bson::Buffer out;
     const query::UpdateResult result = update->apply(before, query::MatchDetails(), out);
     if (!result.changed) return;
-    if (result.in_place) {
-        out.append(before.data(), static_cast<size_t>(before.size()));
-        for (const bson::Patch& patch : result.patches)
-            std::copy_n(patch.bytes, patch.size, out.data() + patch.offset);
-    }
-    collection.update(id, bson::Doc(out.data()), operators);
+    collection.update(id, query::updated_document(before, result, out), operators);
 }
 
 // A `create` of what clients may not make, or with options as they are stored, is no command that

@@ -167,14 +167,7 @@ ComputedUpdate compute_update(catalog::Collection& collection, query::Update& up
 }
 
 bson::Doc updated_document(const ComputedUpdate& computed, bson::Buffer& out) {
-    if (!computed.result.changed) return computed.before;
-    if (computed.result.in_place) {
-        out.clear();
-        out.append(computed.before.data(), static_cast<size_t>(computed.before.size()));
-        for (const bson::Patch& patch : computed.result.patches)
-            std::memcpy(out.data() + patch.offset, patch.bytes, static_cast<size_t>(patch.size));
-    }
-    return bson::Doc(out.data());
+    return query::updated_document(computed.before, computed.result, out);
 }
 
 bool store_update(OperationContext& context, catalog::Collection& collection,

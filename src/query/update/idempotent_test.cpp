@@ -24,12 +24,7 @@ bson::Object replay(const bson::Object& form, const bson::Object& doc) {
     const auto update = Update::parse(form.doc(), {});
     bson::Buffer out;
     const UpdateResult result = update->apply(doc.doc(), MatchDetails(), out);
-    if (!result.changed) return doc;
-    if (!result.in_place) return bson::Object(bson::Doc(out.data()));
-    out.append(doc.doc().data(), static_cast<size_t>(doc.size()));
-    for (const bson::Patch& patch : result.patches)
-        std::copy_n(patch.bytes, patch.size, out.data() + patch.offset);
-    return bson::Object(bson::Doc(out.data()));
+    return bson::Object(updated_document(doc.doc(), result, out));
 }
 
 TEST(IdempotentForm, GivesTheSameDocumentOnceTwiceAndFromAnyPoint) {

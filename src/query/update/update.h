@@ -63,6 +63,10 @@ class Update {
     virtual void build_upsert(const Matcher& query, bson::Buffer& out) = 0;
 };
 
+// The document after the apply() that gave `result` for `before`: in `out`, where that one has
+// written or this one does, or as it was.
+bson::Doc updated_document(bson::Doc before, const UpdateResult& result, bson::Buffer& out);
+
 // Checks a document that is to be stored (top-level and _id rules) and returns it with _id first,
 // added if missing, and a top-level Timestamp(0,0) filled; `out` receives the fixed copy only if
 // something had to change (else the input is good as it is and false is returned). Throws

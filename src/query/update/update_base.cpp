@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "base/error.h"
 #include "bson/compare.h"
 #include "bson/element_writer.h"
 #include "bson/json.h"
 #include "query/update/document_check.h"
+#include "query/update/update.h"
 #include "query/update/update_tree.h"
 #include "sched/interruption.h"
 #include "sched/tick.h"
@@ -74,6 +76,17 @@ Mod equality_mod(const MatchNode& node) {
 }
 
 }  // namespace
+
+bson::Doc updated_document(bson::Doc before, const UpdateResult& result, bson::Buffer& out) {
+    if (!result.changed) return before;
+    if (result.in_place) {
+        out.clear();
+        out.append(before.data(), static_cast<size_t>(before.size()));
+        for (const bson::Patch& patch : result.patches)
+            std::memcpy(out.data() + patch.offset, patch.bytes, static_cast<size_t>(patch.size));
+    }
+    return bson::Doc(out.data());
+}
 
 void check_leaf_name(const std::vector<std::string>& path, bson::Doc doc) {
     const std::vector<std::string> above(path.begin(), path.end() - 1);

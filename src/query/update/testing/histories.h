@@ -62,13 +62,7 @@ inline bool take_step(const bson::Object& before, const std::string& text,
         bson::Buffer out;
         const UpdateResult result = update->apply(before.doc(), details, out);
         if (!result.changed) return false;
-        if (result.in_place) {
-            out.clear();
-            out.append(before.doc().data(), static_cast<size_t>(before.size()));
-            for (const bson::Patch& patch : result.patches)
-                std::copy_n(patch.bytes, patch.size, out.data() + patch.offset);
-        }
-        step->after = bson::Object(bson::Doc(out.data()));
+        step->after = bson::Object(updated_document(before.doc(), result, out));
         bson::Buffer form;
         step->form =
             bson::Object(idempotent_form(*update, result, before.doc(), step->after.doc(), form));
