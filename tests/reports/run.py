@@ -101,7 +101,8 @@ def replay_files(arguments, program, folder, report):
         for name in arguments.files:
             before = report.passed, report.failed
             lines = list(with_each_index(for_dialect(read_file(name), dialect)))
-            replay.replay_lines(running, lines, arguments.filter, report, lambda case: False)
+            replay.replay_lines(running, lines, replay.cases_of(lines, arguments.filter, 1), report,
+                                lambda case: False)
             print('%-12s %s dialect: %d passed, %d failed' % (
                 name, dialect, report.passed - before[0], report.failed - before[1]), flush=True)
         running.stop()
