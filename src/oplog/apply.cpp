@@ -50,7 +50,14 @@ bool stays(catalog::Collection& collection, storage::RecordId id, bson::Doc doc)
     return !collection.capped() || collection.records().fits(id, doc.size());
 }
 
-// The operators of an entry, without what says in which form they are.
+// What a command says that finds its work done, or undone by a later entry.
+bool may_be_over(const base::Error& error) {
+    return error.code() == base::kNamespaceNotFound || error.code() == base::kNamespaceExists ||
+           error.code() == base::kIndexNotFound;
+}
+
+}  // namespace
+
 bson::Object operators_of(bson::Doc o) {
     bson::Builder plain;
     for (const bson::Element& e : o) {
@@ -63,14 +70,6 @@ bson::Object operators_of(bson::Doc o) {
     }
     return plain.object();
 }
-
-// What a command says that finds its work done, or undone by a later entry.
-bool may_be_over(const base::Error& error) {
-    return error.code() == base::kNamespaceNotFound || error.code() == base::kNamespaceExists ||
-           error.code() == base::kIndexNotFound;
-}
-
-}  // namespace
 
 Applied Applier::apply(bson::Doc entry, Manner manner) {
     const bson::Element op = entry["op"];

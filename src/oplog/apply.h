@@ -9,6 +9,7 @@
 #include <functional>
 #include <string_view>
 
+#include "bson/builder.h"
 #include "bson/view.h"
 #include "catalog/catalog.h"
 
@@ -29,6 +30,10 @@ enum class Applied : bool {
     // copied.
     lacks_document,
 };
+
+// The operators of an update's entry, without what says in which form they are. Throws base::Error
+// 115 for a form of later servers.
+bson::Object operators_of(bson::Doc o);
 
 // By one thread at a time.
 class Applier {

@@ -26,6 +26,23 @@ struct CommitWaiter {
     void (*done)(CommitWaiter*) = nullptr;
 };
 
+// A mark on the thread: what it changes until the mark goes is in one commit, so that a stop of the
+// server leaves the whole of it or nothing. commit_if_needed() and make_room() commit nothing then;
+// what a commit cannot carry fails as it does elsewhere (check_room), with the changes before it in
+// place. REQUIRES: global W, held for longer; make_room() called before.
+class OneCommit {
+  public:
+    OneCommit() { ++open_; }
+    ~OneCommit() { --open_; }
+    OneCommit(const OneCommit&) = delete;
+    OneCommit& operator=(const OneCommit&) = delete;
+
+    static bool is_open() { return open_ > 0; }
+
+  private:
+    static inline thread_local int open_ = 0;
+};
+
 class Durability {
   public:
     virtual ~Durability() = default;

@@ -19,7 +19,8 @@ SESSION = bson.Binary(b'0123456789abcdef', 4)
 REQUESTS = {
     '_commandFields': {'_commandFields': 1},
     '_hashBSONElement': {'_hashBSONElement': 'x'},
-    '_isSelf': None, 'authSchemaUpgrade': None, 'getShardMap': None,
+    '_isSelf': None, 'applyOps': {'applyOps': [{'op': 'n', 'ns': ''}]},
+    'authSchemaUpgrade': None, 'getShardMap': None,
     'getShardVersion': {'getShardVersion': 'test.c'},
     'aggregate': {'aggregate': 'c', 'pipeline': [], 'cursor': {'batchSize': 1}},
     'availableQueryOptions': None, 'buildInfo': None,

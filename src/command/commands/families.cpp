@@ -19,7 +19,7 @@ std::span<const Family> all_families() {
         hidden_commands(),          user_commands(),
         refused_commands(),         parallel_scan_commands(),
         cluster_commands(),         session_commands(),
-        replica_set_commands(),
+        replica_set_commands(),     apply_ops_commands(),
     };
     return all;
 }

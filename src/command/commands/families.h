@@ -38,5 +38,6 @@ Family parallel_scan_commands();
 Family cluster_commands();
 Family session_commands();
 Family replica_set_commands();
+Family apply_ops_commands();
 
 }  // namespace command

@@ -61,7 +61,6 @@ constexpr Refusal kRefusals[] = {
     {"cloneCollection", kNoCopy},
     {"copydb", kNoCopy, kAdminOnly | kHidesBody},
     {"copydbgetnonce", kNoCopy, kAdminOnly},
-    {"applyOps", kNoOplog},
     {"appendOplogNote", kNoOplog, kAdminOnly},
     {"getoptime", kNoOplog},
     {"resync", kNoOplog, kAdminOnly},

@@ -25,6 +25,7 @@ class MemoryDurability : public Durability {
     void commit_now() override {}
     bool commit_if_needed() override {
         DCHECK(OpenChange::none());
+        if (OneCommit::is_open()) return false;
         if (may_commit) may_commit();
         return false;
     }

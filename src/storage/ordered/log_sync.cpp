@@ -78,6 +78,7 @@ void LogSync::commit_now() {
 
 bool LogSync::commit_if_needed() {
     if (!home_.has_claims() && home_.changed_bytes() < kLargeBytes) return false;
+    if (storage::OneCommit::is_open()) return false;
     DCHECK(storage::OpenChange::none());
     home_.commit();
     return true;

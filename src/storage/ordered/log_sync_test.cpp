@@ -97,6 +97,10 @@ TEST_F(LogSyncTest, LargeWritesAreCommittedOnTheWay) {
     EXPECT_FALSE(durability.commit_if_needed());
     const std::string large(size_t{5} << 20, 'x');
     home.session().put(kTable, as_bytes("key"), as_bytes(large));
+    {
+        const storage::OneCommit one;
+        EXPECT_FALSE(durability.commit_if_needed());
+    }
     EXPECT_TRUE(durability.commit_if_needed());
     EXPECT_EQ(home.changed_bytes(), 0U);
 }

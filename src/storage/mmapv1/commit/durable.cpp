@@ -182,7 +182,7 @@ void Durable::commit_now() {
 }
 
 bool Durable::commit_if_needed() {
-    if (!journaling() || !over_limit()) return false;
+    if (!journaling() || !over_limit() || storage::OneCommit::is_open()) return false;
     switch (LockManager::mode()) {
         case GlobalMode::none: {
             const storage::GlobalLock lock(locks_, GlobalMode::R);
