@@ -8,7 +8,7 @@ transaction and on the disk when it is answered; on MongoDB's protocol it is two
 second one waits for the disk, since there is no transaction over two documents.
 Usage:    linkbench.py [--nodes 20000] [--clients 12] [--seconds 3] [--rounds 5] [--lazy]
                        [--only NAME,...] [--uri mongodb://...] [--server 'NAME=PATH OPTIONS']
-                       [--old-wire]
+                       [--old-wire] [--units]
           linkbench.py --engines [--memory MB] [--oplog MB] ...
                            the article's experiment: storage engines under one server
           (./lab bench linkbench builds what it needs; --install first installs the others)
@@ -24,6 +24,8 @@ Needs:    any of postgresql-15 with libpq-dev, mariadb-server and mariadb-plugin
 --old-wire: what speaks MongoDB's protocol is asked by OP_QUERY, OP_UPDATE, OP_DELETE and
           getLastError; so too, by itself, where one of --server or --uri is too old for today's
           drivers.
+--units:  a link and its count are entries of one applyOps, which this server commits as one; no
+          crash leaves a count that is off by one. Else they are two writes, as the article had.
 --engines: in place of the SQL servers mmapv1 of the base and of the series, wiredTiger and rocksdb
           of this build, as the article had them: --lazy, a commit every 100 ms, a flush every 60 s,
           an oplog of 2,000 MB, caches of half of the memory, its levels and buffers of RocksDB. The
@@ -231,6 +233,9 @@ def make_parser():
                         help='how often each contender has its turn (%(default)s)')
     parser.add_argument('--lazy', action='store_true',
                         help='answers do not wait for the disk, as in the article')
+    parser.add_argument('--units', action='store_true',
+                        help='a link and its count are one write, by applyOps; servers of this '
+                        'build alone')
     parser.add_argument('--engines', action='store_true',
                         help='mmapv1, wiredTiger and rocksdb of this build, with the settings of '
                         'the article; --lazy')
@@ -252,6 +257,8 @@ def main():
     arguments.lazy = arguments.lazy or arguments.engines
     if arguments.memory and not arguments.engines:
         parser.error('argument --memory: it is for --engines')
+    if arguments.units and (arguments.servers or arguments.uri or arguments.old_wire):
+        parser.error('argument --units: it is not for --server, --uri and --old-wire')
     any_server.check_names(
         parser, arguments.servers, linkbench_engines.NAMES if arguments.engines else
         [peer.name for peer, *_ in every_peer('unused', arguments.lazy)])
@@ -264,7 +271,8 @@ def main():
         trial = experiment.Experiment(folder, arguments)
         trial.result.update(contenders={}, left_out={}, nodes=arguments.nodes, lazy=arguments.lazy,
                             clients=arguments.clients, interval=arguments.interval,
-                            rounds=arguments.rounds, seconds=arguments.seconds)
+                            rounds=arguments.rounds, seconds=arguments.seconds,
+                            units=arguments.units)
         result = trial.run(functools.partial(measure, arguments=arguments))
     experiment.finish('linkbench.py', result, bool(linkbench_tables.measured(result)),
                       linkbench_tables.table, 'linkbench', linkbench_tables.draw)

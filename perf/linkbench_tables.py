@@ -49,7 +49,10 @@ def table(result):
     lines += ['', 'A graph of %d nodes and %d links; %s; %s.' % (
         result['nodes'], loads[0]['links'], experiment.plural(result['clients'], 'client'),
         'answers do not wait for the disk' if result['lazy'] else
-        'each write is on the disk before it is answered'), '',
+        'each write is on the disk before it is answered')]
+    if result.get('units'):
+        lines += ['Where MongoDB\'s protocol is spoken, a link and its count are one write.']
+    lines += ['',
               SUMMARY % ('', 'load', 'requests/s', 'cpu us', '', 'counts'),
               SUMMARY % ('', 'rows/s', 'median (min..max)', 'server', 'client', 'at the end')]
     for name, each in shown.items():

@@ -69,11 +69,15 @@ static void usage(FILE* out) {
             "  --seconds S          measured time (5)\n"
             "  --warmup S           time before it that is not counted (0.5)\n"
             "  --interval S         requests are counted for each of these (1)\n"
-            "  --lazy               an answer does not wait for the disk\n%s",
+            "  --lazy               an answer does not wait for the disk\n%s%s",
             STORE_NAME, STORE_ADDRESS,
             STORE_HAS_OLD_WIRE ? "  --old-wire           asks as old drivers did; for servers that "
                                  "today's refuse\n"
-                               : "");
+                               : "",
+            STORE_HAS_UNITS
+                ? "  --units              writes a link and its count as one, by applyOps "
+                  "of mongod-dur\n"
+                : "");
 }
 
 /* ---- load ---- */
@@ -397,9 +401,14 @@ int main(int argc, char** argv) {
         {"interval", OPTION_REAL, &settings.interval_seconds, 0.01, 86400},
         {"lazy", OPTION_SETS, &settings.store.lazy, 0, 0},
         {STORE_HAS_OLD_WIRE ? "old-wire" : NULL, OPTION_SETS, &settings.store.old_wire, 0, 0},
+        {STORE_HAS_UNITS ? "units" : NULL, OPTION_SETS, &settings.store.units, 0, 0},
         {0},
     };
     settings.phase = take_options(argc, argv, options, usage);
+    if (settings.store.units && settings.store.old_wire) {
+        fprintf(stderr, "linkbench_%s: --units is not for --old-wire\n", STORE_NAME);
+        return 2;
+    }
     graph_init(&settings.graph, settings.nodes);
     worker_t* workers = calloc((size_t)settings.clients, sizeof(worker_t));
     int status = 2;

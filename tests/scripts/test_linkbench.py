@@ -522,11 +522,47 @@ class OnAServer(unittest.TestCase):
                 self.assertGreater(asked['kinds'][kind]['rows'], 0)
             checked = ask('check')
             self.assertEqual(checked['visible_links'], checked['counted_links'])
+            as_units = ask('request', '--seconds', '0.5', '--units')
+            self.assertEqual(as_units['errors'], 0)
+            for kind in ('add_link', 'delete_link'):
+                self.assertGreater(as_units['kinds'][kind]['rows'], 0)
+            checked = ask('check')
+            self.assertEqual(checked['visible_links'], checked['counted_links'])
+
+    def test_counts_are_right_after_kills_where_they_are_one_with_their_links(self):
+        program = measuring.program_of('none')
+        words = [os.path.join(experiment.PROGRAMS, 'linkbench_mongodb'), '--nodes', '200',
+                 '--units', '--seconds', '600', '--address']
+        links = []
+        with tempfile.TemporaryDirectory() as folder:
+            for phase in ['load'] + ['check'] * 4:
+                with server.Server(program, os.path.join(folder, 'db'),
+                                   measuring.COMMON + measuring.SHORT) as running:
+                    told = json.loads(subprocess.run([*words, running.uri, phase], check=True,
+                                                     stdout=subprocess.PIPE).stdout)
+                    if phase == 'check':
+                        self.assertEqual(told['visible_links'], told['counted_links'])
+                        links.append(told['visible_links'])
+                    with subprocess.Popen([*words, running.uri, 'request'],
+                                          stdout=subprocess.DEVNULL,
+                                          stderr=subprocess.DEVNULL) as asking:
+                        self.wait_for_reads(running, 500)
+                        running.kill()
+                        asking.kill()
+        self.assertGreater(len(set(links)), 1)
+
+    def wait_for_reads(self, running, more):
+        """Of the client: writes are among them."""
+        def reads():
+            return measuring.command(running, 'admin', {'serverStatus': 1})['opcounters']['query']
+        start = asked = reads()
+        while asked < start + more:
+            asked = reads()
 
     def test_an_engine_by_its_turns(self):
         arguments = argparse.Namespace(**dict(
             Engines.ARGUMENTS, oplog=16, nodes=200, clients=4, seconds=0.5, interval=0.25,
-            old_wire=False))
+            old_wire=False, units=False))
         with tempfile.TemporaryDirectory() as folder:
             memory = linkbench_engines.Memory(0)
             contender = linkbench_engines.of_build(linkbench_engines.BASE, folder, arguments,
