@@ -48,7 +48,7 @@ TEST_P(WriteConcernTest, FsyncHoldsForEveryCommandThatWrites) {
              R"({"findAndModify": "c", "query": {"_id": 2}, "update": {"a": 2}, "upsert": true, )",
              R"({"createIndexes": "c", "indexes": [{"key": {"a": 1}, "name": "a"}], )",
              R"({"aggregate": "c", "pipeline": [{"$out": "d"}], "cursor": {}, )",
-             R"({"aggregate": "c", "pipeline": [{"$out": "d"}], )",
+             R"({"aggregate": "c", "pipeline": [{"$merge": "f"}], "cursor": {}, )",
              R"({"create": "e", )",
              R"({"drop": "e", )",
          })

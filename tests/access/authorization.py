@@ -114,7 +114,13 @@ class Roles(access.Case):
         self.refused(UNAUTHORIZED, reader.test.c.find_one_and_delete, {})
         self.refused(UNAUTHORIZED, reader.test.c.create_index, 'a')
         self.refused(UNAUTHORIZED, reader.test.c.drop)
-        self.refused(UNAUTHORIZED, lambda: list(reader.test.c.aggregate([{'$out': 'd'}])))
+        elsewhere = {'db': 'other', 'coll': 'd'}
+        for stage in ({'$out': 'd'}, {'$merge': 'd'}, {'$merge': {'into': 'd'}}):
+            self.refused(UNAUTHORIZED, reader.test.c.aggregate, [stage])
+            writer.test.c.aggregate([stage])
+        for stage in ({'$out': elsewhere}, {'$merge': {'into': elsewhere}}):
+            self.refused(UNAUTHORIZED, writer.test.c.aggregate, [stage])
+        self.root.test.d.drop()
         self.refused(UNAUTHORIZED, reader.other.c.find_one)
         writer.test.d.insert_one({'_id': 1})
         writer.test.d.create_index('a')

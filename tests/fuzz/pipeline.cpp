@@ -17,6 +17,7 @@ std::span<const char* const> fuzz::words() {
                                              "$group",
                                              "$sort",
                                              "$out",
+                                             "$merge",
                                              "$count",
                                              "$addFields",
                                              "$set",

@@ -153,7 +153,7 @@ def own(name):
 
 PROGRAMS = {
     # Of 5.0: with a server that calls itself older, the suite expects refusals of what is here.
-    'pymongo': Pytest('pymongo==4.20.0', ['test'], '-m', 'default', limit=24, target=12,
+    'pymongo': Pytest('pymongo==4.20.0', ['test'], '-m', 'default', limit=12, target=12,
                       port=27017, options=['--setParameter', 'announcedVersion=5.0.31']),
     'mongoengine': Pytest('mongoengine==0.29.3', ['tests'], target=35, port=27017),
     'limits': Pytest('limits==5.8.0', ['tests'], '-p', 'no_docker', '-o', 'addopts=', '-m',

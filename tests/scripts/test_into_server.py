@@ -120,7 +120,7 @@ class IntoServer(unittest.TestCase):
             code, said = self.run_tool('restore_dump.py', wrong, self.to_uri)
             self.assertEqual(code, 1, said)
             self.assertIn(wrong, said)
-        self.assertEqual(self.target.list_database_names(), ['local'])
+        self.assertEqual(self.target.list_database_names(), ['admin', 'local'])
 
     def test_an_option_that_the_target_will_not_have(self):
         place = self.dump()

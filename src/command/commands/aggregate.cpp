@@ -9,6 +9,7 @@
 #include "bson/validate.h"
 #include "command/commands/families.h"
 #include "command/commands/foreign_reader.h"
+#include "command/commands/merge_output.h"
 #include "command/commands/newer_fields.h"
 #include "command/commands/output_collection.h"
 #include "command/commands/pipeline_query.h"
@@ -23,6 +24,7 @@
 #include "command/request/authorization.h"
 #include "command/request/member_state.h"
 #include "command/write/write_ops.h"
+#include "query/aggregation/output.h"
 #include "query/aggregation/pipeline.h"
 #include "query/plan/explain.h"
 #include "query/update/update.h"
@@ -187,7 +189,9 @@ void reply_newer_explain(Invocation& invocation, const PipelineRequest& request,
                          PipelineSource& source, std::optional<CollectionLock>& lock) {
     bson::Builder& reply = *invocation.reply;
     const auto started = sched::Operation::Clock::now();
-    const std::vector<bson::Object> stages = source.stages().describe();
+    std::vector<bson::Object> stages = source.stages().describe();
+    if (const query::PipelineOutput* output = source.stages().output())
+        stages.push_back(output->describe(invocation.db));
     if (*request.explain != Verbosity::query_planner) {
         bson::Doc doc;
         while (source.next(&doc)) {
@@ -220,6 +224,22 @@ void reply_empty_cursor(bson::Builder& reply, std::string_view ns) {
     cursor.append("id", int64_t{0}).append("ns", ns);
 }
 
+// Null where the results go to the client.
+std::unique_ptr<ResultWriter> result_writer(Invocation& invocation, const PipelineRequest& request,
+                                            const query::Pipeline& stages) {
+    const query::PipelineOutput* output = stages.output();
+    if (output == nullptr) return nullptr;
+    if (!request.explain) {
+        check_takes_writes(invocation.service.context(),
+                           output->target.db.empty() ? invocation.db : output->target.db,
+                           invocation.over_msg() ? Dialect::today : Dialect::old);
+        invocation.check_concern();
+    }
+    if (output->merge == nullptr)
+        return std::make_unique<OutputCollection>(invocation, output->target);
+    return std::make_unique<MergeOutput>(invocation, *output, request.collator);
+}
+
 bool reads_others(bson::Doc stages) {
     return !all_foreign(stages, [](std::string_view) { return false; });
 }
@@ -233,15 +253,7 @@ void run_pipeline(Invocation& invocation, const PipelineRequest& request) {
     if (!reads_others(request.stages)) foreign = nullptr;
     if (request.whole_database && !stages->has_own_source())
         base::fail(base::kInvalidNamespace, "{{aggregate: 1}} is not valid for this pipeline");
-    const std::string out_name = stages->out_collection();
-    const bool writes = request.stages.empty() ? false : has_out_stage(request.stages);
-    if (writes && !request.explain) {
-        check_takes_writes(invocation.service.context(), invocation.db,
-                           invocation.over_msg() ? Dialect::today : Dialect::old);
-        invocation.check_concern();
-    }
-    std::optional<OutputCollection> output;
-    if (writes) output.emplace(invocation, out_name);
+    const std::unique_ptr<ResultWriter> writer = result_writer(invocation, request, *stages);
 
     std::optional<PipelineQuery> query;
     std::optional<CollectionLock> lock;
@@ -257,10 +269,10 @@ void run_pipeline(Invocation& invocation, const PipelineRequest& request) {
     const auto report = [&](const CursorSource& done) {
         if (done.executor() != nullptr) report_query(invocation.client, *done.executor(), {}, true);
     };
-    if (writes) {
+    if (writer != nullptr) {
         const sched::BlockingSection away;
         source->save();
-        output->fill(*source);
+        writer->fill(*source);
         report(*source);
         invocation.wrote = true;
         if (request.as_cursor) return reply_empty_cursor(*invocation.reply, request.ns);
@@ -340,11 +352,16 @@ PipelineRequest resolved(Invocation& invocation, PipelineRequest request) {
 }
 
 void run_aggregate(Invocation& invocation) {
-    run_pipeline(invocation, resolved(invocation, parse(invocation)));
+    const PipelineRequest request = parse(invocation);
+    if (invocation.over_msg() && !request.as_cursor && !request.explain)
+        base::fail(base::kFailedToParse,
+                   "The 'cursor' option is required, except for aggregate with the explain "
+                   "argument");
+    run_pipeline(invocation, resolved(invocation, request));
 }
 
 // The first stage reads a collection, or asks about the server; others read what all_foreign()
-// says, and only $out writes.
+// says, and only $out and $merge write.
 bool may_read(const Invocation& invocation, const Rights& rights, std::string_view stage) {
     const bson::Element target = invocation.first();
     const std::string_view name = target.is_string() ? target.as_string() : std::string_view();
@@ -357,8 +374,15 @@ bool may_read(const Invocation& invocation, const Rights& rights, std::string_vi
     return rights.on(invocation.db, name, auth::action::find);
 }
 
-bool may_run(const Invocation& invocation, const Rights& rights, bson::Doc stages) {
+bool may_write(const Invocation& invocation, const Rights& rights, bson::Doc stage) {
     constexpr auth::Actions kReplaces = auth::action::insert | auth::action::remove;
+    constexpr auth::Actions kMerges = auth::action::insert | auth::action::update;
+    const std::optional<query::OutputTarget> target = query::output_target(stage);
+    return !target || rights.on(target->db.empty() ? invocation.db : std::string_view(target->db),
+                                target->collection, stage["$out"] ? kReplaces : kMerges);
+}
+
+bool may_run(const Invocation& invocation, const Rights& rights, bson::Doc stages) {
     const bson::Element first = stages.first();
     if (!may_read(invocation, rights,
                   first.is_object() ? first.as_doc().first().name() : std::string_view()))
@@ -368,8 +392,7 @@ bool may_run(const Invocation& invocation, const Rights& rights, bson::Doc stage
         }))
         return false;
     for (const bson::Element& stage : stages) {
-        const bson::Element out = stage.is_object() ? stage.as_doc()["$out"] : bson::Element();
-        if (out.is_string() && !rights.on(invocation.db, out.as_string(), kReplaces)) return false;
+        if (stage.is_object() && !may_write(invocation, rights, stage.as_doc())) return false;
     }
     return true;
 }

@@ -36,6 +36,17 @@ bson::Object describe(catalog::Catalog& catalog, const std::string& name, bool n
     return entry.object();
 }
 
+// With those that are always there, though nothing may be in them; admin to clients of today.
+std::vector<std::string> listed_databases(const Invocation& invocation) {
+    std::vector<std::string> names = invocation.service.catalog().database_names();
+    for (const char* always : {"admin", "local"}) {
+        if (std::string_view(always) == "admin" && !invocation.over_msg()) continue;
+        if (std::ranges::find(names, always) == names.end()) names.emplace_back(always);
+    }
+    std::ranges::sort(names);
+    return names;
+}
+
 void run_list_databases(Invocation& invocation) {
     const bson::Element filter = invocation.body["filter"];
     if (filter && !filter.is_object() && filter.type() != bson::Type::null)
@@ -48,11 +59,7 @@ void run_list_databases(Invocation& invocation) {
     const Rights rights(invocation.client);
     const bool all = rights.on_cluster(auth::action::listDatabases) &&
                      !invocation.body["authorizedDatabases"].truthy();
-    std::vector<std::string> names = service.catalog().database_names();
-    if (std::ranges::find(names, "local") == names.end()) {
-        names.emplace_back("local");
-        std::ranges::sort(names);
-    }
+    const std::vector<std::string> names = listed_databases(invocation);
     double total = 0;
     {
         bson::Builder list = invocation.reply->sub_array("databases");

@@ -1,4 +1,7 @@
 // hello and its older spellings, and what clients ask about themselves (wire spec 2.1, 2.2).
+#include <algorithm>
+#include <chrono>
+
 #include "auth/scram.h"
 #include "base/error.h"
 #include "base/milliseconds.h"
@@ -11,7 +14,88 @@ namespace command {
 
 namespace {
 
-constexpr int kFirstWithSessions = 6;  // wire version
+constexpr int kFirstWithSessions = 6;  // wire versions
+constexpr int kFirstWithTopologyVersion = 9;
+// However long a hello is to wait.
+constexpr std::chrono::hours kAwaitMax{24};
+constexpr int kHalfARequest = 31368;
+constexpr int kBadAwaitTime = 31373;
+constexpr int kCounterOfTheFuture = 31382;
+constexpr int kMissingField = 40414;
+
+// Which state of the server a hello tells of. Drivers that have seen it ask the next hello to wait
+// until there is another one. Outside of a set there is none while the server runs; a member of a
+// set says none, so that drivers ask now and then.
+struct TopologyVersion {
+    bson::ObjectId process;
+    int64_t counter = 0;
+};
+
+const TopologyVersion& topology_version() {
+    static const TopologyVersion kVersion{bson::new_object_id()};
+    return kVersion;
+}
+
+bool tells_topology_version(const ServerContext& context) {
+    return context.member == nullptr && context.max_wire_version >= kFirstWithTopologyVersion;
+}
+
+bson::Element version_field(bson::Doc version, std::string_view name, bson::Type type) {
+    const bson::Element e = version[name];
+    if (e.missing())
+        base::fail(kMissingField, "BSON field 'TopologyVersion.{}' is missing but a required field",
+                   name);
+    if (e.type() != type)
+        base::fail(base::kTypeMismatch, "BSON field 'TopologyVersion.{}' is the wrong type", name);
+    return e;
+}
+
+// Whether the client knows all there is to say, and will wait for news. By the old messages hello
+// has no such fields.
+bool asks_to_wait(const Invocation& invocation, std::chrono::milliseconds* how_long) {
+    if (!invocation.over_msg() || !tells_topology_version(invocation.service.context()))
+        return false;
+    const bson::Element known = invocation.field("topologyVersion");
+    const bson::Element await = invocation.field("maxAwaitTimeMS");
+    if (known.missing() != await.missing())
+        base::fail(kHalfARequest, "A request with '{}' must include '{}'",
+                   known ? "topologyVersion" : "maxAwaitTimeMS",
+                   known ? "maxAwaitTimeMS" : "topologyVersion");
+    if (known.missing()) return false;
+    if (!known.is_object() || !await.is_number())
+        base::fail(base::kTypeMismatch,
+                   "'topologyVersion' must be a document, and "
+                   "'maxAwaitTimeMS' a number");
+    if (await.to_int64() < 0)
+        base::fail(kBadAwaitTime, "maxAwaitTimeMS must be a non-negative integer");
+    using bson::Type;
+    const bson::Doc version = known.as_doc();
+    const bson::ObjectId process =
+        version_field(version, "processId", Type::object_id).as_object_id();
+    const int64_t counter = version_field(version, "counter", Type::int64).as_int64();
+    if (process != topology_version().process) return false;
+    if (counter > topology_version().counter)
+        base::fail(kCounterOfTheFuture,
+                   "Received a topology version with counter: {} which is greater than the server "
+                   "topology version counter: {}",
+                   counter, topology_version().counter);
+    *how_long =
+        std::min<std::chrono::milliseconds>(std::chrono::milliseconds(await.to_int64()), kAwaitMax);
+    return counter == topology_version().counter;
+}
+
+// Whether the request goes on waiting. Then it holds no thread, and is served again.
+bool waits_for_news(Invocation& invocation) {
+    std::chrono::milliseconds how_long{};
+    if (!asks_to_wait(invocation, &how_long)) return false;
+    const sched::Operation& operation = invocation.client.operation();
+    DataWait& wait = invocation.client.data_wait();
+    if (!wait.is_retry()) wait.set_deadline(sched::Operation::Clock::now() + how_long);
+    invocation.await_data = wait.may_wait_longer();
+    if (wait.is_retry())
+        invocation.client.report().idle_millis = base::ms_since(operation.started());
+    return invocation.await_data;
+}
 
 // saslSupportedMechs: "db.user". About users that do not exist the answer is that for new ones.
 void append_mechanisms(Invocation& invocation, std::string_view asked) {
@@ -79,6 +163,7 @@ void keep_metadata(Invocation& invocation) {
 }
 
 void greet(Invocation& invocation, const char* primary_field) {
+    if (waits_for_news(invocation)) return;
     keep_metadata(invocation);
     const ServerContext& context = invocation.service.context();
     bson::Builder& reply = *invocation.reply;
@@ -86,6 +171,11 @@ void greet(Invocation& invocation, const char* primary_field) {
         append_role(*context.member, primary_field, reply);
     else
         reply.append(primary_field, true);
+    if (tells_topology_version(context)) {
+        bson::Builder version = reply.sub_object("topologyVersion");
+        version.append("processId", topology_version().process)
+            .append("counter", topology_version().counter);
+    }
     if (invocation.body["helloOk"].truthy()) reply.append("helloOk", true);
     reply.append("maxBsonObjectSize", bson::kDocumentBytesMax)
         .append("maxMessageSizeBytes", wire::kMessageBytesMax)

@@ -60,6 +60,51 @@ TEST_F(HandshakeTest, ItIsShownAndStays) {
               "os: { type: \"Linux\" }, application: { name: \"shop\" } } } ]");
 }
 
+// Drivers ask for it in the form of the reply that they had.
+TEST_F(HandshakeTest, WaitsForNewsAsLongAsItIsAskedTo) {
+    const bson::Object first = run(R"({"hello": 1})");
+    const bson::Doc version = first["topologyVersion"].as_doc();
+    EXPECT_EQ(version["counter"].as_int64(), 0);
+    const auto ask = [&](const char* command, const bson::Object& known, int await) {
+        bson::Builder hello;
+        hello.append(command, 1).append("topologyVersion", known).append("maxAwaitTimeMS", await);
+        return run(hello.object());
+    };
+    EXPECT_EQ(suspensions_, 0);
+    const bson::Object reply = ask("hello", bson::Object(version), 1);
+    EXPECT_EQ(suspensions_, 1);
+    EXPECT_EQ(text(reply, "topologyVersion"), text(first, "topologyVersion"));
+    EXPECT_EQ(code(reply), 0);
+    ask("isMaster", bson::Object(version), 1);
+    EXPECT_EQ(suspensions_, 2);
+    // It has news at once: of another server, or the client waits for nothing.
+    EXPECT_EQ(code(ask("hello", bson::make("processId", bson::ObjectId(), "counter", int64_t{0}),
+                       100'000'000)),
+              0);
+    EXPECT_EQ(code(ask("hello", bson::Object(version), 0)), 0);
+    EXPECT_EQ(suspensions_, 2);
+    const bson::ObjectId process = version["processId"].as_object_id();
+    EXPECT_EQ(code(ask("hello", bson::make("processId", process, "counter", int64_t{1}), 1)),
+              31382);
+    EXPECT_EQ(code(ask("hello", bson::make("processId", process, "counter", 0), 1)),
+              base::kTypeMismatch);
+    EXPECT_EQ(code(ask("hello", bson::make("counter", int64_t{0}), 1)), 40414);
+    EXPECT_EQ(code(ask("hello", bson::Object(version), -1)), 31373);
+    EXPECT_EQ(code(run(R"({"hello": 1, "maxAwaitTimeMS": 5})")), 31368);
+    EXPECT_EQ(code(run(R"({"hello": 1, "topologyVersion": {}})")), 31368);
+    EXPECT_EQ(code(run(R"({"hello": 1, "topologyVersion": 5, "maxAwaitTimeMS": 5})")),
+              base::kTypeMismatch);
+    EXPECT_TRUE(run_old(R"({"isMaster": 1})")["topologyVersion"].is_object());
+}
+
+TEST_F(HandshakeTest, OlderServersHaveNoNews) {
+    context_.max_wire_version = 8;
+    EXPECT_FALSE(run(R"({"hello": 1})")["topologyVersion"]);
+    // They do not wait.
+    EXPECT_EQ(code(run(R"({"hello": 1, "maxAwaitTimeMS": 100000000})")), 0);
+    EXPECT_EQ(suspensions_, 0);
+}
+
 TEST_F(HandshakeTest, NoPlansAreKept) {
     const auto ask = [this](const char* spec) {
         return run(fmt::format(

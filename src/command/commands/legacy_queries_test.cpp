@@ -219,7 +219,8 @@ TEST_P(DeepDocumentsTest, OperatorsNestAsDeep) {
         const bson::Object nested = nest(name, bson::make(name, 1), true);
         bson::Builder aggregate;
         aggregate.append("aggregate", "c")
-            .append_array("pipeline", one(bson::make("$project", bson::make("y", nested))));
+            .append_array("pipeline", one(bson::make("$project", bson::make("y", nested))))
+            .append("cursor", bson::Object());
         run(aggregate.object());
         run(list("update", "updates",
                  bson::make("q", bson::make("_id", 1), "u",

@@ -17,6 +17,7 @@ namespace {
 
 // What is stored under one lock.
 constexpr size_t kBatchBytes = 256 * 1024;
+constexpr int kInternalDatabase = 31321;
 
 uint64_t next_number() {
     static std::atomic<uint64_t> number{1};
@@ -44,18 +45,25 @@ bson::Object options_of_output(catalog::Collection* old) {
 
 }  // namespace
 
-OutputCollection::OutputCollection(Invocation& invocation, const std::string& name)
+OutputCollection::OutputCollection(Invocation& invocation, const query::OutputTarget& target)
     : client_(invocation.client),
       cursors_(invocation.service.cursors()),
       over_msg_(invocation.over_msg()),
       validation_(validation_of(invocation.body)),
-      target_(fmt::format("{}.{}", invocation.db, name)),
-      temporary_(fmt::format("{}.tmp.agg_out.{}", invocation.db, next_number())) {
+      db_(target.db.empty() ? invocation.db : std::string_view(target.db)),
+      target_(fmt::format("{}.{}", db_, target.collection)),
+      temporary_(fmt::format("{}.tmp.agg_out.{}", db_, next_number())) {
+    const std::string& name = target.collection;
     if (name.empty()) base::fail(16997, "$out needs the name of a collection");
     if (name.find('\0') != std::string::npos)
         base::fail(base::kInvalidNamespace, "the name of a collection has no NUL byte in it");
     if (name.find('$') != std::string::npos || catalog::is_system(name))
         base::fail(17385, "Can't $out to special collection: {}", name);
+    if (!catalog::valid_database_name(db_))
+        base::fail(base::kInvalidNamespace, "Invalid $out target namespace: '{}'", target_);
+    const bool internal = db_ == "admin" || db_ == "config" || db_ == "local";
+    if (over_msg_ && internal)
+        base::fail(kInternalDatabase, "Can't $out to internal database: {}", db_);
 }
 
 void OutputCollection::fill(PipelineSource& source) {

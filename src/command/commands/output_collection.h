@@ -5,18 +5,19 @@
 #include <string>
 
 #include "command/commands/newer_fields.h"
-#include "command/commands/pipeline_source.h"
+#include "command/commands/result_writer.h"
 #include "command/request/invocation.h"
+#include "query/aggregation/output.h"
 
 namespace command {
 
-class OutputCollection {
+class OutputCollection final : public ResultWriter {
   public:
-    // Throws base::Error 16997, 17385 and 73 for a name that no such collection can have.
-    OutputCollection(Invocation& invocation, const std::string& name);
+    // Throws base::Error 16997, 17385, 31321 and 73 for a name that no such collection can have.
+    OutputCollection(Invocation& invocation, const query::OutputTarget& target);
 
-    // All results, or nothing is changed. REQUIRES: `source` holds no lock.
-    void fill(PipelineSource& source);
+    // All results, or nothing is changed.
+    void fill(PipelineSource& source) override;
 
   private:
     void create();
@@ -33,6 +34,7 @@ class OutputCollection {
     CursorManager& cursors_;
     const bool over_msg_;
     const Validation validation_;
+    const std::string db_;
     const std::string target_;
     const std::string temporary_;
     uint64_t incarnation_ = 0;  // of the temporary collection

@@ -362,7 +362,9 @@ TEST_P(RepliesOf26Test, FieldPathsOfPipelinesHaveNoNul) {
         R"({"$unwind": "$a\u0000.b"})",
     };
     for (const char* stage : kStages)
-        EXPECT_EQ(code(run(fmt::format(R"({{"aggregate": "c", "pipeline": [{}]}})", stage))), 16411)
+        EXPECT_EQ(code(run(fmt::format(R"({{"aggregate": "c", "pipeline": [{}], "cursor": {{}}}})",
+                                       stage))),
+                  16411)
             << stage;
 }
 

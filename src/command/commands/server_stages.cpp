@@ -189,11 +189,4 @@ query::FirstStage find_first_stage(Invocation& invocation, const std::string& ns
     return {};
 }
 
-bool has_out_stage(bson::Doc stages) {
-    bson::Element last;
-    for (const bson::Element& e : stages)
-        last = e;
-    return last.is_object() && last.as_doc().first().name() == "$out";
-}
-
 }  // namespace command

@@ -15,7 +15,4 @@ namespace command {
 query::FirstStage find_first_stage(Invocation& invocation, const std::string& ns,
                                    std::string_view stage);
 
-// Whether the last stage is $out.
-bool has_out_stage(bson::Doc stages);
-
 }  // namespace command

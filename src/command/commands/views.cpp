@@ -9,6 +9,7 @@
 #include "command/commands/server_stages.h"
 #include "command/context/locks.h"
 #include "command/request/authorization.h"
+#include "query/aggregation/output.h"
 #include "query/aggregation/pipeline.h"
 #include "sched/tick.h"
 
@@ -146,7 +147,7 @@ void check_stages(const Invocation& invocation, bson::Doc pipeline,
         if (!stage.is_object())
             base::fail(base::kTypeMismatch, "each stage of a pipeline must be an object");
         const std::string_view name = stage.as_doc().first().name();
-        if (name == "$out" || name == "$merge" || name == "$changeStream")
+        if (query::is_output_stage(name) || name == "$changeStream")
             base::fail(base::kOptionNotSupportedOnView, "{} cannot be in the pipeline of a view",
                        name);
     }

@@ -14,6 +14,7 @@
 #include "command/request/invocation.h"
 #include "command/request/run_command.h"
 #include "command/write/write_ops.h"
+#include "query/aggregation/update_pipeline.h"
 #include "sched/interruption.h"
 
 namespace command {
@@ -265,6 +266,7 @@ UpdateRequest parse_update(bson::Doc item, bool over_msg) {
     refuse_pipeline(item["u"], over_msg);
     request.by_pipeline = item["u"].is_array();
     request.update = request.by_pipeline ? item["u"].as_doc() : document_field(item, "u");
+    if (request.by_pipeline) query::check_stage_names(request.update);
     request.multi = bool_field(item, "multi", over_msg);
     request.upsert = bool_field(item, "upsert", over_msg);
     request.over_msg = over_msg;

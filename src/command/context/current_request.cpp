@@ -117,8 +117,13 @@ void CurrentRequest::forget() {
 void CurrentRequest::report_to(Profiler& profiler, sched::Operation& operation,
                                std::string_view remote, const std::vector<auth::User>& users,
                                int64_t millis) {
-    FinishedOp finished{
-        shown_.op, shown_.ns, remote, &users, millis, yields(), operation.locks().times()};
+    FinishedOp finished{shown_.op,
+                        shown_.ns,
+                        remote,
+                        &users,
+                        millis - report_.idle_millis,
+                        yields(),
+                        operation.locks().times()};
     if (!command_ns_.empty()) {
         finished.op = "command";
         finished.ns = command_ns_;

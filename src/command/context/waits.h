@@ -1,5 +1,5 @@
 // command/context/waits.h - what a request may wait for without holding a thread: the next group
-// commit, or new data behind a tailable cursor.
+// commit, new data behind a tailable cursor, another state of the server.
 #pragma once
 
 #include <atomic>
@@ -71,8 +71,8 @@ class CommitWait {
     std::vector<size_t> fields_;
 };
 
-// The wait of a tailable cursor for its next document. The request is served again after a wake-up
-// or at the deadline.
+// The wait of a tailable cursor for its next document, or of a hello for a change. The request is
+// served again after a wake-up or at the deadline.
 class DataWait {
   public:
     using Clock = sched::Operation::Clock;

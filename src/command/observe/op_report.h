@@ -37,6 +37,7 @@ struct OpReport {
     int64_t matched = kNone, modified = kNone, inserted = kNone, deleted = kNone;
     int64_t moved = 0, key_updates = 0;
     int64_t returned = kNone, reply_bytes = kNone;
+    int64_t idle_millis = 0;  // in which it waited for something to tell, and did nothing
     bool scan_and_order = false, id_hack = false, fast_mod = false, upsert = false;
     int profiled_at = kLevelOfDatabase;  // the profiling level that decides about it
     int code = 0;                        // 0: no error

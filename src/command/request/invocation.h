@@ -52,8 +52,8 @@ struct Invocation {
     bool close = false;         // close the connection without a reply
     bool retry_later = false;   // nothing done yet, but reading: serve it again a little later
     bool attempt_is_delayed = false;  // the same, at Login::attempt_at()
-    // Tailable cursors: nothing new yet. The message is served again when the client's DataWait
-    // says; the reply so far is dropped.
+    // Tailable cursors, and a hello that waits: nothing new yet. The message is served again when
+    // the client's DataWait says; the reply so far is dropped.
     bool await_data = false;
 
     bool over_msg() const { return msg != nullptr; }

@@ -347,9 +347,13 @@ class UpdateRun {
     void upsert(CollectionLock& lock, query::Executor& executor) {
         const sched::WorkLimit limit(kUpdateWork);
         out_.clear();
-        update_->build_upsert(*executor.query().matcher, out_);
-        outcome_.upserted =
-            insert_upsert(context_, lock.make(), bson::Doc(out_.data()), request_.validation);
+        bson::Doc made = request_.inserted;
+        if (made.empty())
+            update_->build_upsert(*executor.query().matcher, out_);
+        else
+            query::fix_for_insert(made, true, out_, request_.over_msg);
+        if (out_.size() > 0) made = bson::Doc(out_.data());
+        outcome_.upserted = insert_upsert(context_, lock.make(), made, request_.validation);
     }
 
     OperationContext& context_;

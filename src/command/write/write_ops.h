@@ -59,6 +59,7 @@ struct UpdateRequest {
     const query::FilterExpressions* expressions = nullptr;  // with over_msg, and the variables
     // None: that of the collection.
     std::optional<std::shared_ptr<const collation::Collator>> collator = {};
+    bson::Doc inserted = {};  // by an upsert; empty: what query and update make
 };
 struct UpdateOutcome {
     int64_t matched = 0;

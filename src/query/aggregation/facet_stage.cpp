@@ -1,6 +1,7 @@
 // $facet, later than 2.6: several pipelines over the same documents, each into an array of its own.
 
 #include "base/error.h"
+#include "query/aggregation/output.h"
 #include "query/aggregation/pipeline.h"
 #include "query/aggregation/stage.h"
 #include "sched/tick.h"
@@ -55,7 +56,7 @@ class Facet : public Stage {
             const std::string_view kind =
                 stage.is_object() ? stage.as_doc().first().name() : std::string_view();
             const bool starts_pipelines = outer.find_first_stage && outer.find_first_stage(kind);
-            if (kind == "$facet" || kind == "$out" || starts_pipelines)
+            if (kind == "$facet" || is_output_stage(kind) || starts_pipelines)
                 base::fail(40600, "{} is not allowed to be used within a $facet stage", kind);
         }
     }

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "bson/element_writer.h"
 #include "bson/field_path.h"
+#include "query/aggregation/output.h"
 #include "sched/tick.h"
 
 namespace query {
@@ -107,8 +108,7 @@ void check_sub_pipeline(bson::Doc stages, const PipelineContext& outer, std::str
     for (const Value& e : stages) {
         const std::string_view name =
             e.is_object() ? e.as_doc().first().name() : std::string_view();
-        if (name == "$out" || name == "$merge" ||
-            (outer.find_first_stage && outer.find_first_stage(name)))
+        if (is_output_stage(name) || (outer.find_first_stage && outer.find_first_stage(name)))
             base::fail(51047, "{} is not allowed within a {}'s sub-pipeline", name, stage);
     }
 }

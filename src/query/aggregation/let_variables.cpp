@@ -21,7 +21,7 @@ LetVariables::LetVariables(bson::Doc let,
                        "documents.");
         Scope scope(arena_);
         scope.prepare(names);
-        variables_.emplace_back(e.name(), copy_value(arena_, expression->evaluate(scope)));
+        add(e.name(), expression->evaluate(scope));
     }
 }
 

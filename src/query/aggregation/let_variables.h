@@ -3,6 +3,8 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
+#include <utility>
 
 #include "query/aggregation/value.h"
 
@@ -15,13 +17,22 @@ class LetVariables {
     // `collator`: under which they compare texts; null: by their bytes.
     explicit LetVariables(bson::Doc let,
                           const std::shared_ptr<const collation::Collator>& collator = nullptr);
+    // Those of a command, which may be null, for others beside them.
+    explicit LetVariables(std::shared_ptr<const LetVariables> outer)
+        : outer_(std::move(outer)),
+          variables_(outer_ == nullptr ? OuterVariables() : outer_->variables()) {}
     LetVariables(const LetVariables&) = delete;
     LetVariables& operator=(const LetVariables&) = delete;
 
+    // Copies the value.
+    void add(std::string_view name, const Value& value) {
+        variables_.emplace_back(name, copy_value(arena_, value));
+    }
     // The values live as long as this.
     const OuterVariables& variables() const { return variables_; }
 
   private:
+    const std::shared_ptr<const LetVariables> outer_;
     Arena arena_;
     OuterVariables variables_;
 };

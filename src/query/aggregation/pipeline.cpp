@@ -7,6 +7,7 @@
 #include "bson/validate.h"
 #include "query/aggregation/filter_expression.h"
 #include "query/aggregation/narrowing.h"
+#include "query/aggregation/output.h"
 #include "query/aggregation/stage.h"
 #include "sched/tick.h"
 
@@ -20,6 +21,8 @@ namespace {
 constexpr int kStagesMax = 1000;
 constexpr int kUnknownStage = 40324;
 constexpr int kUnknownStageOf26 = 16436;
+constexpr int kOutputNotLast = 40601;
+constexpr int kOutputNotLastOf26 = 16991;
 // What it costs to make one and to take it down (sched/tick.h).
 constexpr int64_t kTicksPerStage = 4;
 
@@ -164,7 +167,7 @@ class StagedPipeline : public Pipeline {
         if (sort != nullptr) sort->order_by(std::move(pattern));
     }
 
-    const std::string& out_collection() const override { return out_; }
+    const PipelineOutput* output() const override { return output_.get(); }
     int further_levels() const override { return further_levels_; }
     std::vector<bson::Object> describe() const override {
         std::vector<bson::Object> specs;
@@ -228,8 +231,7 @@ class StagedPipeline : public Pipeline {
     SourceStage source_;
     Stage* last_ = &source_;
     bool own_source_ = false;
-    std::string out_;
-    bool has_out_ = false;
+    std::unique_ptr<PipelineOutput> output_;
     int further_levels_ = 0;
 };
 
@@ -277,14 +279,12 @@ void StagedPipeline::parse_stage(const Value& e, const PipelineContext& context)
     }
     const Value spec = doc.first();
     const std::string_view name = spec.name();
-    if (has_out_) base::fail(16991, "$out can only be the final stage in the pipeline");
-    if (name == "$out") {
-        if (!spec.is_string()) {
-            base::fail(16990, "$out only supports a string argument, not {}",
-                       type_name(spec.type()));
-        }
-        out_ = spec.as_string();
-        has_out_ = true;
+    if (output_ != nullptr)
+        base::fail(context.over_msg ? kOutputNotLast : kOutputNotLastOf26,
+                   "{} can only be the final stage in the pipeline",
+                   output_->merge == nullptr ? "$out" : "$merge");
+    if (name == "$out" || (name == "$merge" && context.over_msg)) {
+        output_ = make_output(doc, context);
         return;
     }
     StagePtr stage = make_stage(name, spec, context);

@@ -19,6 +19,7 @@
 namespace query {
 
 class ExpressionParser;
+struct PipelineOutput;
 struct Needs;
 class SortPattern;
 
@@ -48,11 +49,11 @@ class Pipeline {
     // For a leading sort that stays, and orders as find does: `pattern` knows the source's filter,
     // which decides the elements of arrays that count. The filter must live as long as next().
     virtual void order_leading_sort(std::shared_ptr<const SortPattern> pattern) = 0;
-    // The collection that $out at the end names; empty without $out. Storing is up to the caller.
-    virtual const std::string& out_collection() const = 0;
+    // What $out or $merge at the end asks for; null without. Storing is up to the caller.
+    virtual const PipelineOutput* output() const = 0;
     // How many levels its results may be deeper than the documents of its source are.
     virtual int further_levels() const = 0;
-    // The stages as given (without $out and what was dropped), for explain.
+    // The stages as given (without $out, $merge and what was dropped), for explain.
     virtual std::vector<bson::Object> describe() const = 0;
 
     // Adds what is read of the documents of its source.

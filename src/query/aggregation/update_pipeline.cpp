@@ -17,6 +17,52 @@ using bson::Element;
 
 namespace {
 
+// Of today's servers, whether there are such here or not.
+constexpr std::string_view kStagesOfToday[] = {"$addFields",
+                                               "$bucket",
+                                               "$bucketAuto",
+                                               "$changeStream",
+                                               "$changeStreamSplitLargeEvent",
+                                               "$collStats",
+                                               "$count",
+                                               "$currentOp",
+                                               "$densify",
+                                               "$documents",
+                                               "$facet",
+                                               "$fill",
+                                               "$geoNear",
+                                               "$graphLookup",
+                                               "$group",
+                                               "$indexStats",
+                                               "$limit",
+                                               "$listLocalSessions",
+                                               "$listSampledQueries",
+                                               "$listSearchIndexes",
+                                               "$listSessions",
+                                               "$lookup",
+                                               "$match",
+                                               "$merge",
+                                               "$out",
+                                               "$planCacheStats",
+                                               "$project",
+                                               "$querySettings",
+                                               "$queryStats",
+                                               "$redact",
+                                               "$replaceRoot",
+                                               "$replaceWith",
+                                               "$sample",
+                                               "$search",
+                                               "$searchMeta",
+                                               "$set",
+                                               "$setWindowFields",
+                                               "$skip",
+                                               "$sort",
+                                               "$sortByCount",
+                                               "$unionWith",
+                                               "$unset",
+                                               "$unwind",
+                                               "$vectorSearch"};
+
 void check_stages(bson::Doc stages) {
     constexpr std::string_view kAllowed[] = {"$set",     "$addFields",   "$unset",
                                              "$project", "$replaceRoot", "$replaceWith"};
@@ -107,6 +153,16 @@ class PipelineUpdate : public Update {
 
 }  // namespace
 
+void check_stage_names(bson::Doc stages) {
+    for (const Element& stage : stages) {
+        sched::tick();
+        if (!stage.is_object() || stage.as_doc().field_count() != 1) continue;
+        const std::string_view name = stage.as_doc().first().name();
+        if (std::ranges::find(kStagesOfToday, name) == std::end(kStagesOfToday))
+            base::fail(40324, "Unrecognized pipeline stage name: '{}'", name);
+    }
+}
+
 std::unique_ptr<Update> parse_update(bson::Doc update, bool is_pipeline,
                                      const Update::Options& options,
                                      std::shared_ptr<const LetVariables> let) {
@@ -114,6 +170,7 @@ std::unique_ptr<Update> parse_update(bson::Doc update, bool is_pipeline,
     if (options.array_filters)
         base::fail(base::kFailedToParse,
                    "arrayFilters may not be specified for pipeline-style updates");
+    check_stage_names(update);
     check_stages(update);
     return std::make_unique<PipelineUpdate>(update, std::move(let), options.collator);
 }

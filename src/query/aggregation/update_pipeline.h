@@ -9,6 +9,10 @@
 
 namespace query {
 
+// Throws base::Error 40324 for a stage that today's servers do not know at all. It fails a command
+// with many updates as a whole; what else is wrong with one of them fails that one.
+void check_stage_names(bson::Doc stages);
+
 // `update`: the stages, where it is an array. They are $set, $addFields, $unset, $project,
 // $replaceRoot and $replaceWith, each of which makes one document of one. Throws base::Error 72 for
 // others, 9 beside arrayFilters, and what Pipeline::parse and Update::parse throw. `let`: variables
