@@ -46,7 +46,7 @@ test('rs.initiate makes it the primary', () => {
               hello.primary, hello.me],
              [true, false, 'rs0', 1, [host], host, host]);
     assertEq(`${hello.electionId}`.includes('7fffffff0000000000000001'), true);
-    assertEq(hello.logicalSessionTimeoutMinutes, undefined);
+    assertEq(hello.logicalSessionTimeoutMinutes, 30);
     const status = rs.status();
     assertEq([status.set, status.myState, status.members.length, status.members[0].stateStr],
              ['rs0', 1, 1, 'PRIMARY']);
@@ -70,7 +70,7 @@ test('a driver that asks for the set finds it, and w: 2 fails at once', () => {
     const failed = assertThrowsCode(100, () => coll.insertOne({_id: 2}, {writeConcern: {w: 2}}));
     assertContains(failed.message, 'Not enough data-bearing nodes');
     assertEq(coll.countDocuments({_id: 2}), 1);
-    // By its defaults too: a set without sessions is not asked for retryable writes.
+    // By its defaults too: writes are numbered, and answered from the log when they come again.
     const usual = new Mongo(`mongodb://${host}/?replicaSet=rs0`);
     assertEq(usual.getDB('test').getCollection('d').insertOne({_id: 3}).insertedId, 3);
     set.close();

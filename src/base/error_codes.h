@@ -79,7 +79,9 @@ namespace base {
     X(186, ClientMetadataCannotBeMutated, "the same, for a second time")                           \
     X(197, InvalidIndexSpecificationOption, "by OP_MSG: an option that this index cannot have")    \
     X(207, InvalidUUID, "the id of a session")                                                     \
+    X(217, IncompleteTransactionHistory, "a retried write whose entry in the log is gone")         \
     X(224, QueryFeatureNotAllowed, "$expr in the query of an upsert, or in an array filter")       \
+    X(225, TransactionTooOld, "a write with an older number than the last one of its session")     \
     X(232, MaxSubPipelineDepthExceeded, "pipelines in pipelines in pipelines")                     \
     X(241, ConversionFailure, "$convert and its like, of a value that has no such meaning")        \
     X(261, TooManyLogicalSessions, "a session beyond the limit")                                   \

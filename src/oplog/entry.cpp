@@ -1,5 +1,7 @@
 #include "oplog/entry.h"
 
+#include <algorithm>
+
 #include "base/dcheck.h"
 
 namespace oplog {
@@ -20,7 +22,33 @@ bson::Doc write_entry(const Entry& entry, Form form, bson::Buffer& out) {
     if (entry.op == 'd') b.append("b", true);
     if (entry.o2 != nullptr) b.append("o2", *entry.o2);
     b.append("o", entry.o);
+    if (entry.turn != nullptr) {
+        b.append_all(entry.turn->fields()).append("stmtId", entry.statement);
+        DCHECK(b.size() < static_cast<size_t>(entry.o.size() + kEntryBytes + kStatementBytes) +
+                              entry.ns.size() +
+                              static_cast<size_t>(entry.o2 == nullptr ? 0 : entry.o2->size()));
+    }
     return b.doc();
+}
+
+std::optional<StatementId> statement_of(bson::Doc entry) {
+    const bson::Element session = entry["lsid"];
+    if (!session.is_object()) return std::nullopt;
+    StatementId found;
+    const auto read = [&session](const char* field, std::span<uint8_t> out) {
+        const bson::Element e = session.as_doc()[field];
+        if (e.type() != bson::Type::binary || e.binary_data().size() != out.size()) return false;
+        std::ranges::copy(e.binary_data(), out.begin());
+        return true;
+    };
+    const bson::Element statement = entry["stmtId"];
+    const bson::Element number = entry["txnNumber"];
+    if (!number.is_number() || !statement.is_number() || !read("id", found.session.id) ||
+        !read("uid", found.session.user))
+        return std::nullopt;
+    found.txn_number = number.to_int64();
+    found.statement = static_cast<int32_t>(statement.to_int64());
+    return found;
 }
 
 }  // namespace oplog

@@ -10,18 +10,28 @@
 // `ts` rises from entry to entry: seconds since 1970 << 32 | a number that begins with 1 in each.
 // In the log of a replica set three fields follow it: `t`, the term of the primary that wrote the
 // entry, which readers of 2.6 pass over; `h`, which tells two histories apart; and `v`, which is 2.
+//
+// Where the client may send the write again, three more stand at the end, as later servers have
+// them: `lsid` and `txnNumber`, its session and the number that the write has there, and `stmtId`,
+// which one of its statements it is (oplog/retries.h). An `n` with these, whose `o` is what
+// findAndModify has shown, stands before the entry of the change:
+//
+//   {ts, t, h, v, op: "n", ns: "db.coll", o: shown, lsid: {id, uid}, txnNumber, stmtId}
 #pragma once
 
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "bson/builder.h"
+#include "oplog/retries.h"
 
 namespace oplog {
 
-// What an entry needs beside its documents and the name.
+// What an entry needs beside its documents and the name, and what the fields of a statement add.
 constexpr int32_t kEntryBytes = 100;
+constexpr int32_t kStatementBytes = 120;
 
 enum class Form : uint8_t { master, replica_set };
 
@@ -41,10 +51,15 @@ struct Entry {
     const bson::Doc* o2 = nullptr;  // of an update: which document
     int64_t term = 0;               // of a set's log, as what follows
     int64_t hash = 0;
+    const Retries::Turn* turn = nullptr;  // null: of no statement
+    int32_t statement = 0;
 };
 
 // Writes it at the end of an empty buffer.
 bson::Doc write_entry(const Entry& entry, Form form, bson::Buffer& out);
+
+// Of which statement an entry is; nothing: of none.
+std::optional<StatementId> statement_of(bson::Doc entry);
 
 // What comes after `last`, at a time in seconds since 1970; a clock that goes back changes nothing.
 constexpr uint64_t next_ts(uint64_t last, int64_t now_seconds) {

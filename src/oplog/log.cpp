@@ -59,6 +59,7 @@ void Log::begin_term(int64_t term, int32_t member, bson::Doc note) {
     DCHECK(form_ == Form::replica_set && term >= last().term);
     term_.store(term, std::memory_order_relaxed);
     member_ = member;
+    read_retries();
     add_note(note);
 }
 
@@ -89,6 +90,40 @@ void Log::read_last() {
     catalog_.drop_database_again(db);
 }
 
+// From the oldest entry that counts to the newest one, as they were written.
+void Log::read_retries() {
+    retries_.clear();
+    storage::RecordStore& records = ring_.load(std::memory_order_relaxed)->records();
+    constexpr auto kSeconds = std::chrono::duration_cast<std::chrono::seconds>(Retries::kKept);
+    const uint64_t newest = last().ts >> 32;
+    storage::RecordId first;
+    int64_t bytes = 0;
+    const auto back = records.cursor(storage::Direction::backward);
+    while (const auto record = back->next()) {
+        bytes += record->doc.size();
+        const bson::Element ts = record->doc["ts"];
+        const bool is_recent = ts.type() == bson::Type::timestamp &&
+                               (ts.as_timestamp() >> 32) + kSeconds.count() >= newest;
+        if (!is_recent || bytes > kRetriesReadBytes) break;
+        first = record->id;
+    }
+    if (first.is_null()) return;
+    const auto cursor = records.cursor(storage::Direction::forward);
+    cursor->seek(first);
+    uint64_t shown_ts = 0;  // of the entry before, where that is what the statement shows
+    while (const auto record = cursor->next()) {
+        const std::optional<StatementId> id = statement_of(record->doc);
+        const bson::Element op = record->doc["op"];
+        const uint64_t ts = record->doc["ts"].as_timestamp();
+        const bool shows = id && op.is_string() && op.as_string() == "n";
+        if (id && !shows && op.is_string() && !op.as_string().empty())
+            retries_.found(*id, op.as_string().front(), shown_ts != 0 ? shown_ts : ts);
+        shown_ts = shows ? ts : 0;
+    }
+    if (retries_.sessions() > 0)
+        base::log::info("{} sessions have written what may come again", retries_.sessions());
+}
+
 bool Log::covers(std::string_view ns) const {
     const auto [db, collection] = catalog::split(ns);
     return db != kDatabase && collection != "system.profile" && !catalog::is_catalogue(collection);
@@ -96,28 +131,41 @@ bool Log::covers(std::string_view ns) const {
 
 void Log::prepare(int64_t change_bytes, int64_t entry_bytes) {
     if (!is_open()) return engine_.durability().make_room(change_bytes);
-    const int64_t bytes = entry_bytes + kEntryBytes + static_cast<int64_t>(catalog::kNamespaceMax);
+    constexpr auto kBeside = kEntryBytes + static_cast<int64_t>(catalog::kNamespaceMax);
+    int64_t bytes = entry_bytes + kBeside;
     if (is_broken_)
         base::fail(base::kInternalError,
                    "nothing can be changed: an entry could not be written to {}", ns_);
+    if (const Statement* const statement = Statement::current()) {
+        bytes += kStatementBytes;
+        if (const bson::Doc* const shown = statement->shown()) {
+            const int64_t of_shown = shown->size() + kBeside + kStatementBytes;
+            check_entry(of_shown);
+            change_bytes += of_shown;
+        }
+    }
+    check_entry(bytes);
+    engine_.durability().make_room(change_bytes + bytes);
+}
+
+void Log::check_entry(int64_t bytes) const {
     if (bytes > entry_bytes_max_)
         base::fail(kEntryTooLarge,
                    "the change needs an entry of {} bytes, the log of writes has room for {}: make "
                    "it larger (oplogSize)",
                    bytes, entry_bytes_max_);
-    engine_.durability().make_room(change_bytes + bytes);
 }
 
 void Log::inserted(std::string_view ns, bson::Doc doc) {
-    append('i', ns, doc);
+    changed('i', ns, doc);
 }
 
 void Log::removed(std::string_view ns, bson::Doc which) {
-    append('d', ns, which);
+    changed('d', ns, which);
 }
 
 void Log::updated(std::string_view ns, bson::Doc which, bson::Doc form) {
-    append('u', ns, form, &which);
+    changed('u', ns, form, &which);
 }
 
 void Log::index_built(std::string_view ns, bson::Doc spec) {
@@ -126,6 +174,20 @@ void Log::index_built(std::string_view ns, bson::Doc spec) {
 
 void Log::command(std::string_view db, bson::Doc command) {
     append('c', fmt::format("{}.$cmd", db), command);
+}
+
+// Once an entry is missing nothing more can be changed, by the client's next try either.
+void Log::changed_by(Statement& statement, char op, std::string_view ns, bson::Doc o,
+                     const bson::Doc* o2) {
+    if (!is_open()) return;
+    uint64_t first_ts = 0;
+    if (const bson::Doc* const shown = statement.shown()) {
+        append('n', ns, *shown, nullptr, &statement);
+        first_ts = last().ts;
+    }
+    append(op, ns, o, o2, &statement);
+    if (!is_broken_)
+        statement.turn().note(statement.number(), op, first_ts != 0 ? first_ts : last().ts);
 }
 
 // Its lock has been held since command(): no reader has seen the entry.
@@ -141,7 +203,8 @@ void Log::take_command_back() {
 
 // The change has been made by now. What cannot fail is not undone: should the collection turn out
 // to be damaged, an error says so, and nothing is changed any more.
-void Log::append(char op, std::string_view ns, bson::Doc o, const bson::Doc* o2) {
+void Log::append(char op, std::string_view ns, bson::Doc o, const bson::Doc* o2,
+                 const Statement* statement) {
     catalog::Collection* const ring = ring_.load(std::memory_order_relaxed);
     if (ring == nullptr) return;
     DCHECK(storage::LockManager::may_write(kDatabase));
@@ -149,8 +212,12 @@ void Log::append(char op, std::string_view ns, bson::Doc o, const bson::Doc* o2)
         next_ts(last_ts_.load(std::memory_order_relaxed), base::ms_since_1970() / 1000);
     const int64_t hash = next_hash(last_hash_, ts, member_);
     buffer_.clear();
-    const bson::Doc entry = write_entry(
-        {ts, op, ns, o, o2, term_.load(std::memory_order_relaxed), hash}, form_, buffer_);
+    Entry written{ts, op, ns, o, o2, term_.load(std::memory_order_relaxed), hash};
+    if (statement != nullptr) {
+        written.turn = &statement->turn();
+        written.statement = statement->number();
+    }
+    const bson::Doc entry = write_entry(written, form_, buffer_);
     try {
         last_entry_ = ring->append(entry);
         last_ts_.store(ts, std::memory_order_relaxed);

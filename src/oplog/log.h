@@ -20,6 +20,8 @@
 #include "catalog/catalog.h"
 #include "catalog/change_log.h"
 #include "oplog/entry.h"
+#include "oplog/retries.h"
+#include "oplog/statement.h"
 #include "storage/engine.h"
 
 namespace oplog {
@@ -43,7 +45,8 @@ class Log final : public catalog::ChangeLog {
     // Any thread.
     bool is_open() const { return ring_.load(std::memory_order_acquire) != nullptr; }
     // Of a set. global W, after open(): the entries to come are those of `term`, written by the
-    // member of that id. The first one is an `n` with the document `note`.
+    // member of that id. The first one is an `n` with the document `note`. What clients may send
+    // again is read from the entries of the last Retries::kKept, at most kRetriesReadBytes of them.
     void begin_term(int64_t term, int32_t member, bson::Doc note);
     // exclusive on `local`, after open(). An `n` with the document `note`.
     void add_note(bson::Doc note);
@@ -51,6 +54,7 @@ class Log final : public catalog::ChangeLog {
     Position last() const {
         return {term_.load(std::memory_order_relaxed), last_ts_.load(std::memory_order_relaxed)};
     }
+    Retries& retries() { return retries_; }
     bool covers(std::string_view ns) const override;
     bool keeps(std::string_view ns) const override { return ns == ns_; }
     // Throws base::Error 10334 for an entry that the collection could not hold, 8 once an entry
@@ -64,8 +68,21 @@ class Log final : public catalog::ChangeLog {
     void take_command_back() override;
 
   private:
-    void append(char op, std::string_view ns, bson::Doc o, const bson::Doc* o2 = nullptr);
+    static constexpr int64_t kRetriesReadBytes = 256 << 20;
+
+    // Of a document.
+    void changed(char op, std::string_view ns, bson::Doc o, const bson::Doc* o2 = nullptr) {
+        if (Statement* const statement = Statement::current())
+            return changed_by(*statement, op, ns, o, o2);
+        append(op, ns, o, o2);
+    }
+    void changed_by(Statement& statement, char op, std::string_view ns, bson::Doc o,
+                    const bson::Doc* o2);
+    void append(char op, std::string_view ns, bson::Doc o, const bson::Doc* o2 = nullptr,
+                const Statement* statement = nullptr);
+    void check_entry(int64_t bytes) const;
     void read_last();
+    void read_retries();
 
     storage::Engine& engine_;
     catalog::Catalog& catalog_;
@@ -83,6 +100,7 @@ class Log final : public catalog::ChangeLog {
     storage::RecordId last_entry_;  // written since open()
     bool is_broken_ = false;        // an entry is missing
     bson::Buffer buffer_;
+    Retries retries_;
 };
 
 }  // namespace oplog

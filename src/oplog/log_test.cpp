@@ -316,6 +316,76 @@ TEST_P(LogTest, OfASetSaysWhichTermWroteIt) {
     }
 }
 
+// In the entries of the documents alone, so that a start knows of them.
+TEST_P(LogTest, SaysWhichStatementMadeAChange) {
+    form_ = Form::replica_set;
+    open();
+    const auto begin = [this](int64_t term) {
+        const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::W);
+        log_->begin_term(term, 0, bson::make("msg", "new primary"));
+    };
+    begin(1);
+    const SessionKey session{{1, 2, 3}, {4, 5, 6}};
+    const bson::Object shown = bson::make("shown", std::string(3000, 'x'));
+    {
+        const auto turn = log_->retries().begin(session, 7);
+        {
+            const Statement statement(turn.get(), 3);
+            insert(1, 1);
+        }
+        {
+            Statement statement(turn.get(), 4);
+            statement.show(shown);
+            write("test", [](catalog::Database& db) {
+                catalog::Collection& c = *db.collection("test.c");
+                c.remove(c.id_index()->store->find_one(bson::make("", 1)));
+            });
+        }
+        insert(2, 1);
+    }
+    const std::vector<bson::Object> all = entries();
+    ASSERT_EQ(all.size(), 6U);
+    for (const size_t plain : {0, 1, 5})
+        EXPECT_FALSE(statement_of(all[plain])) << bson::to_text(all[plain].doc());
+    const auto expect = [&](const bson::Object& entry, const char* op, int32_t number) {
+        EXPECT_EQ(entry["op"].as_string(), op);
+        const std::optional<StatementId> id = statement_of(entry);
+        ASSERT_TRUE(id);
+        EXPECT_EQ(id->session, session);
+        EXPECT_EQ(id->txn_number, 7);
+        EXPECT_EQ(id->statement, number);
+    };
+    expect(all[2], "i", 3);
+    expect(all[3], "n", 4);
+    EXPECT_EQ(bson::to_text(all[3]["o"]), bson::to_text(shown.doc()));
+    expect(all[4], "d", 4);
+    open_again();
+    EXPECT_EQ(log_->retries().sessions(), 0U);
+    begin(2);
+    const auto turn = log_->retries().begin(session, 7);
+    ASSERT_EQ(turn->all_done().size(), 2U);
+    EXPECT_EQ(turn->done(3)->op, 'i');
+    EXPECT_EQ(turn->done(3)->ts, all[2]["ts"].as_timestamp());
+    EXPECT_EQ(turn->done(4)->op, 'd');
+    EXPECT_EQ(turn->done(4)->ts, all[3]["ts"].as_timestamp());
+    EXPECT_EQ(turn->done(5), nullptr);
+}
+
+TEST_P(LogTest, RefusesAChangeWhoseStatementShowsTooMuch) {
+    form_ = Form::replica_set;
+    open(256 << 10);
+    insert(1, 1);
+    const auto turn = log_->retries().begin({}, 1);
+    const bson::Object shown = bson::make("shown", std::string(1 << 20, 'x'));
+    {
+        Statement statement(turn.get(), 0);
+        statement.show(shown);
+        EXPECT_EQ(failure([&] { insert(2, 1); }), 10334);
+    }
+    EXPECT_EQ(turn->done(0), nullptr);
+    EXPECT_EQ(texts().back(), "i test.c { _id: 1, pad: \"\" }");
+}
+
 TEST_P(LogTest, WakesThoseWhoWait) {
     open();
     int woken = 0;

@@ -55,6 +55,8 @@ class Member {
     // Throws base::Error 94 in startup, 93 where it is removed.
     std::shared_ptr<const Config> needed_config() const;
     oplog::Position last() const { return log_.last(); }
+    // What clients have written and may send again.
+    oplog::Retries& retries() const { return log_.retries(); }
     // Of the term that this start began.
     bson::ObjectId election_id() const;
     uint64_t election_ts() const { return election_ts_.load(std::memory_order_relaxed); }

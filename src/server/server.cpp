@@ -286,6 +286,7 @@ void Server::start_background() {
     }));
     background_.push_back(std::make_unique<Periodic>("sessionmon", kSessionInterval, [this] {
         service_->session_ends().expire(command::LogicalSessions::Clock::now());
+        if (member_ != nullptr) member_->retries().expire(oplog::Retries::Clock::now());
     }));
 }
 

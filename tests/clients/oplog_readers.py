@@ -87,8 +87,11 @@ class OplogReaders(unittest.TestCase):
         self.c.insert_one({'_id': 1})
         self.c.delete_one({'_id': 1})
         create, insert, delete = self.entries_since(start)
-        self.assertEqual(list(insert), ['ts', 't', 'h', 'v', 'op', 'ns', 'o'])
-        self.assertEqual(list(delete), ['ts', 't', 'h', 'v', 'op', 'ns', 'b', 'o'])
+        numbered = ['lsid', 'txnNumber', 'stmtId']  # by a driver at its defaults
+        self.assertEqual(list(insert), ['ts', 't', 'h', 'v', 'op', 'ns', 'o'] + numbered)
+        self.assertEqual(list(delete), ['ts', 't', 'h', 'v', 'op', 'ns', 'b', 'o'] + numbered)
+        self.assertEqual((insert['stmtId'], delete['stmtId']), (0, 0))
+        self.assertEqual(delete['txnNumber'], insert['txnNumber'] + 1)
         self.assertEqual(create['o'], {'create': self.c.name})
         self.assertEqual((insert['t'], insert['v']), (1, 2))
         self.assertIsInstance(insert['ts'], Timestamp)
@@ -121,10 +124,14 @@ class OplogReaders(unittest.TestCase):
         self.c.bulk_write([pymongo.UpdateOne({'_id': 2}, {'$set': {'a': 2}}),
                            pymongo.DeleteOne({'_id': 1})])
         self.assertEqual(list(self.c.find()), [{'_id': 2, 'a': 2}])
-        # What a set without retryable writes and transactions says to it.
-        with self.assertRaises(errors.ConfigurationError):
-            with self.client.start_session() as session:
-                self.c.find_one({}, session=session)
+        with self.client.start_session() as session:
+            self.c.insert_one({'_id': 3}, session=session)
+            self.assertEqual(self.c.find_one({'_id': 3}, session=session), {'_id': 3})
+            with self.assertRaises(errors.OperationFailure) as raised:
+                with session.start_transaction():
+                    self.c.insert_one({'_id': 4}, session=session)
+            self.assertEqual(raised.exception.code, 20)
+        self.assertEqual(self.newest()['o'], {'_id': 3})
 
     def test_write_concerns(self):
         self.c.with_options(write_concern=WriteConcern('majority', wtimeout=60000)).insert_one({})

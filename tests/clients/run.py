@@ -18,6 +18,8 @@ import sys
 import tempfile
 import time
 
+import pymongo
+
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/lib')]
 
@@ -73,6 +75,12 @@ CLIENTS = {
     'load_client': [PYTHON, 'tests/clients/load_client.py', '{bin}/load_client'],
 }
 
+# These run once more against a replica set of one member, where drivers at their defaults number
+# their writes to send them again.
+OF_SET_SUFFIX = '_of_set'
+CLIENTS.update({name + OF_SET_SUFFIX: CLIENTS[name]
+                for name in ('node_7', 'node_6', 'go_v1', 'go_v2')})
+
 # What their servers are started with, where it is not the same as for all.
 OF_SET = ['--replSet', 'rs0', '--oplogSize', '8']
 OPTIONS = {
@@ -81,6 +89,7 @@ OPTIONS = {
     'oplog_readers': OF_SET,
     'oplog_readers_old': OF_SET,
 }
+OPTIONS.update({name: OF_SET for name in CLIENTS if name.endswith(OF_SET_SUFFIX)})
 
 # Those that read MONGOD_URI, and know today's logins and TLS by it.
 SECURED = ['pymongo_4', 'pymongo_4_concurrent', 'gridfs', 'tools', 'monitoring', 'pymongo_3',
@@ -111,8 +120,9 @@ def go_version():
 def build_go(names, folder):
     """Compiles the Go clients among `names`; returns those that this Go is too old for."""
     too_old = []
-    version = go_version() if set(names) & set(GO) else None
-    for name in names:
+    names = {name.removesuffix(OF_SET_SUFFIX) for name in names}
+    version = go_version() if names & set(GO) else None
+    for name in sorted(names):
         module, mod_file, oldest = GO.get(name, (None, None, None))
         if module and version < oldest:
             too_old.append(name)
@@ -154,16 +164,33 @@ def counts_of(output):
     return tuple(verdicts.count(word) for word in ('PASS', 'FAIL', 'SKIP'))
 
 
+def initiate(mongod):
+    """Makes the server the primary of its set; returns the URI that asks for the set."""
+    host = '127.0.0.1:%d' % mongod.port
+    with pymongo.MongoClient(mongod.uri) as client:
+        client.admin.command('replSetInitiate',
+                             {'_id': 'rs0', 'members': [{'_id': 0, 'host': host}]})
+    return 'mongodb://%s/?replicaSet=rs0' % host
+
+
+def numbered_writes(mongod):
+    """How many entries of the set's log are of writes that their client may send again."""
+    with pymongo.MongoClient(mongod.uri) as client:
+        return client.local['oplog.rs'].count_documents({'txnNumber': {'$exists': True}})
+
+
 def run_client(name, programs, folder, kind):
     """Runs one client against a fresh server; returns (passed, failed, skipped), and a report."""
     command = [word.format(bin=programs, go=GO_PROGRAMS) for word in CLIENTS[name]]
-    if name in GO:
+    of_set = name.endswith(OF_SET_SUFFIX)
+    if name.removesuffix(OF_SET_SUFFIX) in GO:
         command.append('-test.v')
     dbpath = os.path.join(folder, name)
     started = time.monotonic()
     options = ['--smallfiles'] + OPTIONS.get(name, [])
     with kind(os.path.join(programs, 'mongod'), dbpath, options) as mongod:
-        environment = dict(os.environ, MONGOD_URI=mongod.uri, MONGOD_PORT=str(mongod.port),
+        uri = initiate(mongod) if of_set else mongod.uri
+        environment = dict(os.environ, MONGOD_URI=uri, MONGOD_PORT=str(mongod.port),
                            MONGOD_SCRATCH=os.path.join(folder, name + '.scratch'))
         os.makedirs(environment['MONGOD_SCRATCH'])
         try:
@@ -173,6 +200,8 @@ def run_client(name, programs, folder, kind):
             output, code = run.stdout, run.returncode
         except subprocess.TimeoutExpired as error:
             output, code = (error.stdout or b'').decode(errors='replace'), 'time-out'
+        if of_set and code == 0 and numbered_writes(mongod) == 0:
+            code = 'no numbered write'
     passed, failed, skipped = counts_of(output)
     if code != 0 and not failed:
         failed = 1
@@ -215,7 +244,8 @@ def main():
         print('skipped %s: it wants Go %d.%d or newer' % (name, *GO[name][2]))
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         for count, report in pool.map(lambda name: run_client(name, programs, folder, kind),
-                                      [name for name in names if name not in too_old]):
+                                      [name for name in names
+                                       if name.removesuffix(OF_SET_SUFFIX) not in too_old]):
             counts.append(count)
             print(report, flush=True)
     totals = [sum(column) for column in zip(*counts)]

@@ -9,11 +9,13 @@
 #include "command/commands/families.h"
 #include "command/commands/newer_fields.h"
 #include "command/commands/request_expressions.h"
+#include "command/commands/write_history.h"
 #include "command/cursor/query_cursors.h"
 #include "command/request/authorization.h"
 #include "command/request/invocation.h"
 #include "command/write/document_change.h"
 #include "command/write/write_ops.h"
+#include "oplog/statement.h"
 #include "query/aggregation/update_pipeline.h"
 #include "query/match/regex_flags.h"
 #include "query/plan/executor.h"
@@ -356,6 +358,14 @@ class FindAndModify {
         reply.append("ok", 1.0);
     }
 
+    // For a client that sends the request again. `value` lives until the change is made.
+    static void keep_shown(bson::Doc value) {
+        oplog::Statement* const statement = oplog::Statement::current();
+        if (statement == nullptr) return;
+        if (const bson::Element shown = value["value"]; shown.is_object())
+            statement->show(shown.as_doc());
+    }
+
     // A failed write is reported together with what had been found, or by a getLastError.
     [[noreturn]] void fail_with_details(const base::Error& error, bson::Doc value) {
         bson::Builder details;
@@ -371,6 +381,7 @@ class FindAndModify {
 
     void remove(CollectionLock& lock, const query::Row& row, bson::Doc value) {
         check_removable(*lock.collection());
+        keep_shown(value);
         lock.collection()->remove(row.id);
         client_.report().deleted = 1;
         append_reply(value, {.n = 1});
@@ -385,6 +396,7 @@ class FindAndModify {
         bson::Buffer out;
         const ComputedUpdate computed = compute_update(collection, update(), id, row.details, out);
         if (request_.return_new) show(updated_document(computed, out), &row.details, value);
+        keep_shown(value.doc());
         const bool changed =
             store_update(client_, collection, computed, request_.validation, &id, out);
         rethrow_parse_error();
@@ -407,6 +419,7 @@ class FindAndModify {
         } else {
             value.append_null("value");
         }
+        keep_shown(value.doc());
         const bson::Object id = insert_upsert(client_, lock.make(), doc, request_.validation);
         rethrow_parse_error();
         report_update(client_.report(), {0, 0, id});
@@ -430,6 +443,18 @@ class FindAndModify {
     std::unique_ptr<query::Projection> positional_;
 };
 
+// What it answered when it came for the first time.
+void answer_again(const WriteHistory::Found& found, bool removes, bson::Builder& reply) {
+    if (found.has_shown)
+        reply.append("value", found.shown);
+    else
+        reply.append_null("value");
+    bson::Builder last = reply.sub_object("lastErrorObject");
+    if (!removes) last.append("updatedExisting", found.op == 'u');
+    last.append("n", 1);
+    if (!found.upserted.empty()) last.append_as("upserted", found.upserted.doc().first());
+}
+
 void run_find_and_modify(Invocation& invocation) {
     const Request request = parse(invocation.body, invocation.over_msg());
     if (!invocation.over_msg() && !invocation.first().is_string() && !request.upsert) {
@@ -440,7 +465,10 @@ void run_find_and_modify(Invocation& invocation) {
         last.append("n", 0);
         return;
     }
+    if (const auto found = WriteHistory(invocation.client, invocation.turn).find_and_modify())
+        return answer_again(*found, request.remove, *invocation.reply);
     FindAndModify work(invocation, request);
+    const oplog::Statement statement(invocation.turn, 0);
     while (!work.run()) {
     }
 }
@@ -473,7 +501,7 @@ constexpr Field kFields[] = {
 };
 
 constexpr Command kCommands[] = {
-    {"findAndModify", "findandmodify", kRecordsFailure, LockKind::write,
+    {"findAndModify", "findandmodify", kRecordsFailure | kRetryable, LockKind::write,
      "{ findAndModify: collection, query, sort, update | remove: true, new, fields, upsert }",
      run_find_and_modify, needs::decided(may_find_and_modify), kFields},
 };

@@ -181,9 +181,9 @@ void greet(Invocation& invocation, const char* primary_field) {
         .append("maxMessageSizeBytes", wire::kMessageBytesMax)
         .append("maxWriteBatchSize", context.max_write_batch)
         .append_date("localTime", base::ms_since_1970());
-    // A client of an older dialect sends no lsid, whatever the reply offers. In a set drivers would
-    // take the offer for one of retryable writes.
-    if (context.max_wire_version >= kFirstWithSessions && context.member == nullptr)
+    // A client of an older dialect sends no lsid, whatever the reply offers. In a set drivers take
+    // the offer for one of retryable writes, too.
+    if (context.max_wire_version >= kFirstWithSessions)
         reply.append("logicalSessionTimeoutMinutes",
                      static_cast<int32_t>(LogicalSessions::kTimeout.count()));
     if (context.max_wire_version >= kFirstWithSessions)

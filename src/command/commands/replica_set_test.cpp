@@ -1,59 +1,13 @@
 // A member of a replica set of one: what it refuses before it is initiated, what it says of itself,
 // and which write concerns it satisfies.
+#include "command/commands/testing/replica_set.h"
+
 #include <fmt/core.h>
 
 #include "base/error.h"
-#include "base/testing/muted.h"
-#include "command/commands/testing/service.h"
-#include "oplog/log.h"
-#include "replica/member.h"
 
 namespace command {
 namespace {
-
-class ReplicaSetTest : public ServiceTest {
-  protected:
-    explicit ReplicaSetTest(bool journal = false)
-        : ServiceTest(journal, journal ? TestEngine::mmapv1 : TestEngine::memory) {
-        log_ = std::make_unique<oplog::Log>(*engine_, *catalog_, oplog::Form::replica_set);
-        member_ =
-            std::make_unique<replica::Member>(*engine_, *catalog_, *log_,
-                                              replica::Member::Options{.set_name = "rs0",
-                                                                       .own_name = "here",
-                                                                       .own_host = "here:27017",
-                                                                       .port = 27017,
-                                                                       .log_bytes = 1 << 20});
-        context_.member = member_.get();
-    }
-    ~ReplicaSetTest() override {
-        session_ = nullptr;
-        service_ = nullptr;
-        member_ = nullptr;
-        catalog_ = nullptr;
-    }
-
-    void initiate() {
-        const bson::Object reply = run(R"({"replSetInitiate": {}})", "admin");
-        ASSERT_EQ(code(reply), 0) << bson::to_text(reply.doc());
-    }
-    // Of the command by OP_MSG, and by OP_QUERY.
-    void expect_codes(const std::string& command, int by_msg, int by_query,
-                      const std::string& db = "test") {
-        EXPECT_EQ(code(run(command, db)), by_msg) << command;
-        EXPECT_EQ(code(run_old(command, db)), by_query) << command;
-    }
-    // What getLastError says after an old message.
-    int last_error() { return run_old(R"({"getlasterror": 1})")["code"].to_int32(); }
-    static std::string concern_error(const bson::Object& reply) {
-        EXPECT_EQ(reply["ok"].to_double(), 1.0);
-        const bson::Element error = reply["writeConcernError"];
-        return error ? bson::to_text(error) : std::string();
-    }
-
-    const base::MutedLog muted_;
-    std::unique_ptr<oplog::Log> log_;
-    std::unique_ptr<replica::Member> member_;
-};
 
 TEST_F(ReplicaSetTest, BeforeItIsInitiatedItTakesNoWrites) {
     for (const char* command :
@@ -115,7 +69,7 @@ TEST_F(ReplicaSetTest, BeforeItIsInitiatedItSaysSo) {
         EXPECT_TRUE(hello["isreplicaset"].as_bool());
         EXPECT_EQ(hello["info"].as_string(), "Does not have a valid replica set config");
         EXPECT_TRUE(hello["setName"].missing());
-        EXPECT_TRUE(hello["logicalSessionTimeoutMinutes"].missing());
+        EXPECT_EQ(hello["logicalSessionTimeoutMinutes"].to_int32(), 30);
     }
     for (const char* command : {R"({"replSetGetStatus": 1})", R"({"replSetGetConfig": 1})",
                                 R"({"replSetReconfig": {"_id": "rs0"}})", R"({"replSetFreeze": 1})",
@@ -150,7 +104,7 @@ TEST_F(ReplicaSetTest, OnceInitiatedItIsThePrimary) {
     EXPECT_EQ(write["lastWriteDate"].as_date() / 1000,
               static_cast<int64_t>(member_->last().ts >> 32));
     EXPECT_TRUE(hello["isreplicaset"].missing());
-    EXPECT_TRUE(hello["logicalSessionTimeoutMinutes"].missing());
+    EXPECT_EQ(hello["logicalSessionTimeoutMinutes"].to_int32(), 30);
     EXPECT_TRUE(run_old(R"({"isMaster": 1})")["ismaster"].as_bool());
     const bson::Object status = run(R"({"serverStatus": 1})");
     EXPECT_EQ(status["repl"].as_doc()["setName"].as_string(), "rs0");
@@ -301,9 +255,6 @@ TEST_F(ReplicaSetTest, WhatASetWouldHaveToPromiseIsRefused) {
     EXPECT_EQ(level("majority"), base::kReadConcernMajorityNotEnabled);
     EXPECT_EQ(level("linearizable"), base::kInvalidOptions);
     EXPECT_EQ(level("snapshot"), base::kInvalidOptions);
-    const bson::Object retried = run(R"({"insert": "c", "documents": [{"a": 1}], "txnNumber": 1})");
-    EXPECT_EQ(code(retried), base::kIllegalOperation);
-    EXPECT_NE(retried["errmsg"].as_string().find("retryWrites=false"), std::string_view::npos);
 }
 
 class JournaledSetTest : public ReplicaSetTest {

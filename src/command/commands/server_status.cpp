@@ -186,6 +186,7 @@ void append_repl(const replica::Member& member, bson::Builder& out) {
 struct Section {
     const char* name;
     void (*append)(Service& service, bson::Builder& out);
+    bool of_set = false;
 };
 
 constexpr Section kSections[] = {
@@ -207,7 +208,14 @@ constexpr Section kSections[] = {
     {"opcounters", [](Service& s, bson::Builder& out) { s.counters().append_to(out); }},
     {"opcountersRepl", [](Service&, bson::Builder& out) { OpCounters().append_to(out); }},
     {"recordStats", [](Service& s, bson::Builder& out) { append_record_stats(s.catalog(), out); }},
-    {"repl", [](Service& s, bson::Builder& out) { append_repl(*s.context().member, out); }},
+    {"repl", [](Service& s, bson::Builder& out) { append_repl(*s.context().member, out); }, true},
+    {"transactions",
+     [](Service& s, bson::Builder& out) {
+         const oplog::Retries& retries = s.context().member->retries();
+         out.append("retriedCommandsCount", retries.retried_commands())
+             .append("retriedStatementsCount", retries.retried_statements());
+     },
+     true},
 };
 
 void append_section(Service& service, bson::Doc request, const Section& section,
@@ -232,7 +240,7 @@ void append_server_status(Service& service, bson::Doc request, bson::Builder& re
         .append_date("localTime", base::ms_since_1970());
     for (const Section& section : kSections) {
         if (std::string_view(section.name) == "dur" && !service.durability().journaling()) continue;
-        if (std::string_view(section.name) == "repl" && context.member == nullptr) continue;
+        if (section.of_set && context.member == nullptr) continue;
         append_section(service, request, section, reply);
     }
     // These three are one section to the request.

@@ -9,6 +9,7 @@
 #include "command/cursor/session_ends.h"
 #include "command/request/authorization.h"
 #include "command/request/invocation.h"
+#include "replica/member.h"
 #include "sched/tick.h"
 
 namespace command {
@@ -101,7 +102,13 @@ void run_start_session(Invocation& invocation) {
 }
 
 void run_end_sessions(Invocation& invocation) {
-    invocation.service.session_ends().end(listed_sessions(invocation));
+    const SessionSet ended = listed_sessions(invocation);
+    invocation.service.session_ends().end(ended);
+    replica::Member* const member = invocation.service.context().member;
+    if (member == nullptr) return;
+    // Their client sends nothing in them again.
+    for (const SessionId& id : ended.ids)
+        member->retries().forget({id.uuid, id.owner});
 }
 
 void run_refresh_sessions(Invocation& invocation) {

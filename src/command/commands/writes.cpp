@@ -10,10 +10,13 @@
 #include "command/commands/indexes.h"
 #include "command/commands/newer_fields.h"
 #include "command/commands/request_expressions.h"
+#include "command/commands/write_history.h"
 #include "command/request/authorization.h"
 #include "command/request/invocation.h"
+#include "command/request/retryable_write.h"
 #include "command/request/run_command.h"
 #include "command/write/write_ops.h"
+#include "oplog/statement.h"
 #include "query/aggregation/update_pipeline.h"
 #include "sched/interruption.h"
 
@@ -84,7 +87,9 @@ class WriteBatch {
     bool stopped() const { return stopped_; }
     int64_t next_index() { return index_++; }
 
+    // What a client sends again fails as a whole where another server may do it.
     void failed(int64_t index, const base::Error& error) {
+        if (invocation_.turn != nullptr && is_worth_a_retry(error.code())) throw base::Error(error);
         errors_.add(index, error, code_for_client(invocation_, error.code()));
         client_.last_error().record_error(error.code(), error.what());
         invocation_.service.asserts().user.fetch_add(1, std::memory_order_relaxed);
@@ -219,17 +224,24 @@ void run_insert(Invocation& invocation) {
     bson::Buffer& scratch = client.scratch();
     const Validation validation = validation_of(invocation.body);
     int64_t inserted = 0;
+    int64_t done_before = 0;  // when the same came for the first time
     {
         CollectionLock lock(client, batch.ns(), access_of(invocation));
         invocation.each_document("documents", [&](bson::Doc doc) {
             if (batch.stopped()) return;
             const int64_t index = batch.next_index();
+            const auto number = static_cast<int32_t>(index);
             // By OP_MSG the command is what is reported.
             std::optional<ItemReport> item;
             if (!invocation.over_msg())
                 item.emplace(service.profiler(), client, "insert", batch.ns(), doc);
             try {
                 yield_before_insert(lock, index, doc);
+                if (is_done(invocation.turn, number, 'i')) {
+                    ++done_before;
+                    return;
+                }
+                const oplog::Statement statement(invocation.turn, number);
                 const int64_t count =
                     insert_document(lock, doc, scratch, invocation.over_msg(), validation);
                 inserted += count;
@@ -243,8 +255,9 @@ void run_insert(Invocation& invocation) {
         });
     }
     service.metrics().inserted.fetch_add(inserted, std::memory_order_relaxed);
-    if (!batch.bare_reply()) invocation.reply->append("n", static_cast<int32_t>(inserted));
-    batch.finish(inserted);
+    const int64_t n = inserted + done_before;
+    if (!batch.bare_reply()) invocation.reply->append("n", static_cast<int32_t>(n));
+    batch.finish(n);
 }
 
 constexpr Field kUpdateItem[] = {
@@ -277,6 +290,21 @@ UpdateRequest parse_update(bson::Doc item, bool over_msg) {
     return request;
 }
 
+[[noreturn]] void refuse_to_retry(const char* why) {
+    base::fail(base::kInvalidOptions, "Cannot use (or request) retryable writes with {}", why);
+}
+
+// Does it, unless it is done already.
+UpdateOutcome update_once(Invocation& invocation, const std::string& ns, WriteHistory& history,
+                          const UpdateRequest& request, int64_t index) {
+    if (invocation.turn == nullptr) return update_documents(invocation.client, ns, request);
+    if (request.multi) refuse_to_retry("multi=true");
+    const auto number = static_cast<int32_t>(index);
+    if (auto outcome = history.update(number)) return std::move(*outcome);
+    const oplog::Statement statement(invocation.turn, number);
+    return update_documents(invocation.client, ns, request);
+}
+
 void run_update(Invocation& invocation) {
     WriteBatch batch(invocation, "updates");
     Service& service = invocation.service;
@@ -294,6 +322,7 @@ void run_update(Invocation& invocation) {
     int64_t succeeded = 0;
     bson::Builder upserted;
     int64_t upserts = 0;
+    WriteHistory history(client, invocation.turn);
     for (const UpdateRequest& request : requests) {
         if (batch.stopped()) break;
         const int64_t index = batch.next_index();
@@ -304,7 +333,8 @@ void run_update(Invocation& invocation) {
         try {
             sched::tick(kTicksPerItem);
             service.counters().update.fetch_add(1, std::memory_order_relaxed);
-            const UpdateOutcome outcome = update_documents(client, batch.ns(), request);
+            const UpdateOutcome outcome =
+                update_once(invocation, batch.ns(), history, request, index);
             report_update(item.report(), outcome);
             n += outcome.n();
             modified += outcome.modified;
@@ -362,6 +392,16 @@ DeleteRequest parse_delete(bson::Doc item, bool over_msg) {
     return request;
 }
 
+int64_t delete_once(Invocation& invocation, const std::string& ns, const DeleteRequest& request,
+                    const RequestExpressions& expressions, int64_t index) {
+    const auto number = static_cast<int32_t>(index);
+    if (invocation.turn != nullptr && !request.just_one) refuse_to_retry("limit=0");
+    if (is_done(invocation.turn, number, 'd')) return 1;
+    const oplog::Statement statement(invocation.turn, number);
+    return delete_documents(invocation.client, ns, request.query, request.hint, request.just_one,
+                            expressions.get(), request.collator);
+}
+
 void run_delete(Invocation& invocation) {
     WriteBatch batch(invocation, "deletes");
     Service& service = invocation.service;
@@ -382,8 +422,7 @@ void run_delete(Invocation& invocation) {
             sched::tick(kTicksPerItem);
             service.counters().remove.fetch_add(1, std::memory_order_relaxed);
             const int64_t removed =
-                delete_documents(client, batch.ns(), request.query, request.hint, request.just_one,
-                                 expressions.get(), request.collator);
+                delete_once(invocation, batch.ns(), request, expressions, index);
             item.report().deleted = removed;
             n += removed;
             ++succeeded;
@@ -451,13 +490,13 @@ constexpr Field kDeleteFields[] = {
 };
 
 constexpr Command kCommands[] = {
-    {"insert", "", kNotCounted, LockKind::write,
+    {"insert", "", kNotCounted | kRetryable, LockKind::write,
      "{ insert: collection, documents: [ ... ], ordered: bool, writeConcern: {} }", run_insert,
      needs::decided(may_insert), kInsertFields},
-    {"update", "", kNotCounted, LockKind::write,
+    {"update", "", kNotCounted | kRetryable, LockKind::write,
      "{ update: collection, updates: [ { q, u, multi, upsert } ], ordered: bool }", run_update,
      needs::decided(may_update), kUpdateFields},
-    {"delete", "", kNotCounted, LockKind::write,
+    {"delete", "", kNotCounted | kRetryable, LockKind::write,
      "{ delete: collection, deletes: [ { q, limit } ], ordered: bool }", run_delete,
      needs::on_collection(auth::action::remove), kDeleteFields},
 };

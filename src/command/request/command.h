@@ -25,6 +25,7 @@ enum CommandFlag : uint32_t {
     kNoSession = 1u << 7,       // lsid is checked, but no session begins with it or is used
     kHidesBody = 1u << 8,       // its body holds secrets: only its first field is ever shown
     kAnyField = 1u << 9,        // names of its fields are data, or it fails in any case
+    kRetryable = 1u << 10,      // a write that may be sent again (retryable_write.h)
 };
 
 // What `help: true` shows as lockType, and what listCommands derives from it.

@@ -14,6 +14,7 @@
 #include "command/request/command.h"
 #include "command/request/service.h"
 #include "command/write/write_concern.h"
+#include "oplog/retries.h"
 #include "wire/message.h"
 
 namespace command {
@@ -37,8 +38,10 @@ struct Invocation {
 
     WriteConcern concern = {};  // from the writeConcern field; checked for commands that write
 
-    std::optional<SessionId> session = {};  // from the lsid field
-    bool secondary_ok = false;              // the client takes the answer of a secondary
+    std::optional<SessionId> session = {};   // from the lsid field
+    std::optional<int64_t> txn_number = {};  // of the session: it may come again
+    oplog::Retries::Turn* turn = nullptr;    // of a request with one, while it is executed
+    bool secondary_ok = false;               // the client takes the answer of a secondary
 
     bool started = false;  // the checks that all commands share are behind it
 
@@ -47,10 +50,10 @@ struct Invocation {
     bool wait_for_commit = false;  // reply after the next group commit (getLastError)
     // Hold the reply back until then, and for a commit after that.
     std::optional<sched::Operation::Clock::time_point> reply_at = {};
-    bool skip_concern = false;  // nothing was written that the write concern could be about
-    bool wrote = false;         // a command that usually reads; it has checked its concern
-    bool close = false;         // close the connection without a reply
-    bool retry_later = false;   // nothing done yet, but reading: serve it again a little later
+    bool skip_concern = false;        // nothing was written that the write concern could be about
+    bool wrote = false;               // a command that usually reads; it has checked its concern
+    bool close = false;               // close the connection without a reply
+    bool retry_later = false;         // nothing written yet: serve it again a little later
     bool attempt_is_delayed = false;  // the same, at Login::attempt_at()
     // Tailable cursors, and a hello that waits: nothing new yet. The message is served again when
     // the client's DataWait says; the reply so far is dropped.

@@ -9,6 +9,7 @@
 #include "command/request/authorization.h"
 #include "command/request/member_state.h"
 #include "command/request/registry.h"
+#include "command/request/retryable_write.h"
 #include "command/request/secret_commands.h"
 #include "command/request/stable_api.h"
 #include "replica/member.h"
@@ -91,16 +92,6 @@ void check_cluster_time(const bson::Element& e) {
         base::fail(base::kTypeMismatch, "$clusterTime must be a document with a timestamp");
 }
 
-// Also what a retryable write has. Ignored, the one would be done in part and the other twice.
-[[noreturn]] void refuse_transaction(bool in_set) {
-    if (in_set)
-        base::fail(base::kIllegalOperation,
-                   "this replica set keeps no transaction numbers yet: add retryWrites=false to "
-                   "the connection string");
-    base::fail(base::kIllegalOperation,
-               "Transaction numbers are only allowed on a replica set member or mongos");
-}
-
 constexpr Field kWriteConcernFields[] = {
     {"w"},
     {"j", types::flag},
@@ -177,8 +168,10 @@ bool take_generic_field(const bson::Element& e, Invocation& invocation, const Co
                 invocation.secondary_ok |= allows_secondary(invocation.body);
             return take_dollar_field(e, invocation.over_msg());
         case 't':
-            if (name == "txnNumber") refuse_transaction(in_set);
-            return false;
+            if (name != "txnNumber") return false;
+            if (is_absent(e, invocation.over_msg())) return true;
+            invocation.txn_number = checked_txn_number(e, invocation);
+            return true;
         case 's':
             if (name == "startTransaction") refuse_transaction(in_set);
             return false;
@@ -241,10 +234,18 @@ void execute(Invocation& invocation, const Command& command) {
     const bool unauthenticated =
         invocation.client.access_control().enabled && !invocation.client.login().logged_in();
     if ((command.flags & kNoSession) != 0 || unauthenticated) invocation.session.reset();
+    if (invocation.txn_number) check_retryable(invocation, command);
     if (invocation.session)
         invocation.service.sessions().use(*invocation.session,
                                           invocation.client.operation().started(),
                                           invocation.client.recent_session());
+    std::unique_ptr<oplog::Retries::Turn> turn;
+    if (invocation.txn_number) {
+        turn = take_turn(invocation);
+        invocation.retry_later = turn == nullptr;
+        if (invocation.retry_later) return;
+        invocation.turn = turn.get();
+    }
     invocation.client.current().describe({
         .name = command.name,
         .db = invocation.db,
@@ -328,6 +329,7 @@ Outcome run_command(Invocation& invocation, bson::Buffer& reply) {
         client.commit_wait().clear_wait_fields();
         bson::Builder out(reply);
         append_error(out, error, code_for_client(invocation, error.code()));
+        append_retry_label(invocation, error.code(), out);
     };
     invocation.name = invocation.body.first().name();
     const Command* command = service.commands().find(invocation.name);
@@ -347,6 +349,7 @@ Outcome run_command(Invocation& invocation, bson::Buffer& reply) {
         invocation.reply = &out;
         execute(invocation, *command);
         const sched::Uninterruptible done;
+        if (invocation.retry_later) return Outcome::wait_for_lock;
         if (service.context().member != nullptr && !invocation.attempt_is_delayed)
             if (const auto at = append_unsatisfied(invocation, *command, out))
                 invocation.reply_at = at;
@@ -374,7 +377,6 @@ Outcome run_command(Invocation& invocation, bson::Buffer& reply) {
         return Outcome::reply;
     }
     if (invocation.close) return Outcome::close;
-    if (invocation.retry_later) return Outcome::wait_for_lock;
     if (invocation.attempt_is_delayed) return Outcome::wait_for_attempt;
     if (invocation.await_data) return Outcome::wait_for_data;
     const bool by_concern = (command->lock == LockKind::write || invocation.wrote) &&

@@ -1,0 +1,75 @@
+// command/commands/testing/replica_set.h - commands run by tests on a replica set of one member.
+#pragma once
+
+#include "base/testing/muted.h"
+#include "command/commands/testing/service.h"
+#include "oplog/log.h"
+#include "replica/member.h"
+
+namespace command {
+
+class ReplicaSetTest : public ServiceTest {
+  protected:
+    explicit ReplicaSetTest(bool journal = false)
+        : ReplicaSetTest(journal, journal ? TestEngine::mmapv1 : TestEngine::memory) {}
+    ReplicaSetTest(bool journal, TestEngine engine) : ServiceTest(journal, engine) { join(); }
+    ~ReplicaSetTest() override {
+        session_ = nullptr;
+        service_ = nullptr;
+        member_ = nullptr;
+        catalog_ = nullptr;
+    }
+
+    // As a start does it, over the data that is there.
+    void restart() {
+        session_ = nullptr;
+        service_ = nullptr;
+        member_ = nullptr;
+        catalog_ = nullptr;
+        log_ = nullptr;
+        catalog_ = std::make_unique<catalog::Catalog>(*engine_, &expressions_);
+        join();
+        {
+            const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::W);
+            member_->open();
+        }
+        service_ = std::make_unique<Service>(*catalog_, context_, all_families());
+        open(*service_, 1);
+    }
+    void initiate() {
+        const bson::Object reply = run(R"({"replSetInitiate": {}})", "admin");
+        ASSERT_EQ(code(reply), 0) << bson::to_text(reply.doc());
+    }
+    // Of the command by OP_MSG, and by OP_QUERY.
+    void expect_codes(const std::string& command, int by_msg, int by_query,
+                      const std::string& db = "test") {
+        EXPECT_EQ(code(run(command, db)), by_msg) << command;
+        EXPECT_EQ(code(run_old(command, db)), by_query) << command;
+    }
+    // What getLastError says after an old message.
+    int last_error() { return run_old(R"({"getlasterror": 1})")["code"].to_int32(); }
+    static std::string concern_error(const bson::Object& reply) {
+        EXPECT_EQ(reply["ok"].to_double(), 1.0);
+        const bson::Element error = reply["writeConcernError"];
+        return error ? bson::to_text(error) : std::string();
+    }
+
+    const base::MutedLog muted_;
+    std::unique_ptr<oplog::Log> log_;
+    std::unique_ptr<replica::Member> member_;
+
+  private:
+    void join() {
+        log_ = std::make_unique<oplog::Log>(*engine_, *catalog_, oplog::Form::replica_set);
+        member_ =
+            std::make_unique<replica::Member>(*engine_, *catalog_, *log_,
+                                              replica::Member::Options{.set_name = "rs0",
+                                                                       .own_name = "here",
+                                                                       .own_host = "here:27017",
+                                                                       .port = 27017,
+                                                                       .log_bytes = 1 << 20});
+        context_.member = member_.get();
+    }
+};
+
+}  // namespace command

@@ -1,0 +1,82 @@
+#include "command/request/retryable_write.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "replica/member.h"
+
+namespace command {
+
+namespace {
+
+constexpr int kNotRetryable = 50768;
+
+// Of the specification of drivers: where the label does not come from the server, they retry by
+// these.
+constexpr int kRetryableCodes[] = {
+    6,     // HostUnreachable
+    7,     // HostNotFound
+    89,    // NetworkTimeout
+    91,    // ShutdownInProgress
+    189,   // PrimarySteppedDown
+    262,   // ExceededTimeLimit
+    9001,  // SocketException
+    base::kNotWritablePrimary,
+    base::kInterruptedAtShutdown,
+    11602,  // InterruptedDueToReplStateChange
+    base::kNotPrimaryNoSecondaryOk,
+    base::kNotPrimaryOrSecondary,
+};
+
+}  // namespace
+
+void refuse_transaction(bool in_set) {
+    if (in_set)
+        base::fail(base::kIllegalOperation,
+                   "transactions are not supported: each write is done by itself");
+    base::fail(base::kIllegalOperation,
+               "Transaction numbers are only allowed on a replica set member or mongos");
+}
+
+int64_t checked_txn_number(const bson::Element& e, const Invocation& invocation) {
+    if (invocation.service.context().member == nullptr) refuse_transaction(false);
+    if (!invocation.over_msg())
+        base::fail(base::kIllegalOperation,
+                   "txnNumber is not supported by the old messages: what it says of a write is "
+                   "known to clients of OP_MSG");
+    if (e.type() != bson::Type::int64) base::fail(base::kTypeMismatch, "txnNumber must be a long");
+    if (e.as_int64() < 0)
+        base::fail(base::kInvalidOptions, "Transaction number cannot be negative");
+    return e.as_int64();
+}
+
+void check_retryable(const Invocation& invocation, const Command& command) {
+    if ((command.flags & kRetryable) == 0)
+        base::fail(kNotRetryable,
+                   "txnNumber may only be provided for multi-document transactions and retryable "
+                   "write commands. autocommit:false was not provided, and {} is not a retryable "
+                   "write command.",
+                   command.name);
+    if (!invocation.session)
+        base::fail(base::kInvalidOptions,
+                   "Transaction number requires a session ID to also be specified");
+}
+
+std::unique_ptr<oplog::Retries::Turn> take_turn(const Invocation& invocation) {
+    oplog::Retries& retries = invocation.service.context().member->retries();
+    auto turn = retries.begin({invocation.session->uuid, invocation.session->owner},
+                              *invocation.txn_number);
+    if (turn == nullptr) sched::Operation::check();
+    return turn;
+}
+
+bool is_worth_a_retry(int code) {
+    return std::ranges::find(kRetryableCodes, code) != std::end(kRetryableCodes);
+}
+
+void append_retry_label(const Invocation& invocation, int code, bson::Builder& out) {
+    if (!invocation.txn_number || !is_worth_a_retry(code)) return;
+    out.sub_array("errorLabels").push("RetryableWriteError");
+}
+
+}  // namespace command

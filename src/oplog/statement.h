@@ -1,0 +1,48 @@
+// oplog/statement.h - a mark on the thread: what it changes belongs to a statement that its client
+// may send again. The log (oplog/log.h) writes that into the entry of the change, and tells the
+// session's Turn; so both are committed with it.
+#pragma once
+
+#include "base/dcheck.h"
+#include "oplog/retries.h"
+
+namespace oplog {
+
+// A statement changes one document, or none.
+class Statement {
+  public:
+    // No turn: nothing is marked.
+    Statement(Retries::Turn* turn, int32_t number) : turn_(turn), number_(number) {
+        DCHECK(current_ == nullptr);
+        if (turn != nullptr) current_ = this;
+    }
+    ~Statement() {
+        if (turn_ != nullptr) current_ = nullptr;
+    }
+    Statement(const Statement&) = delete;
+    Statement& operator=(const Statement&) = delete;
+
+    // Null: none.
+    static Statement* current() { return current_; }
+
+    Retries::Turn& turn() const { return *turn_; }
+    int32_t number() const { return number_; }
+
+    // What the client is shown of the change, before the log prepares for it: an entry of
+    // its own keeps it. It lives until the change is made.
+    void show(bson::Doc shown) {
+        shown_ = shown;
+        shows_ = true;
+    }
+    const bson::Doc* shown() const { return shows_ ? &shown_ : nullptr; }
+
+  private:
+    static inline thread_local Statement* current_ = nullptr;
+
+    Retries::Turn* const turn_;
+    const int32_t number_;
+    bson::Doc shown_;
+    bool shows_ = false;
+};
+
+}  // namespace oplog
