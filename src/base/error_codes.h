@@ -15,6 +15,7 @@ namespace base {
     X(1, InternalError, "anything that should not be; damaged index buckets and records")          \
     X(2, BadValue, "a value that is of the right type and still not possible")                     \
     X(5, GraphContainsCycle, "a view that would stand on itself")                                  \
+    X(6, HostUnreachable, "another member that cannot be reached")                                 \
     X(8, UnknownError, "start-up and log files: what the operating system refuses")                \
     X(9, FailedToParse, "a request that has no meaning: unknown or missing fields")                \
     X(11, UserNotFound, "commands about a user that is not there")                                 \
@@ -55,12 +56,16 @@ namespace base {
     X(79, UnknownReplWriteConcern, "a w that the configuration has no meaning for")                \
     X(85, IndexOptionsConflict, "an index with these keys and other options")                      \
     X(86, IndexKeySpecsConflict, "an index of this name with other keys")                          \
+    X(89, NetworkTimeout, "another member that does not answer in time")                           \
     X(93, InvalidReplicaSetConfig, "configurations of a replica set")                              \
     X(94, NotYetInitialized, "what needs a configuration")                                         \
     X(95, NotSecondary, "what a primary cannot be asked for")                                      \
     X(96, OperationFailed, "files that cannot be read or written while the server runs")           \
     X(100, UnsatisfiableWriteConcern, "a w beyond the members of the set")                         \
     X(103, NewReplicaSetConfigurationIncompatible, "replSetReconfig")                              \
+    X(104, NodeNotElectable, "a configuration by which another member is the primary")             \
+    X(108, InconsistentReplicaSetNames, "heartbeats of another set")                               \
+    X(110, CannotInitializeNodeWithData, "a new member that has data of its own")                  \
     X(112, WriteConflict, "reads for which an engine cannot keep old rows any longer")             \
     X(115, CommandNotSupported, "commands that are known by name only")                            \
     X(121, DocumentValidationFailure, "documents that the validator of a collection refuses")      \
@@ -94,6 +99,7 @@ namespace base {
     X(11000, DuplicateKey, "unique indexes")                                                       \
     X(11600, InterruptedAtShutdown, "operations that a shutdown ends")                             \
     X(11601, Interrupted, "operations that killOp ends")                                           \
+    X(11602, InterruptedDueToReplStateChange, "writes of a member that stopped being primary")     \
     X(13297, DatabaseDifferCase, "a database whose name differs only in case from another one")    \
     X(13435, NotPrimaryNoSecondaryOk, "reads there")                                               \
     X(13436, NotPrimaryOrSecondary, "reads there, also of a secondary")                            \

@@ -135,6 +135,19 @@ Applied Applier::change(const Told& told, Manner manner) {
     return applied;
 }
 
+// In a ring that is read while it turns, what comes twice has been begun anew there.
+void Applier::copy(std::string_view ns, bson::Doc batch) {
+    const auto [db, name] = catalog::split(ns);
+    const sched::BlockingSection away;
+    const storage::DatabaseLock lock(catalog_.engine().locks(), db, true);
+    catalog::Collection* const collection = catalog_.collection(ns);
+    if (collection == nullptr)
+        base::fail(base::kNamespaceNotFound, "there is no collection {}", ns);
+    for (const bson::Element& each : batch)
+        insert(*collection, each.as_doc(), collection->capped() ? Manner::exact : Manner::again);
+    if (name == catalog::kViews) catalog_.reload_views(*catalog_.database(db));
+}
+
 void Applier::insert(catalog::Collection& collection, bson::Doc doc, Manner manner) {
     const storage::RecordId there =
         manner == Manner::again ? find(collection, doc) : storage::RecordId();

@@ -48,6 +48,9 @@ class Applier {
     // changed, 26 where there is no collection; and what a change itself throws. Then nothing has
     // been changed.
     Applied apply(bson::Doc entry, Manner manner);
+    // An array of documents of a collection, which is there: each is inserted, or takes the place
+    // of that with its _id. No lock.
+    void copy(std::string_view ns, bson::Doc batch);
 
   private:
     struct Told;

@@ -61,6 +61,11 @@ bson::Doc write_entry(const Entry& entry, Form form, bson::Buffer& out);
 // Of which statement an entry is; nothing: of none.
 std::optional<StatementId> statement_of(bson::Doc entry);
 
+// Of an entry that has a `ts`.
+inline Position position_of(bson::Doc entry) {
+    return {entry["t"].to_int64(), entry["ts"].as_timestamp()};
+}
+
 // What comes after `last`, at a time in seconds since 1970; a clock that goes back changes nothing.
 constexpr uint64_t next_ts(uint64_t last, int64_t now_seconds) {
     const uint64_t first_of_now = static_cast<uint64_t>(now_seconds) << 32 | 1;

@@ -8,6 +8,7 @@
 #include "bson/validate.h"
 #include "catalog/names.h"
 #include "oplog/entry.h"
+#include "sched/blocking.h"
 #include "sched/tick.h"
 
 namespace oplog {
@@ -17,6 +18,8 @@ namespace {
 constexpr std::string_view kDatabase = "local";
 constexpr int kEntryTooLarge = 10334;
 constexpr size_t kUsualBytes = 64 << 10;
+
+thread_local ForeignChange* t_foreign = nullptr;
 
 }  // namespace
 
@@ -57,7 +60,8 @@ void Log::open(int64_t bytes) {
 void Log::begin_term(int64_t term, int32_t member, bson::Doc note) {
     DCHECK(storage::LockManager::mode() == storage::GlobalMode::W);
     DCHECK(form_ == Form::replica_set && term >= last().term);
-    term_.store(term, std::memory_order_relaxed);
+    follows_.store(false, std::memory_order_relaxed);
+    set_end({{term, end_.position.ts}, end_.hash});
     member_ = member;
     read_retries();
     add_note(note);
@@ -78,9 +82,7 @@ void Log::read_last() {
     if (entry["ts"].type() != bson::Type::timestamp)
         base::fail(base::kIllegalOperation, "the last entry of {} has no `ts`: {}", ns_,
                    bson::to_text(entry.doc()));
-    last_ts_.store(entry["ts"].as_timestamp(), std::memory_order_relaxed);
-    term_.store(entry["t"].to_int64(), std::memory_order_relaxed);
-    last_hash_ = entry["h"].to_int64();
+    set_end({position_of(entry), entry["h"].to_int64()});
     if (!entry["o"].is_object() || !entry["o"].as_doc().has("dropDatabase") ||
         !entry["ns"].is_string())
         return;
@@ -132,7 +134,17 @@ bool Log::covers(std::string_view ns) const {
 void Log::prepare(int64_t change_bytes, int64_t entry_bytes) {
     if (!is_open()) return engine_.durability().make_room(change_bytes);
     constexpr auto kBeside = kEntryBytes + static_cast<int64_t>(catalog::kNamespaceMax);
-    int64_t bytes = entry_bytes + kBeside;
+    const ForeignChange* const foreign = ForeignChange::of_this_thread(*this);
+    if (foreign != nullptr && foreign->is_copy_)
+        return engine_.durability().make_room(change_bytes);
+    // Both ways: what a primary wrote, and what another's entry tells, end with a change of state.
+    const bool is_late =
+        foreign == nullptr ? follows_.load(std::memory_order_relaxed) : !foreign->may_write();
+    if (is_late)
+        base::fail(base::kInterruptedDueToReplStateChange,
+                   "operation was interrupted: this member is not in the state any more in which "
+                   "it began");
+    int64_t bytes = foreign != nullptr ? foreign->entry_.size() : entry_bytes + kBeside;
     if (is_broken_)
         base::fail(base::kInternalError,
                    "nothing can be changed: an entry could not be written to {}", ns_);
@@ -198,37 +210,92 @@ void Log::take_command_back() {
     engine_.durability().make_room(0);
     ring.take_back(last_entry_);
     last_entry_ = {};
-    last_hash_ = hash_before_;
+    set_end(before_);
+    if (ForeignChange* const foreign = ForeignChange::of_this_thread(*this))
+        foreign->is_written_ = false;
 }
 
-// The change has been made by now. What cannot fail is not undone: should the collection turn out
-// to be damaged, an error says so, and nothing is changed any more.
 void Log::append(char op, std::string_view ns, bson::Doc o, const bson::Doc* o2,
                  const Statement* statement) {
-    catalog::Collection* const ring = ring_.load(std::memory_order_relaxed);
-    if (ring == nullptr) return;
-    DCHECK(storage::LockManager::may_write(kDatabase));
-    const uint64_t ts =
-        next_ts(last_ts_.load(std::memory_order_relaxed), base::ms_since_1970() / 1000);
-    const int64_t hash = next_hash(last_hash_, ts, member_);
+    if (!is_open()) return;
+    if (ForeignChange* const foreign = ForeignChange::of_this_thread(*this))
+        return foreign->write();
+    const Position last = end_.position;
+    const uint64_t ts = next_ts(last.ts, base::ms_since_1970() / 1000);
+    const int64_t hash = next_hash(end_.hash, ts, member_);
     buffer_.clear();
-    Entry written{ts, op, ns, o, o2, term_.load(std::memory_order_relaxed), hash};
+    Entry written{ts, op, ns, o, o2, last.term, hash};
     if (statement != nullptr) {
         written.turn = &statement->turn();
         written.statement = statement->number();
     }
-    const bson::Doc entry = write_entry(written, form_, buffer_);
+    store(write_entry(written, form_, buffer_), {{last.term, ts}, hash});
+    buffer_.trim(kUsualBytes);
+}
+
+// The change has been made by now. What cannot fail is not undone: should the collection turn out
+// to be damaged, an error says so, and nothing is changed any more.
+bool Log::store(bson::Doc entry, const End& end) {
+    DCHECK(storage::LockManager::may_write(kDatabase));
     try {
-        last_entry_ = ring->append(entry);
-        last_ts_.store(ts, std::memory_order_relaxed);
-        hash_before_ = last_hash_;
-        last_hash_ = hash;
+        last_entry_ = ring_.load(std::memory_order_relaxed)->append(entry);
+        before_ = end_;
+        set_end(end);
+        return true;
     } catch (const base::Error& e) {
         is_broken_ = true;
-        base::log::error("cannot write to {}: {}; this is missing there: {} {} {}", ns_, e.what(),
-                         op, ns, bson::to_text(o));
+        base::log::error("cannot write to {}: {}; this is missing there: {}", ns_, e.what(),
+                         bson::to_text(entry));
+        return false;
     }
-    buffer_.trim(kUsualBytes);
+}
+
+void Log::set_end(const End& end) {
+    end_ = end;
+    last_ts_.store(end.position.ts, std::memory_order_relaxed);
+    term_.store(end.position.term, std::memory_order_relaxed);
+}
+
+ForeignChange::ForeignChange(Log& log) : log_(log), is_copy_(true), outer_(t_foreign) {
+    t_foreign = this;
+}
+
+ForeignChange::ForeignChange(Log& log, bson::Doc entry)
+    : log_(log), entry_(entry), is_copy_(false), outer_(t_foreign) {
+    if (entry["ts"].type() != bson::Type::timestamp || position_of(entry) <= log.last())
+        base::fail(base::kIllegalOperation, "no entry that could follow the last one of {}: {}",
+                   log.ns_, bson::to_text(entry));
+    t_foreign = this;
+}
+
+ForeignChange::~ForeignChange() {
+    t_foreign = outer_;
+}
+
+ForeignChange* ForeignChange::of_this_thread(const Log& log) {
+    return t_foreign != nullptr && &t_foreign->log_ == &log ? t_foreign : nullptr;
+}
+
+bool ForeignChange::may_write() const {
+    return log_.follows_.load(std::memory_order_relaxed) &&
+           (is_written_ || position_of(entry_) > log_.end_.position);
+}
+
+// What comes after the first change is the rest of what the entry tells of.
+void ForeignChange::write() {
+    if (is_copy_ || is_written_) return;
+    is_written_ = log_.store(entry_, {position_of(entry_), entry_["h"].to_int64()});
+}
+
+void ForeignChange::finish() {
+    DCHECK(!is_copy_);
+    if (is_written_) return;
+    const sched::BlockingSection away;
+    const storage::DatabaseLock lock(log_.engine_.locks(), kDatabase, true);
+    log_.prepare(0, 0);
+    write();
+    if (!is_written_)
+        base::fail(base::kInternalError, "an entry could not be written to {}", log_.ns_);
 }
 
 }  // namespace oplog

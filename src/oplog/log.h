@@ -26,6 +26,8 @@
 
 namespace oplog {
 
+class ForeignChange;
+
 // Where a master keeps its log, and a member of a replica set.
 constexpr std::string_view kMasterLog = "local.oplog.$main";
 constexpr std::string_view kSetLog = "local.oplog.rs";
@@ -48,8 +50,13 @@ class Log final : public catalog::ChangeLog {
     // member of that id. The first one is an `n` with the document `note`. What clients may send
     // again is read from the entries of the last Retries::kKept, at most kRetriesReadBytes of them.
     void begin_term(int64_t term, int32_t member, bson::Doc note);
+    // Of a set. global W, after open(): the primary is another member, until begin_term(). Only
+    // what it has done is done here (ForeignChange); any other change fails, by prepare().
+    void follow() { follows_.store(true, std::memory_order_relaxed); }
     // exclusive on `local`, after open(). An `n` with the document `note`.
     void add_note(bson::Doc note);
+    // `h` of the last entry. At least shared on `local`.
+    int64_t last_hash() const { return end_.hash; }
     // The last entry. Any thread; while a change is under way its entry may be it already.
     Position last() const {
         return {term_.load(std::memory_order_relaxed), last_ts_.load(std::memory_order_relaxed)};
@@ -58,7 +65,8 @@ class Log final : public catalog::ChangeLog {
     bool covers(std::string_view ns) const override;
     bool keeps(std::string_view ns) const override { return ns == ns_; }
     // Throws base::Error 10334 for an entry that the collection could not hold, 8 once an entry
-    // could not be written: from then on nothing may change that the log would lack.
+    // could not be written: from then on nothing may change that the log would lack. 11602 for
+    // what was begun before this member stopped being the primary.
     void prepare(int64_t change_bytes, int64_t entry_bytes) override;
     void inserted(std::string_view ns, bson::Doc doc) override;
     void removed(std::string_view ns, bson::Doc which) override;
@@ -68,6 +76,12 @@ class Log final : public catalog::ChangeLog {
     void take_command_back() override;
 
   private:
+    friend class ForeignChange;
+    struct End {
+        Position position;
+        int64_t hash = 0;
+    };
+
     static constexpr int64_t kRetriesReadBytes = 256 << 20;
 
     // Of a document.
@@ -81,6 +95,8 @@ class Log final : public catalog::ChangeLog {
     void append(char op, std::string_view ns, bson::Doc o, const bson::Doc* o2 = nullptr,
                 const Statement* statement = nullptr);
     void check_entry(int64_t bytes) const;
+    bool store(bson::Doc entry, const End& end);
+    void set_end(const End& end);
     void read_last();
     void read_retries();
 
@@ -91,16 +107,47 @@ class Log final : public catalog::ChangeLog {
     // Null: not open. It stays where it is, since catalog/ lets nothing else drop or move it.
     std::atomic<catalog::Collection*> ring_{nullptr};
     int64_t entry_bytes_max_ = 0;
-    // Changed under the lock of `local`, exclusive:
+    // Changed under the lock of `local`, exclusive. The first two are end_ for any thread.
     std::atomic<uint64_t> last_ts_{0};
     std::atomic<int64_t> term_{0};
-    int64_t last_hash_ = 0;
-    int64_t hash_before_ = 0;  // the last one
+    End end_;
+    End before_;  // the last entry
+    std::atomic<bool> follows_{false};
     int32_t member_ = 0;
     storage::RecordId last_entry_;  // written since open()
     bool is_broken_ = false;        // an entry is missing
     bson::Buffer buffer_;
     Retries retries_;
+};
+
+// While it lives, changes by this thread are those that another member has made before: its entry
+// stands in the log instead of one of our own, in the commit of the first of them, or none where
+// the changes are a copy of its data. Of those of one thread the last one counts.
+class ForeignChange {
+  public:
+    // A copy.
+    explicit ForeignChange(Log& log);
+    // `entry` outlives this. Throws base::Error 20 unless it comes after the last one.
+    ForeignChange(Log& log, bson::Doc entry);
+    ~ForeignChange();
+    ForeignChange(const ForeignChange&) = delete;
+    ForeignChange& operator=(const ForeignChange&) = delete;
+
+    // No lock. What it tells of is done: writes the entry, unless a change has brought it along.
+    // Throws what Log::prepare does.
+    void finish();
+
+  private:
+    friend class Log;
+    static ForeignChange* of_this_thread(const Log& log);
+    bool may_write() const;
+    void write();
+
+    Log& log_;
+    const bson::Doc entry_;
+    const bool is_copy_;
+    ForeignChange* const outer_;
+    bool is_written_ = false;
 };
 
 }  // namespace oplog

@@ -398,6 +398,98 @@ TEST_P(LogTest, WakesThoseWhoWait) {
     EXPECT_EQ(woken, 1);
 }
 
+// A member that follows has the entries of the primary, byte for byte, each with its change.
+TEST_P(LogTest, OfAFollowerHasTheEntriesOfThePrimary) {
+    form_ = Form::replica_set;
+    open();
+    {
+        const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::W);
+        log_->follow();
+    }
+    bson::Buffer buffer;
+    const auto entry = [&buffer](uint64_t ts, char op, std::string_view ns, const bson::Object& o) {
+        buffer.clear();
+        return bson::Object(write_entry({ts, op, ns, o, nullptr, 3, static_cast<int64_t>(ts) * 7},
+                                        Form::replica_set, buffer));
+    };
+    std::vector<bson::Object> told;
+    const auto change = [&](uint64_t ts, char op, const bson::Object& o, auto&& work) {
+        told.push_back(entry(ts, op, op == 'n' ? "" : op == 'c' ? "test.$cmd" : "test.c", o));
+        ForeignChange foreign(*log_, told.back());
+        write("test", work);
+        foreign.finish();
+    };
+    change(5, 'c', bson::make("create", "c"),
+           [](catalog::Database& db) { db.create("test.c", bson::Doc()); });
+    change(9, 'i', bson::make("_id", 1),
+           [](catalog::Database& db) { db.collection("test.c")->insert(bson::make("_id", 1)); });
+    change(10, 'n', bson::make("msg", "a note"), [](catalog::Database&) {});
+    // What one entry tells of may be several changes.
+    change(11, 'c', bson::make("all", 1), [](catalog::Database& db) {
+        db.collection("test.c")->insert(bson::make("_id", 2));
+        db.collection("test.c")->insert(bson::make("_id", 3));
+    });
+    {
+        const ForeignChange copy(*log_);
+        write("test", [](catalog::Database& db) {
+            db.get_or_create("test.copied").insert(bson::make("_id", 1));
+        });
+    }
+    const auto expect_told = [&] {
+        const std::vector<bson::Object> all = entries();
+        ASSERT_EQ(all.size(), told.size());
+        for (size_t i = 0; i < all.size(); ++i)
+            EXPECT_EQ(all[i].bytes(), told[i].bytes()) << bson::to_text(all[i].doc());
+    };
+    expect_told();
+    EXPECT_EQ(log_->last(), (Position{3, 11}));
+    EXPECT_EQ(failure([&] { const ForeignChange again(*log_, told.back()); }),
+              base::kIllegalOperation);
+    EXPECT_EQ(failure([&] { const ForeignChange none(*log_, bson::Doc()); }),
+              base::kIllegalOperation);
+    // Nothing else is changed, but what is the server's own.
+    EXPECT_EQ(failure([this] { insert(7, 1); }), base::kInterruptedDueToReplStateChange);
+    write("local", [](catalog::Database& db) {
+        db.get_or_create("local.own").insert(bson::make("_id", 1));
+    });
+    expect_told();
+
+    open_again();
+    EXPECT_EQ(log_->last(), (Position{3, 11}));
+    {
+        const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::W);
+        EXPECT_EQ(log_->last_hash(), 77);
+        log_->follow();
+        log_->begin_term(4, 1, bson::make("msg", "new primary"));
+    }
+    insert(8, 1);
+    EXPECT_EQ(texts().back(), "i test.c { _id: 8, pad: \"\" }");
+    EXPECT_EQ(log_->last().term, 4);
+    expect_rising();
+}
+
+// As for an own one that failed.
+TEST_P(LogTest, OfAFollowerTakesTheEntryOfADropBack) {
+    form_ = Form::replica_set;
+    open();
+    bson::Buffer buffer;
+    const bson::Object drop_fields = bson::make("dropDatabase", 1);
+    const bson::Object drop(
+        write_entry({5, 'c', "test.$cmd", drop_fields, nullptr, 3, 1}, Form::replica_set, buffer));
+    {
+        const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::W);
+        log_->follow();
+        const ForeignChange foreign(*log_, drop);
+        log_->prepare(0, 0);
+        log_->command("test", drop_fields);
+        log_->take_command_back();
+    }
+    EXPECT_TRUE(entries().empty());
+    EXPECT_EQ(log_->last(), Position());
+    ForeignChange(*log_, drop).finish();
+    EXPECT_EQ(entries().size(), 1U);
+}
+
 INSTANTIATE_TEST_SUITE_P(engines, LogTest, catalog::kTestEngines, catalog::engine_name);
 
 }  // namespace

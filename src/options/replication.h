@@ -21,9 +21,10 @@ inline Text replica_set({
     .value_name = "NAME",
     .default_value = "",
     .help =
-        "Be the only member of the replica set of that name, for drivers and programs that ask "
-        "for a set, or follow one by local.oplog.rs. Before its first write it is initiated once, "
-        "by rs.initiate(). Not together with --master.",
+        "Be a member of the replica set of that name: alone, for drivers and programs that ask for "
+        "a set or follow one by local.oplog.rs, or with secondaries that have the same data. "
+        "Before its first write the set is initiated once, by rs.initiate(). Not together with "
+        "--master.",
 });
 
 inline Integer oplog_size_mb({

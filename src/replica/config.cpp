@@ -14,6 +14,8 @@ namespace {
 constexpr int64_t kDefaultPort = 27017;
 constexpr int64_t kPortMax = 65535;
 constexpr int64_t kMemberIdMax = 255;
+constexpr int kMembersMax = 50;
+constexpr int kVotesMax = 7;
 constexpr double kPriorityMax = 1000;
 constexpr int64_t kInt32Max = std::numeric_limits<int32_t>::max();
 
@@ -47,7 +49,7 @@ bson::Doc document(const bson::Element& e) {
     return e.as_doc();
 }
 
-// A whole number that is kept and has no effect.
+// A whole number that is kept. Only the first one has an effect.
 struct Number {
     std::string_view name;
     int64_t low;
@@ -80,49 +82,77 @@ bson::Object parse_tags(const bson::Element& e) {
 }
 
 // Writes the stored form of it.
-void parse_member(bson::Doc given, Config& config, bson::Builder& out) {
+MemberConfig parse_member(bson::Doc given, bson::Builder& out) {
     constexpr std::string_view kFields[] = {
         "_id",      "host", "arbiterOnly", "buildIndexes", "hidden",
         "priority", "tags", "votes",       "slaveDelay",   "secondaryDelaySecs",
     };
     check_names(given, kFields, "the configuration of a member");
     if (!given.has("_id") || !given.has("host")) invalid("a member needs _id and host");
-    config.member_id = static_cast<int32_t>(whole(given["_id"], 0, kMemberIdMax));
-    config.host = with_port(text(given["host"]));
-    config.tags = parse_tags(given["tags"]);
-    constexpr const char* kOnly = "it is the only member, which takes the writes";
-    refuse_unless(given["arbiterOnly"], false, kOnly);
-    refuse_unless(given["buildIndexes"], true, kOnly);
-    refuse_unless(given["hidden"], false, kOnly);
-    const bson::Element priority = given["priority"];
-    if (priority && !priority.is_number()) invalid("priority has to be a number");
-    if (priority && !(priority.to_double() > 0 && priority.to_double() <= kPriorityMax))
-        invalid("the only member needs a priority above 0, and at most {}", kPriorityMax);
-    if (given.has("votes") && whole(given["votes"], 0, 1) != 1)
-        invalid("the only member needs a vote");
+    MemberConfig member;
+    member.id = static_cast<int32_t>(whole(given["_id"], 0, kMemberIdMax));
+    member.host = with_port(text(given["host"]));
+    member.tags = parse_tags(given["tags"]);
+    refuse_unless(given["arbiterOnly"], false, "there are no elections");
+    refuse_unless(given["buildIndexes"], true, "each member has all indexes");
+    if (const bson::Element priority = given["priority"]) {
+        if (!priority.is_number() || !(priority.to_double() >= 0) ||
+            priority.to_double() > kPriorityMax)
+            invalid("priority has to be a number from 0 to {}", kPriorityMax);
+        member.priority = priority.to_double();
+    }
+    if (given.has("votes")) member.has_vote = whole(given["votes"], 0, 1) == 1;
+    if (given.has("hidden")) member.is_hidden = boolean(given["hidden"]);
+    if (member.priority > 0 && !member.has_vote)
+        invalid("{} has a priority above 0 and so needs a vote", member.host);
+    if (member.priority > 0 && member.is_hidden)
+        invalid("{} has a priority above 0 and so cannot be hidden", member.host);
     for (const char* delay : {"slaveDelay", "secondaryDelaySecs"})
-        if (given.has(delay)) whole(given[delay], 0, 0);
-    out.append("_id", config.member_id)
-        .append("host", config.host)
+        if (given.has(delay) && whole(given[delay], 0, kInt32Max) != 0)
+            invalid("{} is not supported: each member follows as soon as it can", delay);
+    out.append("_id", member.id)
+        .append("host", member.host)
         .append("arbiterOnly", false)
         .append("buildIndexes", true)
-        .append("hidden", false)
-        .append("priority", priority ? priority.to_double() : 1.0)
-        .append("tags", config.tags)
+        .append("hidden", member.is_hidden)
+        .append("priority", member.priority)
+        .append("tags", member.tags)
         .append("slaveDelay", int64_t{0})
-        .append("votes", int32_t{1});
+        .append("votes", int32_t{member.has_vote});
+    return member;
+}
+
+// Which of them takes the writes.
+size_t index_of_primary(const std::vector<MemberConfig>& members) {
+    const auto is_electable = [](const MemberConfig& member) { return member.priority > 0; };
+    const auto first = std::ranges::find_if(members, is_electable);
+    if (first == members.end()) invalid("one member needs a priority above 0: it takes the writes");
+    const auto second = std::find_if(first + 1, members.end(), is_electable);
+    if (second != members.end())
+        invalid(
+            "{} and {} both have a priority above 0 (1 where none is given): there are no "
+            "elections yet, so exactly one member takes the writes; give all others priority: 0",
+            first->host, second->host);
+    return static_cast<size_t>(first - members.begin());
 }
 
 void parse_members(const bson::Element& e, Config& config, bson::Builder& out) {
-    if (!e.is_array() || e.as_doc().empty()) invalid("members has to be a list of one member");
-    if (e.as_doc().field_count() > 1)
-        invalid(
-            "a replica set has one member here, and the configuration names {}: this server sends "
-            "its writes to no other. Programs that follow it read {}, docs/replication.md",
-            e.as_doc().field_count(), "local.oplog.rs");
+    if (!e.is_array() || e.as_doc().empty()) invalid("members has to be a list of members");
+    if (e.as_doc().field_count() > kMembersMax)
+        invalid("a replica set has at most {} members", kMembersMax);
     bson::Builder list = out.sub_array("members");
-    bson::Builder member = list.sub_object("0");
-    parse_member(document(e.as_doc().first()), config, member);
+    for (const bson::Element& given : e.as_doc()) {
+        bson::Builder stored =
+            list.sub_object(bson::IndexName(static_cast<uint32_t>(config.members.size())).view());
+        MemberConfig member = parse_member(document(given), stored);
+        for (const MemberConfig& other : config.members) {
+            if (other.id == member.id) invalid("two members have the _id {}", member.id);
+            if (other.host == member.host) invalid("two members have the host {}", member.host);
+        }
+        config.members.push_back(std::move(member));
+    }
+    if (config.votes() > kVotesMax) invalid("at most {} members have a vote", kVotesMax);
+    config.primary_index = index_of_primary(config.members);
 }
 
 bson::Object parse_modes(const bson::Element& e) {
@@ -163,6 +193,8 @@ void parse_settings(const bson::Element& e, Config& config, bson::Builder& out) 
             number.name,
             static_cast<int32_t>(value ? whole(value, number.low, kInt32Max) : number.usual));
     }
+    const bson::Element interval = given["heartbeatIntervalMillis"];
+    config.heartbeat_interval_ms = interval ? interval.to_int64() : kNumbers[0].usual;
     config.modes = parse_modes(given["getLastErrorModes"]);
     check_defaults(given["getLastErrorDefaults"]);
     const bson::Element id = given["replicaSetId"];
@@ -222,6 +254,10 @@ Config Config::parse(bson::Doc given, const Expected& expected) {
     parse_settings(given["settings"], config, out);
     config.document = out.object();
     return config;
+}
+
+int Config::votes() const {
+    return static_cast<int>(std::ranges::count_if(members, &MemberConfig::has_vote));
 }
 
 Config Config::with_version(int32_t other) const {

@@ -1,11 +1,12 @@
 // replica/config.h - the configuration of a replica set: the one document of local.system.replset,
-// in the form of today's servers. A set has one member here; what of a configuration would need
-// more is refused by name.
+// in the form of today's servers. There are no elections: exactly one member has a priority above
+// 0, and takes the writes. What of a configuration would need more is refused by name.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "bson/builder.h"
 
@@ -13,17 +14,34 @@ namespace replica {
 
 constexpr std::string_view kConfigs = "local.system.replset";
 
+struct MemberConfig {
+    int32_t id = 0;
+    std::string host;  // "name:port"
+    double priority = 1;
+    bool has_vote = true;
+    bool is_hidden = false;  // clients do not hear of it
+    bson::Object tags;
+};
+
 struct Config {
     std::string set_name;
     int32_t version = 1;
     bson::ObjectId set_id{};  // replicaSetId
-    int32_t member_id = 0;
-    std::string host;  // of the member, "name:port"
-    bson::Object tags;
+    std::vector<MemberConfig> members;
+    size_t own_index = 0;      // which of them this server is: replica::Member finds that out
+    size_t primary_index = 0;  // which of them takes the writes
     // Names that a write concern may give: {name: {tag: of how many values there must be members}}.
     bson::Object modes;
     bool majority_waits_for_journal = true;
+    int64_t heartbeat_interval_ms = 0;
     bson::Object document;  // as it is stored: all fields, with what was not given
+
+    const MemberConfig& own() const { return members[own_index]; }
+    const MemberConfig& primary() const { return members[primary_index]; }
+    bool is_of_primary() const { return own_index == primary_index; }
+    int votes() const;
+    // How many members with a vote are a majority of them.
+    int majority() const { return votes() / 2 + 1; }
 
     // What a set's name, and the id that it keeps, have to be.
     struct Expected {

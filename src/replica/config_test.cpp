@@ -1,5 +1,6 @@
 #include "replica/config.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/error.h"
@@ -34,8 +35,8 @@ std::string with_settings(const std::string& settings) {
 TEST(ReplicaConfig, HasAllFieldsWhereItIsStored) {
     const Config config = parse(R"({"_id": "rs0", "members": [{"_id": 3, "host": "here"}]})");
     EXPECT_EQ(config.version, 1);
-    EXPECT_EQ(config.member_id, 3);
-    EXPECT_EQ(config.host, "here:27017");
+    EXPECT_EQ(config.own().id, 3);
+    EXPECT_EQ(config.own().host, "here:27017");
     EXPECT_TRUE(config.majority_waits_for_journal);
     const std::string stored = bson::to_text(config.document.doc());
     EXPECT_EQ(stored.substr(0, stored.find(", replicaSetId")),
@@ -63,9 +64,9 @@ TEST(ReplicaConfig, KeepsWhatIsSaid) {
             "settings": {"heartbeatIntervalMillis": 500, "getLastErrorModes": {"m": {"dc": 1}},
                          "getLastErrorDefaults": {"w": 1, "wtimeout": 0, "j": false}}})");
     EXPECT_EQ(config.version, 5);
-    EXPECT_EQ(config.host, "[::1]:5");
+    EXPECT_EQ(config.own().host, "[::1]:5");
     EXPECT_FALSE(config.majority_waits_for_journal);
-    EXPECT_EQ(bson::to_text(config.tags.doc()), "{ dc: \"east\" }");
+    EXPECT_EQ(bson::to_text(config.own().tags.doc()), "{ dc: \"east\" }");
     EXPECT_EQ(bson::to_text(config.modes.doc()), "{ m: { dc: 1 } }");
     EXPECT_EQ(config.document.doc().at_path("settings.heartbeatIntervalMillis").to_int64(), 500);
 }
@@ -114,11 +115,58 @@ TEST(ReplicaConfig, RefusesWhatItCannotServe) {
     EXPECT_EQ(failure(of_member("")), 0);
 }
 
+TEST(ReplicaConfig, HasOneMemberThatTakesTheWrites) {
+    const auto of_members = [](const std::string& members) {
+        return R"({"_id": "rs0", "members": [)" + members + "]}";
+    };
+    const Config config = parse(of_members(
+        R"({"_id": 0, "host": "a", "priority": 0, "votes": 0, "hidden": true, "tags": {"dc": "x"}},
+           {"_id": 4, "host": "b:5"}, {"_id": 2, "host": "c", "priority": 0})"));
+    ASSERT_EQ(config.members.size(), 3U);
+    EXPECT_EQ(config.primary().host, "b:5");
+    EXPECT_EQ(config.primary().id, 4);
+    EXPECT_TRUE(config.members[0].is_hidden);
+    EXPECT_EQ(config.votes(), 2);
+    EXPECT_EQ(config.majority(), 2);
+    EXPECT_EQ(config.heartbeat_interval_ms, 2000);
+    const std::string stored = bson::to_text(config.document.doc());
+    EXPECT_EQ(bson::to_text(parse(bson::to_json(config.document)).document.doc()), stored);
+    EXPECT_NE(stored.find("{ _id: 0, host: \"a:27017\", arbiterOnly: false, buildIndexes: true, "
+                          "hidden: true, priority: 0.0, tags: { dc: \"x\" }, slaveDelay: 0, "
+                          "votes: 0 }"),
+              std::string::npos)
+        << stored;
+
+    std::string eight_votes = R"({"_id": 0, "host": "h0"})";
+    std::string many = eight_votes;
+    for (int i = 1; i < 51; ++i) {
+        const std::string next =
+            fmt::format(R"(, {{"_id": {}, "host": "h{}", "priority": 0, "votes": )", i, i);
+        if (i < 8) eight_votes += next + "1}";
+        many += next + "0}";
+    }
+    for (const std::string& bad : {
+             std::string(R"({"_id": 0, "host": "a"}, {"_id": 1, "host": "b"})"),
+             std::string(R"({"_id": 0, "host": "a", "priority": 0})"),
+             std::string(R"({"_id": 0, "host": "a"}, {"_id": 0, "host": "b", "priority": 0})"),
+             std::string(R"({"_id": 0, "host": "a"},
+                            {"_id": 1, "host": "a:27017", "priority": 0})"),
+             std::string(R"({"_id": 0, "host": "a"},
+                            {"_id": 1, "host": "b", "priority": 0, "arbiterOnly": true})"),
+             std::string(R"({"_id": 0, "host": "a"},
+                            {"_id": 1, "host": "b", "priority": 0, "slaveDelay": 5})"),
+             std::string(R"({"_id": 0, "host": "a"}, {"_id": 1, "host": "b", "priority": -1})"),
+             eight_votes,
+             many,
+         })
+        EXPECT_EQ(failure(of_members(bad)), base::kInvalidReplicaSetConfig) << bad;
+}
+
 TEST(ReplicaConfig, OfOneMember) {
     const bson::Object alone = Config::of_one_member("rs0", "h:5");
     const Config config = Config::parse(alone, {.set_name = "rs0"});
-    EXPECT_EQ(config.host, "h:5");
-    EXPECT_EQ(config.member_id, 0);
+    EXPECT_EQ(config.own().host, "h:5");
+    EXPECT_EQ(config.own().id, 0);
 }
 
 }  // namespace

@@ -5,10 +5,22 @@
 #include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/milliseconds.h"
+#include "catalog/names.h"
+#include "replica/clone.h"
 #include "replica/own_host.h"
 #include "sched/blocking.h"
 
 namespace replica {
+
+namespace {
+
+constexpr size_t kAskersMax = 50;
+
+// What of a heartbeat says that there is no configuration yet.
+constexpr int32_t kNoVersion = -2;
+
+}  // namespace
 
 std::string_view name_of(State state) {
     switch (state) {
@@ -16,6 +28,16 @@ std::string_view name_of(State state) {
             return "STARTUP";
         case State::primary:
             return "PRIMARY";
+        case State::secondary:
+            return "SECONDARY";
+        case State::recovering:
+            return "RECOVERING";
+        case State::startup2:
+            return "STARTUP2";
+        case State::unknown:
+            return "UNKNOWN";
+        case State::down:
+            return "(not reachable/healthy)";
         case State::removed:
             break;
     }
@@ -57,32 +79,104 @@ void Member::open() {
         if (stored.count > 1)
             base::fail(base::kInvalidReplicaSetConfig, "{} has {} documents", kConfigs,
                        stored.count);
-        Config config = Config::parse(
-            stored.first, {.set_name = options_.set_name, .term = stored.first["term"].to_int64()});
-        check_is_this_server(config);
+        Config config = parse(stored.first, nullptr, stored.first["term"].to_int64());
         log_.open(options_.log_bytes);
-        become_primary(std::move(config), log_.last().term + 1, "new primary");
+        // What others know comes first.
+        if (config.members.size() == 1)
+            become(std::move(config), log_.last().term + 1, "new primary");
+        else
+            become_follower(std::move(config));
     } catch (const base::Error& error) {
         if (error.code() != base::kInvalidReplicaSetConfig && error.code() != base::kNodeNotFound)
             throw;
-        base::log::error(
-            "this server cannot be a member by the configuration in {}, and takes neither reads "
-            "nor writes: {}. Another one is set by rs.reconfig(configuration, {{force: true}})",
-            kConfigs, error.what());
-        const std::lock_guard guard(mutex_);
-        why_removed_ = error.what();
-        state_.store(State::removed, std::memory_order_release);
+        leave(error.what());
     }
 }
 
-void Member::check_is_this_server(const Config& config) const {
-    if (config.host == options_.own_host) return;
+void Member::take_office() {
     const sched::BlockingSection away;
-    if (!is_own_host(config.host, options_.own_name, options_.port))
+    const storage::GlobalLock lock(engine_.locks(), storage::GlobalMode::W);
+    const std::shared_ptr<const Config> config = this->config();
+    if (config == nullptr || is_primary() || !config->is_of_primary()) return;
+    if (Clone::is_under_way(catalog_))
+        return complain(
+            "the configuration makes this server the primary, but its copy of the data "
+            "is not complete: it takes no writes");
+    become(*config, log_.last().term + 1, "new primary");
+}
+
+// Neither reads nor writes, until there is another configuration.
+void Member::leave(const std::string& why) {
+    base::log::error(
+        "this server cannot be a member by the configuration in {}, and takes neither reads "
+        "nor writes: {}. Another one is set by rs.reconfig(configuration, {{force: true}})",
+        kConfigs, why);
+    if (log_.is_open()) log_.follow();
+    {
+        const std::lock_guard guard(mutex_);
+        config_ = nullptr;
+        why_removed_ = why;
+    }
+    set_state(State::removed);
+}
+
+void Member::set_state(State state) {
+    if (state_.exchange(state, std::memory_order_acq_rel) == state) return;
+    const std::shared_ptr<const Config> config = this->config();
+    base::log::info("member {} of replica set {}: {}",
+                    config == nullptr ? options_.own_host : config->own().host, options_.set_name,
+                    name_of(state));
+}
+
+// The same is said once.
+void Member::complain(const std::string& what) {
+    {
+        const std::lock_guard guard(mutex_);
+        if (std::exchange(complaint_, what) == what) return;
+        message_ = what;
+    }
+    base::log::error("replica set {}: {}", options_.set_name, what);
+}
+
+// With which member this server is.
+Config Member::parse(bson::Doc given, const Config* before, int64_t term) const {
+    Config config =
+        Config::parse(given, {.set_name = options_.set_name,
+                              .set_id = before != nullptr ? before->set_id : bson::new_object_id(),
+                              .term = term});
+    check_takes_others(config);
+    config.own_index = own_index(config);
+    return config;
+}
+
+void Member::check_takes_others(const Config& config) const {
+    if (config.members.size() > 1 && !options_.why_alone.empty())
+        base::fail(base::kInvalidReplicaSetConfig, "the configuration has {} members, and {}",
+                   config.members.size(), options_.why_alone);
+}
+
+size_t Member::own_index(const Config& config) const {
+    const auto own = std::ranges::find(config.members, options_.own_host, &MemberConfig::host);
+    if (own != config.members.end()) return static_cast<size_t>(own - config.members.begin());
+    const sched::BlockingSection away;
+    std::vector<size_t> found;
+    for (size_t i = 0; i < config.members.size(); ++i)
+        if (is_own_host(config.members[i].host, options_.own_name, options_.port))
+            found.push_back(i);
+    if (found.size() > 1)
+        base::fail(base::kInvalidReplicaSetConfig, "The hosts {} and {} both map to this node",
+                   config.members[found[0]].host, config.members[found[1]].host);
+    if (found.empty())
         base::fail(base::kNodeNotFound,
                    "No host described in the configuration {} of replica set {} maps to this node: "
                    "{} is not a name of this machine with port {}",
-                   config.version, config.set_name, config.host, options_.port);
+                   config.version, config.set_name, config.primary().host, options_.port);
+    return found[0];
+}
+
+bool Member::follows() const {
+    const State now = state();
+    return now == State::secondary || now == State::recovering || now == State::startup2;
 }
 
 std::shared_ptr<const Config> Member::config() const {
@@ -109,16 +203,48 @@ bson::ObjectId Member::election_id() const {
     return id;
 }
 
+Heard Member::heard_of(const std::string& host) const {
+    const std::lock_guard guard(mutex_);
+    const auto found = heard_.find(host);
+    return found == heard_.end() ? Heard() : found->second;
+}
+
+std::string Member::primary_host() const {
+    const std::shared_ptr<const Config> config = this->config();
+    if (config == nullptr) return {};
+    const std::string& host = config->primary().host;
+    const bool known =
+        config->is_of_primary() ? is_primary() : heard_of(host).state == State::primary;
+    return known ? host : std::string();
+}
+
+int64_t Member::lag_seconds() const {
+    const std::shared_ptr<const Config> config = this->config();
+    if (config == nullptr || config->is_of_primary()) return 0;
+    const auto seconds = [](uint64_t ts) { return static_cast<int64_t>(ts >> 32); };
+    const int64_t lag = seconds(heard_of(config->primary().host).last.ts) - seconds(last().ts);
+    return std::max<int64_t>(lag, 0);
+}
+
+std::string Member::syncing_to() const {
+    const std::lock_guard guard(mutex_);
+    return syncing_to_;
+}
+
+std::string Member::message() const {
+    const std::lock_guard guard(mutex_);
+    return message_;
+}
+
 void Member::initiate(bson::Doc given) {
     if (state() != State::startup) base::fail(base::kAlreadyInitialized, "already initialized");
     const bson::Object alone = Config::of_one_member(options_.set_name, options_.own_host);
-    Config config = Config::parse(given.empty() ? alone.doc() : given,
-                                  {.set_name = options_.set_name, .set_id = bson::new_object_id()});
+    Config config = parse(given.empty() ? alone.doc() : given, nullptr, 1);
     if (config.version != 1)
         base::fail(base::kInvalidReplicaSetConfig,
                    "the configuration that begins a set has to have the version 1, and not {}",
                    config.version);
-    check_is_this_server(config);
+    check_is_primary_of(config);
     const sched::BlockingSection away;
     const storage::GlobalLock lock(engine_.locks(), storage::GlobalMode::W);
     if (state() != State::startup || read_stored().count > 0)
@@ -131,46 +257,59 @@ void Member::initiate(bson::Doc given) {
                    oplog::kSetLog);
     log_.open(options_.log_bytes);
     store(config);
-    become_primary(std::move(config), 1, "initiating set");
+    become(std::move(config), 1, "initiating set");
     engine_.durability().commit_now();
+}
+
+void Member::check_is_primary_of(const Config& config) const {
+    if (!config.is_of_primary())
+        base::fail(base::kNodeNotElectable,
+                   "This node, {}, with _id {} is not electable under the configuration version {} "
+                   "for replica set {}: {} has the priority above 0, so it is to be sent there",
+                   config.own().host, config.own().id, config.version, config.set_name,
+                   config.primary().host);
 }
 
 void Member::reconfigure(bson::Doc given, bool force) {
     if (state() == State::startup)
         base::fail(base::kNotYetInitialized, "no replset config has been received");
-    const std::shared_ptr<const Config> before = config();
-    if (before == nullptr && !force)
+    if (!is_primary() && !force)
         base::fail(base::kNotWritablePrimary,
                    "replSetReconfig should only be run on a writable PRIMARY, or with force. "
                    "Current state {};",
                    name_of(state()));
-    Config config =
-        Config::parse(given, {.set_name = options_.set_name,
-                              .set_id = before != nullptr ? before->set_id : bson::new_object_id(),
-                              .term = last().term});
+    const std::shared_ptr<const Config> before = config();
+    Config config = parse(given, before.get(), last().term);
     if (before != nullptr && config.set_id != before->set_id)
         base::fail(base::kNewReplicaSetConfigurationIncompatible,
                    "New and old configurations differ in replica set ID");
-    check_is_this_server(config);
+    check_is_primary_of(config);
     const sched::BlockingSection away;
     const storage::GlobalLock lock(engine_.locks(), storage::GlobalMode::W);
     const std::shared_ptr<const Config> old = this->config();
+    if (!is_primary() && !force)
+        base::fail(base::kNotWritablePrimary, "this member is not the primary any more");
     if (old != nullptr && config.version <= old->version) {
         if (!force)
             base::fail(base::kNewReplicaSetConfigurationIncompatible,
                        "New replica set configuration version must be greater than old, but {} is "
                        "not greater than {} for replica set {}",
                        config.version, old->version, config.set_name);
+        const size_t own = config.own_index;
         config = config.with_version(old->version + 1);
+        config.own_index = own;
     }
+    if (!is_primary() && Clone::is_under_way(catalog_))
+        base::fail(base::kNodeNotElectable,
+                   "this member cannot become the primary: its copy of the data is not complete");
     store(config);
-    if (old == nullptr) {
-        if (!log_.is_open()) log_.open(options_.log_bytes);
-        become_primary(std::move(config), last().term + 1, "Reconfig set");
-    } else {
+    if (is_primary()) {
         log_.add_note(bson::make("msg", "Reconfig set", "version", config.version));
         const std::lock_guard guard(mutex_);
         config_ = std::make_shared<const Config>(std::move(config));
+    } else {
+        if (!log_.is_open()) log_.open(options_.log_bytes);
+        become(std::move(config), last().term + 1, "Reconfig set");
     }
     engine_.durability().commit_now();
 }
@@ -187,15 +326,186 @@ void Member::store(const Config& config) {
         configs.insert(config.document);
 }
 
-void Member::become_primary(Config config, int64_t term, const char* why) {
-    log_.begin_term(term, config.member_id, bson::make("msg", why));
+void Member::become(Config config, int64_t term, const char* why) {
+    DCHECK(config.is_of_primary());
+    log_.begin_term(term, config.own().id, bson::make("msg", why));
     election_ts_.store(log_.last().ts, std::memory_order_relaxed);
+    {
+        const std::lock_guard guard(mutex_);
+        config_ = std::make_shared<const Config>(std::move(config));
+        why_removed_.clear();
+        syncing_to_.clear();
+        message_.clear();
+        askers_.clear();
+    }
+    base::log::info("replica set {}: term {}", options_.set_name, term);
+    set_state(State::primary);
+}
+
+void Member::become_follower(Config config) {
+    if (!log_.is_open()) log_.open(options_.log_bytes);
+    log_.follow();
+    const bool has_data = log_.last().ts != 0 && !Clone::is_under_way(catalog_);
+    {
+        const std::lock_guard guard(mutex_);
+        config_ = std::make_shared<const Config>(std::move(config));
+        why_removed_.clear();
+        askers_.clear();
+    }
+    set_state(has_data ? State::secondary : State::startup2);
+}
+
+std::vector<std::string> Member::others() const {
     const std::lock_guard guard(mutex_);
-    base::log::info("member {} of replica set {}: PRIMARY, term {}", config.host, config.set_name,
-                    term);
-    config_ = std::make_shared<const Config>(std::move(config));
-    why_removed_.clear();
-    state_.store(State::primary, std::memory_order_release);
+    std::vector<std::string> hosts;
+    if (config_ == nullptr) return {askers_.begin(), askers_.end()};
+    for (size_t i = 0; i < config_->members.size(); ++i)
+        if (i != config_->own_index) hosts.push_back(config_->members[i].host);
+    return hosts;
+}
+
+bson::Object Member::question() const {
+    const std::shared_ptr<const Config> config = this->config();
+    bson::Builder out;
+    out.append("replSetHeartbeat", options_.set_name)
+        .append("v", config == nullptr ? kNoVersion : config->version)
+        .append("pv", int32_t{1})
+        .append("checkEmpty", false)
+        .append("from", config == nullptr ? std::string() : config->own().host);
+    if (config != nullptr) out.append("fromId", config->own().id);
+    return out.object();
+}
+
+void Member::answer(bson::Doc question, bson::Builder& out) {
+    const bson::Element set = question["replSetHeartbeat"];
+    const bson::Element from = question["from"];
+    if (!set.is_string() || set.as_string() != options_.set_name)
+        base::fail(base::kInconsistentReplicaSetNames,
+                   "repl set names do not match: this is a member of {}", options_.set_name);
+    const std::shared_ptr<const Config> config = this->config();
+    const bool has_name = from.is_string() && !from.as_string().empty();
+    {
+        const std::lock_guard guard(mutex_);
+        if (config == nullptr && has_name && askers_.size() < kAskersMax)
+            askers_.insert(with_port(from.as_string()));
+        if (config != nullptr && has_name)
+            if (const auto found = heard_.find(std::string(from.as_string()));
+                found != heard_.end())
+                found->second.last_question_ms = base::ms_since_1970();
+    }
+    out.append("set", options_.set_name)
+        .append("rs", true)
+        .append("state", static_cast<int32_t>(state()))
+        .append("e", config != nullptr && config->is_of_primary())
+        .append("hbmsg", message())
+        .append("time", base::ms_since_1970() / 1000)
+        .append_timestamp("opTime", last().ts)
+        .append("t", last().term)
+        .append("v", config == nullptr ? kNoVersion : config->version);
+    if (is_primary()) out.append_timestamp("electionTime", election_ts());
+    if (const std::string host = syncing_to(); !host.empty()) out.append("syncingTo", host);
+    if (config != nullptr && question["v"].to_int64() < config->version)
+        out.append("config", config->document);
+}
+
+void Member::hear(const std::string& host, bson::Doc answer, int64_t round_trip_ms) {
+    const auto text = [&answer](const char* name) {
+        const bson::Element e = answer[name];
+        return e.is_string() ? std::string(e.as_string()) : std::string();
+    };
+    const auto timestamp = [&answer](const char* name) {
+        const bson::Element e = answer[name];
+        return e.type() == bson::Type::timestamp ? e.as_timestamp() : 0;
+    };
+    const int64_t now = base::ms_since_1970();
+    {
+        const std::lock_guard guard(mutex_);
+        Heard& heard = heard_[host];
+        if (!std::exchange(heard.is_up, true)) heard.up_since_ms = now;
+        heard.state = static_cast<State>(answer["state"].to_int32());
+        heard.last = {answer["t"].to_int64(), timestamp("opTime")};
+        heard.election_ts = timestamp("electionTime");
+        heard.last_answer_ms = now;
+        heard.round_trip_ms = round_trip_ms;
+        heard.config_version = answer["v"].to_int32();
+        heard.syncing_to = text("syncingTo");
+        heard.message = text("hbmsg");
+    }
+    const bson::Element config = answer["config"];
+    if (!config.is_object()) return;
+    try {
+        adopt(config.as_doc());
+    } catch (const base::Error& error) {
+        complain(fmt::format("the configuration of {} is not taken over: {}", host, error.what()));
+    }
+}
+
+void Member::hear_nothing(const std::string& host, const std::string& why) {
+    const std::lock_guard guard(mutex_);
+    Heard& heard = heard_[host];
+    heard.is_up = false;
+    heard.state = State::down;
+    heard.message = why;
+    heard.config_version = 0;
+}
+
+// What a configuration from outside would have the first copy drop.
+void Member::check_brings_no_data() {
+    for (const std::string& name : catalog_.database_names())
+        if (name != "local" && !catalog_.database(name)->collection_names().empty())
+            base::fail(base::kCannotInitializeNodeWithData,
+                       "this server has data of its own (the database {}), which the copy of the "
+                       "primary's data would replace: drop it first, by a start without --replSet",
+                       name);
+}
+
+// Another member's, newer than what is here.
+void Member::adopt(bson::Doc given) {
+    const std::shared_ptr<const Config> before = config();
+    Config config = [&] {
+        try {
+            return parse(given, before.get(), given["term"].to_int64());
+        } catch (const base::Error& error) {
+            // Not a member any more. One that never was waits on.
+            if (error.code() != base::kNodeNotFound || before == nullptr) throw;
+            const sched::BlockingSection away;
+            const storage::GlobalLock lock(engine_.locks(), storage::GlobalMode::W);
+            leave(error.what());
+            throw;
+        }
+    }();
+    const sched::BlockingSection away;
+    const storage::GlobalLock lock(engine_.locks(), storage::GlobalMode::W);
+    const std::shared_ptr<const Config> old = this->config();
+    if (old != nullptr && config.version <= old->version) return;
+    if (old != nullptr && config.set_id != old->set_id)
+        base::fail(base::kNewReplicaSetConfigurationIncompatible,
+                   "it is that of another replica set of this name");
+    if (config.is_of_primary() && !is_primary())
+        base::fail(base::kNodeNotElectable,
+                   "by it this server is the primary, but it has not been until now. If it has the "
+                   "data, make it so by rs.reconfig(configuration, {{force: true}}) here");
+    if (state() == State::startup && last().ts == 0) check_brings_no_data();
+    store(config);
+    if (config.is_of_primary() || follows()) {
+        const std::lock_guard guard(mutex_);
+        config_ = std::make_shared<const Config>(std::move(config));
+    } else {
+        become_follower(std::move(config));
+    }
+    engine_.durability().commit_now();
+}
+
+void Member::set_following(State state, const std::string& syncing_to, const std::string& message) {
+    const sched::BlockingSection away;
+    const storage::GlobalLock lock(engine_.locks(), storage::GlobalMode::R);
+    if (!follows()) return;
+    {
+        const std::lock_guard guard(mutex_);
+        syncing_to_ = syncing_to;
+        message_ = message;
+    }
+    set_state(state);
 }
 
 }  // namespace replica

@@ -1,20 +1,23 @@
 // replica/member.h - this server as a member of a replica set.
 //
 // The room replica: what makes a server with --replSet a member: the set's configuration, which
-// state the member is in, and what follows from it. A set has one member here. So there are three
-// states: it waits for its configuration (startup), it takes the writes (primary), or it has the
-// configuration of a set that it cannot serve (removed).
+// state the member is in, and what follows from it; how it follows another member (follower.h,
+// clone.h) and hears of all of them (heartbeats.h).
 //
-// Each start of a primary begins a term, which its entries in the log carry (oplog/entry.h), and
-// its `electionId`: clients take what the later one says.
+// There are no elections. The configuration says which member is the primary; each start of one
+// begins a term, which its entries in the log carry (oplog/entry.h), and its `electionId`: clients
+// take what the later one says. All other members follow it.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "catalog/catalog.h"
 #include "oplog/log.h"
@@ -24,8 +27,40 @@
 namespace replica {
 
 // By the numbers that clients know.
-enum class State : int32_t { startup = 0, primary = 1, removed = 10 };
+enum class State : int32_t {
+    startup = 0,     // has no configuration
+    primary = 1,     // takes the writes
+    secondary = 2,   // its data is that of a moment
+    recovering = 3,  // cannot follow; or what it has is of no moment
+    startup2 = 5,    // copies the primary's data
+    unknown = 6,     // of another member that has not been heard of yet
+    down = 8,        // of another member that does not answer
+    removed = 10,    // has a configuration that it cannot serve
+};
 std::string_view name_of(State state);
+
+// What is known of another member, by its last answer to a heartbeat.
+struct Heard {
+    State state = State::unknown;
+    bool is_up = false;
+    oplog::Position last;
+    uint64_t election_ts = 0;
+    int64_t up_since_ms = 0;       // since 1970, as those that follow
+    int64_t last_answer_ms = 0;    // 0: never
+    int64_t last_question_ms = 0;  // of that member to this one
+    int64_t round_trip_ms = 0;
+    int32_t config_version = 0;
+    std::string syncing_to;
+    std::string message;
+};
+
+// What following has come to.
+struct FollowCounts {
+    std::atomic<int64_t> entries{0};
+    std::atomic<int64_t> batches{0};
+    std::atomic<int64_t> bytes{0};
+    std::atomic<int64_t> sources{0};  // connections to one
+};
 
 class Member {
   public:
@@ -35,6 +70,9 @@ class Member {
         std::string own_host;  // "name:port", by which clients reach this server
         int port = 0;
         int64_t log_bytes = 0;  // of the log that a set begins with
+        // Why members could not exchange anything with this server as it was started; empty: they
+        // can.
+        std::string why_alone = {};
     };
 
     // `log` has the form of a set. All outlive this.
@@ -43,14 +81,20 @@ class Member {
     Member& operator=(const Member&) = delete;
 
     // global W, at the start. Reads the configuration; where it is one of this server, opens the
-    // log and begins a term. Throws base::Error where the log cannot be opened.
+    // log. The only member is the primary then. Throws base::Error where the log cannot be opened.
     void open();
+    // No lock, at the start, when the other members have been asked for a newer configuration, as
+    // far as they answer: begins a term where the configuration says that this is the primary.
+    void take_office();
 
     // Any thread, all that follow.
     const std::string& set_name() const { return options_.set_name; }
     State state() const { return state_.load(std::memory_order_acquire); }
     bool is_primary() const { return state() == State::primary; }
-    // Null unless it is the primary.
+    oplog::Log& log() const { return log_; }
+    // Whether it is, or is to become, a secondary: it changes only what the primary has changed.
+    bool follows() const;
+    // Null in startup and removed.
     std::shared_ptr<const Config> config() const;
     // Throws base::Error 94 in startup, 93 where it is removed.
     std::shared_ptr<const Config> needed_config() const;
@@ -60,20 +104,54 @@ class Member {
     // Of the term that this start began.
     bson::ObjectId election_id() const;
     uint64_t election_ts() const { return election_ts_.load(std::memory_order_relaxed); }
+    // Of one of the configuration.
+    Heard heard_of(const std::string& host) const;
+    // "name:port" of the member that is the primary, as far as is known; or nothing.
+    std::string primary_host() const;
+    // By how many seconds it is behind what it knows of the primary; 0 for that itself.
+    int64_t lag_seconds() const;
+    // What it follows now, and why it does not; or nothing.
+    std::string syncing_to() const;
+    std::string message() const;
+    FollowCounts& counts() { return counts_; }
+    const FollowCounts& counts() const { return counts_; }
 
     // No lock: they take global W, after names have been looked up. `given` empty: this server
     // alone. Throws base::Error 23 (has one already), 93, 74 (the host is not this server), 20.
     void initiate(bson::Doc given);
     // Throws base::Error 94, 10107 (not the primary, and not forced), 93, 74, 103 (not newer).
+    // Forced, a secondary takes one that makes it the primary.
     void reconfigure(bson::Doc given, bool force);
+
+    // Heartbeats. Whom to ask; in startup those who have asked.
+    std::vector<std::string> others() const;
+    bson::Object question() const;
+    // Appends the answer. Throws base::Error 2, 116 where it comes from another set.
+    void answer(bson::Doc question, bson::Builder& out);
+    // No lock: a newer configuration in the answer is taken over.
+    void hear(const std::string& host, bson::Doc answer, int64_t round_trip_ms);
+    void hear_nothing(const std::string& host, const std::string& why);
+
+    // Of the follower, while the member follows: the state between secondary, recovering and
+    // startup2. Both texts may be empty.
+    void set_following(State state, const std::string& syncing_to, const std::string& message);
 
   private:
     struct Stored;
 
     Stored read_stored() const;
-    void check_is_this_server(const Config& config) const;
+    Config parse(bson::Doc given, const Config* before, int64_t term) const;
+    size_t own_index(const Config& config) const;
+    void check_takes_others(const Config& config) const;
+    void check_is_primary_of(const Config& config) const;
+    void check_brings_no_data();
     void store(const Config& config);
-    void become_primary(Config config, int64_t term, const char* why);
+    void adopt(bson::Doc given);
+    void become(Config config, int64_t term, const char* why);
+    void become_follower(Config config);
+    void leave(const std::string& why);
+    void set_state(State state);
+    void complain(const std::string& what);
 
     storage::Engine& engine_;
     catalog::Catalog& catalog_;
@@ -81,9 +159,16 @@ class Member {
     const Options options_;
     std::atomic<State> state_{State::startup};
     std::atomic<uint64_t> election_ts_{0};
+    FollowCounts counts_;
     mutable std::mutex mutex_;
-    std::shared_ptr<const Config> config_;  // guarded by it
-    std::string why_removed_;               // likewise
+    // Guarded by it, all that follow.
+    std::shared_ptr<const Config> config_;
+    std::string why_removed_;
+    std::map<std::string, Heard> heard_;
+    std::set<std::string> askers_;  // who asked while there is no configuration
+    std::string syncing_to_;
+    std::string message_;
+    std::string complaint_;  // the last one
 };
 
 }  // namespace replica

@@ -78,7 +78,7 @@ TEST_F(MemberTest, WaitsUntilItIsInitiated) {
     EXPECT_EQ(reconfigure(R"({"_id": "rs0"})", true), base::kNotYetInitialized);
     EXPECT_EQ(initiate(), 0);
     EXPECT_TRUE(member_->is_primary());
-    EXPECT_EQ(member_->config()->host, "here.example:27017");
+    EXPECT_EQ(member_->config()->own().host, "here.example:27017");
     EXPECT_EQ(member_->last().term, 1);
     EXPECT_EQ(member_->election_ts(), member_->last().ts);
     EXPECT_EQ(initiate(), base::kAlreadyInitialized);
@@ -113,8 +113,8 @@ TEST_F(MemberTest, IsInitiatedOnlyWithItself) {
     EXPECT_EQ(stored_configs(), 0);
     EXPECT_TRUE(notes().empty());
     EXPECT_EQ(initiate(R"({"_id": "rs0", "members": [{"_id": 5, "host": "127.0.0.1"}]})"), 0);
-    EXPECT_EQ(member_->config()->host, "127.0.0.1:27017");
-    EXPECT_EQ(member_->config()->member_id, 5);
+    EXPECT_EQ(member_->config()->own().host, "127.0.0.1:27017");
+    EXPECT_EQ(member_->config()->own().id, 5);
 }
 
 TEST_F(MemberTest, TakesANewerConfiguration) {
@@ -133,6 +133,11 @@ TEST_F(MemberTest, TakesANewerConfiguration) {
                               "host": "here.example"}, {"_id": 1, "host": "there.example"}]})",
                           true),
               base::kInvalidReplicaSetConfig);
+    EXPECT_EQ(reconfigure(R"({"_id": "rs0", "version": 9, "members": [
+                              {"_id": 0, "host": "here.example", "priority": 0},
+                              {"_id": 1, "host": "there.example"}]})",
+                          true),
+              base::kNodeNotElectable);
     EXPECT_EQ(reconfigure(R"({"_id": "rs0", "version": 9, "members": [{"_id": 0,
                               "host": "there.example.invalid"}]})"),
               base::kNodeNotFound);
@@ -144,7 +149,7 @@ TEST_F(MemberTest, TakesANewerConfiguration) {
     EXPECT_EQ(notes().back(), "1 { msg: \"Reconfig set\", version: 3 }");
     start();
     EXPECT_EQ(member_->config()->version, 3);
-    EXPECT_EQ(bson::to_text(member_->config()->tags.doc()), "{ dc: \"a\" }");
+    EXPECT_EQ(bson::to_text(member_->config()->own().tags.doc()), "{ dc: \"a\" }");
 }
 
 // The machine got another name, or the set another one at the start.
@@ -188,6 +193,177 @@ TEST_F(MemberTest, DoesNotBeginASetOnTheLogOfAnother) {
     }
     EXPECT_EQ(initiate(), base::kAlreadyInitialized);
     EXPECT_EQ(member_->state(), State::startup);
+}
+
+// Of a set of two on this machine, by port.
+class TwoMembersTest : public MemberTest {
+  protected:
+    struct Second {
+        explicit Second(TwoMembersTest& test, const char* host = kSecond, int port = 27018) {
+            catalog = std::make_unique<catalog::Catalog>(engine);
+            log = std::make_unique<oplog::Log>(engine, *catalog, oplog::Form::replica_set);
+            member = std::make_unique<Member>(engine, *catalog, *log,
+                                              Member::Options{.set_name = test.set_of_second_,
+                                                              .own_name = "here.example",
+                                                              .own_host = host,
+                                                              .port = port,
+                                                              .log_bytes = 1 << 20});
+        }
+        storage::contract::MemoryEngine engine{false};
+        std::unique_ptr<catalog::Catalog> catalog;
+        std::unique_ptr<oplog::Log> log;
+        std::unique_ptr<Member> member;
+    };
+    static constexpr const char* kFirst = "here.example:27017";
+    static constexpr const char* kSecond = "here.example:27018";
+    static constexpr const char* kBoth =
+        R"({"_id": "rs0", "version": 1, "members": [{"_id": 0, "host": "here.example:27017"},
+            {"_id": 1, "host": "here.example:27018", "priority": 0}]})";
+    static constexpr const char* kSecondFirst =
+        R"({"_id": "rs0", "version": 2, "members": [
+            {"_id": 0, "host": "here.example:27017", "priority": 0},
+            {"_id": 1, "host": "here.example:27018"}]})";
+
+    // One asks the other.
+    static void ask(Member& one, Member& other, const char* host) {
+        bson::Builder answer;
+        other.answer(one.question(), answer);
+        one.hear(host, answer.doc(), 5);
+    }
+    void exchange(Member& second) {
+        ask(*member_, second, kSecond);
+        ask(second, *member_, kFirst);
+    }
+
+    std::string set_of_second_ = "rs0";
+};
+
+TEST_F(TwoMembersTest, TheOtherGetsTheConfigurationByHeartbeats) {
+    Second second(*this);
+    ASSERT_EQ(initiate(kBoth), 0);
+    EXPECT_TRUE(member_->is_primary());
+    EXPECT_EQ(member_->others(), std::vector<std::string>{kSecond});
+    EXPECT_TRUE(second.member->others().empty());
+    EXPECT_EQ(member_->heard_of(kSecond).state, State::unknown);
+    ask(*member_, *second.member, kSecond);
+    EXPECT_EQ(member_->heard_of(kSecond).state, State::startup);
+    EXPECT_EQ(second.member->others(), std::vector<std::string>{kFirst});
+    ask(*second.member, *member_, kFirst);
+    EXPECT_EQ(second.member->state(), State::startup2);
+    EXPECT_TRUE(second.member->follows());
+    EXPECT_EQ(second.member->config()->set_id, member_->config()->set_id);
+    EXPECT_EQ(second.member->primary_host(), kFirst);
+    EXPECT_EQ(second.member->heard_of(kFirst).state, State::primary);
+    EXPECT_EQ(second.member->heard_of(kFirst).last, member_->last());
+    EXPECT_EQ(second.member->heard_of(kFirst).round_trip_ms, 5);
+    EXPECT_GT(second.member->lag_seconds(), 0);
+    second.member->hear_nothing(kFirst, "as the test wants it");
+    EXPECT_EQ(second.member->heard_of(kFirst).state, State::down);
+    EXPECT_EQ(second.member->primary_host(), "");
+    // It becomes no primary by a start.
+    second.member->take_office();
+    EXPECT_EQ(second.member->state(), State::startup2);
+    EXPECT_EQ(failure([&] { second.member->reconfigure(bson::from_json(kBoth), false); }),
+              base::kNotWritablePrimary);
+}
+
+TEST_F(TwoMembersTest, OnlyThePrimaryInitiates) {
+    EXPECT_EQ(initiate(R"({"_id": "rs0", "members": [
+                          {"_id": 0, "host": "here.example:27017", "priority": 0},
+                          {"_id": 1, "host": "here.example:27018"}]})"),
+              base::kNodeNotElectable);
+    EXPECT_EQ(member_->state(), State::startup);
+}
+
+TEST_F(TwoMembersTest, AnotherSetIsNotHeard) {
+    set_of_second_ = "rs1";
+    Second second(*this);
+    ASSERT_EQ(initiate(kBoth), 0);
+    EXPECT_EQ(failure([&] { ask(*member_, *second.member, kSecond); }),
+              base::kInconsistentReplicaSetNames);
+    EXPECT_TRUE(second.member->others().empty());
+}
+
+TEST_F(TwoMembersTest, DataOfItsOwnStays) {
+    Second second(*this);
+    {
+        const storage::DatabaseLock lock(second.engine.locks(), "test", true);
+        second.catalog->collection_for_write("test.c").insert(bson::make("_id", 1));
+    }
+    ASSERT_EQ(initiate(kBoth), 0);
+    exchange(*second.member);
+    EXPECT_EQ(second.member->state(), State::startup);
+    EXPECT_NE(second.member->message().find("has data of its own"), std::string::npos);
+}
+
+// After a restart the primary has asked the others first. A secondary that was made the primary
+// has a newer configuration.
+TEST_F(TwoMembersTest, APrimaryThatWasReplacedFollows) {
+    Second second(*this);
+    ASSERT_EQ(initiate(kBoth), 0);
+    exchange(*second.member);
+    EXPECT_EQ(failure([&] { second.member->reconfigure(bson::from_json(kSecondFirst), true); }), 0);
+    EXPECT_TRUE(second.member->is_primary());
+    EXPECT_EQ(second.member->config()->version, 2);
+    {
+        const storage::DatabaseLock lock(engine_.locks(), "test", true);
+        catalog_->collection_for_write("test.c").insert(bson::make("_id", 1));
+    }
+    start();
+    EXPECT_EQ(member_->state(), State::secondary);
+    ask(*member_, *second.member, kSecond);
+    member_->take_office();
+    EXPECT_EQ(member_->state(), State::secondary);
+    EXPECT_EQ(member_->config()->version, 2);
+    // Nor does one that runs go on with its writes.
+    const storage::DatabaseLock lock(engine_.locks(), "test", true);
+    EXPECT_EQ(
+        failure([this] { catalog_->collection_for_write("test.c").insert(bson::make("_id", 2)); }),
+        base::kInterruptedDueToReplStateChange);
+}
+
+TEST_F(TwoMembersTest, APrimaryStepsDownForANewerConfiguration) {
+    Second second(*this);
+    ASSERT_EQ(initiate(kBoth), 0);
+    exchange(*second.member);
+    second.member->reconfigure(bson::from_json(kSecondFirst), true);
+    ask(*member_, *second.member, kSecond);
+    EXPECT_EQ(member_->state(), State::secondary);
+    EXPECT_EQ(member_->primary_host(), kSecond);
+}
+
+TEST_F(TwoMembersTest, AStartOfThePrimaryBeginsATermOnceOthersWereAsked) {
+    ASSERT_EQ(initiate(kBoth), 0);
+    start();
+    EXPECT_EQ(member_->state(), State::secondary);
+    member_->take_office();
+    EXPECT_TRUE(member_->is_primary());
+    EXPECT_EQ(member_->last().term, 2);
+}
+
+// One that has lost its data gets the configuration from another, and is not the primary by it.
+TEST_F(TwoMembersTest, APrimaryWithoutDataIsNone) {
+    Second second(*this);
+    ASSERT_EQ(initiate(kBoth), 0);
+    exchange(*second.member);
+    Second empty(*this, kFirst, 27017);
+    ask(*second.member, *empty.member, kFirst);
+    ask(*empty.member, *second.member, kSecond);
+    EXPECT_EQ(empty.member->state(), State::startup);
+    EXPECT_NE(empty.member->message().find("by it this server is the primary"), std::string::npos);
+}
+
+TEST_F(TwoMembersTest, IsAloneWhereItWasStartedSo) {
+    Member alone(engine_, *catalog_, *log_,
+                 Member::Options{.set_name = "rs0",
+                                 .own_name = "here.example",
+                                 .own_host = kFirst,
+                                 .port = 27017,
+                                 .log_bytes = 1 << 20,
+                                 .why_alone = "the test says so"});
+    EXPECT_EQ(failure([&] { alone.initiate(bson::from_json(kBoth)); }),
+              base::kInvalidReplicaSetConfig);
+    EXPECT_EQ(failure([&] { alone.initiate({}); }), 0);
 }
 
 TEST(OwnHost, IsFoundByNamePortAndAddress) {

@@ -132,8 +132,8 @@ void check_replication() {
     check(!(master.get() && replica_set.is_set()), "Can't use --master together with --replSet");
     check(!replica_set.is_set() || !replica_set.get().empty(), "--replSet names no set");
     check(replica_set.get().find('/') == std::string::npos,
-          fmt::format("--replSet {}: hosts behind the name are not supported: a set has one member "
-                      "here",
+          fmt::format("--replSet {}: hosts behind the name are not supported: "
+                      "rs.initiate() takes them",
                       replica_set.get()));
     check(oplog_size_mb.get() == 0 || master.get() || replica_set.is_set(),
           "--oplogSize needs --master or --replSet");

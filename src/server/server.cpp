@@ -13,9 +13,12 @@
 #include "command/commands/repair.h"
 #include "command/commands/startup_log.h"
 #include "command/cursor/session_ends.h"
+#include "command/request/entry_commands.h"
 #include "command/write/ttl.h"
 #include "journal/commit_schedule.h"
 #include "options/catalogue.h"
+#include "peer/interrupt.h"
+#include "replica/remote_source.h"
 #include "sched/memory.h"
 #include "sched/operation.h"
 #include "server/engines.h"
@@ -90,6 +93,16 @@ std::string reachable_name() {
     const std::string& chosen = others == addresses.end() ? addresses.front() : *others;
     if (chosen == "0.0.0.0" || chosen == "::") return host_name();
     return chosen.find(':') == std::string::npos ? chosen : fmt::format("[{}]", chosen);
+}
+
+// Why other members could not be spoken with.
+std::string why_alone() {
+    if (options::auth.get())
+        return "members cannot log in to each other yet: without --auth they could be";
+    if (tls_options().mode == wire::TlsMode::required)
+        return "members do not speak TLS with each other yet: without --tlsMode requireTLS they "
+               "could be";
+    return {};
 }
 
 }  // namespace
@@ -186,6 +199,7 @@ void Server::open_replication() {
         else
             warn_of_set();
     } catch (...) {
+        heartbeats_ = nullptr;
         member_ = nullptr;
         catalog_ = nullptr;
         engine_->shutdown();
@@ -208,10 +222,31 @@ void Server::open_member() {
                                  .own_name = host_name(),
                                  .own_host = fmt::format("{}:{}", reachable_name(), port),
                                  .port = port,
-                                 .log_bytes = log_bytes()});
+                                 .log_bytes = log_bytes(),
+                                 .why_alone = why_alone()});
     context_.member = member_.get();
-    const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::W);
-    member_->open();
+    {
+        const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::W);
+        member_->open();
+    }
+    heartbeats_ = std::make_unique<replica::Heartbeats>(*member_);
+    heartbeats_->ask_all();
+    member_->take_office();
+}
+
+// The listener answers by now.
+void Server::start_following() {
+    if (member_ == nullptr) return;
+    heartbeats_->start();
+    follower_ = std::make_unique<replica::Follower>(
+        *catalog_, *member_,
+        [this](std::string_view db, bson::Doc command) {
+            command::run_entry_command(*service_, db, command);
+        },
+        [](const std::string& host, const peer::Interrupt& interrupt) {
+            return std::make_unique<replica::RemoteSource>(host, interrupt);
+        });
+    follower_->start();
 }
 
 // What is written now is missing in the log that followers read.
@@ -270,6 +305,7 @@ void Server::listen() {
     command::log_startup(*catalog_, context_);
     listener_->start();
     start_background();
+    start_following();
     base::log::info("waiting for connections on port {}", listener_->port());
 }
 
@@ -300,6 +336,8 @@ bool Server::end_connections() {
     sched::Operation::interrupt_all();
     service_->fsync_lock().end();
     background_.clear();
+    follower_ = nullptr;
+    heartbeats_ = nullptr;
     if (listener_->stop(kListenerStopTimeout)) return true;
     base::log::warning("shutdown: an operation is still running after {} seconds; going on",
                        std::chrono::seconds(kListenerStopTimeout).count());

@@ -13,6 +13,8 @@
 #include "command/request/service.h"
 #include "oplog/log.h"
 #include "query/aggregation/filter_expression.h"
+#include "replica/follower.h"
+#include "replica/heartbeats.h"
 #include "replica/member.h"
 #include "server/log_setup.h"
 #include "server/options.h"
@@ -47,6 +49,7 @@ class Server {
     void open_replication();
     void open_master_log();
     void open_member();
+    void start_following();
     void warn_of_set();
     void follow_options();
     void set_memory_limits();
@@ -63,6 +66,8 @@ class Server {
     std::unique_ptr<command::Service> service_;
     std::unique_ptr<wire::Listener> listener_;
     std::vector<std::unique_ptr<Periodic>> background_;
+    std::unique_ptr<replica::Heartbeats> heartbeats_;  // null: of no set, as the next
+    std::unique_ptr<replica::Follower> follower_;
 };
 
 }  // namespace server

@@ -2,6 +2,18 @@
 
 namespace command {
 
+namespace {
+
+// Those that can be the primary, or those that cannot. Clients do not hear of hidden ones.
+void append_hosts(const replica::Config& config, const char* name, bool electable,
+                  bson::Builder& out) {
+    bson::Builder list = out.sub_array(name);
+    for (const replica::MemberConfig& member : config.members)
+        if (!member.is_hidden && (member.priority > 0) == electable) list.push(member.host);
+}
+
+}  // namespace
+
 void append_position(bson::Builder& out, const char* name, oplog::Position position) {
     bson::Builder b = out.sub_object(name);
     b.append_timestamp("ts", position.ts).append("t", position.term);
@@ -16,17 +28,20 @@ void append_role(const replica::Member& member, const char* primary_field, bson:
             .append("isreplicaset", true);
         return;
     }
+    const replica::MemberConfig& own = config->own();
     out.append("setName", config->set_name)
         .append("setVersion", config->version)
-        .append(primary_field, true)
-        .append("secondary", false);
-    {
-        bson::Builder hosts = out.sub_array("hosts");
-        hosts.push(config->host);
-    }
-    out.append("primary", config->host).append("me", config->host);
-    if (!config->tags.empty()) out.append("tags", config->tags);
-    out.append("electionId", member.election_id());
+        .append(primary_field, member.is_primary())
+        .append("secondary", member.state() == replica::State::secondary);
+    append_hosts(*config, "hosts", true, out);
+    if (config->members.size() > 1) append_hosts(*config, "passives", false, out);
+    if (const std::string primary = member.primary_host(); !primary.empty())
+        out.append("primary", primary);
+    out.append("me", own.host);
+    if (own.priority == 0) out.append("passive", true);
+    if (own.is_hidden) out.append("hidden", true);
+    if (!own.tags.empty()) out.append("tags", own.tags);
+    if (member.is_primary()) out.append("electionId", member.election_id());
     const oplog::Position last = member.last();
     bson::Builder write = out.sub_object("lastWrite");
     append_position(write, "opTime", last);

@@ -1,5 +1,7 @@
 // replSetInitiate, replSetGetConfig, replSetGetStatus and their like: what the shells' rs.* asks of
 // a member of a replica set. A server without --replSet answers all with 76.
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/milliseconds.h"
 #include "command/commands/families.h"
@@ -10,8 +12,6 @@
 namespace command {
 
 namespace {
-
-constexpr int32_t kHealthy = 1;
 
 replica::Member& member_of(Invocation& invocation) {
     replica::Member* const member = invocation.service.context().member;
@@ -27,7 +27,7 @@ void run_initiate(Invocation& invocation) {
     if (!by_default) return;
     invocation.reply
         ->append("info2", "no configuration specified. Using a default configuration for the set")
-        .append("me", member.needed_config()->host);
+        .append("me", member.needed_config()->own().host);
 }
 
 void run_get_config(Invocation& invocation) {
@@ -44,55 +44,96 @@ void run_reconfigure(Invocation& invocation) {
 }
 
 // The times of an entry: by the old messages `optime` is its `ts` alone.
-void append_times(Invocation& invocation, oplog::Position last, bson::Builder& out) {
-    if (invocation.over_msg())
+void append_times(bool over_msg, oplog::Position last, bson::Builder& out) {
+    if (over_msg)
         append_position(out, "optime", last);
     else
         out.append_timestamp("optime", last.ts);
     out.append_date("optimeDate", ms_of(last.ts));
 }
 
-void append_members(Invocation& invocation, const replica::Member& member,
-                    const replica::Config& config, bson::Builder& out) {
-    bson::Builder members = out.sub_array("members");
-    bson::Builder self = members.sub_object("0");
-    self.append("_id", config.member_id)
-        .append("name", config.host)
-        .append("health", static_cast<double>(kHealthy))
+int32_t seconds_since(int64_t ms) {
+    return static_cast<int32_t>((base::ms_since_1970() - ms) / 1000);
+}
+
+void append_sync_source(const replica::Config& config, const std::string& host,
+                        bson::Builder& out) {
+    const auto found = std::ranges::find(config.members, host, &replica::MemberConfig::host);
+    if (!host.empty()) out.append("syncingTo", host);
+    out.append("syncSourceHost", host)
+        .append("syncSourceId", found == config.members.end() ? int32_t{-1} : found->id);
+}
+
+void append_election(uint64_t election_ts, bson::Builder& out) {
+    out.append_timestamp("electionTime", election_ts)
+        .append_date("electionDate", ms_of(election_ts));
+}
+
+void append_self(Invocation& invocation, const replica::Member& member,
+                 const replica::Config& config, bson::Builder& out) {
+    out.append("health", 1.0)
         .append("state", static_cast<int32_t>(member.state()))
         .append("stateStr", replica::name_of(member.state()))
         .append("uptime",
                 static_cast<int32_t>(base::ms_since(invocation.service.context().started) / 1000));
-    append_times(invocation, member.last(), self);
-    self.append("syncSourceHost", "")
-        .append("syncSourceId", int32_t{-1})
-        .append("infoMessage", "")
-        .append_timestamp("electionTime", member.election_ts())
-        .append_date("electionDate", ms_of(member.election_ts()))
-        .append("configVersion", config.version)
+    append_times(invocation.over_msg(), member.last(), out);
+    append_sync_source(config, member.syncing_to(), out);
+    out.append("infoMessage", member.message());
+    if (member.is_primary()) append_election(member.election_ts(), out);
+    out.append("configVersion", config.version)
         .append("configTerm", config.document["term"].to_int64())
         .append("self", true)
         .append("lastHeartbeatMessage", "");
 }
 
+void append_other(bool over_msg, const replica::Heard& heard, const replica::Config& config,
+                  bson::Builder& out) {
+    out.append("health", heard.is_up ? 1.0 : 0.0)
+        .append("state", static_cast<int32_t>(heard.state))
+        .append("stateStr", replica::name_of(heard.state))
+        .append("uptime", heard.is_up ? seconds_since(heard.up_since_ms) : int32_t{0});
+    append_times(over_msg, heard.last, out);
+    out.append_date("lastHeartbeat", heard.last_answer_ms)
+        .append_date("lastHeartbeatRecv", heard.last_question_ms)
+        .append("pingMs", heard.round_trip_ms)
+        .append("lastHeartbeatMessage", heard.message);
+    append_sync_source(config, heard.syncing_to, out);
+    if (heard.state == replica::State::primary) append_election(heard.election_ts, out);
+    out.append("configVersion", heard.config_version);
+}
+
+void append_members(Invocation& invocation, const replica::Member& member,
+                    const replica::Config& config, bson::Builder& out) {
+    bson::Builder members = out.sub_array("members");
+    for (size_t i = 0; i < config.members.size(); ++i) {
+        bson::Builder each = members.sub_object(bson::IndexName(static_cast<uint32_t>(i)).view());
+        each.append("_id", config.members[i].id).append("name", config.members[i].host);
+        if (i == config.own_index)
+            append_self(invocation, member, config, each);
+        else
+            append_other(invocation.over_msg(), member.heard_of(config.members[i].host), config,
+                         each);
+    }
+}
+
 void run_get_status(Invocation& invocation) {
-    constexpr int32_t kMajority = 1;
     const replica::Member& member = member_of(invocation);
     const std::shared_ptr<const replica::Config> config = member.needed_config();
     const oplog::Position last = member.last();
+    const int32_t majority = config->majority();
     bson::Builder& reply = *invocation.reply;
     reply.append("set", config->set_name)
         .append_date("date", base::ms_since_1970())
         .append("myState", static_cast<int32_t>(member.state()))
-        .append("term", last.term)
-        .append("syncSourceHost", "")
-        .append("syncSourceId", int32_t{-1})
+        .append("term", last.term);
+    append_sync_source(*config, member.syncing_to(), reply);
+    reply
         .append_as("heartbeatIntervalMillis",
                    config->document["settings"].as_doc()["heartbeatIntervalMillis"])
-        .append("majorityVoteCount", kMajority)
-        .append("writeMajorityCount", kMajority)
-        .append("votingMembersCount", kMajority)
-        .append("writableVotingMembersCount", kMajority);
+        .append("majorityVoteCount", majority)
+        .append("writeMajorityCount", majority)
+        .append("votingMembersCount", int32_t{config->votes()})
+        .append("writableVotingMembersCount", int32_t{config->votes()});
     {
         bson::Builder times = reply.sub_object("optimes");
         append_position(times, "appliedOpTime", last);
@@ -101,13 +142,19 @@ void run_get_status(Invocation& invocation) {
     append_members(invocation, member, *config, reply);
 }
 
+void run_heartbeat(Invocation& invocation) {
+    member_of(invocation).answer(invocation.body, *invocation.reply);
+}
+
 void run_step_down(Invocation& invocation) {
     const replica::Member& member = member_of(invocation);
     if (!member.is_primary())
         base::fail(base::kNotWritablePrimary, "not primary so can't step down");
-    base::fail(base::kExceededTimeLimit,
-               "No electable secondaries caught up: the set has one member, which another cannot "
-               "relieve. Stop the server instead (shutdown), also where force was asked for");
+    base::fail(
+        base::kExceededTimeLimit,
+        "No electable secondaries caught up: the configuration has one member with a priority "
+        "above 0, which another cannot relieve. Stop the server instead (shutdown), also "
+        "where force was asked for");
 }
 
 void run_get_rollback_id(Invocation& invocation) {
@@ -120,15 +167,20 @@ void run_get_rollback_id(Invocation& invocation) {
 void refuse_as_primary(Invocation& invocation) {
     const replica::Member& member = member_of(invocation);
     member.needed_config();
+    if (member.state() == replica::State::secondary)
+        base::fail(base::kCommandNotSupported,
+                   "{} is not supported: the configuration says whom this member follows",
+                   invocation.name);
     base::fail(base::kNotSecondary, "{} is for secondaries. This node is in state {}",
                invocation.name, replica::name_of(member.state()));
 }
 
 void refuse_other_members(Invocation& invocation) {
     member_of(invocation);
-    base::fail(base::kCommandNotSupported,
-               "{} is not supported: members send it to each other, and a set has one member here",
-               invocation.name);
+    base::fail(
+        base::kCommandNotSupported,
+        "{} is not supported: there are no elections, and nothing waits for what members have",
+        invocation.name);
 }
 
 // The first user of a server that asks for a login is a document, which only a primary takes.
@@ -145,7 +197,7 @@ constexpr uint32_t kFlags = kAdminOnly | kAnyField;
 
 constexpr Command kCommands[] = {
     {"replSetInitiate", "", kFlags, LockKind::none,
-     "{ replSetInitiate: configuration }: make this server the only member of a set", run_initiate,
+     "{ replSetInitiate: configuration }: make this server the primary of a set", run_initiate,
      needs::decided(may_initiate)},
     {"replSetGetConfig", "", kFlags, LockKind::none, "the configuration of the set", run_get_config,
      needs::on_cluster(replSetGetStatus)},
@@ -154,7 +206,7 @@ constexpr Command kCommands[] = {
      needs::on_cluster(replSetConfigure)},
     {"replSetGetStatus", "", kFlags, LockKind::none, "the state of the member", run_get_status,
      needs::on_cluster(replSetGetStatus)},
-    {"replSetStepDown", "", kFlags, LockKind::none, "fails: there is no other member",
+    {"replSetStepDown", "", kFlags, LockKind::none, "fails: no other member can be primary",
      run_step_down, needs::on_cluster(replSetStateChange)},
     {"replSetGetRBID", "", kFlags, LockKind::none, "how often a rollback was made",
      run_get_rollback_id, needs::login},
@@ -168,8 +220,8 @@ constexpr Command kCommands[] = {
      needs::login},
     {"replSetFresh", "", kFlags, LockKind::none, "fails: of other members", refuse_other_members,
      needs::login},
-    {"replSetHeartbeat", "", kFlags, LockKind::none, "fails: of other members",
-     refuse_other_members, needs::login},
+    {"replSetHeartbeat", "", kFlags, LockKind::none, "of other members: the state of this one",
+     run_heartbeat, needs::login},
     {"replSetUpdatePosition", "", kFlags, LockKind::none, "fails: of other members",
      refuse_other_members, needs::login},
     {"replSetTest", "", kFlags, LockKind::none, "fails: for tests of the original server",

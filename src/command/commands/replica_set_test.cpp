@@ -154,13 +154,73 @@ TEST_F(ReplicaSetTest, RefusesWhatNeedsOtherMembers) {
              {R"({"replSetFreeze": 60})", base::kNotSecondary},
              {R"({"replSetMaintenance": true})", base::kNotSecondary},
              {R"({"replSetSyncFrom": "h:1"})", base::kNotSecondary},
-             {R"({"replSetHeartbeat": "rs0"})", base::kCommandNotSupported},
+             {R"({"replSetHeartbeat": "rs9"})", base::kInconsistentReplicaSetNames},
+             {R"({"replSetHeartbeat": 1})", base::kInconsistentReplicaSetNames},
+             {R"({"replSetHeartbeat": "rs0"})", 0},
              {R"({"replSetUpdatePosition": 1})", base::kCommandNotSupported},
              {R"({"replSetElect": 1})", base::kCommandNotSupported},
              {R"({"replSetFresh": 1})", base::kCommandNotSupported},
              {R"({"replSetGetRBID": 1})", 0}})
         expect_codes(command, expected, expected, "admin");
     EXPECT_TRUE(member_->is_primary());
+}
+
+// What it is beside others does not need them: it becomes a secondary by an answer to a heartbeat.
+TEST_F(ReplicaSetTest, ASecondaryTakesReadsOfThoseWhoAreContentWithOne) {
+    initiate();
+    EXPECT_EQ(code(run(R"({"insert": "c", "documents": [{"_id": 1}, {"_id": 2}, {"_id": 3}]})")),
+              0);
+    const bson::Object first =
+        run(R"({"find": "c", "batchSize": 1, "$readPreference": {"mode": "secondary"}})");
+    const int64_t cursor = first["cursor"].as_doc()["id"].to_int64();
+    bson::Builder answer;
+    {
+        const bson::Object with_set_id = bson::Object(member_->config()->document.doc());
+        bson::Builder config = answer.sub_object("config");
+        for (const bson::Element& e : with_set_id)
+            if (e.name() == "version")
+                config.append("version", 7);
+            else if (e.name() != "members")
+                config.append(e);
+        bson::Builder members = config.sub_array("members");
+        members.push(bson::make("_id", 0, "host", "here:27017", "priority", 0));
+        members.push(bson::make("_id", 1, "host", "there:27017"));
+    }
+    member_->hear("there:27017", answer.append("state", 1).append("v", 7).doc(), 1);
+    ASSERT_EQ(member_->state(), replica::State::secondary);
+
+    expect_codes(R"({"insert": "c", "documents": [{"a": 1}]})", base::kNotWritablePrimary,
+                 base::kNotWritablePrimary);
+    expect_codes(R"({"aggregate": "c", "pipeline": [{"$out": "d"}], "cursor": {},
+                     "$readPreference": {"mode": "secondary"}})",
+                 base::kNotWritablePrimary, base::kNotWritablePrimary);
+    expect_codes(R"({"find": "c"})", base::kNotPrimaryNoSecondaryOk,
+                 base::kNotPrimaryNoSecondaryOk);
+    for (const char* mode : {"secondary", "secondaryPreferred", "nearest", "primaryPreferred"})
+        EXPECT_EQ(
+            code(run(fmt::format(R"({{"find": "c", "$readPreference": {{"mode": "{}"}}}})", mode))),
+            0)
+            << mode;
+    EXPECT_EQ(query("test.c", "{}", 0).at(0)["code"].to_int32(), base::kNotPrimaryNoSecondaryOk);
+    EXPECT_EQ(documents(query_bytes("test.c", "{}", 0, wire::kSlaveOk)).size(), 3U);
+    // A cursor goes on.
+    EXPECT_EQ(code(run(fmt::format(R"({{"getMore": {}, "collection": "c"}})", cursor))), 0);
+    const bson::Object hello = run(R"({"hello": 1})");
+    EXPECT_FALSE(hello["isWritablePrimary"].as_bool());
+    EXPECT_TRUE(hello["secondary"].as_bool());
+    EXPECT_TRUE(hello["passive"].as_bool());
+    EXPECT_EQ(text(hello, "hosts"), "[ \"there:27017\" ]");
+    EXPECT_EQ(text(hello, "passives"), "[ \"here:27017\" ]");
+    EXPECT_EQ(hello["primary"].as_string(), "there:27017");
+    EXPECT_TRUE(hello["electionId"].missing());
+    const bson::Object status = run(R"({"replSetGetStatus": 1})", "admin");
+    EXPECT_EQ(status["myState"].to_int32(), 2);
+    EXPECT_EQ(status["members"].as_doc().field_count(), 2);
+
+    member_->set_following(replica::State::recovering, "", "as the test wants it");
+    EXPECT_EQ(code(run(R"({"find": "c", "$readPreference": {"mode": "secondary"}})")),
+              base::kNotPrimaryOrSecondary);
+    EXPECT_FALSE(run(R"({"hello": 1})")["secondary"].as_bool());
 }
 
 TEST_F(ReplicaSetTest, AWriteConcernOfOneMemberIsSatisfied) {

@@ -108,22 +108,29 @@ void append_no_time(bson::Builder& out, const char* name) {
     out.append(name, bson::make("num", 0, "totalMillis", 0));
 }
 
-// Of a server that stands alone.
-void append_replication_metrics(bson::Builder& out) {
+// What a secondary has read of the primary's log. Null: this server is no member.
+void append_replication_metrics(const replica::Member* member, bson::Builder& out) {
+    static const replica::FollowCounts kNone;
+    const replica::FollowCounts& counts = member == nullptr ? kNone : member->counts();
     constexpr int32_t kBufferBytes = 256 << 20;
     bson::Builder repl = out.sub_object("repl");
     {
         bson::Builder apply = repl.sub_object("apply");
-        append_no_time(apply, "batches");
-        apply.append("ops", int64_t{0});
+        {
+            bson::Builder batches = apply.sub_object("batches");
+            batches.append_number("num", value(counts.batches));
+            batches.append("totalMillis", int32_t{0});
+        }
+        apply.append("ops", value(counts.entries));
     }
     repl.append("buffer", bson::make("count", int64_t{0}, "maxSizeBytes", kBufferBytes, "sizeBytes",
                                      int64_t{0}));
     {
         bson::Builder network = repl.sub_object("network");
-        network.append("bytes", int64_t{0});
+        network.append("bytes", value(counts.bytes));
         append_no_time(network, "getmores");
-        network.append("ops", int64_t{0}).append("readersCreated", int64_t{0});
+        network.append("ops", value(counts.entries))
+            .append("readersCreated", value(counts.sources));
     }
     bson::Builder preload = repl.sub_object("preload");
     append_no_time(preload, "docs");
@@ -131,7 +138,7 @@ void append_replication_metrics(bson::Builder& out) {
 }
 
 void append_metrics(const Metrics& metrics, const CursorManager::Counts& cursors,
-                    bson::Builder& out) {
+                    const replica::Member* member, bson::Builder& out) {
     append_cursor_metrics(cursors, out);
     {
         bson::Builder document = out.sub_object("document");
@@ -163,7 +170,7 @@ void append_metrics(const Metrics& metrics, const CursorManager::Counts& cursors
         bson::Builder record = out.sub_object("record");
         record.append("moves", value(metrics.moves));
     }
-    append_replication_metrics(out);
+    append_replication_metrics(member, out);
     {
         const storage::FreeSpaceSearches& searches = storage::free_space_searches();
         bson::Builder storage = out.sub_object("storage");
@@ -181,6 +188,10 @@ void append_metrics(const Metrics& metrics, const CursorManager::Counts& cursors
 void append_repl(const replica::Member& member, bson::Builder& out) {
     append_role(member, "ismaster", out);
     out.append("isWritablePrimary", member.is_primary()).append("rbid", int32_t{1});
+    if (member.follows())
+        out.append("syncSourceHost", member.syncing_to())
+            .append("lagSeconds", member.lag_seconds())
+            .append("message", member.message());
 }
 
 struct Section {
@@ -251,7 +262,7 @@ void append_server_status(Service& service, bson::Doc request, bson::Builder& re
             append_mem(service.durability(), mem);
         }
         bson::Builder metrics = reply.sub_object("metrics");
-        append_metrics(service.metrics(), service.cursors().counts(), metrics);
+        append_metrics(service.metrics(), service.cursors().counts(), context.member, metrics);
     }
     {
         bson::Builder engine = reply.sub_object("storageEngine");

@@ -2,6 +2,8 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "oplog/log.h"
+#include "replica/member.h"
 #include "sched/blocking.h"
 #include "sched/operation.h"
 #include "storage/lock.h"
@@ -10,6 +12,12 @@ namespace command {
 
 void DatabaseOpener::finish_opening(catalog::Database& database) {
     if (!database.writable()) return;
+    // Temporary collections go where the primary drops them. What is built again has its entry in
+    // the primary's log.
+    if (context_.member != nullptr && context_.member->follows()) {
+        const oplog::ForeignChange copy(context_.member->log());
+        return database.recover_interrupted_builds(context_.retry_index_builds);
+    }
     database.drop_temporary();
     database.recover_interrupted_builds(context_.retry_index_builds);
 }

@@ -42,6 +42,7 @@ struct Invocation {
     std::optional<int64_t> txn_number = {};  // of the session: it may come again
     oplog::Retries::Turn* turn = nullptr;    // of a request with one, while it is executed
     bool secondary_ok = false;               // the client takes the answer of a secondary
+    bool of_log = false;  // from the primary's log: neither rights nor the state are asked
 
     bool started = false;  // the checks that all commands share are behind it
 

@@ -26,6 +26,7 @@ void check_takes_reads(const ServerContext& context, std::string_view db, bool s
     if (!secondary_ok)
         base::fail(base::kNotPrimaryNoSecondaryOk, "{}",
                    today ? "not primary and secondaryOk=false" : "not master and slaveOk=false");
+    if (context.member->state() == replica::State::secondary) return;
     base::fail(base::kNotPrimaryOrSecondary, "{}",
                today ? "node is not in primary or recovering state"
                      : "not master or secondary; cannot currently read from this replSet member");

@@ -1,6 +1,6 @@
 // command/request/member_state.h - what a member of a replica set does not do in its present state:
-// until it is the primary it takes neither writes nor reads, but those of the database `local`,
-// which is its own.
+// only the primary takes writes; a secondary takes the reads of clients that are content with one;
+// all others take neither. The database `local` is each member's own.
 #pragma once
 
 #include <string_view>
@@ -16,7 +16,8 @@ enum class Dialect : bool { old, today };
 
 // Throws base::Error 10107.
 void check_takes_writes(const ServerContext& context, std::string_view db, Dialect dialect);
-// Throws base::Error 13435, or 13436 where the client would be content with a secondary.
+// Throws base::Error 13435, or 13436 where the client would be content with a secondary, and this
+// is none.
 void check_takes_reads(const ServerContext& context, std::string_view db, bool secondary_ok,
                        Dialect dialect);
 // What a command asks by its kind.

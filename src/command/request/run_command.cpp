@@ -213,7 +213,7 @@ bool names_collection(const Command& command) {
 bool take_fields_of_admitted(Invocation& invocation, const Command& command) try {
     return take_fields(invocation, command);
 } catch (const base::Error&) {
-    admit(invocation, command);
+    if (!invocation.of_log) admit(invocation, command);
     throw;
 }
 
@@ -225,11 +225,11 @@ void execute(Invocation& invocation, const Command& command) {
             .append("lockType", static_cast<int32_t>(command.lock));
         return;
     }
-    admit(invocation, command);
+    if (!invocation.of_log) admit(invocation, command);
     if (command.lock != LockKind::none) invocation.service.opener().open_again(invocation.db);
     if (!catalog::valid_database_name(invocation.db))
         base::fail(base::kInvalidNamespace, "Invalid database name: '{}'", invocation.db);
-    check_member_state(invocation, command);
+    if (!invocation.of_log) check_member_state(invocation, command);
     if (command.lock == LockKind::write) invocation.check_concern();
     const bool unauthenticated =
         invocation.client.access_control().enabled && !invocation.client.login().logged_in();

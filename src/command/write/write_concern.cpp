@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <set>
+#include <string_view>
+
 #include "replica/config.h"
 
 namespace command {
@@ -40,17 +43,36 @@ void WriteConcern::check(bool journaling, bool in_set) const {
 
 std::optional<base::Error> WriteConcern::refusal_by(const replica::Config& config) const {
     if (asks_for_one_member()) return {};
+    const auto members = static_cast<int64_t>(config.members.size());
     const base::Error too_few(base::kUnsatisfiableWriteConcern, "Not enough data-bearing nodes");
-    if (mode.empty()) return too_few;
+    const base::Error not_yet(
+        base::kUnsatisfiableWriteConcern,
+        "the write is done here, but waiting for other members is not supported yet: give w: 1");
+    if (mode.empty()) return w > members ? too_few : not_yet;
+    if (mode == "majority") {
+        if (config.majority() == 1) return {};
+        return base::Error(
+            base::kUnsatisfiableWriteConcern,
+            "the write is done here, but waiting for other members is not supported yet: give w: "
+            "1, or configure all members but the primary with votes: 0, which makes the primary "
+            "the majority");
+    }
     const bson::Element tags = config.modes[mode];
     if (tags.missing())
         return base::Error(
             base::kUnknownReplWriteConcern,
             fmt::format("No write concern mode named '{}' found in replica set configuration",
                         mode));
-    for (const bson::Element& tag : tags.as_doc())
-        if (tag.to_int64() > (config.tags[tag.name()] ? 1 : 0)) return too_few;
-    return {};
+    std::optional<base::Error> refusal;
+    for (const bson::Element& tag : tags.as_doc()) {
+        std::set<std::string_view> values;
+        for (const replica::MemberConfig& member : config.members)
+            if (const bson::Element value = member.tags[tag.name()])
+                values.insert(value.as_string());
+        if (tag.to_int64() > static_cast<int64_t>(values.size())) return too_few;
+        if (tag.to_int64() > (config.primary().tags[tag.name()] ? 1 : 0)) refusal = not_yet;
+    }
+    return refusal;
 }
 
 }  // namespace command

@@ -21,8 +21,8 @@ struct WriteConcern {
     bool fsync = false;
     int64_t wtimeout_ms = 0;
     bool unacknowledged() const { return w == 0 && mode.empty() && !journal && !fsync; }
-    // Whether it names no other members, nor a mode that only the configuration of a set knows.
-    bool asks_for_one_member() const { return mode.empty() ? w <= 1 : mode == "majority"; }
+    // Whether it names no other members, nor what only the configuration of a set knows.
+    bool asks_for_one_member() const { return mode.empty() && w <= 1; }
     // Whether the reply waits for the disk.
     bool waits() const { return journal || fsync; }
 
@@ -32,8 +32,8 @@ struct WriteConcern {
     // Throws base::Error 2 where this server cannot satisfy it; of a set's members only what
     // concerns the journal.
     void check(bool journaling, bool in_set) const;
-    // Nothing where the primary of the set alone satisfies it, else base::Error 100, or 79 for a
-    // mode that the configuration does not know.
+    // Nothing where the primary of the set alone satisfies it, since nothing tells it yet what the
+    // others have; else base::Error 100, or 79 for a mode that the configuration does not know.
     std::optional<base::Error> refusal_by(const replica::Config& config) const;
 };
 

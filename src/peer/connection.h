@@ -1,0 +1,82 @@
+// peer/connection.h - a connection to another server, by which commands are run there and the
+// cursors that they open are read.
+//
+// The room peer: a client of the server's own protocol, for members of a replica set. It knows
+// messages and documents, and no collections. A call blocks its thread until the answer has come,
+// its time is over or the interrupt is set; after a call that has thrown anything but an answer's
+// own error the connection is of no use any more. Used by one thread at a time.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "bson/builder.h"
+#include "peer/interrupt.h"
+
+namespace peer {
+
+class Connection {
+  public:
+    using Milliseconds = std::chrono::milliseconds;
+
+    // `host`: "name:port"; the first of its addresses that can be reached in the time. The
+    // interrupt outlives this. Throws base::Error 6 where there is none, 89 when the time is over,
+    // 11600 at the interrupt. Asks the resolver, which takes its own time.
+    Connection(std::string_view host, const Interrupt& interrupt, Milliseconds limit);
+    ~Connection();
+    Connection(const Connection&) = delete;
+    Connection& operator=(const Connection&) = delete;
+
+    const std::string& host() const { return host_; }
+    // Runs a command by OP_MSG: `command` without $db. The answer is valid until the next call.
+    // Throws base::Error: that of an answer that is none (`ok` is not 1), 6 where the connection
+    // ends, 17 for what is no answer, 89 and 11600 as above.
+    bson::Doc run(std::string_view db, bson::Doc command, Milliseconds limit);
+    // Of answers, in all.
+    int64_t bytes_received() const { return bytes_received_; }
+
+  private:
+    using Time = std::chrono::steady_clock::time_point;
+
+    bool connect_to(const void* address, unsigned size, int family, Time until);
+    void send(Time until);
+    void receive(uint8_t* into, size_t size, Time until);
+    void await(short events, Time until) const;
+    [[noreturn]] void lost(const char* how) const;
+
+    const std::string host_;
+    const Interrupt& interrupt_;
+    int socket_ = -1;
+    bson::Buffer request_;
+    bson::Buffer reply_;
+    int64_t bytes_received_ = 0;
+};
+
+// The documents that a command's cursor has, batch by batch. What is left open there ends with the
+// connection's own end, or by the server's time limit.
+class Cursor {
+  public:
+    // Runs the command, whose answer has the first batch.
+    Cursor(Connection& connection, std::string_view db, bson::Doc command,
+           Connection::Milliseconds limit);
+    // An array of documents, until the next use of the connection.
+    bson::Doc batch() const { return batch_; }
+    bool is_open() const { return id_ != 0; }
+    // The next one. `await`: of a tailable cursor, how long the other server may wait for what is
+    // new; then the batch is empty.
+    void fetch(Connection::Milliseconds await = {});
+
+  private:
+    void take(bson::Doc reply, const char* field);
+
+    Connection& connection_;
+    const std::string db_;
+    const Connection::Milliseconds limit_;
+    std::string collection_;
+    int64_t id_ = 0;
+    bson::Doc batch_;
+};
+
+}  // namespace peer

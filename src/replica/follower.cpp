@@ -1,0 +1,149 @@
+#include "replica/follower.h"
+
+#include <pthread.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/signal_stack.h"
+#include "replica/clone.h"
+#include "sched/blocking.h"
+#include "sched/operation.h"
+
+namespace replica {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kPause = 500ms;    // where there is nothing to do, or something has failed
+constexpr auto kLongPause = 10s;  // where only an administrator can help
+
+}  // namespace
+
+Follower::Follower(catalog::Catalog& catalog, Member& member, oplog::Applier::RunCommand run,
+                   Connect connect)
+    : catalog_(catalog),
+      member_(member),
+      applier_(catalog, std::move(run)),
+      connect_(std::move(connect)) {}
+
+void Follower::start() {
+    thread_ = std::thread([this] { run(); });
+}
+
+void Follower::stop() {
+    end_.set();
+    if (thread_.joinable()) thread_.join();
+}
+
+void Follower::run() {
+    const base::SignalStack signal_stack;
+    base::log::set_context("rsSync");
+    ::pthread_setname_np(::pthread_self(), "rsSync");
+    while (!end_.is_set()) {
+        bool goes_on = false;
+        try {
+            goes_on = step();
+        } catch (const std::exception& error) {
+            base::log::warning("{}", error.what());
+        }
+        if (!goes_on) end_.wait_for(member_.state() == State::recovering ? kLongPause : kPause);
+    }
+}
+
+bool Follower::step() try {
+    const std::shared_ptr<const Config> config = member_.config();
+    if (config == nullptr || !member_.follows() || config->is_of_primary()) {
+        source_ = nullptr;
+        return false;
+    }
+    if (source_ != nullptr && source_->host() != config->primary().host) source_ = nullptr;
+    if (source_ == nullptr) {
+        reads_log_ = false;
+        source_ = connect_(config->primary().host, end_);
+        member_.counts().sources.fetch_add(1, std::memory_order_relaxed);
+    }
+    if (!reads_log_) return begin();
+    apply(source_->next_entries());
+    return true;
+} catch (const std::exception& error) {
+    source_ = nullptr;
+    if (end_.is_set() || sched::Operation::shutting_down()) return false;
+    // A primary that is away is no news each time.
+    if (std::exchange(last_error_, error.what()) != error.what())
+        base::log::warning("cannot follow: {}", error.what());
+    member_.set_following(member_.state(), "", last_error_);
+    return false;
+}
+
+// A copy where there is no data, then the place in the log of the primary.
+bool Follower::begin() {
+    bool lacks_data = member_.last().ts == 0;
+    {
+        const sched::BlockingSection away;
+        const storage::DatabaseLock lock(catalog_.engine().locks(), "local", false);
+        lacks_data |= Clone::is_under_way(catalog_);
+    }
+    if (lacks_data) {
+        member_.set_following(State::startup2, source_->host(), "initial sync");
+        Clone(catalog_, member_.log(), applier_, *source_).run();
+    }
+    const oplog::Position last = member_.last();
+    source_->read_log(last.ts);
+    const bson::Doc batch = source_->next_entries();
+    const bson::Element first = batch.first();
+    const bool is_there = first && oplog::position_of(first.as_doc()) == last &&
+                          first.as_doc()["h"].to_int64() == last_hash();
+    if (!is_there) {
+        const bson::Object oldest = source_->oldest_entry();
+        if (oldest.empty())
+            base::fail(base::kIllegalOperation, "{} has no log of writes yet", source_->host());
+        const bool too_stale = oplog::position_of(oldest) > last;
+        stay_behind(too_stale ? fmt::format("error RS102 too stale to catch up: the log of {} "
+                                            "begins after the last entry here",
+                                            source_->host())
+                              : fmt::format("the last entry here is not in the log of {}: the "
+                                            "histories have parted, and only a copy of its data "
+                                            "helps",
+                                            source_->host()));
+        return false;
+    }
+    reads_log_ = true;
+    last_error_.clear();
+    member_.set_following(State::secondary, source_->host(), "");
+    apply(batch);
+    return true;
+}
+
+void Follower::stay_behind(const std::string& why) {
+    if (std::exchange(last_error_, why) != why)
+        base::log::error(
+            "{}. Stop this member, empty its directory, or put a copy of another "
+            "member's there, and start it again",
+            why);
+    source_ = nullptr;
+    member_.set_following(State::recovering, "", why);
+}
+
+int64_t Follower::last_hash() const {
+    const sched::BlockingSection away;
+    const storage::DatabaseLock lock(catalog_.engine().locks(), "local", false);
+    return member_.log().last_hash();
+}
+
+// What is here already is the entry from which the log is read.
+void Follower::apply(bson::Doc batch) {
+    for (const bson::Element& each : batch) {
+        const bson::Doc entry = each.as_doc();
+        if (oplog::position_of(entry) <= member_.last()) continue;
+        if (end_.is_set() || !member_.follows()) return;
+        oplog::ForeignChange foreign(member_.log(), entry);
+        applier_.apply(entry, oplog::Manner::exact);
+        foreign.finish();
+        member_.counts().entries.fetch_add(1, std::memory_order_relaxed);
+        member_.counts().bytes.fetch_add(entry.size(), std::memory_order_relaxed);
+    }
+    if (!batch.empty()) member_.counts().batches.fetch_add(1, std::memory_order_relaxed);
+}
+
+}  // namespace replica

@@ -1,0 +1,62 @@
+// replica/follower.h - follows the primary, by a thread of its own: copies its data once, then
+// reads its log from the last own entry on and does what it says, each entry in the commit of its
+// change. So this member is at every moment what the primary was at an earlier one.
+//
+// What is found there decides. The last own entry is in the primary's log: it goes on from it. It
+// is older than all of that log: too stale, the member stays RECOVERING until its directory is
+// emptied, or filled from another member. It is in neither: the histories have parted, and the
+// member stays RECOVERING too, since only a rollback would help.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "oplog/apply.h"
+#include "peer/interrupt.h"
+#include "replica/member.h"
+#include "replica/source.h"
+
+namespace replica {
+
+class Follower {
+  public:
+    // Throws base::Error where there is no such source. The interrupt ends all that waits for it.
+    using Connect = std::function<std::unique_ptr<Source>(const std::string& host,
+                                                          const peer::Interrupt& interrupt)>;
+    // All outlive this.
+    Follower(catalog::Catalog& catalog, Member& member, oplog::Applier::RunCommand run,
+             Connect connect);
+    ~Follower() { stop(); }
+    Follower(const Follower&) = delete;
+    Follower& operator=(const Follower&) = delete;
+
+    void start();
+    // Waits for the thread.
+    void stop();
+
+    // On the calling thread, for tests: one step of what the thread does. Connects if it has to;
+    // then a copy, or the decision, or one batch of entries. False: there is nothing to do, or
+    // something has failed, and a pause is due.
+    bool step();
+
+  private:
+    void run();
+    bool begin();
+    void stay_behind(const std::string& why);
+    int64_t last_hash() const;
+    void apply(bson::Doc batch);
+
+    catalog::Catalog& catalog_;
+    Member& member_;
+    oplog::Applier applier_;
+    const Connect connect_;
+    peer::Interrupt end_;
+    std::unique_ptr<Source> source_;  // null: to be connected
+    bool reads_log_ = false;
+    std::string last_error_;
+    std::thread thread_;
+};
+
+}  // namespace replica

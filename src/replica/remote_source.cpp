@@ -1,0 +1,103 @@
+#include "replica/remote_source.h"
+
+#include "base/error.h"
+#include "catalog/names.h"
+#include "oplog/entry.h"
+#include "oplog/log.h"
+
+namespace replica {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kConnectLimit = 5s;
+constexpr auto kAnswerLimit = 60s;  // of a primary that is busy
+constexpr auto kAwait = 1s;         // for new entries, until the configuration is looked at
+
+bson::Object find_in(std::string_view ns) {
+    return bson::make("find", catalog::split(ns).collection);
+}
+
+}  // namespace
+
+RemoteSource::RemoteSource(std::string_view host, const peer::Interrupt& interrupt)
+    : data_(host, interrupt, kConnectLimit), log_(host, interrupt, kConnectLimit) {
+    is_journaling_ = data_.run("admin", bson::make("serverStatus", 1), kAnswerLimit).has("dur");
+}
+
+bson::Object RemoteSource::end_of_log(int direction) {
+    bson::Builder command;
+    command.append_all(find_in(oplog::kSetLog));
+    command.append("sort", bson::make("$natural", direction)).append("limit", 1);
+    command.append("singleBatch", true);
+    const peer::Cursor cursor(data_, "local", command.doc(), kAnswerLimit);
+    const bson::Element first = cursor.batch().first();
+    return first ? bson::Object(first.as_doc()) : bson::Object();
+}
+
+void RemoteSource::read_log(uint64_t from) {
+    from_ = from;
+    entries_.reset();
+    bson::Builder range;
+    range.append_timestamp("$gte", from);
+    bson::Builder command;
+    command.append_all(find_in(oplog::kSetLog));
+    command.append("filter", bson::make("ts", range.object()))
+        .append("tailable", true)
+        .append("awaitData", true)
+        .append("oplogReplay", true);
+    entries_.emplace(log_, "local", command.doc(), kAnswerLimit);
+    is_first_batch_ = true;
+}
+
+// What the primary has not committed it may lose: then this member would have what the primary has
+// not, and could follow it no longer.
+void RemoteSource::await_commit() {
+    if (!is_journaling_) return;
+    data_.run("admin", bson::make("getLastError", 1, "j", true), kAnswerLimit);
+}
+
+bson::Doc RemoteSource::next_entries() {
+    if (!std::exchange(is_first_batch_, false)) {
+        if (!entries_->is_open())
+            base::fail(base::kCursorNotFound, "the cursor on the log of {} has ended", host());
+        entries_->fetch(kAwait);
+    }
+    if (!entries_->batch().empty()) await_commit();
+    return entries_->batch();
+}
+
+std::vector<std::string> RemoteSource::databases() {
+    std::vector<std::string> names;
+    const bson::Doc answer = data_.run("admin", bson::make("listDatabases", 1), kAnswerLimit);
+    for (const bson::Element& each : answer["databases"].as_doc())
+        names.emplace_back(each.as_doc()["name"].as_string());
+    return names;
+}
+
+void RemoteSource::read(std::string_view ns, const std::function<void(bson::Doc batch)>& visit) {
+    peer::Cursor cursor(data_, catalog::split(ns).db, find_in(ns), kAnswerLimit);
+    visit(cursor.batch());
+    while (cursor.is_open()) {
+        cursor.fetch();
+        visit(cursor.batch());
+    }
+}
+
+bson::Object RemoteSource::find(std::string_view ns, bson::Doc which) {
+    bson::Builder exactly;
+    for (const bson::Element& e : which) {
+        // Also where the value is a document that looks like an operator.
+        bson::Builder equal = exactly.sub_object(e.name());
+        equal.append_as("$eq", e);
+    }
+    bson::Builder command;
+    command.append_all(find_in(ns));
+    command.append("filter", exactly.object()).append("limit", 1).append("singleBatch", true);
+    const peer::Cursor cursor(data_, catalog::split(ns).db, command.doc(), kAnswerLimit);
+    const bson::Element first = cursor.batch().first();
+    return first ? bson::Object(first.as_doc()) : bson::Object();
+}
+
+}  // namespace replica

@@ -1,0 +1,39 @@
+// replica/remote_source.h - a primary on the network.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "peer/connection.h"
+#include "replica/source.h"
+
+namespace replica {
+
+// By two connections, one of them for the log. The interrupt outlives this. Throws what
+// peer::Connection does.
+class RemoteSource final : public Source {
+  public:
+    RemoteSource(std::string_view host, const peer::Interrupt& interrupt);
+
+    const std::string& host() const override { return data_.host(); }
+    bson::Object oldest_entry() override { return end_of_log(1); }
+    bson::Object newest_entry() override { return end_of_log(-1); }
+    void read_log(uint64_t from) override;
+    bson::Doc next_entries() override;
+    std::vector<std::string> databases() override;
+    void read(std::string_view ns, const std::function<void(bson::Doc batch)>& visit) override;
+    bson::Object find(std::string_view ns, bson::Doc which) override;
+
+  private:
+    bson::Object end_of_log(int direction);
+    void await_commit();
+
+    peer::Connection data_;
+    peer::Connection log_;
+    std::optional<peer::Cursor> entries_;
+    uint64_t from_ = 0;
+    bool is_first_batch_ = false;
+    bool is_journaling_ = false;
+};
+
+}  // namespace replica

@@ -1,0 +1,36 @@
+// replica/source.h - the primary, as a member that follows it reads it.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bson/builder.h"
+
+namespace replica {
+
+// Each call throws base::Error where it cannot be read, also at the end of this server. By one
+// thread.
+class Source {
+  public:
+    virtual ~Source() = default;
+    virtual const std::string& host() const = 0;  // "name:port"
+
+    // Of its log, by insertion; empty: it has none.
+    virtual bson::Object oldest_entry() = 0;
+    virtual bson::Object newest_entry() = 0;
+    // Begins to read the log, with the first entry whose `ts` is not below this one.
+    virtual void read_log(uint64_t from) = 0;
+    // The next ones, an array, valid until the next call; all of them are durable there. Empty:
+    // there was none for a while.
+    virtual bson::Doc next_entries() = 0;
+
+    virtual std::vector<std::string> databases() = 0;
+    // All documents of a collection in their natural order, by arrays.
+    virtual void read(std::string_view ns, const std::function<void(bson::Doc batch)>& visit) = 0;
+    // The first document that has the fields of `which`; empty: there is none.
+    virtual bson::Object find(std::string_view ns, bson::Doc which) = 0;
+};
+
+}  // namespace replica
