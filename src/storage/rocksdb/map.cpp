@@ -107,8 +107,8 @@ rocksdb::WriteOptions Map::write_options() const {
 }
 
 std::unique_ptr<ordered::Session> Map::session() {
-    return std::make_unique<Session>(*db_, host_,
-                                     [this](rocksdb::WriteBatch& batch) { write(batch); });
+    return std::make_unique<Session>(
+        *db_, host_, [this](rocksdb::WriteBatch& batch) { write(batch); }, walks_far_);
 }
 
 // The locks above are given up whatever happens, and the batch can then neither be kept nor undone.
@@ -116,6 +116,16 @@ void Map::write(rocksdb::WriteBatch& batch) {
     Status status = db_->Write(write_options(), &batch);
     if (status.IsNoSpace() && db_->Resume().ok()) status = db_->Write(write_options(), &batch);
     if (!status.ok()) end_process(host_, "RocksDB cannot write its log: " + status.ToString());
+    if (walks_far_.load(std::memory_order_relaxed) && walks_far_.exchange(false))
+        flush_removed_rows();
+}
+
+// Those in memory stay there until it is full; a compaction takes them away in files alone.
+void Map::flush_removed_rows() {
+    uint64_t removed = 0;
+    if (db_->GetIntProperty(rocksdb::DB::Properties::kNumDeletesActiveMemTable, &removed) &&
+        removed >= kRemovedRowsMany)
+        flush(false);  // what keeps it from that keeps the next commit or checkpoint too
 }
 
 // Rows of a small table are removed one by one: a range that is removed costs all readers

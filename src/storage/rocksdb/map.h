@@ -45,6 +45,7 @@ class Map final : public ordered::Map {
     void make_marker(rocksdb::Env& env, const std::string& marker);
     void write(rocksdb::WriteBatch& batch);
     rocksdb::Status flush(bool wait);
+    void flush_removed_rows();
     // REQUIRES: a flush has ended since these were dropped.
     void remove_files_of(const std::vector<ordered::Table>& dropped);
     std::vector<ordered::Table> dropped_tables();
@@ -59,6 +60,7 @@ class Map final : public ordered::Map {
     std::unique_ptr<rocksdb::DB> db_;
     std::unique_ptr<Compactor> compactor_;
     uint64_t reserved_bytes_ = 0;
+    std::atomic<bool> walks_far_{false};  // a cursor has, since the last commit
 
     std::mutex drops_mutex_;
     std::vector<ordered::Table> drops_;  // guarded by drops_mutex_: since the last checkpoint

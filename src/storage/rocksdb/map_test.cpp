@@ -16,6 +16,7 @@
 #include "storage/ordered/bytes.h"
 #include "storage/ordered/engine.h"
 #include "storage/rocksdb/open.h"
+#include "storage/rocksdb/session.h"
 #include "storage/rocksdb/testing/faulty_files.h"
 
 namespace rocks {
@@ -77,6 +78,12 @@ class RocksMapTest : public testing::Test {
             if (session->changed_bytes() > size_t{1} << 20) session->commit();
         }
         session->commit();
+    }
+    // How many removed rows are in the way to the first row.
+    uint64_t walked() {
+        rocksdb::get_perf_context()->Reset();
+        session->cursor(kTable)->seek({});
+        return rocksdb::get_perf_context()->internal_delete_skipped_count;
     }
     int count(Table table = kTable) {
         int rows = 0;
@@ -201,16 +208,28 @@ TEST_F(RocksMapTest, AQueueDoesNotSlowDown) {
         if (i % 100 == 0) session->commit();
     }
     session->commit();
-    rocksdb::SetPerfLevel(rocksdb::PerfLevel::kEnableCount);
-    const auto walked = [&] {
-        rocksdb::get_perf_context()->Reset();
-        session->cursor(kTable)->seek({});
-        return rocksdb::get_perf_context()->internal_delete_skipped_count;
-    };
     map->checkpoint(true);
     while (walked() > kRows / 10)
         std::this_thread::yield();
-    rocksdb::SetPerfLevel(rocksdb::PerfLevel::kDisable);
+    EXPECT_EQ(count(), kLength);
+}
+
+// Where all of them would have room in memory: only looks at the first row tell of them.
+TEST_F(RocksMapTest, RemovedRowsLeaveTheMemoryWhereTheyAreInTheWay) {
+    open();
+    constexpr int kRows = 200'000, kLength = 10;
+    uint64_t most = 0;
+    for (int i = 0; i < kRows; ++i) {
+        put(i, "row");
+        if (i >= kLength) session->erase(kTable, ordered::big_endian(i - kLength));
+        if (i % 100 != 0) continue;
+        session->commit();
+        most = std::max(most, walked());
+    }
+    EXPECT_GE(most, kRemovedRowsMany);
+    // Until a flush and a compaction have ended some more may come.
+    while (walked() > 2 * kRemovedRowsMany)
+        std::this_thread::yield();
     EXPECT_EQ(count(), kLength);
 }
 

@@ -1,5 +1,7 @@
 #include "storage/rocksdb/session.h"
 
+#include <rocksdb/perf_context.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -19,8 +21,8 @@ class Cursor final : public ordered::Cursor {
   public:
     // Without a batch: the rows of the database alone. `frozen`: as they were then; null: now.
     Cursor(rocksdb::DB& db, const ordered::Host& host, rocksdb::WriteBatchWithIndex* batch,
-           const rocksdb::Snapshot* frozen, Table table)
-        : host_(host), table_(table), end_(end_of(table)), end_slice_(end_) {
+           const rocksdb::Snapshot* frozen, Table table, std::atomic<bool>& walks_far)
+        : host_(host), table_(table), end_(end_of(table)), end_slice_(end_), walks_far_(walks_far) {
         options_.iterate_upper_bound = &end_slice_;
         options_.snapshot = frozen;
         rocksdb::Iterator* rows = db.NewIterator(options_);
@@ -30,27 +32,33 @@ class Cursor final : public ordered::Cursor {
     }
 
     void seek(Bytes key) override {
-        rows_->Seek(table_key(table_, key));
-        look();
+        move([&] { rows_->Seek(table_key(table_, key)); });
     }
     void seek_before(Bytes key) override { seek_before(table_key(table_, key)); }
     void seek_to_last() override { seek_before(end_); }
     bool at_end() const override { return !is_at_row_; }
     void next() override {
-        rows_->Next();
-        look();
+        move([this] { rows_->Next(); });
     }
     void previous() override {
-        rows_->Prev();
-        look();
+        move([this] { rows_->Prev(); });
     }
     Bytes key() const override { return as_bytes(rows_->key()).subspan(kTableBytes); }
     Bytes value() const override { return as_bytes(rows_->value()); }
 
   private:
     void seek_before(const std::string& key) {
-        rows_->SeekForPrev(key);
-        if (rows_->Valid() && rows_->key() == Slice(key)) rows_->Prev();
+        move([&] {
+            rows_->SeekForPrev(key);
+            if (rows_->Valid() && rows_->key() == Slice(key)) rows_->Prev();
+        });
+    }
+    template <typename Move>
+    void move(const Move& to_row) {
+        const uint64_t& skipped = rocksdb::get_perf_context()->internal_delete_skipped_count;
+        const uint64_t before = skipped;
+        to_row();
+        if (skipped - before >= kRemovedRowsMany) walks_far_.store(true, std::memory_order_relaxed);
         look();
     }
     // The batch has rows of other tables too, which no bound keeps away.
@@ -64,6 +72,7 @@ class Cursor final : public ordered::Cursor {
     const std::string end_;
     const Slice end_slice_;
     rocksdb::ReadOptions options_;
+    std::atomic<bool>& walks_far_;
     std::unique_ptr<rocksdb::Iterator> rows_;
     bool is_at_row_ = false;
 };
@@ -124,8 +133,8 @@ void Session::note_change(Table table) {
 
 std::unique_ptr<ordered::Cursor> Session::cursor(Table table) {
     const bool is_changed = std::ranges::find(changed_, table) != changed_.end();
-    return std::make_unique<Cursor>(db_, host_, is_changed ? batch_.get() : nullptr, frozen_,
-                                    table);
+    return std::make_unique<Cursor>(db_, host_, is_changed ? batch_.get() : nullptr, frozen_, table,
+                                    walks_far_);
 }
 
 size_t Session::changed_bytes() const {

@@ -5,6 +5,7 @@
 #include <rocksdb/db.h>
 #include <rocksdb/utilities/write_batch_with_index.h>
 
+#include <atomic>
 #include <functional>
 #include <vector>
 
@@ -13,13 +14,23 @@
 
 namespace rocks {
 
+// So many removed rows in the way of a cursor are worth a flush, and a compaction then
+// (configuration.cpp), if they are in memory.
+constexpr uint64_t kRemovedRowsMany = 10'000;
+
 class Session final : public ordered::Session {
   public:
     // Writes a batch, or ends the process.
     using Write = std::function<void(rocksdb::WriteBatch&)>;
 
-    Session(rocksdb::DB& db, const ordered::Host& host, Write write)
-        : db_(db), host_(host), write_(std::move(write)), batch_(new_batch()) {}
+    // `walks_far` is set when a cursor has walked over many removed rows to its next one; it
+    // outlives the cursors.
+    Session(rocksdb::DB& db, const ordered::Host& host, Write write, std::atomic<bool>& walks_far)
+        : db_(db),
+          host_(host),
+          write_(std::move(write)),
+          walks_far_(walks_far),
+          batch_(new_batch()) {}
     ~Session() override { thaw(); }
 
     void freeze() override;
@@ -42,6 +53,7 @@ class Session final : public ordered::Session {
     rocksdb::DB& db_;
     const ordered::Host& host_;
     const Write write_;
+    std::atomic<bool>& walks_far_;
     std::unique_ptr<Batch> batch_;
     std::vector<ordered::Table> changed_;  // since the last commit
     rocksdb::PinnableSlice found_;         // by get()
