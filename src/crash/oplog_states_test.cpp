@@ -136,7 +136,7 @@ TEST_P(OplogStates, AlsoWhereAnOperationCommitsInPieces) {
     for (int i = 0; i < 5; ++i)
         done(fmt::format(R"({{"insert": "c", "documents": [{{"_id": {}}}]}})", i));
     server_->commit();
-    watch(std::max(1, 60 / base::test_effort(4)));
+    watch(15);
     done(fmt::format(R"({{"update": "c", "updates": [{{"q": {{"$isolated": 1}},
                          "u": {{"$set": {{"t": "{}"}}}}, "multi": true}}]}})",
                      large));
