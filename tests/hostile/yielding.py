@@ -176,7 +176,7 @@ class Yielding(Case):
                             '$set': {'d': [{'x': i} for i in range(many)]}}}):
             with self.assertRaises(Refused) as caught:
                 self.client.run(dict({'findAndModify': 'shown', 'new': True, 'fields': costly,
-                                      'maxTimeMS': 300}, **command))
+                                      'maxTimeMS': 100}, **command))
             self.assertEqual(caught.exception.code, 50)
         self.assertEqual(self.client.run({'count': 'shown'})['n'], 1)
         self.assertEqual(self.client.run({'count': 'shown', 'query': {'$or': [
