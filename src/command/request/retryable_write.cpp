@@ -23,7 +23,7 @@ constexpr int kRetryableCodes[] = {
     9001,  // SocketException
     base::kNotWritablePrimary,
     base::kInterruptedAtShutdown,
-    11602,  // InterruptedDueToReplStateChange
+    base::kInterruptedDueToReplStateChange,
     base::kNotPrimaryNoSecondaryOk,
     base::kNotPrimaryOrSecondary,
 };
