@@ -57,7 +57,7 @@ main({
         const [ada, ben, cy] = await Person.create([
             {name: 'Ada', age: 36, tags: ['a', 'b'], bits: 6, address: {city: 'London'}},
             {name: 'Ben', age: 20, tags: ['b'], bits: 1, address: {city: 'Bonn'}},
-            {name: 'Cy', age: 9, bits: 0}]);
+            {name: 'Cy', age: 9, bits: 0}], {ordered: true});
         assert(ada.createdAt instanceof Date);
         await assert.rejects(Person.create({age: -1}), {name: 'ValidationError'});
         await assert.rejects(Person.create({name: 'ADA'}), {code: 11000});
