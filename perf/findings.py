@@ -9,6 +9,7 @@ import statistics
 
 import ab_table
 import linkbench_tables
+import replicas
 import report
 import write_concern
 
@@ -186,6 +187,10 @@ def of_iibench(result):
                                   key=lambda item: -item[1][0])[:3]:
         found.times.append('%s: %s bytes journaled for an insert' % (kind, number(size)))
     return found
+
+
+def of_replicas(result):
+    return Findings(found=replicas.findings(result))
 
 
 def of_write_concern(result):

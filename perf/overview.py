@@ -36,6 +36,7 @@ import linkbench_tables
 import machine
 import measuring
 import plots
+import replicas
 import report
 import run
 import sweep
@@ -127,6 +128,8 @@ KINDS = [
     Kind('write-concern', 'Write concerns (./lab bench write-concern)',
          has('rows', 'journal_folder', 'long'), write_concern.table, write_concern.draw,
          findings.of_write_concern),
+    Kind('replicas', 'A replica set (./lab bench write-concern --replicas)',
+         has('rows', 'round_trips_ms'), replicas.table, None, findings.of_replicas),
     Kind('sweep', 'Sweeps (./lab bench sweep)', has('rows', 'what'), sweep.table, sweep.draw,
          findings.of_sweep),
     Kind('growth', 'Growth (./lab bench growth)', has('lines', 'memory_bytes'), growth.table,

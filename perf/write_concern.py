@@ -8,28 +8,32 @@ into the full series with conf/durable.yaml. Through pymongo, as then, and throu
 In each round every cell once on fresh data, --inserts of them, with the disk alone before and
 after; the first round has each cell once more with --long of them, for the plots. Two servers more
 tell interval from device: an interval of 30 ms beside the data, one of 100 ms on the other device.
+With --replicas the other half of the article: a set of four members in two places, whose lines have
+its round trips of 0.864 and 71.187 ms, with w:2 and w:3 too, and several clients at once.
 Usage:    write_concern.py [--inserts 200] [--long 20000] [--rounds 5] [--long-seconds 10]
                            [--journal-folder DIR] [--device-delay MS]
+          write_concern.py --replicas [--inserts 200] [--rounds 2] [--clients 1,8,64]
+                           [--concerns w:0,w:1,j:1,w:2,w:3] [--device-delay MS]
           (./lab bench write-concern builds what it needs)
           Ctrl-C ends it with what is measured so far.
 Needs:    a folder on another device than build/. Without --journal-folder it is /dev/shm, which is
           memory: that shows what the place of the journal does to the interval, and not what
           another disk does. Takes about four minutes.
+          --replicas: root, network namespaces and TUN (perf/delay_router.c says why); about twelve
+          minutes. The four members share the processors and the disk of this machine.
 Columns:  average   of the rounds: their median, with the least and the greatest
           least, p50, most    of all inserts of all rounds
           flush     of 4 KB by the journal's device alone, beside the cells
           cpu us    of an insert: server, client
+          --replicas: lines, how many round trips of the line that it waits for an insert takes
 Not for:  rates of many clients (./lab run).
 """
 
 import argparse
 import contextlib
 import functools
-import json
 import os
 import statistics
-import subprocess
-import sys
 import tempfile
 import textwrap
 
@@ -37,6 +41,8 @@ import claims
 import experiment
 import measuring
 import plots
+import replicas
+import single_inserts
 
 import server
 
@@ -60,25 +66,6 @@ SERVERS = [  # name, selection, options, where the journal lies, cells
 EXPECTED_MS = {BASE_HERE: 35, BASE_THERE: 11.3, SHORT_HERE: 11.5, LONG_THERE: 35}
 STRETCHES = 500  # of a long run
 ALIKE = 0.25  # of the difference that is to be explained
-
-
-def command_of(client, running, concern, count, seconds_max):
-    program = ([os.path.join(experiment.PROGRAMS, 'insert_latency')] if client == 'C' else
-               [sys.executable, os.path.join(measuring.TOP, 'perf', 'insert_latency.py')])
-    return program + ['--uri', running.uri, '--concern', concern, '--seconds-max',
-                      str(seconds_max), str(count)]
-
-
-def inserts(running, client, concern, count, seconds_max=3600):
-    """One run of a client, with the server's processor time."""
-    before = measuring.cpu_seconds(running.pid)[0]
-    run = json.loads(subprocess.run(command_of(client, running, concern, count, seconds_max),
-                                    stdout=subprocess.PIPE, check=True).stdout)
-    run['server_cpu_us'] = 1e6 * (measuring.cpu_seconds(running.pid)[0] - before) / run['inserts']
-    latencies = run['latencies_us']
-    run.update(mean_us=statistics.mean(latencies), least_us=min(latencies), most_us=max(latencies),
-               p50_us=statistics.median(latencies))
-    return run
 
 
 def thinned(run):
@@ -141,8 +128,8 @@ def visit(trial, rung, arguments, progress, first):
                 progress.step('%s, %s, %s%s' % (name, client, concern, ', long' * long))
                 count = arguments.long if long else arguments.inserts
                 limit = arguments.long_seconds if long else 3600
-                run = trial.cell(functools.partial(inserts, running, client, concern, count,
-                                                   limit), where)
+                run = trial.cell(functools.partial(single_inserts.run, running, client, concern,
+                                                   count, limit), where)
                 add(trial.result, rung, client, concern, run, long)
 
 
@@ -314,19 +301,50 @@ def make_parser():
                         help='in each cell of each round (%(default)s, as the article had)')
     parser.add_argument('--long', type=long_count, default=20000, metavar='N',
                         help='in one more run of each cell, for the plots (%(default)s)')
-    parser.add_argument('--rounds', type=measuring.count, default=5, metavar='N',
-                        help='how often each server has its turn (%(default)s)')
+    parser.add_argument('--rounds', type=measuring.count, metavar='N',
+                        help='how often each server has its turn (5; with --replicas 2)')
     parser.add_argument('--long-seconds', type=measuring.seconds, default=10, metavar='S',
                         help='at most, of each run of --long inserts (%(default)s)')
     parser.add_argument('--journal-folder', metavar='DIR',
                         help='a folder on another device than build/ (/dev/shm, which is memory)')
+    parser.add_argument('--replicas', action='store_true',
+                        help='a set of four members in two places, and w:2 and w:3')
+    parser.add_argument('--clients', type=measuring.clients, metavar='N,...',
+                        help='with --replicas: so many at once (1,8,64)')
+    parser.add_argument('--concerns', type=concerns_of, metavar='WHICH,...',
+                        help='with --replicas: only these (%s)' % ','.join(replicas.CONCERNS))
     measuring.add_device_delay(parser)
     return parser
+
+
+def check(parser, arguments):
+    """Ends where an option is for the other kind; fills in what depends on the kind."""
+    for name, is_for in (('clients', True), ('concerns', True), ('journal_folder', False)):
+        if getattr(arguments, name) and arguments.replicas != is_for:
+            parser.error('argument --%s: it is %s --replicas'
+                         % (name.replace('_', '-'), 'for' if is_for else 'not for'))
+    arguments.rounds = arguments.rounds or (2 if arguments.replicas else 5)
+    arguments.clients = arguments.clients or [1, 8, 64]
+    arguments.concerns = arguments.concerns or replicas.CONCERNS
+
+
+def concerns_of(text):
+    """For argparse."""
+    found = text.split(',')
+    for each in found:
+        if each not in replicas.CONCERNS:
+            raise argparse.ArgumentTypeError("there is no '%s' here; there are %s"
+                                             % (each, ', '.join(replicas.CONCERNS)))
+    return found
 
 
 def main():
     parser = make_parser()
     arguments = parser.parse_args()
+    check(parser, arguments)
+    if arguments.replicas:
+        replicas.run(arguments)
+        return
     with experiment.scratch('write-concern-', arguments) as folder:
         elsewhere, why = another_device(folder, arguments.journal_folder)
         if arguments.journal_folder and not elsewhere:

@@ -22,6 +22,7 @@ import growth  # noqa: E402
 import insert_latency  # noqa: E402
 import measuring  # noqa: E402
 import server  # noqa: E402
+import single_inserts  # noqa: E402
 import sweep  # noqa: E402
 import write_concern  # noqa: E402
 
@@ -106,6 +107,10 @@ class Shared(unittest.TestCase):
                 (['write_concern.py', '--inserts', '0'], "'0' is no number; give a whole one"),
                 (['write_concern.py', '--long', 'x'], "'x' is no number of inserts"),
                 (['write_concern.py', '--long-seconds', '0'], "'0' is no time; give seconds above"),
+                (['write_concern.py', '--clients', '2'], '--clients: it is for --replicas'),
+                (['write_concern.py', '--replicas', '--concerns', 'w:9'], "there is no 'w:9' here"),
+                (['write_concern.py', '--replicas', '--journal-folder', '/tmp'],
+                 '--journal-folder: it is not for --replicas'),
                 (['write_concern.py', '--journal-folder', '/nosuch'], "'/nosuch' is no folder"),
                 (['write_concern.py', '--journal-folder', TOP], 'lies on the same device'),
                 (['sweep.py', '--what', 'nix'], "there is no sweep 'nix'; there are interval"),
@@ -333,14 +338,14 @@ class OnAServer(unittest.TestCase):
                 program, os.path.join(folder, 'db'), measuring.COMMON + measuring.SHORT) as running:
             for name in write_concern.CLIENTS:
                 for concern in write_concern.CONCERNS:
-                    run = write_concern.inserts(running, name, concern, 23)
+                    run = single_inserts.run(running, name, concern, 23)
                     self.assertEqual((run['inserts'], len(run['latencies_us'])), (23, 23))
                     self.assertEqual((run['client'], run['concern']), (name, concern))
             out = subprocess.run([client, '--uri', running.uri, '--seconds-max', '0.05', '100000'],
                                  stdout=subprocess.PIPE, check=True).stdout
             self.assertLess(json.loads(out)['inserts'], 100000)
         for words, sentence in ((['0'], 'COUNT wants a whole number from 1'),
-                                (['--concern', 'w:2', '5'], 'is w:0, w:1 or j:1'),
+                                (['--concern', 'w:x', '5'], 'w: and a number of members'),
                                 (['--uri', 'x', '5'], 'x: ')):
             run = subprocess.run([client, *words], stderr=subprocess.PIPE, text=True, check=False)
             self.assertEqual(run.returncode, 2)

@@ -19,7 +19,7 @@ class Experiment:
 EXPERIMENTS = {
     'peers': Experiment('compare'),
     'iibench': Experiment('insert_benchmark', 'iibench', 'journal_dump', counts=True),
-    'write-concern': Experiment('write_concern', 'insert_latency'),
+    'write-concern': Experiment('write_concern', 'insert_latency', 'delay_router'),
     'linkbench': Experiment('linkbench', 'linkbench_mongodb'),
     'append': Experiment('append'),
     'sweep': Experiment('sweep'),
@@ -176,6 +176,9 @@ FORMS = '''\
                                    old as 2.4 (linkbench too)
 ./lab bench write-concern          the latency of single inserts with w:0, w:1 and j:1, the journal
                                    beside the data and on another device; through pymongo and C
+./lab bench write-concern --replicas
+                                   the same, w:2 and w:3 on a set of four members in two places,
+                                   with the round trips of the article; 1, 8 and 64 clients
 ./lab bench linkbench              a social graph's requests, beside PostgreSQL, InnoDB and MyRocks
 ./lab bench linkbench --engines [--memory MB]
                                    the same by the storage engines of this build, as an article had
