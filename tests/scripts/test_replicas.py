@@ -31,8 +31,9 @@ def lines(near, far):
 
 def a_run(mean, least, p50, most, near=1.0, far=72.0):
     return {'mean_us': 1e3 * mean, 'least_us': 1e3 * least, 'p50_us': 1e3 * p50,
-            'p99_us': 1e3 * most, 'most_us': 1e3 * most, 'inserts': 200, 'seconds': 0.2 * mean, 'per_second': 1e3 / mean,
-            'server_cpu_us': 50, 'lines_before': lines(near, far), 'lines_after': lines(near, far)}
+            'p99_us': 1e3 * most, 'most_us': 1e3 * most, 'inserts': 200, 'seconds': 0.2 * mean,
+            'per_second': 1e3 / mean, 'server_cpu_us': 50, 'lines_before': lines(near, far),
+            'lines_after': lines(near, far)}
 
 
 def a_row(kind, concern, client, *runs, clients=1, name='base'):
