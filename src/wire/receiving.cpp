@@ -10,6 +10,7 @@ namespace wire {
 
 bool Receiving::may_go_on(Receiver& receiver, int64_t bytes, Clock::time_point now) {
     const std::lock_guard guard(mutex_);
+    if (receiver.evicted_) return false;
     begin(receiver, now);
     bool may = true;
     if (bytes <= kSmallBytes) {
@@ -25,6 +26,7 @@ bool Receiving::may_go_on(Receiver& receiver, int64_t bytes, Clock::time_point n
 
 void Receiving::goes_on(Receiver& receiver, int64_t bytes, Clock::time_point now) {
     const std::lock_guard guard(mutex_);
+    if (receiver.evicted_) return;
     begin(receiver, now);
     count(receiver, bytes, now);
     if (bytes > kSmallBytes) make_room(receiver, now);
@@ -62,31 +64,34 @@ void Receiving::hold(Receiver& receiver, bool held, Clock::time_point now) {
     put(std::move(node));
 }
 
-// Whether there is room for so many bytes of it.
+// Whether there is room for so many bytes of it. Where evicted ones make it, it waits until they
+// have closed: their threads may be late.
 bool Receiving::make_room_for_small(const Receiver& receiver, int64_t bytes,
                                     Clock::time_point now) {
     const int64_t more = bytes - receiver.bytes_;
-    const auto too_much = [&] { return small_bytes_ + more > limits_.bytes / 2; };
-    for (auto it = small_.begin(); more > 0 && too_much() && it != small_.end();) {
+    const int64_t most = limits_.bytes / 2;
+    if (more <= 0) return true;
+    for (auto it = small_.begin();
+         small_bytes_ - evicted_small_bytes_ + more > most && it != small_.end();) {
         Receiver& next = **it++;
         if (&next == &receiver) continue;
         if (next.bytes_ == 0) break;
         if (now - next.changed_ <= kSmallMessageTimeout) return false;
         stop(next);
     }
-    return true;
+    return evicted_small_bytes_ == 0 || small_bytes_ + more <= most;
 }
 
 // Whether there is room for it, or it is the next one.
 bool Receiving::make_room(const Receiver& receiver, Clock::time_point now) {
-    while (bytes_ > limits_.bytes) {
-        DCHECK(!large_.empty());  // that one is in it
+    DCHECK(!large_.empty());  // that one is in it
+    while (bytes_ - evicted_bytes_ > limits_.bytes) {
         Receiver& oldest = **large_.begin();
         if (&oldest == &receiver) return true;
         if (!took_too_long(oldest, now)) return false;
         stop(oldest);
     }
-    return true;
+    return bytes_ <= limits_.bytes || *large_.begin() == &receiver;
 }
 
 bool Receiving::took_too_long(const Receiver& receiver, Clock::time_point now) const {
@@ -103,8 +108,23 @@ Receiving::Clock::duration Receiving::took(const Receiver& receiver, Clock::time
 
 void Receiving::over(Receiver& receiver, Clock::time_point now) {
     const std::lock_guard guard(mutex_);
-    if (receiver.known_ && receiver.bytes_ > kSmallBytes) moved_ = now;
-    forget(receiver);
+    if (!receiver.known_) return;
+    const bool is_small = receiver.bytes_ <= kSmallBytes;
+    if (receiver.evicted_) {
+        evicted_bytes_ -= receiver.bytes_;
+        bytes_ -= receiver.bytes_;
+        if (is_small) {
+            evicted_small_bytes_ -= receiver.bytes_;
+            small_bytes_ -= receiver.bytes_;
+        }
+    } else {
+        if (!is_small) moved_ = now;
+        take(receiver);
+    }
+    receiver.bytes_ = 0;
+    receiver.known_ = receiver.evicted_ = false;
+    DCHECK(!(small_.empty() && large_.empty()) ||
+           (bytes_ == evicted_bytes_ && small_bytes_ == evicted_small_bytes_));
 }
 
 Receiving::Node Receiving::take(Receiver& receiver) {
@@ -128,16 +148,16 @@ void Receiving::put(Node node) {
     DCHECK(small_bytes_ >= 0 && small_bytes_ <= bytes_);
 }
 
-void Receiving::forget(Receiver& receiver) {
-    if (!receiver.known_) return;
-    take(receiver);
-    receiver.bytes_ = 0;
-    receiver.known_ = false;
-    DCHECK(!(small_.empty() && large_.empty()) || (bytes_ == 0 && small_bytes_ == 0));
-}
-
 void Receiving::stop(Receiver& receiver) {
-    forget(receiver);
+    DCHECK(receiver.known_ && !receiver.evicted_);
+    if (receiver.bytes_ > kSmallBytes) {
+        large_.erase(&receiver);
+    } else {
+        small_.erase(&receiver);
+        evicted_small_bytes_ += receiver.bytes_;
+    }
+    evicted_bytes_ += receiver.bytes_;
+    receiver.evicted_ = true;
     receiver.evict();
 }
 
@@ -159,7 +179,7 @@ void Receiving::sweep(Clock::time_point now) {
 
 void Receiving::enforce(Clock::time_point now) {
     const std::lock_guard guard(mutex_);
-    while (bytes_ > limits_.bytes) {
+    while (bytes_ - evicted_bytes_ > limits_.bytes) {
         DCHECK(!(small_.empty() && large_.empty()));
         Receiver& oldest = **(large_.empty() ? small_.begin() : large_.begin());
         if (!took_too_long(oldest, now)) return;

@@ -46,7 +46,7 @@ class Receiving {
     class Receiver {
       public:
         // Eviction: its connection is closed, and what arrives is discarded. Any thread; does not
-        // wait.
+        // wait. What it holds is counted until over().
         virtual void evict() = 0;
 
       protected:
@@ -61,13 +61,14 @@ class Receiving {
         int64_t bytes_ = 0;
         bool known_ = false;
         bool held_ = false;
+        bool evicted_ = false;  // then it is in no set
     };
 
     // More of it is to arrive, for which it holds so many bytes. False: not now, ask again soon.
     bool may_go_on(Receiver& receiver, int64_t bytes, Clock::time_point now = Clock::now());
     // It holds so many bytes and goes on in any case.
     void goes_on(Receiver& receiver, int64_t bytes, Clock::time_point now = Clock::now());
-    // It is complete, or its connection ends.
+    // It is complete, or its connection ends: it holds nothing any more.
     void over(Receiver& receiver, Clock::time_point now = Clock::now());
     // Evicts those that take too long. Called every sweep_interval().
     void sweep(Clock::time_point now);
@@ -111,7 +112,6 @@ class Receiving {
     // Out of the others of its size, while what they are ordered by changes, and back.
     Node take(Receiver& receiver);
     void put(Node node);
-    void forget(Receiver& receiver);
     void stop(Receiver& receiver);
 
     mutable std::mutex mutex_;
@@ -119,9 +119,11 @@ class Receiving {
     Small small_;
     Large large_;
     int64_t bytes_ = 0;
-    int64_t small_bytes_ = 0;  // of it
-    Clock::time_point moved_;  // when large ones last moved
-    int64_t grown_ = 0;        // by how much they grew since
+    int64_t small_bytes_ = 0;          // of it
+    int64_t evicted_bytes_ = 0;        // of it, of connections that have not closed yet
+    int64_t evicted_small_bytes_ = 0;  // of small_bytes_
+    Clock::time_point moved_;          // when large ones last moved
+    int64_t grown_ = 0;                // by how much they grew since
 };
 
 }  // namespace wire

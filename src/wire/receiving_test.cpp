@@ -35,6 +35,9 @@ TEST(Receiving, WhatTakesTooLongIsStopped) {
     receiving.sweep(now + 10s + 17s);
     EXPECT_TRUE(large.stopped);
     EXPECT_FALSE(complete.stopped);
+    EXPECT_EQ(receiving.bytes(), 16 + kMegabyte) << "they have not closed yet";
+    receiving.over(small);
+    receiving.over(large);
     EXPECT_EQ(receiving.bytes(), 0);
 }
 
@@ -73,9 +76,15 @@ TEST(Receiving, SmallOnesHaveHalfOfTheMemory) {
     EXPECT_TRUE(receiving.may_go_on(each[1], Receiving::kSmallBytes, start)) << "it has its room";
     EXPECT_EQ(receiving.bytes(), 2 * kMegabyte);
     EXPECT_FALSE(each[0].stopped) << "it has not had its time";
-    EXPECT_TRUE(receiving.may_go_on(next, Receiving::kSmallBytes, start + 2s));
+    EXPECT_FALSE(receiving.may_go_on(next, Receiving::kSmallBytes, start + 2s));
     EXPECT_TRUE(each[0].stopped);
-    EXPECT_FALSE(each[1].stopped) << "there is room again";
+    EXPECT_FALSE(each[1].stopped) << "there will be room";
+    EXPECT_FALSE(receiving.may_go_on(each[0], 1, start + 2s));
+    EXPECT_FALSE(receiving.may_go_on(next, Receiving::kSmallBytes, start + 2s));
+    EXPECT_FALSE(each[1].stopped) << "the first one has not closed yet";
+    EXPECT_EQ(receiving.bytes(), 2 * kMegabyte);
+    receiving.over(each[0]);
+    EXPECT_TRUE(receiving.may_go_on(next, Receiving::kSmallBytes, start + 2s));
     receiving.over(each[1]);
     EXPECT_TRUE(receiving.may_go_on(last, Receiving::kSmallBytes, start + 2s));
     for (TestReceiver& receiver : each)
@@ -95,12 +104,16 @@ TEST(Receiving, SmallOnesEndThatCouldGoOnForTheLongestTime) {
     EXPECT_TRUE(receiving.may_go_on(second, kBytes, start));
     for (TestReceiver* receiver : {&third, &fourth, &fifth})
         EXPECT_FALSE(receiving.may_go_on(*receiver, kBytes, start));
-    EXPECT_TRUE(receiving.may_go_on(fifth, kBytes, start + 1100ms));
-    EXPECT_TRUE(receiving.may_go_on(third, kBytes, start + 1900ms));
-    EXPECT_TRUE(first.stopped && second.stopped);
-    EXPECT_TRUE(receiving.may_go_on(fourth, kBytes, start + 2500ms));
-    EXPECT_TRUE(fifth.stopped) << "the third began before it, but waited longer";
-    EXPECT_FALSE(third.stopped);
+    const auto go_on_instead_of = [&](TestReceiver& receiver, TestReceiver& evicted, auto now) {
+        EXPECT_FALSE(receiving.may_go_on(receiver, kBytes, now));
+        EXPECT_TRUE(evicted.stopped);
+        receiving.over(evicted);
+        EXPECT_TRUE(receiving.may_go_on(receiver, kBytes, now));
+    };
+    go_on_instead_of(fifth, first, start + 1100ms);
+    go_on_instead_of(third, second, start + 1900ms);
+    go_on_instead_of(fourth, fifth, start + 2500ms);
+    EXPECT_FALSE(third.stopped) << "it began before the fifth, but waited longer";
     for (TestReceiver& receiver : each)
         receiving.over(receiver);
     EXPECT_EQ(receiving.bytes(), 0);
@@ -116,9 +129,12 @@ TEST(Receiving, SmallOnesThatAreHeldBackEndWhereNothingElseIsThere) {
     for (TestReceiver& receiver : each)
         EXPECT_FALSE(receiving.may_go_on(receiver, 3 * 2048, start + 500ms));
     EXPECT_FALSE(receiving.may_go_on(each[3], 3 * 2048, start + 1400ms));
-    EXPECT_TRUE(receiving.may_go_on(each[3], 3 * 2048, start + 1600ms));
+    EXPECT_FALSE(receiving.may_go_on(each[3], 3 * 2048, start + 1600ms));
     EXPECT_TRUE(each[0].stopped && each[1].stopped);
     EXPECT_FALSE(each[2].stopped || each[3].stopped);
+    receiving.over(each[0]);
+    receiving.over(each[1]);
+    EXPECT_TRUE(receiving.may_go_on(each[3], 3 * 2048, start + 1600ms));
     EXPECT_EQ(receiving.bytes(), 4 * 2048);
 }
 
@@ -134,6 +150,10 @@ TEST(Receiving, SmallOnesAreStoppedWhereThereIsNothingLarge) {
     sending.enforce(start + Receiving::kLargeStallTimeout + 1s);
     EXPECT_TRUE(each[3].stopped);
     EXPECT_FALSE(each[4].stopped);
+    sending.enforce(start + Receiving::kLargeStallTimeout + 1s);
+    EXPECT_FALSE(each[4].stopped) << "those have not closed yet";
+    for (TestReceiver& receiver : each)
+        if (receiver.stopped) sending.over(receiver);
     EXPECT_EQ(sending.bytes(), kMegabyte);
 }
 
@@ -151,8 +171,9 @@ TEST(Receiving, TheOldestAreStoppedWhereNothingMoves) {
     receiving.enforce(start + Receiving::kLargeStallTimeout + 1s);
     EXPECT_TRUE(first.stopped && second.stopped);
     EXPECT_FALSE(third.stopped || small.stopped);
-    receiving.over(third);
-    receiving.over(small);
+    EXPECT_FALSE(receiving.may_go_on(small, kMegabyte, start)) << "those have not closed yet";
+    for (TestReceiver& receiver : each)
+        receiving.over(receiver);
     EXPECT_EQ(receiving.bytes(), 0);
 }
 
@@ -204,6 +225,7 @@ TEST(Receiving, OneThatDoesNotUseItsTimeIsStoppedWhateverTheOthersDo) {
         receiving.enforce(now);
         EXPECT_EQ(stuck.stopped, i > 5 + 18) << i;
     }
+    receiving.over(stuck, start + 24s);
     EXPECT_TRUE(receiving.may_go_on(waiting, 2 * kMegabyte, start + 25s));
 }
 
