@@ -27,6 +27,13 @@ std::string getInterval();
 
 using namespace mongo;
 
+// A device that takes a while, as all do: writers that ask side by side wait together, also where
+// one thread after the other runs.
+extern "C" int fdatasync(int) {
+    usleep(200);
+    return 0;
+}
+
 static void write() {
     dur::commitJob.noteOp(1);
     dur::releasingWriteLock();
