@@ -57,15 +57,6 @@ def folder_for_files(memory=MEMORY):
     return SCRATCH
 
 
-def run_script_tests(name, totals):
-    suite = unittest.defaultTestLoader.loadTestsFromName(name)
-    result = unittest.TextTestRunner(stream=sys.stdout, verbosity=0).run(suite)
-    bad, skipped = len(result.failures) + len(result.errors), len(result.skipped)
-    for test, reason in result.skipped:
-        print('%s: skipped, %s' % (test, reason))
-    totals.add(name, result.testsRun - bad - skipped, bad, skipped)
-
-
 def run_binary(binary, totals, launcher=(), environment=()):
     """Runs one GoogleTest binary. A crash counts as one more failure than it reported.
 
@@ -166,7 +157,7 @@ def main():
     totals = Totals()
     for name in scripts:
         if arguments.filter in name:
-            run_script_tests(name, totals)
+            totals.run(name, unittest.defaultTestLoader.loadTestsFromName(name), verbosity=0)
     print('tests that try a slice of their cases: %s=%s; files in %s'
           % (SLICE, chosen_slice(), folder_for_files()), flush=True)
     for sanitize in arguments.sanitize or ['']:

@@ -5,7 +5,6 @@ Usage: build/venv/bin/python tests/access/run.py [--selection none] [TEST...]
 
 import argparse
 import os
-import sys
 import unittest
 
 import access
@@ -39,10 +38,8 @@ def main():
     access.Case.program = os.path.join(programs, 'mongod')
     access.Case.options = ['--smallfiles', '--nssize', '1']
     os.makedirs(os.path.join(access.TOP, 'build', 'scratch'), exist_ok=True)
-    result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2).run(tests)
     tally = totals.Totals()
-    failed = len(result.failures) + len(result.errors)
-    tally.add('access', result.testsRun - failed, failed)
+    tally.run('access', tests)
     tally.close()
 
 

@@ -220,10 +220,7 @@ def main():
                      (arguments.cases + 1) // 2, arguments.seed, tally)
         if 'salvage' in parts:
             salvage.Salvage.program, salvage.Salvage.whole = programs.mongod, whole
-            result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2).run(
-                unittest.defaultTestLoader.loadTestsFromTestCase(salvage.Salvage))
-            failed = len(result.failures) + len(result.errors)
-            tally.add('salvage', result.testsRun - min(failed, result.testsRun), failed)
+            tally.run('salvage', unittest.defaultTestLoader.loadTestsFromTestCase(salvage.Salvage))
     tally.close()
 
 

@@ -18,6 +18,7 @@ sys.path[:0] = [os.path.join(TOP, folder) for folder in
 
 import process_case  # noqa: E402
 import server  # noqa: E402
+import totals  # noqa: E402
 
 ENGINE = os.environ[server.ENGINE]
 LIBRARY = 'engine_%s.so' % ENGINE.lower()
@@ -203,11 +204,9 @@ def main():
     os.makedirs(os.path.join(TOP, 'build', 'scratch'), exist_ok=True)
     process_case.ProcessCase.program = os.path.join(stage, 'bin', 'mongod')
     names = sys.argv[1:] or unittest.defaultTestLoader.getTestCaseNames(Starts)
-    result = unittest.TextTestRunner(verbosity=1, stream=sys.stdout).run(
-        unittest.TestSuite(map(Starts, names)))
-    failed = len({test.id().split(' ')[0] for test, _ in result.failures + result.errors})
-    print('%d passed, %d failed' % (result.testsRun - failed, failed))
-    sys.exit(1 if failed else 0)
+    tally = totals.Totals()
+    tally.run('starts', unittest.TestSuite(map(Starts, names)), verbosity=1)
+    tally.close()
 
 
 if __name__ == '__main__':

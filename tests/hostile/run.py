@@ -53,16 +53,14 @@ def main():
     if not arguments.sanitize:  # their frames are several times as large
         hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
         resource.setrlimit(resource.RLIMIT_STACK, (STACK_BYTES, hard))
+    tally = totals.Totals()
     scratch = os.path.join(hostile.TOP, 'build', 'scratch')
     os.makedirs(scratch, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix='hostile-', dir=scratch) as directory:
         with server.Server(program, os.path.join(directory, 'db'),
                            OPTIONS + (PROFILE if arguments.profile else [])) as running:
             hostile.Case.server = running
-            result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2).run(tests)
-    tally = totals.Totals()
-    failed = len(result.failures) + len(result.errors)
-    tally.add('hostile', result.testsRun - failed, failed)
+            tally.run('hostile', tests)
     tally.close()
 
 

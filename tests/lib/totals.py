@@ -1,6 +1,7 @@
 """Adds up what the pieces of a part of the test suite report, and prints its closing line."""
 
 import sys
+import unittest
 
 
 class Totals:
@@ -13,6 +14,16 @@ class Totals:
         print('%s %s: %d passed, %d failed%s'
               % ('FAIL' if failed else 'ok  ', name, passed, failed,
                  ', %d skipped' % skipped if skipped else ''), flush=True)
+
+    def run(self, name, suite, verbosity=2):
+        """Runs a suite of unittest and adds what came of it. A test fails once, whatever fails in
+        it; a class whose setting up failed counts as one test."""
+        result = unittest.TextTestRunner(stream=sys.stdout, verbosity=verbosity).run(suite)
+        failed = len({test.id().split(' ')[0] for test, _ in result.failures + result.errors})
+        skipped = len(result.skipped)
+        for test, reason in result.skipped:
+            print('%s: skipped, %s' % (test, reason))
+        self.add(name, max(result.testsRun - failed - skipped, 0), failed, skipped)
 
     def close_skipped(self, reason):
         """Says why nothing can be tried here, and ends the process."""

@@ -162,9 +162,7 @@ def main():
     totals = Totals()
     for name in choice.exactly(sys.argv[1:], [Drivers.__name__, NoServer.__name__], 'test'):
         suite = unittest.defaultTestLoader.loadTestsFromName(name, sys.modules[__name__])
-        result = unittest.TextTestRunner(stream=sys.stdout, verbosity=0).run(suite)
-        bad = len(result.failures) + len(result.errors)
-        totals.add(name, result.testsRun - bad - len(result.skipped), bad, len(result.skipped))
+        totals.run(name, suite, verbosity=0)
     totals.close()
 
 

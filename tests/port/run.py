@@ -27,11 +27,7 @@ def main():
     small_trees.WHOLE = arguments.whole
     totals = Totals()
     for name in choice.exactly(arguments.tests, NAMES, 'test'):
-        suite = unittest.defaultTestLoader.loadTestsFromName(name)
-        result = unittest.TextTestRunner(stream=sys.stdout, verbosity=0).run(suite)
-        bad = len(result.failures) + len(result.errors)
-        skipped = len(result.skipped)
-        totals.add(name, result.testsRun - bad - skipped, bad, skipped)
+        totals.run(name, unittest.defaultTestLoader.loadTestsFromName(name), verbosity=0)
     totals.close()
 
 

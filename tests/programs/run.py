@@ -25,6 +25,7 @@ sys.path.insert(0, os.path.join(programs.TOP, 'tests', 'lib'))
 
 import choice  # noqa: E402
 import server  # noqa: E402
+import totals  # noqa: E402
 
 HERE = os.path.join(programs.TOP, 'tests', 'programs')
 SCRATCH = os.path.join(programs.BUILD, 'scratch')
@@ -121,21 +122,20 @@ def main():
     names = choice.exactly(arguments.names, programs.PROGRAMS, 'program')
     os.makedirs(SCRATCH, exist_ok=True)
     mongod = os.path.join(server.build(arguments.selection, '', ['mongod']), 'bin', 'mongod')
-    totals = [0, 0, 0]
+    tally = totals.Totals()
     figures = {}
     with tempfile.TemporaryDirectory(dir=SCRATCH, prefix='programs-') as folder:
         for name in names:
             program = programs.PROGRAMS[name]
             found, output = run_program(name, program, mongod, folder)
             counts, made = judge(name, program, found, output)
-            totals = [total + count for total, count in zip(totals, counts)]
+            tally.add(name, *counts)
             if made:
                 figures[name] = made
     if arguments.write:
         write(figures)
-    print('%d passed, %d failed, %d skipped' % tuple(totals))
-    return 1 if totals[1] else 0
+    tally.close()
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    main()

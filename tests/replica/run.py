@@ -367,10 +367,8 @@ def main():
                             'bin')
     Case.program = os.path.join(programs, 'mongod')
     os.makedirs(os.path.join(TOP, 'build', 'scratch'), exist_ok=True)
-    result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2).run(tests)
     tally = totals.Totals()
-    failed = len(result.failures) + len(result.errors)
-    tally.add('replica', result.testsRun - failed, failed)
+    tally.run('replica', tests)
     tally.close()
 
 

@@ -27,6 +27,7 @@ sys.path[:0] = [os.path.join(TOP, folder) for folder in ('tests/lib', 'tests/ora
 
 import choice  # noqa: E402
 import server  # noqa: E402
+import totals  # noqa: E402
 import wire  # noqa: E402
 from command_requests import FAIL, NEVER, REQUESTS, SESSION  # noqa: E402
 from reply_types import ANY_REPLY, DATABASE, OF_COMMAND, OPTIONAL, has_type, values_at  # noqa: E402
@@ -522,16 +523,15 @@ def main():
     stage = server.build(arguments.selection, arguments.sanitize, ['mongod'])
     scratch = os.path.join(TOP, 'build', 'scratch')
     os.makedirs(scratch, exist_ok=True)
+    tally = totals.Totals()
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
         program = os.path.join(stage, 'bin', 'mongod')
         with server.Server(program, os.path.join(folder, 'db'), OPTIONS) as running:
             Commands.client = pymongo.MongoClient(running.uri)
             Commands.port = running.port
             suite = unittest.TestSuite(map(Commands, tests))
-            result = unittest.TextTestRunner(verbosity=1, stream=sys.stdout).run(suite)
-    failed = len({test.id().split(' ')[0] for test, _ in result.failures + result.errors})
-    print('%d passed, %d failed' % (result.testsRun - failed, failed))
-    sys.exit(1 if failed else 0)
+            tally.run('commands', suite, verbosity=1)
+    tally.close()
 
 
 if __name__ == '__main__':

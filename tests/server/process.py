@@ -26,6 +26,7 @@ sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/li
 
 import choice  # noqa: E402
 import server  # noqa: E402
+import totals  # noqa: E402
 from process_case import (  # noqa: E402
     ABRUPT, BAD_OPTIONS, CLEAN, ERROR, NET_ERROR, SECONDS_MAX, UNCAUGHT, ProcessCase, free_port,
     read, wait_until)
@@ -383,10 +384,9 @@ def main():
     ProcessCase.program = os.path.join(binaries, 'mongod')
     ProcessCase.preloaded = os.path.join(binaries, 'refuse_calls.so')
     suite = unittest.TestSuite(cases[name](name) for name in tests)
-    result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2).run(suite)
-    bad = len(result.failures) + len(result.errors)
-    print('%d passed, %d failed' % (max(result.testsRun - bad, 0), bad))
-    sys.exit(1 if bad else 0)
+    tally = totals.Totals()
+    tally.run('process', suite)
+    tally.close()
 
 
 if __name__ == '__main__':

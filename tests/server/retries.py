@@ -24,6 +24,7 @@ sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/li
 
 import choice  # noqa: E402
 import server  # noqa: E402
+import totals  # noqa: E402
 from process_case import ProcessCase  # noqa: E402
 
 HEADER = struct.Struct('<i')
@@ -304,10 +305,9 @@ def main():
     Retries.seed = arguments.seed
     print('seed %d' % arguments.seed)
     suite = unittest.TestSuite(Retries(name) for name in tests)
-    result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2).run(suite)
-    bad = len(result.failures) + len(result.errors)
-    print('%d passed, %d failed' % (max(result.testsRun - bad, 0), bad))
-    sys.exit(1 if bad else 0)
+    tally = totals.Totals()
+    tally.run('retries', suite)
+    tally.close()
 
 
 if __name__ == '__main__':

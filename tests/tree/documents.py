@@ -226,11 +226,8 @@ def main():
         server.build(selection, '', ['mongod'])
     suite = unittest.defaultTestLoader.loadTestsFromNames(
         ['__main__' + ('.' + name if name else '') for name in sys.argv[1:] or ['']])
-    result = unittest.TextTestRunner(verbosity=2).run(suite)
     totals = Totals()
-    failed = len(result.failures) + len(result.errors)
-    skipped = len(result.skipped)
-    totals.add('documents', max(result.testsRun - failed - skipped, 0), failed, skipped)
+    totals.run('documents', suite)
     totals.close()
 
 
