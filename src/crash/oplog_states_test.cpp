@@ -1,9 +1,11 @@
 // The log of a master, and of a member of a set: in every state that a kill or a power cut leaves,
-// the documents are what its entries make of nothing. Rule R1 (catalog/change_log.h).
+// the documents are what its entries make of nothing, and what clients may send again is known
+// exactly where it has been done. Rule R1 (catalog/change_log.h).
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <iostream>
+#include <map>
 #include <set>
 
 #include "base/testing/effort.h"
@@ -53,7 +55,7 @@ class OplogStates : public testing::TestWithParam<oplog::Form> {
             for (auto& state : std::exchange(*states, {}))
                 examine(*state);
     }
-    void examine(os::SimFileSystem& state) {
+    virtual void examine(os::SimFileSystem& state) {
         state.keep_no_events();
         SmallServer found("/db", state, false, log());
         command::Follower follower;
@@ -162,6 +164,115 @@ TEST_P(OplogStates, ADropThatTheDiskRefusesLeavesNoEntry) {
     server_->commit();
     examine(*disk_.process_kill());
 }
+
+// Writes with numbers, each the first of a session of its own. Whatever a stop leaves, all of them
+// are sent again: were one known that is not in the documents, its change would be missing then,
+// and were one in the documents unknown, it would be there twice.
+class RetryStates : public OplogStates {
+  protected:
+    // How many documents it is about, which is what it answers.
+    void number(int count, const std::string& command) {
+        bson::Builder out;
+        out.append_all(bson::from_json(command));
+        out.append("lsid",
+                   bson::from_json(fmt::format(
+                       R"({{"id": {{"$binary": {{"base64": "{:021}A==", "subType": "04"}}}}}})",
+                       writes_.size())));
+        out.append("txnNumber", int64_t{1});
+        writes_.push_back({out.object(), count});
+        send(*server_, writes_.back());
+    }
+    void examine(os::SimFileSystem& state) override {
+        state.keep_no_events();
+        SmallServer found("/db", state, false, log());
+        for (const Write& write : writes_)
+            send(found, write);
+        EXPECT_EQ(contents(found), expected_) << "call " << calls_;
+        std::map<std::string, int> done;
+        for (const bson::Object& entry : log_of(found))
+            if (entry["stmtId"] && entry["op"].as_string() != "n")
+                ++done[fmt::format("{} {}", bson::to_json(entry["lsid"].as_doc()),
+                                   entry["stmtId"].to_int64())];
+        for (const auto& [statement, times] : done)
+            EXPECT_EQ(times, 1) << statement;
+        lengths_.insert(done.size());
+        retried_.insert(found.member().retries().retried_statements());
+        ++states_;
+        found.stop();
+    }
+    static std::string contents(SmallServer& server) {
+        std::string text;
+        for (const char* name : {"c", "counted", "removed", "upserted"}) {
+            const bson::Object reply = server.run(
+                fmt::format(R"({{"find": "{}", "sort": {{"k": 1}}, "projection": {{"_id": 0}}}})",
+                            name),
+                "test");
+            text += fmt::format("{}: {}\n", name,
+                                bson::to_text(reply["cursor"].as_doc()["firstBatch"]));
+        }
+        return text;
+    }
+
+    std::string expected_;
+    std::set<int64_t> retried_;  // of each state, how many statements were known
+
+  private:
+    struct Write {
+        bson::Object command;
+        int count;
+    };
+    static void send(SmallServer& server, const Write& write) {
+        const bson::Object reply = server.run(write.command, "test");
+        EXPECT_EQ(SmallServer::code(reply), 0) << bson::to_text(reply.doc());
+        EXPECT_TRUE(reply["writeErrors"].missing()) << bson::to_text(reply.doc());
+        const bson::Element count =
+            reply["n"] ? reply["n"] : reply["lastErrorObject"].as_doc()["n"];
+        EXPECT_EQ(count.to_int64(), write.count) << bson::to_text(write.command.doc());
+    }
+    std::vector<Write> writes_;
+};
+
+TEST_P(RetryStates, WhatIsDoneIsKnownAndNothingElse) {
+    constexpr int kRounds = 5;
+    initiate();
+    for (int i = 1; i <= kRounds; ++i) {
+        done(fmt::format(R"({{"insert": "counted", "documents": [{{"k": {}, "n": 0}}]}})", i));
+        done(fmt::format(R"({{"insert": "removed", "documents": [{{"k": {0}}}, {{"k": {0}}}]}})",
+                         i));
+    }
+    server_->commit();
+    watch(std::max(1, 12 / base::test_effort(4)));
+    for (int i = 1; i <= kRounds; ++i) {
+        number(3, fmt::format(R"({{"insert": "c", "documents": [{{"k": {0}1}}, {{"k": {0}2}},
+                                   {{"k": {0}3, "t": "{1}"}}]}})",
+                              i, std::string(3000, 'x')));
+        number(1, fmt::format(R"({{"update": "counted", "updates": [
+                                  {{"q": {{"k": {}}}, "u": {{"$inc": {{"n": 1}}}}}}]}})",
+                              i));
+        server_->commit();
+        number(1, fmt::format(R"({{"findAndModify": "counted", "query": {{"k": {0}}},
+                                   "update": {{"$push": {{"list": {0}}}}}}})",
+                              i));
+        number(1, fmt::format(R"({{"delete": "removed", "deletes": [
+                                  {{"q": {{"k": {}}}, "limit": 1}}]}})",
+                              i));
+        number(1, fmt::format(R"({{"update": "upserted", "updates": [
+                                  {{"q": {{"k": {}}}, "u": {{"$inc": {{"n": 1}}}},
+                                    "upsert": true}}]}})",
+                              i));
+        server_->commit();
+    }
+    expected_ = contents(*server_);
+    OplogStates::examine();
+    std::cout << states_ << " states, " << retried_.size() << " numbers of known statements"
+              << std::endl;
+    EXPECT_GT(states_, 20);
+    EXPECT_GT(retried_.size(), 4U);
+    EXPECT_EQ(lengths_, std::set<size_t>{7 * kRounds});
+}
+
+INSTANTIATE_TEST_SUITE_P(forms, RetryStates, testing::Values(oplog::Form::replica_set),
+                         [](const testing::TestParamInfo<oplog::Form>&) { return "set"; });
 
 INSTANTIATE_TEST_SUITE_P(forms, OplogStates,
                          testing::Values(oplog::Form::master, oplog::Form::replica_set),

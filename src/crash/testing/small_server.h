@@ -69,6 +69,8 @@ class EngineServer : public command::TestConnection {
 
     mmapv1::MmapEngine& engine() { return *engine_; }
     catalog::Catalog& catalog() { return *catalog_; }
+    // Of a log in the form of a set.
+    replica::Member& member() { return *member_; }
     void stop() {
         session_ = nullptr;
         service_ = nullptr;
