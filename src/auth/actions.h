@@ -27,7 +27,7 @@ using Actions = uint64_t;
     X(invalidateUserCache) X(killop) X(listDatabases) X(logRotate) X(replSetConfigure)             \
     X(replSetGetStatus) X(replSetStateChange) X(serverStatus) X(setParameter) X(shardingState)     \
     X(shutdown) X(top) X(touch) X(unlock)                                                          \
-    /* What no role has. */                                                                        \
+    /* What no role has but that of members of a set. */                                           \
     X(internal)
 // clang-format on
 
@@ -37,13 +37,15 @@ enum class ActionNumber : int {
 #undef X
         count
 };
-static_assert(static_cast<int>(ActionNumber::count) <= 64);
+static_assert(static_cast<int>(ActionNumber::count) < 64);
 
 namespace action {
 #define X(name) constexpr Actions name = Actions{1} << static_cast<int>(ActionNumber::name);
 AUTH_ACTIONS(X)
 #undef X
 }  // namespace action
+
+constexpr Actions kEveryAction = (Actions{1} << static_cast<int>(ActionNumber::count)) - 1;
 
 // The name of the n-th one.
 constexpr std::string_view kActionNames[] = {

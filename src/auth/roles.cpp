@@ -188,6 +188,11 @@ void root(Privileges& out, std::string_view db) {
     restore(out, db);
 }
 
+void member(Privileges& out) {
+    out.add({Resource::Kind::everything, "", ""}, kEveryAction);
+    add_cluster(out, kEveryAction);
+}
+
 struct Entry {
     std::string_view name;
     void (*add)(Privileges& out, std::string_view db);
@@ -233,7 +238,10 @@ bool exists(const Role& role) {
 
 Privileges privileges_of(const Role& role) {
     Privileges out;
-    if (exists(role)) std::ranges::find(kRoles, role.name, &Entry::name)->add(out, role.db);
+    if (role == kMemberRole)
+        member(out);
+    else if (exists(role))
+        std::ranges::find(kRoles, role.name, &Entry::name)->add(out, role.db);
     return out;
 }
 

@@ -18,10 +18,14 @@ struct Role {
     bool operator==(const Role&) const = default;
 };
 
+// What members of a set may do with each other: everything. No user can be given it, so that it is
+// none of the names below.
+inline const Role kMemberRole{"__system", "admin"};
+
 // The names of a database's roles; admin has more than others.
 std::span<const std::string_view> role_names(std::string_view db);
 bool exists(const Role& role);
-// What it gives; nothing where it does not exist.
+// What it gives; nothing where it does not exist. Of kMemberRole too.
 Privileges privileges_of(const Role& role);
 
 }  // namespace auth

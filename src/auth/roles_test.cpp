@@ -86,6 +86,14 @@ TEST(Roles, UsersAreNotWrittenAsDocuments) {
         EXPECT_FALSE(allows({name, "admin"}, "admin", "system.users", find)) << name;
 }
 
+TEST(Roles, ThatOfMembersMayEverythingAndCannotBeGiven) {
+    const Privileges member = privileges_of(kMemberRole);
+    EXPECT_TRUE(member.allow_on_cluster(kEveryAction));
+    for (const char* name : {"c", "system.users", "oplog.rs", ""})
+        EXPECT_TRUE(member.allow("local", name, kEveryAction)) << name;
+    EXPECT_FALSE(exists(kMemberRole));
+}
+
 TEST(Roles, ThoseForAllDatabases) {
     EXPECT_TRUE(allows({"readAnyDatabase", "admin"}, "x", "c", find));
     EXPECT_TRUE(allows({"readWriteAnyDatabase", "admin"}, "x", "c", find | insert));

@@ -93,6 +93,18 @@ Privileges User::privileges() const {
     return out;
 }
 
+UserName member_name() {
+    return {kMemberRole.name, "local"};
+}
+
+User member_user(const std::string& key) {
+    User user{.who = member_name(), .credentials = {}, .roles = {kMemberRole}};
+    for (const Mechanism mechanism : kMechanisms)
+        user.credentials[static_cast<size_t>(mechanism)] =
+            make_credential(mechanism, user.who.name, Password{key});
+    return user;
+}
+
 std::optional<User> read_user(bson::Doc document) {
     const bson::Element name = document["user"];
     const bson::Element db = document["db"];

@@ -22,6 +22,7 @@
 
 namespace auth {
 
+constexpr std::string_view kAdmin = "admin";  // the database of all of them
 constexpr std::string_view kUsers = "admin.system.users";
 constexpr std::string_view kVersions = "admin.system.version";
 constexpr int kSchemaVersion = 3;
@@ -53,6 +54,11 @@ struct User {
     }
     Privileges privileges() const;
 };
+
+// The name by which members of a set log in to each other. What they share stands for its password
+// (--keyFile), and it has no document.
+UserName member_name();
+User member_user(const std::string& key);
 
 // What a stored document says. Nothing if it is no user's; a credential that is damaged, or weaker
 // than kLeastIterations, is left out, and so are roles without name or database.

@@ -63,9 +63,8 @@ class UnusedParameter : public Option {
 inline constexpr const char* kOneNode = "this server follows no other";
 inline constexpr const char* kNoShards = "this server does not take part in a sharded cluster";
 inline constexpr const char* kNoHttp = "this server has no HTTP interface";
-inline constexpr const char* kNoClusterTls = "this server connects to no other";
+inline constexpr const char* kNoClusterTls = "members of a set do not speak TLS with each other";
 inline constexpr const char* kNotByTls = "OpenSSL's usual rules hold";
-inline constexpr const char* kNoCluster = "this server is no member of a cluster";
 inline constexpr const char* kNoQuota = "this server does not limit the files of a database";
 inline constexpr const char* kChecked = "every message is checked";
 inline constexpr const char* kOldDiagnosis = "of no use here";
@@ -105,17 +104,6 @@ inline Flag config_server({
     .refused = kNoShards,
 });
 
-inline Text cluster_auth_mode({
-    .name = "clusterAuthMode",
-    .yaml = {"security.clusterAuthMode"},
-    .group = Group::absent,
-    .value_name = "MODE",
-    .default_value = "undefined",
-    .parameter = Parameter::read_only,
-    .hidden = true,
-    .refused = kNoCluster,
-});
-
 inline Text index_prefetch({
     .name = "replIndexPrefetch",
     .yaml = {"replication.secondaryIndexPrefetch"},
@@ -143,7 +131,6 @@ inline Refused refused[] = {
      8,
      {"storage.quota.maxFilesPerDB", "storage.mmapv1.quota.maxFilesPerDB"},
      kNoQuota},
-    {"keyFile", "", {"security.keyFile"}, kNoCluster},
     {"slave", false, {}, kOneNode},
     {"source", "", {}, kOneNode},
     {"only", "", {}, kOneNode},

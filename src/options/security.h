@@ -24,6 +24,36 @@ inline Flag no_auth({
     .hidden = true,
 });
 
+inline Text key_file({
+    .name = "keyFile",
+    .yaml = {"security.keyFile"},
+    .group = Group::security,
+    .value_name = "FILE",
+    .default_value = "",
+    .default_text = "none",
+    .help = "A secret that the members of a replica set share: by it they log in to each other. 6 "
+            "to 1024 base64 characters; white space between them does not count. Only its owner "
+            "may have rights to the file. Implies --auth.",
+});
+
+inline Text cluster_auth_mode({
+    .name = "clusterAuthMode",
+    .yaml = {"security.clusterAuthMode"},
+    .group = Group::security,
+    .value_name = "MODE",
+    .default_value = "undefined",
+    .default_text = "keyFile with --keyFile",
+    .choices = {"undefined", "keyFile"},
+    .help = "How members of a replica set log in to each other: by --keyFile. There is no other "
+            "way.",
+    .parameter = Parameter::read_only,
+});
+
+// Whether clients must log in.
+inline bool asks_for_login() {
+    return auth.get() || (key_file.is_set() && !no_auth.get());
+}
+
 inline Text first_user_file({
     .name = "firstUserFile",
     .yaml = {"security.firstUserFile"},

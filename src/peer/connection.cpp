@@ -12,6 +12,8 @@
 #include <cstring>
 #include <memory>
 
+#include "auth/scram_client.h"
+#include "auth/user.h"
 #include "base/error.h"
 #include "bson/json.h"
 #include "bson/validate.h"
@@ -45,14 +47,18 @@ Addresses addresses_of(const std::string& host) {
 
 }  // namespace
 
-Connection::Connection(std::string_view host, const Interrupt& interrupt, Milliseconds limit)
+Connection::Connection(std::string_view host, const Interrupt& interrupt, Milliseconds limit,
+                       const std::string& key)
     : host_(host), interrupt_(interrupt) {
     const Time until = Clock::now() + limit;
     const Addresses list = addresses_of(host_);
     int error = 0;
     try {
         for (const addrinfo* each = list.get(); each != nullptr; each = each->ai_next) {
-            if (connect_to(each->ai_addr, each->ai_addrlen, each->ai_family, until)) return;
+            if (connect_to(each->ai_addr, each->ai_addrlen, each->ai_family, until)) {
+                if (!key.empty()) log_in(key, until);
+                return;
+            }
             error = errno;
         }
     } catch (...) {
@@ -60,6 +66,30 @@ Connection::Connection(std::string_view host, const Interrupt& interrupt, Millis
         throw;
     }
     base::fail(base::kHostUnreachable, "cannot connect to {}: {}", host_, std::strerror(error));
+}
+
+void Connection::log_in(const std::string& key, Time until) {
+    const auto left = [until] { return std::chrono::ceil<Milliseconds>(until - Clock::now()); };
+    const auto payload_of = [](bson::Doc answer) {
+        const auto bytes = answer["payload"].binary_data();
+        return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    };
+    const auto with_payload = [](bson::Builder& command, const std::string& payload) {
+        command.append_binary("payload", 0,
+                              {reinterpret_cast<const uint8_t*>(payload.data()), payload.size()});
+    };
+    constexpr auto kMechanism = auth::Mechanism::sha256;
+    const auth::UserName who = auth::member_name();
+    auth::ScramClient scram(kMechanism, who.name, key);
+    bson::Builder start;
+    start.append("saslStart", 1).append("mechanism", auth::name_of(kMechanism));
+    with_payload(start, scram.first());
+    start.append("options", bson::make("skipEmptyExchange", true));
+    const bson::Doc first = run(who.db, start.doc(), left());
+    bson::Builder go_on;
+    go_on.append("saslContinue", 1).append("conversationId", first["conversationId"].to_int32());
+    with_payload(go_on, scram.final(payload_of(first)));
+    scram.check(payload_of(run(who.db, go_on.doc(), left())));
 }
 
 Connection::~Connection() {

@@ -23,8 +23,10 @@ class Connection {
 
     // `host`: "name:port"; the first of its addresses that can be reached in the time. The
     // interrupt outlives this. Throws base::Error 6 where there is none, 89 when the time is over,
-    // 11600 at the interrupt. Asks the resolver, which takes its own time.
-    Connection(std::string_view host, const Interrupt& interrupt, Milliseconds limit);
+    // 11600 at the interrupt. Asks the resolver, which takes its own time. With a key, what members
+    // of a set share, it has logged in there as one of them; throws 18 where the other has another.
+    Connection(std::string_view host, const Interrupt& interrupt, Milliseconds limit,
+               const std::string& key = {});
     ~Connection();
     Connection(const Connection&) = delete;
     Connection& operator=(const Connection&) = delete;
@@ -40,6 +42,7 @@ class Connection {
   private:
     using Time = std::chrono::steady_clock::time_point;
 
+    void log_in(const std::string& key, Time until);
     bool connect_to(const void* address, unsigned size, int family, Time until);
     void send(Time until);
     void receive(uint8_t* into, size_t size, Time until);

@@ -6,6 +6,8 @@
 #include <functional>
 #include <thread>
 
+#include "auth/scram.h"
+#include "auth/user.h"
 #include "base/error.h"
 #include "base/testing/failure.h"
 #include "base/testing/muted.h"
@@ -54,7 +56,7 @@ class Answers final : public wire::Handler {
 class ConnectionTest : public testing::Test {
   protected:
     // What the answers are to be, and a connection to who gives them.
-    std::unique_ptr<Connection> connect(Answers::Answer answer) {
+    std::unique_ptr<Connection> connect(Answers::Answer answer, const std::string& key = {}) {
         answers_ = std::make_unique<Answers>(std::move(answer));
         wire::Listener::Options options;
         options.port = 0;
@@ -63,7 +65,7 @@ class ConnectionTest : public testing::Test {
         listener_->bind();
         listener_->start();
         return std::make_unique<Connection>(fmt::format("127.0.0.1:{}", listener_->port()),
-                                            interrupt_, 10s);
+                                            interrupt_, 10s, key);
     }
     ~ConnectionTest() override {
         if (listener_ == nullptr) return;
@@ -102,6 +104,66 @@ TEST_F(ConnectionTest, ThrowsWhatTheAnswerSays) {
     });
     EXPECT_EQ(failure([&] { connection->run("test", bson::make("fail", 1).doc(), 10s); }), 10107);
     EXPECT_EQ(failure([&] { connection->run("test", bson::make("ping", 1).doc(), 10s); }), 0);
+}
+
+// A server that knows a key, and says `last` in place of its proof where that is not empty.
+class LoginServer {
+  public:
+    explicit LoginServer(const std::string& key, std::string last = {})
+        : member_(auth::member_user(key)), last_(std::move(last)) {}
+
+    bson::Object operator()(std::string_view db, bson::Doc command) {
+        EXPECT_EQ(db, "local");
+        const auto bytes = command["payload"].binary_data();
+        const std::string payload(bytes.begin(), bytes.end());
+        if (command.first().name() == "saslStart") {
+            EXPECT_EQ(scram_.start(payload), "__system");
+            return answer(scram_.answer(*member_.credential(scram_.mechanism()), true));
+        }
+        const auto last = scram_.finish(payload);
+        if (!last) return bson::make("ok", 0.0, "code", 18, "errmsg", "Authentication failed.");
+        return answer(last_.empty() ? *last : last_);
+    }
+
+  private:
+    static bson::Object answer(const std::string& payload) {
+        bson::Builder out;
+        out.append("ok", 1.0)
+            .append("conversationId", 1)
+            .append_binary("payload", 0,
+                           {reinterpret_cast<const uint8_t*>(payload.data()), payload.size()});
+        return out.object();
+    }
+    const auth::User member_;
+    const std::string last_;
+    auth::ScramServer scram_{auth::Mechanism::sha256};
+};
+
+TEST_F(ConnectionTest, LogsInByTheKeyOfTheSet) {
+    auto server = std::make_shared<LoginServer>("abcdef");
+    const auto connection = connect(
+        [server](std::string_view db, bson::Doc command) {
+            if (command.has("ping")) return bson::make("ok", 1.0);
+            return (*server)(db, command);
+        },
+        "abcdef");
+    connection->run("admin", bson::make("ping", 1).doc(), 10s);
+}
+
+TEST_F(ConnectionTest, NeitherSideTrustsTheOtherWithoutTheKey) {
+    for (const auto& [key, last] :
+         {std::pair<std::string, std::string>{"abcdeg", ""}, {"abcdef", "v=AAAA"}}) {
+        auto server = std::make_shared<LoginServer>(key, last);
+        EXPECT_EQ(failure([&] {
+                      connect([server](std::string_view db,
+                                       bson::Doc command) { return (*server)(db, command); },
+                              "abcdef");
+                  }),
+                  base::kAuthenticationFailed);
+        listener_->stop_accepting();
+        listener_->stop(10s);
+        listener_ = nullptr;
+    }
 }
 
 TEST_F(ConnectionTest, ReadsACursorInBatches) {

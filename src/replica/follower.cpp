@@ -21,11 +21,12 @@ constexpr auto kLongPause = 10s;  // where only an administrator can help
 }  // namespace
 
 Follower::Follower(catalog::Catalog& catalog, Member& member, oplog::Applier::RunCommand run,
-                   Connect connect)
+                   Connect connect, Applied applied)
     : catalog_(catalog),
       member_(member),
       applier_(catalog, std::move(run)),
-      connect_(std::move(connect)) {}
+      connect_(std::move(connect)),
+      applied_(std::move(applied)) {}
 
 void Follower::start() {
     thread_ = std::thread([this] { run(); });
@@ -87,6 +88,7 @@ bool Follower::begin() {
     if (lacks_data) {
         member_.set_following(State::startup2, source_->host(), "initial sync");
         Clone(catalog_, member_.log(), applier_, *source_).run();
+        applied_({});
     }
     const oplog::Position last = member_.last();
     source_->read_log(last.ts);
@@ -140,6 +142,7 @@ void Follower::apply(bson::Doc batch) {
         oplog::ForeignChange foreign(member_.log(), entry);
         applier_.apply(entry, oplog::Manner::exact);
         foreign.finish();
+        applied_(entry);
         member_.counts().entries.fetch_add(1, std::memory_order_relaxed);
         member_.counts().bytes.fetch_add(entry.size(), std::memory_order_relaxed);
     }

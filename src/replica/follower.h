@@ -25,9 +25,12 @@ class Follower {
     // Throws base::Error where there is no such source. The interrupt ends all that waits for it.
     using Connect = std::function<std::unique_ptr<Source>(const std::string& host,
                                                           const peer::Interrupt& interrupt)>;
+    // Hears of an entry that has been applied; of an empty one when a copy has been made.
+    using Applied = std::function<void(bson::Doc entry)>;
     // All outlive this.
-    Follower(catalog::Catalog& catalog, Member& member, oplog::Applier::RunCommand run,
-             Connect connect);
+    Follower(
+        catalog::Catalog& catalog, Member& member, oplog::Applier::RunCommand run, Connect connect,
+        Applied applied = [](bson::Doc) {});
     ~Follower() { stop(); }
     Follower(const Follower&) = delete;
     Follower& operator=(const Follower&) = delete;
@@ -52,6 +55,7 @@ class Follower {
     Member& member_;
     oplog::Applier applier_;
     const Connect connect_;
+    const Applied applied_;
     peer::Interrupt end_;
     std::unique_ptr<Source> source_;  // null: to be connected
     bool reads_log_ = false;

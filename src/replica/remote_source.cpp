@@ -21,8 +21,9 @@ bson::Object find_in(std::string_view ns) {
 
 }  // namespace
 
-RemoteSource::RemoteSource(std::string_view host, const peer::Interrupt& interrupt)
-    : data_(host, interrupt, kConnectLimit), log_(host, interrupt, kConnectLimit) {
+RemoteSource::RemoteSource(std::string_view host, const peer::Interrupt& interrupt,
+                           const std::string& key)
+    : data_(host, interrupt, kConnectLimit, key), log_(host, interrupt, kConnectLimit, key) {
     is_journaling_ = data_.run("admin", bson::make("serverStatus", 1), kAnswerLimit).has("dur");
 }
 

@@ -154,7 +154,7 @@ Readiness fork_into_background() {
 void make_paths_absolute() {
     for (options::Text* option :
          {&options::dbpath, &options::repair_path, &options::log_path, &options::pid_file,
-          &options::unix_socket_prefix, &options::first_user_file,
+          &options::unix_socket_prefix, &options::first_user_file, &options::key_file,
           &options::tls_certificate_key_file, &options::tls_ca_file, &options::tls_crl_file}) {
         if (option->get().empty()) continue;
         std::string path = std::filesystem::absolute(option->get()).lexically_normal();

@@ -150,7 +150,10 @@ void check_together(CommandLine& command_line) {
     } catch (const base::Error& error) {
         refuse(error.what());
     }
-    check(first_user_file.get().empty() || auth.get(), "--firstUserFile needs --auth");
+    check(first_user_file.get().empty() || asks_for_login(), "--firstUserFile needs --auth");
+    check(!key_file.is_set() || !key_file.get().empty(), "--keyFile is empty");
+    check(cluster_auth_mode.get() != "keyFile" || key_file.is_set(),
+          "--clusterAuthMode keyFile needs --keyFile");
     std::string path = dbpath.get();
     check(!path.empty(), "--dbpath is empty");
     while (path.size() > 1 && path.back() == '/')

@@ -233,7 +233,6 @@ TEST(Options, WhatASingleNodeLacksIsRefused) {
     for (const std::vector<std::string>& words :
          std::vector<std::vector<std::string>>{{"--slave"},
                                                {"--configsvr"},
-                                               {"--keyFile", "k"},
                                                {"--httpinterface"},
                                                {"--sslClusterFile", "x"},
                                                {"--quota"}}) {
@@ -354,7 +353,6 @@ TEST(Options, ErrorsInYaml) {
               0u);
     EXPECT_EQ(file_error("net: {bindIp: [a, b]}\n").rfind("Error parsing YAML config file: ", 0),
               0u);
-    EXPECT_NE(file_error("security: {keyFile: k}\n").find("is not available"), std::string::npos);
     EXPECT_NE(file_error("net: {http: {enabled: true}}\n").find("is not available"),
               std::string::npos);
     EXPECT_EQ(file_error("net: {port: 99999}\n"),
@@ -382,9 +380,28 @@ TEST(Options, YamlNamesOfWhatTheOldServerHad) {
     EXPECT_EQ(options::port.get(), 27018);
     for (const char* refused :
          {"sharding: {clusterRole: configsvr}\n", "net: {ssl: {FIPSMode: true}}\n",
-          "net: {ssl: {clusterFile: x}}\n", "security: {keyFile: x}\n",
-          "replication: {secondaryIndexPrefetch: none}\n", "security: {clusterAuthMode: x509}\n"})
+          "net: {ssl: {clusterFile: x}}\n", "replication: {secondaryIndexPrefetch: none}\n"})
         EXPECT_NE(file_error(refused).find("is not available"), std::string::npos) << refused;
+}
+
+TEST(Options, AKeyImpliesLogins) {
+    EXPECT_EQ(error_of({"--keyFile", "k"}), "");
+    EXPECT_TRUE(options::asks_for_login());
+    EXPECT_EQ(error_of({"--keyFile", "k", "--noauth"}), "");
+    EXPECT_FALSE(options::asks_for_login());
+    EXPECT_EQ(file_error("security: {keyFile: k, clusterAuthMode: keyFile}\n"), "");
+    EXPECT_TRUE(options::asks_for_login());
+    EXPECT_EQ(error_of({"--keyFile", "k", "--firstUserFile", "u"}), "");
+    EXPECT_EQ(error_of({"--auth"}), "");
+    EXPECT_TRUE(options::asks_for_login());
+    EXPECT_EQ(error_of({}), "");
+    EXPECT_FALSE(options::asks_for_login());
+    EXPECT_NE(error_of({"--keyFile", ""}).find("--keyFile is empty"), std::string::npos);
+    EXPECT_NE(error_of({"--clusterAuthMode", "keyFile"}).find("needs --keyFile"),
+              std::string::npos);
+    for (const char* other : {"x509", "sendX509", "sendKeyFile"})
+        EXPECT_NE(error_of({"--keyFile", "k", "--clusterAuthMode", other}).find("clusterAuthMode"),
+                  std::string::npos);
 }
 
 TEST(Options, YamlThatSaysNothingOrTwoThings) {

@@ -23,6 +23,7 @@
 #include "sched/operation.h"
 #include "server/engines.h"
 #include "server/first_user.h"
+#include "server/key_file.h"
 #include "server/start_messages.h"
 #include "server/tls.h"
 #include "spill/run.h"
@@ -97,8 +98,8 @@ std::string reachable_name() {
 
 // Why other members could not be spoken with.
 std::string why_alone() {
-    if (options::auth.get())
-        return "members cannot log in to each other yet: without --auth they could be";
+    if (options::asks_for_login() && options::key_file.get().empty())
+        return "members log in to each other by a key, and none is given (--keyFile)";
     if (tls_options().mode == wire::TlsMode::required)
         return "members do not speak TLS with each other yet: without --tlsMode requireTLS they "
                "could be";
@@ -168,12 +169,14 @@ command::ServerContext Server::make_context(const CommandLine& command_line,
 }
 
 void Server::open_data() {
+    if (options::key_file.is_set()) key_ = read_key_file(options::key_file.get());
     engine_ = open_engine();
     follow_options();
     catalog_ = std::make_unique<catalog::Catalog>(*engine_, &expressions_);
     open_replication();
     service_ = std::make_unique<command::Service>(*catalog_, context_, command::all_families());
-    service_->access_control().enabled = options::auth.get();
+    service_->access_control().enabled = options::asks_for_login();
+    if (!key_.empty()) service_->access_control().users.accept_members(key_);
     set_memory_limits();
     service_->profiler().set_slow_ms(static_cast<int>(options::slow_ms.get()));
     service_->profiler().set_default_level(static_cast<int>(options::profile.get()));
@@ -229,7 +232,7 @@ void Server::open_member() {
         const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::W);
         member_->open();
     }
-    heartbeats_ = std::make_unique<replica::Heartbeats>(*member_);
+    heartbeats_ = std::make_unique<replica::Heartbeats>(*member_, key_);
     heartbeats_->ask_all();
     member_->take_office();
 }
@@ -243,9 +246,10 @@ void Server::start_following() {
         [this](std::string_view db, bson::Doc command) {
             command::run_entry_command(*service_, db, command);
         },
-        [](const std::string& host, const peer::Interrupt& interrupt) {
-            return std::make_unique<replica::RemoteSource>(host, interrupt);
-        });
+        [this](const std::string& host, const peer::Interrupt& interrupt) {
+            return std::make_unique<replica::RemoteSource>(host, interrupt, key_);
+        },
+        [this](bson::Doc entry) { service_->access_control().users.applied(entry); });
     follower_->start();
 }
 

@@ -13,7 +13,7 @@ import choice
 import server
 import totals
 
-MODULES = ['logins', 'authorization', 'roles', 'users', 'tls']
+MODULES = ['logins', 'authorization', 'roles', 'users', 'members', 'tls']
 
 
 def load(words):

@@ -19,8 +19,13 @@ constexpr size_t kSecretBytes = 32;
 UserStore::UserStore(catalog::Catalog& catalog)
     : catalog_(catalog), secret_(auth::random_bytes(kSecretBytes)) {}
 
+void UserStore::accept_members(const std::string& key) {
+    member_ = auth::member_user(key);
+}
+
 std::optional<auth::User> UserStore::find(const auth::UserName& who) {
-    const storage::DatabaseLock lock(catalog_.engine().locks(), "admin", false);
+    if (member_ && who == member_->who) return member_;
+    const storage::DatabaseLock lock(catalog_.engine().locks(), auth::kAdmin, false);
     catalog::Collection* users = catalog_.collection(auth::kUsers);
     if (users == nullptr || users->id_index() == nullptr) return std::nullopt;
     const bson::Object key = bson::make("_id", who.id());
@@ -34,7 +39,7 @@ std::optional<auth::User> UserStore::find(const auth::UserName& who) {
 }
 
 void UserStore::each(const std::function<void(bson::Doc)>& visit) {
-    const storage::DatabaseLock lock(catalog_.engine().locks(), "admin", false);
+    const storage::DatabaseLock lock(catalog_.engine().locks(), auth::kAdmin, false);
     catalog::Collection* users = catalog_.collection(auth::kUsers);
     if (users == nullptr) return;
     const auto cursor = users->records().cursor(storage::Direction::forward);
@@ -44,7 +49,7 @@ void UserStore::each(const std::function<void(bson::Doc)>& visit) {
 
 bool UserStore::any() {
     if (any_.load(std::memory_order_relaxed)) return true;
-    const storage::DatabaseLock lock(catalog_.engine().locks(), "admin", false);
+    const storage::DatabaseLock lock(catalog_.engine().locks(), auth::kAdmin, false);
     catalog::Collection* users = catalog_.collection(auth::kUsers);
     if (users == nullptr || users->records().count() == 0) return false;
     any_.store(true, std::memory_order_relaxed);
@@ -81,7 +86,25 @@ void UserStore::dropped_all() {
     note_drop("");
 }
 
+void UserStore::applied(bson::Doc entry) {
+    if (entry.empty()) return dropped_all();
+    const std::string_view op = entry["op"].as_string(), ns = entry["ns"].as_string();
+    if (op == "c" && catalog::split(ns).db == auth::kAdmin) {
+        const bson::Element command = entry["o"].as_doc().first();
+        const bool is_of_others = command.name() == "create" || command.name() == "createIndexes" ||
+                                  command.name() == "dropIndexes" || command.name() == "collMod";
+        if (!is_of_others) dropped_all();
+    } else if (ns == auth::kUsers && op == "i") {
+        added();
+    } else if (ns == auth::kUsers && op == "d" && entry["o"].as_doc()["_id"].is_string()) {
+        note_drop(std::string(entry["o"].as_doc()["_id"].as_string()));
+    } else if (ns == auth::kUsers) {
+        changed();
+    }
+}
+
 std::optional<uint64_t> UserStore::incarnation(const auth::UserName& who, uint64_t since) const {
+    if (member_ && who == member_->who) return 0;
     const std::lock_guard guard(mutex_);
     uint64_t last = 0;
     for (const std::string& what : {who.id(), who.db + ".", std::string()}) {

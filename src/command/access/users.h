@@ -26,6 +26,10 @@ class UserStore {
 
     explicit UserStore(catalog::Catalog& catalog);
 
+    // From now on members of the set may log in by this key (auth::member_user()). Before the first
+    // request; slow.
+    void accept_members(const std::string& key);
+
     // Lock on admin, shared, for the moment.
     std::optional<auth::User> find(const auth::UserName& who);
     // Visits the documents of all users, in no order, under that lock.
@@ -44,6 +48,9 @@ class UserStore {
     void dropped(const auth::UserName& who);
     void dropped_all(std::string_view db);
     void dropped_all();
+    // An entry of the primary's log that has been applied: announces what it has changed here. An
+    // empty one: everything.
+    void applied(bson::Doc entry);
     // Which of the users who had that name, one after the other, logged in at that generation;
     // nothing if it has been dropped since, or if so many others have been that all of them are
     // taken for dropped.
@@ -72,6 +79,7 @@ class UserStore {
 
     catalog::Catalog& catalog_;
     const std::string secret_;
+    std::optional<auth::User> member_;  // set before the first request
     std::atomic<bool> any_{false};
     std::atomic<uint64_t> generation_{1};
     std::atomic<int> hashing_{0};

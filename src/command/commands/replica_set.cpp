@@ -221,7 +221,7 @@ constexpr Command kCommands[] = {
     {"replSetFresh", "", kFlags, LockKind::none, "fails: of other members", refuse_other_members,
      needs::login},
     {"replSetHeartbeat", "", kFlags, LockKind::none, "of other members: the state of this one",
-     run_heartbeat, needs::login},
+     run_heartbeat, needs::on_cluster(auth::action::internal)},
     {"replSetUpdatePosition", "", kFlags, LockKind::none, "fails: of other members",
      refuse_other_members, needs::login},
     {"replSetTest", "", kFlags, LockKind::none, "fails: for tests of the original server",

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "auth/testing/scram_client.h"
+#include "auth/scram_client.h"
 #include "command/commands/testing/service.h"
 
 namespace command {

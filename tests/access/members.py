@@ -1,0 +1,199 @@
+"""Members of a replica set that log in to each other by a key (--keyFile)."""
+
+import contextlib
+import os
+import tempfile
+import time
+import unittest
+
+import pymongo
+from pymongo import ReadPreference
+
+import access
+from access import LOGIN_FAILED, UNAUTHORIZED
+
+import secured
+import server
+
+KEY = 'The/key+of\nthe set===\n'
+SHOWN_KEY = ''.join(KEY.split())  # as a password
+WAIT_SECONDS_MAX = 60  # only ends a wait that hangs
+PRIMARY, SECONDARY = 1, 2
+NOT_OF_THE_SET, NO_CONFIGURATION = 93, 94
+ROLE_NOT_FOUND, INVALID_CONFIGURATION = 31, 93
+OPTIONS = ['--smallfiles', '--nssize', '1', '--noprealloc', '--nopreallocj', '--oplogSize', '32',
+           '--replSet', 'rs0']
+SETTINGS = {'heartbeatIntervalMillis': 100}
+
+
+def wait_until(what, condition):
+    limit = time.monotonic() + WAIT_SECONDS_MAX
+    while not condition():
+        if time.monotonic() > limit:
+            raise AssertionError('waited in vain: ' + what)
+        time.sleep(0.02)
+
+
+class Member(server.Server):
+    @property
+    def host(self):
+        return '127.0.0.1:%d' % self.port
+
+    def start_again(self):
+        if not self._start():
+            raise server.ServerError('another process has taken port %d' % self.port)
+
+
+class Members(unittest.TestCase):
+    def setUp(self):
+        self.folder = self.enterContext(tempfile.TemporaryDirectory(
+            prefix='members-', dir=os.path.join(access.TOP, 'build', 'scratch')))
+        self.members = []
+
+    def key_file(self, text=KEY, mode=0o600):
+        path = os.path.join(self.folder, 'key-%d' % len(os.listdir(self.folder)))
+        with open(path, 'w', encoding='utf-8', opener=secured.private) as file:
+            file.write(text)
+        os.chmod(path, mode)
+        return path
+
+    def start(self, *options):
+        dbpath = os.path.join(self.folder, 'db-%d' % len(self.members))
+        self.members.append(self.enterContext(Member(access.Case.program, dbpath,
+                                                     OPTIONS + list(options))))
+        return self.members[-1]
+
+    def client(self, member, user=None, password='pw', database='admin', **options):
+        who = {'username': user, 'password': password, 'authSource': database} if user else {}
+        client = pymongo.MongoClient('127.0.0.1', member.port, directConnection=True, **who,
+                                     **options)
+        self.addCleanup(client.close)
+        return client
+
+    def config(self, version=1):
+        return {'_id': 'rs0', 'version': version, 'settings': SETTINGS, 'members': [
+            {'_id': number, 'host': member.host, 'priority': int(number == 0)}
+            for number, member in enumerate(self.members)]}
+
+    def state(self, member):
+        try:
+            return self.client(member, 'root').admin.command('replSetGetStatus')['myState']
+        except pymongo.errors.OperationFailure as refusal:
+            # Before the configuration comes there is no user either.
+            self.assertIn(refusal.code, (LOGIN_FAILED, NOT_OF_THE_SET, NO_CONFIGURATION))
+            return None
+
+    def begin(self, count):
+        """A set with a user, who is there on every member."""
+        for _ in range(count):
+            self.start('--keyFile', self.key_file())
+        outside = self.client(self.members[0])
+        outside.admin.command('replSetInitiate', self.config())
+        outside.admin.command('createUser', 'root', pwd='pw', roles=['root'])
+        for member in self.members[1:]:
+            self.wait_for_secondary(member)
+        return [self.client(member, 'root', read_preference=ReadPreference.NEAREST)
+                for member in self.members]
+
+    def wait_for_secondary(self, member):
+        wait_until('%s is a secondary; %s' % (member.host, member.tail(5)),
+                   lambda: self.state(member) == SECONDARY)
+
+    @staticmethod
+    def wait_for_count(collection, count):
+        wait_until('there are %d in %s' % (count, collection.full_name),
+                   lambda: collection.count_documents({}) == count)
+
+    def refused(self, code, work, *arguments, **fields):
+        with self.assertRaises(pymongo.errors.OperationFailure) as caught:
+            work(*arguments, **fields)
+        self.assertEqual(caught.exception.code, code, caught.exception)
+        return str(caught.exception)
+
+    def test_a_set_copies_and_follows(self):
+        primary, *others = self.begin(3)
+        primary.test.c.insert_many([{'_id': number} for number in range(500)])
+        for other in others:
+            self.wait_for_count(other.test.c, 500)
+
+        def all_known():
+            return [member['state'] for member in others[0].admin.command('replSetGetStatus')[
+                'members']] == [PRIMARY, SECONDARY, SECONDARY]
+        wait_until('a secondary knows the states of all', all_known)
+        self.refused(UNAUTHORIZED, self.client(self.members[1]).test.c.find_one)
+
+    def test_what_becomes_of_a_user_reaches_those_who_are_logged_in_elsewhere(self):
+        primary, secondary = self.begin(2)
+        primary.test.c.insert_one({'_id': 1})
+        for name in ('loses', 'goes'):
+            primary.test.command('createUser', name, pwd='pw', roles=['read'])
+        self.wait_for_count(secondary.admin['system.users'], 3)
+        loses, goes = [self.client(self.members[1], name, database='test',
+                                   read_preference=ReadPreference.NEAREST).test
+                       for name in ('loses', 'goes')]
+        for client in (loses, goes):
+            self.wait_for_count(client.c, 1)
+        primary.test.command('revokeRolesFromUser', 'loses', roles=['read'])
+        primary.test.command('dropUser', 'goes')
+        wait_until('the users are changed',
+                   lambda: secondary.admin['system.users'].count_documents({'roles': []}) == 1
+                   and secondary.admin['system.users'].count_documents({}) == 2)
+        for client in (loses, goes):
+            self.refused(UNAUTHORIZED, client.c.find_one)
+
+    def test_another_key_is_not_enough(self):
+        self.start('--keyFile', self.key_file())
+        outsider = self.start('--keyFile', self.key_file('another/key'))
+        outside = self.client(self.members[0])
+        outside.admin.command('replSetInitiate', self.config())
+        outside.admin.command('createUser', 'root', pwd='pw', roles=['root'])
+        root = self.client(self.members[0], 'root')
+
+        def refused_there():
+            seen = root.admin.command('replSetGetStatus')['members'][1]
+            return 'Authentication failed' in seen['lastHeartbeatMessage']
+        wait_until('the outsider refuses the key', refused_there)
+        self.assertIsNone(self.state(outsider))
+        # With the key it takes part.
+        outsider.stop()
+        outsider.options[outsider.options.index('--keyFile') + 1] = self.key_file()
+        outsider.start_again()
+        self.wait_for_secondary(outsider)
+
+    def test_the_key_is_a_login_of_its_own(self):
+        primary, = self.begin(1)
+        for mechanism in ('SCRAM-SHA-1', 'SCRAM-SHA-256'):
+            member = self.client(self.members[0], '__system', SHOWN_KEY, 'local',
+                                 authMechanism=mechanism)
+            self.assertEqual(member.admin['system.users'].count_documents({}), 1)
+            who = member.admin.command('connectionStatus')['authInfo']
+            self.assertEqual(who['authenticatedUsers'], [{'user': '__system', 'db': 'local'}])
+            self.assertEqual(who['authenticatedUserRoles'],
+                             [{'role': '__system', 'db': 'admin'}])
+            member.admin.command('replSetHeartbeat', 'rs0')
+        for user, password, database in (('__system', SHOWN_KEY + 'x', 'local'),
+                                         ('__system', SHOWN_KEY, 'admin')):
+            self.refused(LOGIN_FAILED, self.client(self.members[0], user, password,
+                                                   database).admin.command, 'listDatabases')
+        self.refused(UNAUTHORIZED, primary.admin.command, 'replSetHeartbeat', 'rs0')
+        # The role cannot be given away.
+        self.refused(ROLE_NOT_FOUND, primary.admin.command, 'createUser', 'x', pwd='pw',
+                     roles=['__system'])
+
+    def test_without_a_key_there_are_no_others(self):
+        for _ in range(2):
+            self.start('--auth')
+        text = self.refused(INVALID_CONFIGURATION, self.client(self.members[0]).admin.command,
+                            'replSetInitiate', self.config())
+        self.assertIn('--keyFile', text)
+
+    def test_a_key_file_that_others_may_read_or_that_is_none_is_refused(self):
+        for path, said in ((self.key_file(mode=0o640), 'too open'),
+                           (self.key_file('short'), 'has length 5, must be between 6 and 1024'),
+                           (self.key_file('a-key-with-dashes'), 'invalid char in key file'),
+                           (os.path.join(self.folder, 'none'), 'error opening file')):
+            with contextlib.suppress(IndexError):
+                self.members.pop()
+            with self.assertRaises(server.ServerError) as caught:
+                self.start('--keyFile', path)
+            self.assertIn(said, str(caught.exception))
