@@ -353,7 +353,7 @@ class PartialKeyGenerator : public KeyGenerator {
   public:
     PartialKeyGenerator(std::unique_ptr<KeyGenerator> of, Doc filter)
         : KeyGenerator(*of), of_(std::move(of)) {
-        filter_ = query::Matcher::parse(filter, nullptr, collator_);
+        filter_ = query::Matcher::parse(filter, &query::kNoExpressionsHere, collator_);
         add_paths(filter_->root());
     }
 

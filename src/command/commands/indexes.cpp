@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -60,8 +61,10 @@ std::vector<bson::Doc> index_specs(const Invocation& invocation, const std::stri
 void check_expiry(bson::Doc spec) {
     const bson::Element seconds = spec["expireAfterSeconds"];
     if (seconds.missing()) return;
-    if (!seconds.is_number() || !(seconds.to_double() >= 0))
-        base::fail(base::kCannotCreateIndex, "expireAfterSeconds must be a number from 0 on");
+    if (!seconds.is_number() || !(seconds.to_double() >= 0) ||
+        seconds.to_double() > std::numeric_limits<int32_t>::max())
+        base::fail(base::kCannotCreateIndex,
+                   "expireAfterSeconds must be a number from 0 to 2147483647");
     const bson::Element key = spec["key"];
     if (!key.is_object()) return;
     const bson::Element field = key.as_doc().first();
@@ -138,6 +141,21 @@ void check_directions(bson::Doc key) {
             base::fail(base::kCannotCreateIndex, "'{}' of an index key cannot be {}", e.name(),
                        e.to_double());
     }
+}
+
+// Of the right type, but what today's servers refuse.
+void check_odd_values(bson::Doc spec) {
+    if (spec["name"].as_string() == "*")
+        base::fail(base::kBadValue,
+                   "'*' cannot be the name of an index: dropIndexes means all by it");
+    const bson::Element version = spec["v"];
+    if (version && !is_absent(version, true) &&
+        (version.to_double() > 2 || version.to_double() < 0))
+        base::fail(base::kCannotCreateIndex, "an index cannot be of version {}",
+                   version.to_double());
+    const bson::Element collation = spec["collation"];
+    if (collation.is_object() && collation.as_doc().empty())
+        base::fail(base::kBadValue, "The field 'collation' cannot be an empty object.");
 }
 
 bson::Object without_unknown_options(bson::Doc spec) {
@@ -331,10 +349,14 @@ void check_definition(bson::Doc spec) {
     try {
         read_fields(spec, "createIndexes.indexes", kDefinition, true);
     } catch (const base::Error& e) {
+        constexpr int kMissingField = 40414;
         constexpr int kUnknownField = 40415;
-        if (e.code() != kUnknownField) throw;
-        throw base::Error(base::kInvalidIndexSpecificationOption, e.what());
+        if (e.code() == kMissingField) throw base::Error(base::kFailedToParse, e.what());
+        if (e.code() == kUnknownField)
+            throw base::Error(base::kInvalidIndexSpecificationOption, e.what());
+        throw;
     }
+    check_odd_values(spec);
     const bson::Doc key = spec["key"].as_doc();
     check_directions(key);
     if (catalog::is_id_pattern(key)) check_id_options(spec);

@@ -7,6 +7,8 @@
 
 #include "base/error.h"
 #include "bson/compare.h"
+#include "bson/json.h"
+#include "query/match/clause_order.h"
 #include "query/match/match_tree.h"
 #include "sched/tick.h"
 
@@ -33,6 +35,8 @@ struct ParseContext {
     int depth = 0;
     const ExpressionParser* expressions = nullptr;  // of $expr, which is about a whole document
     std::shared_ptr<const collation::Collator> collator = {};
+    // Whether the client means the filter as later servers do, which take no odd operands.
+    bool newer() const { return expressions != nullptr; }
     ParseContext deeper() const {
         if (depth >= kNestingMax) bad("the query is nested more than {} levels deep", kNestingMax);
         return {false, depth + 1, expressions, collator};
@@ -189,11 +193,16 @@ void add_type(const Element& e, sched::Vector<int64_t>& types) {
     }
 }
 
-// A number is read as the old server did, names and lists as those servers that know them.
-NodePtr parse_type(std::string_view path, const Element& operand) {
+// A number is read as the old server did, unless the client is of today; names and lists as those
+// servers that know them.
+NodePtr parse_type(std::string_view path, const Element& operand, bool newer) {
     NodePtr node = make_node(MatchKind::type, path);
     if (operand.is_number()) {
         node->number = whole_number(operand);
+        if (!newer) return node;
+        add_type(operand, node->types);
+        // Of other types than arrays both forms say the same.
+        if (node->number != static_cast<int64_t>(Type::array)) node->types.clear();
         return node;
     }
     if (operand.is_string()) {
@@ -204,13 +213,27 @@ NodePtr parse_type(std::string_view path, const Element& operand) {
         if (node->types.empty())
             base::fail(base::kFailedToParse, "{} must match at least one type", operand.name());
     } else {
-        bad("$type has to be a number, a name or a list of them");
+        base::fail(newer ? base::kTypeMismatch : base::kBadValue,
+                   "$type has to be a number, a name or a list of them");
     }
     std::ranges::sort(node->types);
     return node;
 }
 
-NodePtr parse_size(std::string_view path, const Element& operand) {
+// Throws base::Error 2 where no array has this size: the old server found nothing.
+void check_size(const Element& operand) {
+    const auto refuse = [&operand](std::string_view wanted) {
+        bad("Failed to parse $size. Expected {} in: $size: {}", wanted, bson::to_text(operand));
+    };
+    if (!operand.is_number()) refuse("a number");
+    const double size = operand.to_double();
+    if (size < 0) refuse("a non-negative number");
+    if (!(size <= std::numeric_limits<int32_t>::max())) refuse("a 32-bit integer");
+    if (size != std::trunc(size)) refuse("an integer");
+}
+
+NodePtr parse_size(std::string_view path, const Element& operand, bool newer) {
+    if (newer) check_size(operand);
     NodePtr node = make_node(MatchKind::size, path);
     // Of a long only the lower half counts, but the sign is that of the whole.
     const bool negative = operand.type() == Type::int64 && operand.as_int64() < 0;
@@ -221,13 +244,25 @@ NodePtr parse_size(std::string_view path, const Element& operand) {
     return node;
 }
 
-NodePtr parse_mod(std::string_view path, const Element& operand) {
+// Throws base::Error 2 for a part of $mod that the old server made a number of.
+void check_part_of_mod(const Element& part, std::string_view name) {
+    if (!part.is_number()) bad("malformed mod, {} is not a number", name);
+    const double value = part.to_double();
+    constexpr double kEnd = 9223372036854775808.0;  // of the integers of 64 bits
+    if (!(value >= -kEnd && value < kEnd)) bad("malformed mod, {} value is invalid", name);
+}
+
+NodePtr parse_mod(std::string_view path, const Element& operand, bool newer) {
     if (!operand.is_array() || operand.as_doc().field_count() != 2)
         bad("malformed mod, needs to be an array of two numbers");
     auto part = operand.as_doc().begin();
     const Element divisor = *part;
     const Element remainder = *++part;
     if (!divisor.is_number()) bad("malformed mod, divisor is not a number");
+    if (newer) {
+        check_part_of_mod(divisor, "divisor");
+        check_part_of_mod(remainder, "remainder");
+    }
     NodePtr node = make_node(MatchKind::mod, path);
     node->number = divisor.to_int64();
     if (node->number == 0) bad("divisor cannot be 0");
@@ -243,8 +278,14 @@ NodePtr parse_bits(std::string_view path, const Element& operand) {
     return node;
 }
 
+bool comes_first(Doc operators, std::string_view name) {
+    for (const Element& e : operators)
+        if (e.name() == "$regex" || e.name() == "$options") return e.name() == name;
+    return false;
+}
+
 // $regex and $options stand side by side, in any order; `operators` is the document of both.
-NodePtr parse_regex(std::string_view path, Doc operators) {
+NodePtr parse_regex(std::string_view path, Doc operators, bool newer) {
     const Element regex = operators["$regex"];
     const Element options = operators["$options"];
     if (regex.missing()) bad("$options needs a $regex");
@@ -260,8 +301,13 @@ NodePtr parse_regex(std::string_view path, Doc operators) {
     }
     if (options) {
         if (!options.is_string()) bad("$options has to be a string");
+        if (newer && !flags.empty() && !options.as_string().empty())
+            base::fail(comes_first(operators, "$options") ? 51074 : 51075,
+                       "options set in both $regex and $options");
         flags = options.as_string();
     }
+    if (newer && pattern.find('\0') != std::string_view::npos)
+        bad("Regular expression cannot contain an embedded null byte");
     return make_regex(path, pattern, flags);
 }
 
@@ -270,7 +316,7 @@ NodePtr parse_not(std::string_view path, const Element& operand, const ParseCont
     if (!operand.is_object()) bad("$not needs a regex or a document");
     const Doc operators = operand.as_doc();
     if (operators.empty()) bad("$not cannot be empty");
-    if (operators.has("$regex")) bad("$not cannot have a regex");
+    if (!context.newer() && operators.has("$regex")) bad("$not cannot have a regex");
     NodePtr all = make_node(MatchKind::conjunction, path);
     parse_field_operators(path, operators, context.deeper(), *all);
     return negate(unwrap(std::move(all)));
@@ -357,10 +403,10 @@ NodePtr parse_operator(std::string_view path, const Element& e, const ParseConte
     if (name == "$not") return parse_not(path, e, context);
     if (name == "$elemMatch") return parse_elem_match(path, e, context);
     if (name == "$all") return parse_all(path, e, context);
-    if (name == "$size") return parse_size(path, e);
-    if (name == "$type") return parse_type(path, e);
-    if (name == "$mod") return parse_mod(path, e);
-    if (BitTest::is_one(name) && context.expressions != nullptr) return parse_bits(path, e);
+    if (name == "$size") return parse_size(path, e, context.newer());
+    if (name == "$type") return parse_type(path, e, context.newer());
+    if (name == "$mod") return parse_mod(path, e, context.newer());
+    if (BitTest::is_one(name) && context.newer()) return parse_bits(path, e);
     if (is_geo(name)) bad("geospatial queries are not supported: {}", name);
     bad("unknown operator: {}", name);
 }
@@ -398,7 +444,7 @@ void parse_field_operators(std::string_view path, Doc operators, const ParseCont
     for (const Element& e : operators) {
         if (!starts_with_dollar(e.name())) bad("unknown operator: {}", e.name());
         if (e.name() == "$regex" || e.name() == "$options") {
-            if (!regex_done) into.children.push_back(parse_regex(path, operators));
+            if (!regex_done) into.children.push_back(parse_regex(path, operators, context.newer()));
             regex_done = true;
         } else {
             into.children.push_back(parse_operator(path, e, context));
@@ -449,9 +495,9 @@ void parse_top_operator(const Element& e, const ParseContext& context, MatchNode
         into.children.push_back(std::move(node));
     } else if (is_dbref_name(name)) {
         into.children.push_back(parse_comparison(MatchKind::eq, name, e));
-    } else if (name == "$expr" && context.expressions != nullptr) {
+    } else if (name == "$expr" && context.newer()) {
         into.children.push_back(parse_expression(e, context));
-    } else if (name == "$sampleRate" && context.expressions != nullptr) {
+    } else if (name == "$sampleRate" && context.newer()) {
         into.children.push_back(parse_sample(e, context));
     } else if (name == "$where") {
         bad("$where is not supported: this server runs no JavaScript");
@@ -471,73 +517,6 @@ void parse_filter(Doc filter, const ParseContext& context, MatchNode& into) {
         else
             into.children.push_back(parse_value(e.name(), e));
     }
-}
-
-// Place of a clause among its neighbours (observed).
-int rank(const MatchNode& node) {
-    switch (node.kind) {
-        case MatchKind::conjunction:
-            return 0;
-        case MatchKind::disjunction:
-            return 1;
-        case MatchKind::nor:
-            return 2;
-        case MatchKind::negation:
-            return 3;
-        case MatchKind::all:
-            // $all of values is a row of equalities.
-            if (!node.children.empty() && node.children[0]->kind == MatchKind::eq) return 10;
-            return 4;
-        case MatchKind::elem_match_object:
-            return 5;
-        case MatchKind::elem_match_value:
-            return 6;
-        case MatchKind::size:
-            return 7;
-        case MatchKind::lte:
-            return 8;
-        case MatchKind::lt:
-            return 9;
-        case MatchKind::eq:
-            return 10;
-        case MatchKind::gt:
-            return 11;
-        case MatchKind::gte:
-            return 12;
-        case MatchKind::regex:
-            return 13;
-        case MatchKind::mod:
-            return 14;
-        case MatchKind::exists:
-            return 15;
-        case MatchKind::in:
-            return 16;
-        case MatchKind::type:
-            return 17;
-        case MatchKind::bits:
-        case MatchKind::schema:
-        case MatchKind::sample:
-        case MatchKind::always_true:
-        case MatchKind::always_false:
-            return 18;
-        case MatchKind::expression:
-        case MatchKind::ends:
-            return 19;
-    }
-    return 18;
-}
-
-void put_in_order(MatchNode& node) {
-    for (const NodePtr& child : node.children)
-        put_in_order(*child);
-    if (node.kind != MatchKind::conjunction) return;
-    std::stable_sort(node.children.begin(), node.children.end(),
-                     [](const NodePtr& a, const NodePtr& b) {
-                         sched::tick();
-                         const int ra = rank(*a);
-                         const int rb = rank(*b);
-                         return ra != rb ? ra < rb : a->path < b->path;
-                     });
 }
 
 }  // namespace
@@ -571,7 +550,7 @@ std::unique_ptr<Matcher> Matcher::parse(Doc filter, const ExpressionParser* expr
     context.expressions = expressions;
     context.collator = collator;
     parse_filter(matcher->filter_.doc(), context, *matcher->root_);
-    put_in_order(*matcher->root_);
+    put_clauses_in_order(*matcher->root_);
     if (collator != nullptr) {
         matcher->collator_ = std::move(collator);
         matcher->put_under_collation(*matcher->root_);

@@ -38,10 +38,10 @@ Elements elements_of(bson::Doc array) {
     return out;
 }
 
-void require_array(const Element& old, const char* op) {
+void require_array(const Element& old, const char* op, int code = base::kBadValue) {
     if (old && !old.is_array()) {
-        base::fail(base::kBadValue, "The field '{}' must be an array but is {}: {} needs an array",
-                   old.name(), bson::to_text(old), op);
+        base::fail(code, "The field '{}' must be an array but is {}: {} needs an array", old.name(),
+                   bson::to_text(old), op);
     }
 }
 
@@ -198,9 +198,10 @@ int64_t whole_number(const Element& e, const char* what) {
 
 class Push : public Modifier {
   public:
-    Push(const Element& operand, const collation::Collator* collator) : collator_(collator) {
+    Push(const Element& operand, const collation::Collator* collator, bool from_end)
+        : collator_(collator) {
         if (operand.is_object() && operand.as_doc().has("$each")) {
-            parse_clauses(operand.as_doc());
+            parse_clauses(operand.as_doc(), from_end);
         } else {
             added_.push_back(operand);
         }
@@ -216,7 +217,7 @@ class Push : public Modifier {
             return Effect::write;
         }
         Elements all = old ? elements_of(old.as_doc()) : Elements{};
-        const size_t at = position_ ? std::min<size_t>(*position_, all.size()) : all.size();
+        const size_t at = position_ ? place_in(all.size()) : all.size();
         sched::tick(static_cast<int64_t>((all.size() + added_.size()) / kPerTick));
         all.insert(all.begin() + static_cast<std::ptrdiff_t>(at), added_.begin(), added_.end());
         if (order_) std::stable_sort(all.begin(), all.end(), *order_);
@@ -231,7 +232,7 @@ class Push : public Modifier {
     bool writes_clean() const override { return clean_; }
 
   private:
-    void parse_clauses(bson::Doc clauses) {
+    void parse_clauses(bson::Doc clauses, bool from_end) {
         for (const Element& e : clauses) {
             const std::string_view clause = e.name();
             if (clause == "$each") {
@@ -251,10 +252,10 @@ class Push : public Modifier {
             } else if (clause == "$position") {
                 once(position_.has_value(), clause);
                 const int64_t position = whole_number(e, "$position");
-                if (position < 0) {
+                if (position < 0 && !from_end) {
                     base::fail(base::kBadValue, "The $position value in $push must be positive");
                 }
-                position_ = static_cast<uint64_t>(position);
+                position_ = position;
             } else {
                 base::fail(base::kBadValue, "Unrecognized clause in $push: {}", clause);
             }
@@ -274,6 +275,12 @@ class Push : public Modifier {
         if (seen) base::fail(base::kBadValue, "Only one {} is supported.", clause);
     }
 
+    size_t place_in(size_t size) const {
+        const auto end = static_cast<int64_t>(size);
+        return static_cast<size_t>(*position_ >= 0 ? std::min(*position_, end)
+                                                   : std::max<int64_t>(end + *position_, 0));
+    }
+
     void cut(Elements& all) const {
         const auto size = static_cast<int64_t>(all.size());
         if (*slice_ >= 0) {
@@ -286,7 +293,7 @@ class Push : public Modifier {
     const collation::Collator* collator_ = nullptr;
     Elements added_;
     std::optional<int64_t> slice_;
-    std::optional<uint64_t> position_;
+    std::optional<int64_t> position_;  // negative: from the end
     std::optional<ElementOrder> order_;
     bool clean_ = false;
 };
@@ -364,9 +371,9 @@ class Remover : public Modifier {
 
 class Pop : public Remover {
   public:
-    explicit Pop(bool front) : front_(front) {}
+    Pop(bool front, int code_of_others) : front_(front), code_of_others_(code_of_others) {}
     Effect apply(const Element& old, std::string_view name, bson::Buffer& out) override {
-        require_array(old, "$pop");
+        require_array(old, "$pop", code_of_others_);
         if (!old) return Effect::none;
         Elements all = elements_of(old.as_doc());
         if (all.empty()) return Effect::none;
@@ -377,6 +384,7 @@ class Pop : public Remover {
 
   private:
     bool front_;
+    int code_of_others_;  // than arrays
 };
 
 class Puller : public Remover {
@@ -483,8 +491,9 @@ bool is_value_operator(std::string_view name) {
 
 }  // namespace
 
-std::unique_ptr<Modifier> make_push(const Element& operand, const collation::Collator* collator) {
-    return std::make_unique<Push>(operand, collator);
+std::unique_ptr<Modifier> make_push(const Element& operand, const collation::Collator* collator,
+                                    bool from_end) {
+    return std::make_unique<Push>(operand, collator, from_end);
 }
 
 std::unique_ptr<Modifier> make_push_all(const Element& operand) {
@@ -500,8 +509,8 @@ std::unique_ptr<Modifier> make_add_to_set(const Element& operand, FieldNames nam
     return std::make_unique<AddToSet>(operand, names, collator);
 }
 
-std::unique_ptr<Modifier> make_pop(const Element& operand) {
-    return std::make_unique<Pop>(operand.is_number() && operand.to_double() < 0);
+std::unique_ptr<Modifier> make_pop(const Element& operand, int code_of_others) {
+    return std::make_unique<Pop>(operand.is_number() && operand.to_double() < 0, code_of_others);
 }
 
 std::unique_ptr<Modifier> make_pull(const Element& operand, const ExpressionParser* expressions,

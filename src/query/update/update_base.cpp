@@ -159,7 +159,7 @@ UpsertBase::UpsertBase(const Matcher& query, bool over_msg) : over_msg_(over_msg
     try {
         ModTree(mods, true).apply(bson::Doc(), buffer);
     } catch (const base::Error& e) {
-        sched::fail_because(e, base::kUnsupportedFormat,
+        sched::fail_because(e, over_msg ? base::kNotSingleValueField : base::kUnsupportedFormat,
                             "Cannot build the document to insert from the query: {}", e.what());
     }
     doc_ = bson::Object(bson::Doc(buffer.data()));

@@ -63,12 +63,14 @@ std::unique_ptr<Modifier> make_max(const bson::Element& operand,
                                    const collation::Collator* collator);
 std::unique_ptr<Modifier> make_bit(const bson::Element& operand);
 std::unique_ptr<Modifier> make_current_date(const bson::Element& operand);
+// `from_end`: whether there are negative positions, which count from there.
 std::unique_ptr<Modifier> make_push(const bson::Element& operand,
-                                    const collation::Collator* collator);
+                                    const collation::Collator* collator, bool from_end);
 std::unique_ptr<Modifier> make_push_all(const bson::Element& operand);
 std::unique_ptr<Modifier> make_add_to_set(const bson::Element& operand, FieldNames names,
                                           const collation::Collator* collator);
-std::unique_ptr<Modifier> make_pop(const bson::Element& operand);
+// `code_of_others`: of the error where there is something else than an array.
+std::unique_ptr<Modifier> make_pop(const bson::Element& operand, int code_of_others);
 // `expressions`: as for Matcher::parse.
 std::unique_ptr<Modifier> make_pull(const bson::Element& operand,
                                     const ExpressionParser* expressions,

@@ -13,9 +13,9 @@
 #include "bson/element_writer.h"
 #include "bson/field_path.h"
 #include "bson/json.h"
-#include "query/match/regex_flags.h"
 #include "query/update/array_filters.h"
 #include "query/update/document_check.h"
+#include "query/update/newer_modifiers.h"
 #include "query/update/update_base.h"
 #include "query/update/update_tree.h"
 #include "sched/tick.h"
@@ -50,14 +50,20 @@ const std::map<std::string_view, Maker>& makers() {
         {"$max", comparing<make_max>},
         {"$bit", of_operand<make_bit>},
         {"$currentDate", of_operand<make_current_date>},
-        {"$push", comparing<make_push>},
+        {"$push",
+         [](const Element& operand, const Update::Options& options) {
+             return make_push(operand, options.collator.get(), options.over_msg);
+         }},
         {"$pushAll", of_operand<make_push_all>},
         {"$addToSet",
          [](const Element& operand, const Update::Options& options) {
              return make_add_to_set(operand, names_in_documents(options.over_msg),
                                     options.collator.get());
          }},
-        {"$pop", of_operand<make_pop>},
+        {"$pop",
+         [](const Element& operand, const Update::Options& options) {
+             return make_pop(operand, options.over_msg ? base::kTypeMismatch : base::kBadValue);
+         }},
         {"$pull",
          [](const Element& operand, const Update::Options& options) {
              return make_pull(operand, options.over_msg ? &kNoExpressionsHere : nullptr,
@@ -130,29 +136,6 @@ bool is_prefix(const std::vector<std::string>& a, const std::vector<std::string>
     return a.size() <= b.size() && std::equal(a.begin(), a.end(), b.begin());
 }
 
-// Throws base::Error 51108 (query/match/regex_flags.h).
-void refuse_odd_flags_of_pull(const Element& condition) {
-    const bool of_values =
-        condition.type() == bson::Type::regex ||
-        (condition.is_object() && condition.as_doc().first().name().starts_with('$'));
-    if (!of_values && !condition.is_object()) return;
-    bson::Builder wrapped;
-    if (of_values) wrapped.append(condition);
-    refuse_odd_flags(
-        *Matcher::parse(of_values ? wrapped.doc() : condition.as_doc(), &kNoExpressionsHere));
-}
-
-// What later servers read otherwise: clauses of $push under $addToSet, which are ignored, and flags
-// of regular expressions.
-void refuse_newer(std::string_view name, const Element& field) {
-    if (name == "$pull") refuse_odd_flags_of_pull(field);
-    if (name != "$addToSet" || !field.is_object()) return;
-    const bson::Doc clauses = field.as_doc();
-    if (clauses.first().name() == "$each" && clauses.field_count() > 1)
-        base::fail(base::kBadValue, "Found unexpected fields after $each in $addToSet: {}",
-                   bson::to_text(field));
-}
-
 // Numbers by their value, before other names.
 bool name_before(const std::string& a, const std::string& b) {
     const int64_t number_a = array_index(a);
@@ -177,6 +160,8 @@ class OperatorUpdate : public Update {
             check_arrays();
             parsed_ = std::move(mods_);
             mods_.clear();
+        } else if (over_msg_ && mods_.size() > 1) {
+            check_conflicts();
         }
     }
 
@@ -199,6 +184,7 @@ class OperatorUpdate : public Update {
     // from. With a $rename the order stays: which steps it is in conflict with depends on it.
     bool in_path_order() const { return over_msg_ && !renames_ && !options_.in_given_order; }
     void put_in_order();
+    void check_conflicts();
     void check_arrays();
     void set_position(const MatchDetails& details);
     void find_places(bson::Doc doc, bool for_insert);
@@ -231,7 +217,8 @@ class OperatorUpdate : public Update {
 void OperatorUpdate::parse_operator(const Element& e) {
     const std::string_view name = e.name();
     const auto maker = makers().find(name);
-    if (maker == makers().end() && name != "$rename") {
+    const bool is_gone = over_msg_ && name == "$pushAll";
+    if (is_gone || (maker == makers().end() && name != "$rename")) {
         base::fail(base::kFailedToParse, "Unknown modifier: {}", name);
     }
     if (!e.is_object()) {
@@ -248,7 +235,7 @@ void OperatorUpdate::parse_operator(const Element& e) {
                    name, name);
     }
     for (const Element& field : fields) {
-        if (over_msg_) refuse_newer(name, field);
+        if (over_msg_) refuse_odd_argument(name, field);
         if (name == "$rename") {
             add_rename(field);
             continue;
@@ -298,6 +285,17 @@ void OperatorUpdate::put_in_order() {
         return std::ranges::lexicographical_compare(a.path, b.path, name_before);
     };
     if (!std::ranges::is_sorted(mods_, before)) std::ranges::stable_sort(mods_, before);
+}
+
+// Two modifiers on one path are refused whatever the documents are. By the old messages only those
+// that have something to do are looked at, with the first document.
+void OperatorUpdate::check_conflicts() {
+    const bool all_apply =
+        !renames_ && std::ranges::none_of(mods_, [](const Mod& m) { return m.on_insert_only; });
+    if (all_apply)
+        tree_.emplace(mods_, false);
+    else
+        ModTree(mods_, true);
 }
 
 // As with other paths none may be equal to another one or lead through it, whatever the documents;
@@ -353,12 +351,12 @@ void OperatorUpdate::check_path(const Mod& mod, bson::Doc doc) {
 }
 
 // Paths of $setOnInsert have to lead somewhere also where nothing is inserted: in what the
-// modifiers before them have left, or all others where these are not in the client's order.
+// modifiers before them have left. Today's servers look at them only where they insert.
 void OperatorUpdate::check_insert_paths(bson::Doc old) {
     for (size_t i = 0; i < mods_.size(); ++i) {
         const Mod& m = mods_[i];
         if (!m.on_insert_only) continue;
-        const std::span<Mod> others(mods_.data(), in_path_order() ? mods_.size() : i);
+        const std::span<Mod> others(mods_.data(), i);
         const bool changed_above = std::ranges::any_of(others, [&](const Mod& other) {
             sched::tick();
             return !other.on_insert_only && is_prefix(other.path, m.path);
@@ -401,7 +399,7 @@ bool OperatorUpdate::apply_in_turn(bson::Doc old, bool for_insert, bson::Buffer&
     bool changed = false;
     for (size_t i = 0; i < mods_.size(); ++i) {
         if (mods_[i].on_insert_only && !for_insert) {
-            check_path(mods_[i], now);
+            if (!over_msg_) check_path(mods_[i], now);
             continue;
         }
         const bool rename = i + 1 < mods_.size() && mods_[i + 1].moved;
@@ -522,7 +520,7 @@ UpdateResult OperatorUpdate::changed(bson::Doc old, const MatchDetails& details,
     UpdateResult result;
     set_position(details);
     find_places(old, false);
-    if (!renames_) check_insert_paths(old);
+    if (!renames_ && !over_msg_) check_insert_paths(old);
     if (!renames_ && !tree_) tree_.emplace(mods_, false);
     if (all_scalar_ && !touches_id_ && try_patches(old, result)) {
         result.changed = result.in_place = !result.patches.empty();

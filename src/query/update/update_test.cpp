@@ -8,6 +8,7 @@
 #include "bson/json.h"
 #include "bson/testing/json.h"
 #include "query/update/update.h"
+#include "query/update/update_base.h"
 
 namespace query {
 namespace {
@@ -297,8 +298,8 @@ TEST(Update, NoPathHoldsANul) {
         EXPECT_EQ(error_of(update, R"({"_id": 1, "a": 1})"), base::kBadValue) << update;
 }
 
-std::string renamed(const char* update, const char* doc) {
-    const Applied applied = apply(update, doc);
+std::string renamed(const char* update, const char* doc, bool over_msg = true) {
+    const Applied applied = apply(update, doc, -1, over_msg);
     return applied.result.changed ? bson::to_text(bson::Doc(applied.out.data())) : "unchanged";
 }
 
@@ -321,15 +322,18 @@ TEST(Update, RenamesOfMissingFieldsChangeNothing) {
 TEST(Update, RenamesSeeWhatModifiersBeforeThemLeft) {
     const char* doc = R"({"_id": 1, "a": {"x": 2}, "c": 3})";
     // The first finds nothing, and so does not stand in the way of the second.
-    EXPECT_EQ(renamed(R"({"$rename": {"a.new": "b", "a.x": "b"}})", doc),
-              renamed(R"({"$rename": {"a.x": "b"}})", doc));
+    EXPECT_EQ(renamed(R"({"$rename": {"a.new": "b", "a.x": "b"}})", doc, false),
+              renamed(R"({"$rename": {"a.x": "b"}})", doc, false));
+    EXPECT_EQ(error_of(R"({"$rename": {"a.new": "b", "a.x": "b"}})", doc),
+              base::kConflictingUpdateOperators);
     EXPECT_EQ(renamed(R"({"$set": {"a.y": 1}, "$rename": {"a.new": "b"}})", doc),
               renamed(R"({"$set": {"a.y": 1}})", doc));
     EXPECT_EQ(error_of(R"({"$set": {"n": 1}, "$rename": {"n": "b"}})", doc),
               base::kConflictingUpdateOperators);
 }
 
-// Where nothing is inserted their paths must still lead somewhere, in what comes before them.
+// By the old messages their paths must lead somewhere where nothing is inserted, too, in what comes
+// before them; by OP_MSG they must not touch those of others.
 TEST(Update, SetOnInsertBehindWhatClosesItsPath) {
     const char* doc = R"({"_id": 1, "a": {"x": {"y": 2}}, "b": 3, "l": [1, [2]]})";
     for (const char* before :
@@ -337,29 +341,30 @@ TEST(Update, SetOnInsertBehindWhatClosesItsPath) {
           R"("$min": {"a": 0})", R"("$max": {"a.x": {"$date": {"$numberLong": "1"}}})",
           R"("$currentDate": {"a": true})", R"("$rename": {"b": "a"})"}) {
         const std::string insert = R"("$setOnInsert": {"n": 1, "a.x.y": 1})";
-        EXPECT_EQ(error_of(("{" + std::string(before) + ", " + insert + "}").c_str(), doc),
-                  base::kPathNotViable)
-            << before;
-        const std::string first = "{" + insert + ", " + before + "}";
-        EXPECT_EQ(error_of(first.c_str(), doc, false), 0) << before;
-        EXPECT_EQ(error_of(first.c_str(), doc),
-                  first.find("$rename") == std::string::npos ? base::kPathNotViable : 0)
-            << before;
+        for (const std::string& update : {"{" + std::string(before) + ", " + insert + "}",
+                                          "{" + insert + ", " + before + "}"}) {
+            const bool comes_first = update.starts_with("{\"$setOnInsert");
+            EXPECT_EQ(error_of(update.c_str(), doc, false), comes_first ? 0 : kUpdateFailed)
+                << update;
+            EXPECT_EQ(error_of(update.c_str(), doc), base::kConflictingUpdateOperators) << update;
+        }
     }
     for (const char* fine : {R"({"$set": {"a": {"x": 1}}, "$setOnInsert": {"a.z": 1}})",
                              R"({"$unset": {"a": 1}, "$setOnInsert": {"a.x": 1}})",
                              R"({"$set": {"a": 3}, "$setOnInsert": {"a": 1}})",
                              R"({"$set": {"a.x": 3}, "$setOnInsert": {"a": 1}})",
-                             R"({"$set": {"a.x": 3}, "$setOnInsert": {"a.z.u": 1}})",
-                             R"({"$set": {"b": 4}, "$setOnInsert": {"a.x.z": 1}})",
-                             R"({"$rename": {"a": "c"}, "$setOnInsert": {"a.x.y.z": 1}})"})
+                             R"({"$rename": {"a": "c"}, "$setOnInsert": {"a.x.y.z": 1}})",
+                             R"({"$pop": {"l": 1}, "$setOnInsert": {"l.1.0": 1}})"}) {
+        EXPECT_EQ(error_of(fine, doc, false), 0) << fine;
+        EXPECT_EQ(error_of(fine, doc), base::kConflictingUpdateOperators) << fine;
+    }
+    for (const char* fine :
+         {R"({"$set": {"a.x": 3}, "$setOnInsert": {"a.z.u": 1}})",
+          R"({"$set": {"b": 4}, "$setOnInsert": {"a.x.z": 1}})", R"({"$setOnInsert": {"a.z": 1}})"})
         EXPECT_EQ(error_of(fine, doc), 0) << fine;
-    EXPECT_EQ(error_of(R"({"$setOnInsert": {"b.x": 1}})", doc), base::kPathNotViable);
-    EXPECT_EQ(error_of(R"({"$pop": {"l": 1}, "$setOnInsert": {"l.1.0": 1}})", doc), 0);
-    // The place that `$` stands for counts.
-    const char* positional = R"({"$set": {"l.$": 9}, "$setOnInsert": {"l.1.0": 8}})";
-    EXPECT_THROW(apply(positional, doc, 1), base::Error);
-    EXPECT_TRUE(apply(positional, doc, 0).result.changed);
+    const char* closed = R"({"$setOnInsert": {"b.x": 1}})";
+    EXPECT_EQ(error_of(closed, doc, false), kUpdateFailed);
+    EXPECT_EQ(error_of(closed, doc), 0);
 }
 
 TEST(Update, ReplacementsFillTimestamps) {
