@@ -186,7 +186,7 @@ def fields(asked):
 def page(asked):
     # An expression of no operands may be refused for that; these codes are those of one that is not
     # there.
-    no_expression = (168, 15999)
+    no_expression = (168, 15999, 31325)
     sections = [
         ('Pipeline stages', [stage_row(asked, *item) for item in names.STAGES.items()]),
         ('Expressions', [both(asked, '$' + name, pipeline({'$project': {'x': {'$' + name: []}}}),

@@ -331,14 +331,25 @@ class Commands(unittest.TestCase):
         db.d.drop()
 
     def test_projections_that_compute(self):
-        """By OP_MSG refused, by the old messages taken for true."""
-        for value in ('$a', ['$a'], {'$add': ['$a', 1]}, None, 'text', {}, {'x': 1}):
-            self.check_refused({'find': 'c', 'projection': {'b': value}})
-            self.check_refused({'explain': {'find': 'c', 'projection': {'b': value}}})
-            self.check_refused({'findAndModify': 'c', 'query': {}, 'update': {'$set': {'a': 9}},
-                                'fields': {'b': value}})
-        self.check_refused({'find': 'c', 'projection': {'$a': 1}})
+        """By OP_MSG as $project computes, by the old messages taken for true."""
         self.fill()
+        for value in ('$a', ['$a'], {'$add': ['$a', 1]}, None, 'text', {'x': 1}):
+            stages = [{'$match': {'_id': 1}}, {'$project': {'b': value}}]
+            made = self.ask(DATABASE, {'aggregate': 'c', 'pipeline': stages, 'cursor': {}})
+            made = made['cursor']['firstBatch']
+            request = {'find': 'c', 'filter': {'_id': 1}, 'projection': {'b': value}}
+            self.assertEqual(self.ask(DATABASE, request)['cursor']['firstBatch'], made, value)
+            self.assertEqual(self.ask(DATABASE, {'explain': request})['ok'], 1.0, value)
+            reply = self.ask(DATABASE, {'findAndModify': 'c', 'query': {'_id': 1},
+                                        'update': {'$set': {'z': 9}}, 'fields': {'b': value}})
+            self.assertEqual([reply['value']], made, value)
+        for code, projection in ((51270, {'b': {}}), (16410, {'$a': 1}),
+                                 (72, {'b': '$a', 'c': {'$slice': 1}})):
+            find = {'find': 'c', 'projection': projection}
+            for request in (find, {'explain': find},
+                            {'findAndModify': 'c', 'query': {}, 'update': {'$set': {'a': 9}},
+                             'fields': projection}):
+                self.assertEqual(self.ask(DATABASE, request)['code'], code, request)
         for value in (1, True, 1.5, Int64(1), {'$slice': 1}, {'$elemMatch': {'x': 1}}):
             reply = self.ask(DATABASE, {'find': 'c', 'projection': {'b': value}})
             self.assertEqual(reply['ok'], 1.0, reply)

@@ -12,6 +12,7 @@
 #include "command/commands/families.h"
 #include "command/commands/find.h"
 #include "command/commands/newer_fields.h"
+#include "command/commands/newer_projection.h"
 #include "command/commands/request_expressions.h"
 #include "command/commands/views.h"
 #include "command/commands/writes.h"
@@ -57,8 +58,9 @@ FindRequest as_find(const Invocation& inner) {
         refuse_pipeline(command["update"], over_msg);
         take(command["query"], command["hint"]);
         if (over_msg && command["fields"].is_object())
-            check_newer_projection(command["fields"].as_doc());
+            is_computed_projection(command["fields"].as_doc());
         if (command["sort"].is_object()) request.parts.sort = command["sort"].as_doc();
+        if (over_msg) check_newer_sort(request.parts.sort);
         request.query.limit = 1;
     } else if (name == "update") {
         const bson::Doc item = first_item("updates", update_item_fields());
@@ -115,6 +117,7 @@ void run_explain(Invocation& invocation) {
         return run_pipeline(inner, pipeline);
     }
     request.parts.expressions = expressions.get();
+    compile_projection(request, expressions.let());
     request.query.canonicalise(request.parts);
     if (inner.over_msg()) query::refuse_odd_flags(*request.query.matcher);
     query::CommandExplain how;

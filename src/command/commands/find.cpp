@@ -7,10 +7,12 @@
 #include "base/error.h"
 #include "command/commands/families.h"
 #include "command/commands/newer_fields.h"
+#include "command/commands/newer_projection.h"
 #include "command/commands/request_expressions.h"
 #include "command/commands/views.h"
 #include "command/cursor/query_cursors.h"
 #include "command/request/authorization.h"
+#include "query/aggregation/computed_projection.h"
 #include "query/match/regex_flags.h"
 #include "sched/tick.h"
 #include "sched/work_limit.h"
@@ -148,12 +150,23 @@ void parse_field(const bson::Element& e, FindRequest& out) {
     }
 }
 
+// By the old messages a negative limit means something.
+void refuse_negative(const bson::Element& e) {
+    constexpr std::string_view kNames[] = {"limit", "skip", "batchSize"};
+    if (!e.is_number() || e.to_double() >= 0 ||
+        std::ranges::find(kNames, e.name()) == std::end(kNames))
+        return;
+    base::fail(51024, "BSON field '{}' value must be >= 0, actual value '{}'", e.name(),
+               e.to_int64());
+}
+
 // {_id: value} and nothing that needs a plan: the record is written straight into the reply.
 bool plain_id_query(const FindRequest& request) {
     const query::FindQuery& query = request.query;
-    return request.parts.sort.empty() && request.parts.hint.missing() && query.skip == 0 &&
-           query.min.empty() && query.max.empty() && !query.return_key && !query.show_record_id &&
-           !query.snapshot && !query.tailable && query.max_scan == 0 && request.batch_size != 0 &&
+    return query.projection == nullptr && request.parts.sort.empty() &&
+           request.parts.hint.missing() && query.skip == 0 && query.min.empty() &&
+           query.max.empty() && !query.return_key && !query.show_record_id && !query.snapshot &&
+           !query.tailable && query.max_scan == 0 && request.batch_size != 0 &&
            query::is_id_query(request.parts.filter);
 }
 
@@ -207,6 +220,7 @@ void run_find(Invocation& invocation) {
                                          request.query.collator);
     if (view) return run_pipeline(invocation, find_in_view(*view, ns, request, expressions.let()));
     request.parts.expressions = expressions.get();
+    compile_projection(request, expressions.let());
     if (plain_id_query(request) && reply_by_id(invocation, request, ns, expressions.get())) return;
     request.query.canonicalise(request.parts);
     if (invocation.over_msg()) query::refuse_odd_flags(*request.query.matcher);
@@ -327,9 +341,13 @@ FindRequest parse_find(bson::Doc command, bool over_msg) {
     FindRequest request;
     bool first = true;
     for (const bson::Element& e : command) {
-        if (!std::exchange(first, false) && !is_absent(e, over_msg)) parse_field(e, request);
+        if (std::exchange(first, false) || is_absent(e, over_msg)) continue;
+        if (over_msg) refuse_negative(e);
+        parse_field(e, request);
     }
-    if (over_msg) check_newer_projection(request.parts.projection);
+    if (over_msg && !request.parts.projection.empty())
+        request.computes = is_computed_projection(request.parts.projection);
+    if (over_msg && !request.parts.sort.empty()) check_newer_sort(request.parts.sort);
     if (request.query.oplog_replay) check_oplog_replay(request.parts.filter);
     if (request.query.tailable) check_tailable_sort(request.parts.sort);
     // The batch is all that is wanted.
@@ -339,6 +357,14 @@ FindRequest parse_find(bson::Doc command, bool over_msg) {
     if (request.await_data && !request.query.tailable)
         base::fail(base::kBadValue, "Cannot set awaitData without tailable");
     return request;
+}
+
+void compile_projection(FindRequest& request,
+                        const std::shared_ptr<const query::LetVariables>& let) {
+    if (!request.computes) return;
+    request.query.projection =
+        query::make_computed_projection(request.parts.projection, let, request.query.collator);
+    request.parts.projection = bson::Doc();
 }
 
 Family find_commands() {

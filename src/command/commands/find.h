@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "bson/view.h"
+#include "query/aggregation/let_variables.h"
 #include "query/plan/query.h"
 
 namespace command {
@@ -14,6 +15,7 @@ struct FindRequest {
     query::FindQuery::Parts parts;
     bson::Element let;
     bson::Element collation;
+    bool computes = false;    // parts.projection is one that $project makes
     int64_t batch_size = -1;  // -1: default
     int64_t to_return = 0;    // ntoreturn, which may be a limit or a batch size
     bool single_batch = false;
@@ -23,5 +25,10 @@ struct FindRequest {
 // `over_msg`: sent by OP_MSG, by a client that means a projection as later servers read it. Its
 // fields have been held against the table. Throws base::Error 9 (unknown field), 14, 2.
 FindRequest parse_find(bson::Doc command, bool over_msg);
+
+// Parses the projection of one that computes, before the query is canonicalised; nothing of others.
+// `let` may be null.
+void compile_projection(FindRequest& request,
+                        const std::shared_ptr<const query::LetVariables>& let);
 
 }  // namespace command

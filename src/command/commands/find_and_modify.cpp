@@ -8,6 +8,7 @@
 #include "bson/compare.h"
 #include "command/commands/families.h"
 #include "command/commands/newer_fields.h"
+#include "command/commands/newer_projection.h"
 #include "command/commands/request_expressions.h"
 #include "command/commands/write_history.h"
 #include "command/cursor/query_cursors.h"
@@ -16,6 +17,7 @@
 #include "command/write/document_change.h"
 #include "command/write/write_ops.h"
 #include "oplog/statement.h"
+#include "query/aggregation/computed_projection.h"
 #include "query/aggregation/update_pipeline.h"
 #include "query/match/regex_flags.h"
 #include "query/plan/executor.h"
@@ -38,6 +40,7 @@ struct Request {
     bson::Element hint;
     bson::Doc update;
     bool by_pipeline = false;  // `update` is an array of stages
+    bool computes = false;     // `fields` are such as $project makes
     bson::Element array_filters;
     bool has_update = false;
     bool remove = false;
@@ -58,8 +61,10 @@ Request parse(bson::Doc body, bool over_msg) {
     request.query = document("query");
     request.fields = document("fields");
     if (over_msg) {
-        check_newer_projection(request.fields);
-        query::Projection::parse_by_name(request.fields, &query::kNoExpressionsHere);
+        request.computes = is_computed_projection(request.fields);
+        if (!request.computes)
+            query::Projection::parse_by_name(request.fields, &query::kNoExpressionsHere);
+        check_newer_sort(document("sort"));
     }
     request.hint = body["hint"];
     request.array_filters = array_filters_of(body, over_msg);
@@ -119,7 +124,8 @@ class FindAndModify {
         // From what is not there nothing is removed, whatever its name.
         if (request_.remove && lock.collection() != nullptr) catalog::check_writable(ns_);
         find_.want_details = true;
-        if (sends_requests()) positional_ = parse_positional();
+        if ((sends_requests() || invocation_.over_msg()) && !request_.computes)
+            positional_ = parse_positional();
         query::ExecutorOptions options;
         options.for_write = true;
         const auto executor =
@@ -174,6 +180,9 @@ class FindAndModify {
         find_ = query::FindQuery();
         find_.collator = asked_.collator;
         find_.inherits_collation = asked_.inherits_collation;
+        if (request_.computes)
+            computed_ = query::make_computed_projection(request_.fields, expressions_.let(),
+                                                        asked_.collator);
         try {
             find_.canonicalise(parts);
         } catch (const base::Error& e) {
@@ -279,6 +288,7 @@ class FindAndModify {
             return projection != nullptr && projection->needs_details() ? std::move(projection)
                                                                         : nullptr;
         } catch (const base::Error& e) {
+            if (invocation_.over_msg()) throw;
             try {
                 query::Projection::parse_by_name(request_.fields, expressions_.get());
             } catch (const base::Error&) {
@@ -301,6 +311,11 @@ class FindAndModify {
             } catch (const base::Error& e) {
                 if (!request_.return_new || sched::is_end_of_work(e)) throw;
             }
+        }
+        if (computed_ != nullptr) {
+            out.bytes(bson::Type::object, "value", {});
+            computed_->apply(doc, nullptr, out.buffer());
+            return;
         }
         const auto projection =
             query::Projection::parse_by_name(request_.fields, expressions_.get());
@@ -441,6 +456,7 @@ class FindAndModify {
     std::exception_ptr not_shown_;
     // Of a request with a sort, which went through a query that knew the element.
     std::unique_ptr<query::Projection> positional_;
+    std::unique_ptr<query::Projection> computed_;
 };
 
 // What it answered when it came for the first time.

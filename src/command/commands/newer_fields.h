@@ -37,10 +37,5 @@ void set_collation(OperationContext& context, std::string_view ns, const bson::E
 void refuse_pipeline(const bson::Element& update, bool over_msg);
 // The arrayFilters of an update; missing: none. Throws base::Error 72 for such by the old messages.
 bson::Element array_filters_of(bson::Doc update, bool over_msg);
-// Refuses a projection that the old server reads otherwise than later ones. Throws base::Error 2
-// where it asks for what they compute, a value or an expression, which was taken for true; 31249
-// and 31250 for one path inside another; 51108 for flags of a regular expression in $elemMatch.
-// Only for clients that speak OP_MSG, since older ones mean what the old server did.
-void check_newer_projection(bson::Doc projection);
 
 }  // namespace command

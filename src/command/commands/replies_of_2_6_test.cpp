@@ -138,14 +138,17 @@ TEST_P(RepliesOf26Test, FindAndModifyWithASortKnowsTheElement) {
               "{ _id: 1, l: [] }");
     EXPECT_EQ(value(R"("query": {"_id": 1}, "sort": {"_id": 1}, "fields": {"l.$": 1}, )" + set +
                     R"("new": false)"),
-              "error 13106");
-    // Without a sort it went another way, which did not.
-    EXPECT_EQ(value(R"("query": {"l": 2}, "fields": {"l.$": 1}, )" + set + R"("new": false)"),
-              "{ _id: 1, l: [] }");
+              "error 51246");
+    // Without a sort the old server went another way, which did not.
+    const std::string unsorted =
+        R"({"findAndModify": "c", "query": {"l": 2}, "fields": {"l.$": 1}, )" + set +
+        R"("new": false})";
+    EXPECT_EQ(text(run_old(unsorted), "value"), "{ _id: 1, l: [] }");
+    EXPECT_EQ(text(run(unsorted), "value"), "{ _id: 1, l: [ 2 ] }");
     // Another projection is one by name, and its mistakes keep their codes.
     EXPECT_EQ(value(R"("query": {"l": 2}, "sort": {"_id": 1}, "fields": {"e": 1, "l": 0}, )" + set +
                     R"("new": false)"),
-              "error 10053");
+              "error 31254");
 }
 
 TEST_P(RepliesOf26Test, ThePositionalOperatorBehindAFieldOfAReference) {

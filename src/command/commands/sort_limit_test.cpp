@@ -70,7 +70,7 @@ TEST_P(SortLimitTest, ALimitReachesTheSortOfCommands) {
     const std::string find = R"({"find": "c", "projection": {"a": 1}, "sort": {"a": 1})";
     EXPECT_EQ(first_batch(find + R"(, "limit": 3})"), "39 38 37");
     EXPECT_EQ(first_batch(find + R"(, "limit": 3, "skip": 2})"), "37 36 35");
-    EXPECT_EQ(first_batch(find + R"(, "limit": -3})"), "39 38 37");
+    EXPECT_EQ(first_batch(find + R"(, "limit": -3})"), "error 51024");
     EXPECT_EQ(first_batch(find + R"(, "batchSize": 3, "singleBatch": true})"), "39 38 37");
     EXPECT_EQ(first_batch(find + R"(, "ntoreturn": 3})"), "39 38 37");
     EXPECT_NE(cursor_, 0);

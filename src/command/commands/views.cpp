@@ -55,7 +55,7 @@ void check_options(const FindRequest& find) {
     if (!query.max.empty()) refuse_option("max");
     if (query.snapshot) refuse_option("snapshot");
     if (query.max_scan != 0) refuse_option("maxScan");
-    for (const bson::Element& e : find.parts.projection)
+    for (const bson::Element& e : find.computes ? bson::Doc() : find.parts.projection)
         if (e.is_object() || e.name().ends_with(".$"))
             base::fail(base::kInvalidPipelineOperator,
                        "the projection of '{}' is not supported on a view", e.name());
@@ -221,8 +221,9 @@ PipelineRequest find_in_view(const ResolvedView& view, std::string_view ns, cons
     if (!find.parts.sort.empty()) stages.add("$sort", find.parts.sort);
     if (find.query.skip != 0) stages.add("$skip", find.query.skip);
     if (find.query.limit != 0) stages.add("$limit", std::abs(find.query.limit));
+    if (find.computes) stages.add("$project", find.parts.projection);
     request.stages = stages.behind(view);
-    request.projection = find.parts.projection;
+    if (!find.computes) request.projection = find.parts.projection;
     request.allow_disk_use = find.query.allow_disk_use;
     request.hint = find.parts.hint;
     request.single_batch = find.single_batch;

@@ -415,7 +415,8 @@ AccumulatorSpec parse_accumulator(const Value& op, Names& names) {
     }
     AccumulatorMaker maker = find_accumulator(name, names.later, names.collator.get());
     if (!maker) base::fail(15952, "unknown group operator '{}'", name);
-    if (op.is_array()) base::fail(15953, "aggregating group operators are unary ({})", name);
+    if (op.is_array())
+        base::fail(names.later ? 40237 : 15953, "aggregating group operators are unary ({})", name);
     return {std::move(maker), parse_operand(op, names)};
 }
 

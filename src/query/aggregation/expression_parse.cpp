@@ -6,6 +6,7 @@
 #include "bson/element_writer.h"
 #include "bson/json.h"
 #include "query/aggregation/expression.h"
+#include "query/aggregation/operators.h"
 #include "sched/interruption.h"
 #include "sched/tick.h"
 
@@ -163,7 +164,7 @@ ExpressionPtr parse_object(bson::Doc spec, const ObjectRules& rules, Names& name
                            "'{}')",
                            name);
             }
-            base::fail(15990,
+            base::fail(names.later ? 15983 : 15990,
                        "this object is already an operator expression, and can't be used "
                        "as a document expression (at '{}')",
                        name);
@@ -219,6 +220,9 @@ void parse_projected(bson::Doc spec, Depth depth, ObjectExpression& object, Name
     const Level level(names);
     for (const Value& e : spec) {
         sched::tick();
+        if (e.name().ends_with(".$"))
+            base::fail(31324, "positional projection '{}' is not allowed in an aggregation",
+                       e.name());
         const std::vector<std::string> path = split_path(e.name());
         if (e.is_object() && e.as_doc().empty())
             base::fail(51270,
@@ -232,6 +236,8 @@ void parse_projected(bson::Doc spec, Depth depth, ObjectExpression& object, Name
             object.exclude_id();
         } else if (chooses(e)) {
             object.add(path, nullptr);
+        } else if (is_operator(e) && find_operator(e.as_doc().first().name(), true) == nullptr) {
+            base::fail(31325, "Unknown expression {}", e.as_doc().first().name());
         } else if (e.is_object() && !is_operator(e)) {
             parse_projected(e.as_doc(), Depth::below, object.below(path), names);
         } else {

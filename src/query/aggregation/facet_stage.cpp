@@ -48,7 +48,8 @@ class Facet : public Stage {
     static void check_stages(const Value& facet, const PipelineContext& outer) {
         const std::string_view name = facet.name();
         if (!is_field_name(name))
-            base::fail(16410, "the $facet field '{}' must be a name without '$' and '.'", name);
+            base::fail(name.find('.') == std::string_view::npos ? 16410 : 16412,
+                       "the $facet field '{}' must be a name without '$' and '.'", name);
         if (!facet.is_array())
             base::fail(40170, "arguments to $facet must be arrays, {} is type {}", name,
                        type_name(facet.type()));

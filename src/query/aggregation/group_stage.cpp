@@ -279,14 +279,18 @@ class SortByCount : public Stage {
 
 GroupField parse_group_field(const Value& e, Names& names) {
     const std::string_view name = e.name();
+    const bool later = names.later;
+    if (later && !(e.is_object() && e.as_doc().first().name().starts_with('$')))
+        base::fail(40234, "The field '{}' must be an accumulator object", name);
     if (name.find('.') != std::string_view::npos) {
-        base::fail(16414,
+        base::fail(later ? 40235 : 16414,
                    "the group aggregate field name '{}' cannot be used because $group's "
                    "field names cannot contain '.'",
                    name);
     }
     if (name.starts_with('$')) {
-        base::fail(15950, "the group aggregate field name '{}' cannot be an operator name", name);
+        base::fail(later ? 40236 : 15950,
+                   "the group aggregate field name '{}' cannot be an operator name", name);
     }
     if (!e.is_object()) {
         base::fail(15951,
@@ -295,6 +299,9 @@ GroupField parse_group_field(const Value& e, Names& names) {
                    name);
     }
     GroupField field{std::string(name), {}};
+    // Today's servers count them before they look at one.
+    if (later && e.as_doc().field_count() != 1)
+        base::fail(40238, "The field '{}' must specify one accumulator", name);
     size_t count = 0;
     for (const Value& op : e.as_doc()) {
         field.accumulator = parse_accumulator(op, names);

@@ -162,9 +162,14 @@ bool is_field_name(std::string_view name) {
 }
 
 StagePtr make_count(const Value& spec) {
-    const std::string_view name = spec.is_string() ? spec.as_string() : "";
-    if (!is_field_name(name))
-        base::fail(40156, "the count field must be a non-empty string without '$', '.' and NUL");
+    if (!spec.is_string()) base::fail(40156, "the count field must be a non-empty string");
+    const std::string_view name = spec.as_string();
+    if (name.empty()) base::fail(40157, "the count field must be a non-empty string");
+    if (name.starts_with('$')) base::fail(40158, "the count field cannot be a $-prefixed path");
+    if (name.find('\0') != std::string_view::npos)
+        base::fail(40159, "the count field cannot contain a null byte");
+    if (name.find('.') != std::string_view::npos)
+        base::fail(40160, "the count field cannot contain '.'");
     return std::make_unique<Count>(name);
 }
 
@@ -178,10 +183,13 @@ StagePtr make_add_fields(const Value& spec, const PipelineContext& context) {
 StagePtr make_replace_root(const Value& spec, const PipelineContext& context) {
     if (!spec.is_object())
         base::fail(40229, "expected an object as specification for $replaceRoot");
-    const Value root = spec.as_doc()["newRoot"];
-    if (!root || spec.as_doc().field_count() != 1) {
-        base::fail(40231, "$replaceRoot takes exactly one option, newRoot");
+    Value root;
+    for (const Value& option : spec.as_doc()) {
+        if (option.name() != "newRoot")
+            base::fail(40230, "unrecognized option to $replaceRoot stage: {}", option.name());
+        root = option;
     }
+    if (!root) base::fail(40231, "no newRoot specified for the $replaceRoot stage");
     return std::make_unique<ReplaceRoot>(root, context);
 }
 
@@ -191,10 +199,14 @@ StagePtr make_replace_with(const Value& spec, const PipelineContext& context) {
 
 StagePtr make_sample(const Value& spec) {
     if (!spec.is_object()) base::fail(28745, "the $sample stage specification must be an object");
-    const Value size = spec.as_doc()["size"];
-    if (!size.is_number() || spec.as_doc().field_count() != 1) {
-        base::fail(28746, "$sample takes exactly one option, size, a number");
+    Value size;
+    for (const Value& option : spec.as_doc()) {
+        if (option.name() != "size")
+            base::fail(28748, "unrecognized option to $sample: {}", option.name());
+        if (!option.is_number()) base::fail(28746, "size argument to $sample must be a number");
+        size = option;
     }
+    if (!size) base::fail(28749, "$sample stage must specify a size");
     if (size.to_int64() < 0) base::fail(28747, "size argument to $sample must not be negative");
     return std::make_unique<Sample>(size.to_int64());
 }

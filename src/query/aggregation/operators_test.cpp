@@ -585,7 +585,8 @@ TEST(Operators, WhatIsNotThereIsRefusedByName) {
         {R"({"$function": {"body": "x", "args": [], "lang": "js"}})", "error 168"},
         {R"({"$accumulator": {}})", "error 168"},
         {R"({"$meta": "textScore"})", "error 168"},
-        {R"({"$nope": 1})", "error 168"},
+        {R"({"$nope": 1})", "error 31325"},  // as a field of $project
+        {R"({"$add": [1, {"$nope": 1}]})", "error 168"},
     });
 }
 

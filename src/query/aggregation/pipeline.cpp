@@ -241,8 +241,8 @@ StagePtr StagedPipeline::make_stage(std::string_view name, const Value& spec,
     if (name == "$project") return make_project(spec, context);
     if (name == "$group") return make_group(spec, context);
     if (name == "$sort") return make_sort(spec, context);
-    if (name == "$limit") return make_limit(spec);
-    if (name == "$skip") return make_skip(spec);
+    if (name == "$limit") return make_limit(spec, context);
+    if (name == "$skip") return make_skip(spec, context);
     if (name == "$unwind") return make_unwind(spec, context);
     if (name == "$redact") return make_redact(spec, context);
     if (name == "$count") return make_count(spec);
@@ -272,10 +272,13 @@ StagePtr StagedPipeline::make_stage(std::string_view name, const Value& spec,
 
 void StagedPipeline::parse_stage(const Value& e, const PipelineContext& context) {
     sched::tick(kTicksPerStage);
-    if (!e.is_object()) base::fail(15942, "pipeline element {} is not an object", e.name());
+    if (!e.is_object())
+        base::fail(context.over_msg ? base::kTypeMismatch : 15942,
+                   "pipeline element {} is not an object", e.name());
     const bson::Doc doc = e.as_doc();
     if (doc.field_count() != 1) {
-        base::fail(16435, "A pipeline stage specification object must contain exactly one field.");
+        base::fail(context.over_msg ? 40323 : 16435,
+                   "A pipeline stage specification object must contain exactly one field.");
     }
     const Value spec = doc.first();
     const std::string_view name = spec.name();

@@ -206,7 +206,7 @@ TEST(Pipeline, RefusesWhatItCannotDo) {
 }
 
 TEST(Pipeline, NoNameHoldsANul) {
-    EXPECT_EQ(error_of(R"([{"$count": "a\u0000b"}])"), 40156);
+    EXPECT_EQ(error_of(R"([{"$count": "a\u0000b"}])"), 40159);
     EXPECT_EQ(error_of(R"([{"$project": {"a": "$b\u0000c"}}])"), 16411);
 }
 
@@ -421,7 +421,8 @@ TEST(Pipeline, FacetsSeeTheSameDocuments) {
 TEST(Pipeline, FacetsAreChecked) {
     EXPECT_EQ(error_of(R"([{"$facet": {}}])"), 40169);
     EXPECT_EQ(error_of(R"([{"$facet": {"a": 1}}])"), 40170);
-    EXPECT_EQ(error_of(R"([{"$facet": {"a.b": []}}])"), 16410);
+    EXPECT_EQ(error_of(R"([{"$facet": {"a.b": []}}])"), 16412);
+    EXPECT_EQ(error_of(R"([{"$facet": {"$a": []}}])"), 16410);
     EXPECT_EQ(error_of(R"([{"$facet": {"a": [{"$facet": {"b": []}}]}}])"), 40600);
     EXPECT_EQ(error_of(R"([{"$facet": {"a": [{"$out": "c"}]}}])"), 40600);
     EXPECT_EQ(error_of(R"([{"$facet": {"a": [{"$limit": 0}]}}])"), 15958);

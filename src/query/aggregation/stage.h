@@ -68,8 +68,8 @@ void check_document_bytes(bson::Doc doc);
 StagePtr make_match(const Value& spec, const PipelineContext& context);
 StagePtr make_project(const Value& spec, const PipelineContext& context);
 StagePtr make_redact(const Value& spec, const PipelineContext& context);
-StagePtr make_limit(const Value& spec);
-StagePtr make_skip(const Value& spec);
+StagePtr make_limit(const Value& spec, const PipelineContext& context);
+StagePtr make_skip(const Value& spec, const PipelineContext& context);
 StagePtr make_unwind(const Value& spec, const PipelineContext& context);
 StagePtr make_group(const Value& spec, const PipelineContext& context);
 // A $group whose `_id` is computed by what `parse_id` makes; `fields` are the others.

@@ -217,6 +217,17 @@ class Redact : public Computing {
     ExpressionPtr expression_;
 };
 
+// Of $limit and $skip, by OP_MSG: the old server cut fractions off. Throws base::Error with `code`.
+void check_whole(const Value& spec, int code) {
+    const auto refuse = [&](std::string_view wanted) {
+        base::fail(code, "invalid argument to {} stage: Expected {}: {}", spec.name(), wanted,
+                   bson::to_text(spec));
+    };
+    if (!spec.is_number()) refuse("a number");
+    if (spec.to_double() < 0) refuse("a non-negative number");
+    if (spec.to_double() != static_cast<double>(spec.to_int64())) refuse("an integer");
+}
+
 }  // namespace
 
 void check_document_bytes(bson::Doc doc) {
@@ -288,13 +299,15 @@ StagePtr make_redact(const Value& spec, const PipelineContext& context) {
     return std::make_unique<Redact>(spec, context);
 }
 
-StagePtr make_limit(const Value& spec) {
+StagePtr make_limit(const Value& spec, const PipelineContext& context) {
+    if (context.over_msg) check_whole(spec, 5107201);
     if (!spec.is_number()) base::fail(15957, "the limit must be specified as a number");
     if (spec.to_int64() <= 0) base::fail(15958, "the limit must be positive");
     return std::make_unique<LimitStage>(spec.to_int64());
 }
 
-StagePtr make_skip(const Value& spec) {
+StagePtr make_skip(const Value& spec, const PipelineContext& context) {
+    if (context.over_msg) check_whole(spec, 5107200);
     if (!spec.is_number()) {
         base::fail(15972, "Argument to $skip must be a number not a {}", type_name(spec.type()));
     }

@@ -25,7 +25,8 @@ int64_t FindQuery::sorted_rows() const {
 
 void FindQuery::canonicalise(const Parts& parts) {
     matcher = Matcher::parse(parts.filter, parts.expressions, collator);
-    projection = Projection::parse(parts.projection, matcher.get(), parts.expressions);
+    if (!parts.projection.empty())
+        projection = Projection::parse(parts.projection, matcher.get(), parts.expressions);
     if (const bson::Element order = parts.sort["$natural"]) {
         SortPattern checked(parts.sort);
         natural = order.to_double() < 0 ? -1 : 1;

@@ -201,7 +201,7 @@ class FieldProjection : public Projection {
             return;
         }
         if (top)
-            base::fail(base::kBadValue,
+            base::fail(code_of_mismatch_,
                        "positional operator ({}) requires corresponding field in query specifier",
                        positional_);
     }
@@ -231,6 +231,7 @@ class FieldProjection : public Projection {
 
     Rules root_;
     bool keep_id_ = true;
+    int code_of_mismatch_ = base::kBadValue;
     std::string positional_;  // the path with `$`; empty: none
     sched::Vector<ElementMatch> matches_;
     std::vector<std::string> scores_;  // {$meta: "textScore"}: 0, without a text search
@@ -299,6 +300,9 @@ class Parser {
         result_->root_.keep(e.name(), wanted);
     }
 
+    // Where there is no element that the filter chose.
+    int code_of_mismatch() const { return expressions_ != nullptr ? 51246 : base::kBadValue; }
+
     // Anything counts as true but false and zero.
     static bool is_wanted(const Element& e) {
         return e.truthy() || !(e.is_number() || e.type() == bson::Type::boolean ||
@@ -319,9 +323,10 @@ class Parser {
         if (by_name_) return;
         const std::string_view array = path.substr(0, path.find('.'));
         if (filter_ == nullptr || !filter_names(filter_->root(), array))
-            bad(base::kBadValue, "Positional projection '{}' does not match the query document.",
-                path);
+            base::fail(code_of_mismatch(),
+                       "Positional projection '{}' does not match the query document.", path);
         result_->positional_ = path;
+        result_->code_of_mismatch_ = code_of_mismatch();
     }
 
     void parse_operator(const Element& e) {
