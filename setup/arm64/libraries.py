@@ -19,6 +19,8 @@ from apt_lists import Apt, run  # noqa: E402
 LIST = os.path.join(TOP, 'setup', 'arm64', 'libraries.txt')
 WORK = os.path.join(TOP, 'build', 'arm64-packages')
 RESULT = os.path.join(TOP, 'build', 'arm64-libs')
+# What links with libc comes with the cross compiler; these packages' links lead out of the folder.
+OF_THE_COMPILER = ('libc6-dev_', 'libc-dev-bin_', 'linux-libc-dev_', 'libcrypt-dev_')
 
 
 def main():
@@ -35,6 +37,8 @@ def main():
     apt('install', '--download-only', '--yes', '--no-install-recommends', *wanted)
     fresh = os.path.join(WORK, 'tree')
     for package in sorted(glob.glob(os.path.join(WORK, 'cache', 'archives', '*.deb'))):
+        if os.path.basename(package).startswith(OF_THE_COMPILER):
+            continue
         run('dpkg-deb', '--extract', package, fresh)
     shutil.copy2(LIST, os.path.join(fresh, 'installed.txt'))
     os.rename(fresh, RESULT)  # whole or not at all

@@ -29,7 +29,7 @@ void check_changed(const query::UpdateResult& result, bson::Doc old, const bson:
     std::vector<uint8_t> now(out.data(), out.data() + out.size());
     if (result.in_place) {
         now.assign(old.bytes().begin(), old.bytes().end());
-        for (const query::Patch& patch : result.patches) {
+        for (const bson::Patch& patch : result.patches) {
             fuzz::expect(
                 patch.offset >= 4 && patch.size >= 0 && patch.offset + patch.size < old.size(),
                 "patches lie inside of the document");
