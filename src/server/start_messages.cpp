@@ -63,7 +63,7 @@ void log_start_warnings(const CommandLine& command_line) {
     using base::log::startup_warning;
     for (const std::string& address : bind_addresses()) {
         if (is_local_address(address)) continue;
-        if (options::auth.get()) continue;
+        if (options::asks_for_login()) continue;
         startup_warning(
             fmt::format("** WARNING: listening on {}: other machines can connect without logging "
                         "in. Start with --auth and make users (docs/security.md), or bind "

@@ -180,6 +180,12 @@ class Members(unittest.TestCase):
         self.refused(ROLE_NOT_FOUND, primary.admin.command, 'createUser', 'x', pwd='pw',
                      roles=['__system'])
 
+    def test_a_key_implies_logins(self):
+        for options, open_to_all in ((['--keyFile', self.key_file()], False), ([], True)):
+            member = self.start('--bind_ip', '0.0.0.0', *options)
+            with open(member.log_path, encoding='utf-8', errors='replace') as log:
+                self.assertEqual('can connect without logging in' in log.read(), open_to_all)
+
     def test_without_a_key_there_are_no_others(self):
         for _ in range(2):
             self.start('--auth')
