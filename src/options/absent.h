@@ -63,7 +63,8 @@ class UnusedParameter : public Option {
 inline constexpr const char* kOneNode = "this server follows no other";
 inline constexpr const char* kNoShards = "this server does not take part in a sharded cluster";
 inline constexpr const char* kNoHttp = "this server has no HTTP interface";
-inline constexpr const char* kNoClusterTls = "members of a set do not speak TLS with each other";
+inline constexpr const char* kNoClusterTls =
+    "members show each other the certificate of --tlsCertificateKeyFile";
 inline constexpr const char* kNotByTls = "OpenSSL's usual rules hold";
 inline constexpr const char* kNoQuota = "this server does not limit the files of a database";
 inline constexpr const char* kChecked = "every message is checked";

@@ -60,8 +60,9 @@ inline Text tls_ca_file({
     .value_name = "FILE",
     .default_value = "",
     .default_text = "none",
-    .help = "PEM file with the authorities that sign clients' certificates. With it every client "
-            "has to show one; without it none is asked for.",
+    .help = "PEM file with the authorities that sign clients' certificates, and those of other "
+            "members of a set. With it every client has to show one; without it none is asked "
+            "for.",
 });
 
 inline Text tls_crl_file({

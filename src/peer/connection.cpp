@@ -30,15 +30,22 @@ constexpr size_t kUsualBytes = 1 << 20;
 using Clock = std::chrono::steady_clock;
 using Addresses = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 
-Addresses addresses_of(const std::string& host) {
+// Without the port, and without the brackets of an IPv6 address.
+std::string name_of(const std::string& host) {
     const size_t colon = host.rfind(':');
     if (colon == std::string::npos) base::fail(base::kHostUnreachable, "'{}' has no port", host);
     std::string name = host.substr(0, colon);
     if (name.starts_with('[') && name.ends_with(']')) name = name.substr(1, name.size() - 2);
+    return name;
+}
+
+Addresses addresses_of(const std::string& host) {
+    const std::string name = name_of(host);
     addrinfo hints{};
     hints.ai_socktype = SOCK_STREAM;
     addrinfo* list = nullptr;
-    const int error = ::getaddrinfo(name.c_str(), host.c_str() + colon + 1, &hints, &list);
+    const int error =
+        ::getaddrinfo(name.c_str(), host.c_str() + host.rfind(':') + 1, &hints, &list);
     if (error != 0)
         base::fail(base::kHostUnreachable, "no address of {} is known: {}", host,
                    ::gai_strerror(error));
@@ -48,7 +55,7 @@ Addresses addresses_of(const std::string& host) {
 }  // namespace
 
 Connection::Connection(std::string_view host, const Interrupt& interrupt, Milliseconds limit,
-                       const std::string& key)
+                       const Identity& identity)
     : host_(host), interrupt_(interrupt) {
     const Time until = Clock::now() + limit;
     const Addresses list = addresses_of(host_);
@@ -56,7 +63,8 @@ Connection::Connection(std::string_view host, const Interrupt& interrupt, Millis
     try {
         for (const addrinfo* each = list.get(); each != nullptr; each = each->ai_next) {
             if (connect_to(each->ai_addr, each->ai_addrlen, each->ai_family, until)) {
-                if (!key.empty()) log_in(key, until);
+                if (identity.tls != nullptr) begin_tls(*identity.tls, until);
+                if (!identity.key.empty()) log_in(identity.key, until);
                 return;
             }
             error = errno;
@@ -133,9 +141,34 @@ void Connection::await(short events, Time until) const {
     }
 }
 
+void Connection::await(wire::TlsStream::Result wanted, Time until) const {
+    using Result = wire::TlsStream::Result;
+    if (wanted == Result::closed)
+        lost(tls_->why().empty() ? "it was closed there" : tls_->why().c_str());
+    await(wanted == Result::wants_read ? POLLIN : POLLOUT, until);
+}
+
+void Connection::begin_tls(const wire::TlsClient& tls, Time until) {
+    tls_ = tls.open(socket_, name_of(host_));
+    for (;;) {
+        const auto result = tls_->shake_hands();
+        if (result == wire::TlsStream::Result::done) return;
+        await(result, until);
+    }
+}
+
 void Connection::send(Time until) {
     size_t sent = 0;
     while (sent < request_.size()) {
+        if (tls_ != nullptr) {
+            size_t done = 0;
+            const auto result = tls_->write(request_.data() + sent, request_.size() - sent, &done);
+            if (result == wire::TlsStream::Result::done)
+                sent += done;
+            else
+                await(result, until);
+            continue;
+        }
         const ssize_t done =
             ::send(socket_, request_.data() + sent, request_.size() - sent, MSG_NOSIGNAL);
         if (done >= 0)
@@ -150,6 +183,15 @@ void Connection::send(Time until) {
 void Connection::receive(uint8_t* into, size_t size, Time until) {
     size_t got = 0;
     while (got < size) {
+        if (tls_ != nullptr) {
+            size_t done = 0;
+            const auto result = tls_->read(into + got, size - got, &done);
+            if (result == wire::TlsStream::Result::done)
+                got += done;
+            else
+                await(result, until);
+            continue;
+        }
         const ssize_t done = ::recv(socket_, into + got, size - got, 0);
         if (done > 0)
             got += static_cast<size_t>(done);

@@ -9,13 +9,21 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "bson/builder.h"
 #include "peer/interrupt.h"
+#include "wire/tls.h"
 
 namespace peer {
+
+// As whom this server speaks with others.
+struct Identity {
+    std::string key;  // what members of a set share: it logs in by that; empty: it does not
+    std::shared_ptr<const wire::TlsClient> tls;  // null: without TLS
+};
 
 class Connection {
   public:
@@ -23,10 +31,10 @@ class Connection {
 
     // `host`: "name:port"; the first of its addresses that can be reached in the time. The
     // interrupt outlives this. Throws base::Error 6 where there is none, 89 when the time is over,
-    // 11600 at the interrupt. Asks the resolver, which takes its own time. With a key, what members
-    // of a set share, it has logged in there as one of them; throws 18 where the other has another.
+    // 11600 at the interrupt. Asks the resolver, which takes its own time. Throws 18 where the
+    // other has another key, or none.
     Connection(std::string_view host, const Interrupt& interrupt, Milliseconds limit,
-               const std::string& key = {});
+               const Identity& identity = {});
     ~Connection();
     Connection(const Connection&) = delete;
     Connection& operator=(const Connection&) = delete;
@@ -42,16 +50,19 @@ class Connection {
   private:
     using Time = std::chrono::steady_clock::time_point;
 
+    void begin_tls(const wire::TlsClient& tls, Time until);
     void log_in(const std::string& key, Time until);
     bool connect_to(const void* address, unsigned size, int family, Time until);
     void send(Time until);
     void receive(uint8_t* into, size_t size, Time until);
     void await(short events, Time until) const;
+    void await(wire::TlsStream::Result wanted, Time until) const;
     [[noreturn]] void lost(const char* how) const;
 
     const std::string host_;
     const Interrupt& interrupt_;
     int socket_ = -1;
+    std::unique_ptr<wire::TlsStream> tls_;  // null: without
     bson::Buffer request_;
     bson::Buffer reply_;
     int64_t bytes_received_ = 0;

@@ -56,7 +56,7 @@ class Answers final : public wire::Handler {
 class ConnectionTest : public testing::Test {
   protected:
     // What the answers are to be, and a connection to who gives them.
-    std::unique_ptr<Connection> connect(Answers::Answer answer, const std::string& key = {}) {
+    std::unique_ptr<Connection> connect(Answers::Answer answer, const Identity& identity = {}) {
         answers_ = std::make_unique<Answers>(std::move(answer));
         wire::Listener::Options options;
         options.port = 0;
@@ -65,7 +65,7 @@ class ConnectionTest : public testing::Test {
         listener_->bind();
         listener_->start();
         return std::make_unique<Connection>(fmt::format("127.0.0.1:{}", listener_->port()),
-                                            interrupt_, 10s, key);
+                                            interrupt_, 10s, identity);
     }
     ~ConnectionTest() override {
         if (listener_ == nullptr) return;
@@ -146,7 +146,7 @@ TEST_F(ConnectionTest, LogsInByTheKeyOfTheSet) {
             if (command.has("ping")) return bson::make("ok", 1.0);
             return (*server)(db, command);
         },
-        "abcdef");
+        {.key = "abcdef", .tls = nullptr});
     connection->run("admin", bson::make("ping", 1).doc(), 10s);
 }
 
@@ -157,7 +157,7 @@ TEST_F(ConnectionTest, NeitherSideTrustsTheOtherWithoutTheKey) {
         EXPECT_EQ(failure([&] {
                       connect([server](std::string_view db,
                                        bson::Doc command) { return (*server)(db, command); },
-                              "abcdef");
+                              {.key = "abcdef", .tls = nullptr});
                   }),
                   base::kAuthenticationFailed);
         listener_->stop_accepting();

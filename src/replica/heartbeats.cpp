@@ -26,7 +26,7 @@ void Heartbeats::ask(const std::string& host) {
     std::unique_ptr<peer::Connection>& connection = connections_[host];
     try {
         if (connection == nullptr)
-            connection = std::make_unique<peer::Connection>(host, end_, kLimit, key_);
+            connection = std::make_unique<peer::Connection>(host, end_, kLimit, identity_);
         const bson::Doc answer = connection->run("admin", member_.question(), kLimit);
         member_.hear(host, answer, base::ms_since(begin));
     } catch (const base::Error& error) {

@@ -14,9 +14,9 @@ namespace replica {
 
 class Heartbeats {
   public:
-    // The member outlives this. `key`: of the set, peer::Connection's.
-    explicit Heartbeats(Member& member, std::string key = {})
-        : member_(member), key_(std::move(key)) {}
+    // The member outlives this.
+    explicit Heartbeats(Member& member, peer::Identity identity = {})
+        : member_(member), identity_(std::move(identity)) {}
     ~Heartbeats() { stop(); }
     Heartbeats(const Heartbeats&) = delete;
     Heartbeats& operator=(const Heartbeats&) = delete;
@@ -32,7 +32,7 @@ class Heartbeats {
     void run();
 
     Member& member_;
-    const std::string key_;
+    const peer::Identity identity_;
     peer::Interrupt end_;
     std::map<std::string, std::unique_ptr<peer::Connection>> connections_;  // of the thread
     std::thread thread_;

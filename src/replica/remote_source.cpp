@@ -22,8 +22,9 @@ bson::Object find_in(std::string_view ns) {
 }  // namespace
 
 RemoteSource::RemoteSource(std::string_view host, const peer::Interrupt& interrupt,
-                           const std::string& key)
-    : data_(host, interrupt, kConnectLimit, key), log_(host, interrupt, kConnectLimit, key) {
+                           const peer::Identity& identity)
+    : data_(host, interrupt, kConnectLimit, identity),
+      log_(host, interrupt, kConnectLimit, identity) {
     is_journaling_ = data_.run("admin", bson::make("serverStatus", 1), kAnswerLimit).has("dur");
 }
 

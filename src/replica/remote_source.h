@@ -9,11 +9,12 @@
 
 namespace replica {
 
-// By two connections, one of them for the log. The interrupt outlives this. `key`, and what it
-// throws: as peer::Connection.
+// By two connections, one of them for the log. The interrupt outlives this. Throws what
+// peer::Connection does.
 class RemoteSource final : public Source {
   public:
-    RemoteSource(std::string_view host, const peer::Interrupt& interrupt, const std::string& key);
+    RemoteSource(std::string_view host, const peer::Interrupt& interrupt,
+                 const peer::Identity& identity);
 
     const std::string& host() const override { return data_.host(); }
     bson::Object oldest_entry() override { return end_of_log(1); }

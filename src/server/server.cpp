@@ -100,10 +100,22 @@ std::string reachable_name() {
 std::string why_alone() {
     if (options::asks_for_login() && options::key_file.get().empty())
         return "members log in to each other by a key, and none is given (--keyFile)";
-    if (tls_options().mode == wire::TlsMode::required)
-        return "members do not speak TLS with each other yet: without --tlsMode requireTLS they "
-               "could be";
+    const wire::TlsOptions tls = tls_options();
+    if (tls.mode == wire::TlsMode::required && tls.ca_file.empty())
+        return "members look at each other's certificates, and who signs them is not given "
+               "(--tlsCAFile)";
     return {};
+}
+
+// Throws base::Error where a file that it takes is of no use.
+peer::Identity identity_of_options() {
+    peer::Identity identity;
+    if (options::key_file.is_set()) identity.key = read_key_file(options::key_file.get());
+    const wire::TlsOptions tls = tls_options();
+    if (options::replica_set.is_set() && tls.mode == wire::TlsMode::required &&
+        !tls.ca_file.empty())
+        identity.tls = std::make_shared<const wire::TlsClient>(tls);
+    return identity;
 }
 
 }  // namespace
@@ -169,14 +181,14 @@ command::ServerContext Server::make_context(const CommandLine& command_line,
 }
 
 void Server::open_data() {
-    if (options::key_file.is_set()) key_ = read_key_file(options::key_file.get());
+    identity_ = identity_of_options();
     engine_ = open_engine();
     follow_options();
     catalog_ = std::make_unique<catalog::Catalog>(*engine_, &expressions_);
     open_replication();
     service_ = std::make_unique<command::Service>(*catalog_, context_, command::all_families());
     service_->access_control().enabled = options::asks_for_login();
-    if (!key_.empty()) service_->access_control().users.accept_members(key_);
+    if (!identity_.key.empty()) service_->access_control().users.accept_members(identity_.key);
     set_memory_limits();
     service_->profiler().set_slow_ms(static_cast<int>(options::slow_ms.get()));
     service_->profiler().set_default_level(static_cast<int>(options::profile.get()));
@@ -232,7 +244,7 @@ void Server::open_member() {
         const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::W);
         member_->open();
     }
-    heartbeats_ = std::make_unique<replica::Heartbeats>(*member_, key_);
+    heartbeats_ = std::make_unique<replica::Heartbeats>(*member_, identity_);
     heartbeats_->ask_all();
     member_->take_office();
 }
@@ -247,7 +259,7 @@ void Server::start_following() {
             command::run_entry_command(*service_, db, command);
         },
         [this](const std::string& host, const peer::Interrupt& interrupt) {
-            return std::make_unique<replica::RemoteSource>(host, interrupt, key_);
+            return std::make_unique<replica::RemoteSource>(host, interrupt, identity_);
         },
         [this](bson::Doc entry) { service_->access_control().users.applied(entry); });
     follower_->start();

@@ -62,7 +62,7 @@ class Server {
     const query::FilterExpressions expressions_{query::OuterVariables()};  // of validators
     std::unique_ptr<oplog::Log> log_of_writes_;                            // null: there is none
     std::unique_ptr<catalog::Catalog> catalog_;
-    std::string key_;                          // of the set; empty: none
+    peer::Identity identity_;                  // among the members of the set
     std::unique_ptr<replica::Member> member_;  // null: of no set
     std::unique_ptr<command::Service> service_;
     std::unique_ptr<wire::Listener> listener_;

@@ -69,16 +69,25 @@ int accept_authorities_without_list(int good, X509_STORE_CTX* chain) {
     return good;
 }
 
-void ask_for_certificates(SSL_CTX* context, const TlsOptions& options) {
+// What both sides of a connection have in common.
+void speak_only(SSL_CTX* context, const TlsOptions& options) {
+    SSL_CTX_set_min_proto_version(context, options.tls_1_2 ? TLS1_2_VERSION : TLS1_3_VERSION);
+    SSL_CTX_set_max_proto_version(context, options.tls_1_3 ? TLS1_3_VERSION : TLS1_2_VERSION);
+    // The other side may close its socket without a word of TLS: messages say how long they are, so
+    // that none can be cut short unnoticed.
+    SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
+                                     SSL_OP_CIPHER_SERVER_PREFERENCE |
+                                     SSL_OP_IGNORE_UNEXPECTED_EOF);
+    // A write is repeated from where its bytes are then; idle connections keep no buffers.
+    SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+                                  SSL_MODE_RELEASE_BUFFERS);
+}
+
+void trust_authorities(SSL_CTX* context, const TlsOptions& options) {
     const std::string& file = options.ca_file;
     if (SSL_CTX_load_verify_locations(context, file.c_str(), nullptr) != 1)
         fail("the authorities in", file);
     SSL_CTX_set_max_cert_list(context, kCertificateBytesMax);
-    SSL_CTX_set_client_CA_list(context, SSL_load_client_CA_file(file.c_str()));
-    SSL_CTX_set_verify(
-        context,
-        SSL_VERIFY_PEER | (options.without_certificate ? 0 : SSL_VERIFY_FAIL_IF_NO_PEER_CERT),
-        nullptr);
     if (options.crl_file.empty()) return;
     X509_STORE* const store = SSL_CTX_get_cert_store(context);
     X509_LOOKUP* const lookup = X509_STORE_add_lookup(store, X509_LOOKUP_file());
@@ -87,6 +96,15 @@ void ask_for_certificates(SSL_CTX* context, const TlsOptions& options) {
         fail("the revoked certificates in", options.crl_file);
     X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL);
     X509_STORE_set_verify_cb(store, accept_authorities_without_list);
+}
+
+void ask_for_certificates(SSL_CTX* context, const TlsOptions& options) {
+    trust_authorities(context, options);
+    SSL_CTX_set_client_CA_list(context, SSL_load_client_CA_file(options.ca_file.c_str()));
+    SSL_CTX_set_verify(
+        context,
+        SSL_VERIFY_PEER | (options.without_certificate ? 0 : SSL_VERIFY_FAIL_IF_NO_PEER_CERT),
+        nullptr);
 }
 
 // What one call may take from the socket: a few records. Most carry what the call is for; a client
@@ -121,17 +139,7 @@ TlsContext::TlsContext(const TlsOptions& options)
       threads_(std::make_unique<Threads>()) {
     if (context_ == nullptr) base::fail(base::kInternalError, "TLS: {}", reason());
     try {
-        SSL_CTX_set_min_proto_version(context_, options.tls_1_2 ? TLS1_2_VERSION : TLS1_3_VERSION);
-        SSL_CTX_set_max_proto_version(context_, options.tls_1_3 ? TLS1_3_VERSION : TLS1_2_VERSION);
-        // A client may close its socket without a word of TLS: messages say how long they are, so
-        // that none can be cut short unnoticed.
-        SSL_CTX_set_options(context_, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
-                                          SSL_OP_CIPHER_SERVER_PREFERENCE |
-                                          SSL_OP_IGNORE_UNEXPECTED_EOF);
-        // A write is repeated from where its bytes are then; idle connections keep no buffers.
-        SSL_CTX_set_mode(context_, SSL_MODE_ENABLE_PARTIAL_WRITE |
-                                       SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
-                                       SSL_MODE_RELEASE_BUFFERS);
+        speak_only(context_, options);
         // Clients keep their sessions themselves, in tickets; the server keeps none.
         SSL_CTX_set_session_cache_mode(context_, SSL_SESS_CACHE_OFF);
         static constexpr unsigned char kSessionName[] = "mongod";
@@ -168,6 +176,40 @@ void TlsContext::stop_computing() const {
     threads_->pool->stop();
     threads_->pool->join();
     threads_->pool.reset();
+}
+
+TlsClient::TlsClient(const TlsOptions& options) : context_(SSL_CTX_new(TLS_client_method())) {
+    DCHECK(!options.ca_file.empty());
+    if (context_ == nullptr) base::fail(base::kInternalError, "TLS: {}", reason());
+    try {
+        speak_only(context_, options);
+        use_certificate(context_, options);
+        trust_authorities(context_, options);
+        SSL_CTX_set_verify(context_, SSL_VERIFY_PEER, nullptr);
+    } catch (...) {
+        SSL_CTX_free(context_);
+        throw;
+    }
+}
+
+TlsClient::~TlsClient() {
+    SSL_CTX_free(context_);
+}
+
+std::unique_ptr<TlsStream> TlsClient::open(int fd, const std::string& name) const {
+    SSL* const ssl = SSL_new(context_);
+    X509_VERIFY_PARAM* const wanted = ssl != nullptr ? SSL_get0_param(ssl) : nullptr;
+    const bool is_ready = ssl != nullptr && SSL_set_fd(ssl, fd) == 1 &&
+                          // A numeric address, or else a name.
+                          (X509_VERIFY_PARAM_set1_ip_asc(wanted, name.c_str()) == 1 ||
+                           (SSL_set1_host(ssl, name.c_str()) == 1 &&
+                            SSL_set_tlsext_host_name(ssl, name.c_str()) == 1));
+    if (!is_ready) {
+        SSL_free(ssl);
+        base::fail(base::kInternalError, "TLS: {}", reason());
+    }
+    SSL_set_connect_state(ssl);
+    return std::make_unique<TlsStream>(ssl);
 }
 
 TlsStream::TlsStream(ssl_st* ssl) : ssl_(ssl) {

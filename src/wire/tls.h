@@ -1,7 +1,9 @@
-// wire/tls.h - TLS for the connections of a listener, by OpenSSL.
+// wire/tls.h - TLS for the connections of a listener, and for those that this server makes to
+// others of its kind; by OpenSSL.
 //
-// A TlsContext holds what all of them share: the server's certificate, whom it trusts, what it
-// speaks (TLS 1.2 and 1.3). A TlsStream encrypts one connection. It works on the connection's own
+// A TlsContext holds what all of a listener's share: the server's certificate, whom it trusts, what
+// it speaks (TLS 1.2 and 1.3); a TlsClient the same for the others. A TlsStream encrypts one
+// connection. It works on the connection's own
 // non-blocking socket and waits for nothing: a call that cannot go on says for what the socket has
 // to be ready, and is repeated then, a write with the same bytes. The handshake comes first. Used
 // by one thread at a time.
@@ -65,7 +67,7 @@ class TlsStream {
     Result write(const void* data, size_t size, size_t* n);
     // Says goodbye, if that needs no waiting.
     void end();
-    // What went wrong; empty if the client just left.
+    // What went wrong; empty if the other side just left.
     const std::string& why() const { return why_; }
 
   private:
@@ -98,6 +100,24 @@ class TlsContext {
     const TlsMode mode_;
     ssl_ctx_st* context_;
     const std::unique_ptr<Threads> threads_;
+};
+
+// Shows the certificate that clients are shown, and asks the other server for one that an authority
+// of `ca_file` has signed for its name.
+class TlsClient {
+  public:
+    // Throws base::Error as TlsContext does. REQUIRES: options.ca_file is not empty.
+    explicit TlsClient(const TlsOptions& options);
+    ~TlsClient();
+    TlsClient(const TlsClient&) = delete;
+    TlsClient& operator=(const TlsClient&) = delete;
+
+    // For a connected socket, which stays the caller's. `name`: of the other server's machine, or
+    // its numeric address, for which its certificate has to be.
+    std::unique_ptr<TlsStream> open(int fd, const std::string& name) const;
+
+  private:
+    ssl_ctx_st* context_;
 };
 
 // Whether a connection begins with a handshake, as far as the first kTlsPeekBytes bytes tell. A

@@ -12,6 +12,7 @@ from pymongo import ReadPreference
 import access
 from access import LOGIN_FAILED, UNAUTHORIZED
 
+import certificates
 import secured
 import server
 
@@ -49,6 +50,7 @@ class Members(unittest.TestCase):
         self.folder = self.enterContext(tempfile.TemporaryDirectory(
             prefix='members-', dir=os.path.join(access.TOP, 'build', 'scratch')))
         self.members = []
+        self.tls = {}  # of clients
 
     def key_file(self, text=KEY, mode=0o600):
         path = os.path.join(self.folder, 'key-%d' % len(os.listdir(self.folder)))
@@ -66,7 +68,7 @@ class Members(unittest.TestCase):
     def client(self, member, user=None, password='pw', database='admin', **options):
         who = {'username': user, 'password': password, 'authSource': database} if user else {}
         client = pymongo.MongoClient('127.0.0.1', member.port, directConnection=True, **who,
-                                     **options)
+                                     **self.tls, **options)
         self.addCleanup(client.close)
         return client
 
@@ -83,13 +85,16 @@ class Members(unittest.TestCase):
             self.assertIn(refusal.code, (LOGIN_FAILED, NOT_OF_THE_SET, NO_CONFIGURATION))
             return None
 
+    def initiate(self):
+        outside = self.client(self.members[0])
+        outside.admin.command('replSetInitiate', self.config())
+        outside.admin.command('createUser', 'root', pwd='pw', roles=['root'])
+
     def begin(self, count):
         """A set with a user, who is there on every member."""
         for _ in range(count):
             self.start('--keyFile', self.key_file())
-        outside = self.client(self.members[0])
-        outside.admin.command('replSetInitiate', self.config())
-        outside.admin.command('createUser', 'root', pwd='pw', roles=['root'])
+        self.initiate()
         for member in self.members[1:]:
             self.wait_for_secondary(member)
         return [self.client(member, 'root', read_preference=ReadPreference.NEAREST)
@@ -144,9 +149,7 @@ class Members(unittest.TestCase):
     def test_another_key_is_not_enough(self):
         self.start('--keyFile', self.key_file())
         outsider = self.start('--keyFile', self.key_file('another/key'))
-        outside = self.client(self.members[0])
-        outside.admin.command('replSetInitiate', self.config())
-        outside.admin.command('createUser', 'root', pwd='pw', roles=['root'])
+        self.initiate()
         root = self.client(self.members[0], 'root')
 
         def refused_there():
@@ -203,3 +206,35 @@ class Members(unittest.TestCase):
             with self.assertRaises(server.ServerError) as caught:
                 self.start('--keyFile', path)
             self.assertIn(said, str(caught.exception))
+
+    def test_members_of_a_set_over_tls_look_at_each_others_certificates(self):
+        files = certificates.Certificates(os.path.join(self.folder, 'certificates'))
+        over_tls = ['--tlsMode', 'requireTLS', '--tlsCAFile', files.ca,
+                    '--tlsAllowConnectionsWithoutCertificates', '--keyFile', self.key_file(),
+                    '--tlsCertificateKeyFile']
+        self.tls = {'tls': True, 'tlsCAFile': files.ca}
+        for certificate in (files.server, files.server, files.for_another_name):
+            self.start(*over_tls, certificate)
+        self.initiate()
+        self.wait_for_secondary(self.members[1])
+        primary, secondary = [
+            self.client(member, 'root', read_preference=ReadPreference.NEAREST)
+            for member in self.members[:2]]
+        large = 'x' * 5000000
+        primary.test.c.insert_many([{'_id': number, 'large': large} for number in range(3)])
+        self.wait_for_count(secondary.test.c, 3)
+        self.assertEqual(secondary.test.c.find_one(2)['large'], large)
+
+        def says_why():
+            seen = primary.admin.command('replSetGetStatus')['members'][2]
+            return seen['health'] == 0 and 'IP address mismatch' in seen['lastHeartbeatMessage']
+        wait_until('the other certificate is refused', says_why)
+
+    def test_members_over_tls_need_an_authority(self):
+        files = certificates.Certificates(os.path.join(self.folder, 'certificates'))
+        for _ in range(2):
+            self.start('--tlsMode', 'requireTLS', '--tlsCertificateKeyFile', files.server)
+        self.tls = {'tls': True, 'tlsCAFile': files.ca}
+        text = self.refused(INVALID_CONFIGURATION, self.client(self.members[0]).admin.command,
+                            'replSetInitiate', self.config())
+        self.assertIn('--tlsCAFile', text)

@@ -19,14 +19,15 @@ KEY_PASSWORD = 'key password'
 
 
 class Certificates:
-    """Paths of PEM files: ca, server, encrypted (the same with an encrypted key), client, revoked,
-    crl, unknown (signed by another authority)."""
+    """Paths of PEM files: ca, server, for_another_name, encrypted (the server's with an encrypted
+    key), client, revoked, crl, unknown (signed by another authority)."""
 
     def __init__(self, folder):
         os.makedirs(folder, exist_ok=True)
         self.folder = folder
         self.ca, other = self._authority('ca'), self._authority('other')
         self.server = self._signed('server', 'ca', 'subjectAltName=IP:127.0.0.1,DNS:localhost')
+        self.for_another_name = self._signed('another-name', 'ca', 'subjectAltName=IP:127.0.0.2')
         self.client = self._signed('client', 'ca', 'extendedKeyUsage=clientAuth')
         self.revoked = self._signed('revoked', 'ca', 'extendedKeyUsage=clientAuth')
         self.unknown = self._signed('unknown', 'other', 'extendedKeyUsage=clientAuth')
