@@ -87,6 +87,7 @@ namespace base {
     X(217, IncompleteTransactionHistory, "a retried write whose entry in the log is gone")         \
     X(224, QueryFeatureNotAllowed, "$expr in the query of an upsert, or in an array filter")       \
     X(225, TransactionTooOld, "a write with an older number than the last one of its session")     \
+    X(189, PrimarySteppedDown, "waits for members when the primary stops being it")                \
     X(232, MaxSubPipelineDepthExceeded, "pipelines in pipelines in pipelines")                     \
     X(241, ConversionFailure, "$convert and its like, of a value that has no such meaning")        \
     X(261, TooManyLogicalSessions, "a session beyond the limit")                                   \

@@ -6,7 +6,8 @@
 //   sleep t; then at most twice: stop if a waiter exists or much is uncommitted, else sleep t again
 //
 // so that a commit comes after t, 2t or 3t. Waiters are checked between sleeps only; they end no
-// sleep. Every tenth commit of the journal thread is followed by a remap.
+// sleep, but hurry() does: others wait for what these wait for. Every tenth commit of the journal
+// thread is followed by a remap.
 //
 // Writers, waiters and commits tell the schedule of themselves by its hooks. What it makes of them
 // is its own affair: another schedule derives from this one.
@@ -63,6 +64,8 @@ class CommitSchedule {
     virtual void wait();
     // Asked once in each cycle of the journal thread: is it to remap?
     virtual bool remap_due() { return ++cycles_ % kRemapEvery == 0; }
+    // Any thread: a wait() under way, or else the next one, returns at its next look.
+    void hurry() { sleeper_->wake(); }
     void stop();
     bool stopping() const { return stopping_; }
 

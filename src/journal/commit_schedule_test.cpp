@@ -54,6 +54,18 @@ TEST_F(CommitScheduleTest, DefaultsDependOnTheDevice) {
     EXPECT_EQ(cycle(), (Slices{34, 34, 34})) << "a configured value is taken as it is";
 }
 
+TEST_F(CommitScheduleTest, HasteEndsASleepAlsoTheNextOne) {
+    schedule.set_interval(10'000);
+    clock.set_during_sleep([&] { schedule.hurry(); });
+    EXPECT_EQ(cycle(), Slices{4});
+    clock.set_during_sleep([] {});
+    const int64_t before = clock.monotonic_us();
+    schedule.hurry();  // while a commit runs
+    cycle();
+    EXPECT_EQ(clock.monotonic_us(), before);
+    EXPECT_EQ(cycle(), (Slices{4, 4, 4})) << "and then no more";
+}
+
 TEST_F(CommitScheduleTest, AWaiterIsSeenAtTheNextBoundaryOnly) {
     schedule.set_interval(10'000);
     int sleeps = 0;

@@ -211,6 +211,7 @@ void Log::take_command_back() {
     ring.take_back(last_entry_);
     last_entry_ = {};
     set_end(before_);
+    forget_written();
     if (ForeignChange* const foreign = ForeignChange::of_this_thread(*this))
         foreign->is_written_ = false;
 }
@@ -229,7 +230,8 @@ void Log::append(char op, std::string_view ns, bson::Doc o, const bson::Doc* o2,
         written.turn = &statement->turn();
         written.statement = statement->number();
     }
-    store(write_entry(written, form_, buffer_), {{last.term, ts}, hash});
+    const bool is_stored = store(write_entry(written, form_, buffer_), {{last.term, ts}, hash});
+    if (is_stored && op != 'n') written_ = {last.term, ts};
     buffer_.trim(kUsualBytes);
 }
 

@@ -61,6 +61,10 @@ class Log final : public catalog::ChangeLog {
     Position last() const {
         return {term_.load(std::memory_order_relaxed), last_ts_.load(std::memory_order_relaxed)};
     }
+    // The last entry of a change that the calling thread has made since forget_written(); zeros:
+    // it has made none.
+    static Position written() { return written_; }
+    static void forget_written() { written_ = {}; }
     Retries& retries() { return retries_; }
     bool covers(std::string_view ns) const override;
     bool keeps(std::string_view ns) const override { return ns == ns_; }
@@ -82,6 +86,7 @@ class Log final : public catalog::ChangeLog {
         int64_t hash = 0;
     };
 
+    static inline thread_local Position written_;
     static constexpr int64_t kRetriesReadBytes = 256 << 20;
 
     // Of a document.

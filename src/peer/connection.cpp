@@ -204,15 +204,27 @@ void Connection::receive(uint8_t* into, size_t size, Time until) {
     }
 }
 
-bson::Doc Connection::run(std::string_view db, bson::Doc command, Milliseconds limit) {
-    const Time until = Clock::now() + limit;
+// Returns its number.
+int32_t Connection::write_request(std::string_view db, bson::Doc command, uint32_t flags) {
     request_.clear();
-    wire::MsgWriter writer(request_, 0);
+    wire::MsgWriter writer(request_, 0, flags);
     {
         bson::Builder body = writer.body();
         body.append_all(command).append("$db", db);
     }
     writer.finish();
+    return writer.request_id();
+}
+
+void Connection::tell(std::string_view db, bson::Doc command, Milliseconds limit) {
+    write_request(db, command, wire::MsgMessage::kMoreToCome);
+    send(Clock::now() + limit);
+    request_.trim(kUsualBytes);
+}
+
+bson::Doc Connection::run(std::string_view db, bson::Doc command, Milliseconds limit) {
+    const Time until = Clock::now() + limit;
+    const int32_t number = write_request(db, command, 0);
     send(until);
     request_.trim(kUsualBytes);
 
@@ -220,8 +232,7 @@ bson::Doc Connection::run(std::string_view db, bson::Doc command, Milliseconds l
     reply_.trim(kUsualBytes);
     receive(reply_.extend(kBody), kBody, until);
     const wire::Header header = wire::read_header(reply_.data());
-    const bool is_answer = header.opcode == wire::Opcode::msg &&
-                           header.response_to == writer.request_id() &&
+    const bool is_answer = header.opcode == wire::Opcode::msg && header.response_to == number &&
                            header.length > static_cast<int32_t>(kBody) &&
                            header.length <= wire::kMessageBytesMax && reply_.data()[kBody - 1] == 0;
     if (!is_answer) base::fail(base::kProtocolError, "{} sent what is no answer", host_);
@@ -264,10 +275,11 @@ void Cursor::take(bson::Doc reply, const char* field) {
     batch_ = batch.as_doc();
 }
 
-void Cursor::fetch(Connection::Milliseconds await) {
+void Cursor::fetch(Connection::Milliseconds await, bson::Doc more) {
     bson::Builder command;
     command.append("getMore", id_).append("collection", collection_);
     if (await.count() > 0) command.append("maxTimeMS", int64_t{await.count()});
+    command.append_all(more);
     take(connection_.run(db_, command.doc(), limit_ + await), "nextBatch");
 }
 

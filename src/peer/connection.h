@@ -44,6 +44,8 @@ class Connection {
     // Throws base::Error: that of an answer that is none (`ok` is not 1), 6 where the connection
     // ends, 17 for what is no answer, 89 and 11600 as above.
     bson::Doc run(std::string_view db, bson::Doc command, Milliseconds limit);
+    // Sends one and asks for no answer: what becomes of it is not known. Throws as above.
+    void tell(std::string_view db, bson::Doc command, Milliseconds limit);
     // Of answers, in all.
     int64_t bytes_received() const { return bytes_received_; }
 
@@ -53,6 +55,7 @@ class Connection {
     void begin_tls(const wire::TlsClient& tls, Time until);
     void log_in(const std::string& key, Time until);
     bool connect_to(const void* address, unsigned size, int family, Time until);
+    int32_t write_request(std::string_view db, bson::Doc command, uint32_t flags);
     void send(Time until);
     void receive(uint8_t* into, size_t size, Time until);
     void await(short events, Time until) const;
@@ -79,8 +82,8 @@ class Cursor {
     bson::Doc batch() const { return batch_; }
     bool is_open() const { return id_ != 0; }
     // The next one. `await`: of a tailable cursor, how long the other server may wait for what is
-    // new; then the batch is empty.
-    void fetch(Connection::Milliseconds await = {});
+    // new; then the batch is empty. `more`: further fields of the request.
+    void fetch(Connection::Milliseconds await = {}, bson::Doc more = {});
 
   private:
     void take(bson::Doc reply, const char* field);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -165,16 +166,30 @@ bson::Object parse_modes(const bson::Element& e) {
     return bson::Object(e.as_doc());
 }
 
-void check_defaults(const bson::Element& e) {
-    if (!e) return;
-    for (const bson::Element& field : document(e)) {
-        const bool usual = (field.name() == "w" && field.is_number() && field.to_int64() == 1) ||
-                           (field.name() == "wtimeout" && field.is_number()) ||
-                           ((field.name() == "j" || field.name() == "fsync") && !field.truthy());
-        if (!usual)
-            invalid("getLastErrorDefaults: {} is not supported: give it with each write",
-                    field.name());
+// The write concern of writes that name none, as it is stored.
+bson::Object parse_defaults(const bson::Element& e, const Config& config) {
+    if (!e) return bson::make("w", 1, "wtimeout", 0);
+    constexpr std::string_view kFields[] = {"w", "wtimeout", "j", "fsync"};
+    const bson::Doc given = document(e);
+    check_names(given, kFields, "getLastErrorDefaults");
+    if (const bson::Element w = given["w"]; w.is_string()) {
+        if (w.as_string() != "majority" && !config.modes.doc().has(w.as_string()))
+            invalid("getLastErrorDefaults: getLastErrorModes has no {}", w.as_string());
+    } else if (w) {
+        whole(w, 1, kMembersMax);
     }
+    if (const bson::Element limit = given["wtimeout"]) whole(limit, 0, kInt32Max);
+    for (const char* flag : {"j", "fsync"})
+        if (const bson::Element value = given[flag]) boolean(value);
+    if (given["j"].truthy() && given["fsync"].truthy())
+        invalid("getLastErrorDefaults: j and fsync cannot be used together");
+    return bson::Object(given);
+}
+
+bool asks_for_more_than_usual(bson::Doc defaults) {
+    const bson::Element w = defaults["w"];
+    return w.is_string() || w.to_int64() > 1 || defaults["j"].truthy() ||
+           defaults["fsync"].truthy();
 }
 
 void parse_settings(const bson::Element& e, Config& config, bson::Builder& out) {
@@ -196,12 +211,13 @@ void parse_settings(const bson::Element& e, Config& config, bson::Builder& out) 
     const bson::Element interval = given["heartbeatIntervalMillis"];
     config.heartbeat_interval_ms = interval ? interval.to_int64() : kNumbers[0].usual;
     config.modes = parse_modes(given["getLastErrorModes"]);
-    check_defaults(given["getLastErrorDefaults"]);
+    const bson::Object defaults = parse_defaults(given["getLastErrorDefaults"], config);
+    if (asks_for_more_than_usual(defaults)) config.default_concern = defaults;
     const bson::Element id = given["replicaSetId"];
     if (id && id.type() != bson::Type::object_id) invalid("replicaSetId has to be an ObjectId");
     if (id) config.set_id = id.as_object_id();
     settings.append("getLastErrorModes", config.modes)
-        .append("getLastErrorDefaults", bson::make("w", 1, "wtimeout", 0))
+        .append("getLastErrorDefaults", defaults)
         .append("replicaSetId", config.set_id);
 }
 
@@ -258,6 +274,13 @@ Config Config::parse(bson::Doc given, const Expected& expected) {
 
 int Config::votes() const {
     return static_cast<int>(std::ranges::count_if(members, &MemberConfig::has_vote));
+}
+
+int64_t Config::values_of_tag(std::string_view tag) const {
+    std::set<std::string_view> values;
+    for (const MemberConfig& member : members)
+        if (const bson::Element value = member.tags[tag]) values.insert(value.as_string());
+    return static_cast<int64_t>(values.size());
 }
 
 Config Config::with_version(int32_t other) const {

@@ -32,6 +32,8 @@ struct Config {
     size_t primary_index = 0;  // which of them takes the writes
     // Names that a write concern may give: {name: {tag: of how many values there must be members}}.
     bson::Object modes;
+    // Of writes that name no write concern, in the form of one; empty: none.
+    bson::Object default_concern;
     bool majority_waits_for_journal = true;
     int64_t heartbeat_interval_ms = 0;
     bson::Object document;  // as it is stored: all fields, with what was not given
@@ -42,6 +44,8 @@ struct Config {
     int votes() const;
     // How many members with a vote are a majority of them.
     int majority() const { return votes() / 2 + 1; }
+    // How many different values of a tag the members have.
+    int64_t values_of_tag(std::string_view tag) const;
 
     // What a set's name, and the id that it keeps, have to be.
     struct Expected {

@@ -107,12 +107,30 @@ TEST(ReplicaConfig, RefusesWhatItCannotServe) {
              with_settings(R"({"heartbeatIntervalMillis": 0})"),
              with_settings(R"({"getLastErrorModes": {"majority": {"dc": 1}}})"),
              with_settings(R"({"getLastErrorModes": {"m": {"dc": 0}}})"),
-             with_settings(R"({"getLastErrorDefaults": {"w": 2}})"),
-             with_settings(R"({"getLastErrorDefaults": {"j": true}})"),
+             with_settings(R"({"getLastErrorDefaults": {"w": 0}})"),
+             with_settings(R"({"getLastErrorDefaults": {"w": "east"}})"),
+             with_settings(R"({"getLastErrorDefaults": {"w": 2, "x": 1}})"),
+             with_settings(R"({"getLastErrorDefaults": {"wtimeout": -1}})"),
+             with_settings(R"({"getLastErrorDefaults": {"j": 1, "fsync": 1}})"),
              with_settings(R"({"replicaSetId": 5})"),
          })
         EXPECT_EQ(failure(bad), base::kInvalidReplicaSetConfig) << bad;
     EXPECT_EQ(failure(of_member("")), 0);
+}
+
+TEST(ReplicaConfig, HasAWriteConcernForWritesThatNameNone) {
+    const auto concern = [](const std::string& defaults) {
+        return bson::to_text(
+            parse(R"({"_id": "rs0", "members": [{"_id": 0, "host": "h"}], "settings": {)"
+                  R"("getLastErrorModes": {"m": {"dc": 1}}, "getLastErrorDefaults": )" +
+                  defaults + "}}")
+                .default_concern.doc());
+    };
+    EXPECT_EQ(concern(R"({"w": 1, "wtimeout": 100, "j": false})"), "{}");
+    EXPECT_EQ(concern(R"({"w": 2, "wtimeout": 100})"), "{ w: 2, wtimeout: 100 }");
+    EXPECT_EQ(concern(R"({"w": "m", "j": true})"), "{ w: \"m\", j: true }");
+    EXPECT_EQ(concern(R"({"w": "majority"})"), "{ w: \"majority\" }");
+    EXPECT_EQ(concern(R"({"fsync": true})"), "{ fsync: true }");
 }
 
 TEST(ReplicaConfig, HasOneMemberThatTakesTheWrites) {

@@ -62,9 +62,11 @@ bool Follower::step() try {
     if (source_ == nullptr) {
         reads_log_ = false;
         source_ = connect_(config->primary().host, end_);
+        member_.begin_reports();
         member_.counts().sources.fetch_add(1, std::memory_order_relaxed);
     }
     if (!reads_log_) return begin();
+    source_->report({member_.last(), member_.durable()});
     apply(source_->next_entries());
     return true;
 } catch (const std::exception& error) {
@@ -146,7 +148,9 @@ void Follower::apply(bson::Doc batch) {
         member_.counts().entries.fetch_add(1, std::memory_order_relaxed);
         member_.counts().bytes.fetch_add(entry.size(), std::memory_order_relaxed);
     }
-    if (!batch.empty()) member_.counts().batches.fetch_add(1, std::memory_order_relaxed);
+    if (batch.empty()) return;
+    member_.counts().batches.fetch_add(1, std::memory_order_relaxed);
+    member_.note_applied();
 }
 
 }  // namespace replica

@@ -196,6 +196,7 @@ class PlayedSource final : public Source {
         std::function<void()> before_each = [] {};
         int calls = 0;
         int copies = 0;
+        Reached reported;
     };
     PlayedSource(Node& primary, Script& script) : primary_(primary), script_(script) {}
 
@@ -223,6 +224,7 @@ class PlayedSource final : public Source {
         batch_ = batch.object();
         return batch_;
     }
+    void report(const Reached& reached) override { script_.reported = reached; }
     std::vector<std::string> databases() override {
         begin();
         ++script_.copies;

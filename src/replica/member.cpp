@@ -52,7 +52,14 @@ struct Member::Stored {
 };
 
 Member::Member(storage::Engine& engine, catalog::Catalog& catalog, oplog::Log& log, Options options)
-    : engine_(engine), catalog_(catalog), log_(log), options_(std::move(options)) {}
+    : engine_(engine),
+      catalog_(catalog),
+      log_(log),
+      options_(std::move(options)),
+      commits_(engine.durability(), [this](oplog::Position position) {
+          progress_.own_durable(position);
+          if (follows()) note_reached();
+      }) {}
 
 Member::Stored Member::read_stored() const {
     Stored stored;
@@ -112,12 +119,23 @@ void Member::leave(const std::string& why) {
         "nor writes: {}. Another one is set by rs.reconfig(configuration, {{force: true}})",
         kConfigs, why);
     if (log_.is_open()) log_.follow();
+    set_config(nullptr);
     {
         const std::lock_guard guard(mutex_);
-        config_ = nullptr;
         why_removed_ = why;
     }
     set_state(State::removed);
+    progress_.end_all(base::kPrimarySteppedDown);
+}
+
+void Member::set_config(std::shared_ptr<const Config> config) {
+    has_default_concern_.store(config != nullptr && !config->default_concern.empty(),
+                               std::memory_order_relaxed);
+    {
+        const std::lock_guard guard(mutex_);
+        config_ = config;
+    }
+    progress_.configure(std::move(config));
 }
 
 void Member::set_state(State state) {
@@ -305,8 +323,7 @@ void Member::reconfigure(bson::Doc given, bool force) {
     store(config);
     if (is_primary()) {
         log_.add_note(bson::make("msg", "Reconfig set", "version", config.version));
-        const std::lock_guard guard(mutex_);
-        config_ = std::make_shared<const Config>(std::move(config));
+        set_config(std::make_shared<const Config>(std::move(config)));
     } else {
         if (!log_.is_open()) log_.open(options_.log_bytes);
         become(std::move(config), last().term + 1, "Reconfig set");
@@ -330,9 +347,9 @@ void Member::become(Config config, int64_t term, const char* why) {
     DCHECK(config.is_of_primary());
     log_.begin_term(term, config.own().id, bson::make("msg", why));
     election_ts_.store(log_.last().ts, std::memory_order_relaxed);
+    set_config(std::make_shared<const Config>(std::move(config)));
     {
         const std::lock_guard guard(mutex_);
-        config_ = std::make_shared<const Config>(std::move(config));
         why_removed_.clear();
         syncing_to_.clear();
         message_.clear();
@@ -346,13 +363,14 @@ void Member::become_follower(Config config) {
     if (!log_.is_open()) log_.open(options_.log_bytes);
     log_.follow();
     const bool has_data = log_.last().ts != 0 && !Clone::is_under_way(catalog_);
+    set_config(std::make_shared<const Config>(std::move(config)));
     {
         const std::lock_guard guard(mutex_);
-        config_ = std::make_shared<const Config>(std::move(config));
         why_removed_.clear();
         askers_.clear();
     }
     set_state(has_data ? State::secondary : State::startup2);
+    progress_.end_all(base::kPrimarySteppedDown);
 }
 
 std::vector<std::string> Member::others() const {
@@ -487,13 +505,97 @@ void Member::adopt(bson::Doc given) {
                    "data, make it so by rs.reconfig(configuration, {{force: true}}) here");
     if (state() == State::startup && last().ts == 0) check_brings_no_data();
     store(config);
-    if (config.is_of_primary() || follows()) {
-        const std::lock_guard guard(mutex_);
-        config_ = std::make_shared<const Config>(std::move(config));
-    } else {
+    if (config.is_of_primary() || follows())
+        set_config(std::make_shared<const Config>(std::move(config)));
+    else
         become_follower(std::move(config));
-    }
     engine_.durability().commit_now();
+}
+
+oplog::Position Member::last_settled() const {
+    const sched::Uninterruptible whole;
+    const sched::BlockingSection away;
+    const storage::DatabaseLock lock(engine_.locks(), "local", false);
+    return last();
+}
+
+Progress::Handle Member::wait(oplog::Position position, const Need& need,
+                              std::function<void()> wake) {
+    Progress::Handle waiter = progress_.wait(position, need, std::move(wake));
+    // Other members take no entry before. Those who read the log register first and ask for haste
+    // afterwards, so that one of the two sees the other.
+    if (waiter->outcome() == Progress::kWaiting) commits_.want(position, progress_.is_awaited());
+    return waiter;
+}
+
+void Member::watch_reached(std::function<void()> changed) {
+    const std::lock_guard guard(watch_mutex_);
+    reached_changed_ = std::move(changed);
+}
+
+void Member::note_applied() {
+    {
+        const std::lock_guard guard(watch_mutex_);
+        applied_ = last();
+    }
+    note_reached();
+}
+
+void Member::want_durable() {
+    oplog::Position applied;
+    {
+        const std::lock_guard guard(watch_mutex_);
+        applied = applied_;
+    }
+    commits_.want(applied, true);
+}
+
+void Member::note_reached() {
+    const std::lock_guard guard(watch_mutex_);
+    if (reached_changed_) reached_changed_();
+}
+
+void Member::begin_reports() {
+    const std::lock_guard guard(mutex_);
+    reports_since_ = bson::new_object_id();
+}
+
+bson::Object Member::report(const Reached& reached) const {
+    const auto append = [](bson::Builder& out, const char* name, oplog::Position position) {
+        bson::Builder b = out.sub_object(name);
+        b.append_timestamp("ts", position.ts).append("t", position.term);
+    };
+    bson::Builder out;
+    const std::lock_guard guard(mutex_);
+    out.append("replSetUpdatePosition", options_.set_name)
+        .append("from", config_ == nullptr ? std::string() : config_->own().host)
+        .append("since", reports_since_);
+    append(out, "appliedOpTime", reached.applied);
+    append(out, "durableOpTime", reached.durable);
+    return out.object();
+}
+
+void Member::take_report(bson::Doc report) {
+    const bson::Element set = report["replSetUpdatePosition"];
+    if (!set.is_string() || set.as_string() != options_.set_name)
+        base::fail(base::kInconsistentReplicaSetNames,
+                   "repl set names do not match: this is a member of {}", options_.set_name);
+    const auto position = [&report](const char* name) {
+        const bson::Element e = report[name];
+        const bson::Element ts = e.is_object() ? e.as_doc()["ts"] : bson::Element();
+        if (ts.type() != bson::Type::timestamp)
+            base::fail(base::kBadValue, "{} has to be the place of an entry", name);
+        return oplog::Position{e.as_doc()["t"].to_int64(), ts.as_timestamp()};
+    };
+    const bson::Element from = report["from"];
+    const bson::Element since = report["since"];
+    if (!from.is_string() || since.type() != bson::Type::object_id)
+        base::fail(base::kBadValue, "a report of a position needs from and since");
+    if (!is_primary()) base::fail(base::kNotWritablePrimary, "not primary");
+    if (!progress_.report(from.as_string(), since.as_object_id(),
+                          {position("appliedOpTime"), position("durableOpTime")}))
+        base::fail(base::kInvalidReplicaSetConfig, "the configuration has no member {}",
+                   from.as_string());
 }
 
 void Member::set_following(State state, const std::string& syncing_to, const std::string& message) {

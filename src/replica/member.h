@@ -22,6 +22,8 @@
 #include "catalog/catalog.h"
 #include "oplog/log.h"
 #include "replica/config.h"
+#include "replica/own_commits.h"
+#include "replica/progress.h"
 #include "storage/engine.h"
 
 namespace replica {
@@ -113,6 +115,14 @@ class Member {
     // What it follows now, and why it does not; or nothing.
     std::string syncing_to() const;
     std::string message() const;
+    // Whether the configuration has a write concern for writes that name none.
+    bool has_default_concern() const {
+        return has_default_concern_.load(std::memory_order_relaxed);
+    }
+    // What the members have; of this one only what it has said.
+    const Progress& progress() const { return progress_; }
+    // Up to which entry this server's journal has all, as far as it was asked for.
+    oplog::Position durable() const { return commits_.durable(); }
     FollowCounts& counts() { return counts_; }
     const FollowCounts& counts() const { return counts_; }
 
@@ -122,6 +132,28 @@ class Member {
     // Throws base::Error 94, 10107 (not the primary, and not forced), 93, 74, 103 (not newer).
     // Forced, a secondary takes one that makes it the primary.
     void reconfigure(bson::Doc given, bool force);
+
+    // No lock. The last entry whose change is over.
+    oplog::Position last_settled() const;
+    // No lock. Waits for members that have the entry of that position, whose change is over; see
+    // Progress::wait(). This server's journal gets it at once where other members wait for that.
+    Progress::Handle wait(oplog::Position position, const Need& need, std::function<void()> wake);
+    void give_up(const Progress::Handle& waiter, oplog::Position position, const Need& need) {
+        progress_.give_up(waiter, position, need);
+    }
+
+    // Of a secondary. `changed` is called when it has applied entries, or its journal has more, by
+    // the thread that applies or commits; null: not any more. It must be short.
+    void watch_reached(std::function<void()> changed);
+    void note_applied();
+    // No lock. Its journal is to have what has been applied.
+    void want_durable();
+    // A run of reports to the primary begins.
+    void begin_reports();
+    // The command that reports what this member has.
+    bson::Object report(const Reached& reached) const;
+    // Of the primary: such a command. Throws base::Error 108, 10107, 93.
+    void take_report(bson::Doc report);
 
     // Heartbeats. Whom to ask; in startup those who have asked.
     std::vector<std::string> others() const;
@@ -150,6 +182,8 @@ class Member {
     void become(Config config, int64_t term, const char* why);
     void become_follower(Config config);
     void leave(const std::string& why);
+    void note_reached();
+    void set_config(std::shared_ptr<const Config> config);
     void set_state(State state);
     void complain(const std::string& what);
 
@@ -159,7 +193,12 @@ class Member {
     const Options options_;
     std::atomic<State> state_{State::startup};
     std::atomic<uint64_t> election_ts_{0};
+    std::atomic<bool> has_default_concern_{false};
     FollowCounts counts_;
+    Progress progress_;
+    std::mutex watch_mutex_;
+    std::function<void()> reached_changed_;  // guarded by it
+    oplog::Position applied_;                // the same; a follower's
     mutable std::mutex mutex_;
     // Guarded by it, all that follow.
     std::shared_ptr<const Config> config_;
@@ -169,6 +208,8 @@ class Member {
     std::string syncing_to_;
     std::string message_;
     std::string complaint_;  // the last one
+    bson::ObjectId reports_since_{};
+    OwnCommits commits_;  // it calls what is above
 };
 
 }  // namespace replica

@@ -21,9 +21,10 @@ bson::Object find_in(std::string_view ns) {
 
 }  // namespace
 
-RemoteSource::RemoteSource(std::string_view host, const peer::Interrupt& interrupt,
-                           const peer::Identity& identity)
-    : data_(host, interrupt, kConnectLimit, identity),
+RemoteSource::RemoteSource(std::string_view host, const Member& member,
+                           const peer::Interrupt& interrupt, const peer::Identity& identity)
+    : member_(member),
+      data_(host, interrupt, kConnectLimit, identity),
       log_(host, interrupt, kConnectLimit, identity) {
     is_journaling_ = data_.run("admin", bson::make("serverStatus", 1), kAnswerLimit).has("dur");
 }
@@ -54,20 +55,25 @@ void RemoteSource::read_log(uint64_t from) {
 }
 
 // What the primary has not committed it may lose: then this member would have what the primary has
-// not, and could follow it no longer.
+// not, and could follow it no longer. Later batches are sent when they are committed.
 void RemoteSource::await_commit() {
     if (!is_journaling_) return;
     data_.run("admin", bson::make("getLastError", 1, "j", true), kAnswerLimit);
 }
 
 bson::Doc RemoteSource::next_entries() {
-    if (!std::exchange(is_first_batch_, false)) {
-        if (!entries_->is_open())
-            base::fail(base::kCursorNotFound, "the cursor on the log of {} has ended", host());
-        entries_->fetch(kAwait);
+    if (std::exchange(is_first_batch_, false)) {
+        if (!entries_->batch().empty()) await_commit();
+        return entries_->batch();
     }
-    if (!entries_->batch().empty()) await_commit();
+    if (!entries_->is_open())
+        base::fail(base::kCursorNotFound, "the cursor on the log of {} has ended", host());
+    entries_->fetch(kAwait, bson::make("durable", true));
     return entries_->batch();
+}
+
+void RemoteSource::report(const Reached& reached) {
+    log_.tell("admin", member_.report(reached), kAnswerLimit);
 }
 
 std::vector<std::string> RemoteSource::databases() {

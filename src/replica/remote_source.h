@@ -5,15 +5,17 @@
 #include <optional>
 
 #include "peer/connection.h"
+#include "replica/member.h"
 #include "replica/source.h"
 
 namespace replica {
 
-// By two connections, one of them for the log. The interrupt outlives this. Throws what
+// By two connections, one of them for the log. The others outlive this. Throws what
 // peer::Connection does.
 class RemoteSource final : public Source {
   public:
-    RemoteSource(std::string_view host, const peer::Interrupt& interrupt,
+    // `member`: whose reports it sends.
+    RemoteSource(std::string_view host, const Member& member, const peer::Interrupt& interrupt,
                  const peer::Identity& identity);
 
     const std::string& host() const override { return data_.host(); }
@@ -21,6 +23,7 @@ class RemoteSource final : public Source {
     bson::Object newest_entry() override { return end_of_log(-1); }
     void read_log(uint64_t from) override;
     bson::Doc next_entries() override;
+    void report(const Reached& reached) override;
     std::vector<std::string> databases() override;
     void read(std::string_view ns, const std::function<void(bson::Doc batch)>& visit) override;
     bson::Object find(std::string_view ns, bson::Doc which) override;
@@ -29,6 +32,7 @@ class RemoteSource final : public Source {
     bson::Object end_of_log(int direction);
     void await_commit();
 
+    const Member& member_;
     peer::Connection data_;
     peer::Connection log_;
     std::optional<peer::Cursor> entries_;

@@ -9,6 +9,10 @@
 #include "bson/builder.h"
 
 namespace replica {
+struct Reached;
+}
+
+namespace replica {
 
 // Each call throws base::Error where it cannot be read, also at the end of this server. By one
 // thread.
@@ -25,6 +29,9 @@ class Source {
     // The next ones, an array, valid until the next call; all of them are durable there. Empty:
     // there was none for a while.
     virtual bson::Doc next_entries() = 0;
+
+    // Tells it what this member has, which writes there may wait for. No answer is waited for.
+    virtual void report(const Reached& reached) = 0;
 
     virtual std::vector<std::string> databases() = 0;
     // All documents of a collection in their natural order, by arrays.

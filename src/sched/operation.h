@@ -9,6 +9,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 
 #include "sched/lock_view.h"
 #include "sched/tick.h"
@@ -38,6 +39,10 @@ class Operation {
 
     // maxTimeMS; 0 = no limit.
     void set_deadline_ms(int64_t max_time_ms);
+    // When it has used its time. Of the running thread.
+    std::optional<Clock::time_point> deadline() const {
+        return has_deadline_ ? std::optional(deadline_) : std::nullopt;
+    }
     // From any thread. Does nothing to the connection's next operation if `id` has ended.
     void kill(uint32_t id) { killed_.store(id, std::memory_order_relaxed); }
     bool kill_pending() const { return killed_.load(std::memory_order_relaxed) == id(); }

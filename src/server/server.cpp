@@ -259,9 +259,11 @@ void Server::start_following() {
             command::run_entry_command(*service_, db, command);
         },
         [this](const std::string& host, const peer::Interrupt& interrupt) {
-            return std::make_unique<replica::RemoteSource>(host, interrupt, identity_);
+            return std::make_unique<replica::RemoteSource>(host, *member_, interrupt, identity_);
         },
         [this](bson::Doc entry) { service_->access_control().users.applied(entry); });
+    reporter_ = std::make_unique<replica::Reporter>(*member_, identity_);
+    reporter_->start();
     follower_->start();
 }
 
@@ -353,6 +355,7 @@ bool Server::end_connections() {
     service_->fsync_lock().end();
     background_.clear();
     follower_ = nullptr;
+    reporter_ = nullptr;
     heartbeats_ = nullptr;
     if (listener_->stop(kListenerStopTimeout)) return true;
     base::log::warning("shutdown: an operation is still running after {} seconds; going on",

@@ -16,6 +16,7 @@
 #include "replica/follower.h"
 #include "replica/heartbeats.h"
 #include "replica/member.h"
+#include "replica/reporter.h"
 #include "server/log_setup.h"
 #include "server/options.h"
 #include "server/periodic.h"
@@ -69,6 +70,7 @@ class Server {
     std::vector<std::unique_ptr<Periodic>> background_;
     std::unique_ptr<replica::Heartbeats> heartbeats_;  // null: of no set, as the next
     std::unique_ptr<replica::Follower> follower_;
+    std::unique_ptr<replica::Reporter> reporter_;
 };
 
 }  // namespace server

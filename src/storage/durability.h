@@ -55,6 +55,9 @@ class Durability {
     // lock was released before. Returns true when there is nothing to wait for (done is then not
     // called). The caller holds no lock.
     virtual bool await_commit(CommitWaiter* waiter) = 0;
+    // That commit is to come at once where the engine commits at intervals: others wait for its
+    // waiters. Any thread, in no lock.
+    virtual void hurry() {}
     // Blocks until such a commit is on disk (tools, shutdown, tests).
     virtual void await_commit_blocking() = 0;
 

@@ -388,8 +388,7 @@ MsgWriter::MsgWriter(bson::Buffer& out, int32_t response_to, uint32_t flags)
 }
 
 void MsgWriter::finish() {
-    constexpr size_t kBody = kHeaderBytes + sizeof(uint32_t) + 1;
-    DCHECK(out_.size() > start_ + kBody);
+    DCHECK(out_.size() > start_ + kBodyAt);
     end_message(out_, start_);
 }
 

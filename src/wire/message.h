@@ -223,6 +223,8 @@ class ReplyWriter {
         kQueryFailure = 2,
         kAwaitCapable = 8,  // set on every successful reply
     };
+    // Where the first document begins in the message.
+    static constexpr size_t kFirstAt = kHeaderBytes + 20;
     ReplyWriter(bson::Buffer& out, int32_t response_to);
 
     // Opens the next document; finish it before anything else is written.
@@ -265,6 +267,8 @@ void write_get_more(bson::Buffer& out, int32_t request_id, std::string_view ns, 
 // Writes one OP_MSG with a single body section at the end of a buffer.
 class MsgWriter {
   public:
+    // Where the body begins in the message: behind the flags and the kind of the section.
+    static constexpr size_t kBodyAt = kHeaderBytes + sizeof(uint32_t) + 1;
     MsgWriter(bson::Buffer& out, int32_t response_to, uint32_t flags = 0);
 
     // The body, exactly once.

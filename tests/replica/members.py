@@ -60,10 +60,10 @@ class States(Case):
         # Its own database is its own.
         secondary.client.local.own.insert_one({'_id': 1})
         self.assertEqual(primary.client.local.own.count_documents({}), 0)
-        # A write concern that would need others is not taken for done.
+        # A write concern that would need more members is not taken for done.
         with self.assertRaises(errors.WriteConcernError) as raised:
             primary.client.test.get_collection(
-                'first', write_concern=pymongo.WriteConcern(w=2)).insert_one({'_id': 2})
+                'first', write_concern=pymongo.WriteConcern(w=3)).insert_one({'_id': 2})
         self.assertEqual(raised.exception.code, 100)
 
     def test_a_driver_reads_from_secondaries(self):

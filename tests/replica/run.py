@@ -14,7 +14,7 @@ import choice
 import server
 import totals
 
-MODULES = ['members', 'backups']
+MODULES = ['members', 'concerns', 'backups']
 
 
 def main():

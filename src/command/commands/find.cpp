@@ -12,6 +12,7 @@
 #include "command/commands/views.h"
 #include "command/cursor/query_cursors.h"
 #include "command/request/authorization.h"
+#include "oplog/entry.h"
 #include "query/aggregation/computed_projection.h"
 #include "query/match/regex_flags.h"
 #include "sched/tick.h"
@@ -251,6 +252,22 @@ void run_find(Invocation& invocation) {
     reply.append("id", id).append("ns", ns);
 }
 
+// A member takes entries of the log that this server's journal has.
+void await_journal(Invocation& invocation, bson::Doc batch) {
+    if (invocation.service.context().member == nullptr)
+        base::fail(base::kInvalidOptions, "getMore: durable is for members of a replica set");
+    bson::Element last;
+    for (const bson::Element& each : batch)
+        last = each;
+    if (!last) return;
+    const bson::Doc entry = last.as_doc();
+    if (entry["ts"].type() != bson::Type::timestamp)
+        base::fail(base::kInvalidOptions, "getMore: durable is for the log of a replica set");
+    invocation.awaited = {.of = MembersAwaited::Of::log,
+                          .position = oplog::position_of(entry),
+                          .need = {.members = 1, .mode = {}, .durable = true}};
+}
+
 void run_get_more(Invocation& invocation) {
     const bson::Element id = invocation.first();
     if (id.type() != bson::Type::int64)
@@ -273,8 +290,10 @@ void run_get_more(Invocation& invocation) {
 
     bson::Builder reply = invocation.reply->sub_object("cursor");
     int64_t next_id = 0;
+    size_t batch_at = 0;
     {
         bson::Builder batch = reply.sub_array("nextBatch");
+        batch_at = batch.buffer().size() - sizeof(int32_t);
         const auto fill = [&batch](Cursor& cursor, const BatchLimits& limits, bool* exhausted) {
             return fill_array(cursor, limits, batch, exhausted);
         };
@@ -291,6 +310,8 @@ void run_get_more(Invocation& invocation) {
     }
     const sched::Uninterruptible told;  // or the batch would be lost
     reply.append("id", next_id).append("ns", work.ns);
+    if (invocation.body["durable"].truthy())
+        await_journal(invocation, bson::Doc(reply.buffer().data() + batch_at));
 }
 
 void run_kill_cursors(Invocation& invocation) {
@@ -321,6 +342,7 @@ void run_kill_cursors(Invocation& invocation) {
 constexpr Field kGetMoreFields[] = {
     required("collection", types::string),
     {"batchSize", types::number},
+    {"durable", types::boolean},  // of other members
 };
 constexpr Field kKillCursorsFields[] = {
     required("cursors", types::array),

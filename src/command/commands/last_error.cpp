@@ -1,4 +1,6 @@
 // getLastError, getPrevError, resetError, forceerror (wire spec 3.9, journal spec 1.9).
+#include <algorithm>
+
 #include "command/commands/families.h"
 #include "command/request/authorization.h"
 #include "command/request/invocation.h"
@@ -52,19 +54,32 @@ void check_election(Invocation& invocation) {
                false);
 }
 
-// No other member will have the write in that time.
-void append_timeout(Invocation& invocation, int64_t ms) {
-    invocation.reply_at = invocation.client.operation().started() + std::chrono::milliseconds(ms);
-    invocation.reply->append("waited", static_cast<int32_t>(ms))
-        .append("wtimeout", true)
-        .append_null("writtenTo")
-        .append("err", "timeout");
+// Of the set where the client gives none.
+WriteConcern concern_of(const Invocation& invocation) {
+    const replica::Member* const member = invocation.service.context().member;
+    const bool gives_one = std::ranges::any_of(
+        std::initializer_list<const char*>{"w", "j", "fsync", "wtimeout"},
+        [&invocation](const char* field) { return invocation.body.has(field); });
+    if (member == nullptr || gives_one || !member->has_default_concern())
+        return WriteConcern::parse(invocation.body);
+    return WriteConcern::of_set(*member);
+}
+
+// The entry that the client asks about; no `ts`: nothing has been written.
+oplog::Position asked_position(const Invocation& invocation, bool about_last) {
+    if (about_last) return invocation.client.last_write();
+    const bson::Element asked = invocation.body["wOpTime"];
+    const oplog::Position last = invocation.service.context().member->last_settled();
+    const uint64_t ts = asked.type() == bson::Type::timestamp
+                            ? asked.as_timestamp()
+                            : static_cast<uint64_t>(asked.as_date());
+    return {last.term, std::min(ts, last.ts)};
 }
 
 void run_get_last_error(Invocation& invocation) {
     WriteConcern concern;
     try {
-        concern = WriteConcern::parse(invocation.body);
+        concern = concern_of(invocation);
         concern.check(invocation.service.durability().journaling(),
                       invocation.service.context().member != nullptr);
     } catch (const base::Error& e) {
@@ -74,12 +89,16 @@ void run_get_last_error(Invocation& invocation) {
     const bool about_last = !asks_about_another_write(invocation.body);
     const bool failed = about_last && last.failed();
     if (!failed) check_election(invocation);
-    const std::optional<base::Error> unsatisfied =
-        failed ? std::nullopt : invocation.unsatisfied_concern(concern);
-    // By the old messages a client that gives a time is answered when it is over.
-    const bool times_out = unsatisfied && !invocation.over_msg() && concern.wtimeout_ms > 0 &&
-                           unsatisfied->code() == base::kUnsatisfiableWriteConcern;
-    if (unsatisfied && !times_out) refuse(invocation, *unsatisfied, false);
+    if (!failed && asks_for_members(invocation, concern)) {
+        const oplog::Position position = asked_position(invocation, about_last);
+        try {
+            const MembersAwaited awaited =
+                members_of(invocation, concern, MembersAwaited::Of::last_error, position);
+            if (position.ts != 0) invocation.awaited = awaited;
+        } catch (const base::Error& e) {
+            refuse(invocation, e, false);
+        }
+    }
     append_connection(invocation);
     if (about_last) last.append_last(*invocation.reply);
     if (failed) return;
@@ -92,10 +111,10 @@ void run_get_last_error(Invocation& invocation) {
         invocation.reply->append("fsyncFiles", static_cast<int32_t>(files));
     } else if (concern.waits()) {
         invocation.wait_for_commit = true;
-        if (concern.fsync && !times_out) append_wait(invocation, "waited");
+        if (concern.fsync && !invocation.awaited) append_wait(invocation, "waited");
     }
-    if (times_out) return append_timeout(invocation, concern.wtimeout_ms);
-    invocation.reply->append_null("writtenTo").append_null("err");
+    // The rest stands there once the members have it.
+    if (!invocation.awaited) invocation.reply->append_null("writtenTo").append_null("err");
 }
 
 void run_get_prev_error(Invocation& invocation) {

@@ -146,6 +146,10 @@ void run_heartbeat(Invocation& invocation) {
     member_of(invocation).answer(invocation.body, *invocation.reply);
 }
 
+void run_update_position(Invocation& invocation) {
+    member_of(invocation).take_report(invocation.body);
+}
+
 void run_step_down(Invocation& invocation) {
     const replica::Member& member = member_of(invocation);
     if (!member.is_primary())
@@ -177,10 +181,8 @@ void refuse_as_primary(Invocation& invocation) {
 
 void refuse_other_members(Invocation& invocation) {
     member_of(invocation);
-    base::fail(
-        base::kCommandNotSupported,
-        "{} is not supported: there are no elections, and nothing waits for what members have",
-        invocation.name);
+    base::fail(base::kCommandNotSupported, "{} is not supported: there are no elections",
+               invocation.name);
 }
 
 // The first user of a server that asks for a login is a document, which only a primary takes.
@@ -222,8 +224,9 @@ constexpr Command kCommands[] = {
      needs::login},
     {"replSetHeartbeat", "", kFlags, LockKind::none, "of other members: the state of this one",
      run_heartbeat, needs::on_cluster(auth::action::internal)},
-    {"replSetUpdatePosition", "", kFlags, LockKind::none, "fails: of other members",
-     refuse_other_members, needs::login},
+    {"replSetUpdatePosition", "", kFlags | kNotCounted, LockKind::none,
+     "of other members: what they have", run_update_position,
+     needs::on_cluster(auth::action::internal)},
     {"replSetTest", "", kFlags, LockKind::none, "fails: for tests of the original server",
      refuse_other_members, needs::login},
 };

@@ -157,7 +157,7 @@ TEST_F(ReplicaSetTest, RefusesWhatNeedsOtherMembers) {
              {R"({"replSetHeartbeat": "rs9"})", base::kInconsistentReplicaSetNames},
              {R"({"replSetHeartbeat": 1})", base::kInconsistentReplicaSetNames},
              {R"({"replSetHeartbeat": "rs0"})", 0},
-             {R"({"replSetUpdatePosition": 1})", base::kCommandNotSupported},
+             {R"({"replSetUpdatePosition": 1})", base::kInconsistentReplicaSetNames},
              {R"({"replSetElect": 1})", base::kCommandNotSupported},
              {R"({"replSetFresh": 1})", base::kCommandNotSupported},
              {R"({"replSetGetRBID": 1})", 0}})

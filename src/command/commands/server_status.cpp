@@ -151,9 +151,10 @@ void append_metrics(const Metrics& metrics, const CursorManager::Counts& cursors
         bson::Builder last_error = out.sub_object("getLastError");
         {
             bson::Builder wtime = last_error.sub_object("wtime");
-            wtime.append("num", int32_t{0}).append("totalMillis", int32_t{0});
+            wtime.append("num", static_cast<int32_t>(value(metrics.write_waits)))
+                .append("totalMillis", static_cast<int32_t>(value(metrics.write_waits_ms)));
         }
-        last_error.append("wtimeouts", int64_t{0});
+        last_error.append("wtimeouts", value(metrics.write_timeouts));
     }
     {
         bson::Builder operation = out.sub_object("operation");

@@ -7,6 +7,7 @@
 #include "command/context/logical_sessions.h"
 #include "command/context/operation_context.h"
 #include "command/context/waits.h"
+#include "oplog/entry.h"
 
 namespace command {
 
@@ -23,13 +24,12 @@ class Client final : public OperationContext {
     Login& login() { return login_; }
     AccessControl& access_control() { return access_control_; }
     // Until when the answer to the request under way is held back; nothing: not at all.
-    std::optional<Login::Clock::time_point> reply_at() const {
-        return held_until_ ? held_until_ : login_.reply_at();
-    }
-    void hold_reply(Login::Clock::time_point until) { held_until_ = until; }
-    void forget_delay() {
-        held_until_.reset();
-        login_.forget_delay();
+    std::optional<Login::Clock::time_point> reply_at() const { return login_.reply_at(); }
+    void forget_delay() { login_.forget_delay(); }
+    // The entry of its last change, in the log of a set; zeros: it has made none.
+    oplog::Position last_write() const { return last_write_; }
+    void note_write(oplog::Position position) {
+        if (position.ts != 0) last_write_ = position;
     }
     // A spare buffer for documents that have to be rewritten.
     bson::Buffer& scratch() {
@@ -52,7 +52,7 @@ class Client final : public OperationContext {
     DataWait data_wait_;
     LogicalSessions::Recent recent_session_;
     Login login_;
-    std::optional<Login::Clock::time_point> held_until_;
+    oplog::Position last_write_;
     bson::Buffer scratch_;
 };
 

@@ -31,6 +31,8 @@ struct Metrics {
     std::atomic<int64_t> scanned{0}, scanned_objects{0};
     std::atomic<int64_t> moves{0};
     std::atomic<int64_t> ttl_deleted{0}, ttl_passes{0};
+    // Waits of writes for members of the set, those among them that ended by their time.
+    std::atomic<int64_t> write_waits{0}, write_waits_ms{0}, write_timeouts{0};
 };
 
 // Time and number of operations per collection, by kind. What every request touches are the

@@ -24,19 +24,15 @@ void refuse_so_many_fields(std::string_view command) {
 void Invocation::check_concern() {
     const replica::Member* const member = service.context().member;
     const bool journaling = service.durability().journaling();
+    if (member != nullptr && member->has_default_concern() &&
+        is_absent(body["writeConcern"], over_msg()))
+        concern = WriteConcern::of_set(*member);
     concern.check(journaling, member != nullptr);
     if (member == nullptr || concern.mode != "majority" || !over_msg() || !journaling) return;
     // Of old, a majority had only to have it.
     const std::shared_ptr<const replica::Config> config = member->config();
     const bool says_j = body["writeConcern"].is_object() && body["writeConcern"].as_doc().has("j");
     if (config != nullptr && config->majority_waits_for_journal && !says_j) concern.journal = true;
-}
-
-std::optional<base::Error> Invocation::unsatisfied_concern(const WriteConcern& given) const {
-    const replica::Member* const member = service.context().member;
-    if (member == nullptr || given.asks_for_one_member() || db == "local") return {};
-    const std::shared_ptr<const replica::Config> config = member->config();
-    return config == nullptr ? std::nullopt : given.refusal_by(*config);
 }
 
 std::string_view Invocation::name_in(const bson::Element& string) const {

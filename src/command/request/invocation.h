@@ -12,6 +12,7 @@
 #include "bson/builder.h"
 #include "command/context/client.h"
 #include "command/request/command.h"
+#include "command/request/members_awaited.h"
 #include "command/request/service.h"
 #include "command/write/write_concern.h"
 #include "oplog/retries.h"
@@ -47,10 +48,9 @@ struct Invocation {
     bool started = false;  // the checks that all commands share are behind it
 
     // Set by the command; acted upon after it returned.
-    bool records_failure = false;  // from here on a failure is news for getLastError
-    bool wait_for_commit = false;  // reply after the next group commit (getLastError)
-    // Hold the reply back until then, and for a commit after that.
-    std::optional<sched::Operation::Clock::time_point> reply_at = {};
+    bool records_failure = false;                // from here on a failure is news for getLastError
+    bool wait_for_commit = false;                // reply after the next group commit (getLastError)
+    std::optional<MembersAwaited> awaited = {};  // reply once they have it, and after that commit
     bool skip_concern = false;        // nothing was written that the write concern could be about
     bool wrote = false;               // a command that usually reads; it has checked its concern
     bool close = false;               // close the connection without a reply
@@ -62,11 +62,9 @@ struct Invocation {
 
     bool over_msg() const { return msg != nullptr; }
     // For what writes, before it does: throws base::Error 2 where this server cannot satisfy the
-    // write concern; by a set that is known only afterwards (unsatisfied_concern()).
+    // write concern; what members of a set can do is known only afterwards (members_awaited.h).
+    // Where the client gives none the set's own takes its place.
     void check_concern();
-    // Of what has been written: nothing where the concern is satisfied, or will be by a commit,
-    // else base::Error 79 or 100.
-    std::optional<base::Error> unsatisfied_concern(const WriteConcern& given) const;
     bson::Element first() const { return body.first(); }
     // A field of the body; missing, too, where it counts as not given.
     bson::Element field(std::string_view field_name) const {

@@ -18,12 +18,12 @@ constexpr int kRetryableCodes[] = {
     7,     // HostNotFound
     89,    // NetworkTimeout
     91,    // ShutdownInProgress
-    189,   // PrimarySteppedDown
     262,   // ExceededTimeLimit
     9001,  // SocketException
     base::kNotWritablePrimary,
     base::kInterruptedAtShutdown,
     base::kInterruptedDueToReplStateChange,
+    base::kPrimarySteppedDown,
     base::kNotPrimaryNoSecondaryOk,
     base::kNotPrimaryOrSecondary,
 };
@@ -74,8 +74,8 @@ bool is_worth_a_retry(int code) {
     return std::ranges::find(kRetryableCodes, code) != std::end(kRetryableCodes);
 }
 
-void append_retry_label(const Invocation& invocation, int code, bson::Builder& out) {
-    if (!invocation.txn_number || !is_worth_a_retry(code)) return;
+void append_retry_label(bool is_numbered, int code, bson::Builder& out) {
+    if (!is_numbered || !is_worth_a_retry(code)) return;
     out.sub_array("errorLabels").push("RetryableWriteError");
 }
 

@@ -25,6 +25,6 @@ std::unique_ptr<oplog::Retries::Turn> take_turn(const Invocation& invocation);
 // Whether a client that sends the same again may find a server that does it.
 bool is_worth_a_retry(int code);
 // errorLabels, for a request with a number that fails with that code.
-void append_retry_label(const Invocation& invocation, int code, bson::Builder& out);
+void append_retry_label(bool is_numbered, int code, bson::Builder& out);
 
 }  // namespace command

@@ -262,26 +262,20 @@ void execute(Invocation& invocation, const Command& command) {
     command.run(invocation);
 }
 
-// Appends what a set says to the concern of a write that it cannot satisfy. By the old messages a
-// client that gives a time gets its answer only then: returns that time.
-std::optional<sched::Operation::Clock::time_point> append_unsatisfied(const Invocation& invocation,
-                                                                      const Command& command,
-                                                                      bson::Builder& out) {
+// What a write waits for beside a commit of this server; or what the set says to its concern.
+void await_members(Invocation& invocation, const Command& command, bson::Builder& out) {
     const bool wrote = command.lock == LockKind::write || invocation.wrote;
-    if (!wrote || invocation.skip_concern) return {};
-    const WriteConcern& concern = invocation.concern;
-    const std::optional<base::Error> error = invocation.unsatisfied_concern(concern);
-    if (!error) return {};
-    const bool waits = !invocation.over_msg() && concern.wtimeout_ms > 0 &&
-                       error->code() == base::kUnsatisfiableWriteConcern;
-    const int code = waits ? static_cast<int>(base::kWriteConcernFailed) : error->code();
-    bson::Builder shown = out.sub_object("writeConcernError");
-    shown.append("code", code)
-        .append("codeName", base::code_name(code))
-        .append("errmsg", waits ? "waiting for replication timed out" : error->what());
-    if (!waits) return {};
-    shown.append("errInfo", bson::make("wtimeout", true));
-    return invocation.client.operation().started() + std::chrono::milliseconds(concern.wtimeout_ms);
+    if (!wrote || invocation.skip_concern || !asks_for_members(invocation, invocation.concern))
+        return;
+    oplog::Position position = oplog::Log::written();
+    // What a first try has done, or what others have, so that nothing had to be changed.
+    if (position.ts == 0) position = invocation.service.context().member->last_settled();
+    try {
+        invocation.awaited =
+            members_of(invocation, invocation.concern, MembersAwaited::Of::write, position);
+    } catch (const base::Error& error) {
+        append_concern_error(error.code(), error.what(), false, out);
+    }
 }
 
 }  // namespace
@@ -329,7 +323,7 @@ Outcome run_command(Invocation& invocation, bson::Buffer& reply) {
         client.commit_wait().clear_wait_fields();
         bson::Builder out(reply);
         append_error(out, error, code_for_client(invocation, error.code()));
-        append_retry_label(invocation, error.code(), out);
+        append_retry_label(invocation.txn_number.has_value(), error.code(), out);
     };
     invocation.name = invocation.body.first().name();
     const Command* command = service.commands().find(invocation.name);
@@ -351,8 +345,7 @@ Outcome run_command(Invocation& invocation, bson::Buffer& reply) {
         const sched::Uninterruptible done;
         if (invocation.retry_later) return Outcome::wait_for_lock;
         if (service.context().member != nullptr && !invocation.attempt_is_delayed)
-            if (const auto at = append_unsatisfied(invocation, *command, out))
-                invocation.reply_at = at;
+            await_members(invocation, *command, out);
         out.append("ok", 1.0);
     } catch (const base::Error& e) {
         fail_with(e);
@@ -387,10 +380,7 @@ Outcome run_command(Invocation& invocation, bson::Buffer& reply) {
         service.durability().flush_all(true);
     }
     invocation.wait_for_commit |= by_concern;
-    if (invocation.reply_at) {
-        client.hold_reply(*invocation.reply_at);
-        return Outcome::reply_late;
-    }
+    if (invocation.awaited) return Outcome::wait_for_members;
     return invocation.wait_for_commit ? Outcome::wait_for_commit : Outcome::reply;
 }
 

@@ -13,6 +13,7 @@ enum class Outcome {
     reply,             // the reply is complete
     close,             // close the connection, without a reply
     wait_for_commit,   // the reply is complete, and may leave after the next group commit
+    wait_for_members,  // the same, once Invocation::awaited is satisfied
     wait_for_data,     // no reply yet; see DataWait
     wait_for_lock,     // nothing done yet; see should_defer
     wait_for_attempt,  // the same; see Login::attempt_at()

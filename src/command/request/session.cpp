@@ -12,6 +12,7 @@
 #include "command/request/legacy.h"
 #include "command/request/member_state.h"
 #include "command/request/run_command.h"
+#include "oplog/log.h"
 #include "sched/blocking.h"
 #include "sched/memory_metrics.h"
 #include "spill/run.h"
@@ -83,7 +84,7 @@ void check_takes_old_write(const ServerContext& context, std::string_view ns,
 
 bool has_reply(Outcome outcome) {
     return outcome == Outcome::reply || outcome == Outcome::wait_for_commit ||
-           outcome == Outcome::reply_late;
+           outcome == Outcome::wait_for_members || outcome == Outcome::reply_late;
 }
 
 }  // namespace
@@ -93,7 +94,9 @@ std::unique_ptr<wire::Session> Service::open(const wire::ConnectionInfo& info, w
 }
 
 ClientSession::ClientSession(Service& service, const wire::ConnectionInfo& info, wire::Waker& waker)
-    : service_(service), client_(service.contexts(), service.access_control(), info, waker) {
+    : service_(service),
+      client_(service.contexts(), service.access_control(), info, waker),
+      members_wait_(waker) {
     limit_messages();
 }
 
@@ -147,7 +150,9 @@ wire::Step ClientSession::begin(bson::Buffer& reply) {
     const size_t capacity = reply.capacity();
     const int64_t disk = spill::bytes_by_this_thread();
     const int64_t descriptors = spill::descriptors_by_this_thread();
+    oplog::Log::forget_written();
     const wire::Step step = dispatch_or_fail(reply);
+    client_.note_write(oplog::Log::written());
     client_.report().reply_bytes = static_cast<int64_t>(reply.size() - reply_start_);
     // What it holds beside its reply it leaves to the cursor.
     if (client_.report().left_open != 0)
@@ -183,12 +188,14 @@ wire::Step ClientSession::resume(bson::Buffer& reply) {
     switch (std::exchange(pending_, Pending::none)) {
         case Pending::delay:
             client_.forget_delay();
-            if (std::exchange(commit_after_delay_, false)) {
-                const wire::Step step = step_after(Outcome::wait_for_commit, reply);
-                if (step.kind == wire::Step::Kind::suspend) return step;
-            }
             end_request();
             break;
+        case Pending::members: {
+            const sched::Operation::Scope scope(&client_.operation());
+            const wire::Step step = wait_for_members(reply);
+            if (step.kind != wire::Step::Kind::suspend) end_request();
+            return step;
+        }
         case Pending::data:
             client_.data_wait().retry();
             reply.truncate(reply_start_);
@@ -364,14 +371,15 @@ wire::Step ClientSession::serve_msg(std::span<const uint8_t> message, bson::Buff
     wire::MsgWriter writer(reply, msg.header.request_id);
     const Outcome outcome = run_command(invocation, reply);
     const sched::Uninterruptible done;
-    commit_after_delay_ = outcome == Outcome::reply_late && invocation.wait_for_commit;
     if (msg.more_to_come()) {
         reply.truncate(reply_start_);
         client_.commit_wait().clear_wait_fields();
+        // The client does not ask what they have.
+        if (outcome == Outcome::wait_for_members) return {};
     } else if (has_reply(outcome)) {
         writer.finish();
     }
-    return step_after(outcome, reply);
+    return step_after(outcome, invocation, reply);
 }
 
 wire::Step ClientSession::serve_query(std::span<const uint8_t> message, bson::Buffer& reply) {
@@ -426,14 +434,63 @@ wire::Step ClientSession::serve_query_command(const wire::QueryMessage& query, s
     writer.next_document();
     const Outcome outcome = run_command(invocation, reply);
     const sched::Uninterruptible done;
-    commit_after_delay_ = outcome == Outcome::reply_late && invocation.wait_for_commit;
     if (has_reply(outcome)) writer.finish(wire::ReplyWriter::kAwaitCapable, 0, 0);
-    return step_after(outcome, reply);
+    return step_after(outcome, invocation, reply);
+}
+
+wire::Step ClientSession::step_after(Outcome outcome, const Invocation& invocation,
+                                     bson::Buffer& reply) {
+    if (outcome != Outcome::wait_for_members) return step_after(outcome, reply);
+    commit_too_ = invocation.wait_for_commit && client_.commit_wait().start(service_.durability());
+    members_wait_.start(*service_.context().member, service_.metrics(), *invocation.awaited);
+    return wait_for_members(reply);
+}
+
+wire::Step ClientSession::wait_for_members(bson::Buffer& reply) {
+    const bool is_over = members_wait_.is_over(client_.operation());
+    const bool is_committed = !commit_too_ || client_.commit_wait().done();
+    if (!is_over || !is_committed) {
+        pending_ = Pending::members;
+        const auto at =
+            is_over ? sched::Operation::Clock::time_point::max() : members_wait_.deadline();
+        return {wire::Step::Kind::suspend, at, true};
+    }
+    if (commit_too_) client_.commit_wait().finish(reply);
+    if (const std::optional<base::Error> failure = members_wait_.failure())
+        return failed(failure->code(), failure->what(), reply);
+    if (members_wait_.is_reported()) add_to_reply(reply);
+    return {};
+}
+
+// What the members say stands in the reply, which is complete but for that.
+void ClientSession::add_to_reply(bson::Buffer& reply) {
+    const sched::Uninterruptible whole;
+    const wire::Header header = wire::read_header(message_.data());
+    const bool over_msg = header.opcode == wire::Opcode::msg;
+    const size_t body = over_msg ? wire::MsgWriter::kBodyAt : wire::ReplyWriter::kFirstAt;
+    const bson::Object before(bson::Doc(reply.data() + reply_start_ + body));
+    reply.truncate(reply_start_);
+    const auto write = [&](bson::Builder out) {
+        for (const bson::Element& e : before)
+            if (e.name() != "ok") out.append(e);
+        members_wait_.report(out);
+        out.append("ok", 1.0);
+    };
+    if (over_msg) {
+        wire::MsgWriter writer(reply, header.request_id);
+        write(writer.body());
+        writer.finish();
+    } else {
+        wire::ReplyWriter writer(reply, header.request_id);
+        write(writer.document());
+        writer.finish(wire::ReplyWriter::kAwaitCapable, 0, 0);
+    }
 }
 
 wire::Step ClientSession::step_after(Outcome outcome, bson::Buffer& reply) {
     switch (outcome) {
         case Outcome::reply:
+        case Outcome::wait_for_members:  // not without the invocation
             break;
         case Outcome::close:
             reply.truncate(reply_start_);

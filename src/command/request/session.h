@@ -6,6 +6,7 @@
 #include <string>
 
 #include "command/context/client.h"
+#include "command/request/members_wait.h"
 #include "command/request/run_command.h"
 #include "command/request/service.h"
 #include "wire/handler.h"
@@ -22,7 +23,7 @@ class ClientSession final : public wire::Session {
     wire::Step resume(bson::Buffer& reply) override;
 
   private:
-    enum class Pending { none, commit, data, lock, exhaust, delay };
+    enum class Pending { none, commit, members, data, lock, exhaust, delay };
 
     void start_request(std::span<const uint8_t> message, bson::Buffer& reply);
     // Serves message_, which may be one that has waited.
@@ -44,7 +45,12 @@ class ClientSession final : public wire::Session {
                            bson::Buffer& reply);
     wire::Step serve_kill_cursors(std::span<const uint8_t> message);
 
+    // The same where the command has run.
+    wire::Step step_after(Outcome outcome, const Invocation& invocation, bson::Buffer& reply);
     wire::Step step_after(Outcome outcome, bson::Buffer& reply);
+    // Waits for members, and for a commit where commit_too_ says so; then the reply is complete.
+    wire::Step wait_for_members(bson::Buffer& reply);
+    void add_to_reply(bson::Buffer& reply);
     wire::Step wait_for_data(bson::Buffer& reply);
     wire::Step wait_for_lock(bson::Buffer& reply);
     wire::Step retry_later(bson::Buffer& reply, sched::Operation::Clock::time_point at);
@@ -61,7 +67,8 @@ class ClientSession final : public wire::Session {
     std::span<const uint8_t> message_;  // being served, or waiting to be served again
     size_t reply_start_ = 0;
     Pending pending_ = Pending::none;
-    bool commit_after_delay_ = false;  // the delayed reply then waits for the next commit
+    MembersWait members_wait_;
+    bool commit_too_ = false;  // of the same request
     // The exhaust query that is being answered, if its namespace is set, and the message that asks
     // for its next batch.
     std::string exhaust_ns_;

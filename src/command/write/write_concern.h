@@ -2,14 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
-#include "base/error.h"
 #include "bson/view.h"
+#include "replica/progress.h"
 
 namespace replica {
-struct Config;
+class Member;
 }
 
 namespace command {
@@ -29,12 +28,13 @@ struct WriteConcern {
     // `options`: the writeConcern document, or a getLastError command (w, j, fsync, wtimeout are
     // read, the rest ignored). Throws base::Error 9 for wrong types and for j with fsync.
     static WriteConcern parse(bson::Doc options);
+    // Of writes that name none, by the configuration of a set.
+    static WriteConcern of_set(const replica::Member& member);
     // Throws base::Error 2 where this server cannot satisfy it; of a set's members only what
     // concerns the journal.
     void check(bool journaling, bool in_set) const;
-    // Nothing where the primary of the set alone satisfies it, since nothing tells it yet what the
-    // others have; else base::Error 100, or 79 for a mode that the configuration does not know.
-    std::optional<base::Error> refusal_by(const replica::Config& config) const;
+    // Which members of a set it asks for.
+    replica::Need need() const { return {.members = w, .mode = mode, .durable = waits()}; }
 };
 
 }  // namespace command

@@ -1,10 +1,10 @@
 #include "command/write/write_concern.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "bson/testing/json.h"
-#include "replica/config.h"
 
 namespace command {
 namespace {
@@ -42,23 +42,17 @@ TEST(WriteConcern, WhatAStandaloneServerCanDo) {
     EXPECT_EQ(code_of(R"({"fsync": true})", false), 0);
 }
 
-TEST(WriteConcern, WhatASetOfOneMemberCanDo) {
-    const auto config = replica::Config::parse(
-        bson::from_json(R"({"_id": "s", "members": [{"_id": 0, "host": "h", "tags": {"dc": "a"}}],
-                            "settings": {"getLastErrorModes":
-                                {"here": {"dc": 1}, "twice": {"dc": 2}, "other": {"rack": 1}}}})"),
-        {.set_name = "s"});
-    const auto refusal = [&config](const char* options) {
-        const auto error = WriteConcern::parse(bson::from_json(options)).refusal_by(config);
-        return error ? error->code() : 0;
+TEST(WriteConcern, WhatItAsksOfMembers) {
+    const auto need = [](const char* options) {
+        const replica::Need found = WriteConcern::parse(bson::from_json(options)).need();
+        return fmt::format("{} {} {}", found.members, found.mode, found.durable);
     };
-    for (const char* options : {"{}", R"({"w": 0})", R"({"w": 1})", R"({"w": "majority"})",
-                                R"({"w": "here"})", R"({"w": 1, "wtimeout": 5})"})
-        EXPECT_EQ(refusal(options), 0) << options;
-    for (const char* options : {R"({"w": 2})", R"({"w": 50})", R"({"w": "twice"})",
-                                R"({"w": "other"})", R"({"w": 2, "wtimeout": 5})"})
-        EXPECT_EQ(refusal(options), base::kUnsatisfiableWriteConcern) << options;
-    EXPECT_EQ(refusal(R"({"w": "elsewhere"})"), base::kUnknownReplWriteConcern);
+    EXPECT_EQ(need(R"({"w": 2, "wtimeout": 5})"), "2  false");
+    EXPECT_EQ(need(R"({"w": 3, "j": true})"), "3  true");
+    EXPECT_EQ(need(R"({"w": 3, "fsync": true})"), "3  true");
+    EXPECT_EQ(need(R"({"w": "majority"})"), "1 majority false");
+    EXPECT_TRUE(WriteConcern::parse(bson::from_json(R"({"w": 1, "j": 1})")).asks_for_one_member());
+    EXPECT_FALSE(WriteConcern::parse(bson::from_json(R"({"w": "m"})")).asks_for_one_member());
     // Only afterwards.
     EXPECT_EQ(code_of(R"({"w": 2})", true, true), 0);
     EXPECT_EQ(code_of(R"({"j": true})", false, true), base::kBadValue);

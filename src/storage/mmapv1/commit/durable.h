@@ -53,6 +53,7 @@ class Durable final : public storage::Durability, private storage::LockHooks {
     // storage::Durability
     bool journaling() const override;
     bool await_commit(storage::CommitWaiter* waiter) override;
+    void hurry() override { schedule_.hurry(); }
     void await_commit_blocking() override;
     void commit_now() override;
     bool commit_if_needed() override;

@@ -1,0 +1,112 @@
+// replica/progress.h - how far the members are in the log, as the primary hears it from them, and
+// who waits for them: writes whose write concern asks for more than this server.
+#pragma once
+
+#include <atomic>
+#include <compare>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "oplog/entry.h"
+#include "replica/config.h"
+
+namespace replica {
+
+// The last entry that a member has, and the last one that its journal has.
+struct Reached {
+    oplog::Position applied;
+    oplog::Position durable;
+};
+
+// Which members have to have a write.
+struct Need {
+    int32_t members = 1;   // so many, the primary among them
+    std::string mode;      // in place of a number: "majority" of the votes, or a configured one
+    bool durable = false;  // in their journals; that of this server has it in any case then
+    auto operator<=>(const Need&) const = default;
+
+    // Whether the primary alone will do.
+    bool is_met_by_primary(const Config& config) const;
+    // Nothing where the members of the configuration can do it; else base::Error 100, or 79 for a
+    // mode that the configuration does not have.
+    std::optional<base::Error> refusal_by(const Config& config) const;
+};
+
+// All calls come from any thread.
+class Progress {
+  public:
+    static constexpr int kWaiting = -1;
+
+    class MemberWaiter {
+      public:
+        // kWaiting; 0 once it has what it waits for; or the code of the error that ended the wait.
+        int outcome() const { return outcome_.load(std::memory_order_acquire); }
+
+      private:
+        friend Progress;
+        std::function<void()> wake_;  // guarded by the mutex of Progress
+        std::atomic<int> outcome_{kWaiting};
+    };
+    using Handle = std::shared_ptr<MemberWaiter>;
+
+    Progress() = default;
+    Progress(const Progress&) = delete;
+    Progress& operator=(const Progress&) = delete;
+
+    // `config` null: none. Waits for what a new one cannot give end: 100, 79.
+    void configure(std::shared_ptr<const Config> config);
+    // What a member says of itself. `since` names the run of reports: within one nothing goes back,
+    // and the first of another counts as it is, since the member may have lost what its journal had
+    // not. False: the configuration has no such member.
+    bool report(std::string_view host, const bson::ObjectId& since, const Reached& reached);
+    // Of this server.
+    void own_durable(oplog::Position position);
+    // The primary becomes something else: all waits end with that code.
+    void end_all(int code);
+
+    // `position` is that of an entry of this server's log. `wake` is called once, when the wait is
+    // over, unless that is so before this returns; it must be short, and call nothing here.
+    // Although no member could satisfy the need: it is waited for, until the configuration changes.
+    Handle wait(oplog::Position position, const Need& need, std::function<void()> wake);
+    // Its `wake` is called no longer, once this has returned.
+    void give_up(const Handle& waiter, oplog::Position position, const Need& need);
+    // Whether writes wait for other members, and not only such members for this server's journal.
+    bool is_awaited() const { return awaited_.load(std::memory_order_acquire) > 0; }
+
+    // Of a member; zeros: it has said nothing.
+    Reached reached_by(const std::string& host) const;
+    // {_id, host, optime} of each member that has the entry, this server first. For getLastError.
+    std::vector<bson::Object> members_with(oplog::Position position) const;
+
+  private:
+    using Waiters = std::multimap<oplog::Position, Handle>;
+    struct Reports {
+        bson::ObjectId since{};
+        Reached reached;
+    };
+
+    bool has_member(std::string_view host) const;
+    oplog::Position reached(const MemberConfig& member, bool durable) const;
+    oplog::Position reached(const Need& need) const;
+    oplog::Position reached_in_mode(bson::Doc tags, bool durable) const;
+    void wake_satisfied();
+    static void end(MemberWaiter& waiter, int outcome);
+    void forget(std::map<Need, Waiters>::iterator group, size_t count);
+
+    mutable std::mutex mutex_;
+    // Guarded by it, all that follow.
+    std::shared_ptr<const Config> config_;
+    oplog::Position own_durable_;
+    std::map<std::string, Reports, std::less<>> reports_;  // by host
+    std::map<Need, Waiters> waiters_;
+    std::atomic<int64_t> awaited_{0};  // changed under mutex_
+};
+
+}  // namespace replica

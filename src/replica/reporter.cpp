@@ -1,0 +1,83 @@
+#include "replica/reporter.h"
+
+#include <pthread.h>
+
+#include <utility>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/signal_stack.h"
+
+namespace replica {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kLimit = 5s;     // to connect, and to answer
+constexpr auto kPause = 500ms;  // after a failure
+
+}  // namespace
+
+void Reporter::start() {
+    thread_ = std::thread([this] { run(); });
+    member_.watch_reached([this] {
+        {
+            const std::lock_guard guard(mutex_);
+            has_news_ = true;
+        }
+        changed_.notify_one();
+    });
+}
+
+void Reporter::stop() {
+    member_.watch_reached(nullptr);
+    {
+        const std::lock_guard guard(mutex_);
+        stopping_ = true;
+    }
+    changed_.notify_one();
+    end_.set();
+    if (thread_.joinable()) thread_.join();
+}
+
+void Reporter::run() {
+    const base::SignalStack signal_stack;
+    base::log::set_context("rsReporter");
+    ::pthread_setname_np(::pthread_self(), "rsReporter");
+    for (;;) {
+        {
+            std::unique_lock lock(mutex_);
+            changed_.wait(lock, [this] { return has_news_ || stopping_; });
+            if (stopping_) return;
+            has_news_ = false;
+        }
+        try {
+            report();
+            last_error_.clear();
+        } catch (const std::exception& error) {
+            connection_ = nullptr;
+            told_ = {};
+            if (end_.is_set()) return;
+            if (std::exchange(last_error_, error.what()) != error.what())
+                base::log::warning("cannot report to the primary: {}", error.what());
+            if (end_.wait_for(kPause)) return;
+            const std::lock_guard guard(mutex_);
+            has_news_ = true;
+        }
+    }
+}
+
+// Only while it follows: what a member has that does not, the primary may have lost.
+void Reporter::report() {
+    const std::string host = member_.syncing_to();
+    if (host.empty() || member_.state() != State::secondary) return;
+    member_.want_durable();  // when that is so, there is news again
+    const oplog::Position durable = member_.durable();
+    if (durable == std::exchange(told_, durable)) return;
+    if (connection_ == nullptr || connection_->host() != host)
+        connection_ = std::make_unique<peer::Connection>(host, end_, kLimit, identity_);
+    connection_->run("admin", member_.report({durable, durable}), kLimit);
+}
+
+}  // namespace replica
