@@ -102,7 +102,7 @@ class Slice(unittest.TestCase):
         if why:
             self.skipTest(why)
         arguments = argparse.Namespace(inserts=3, rounds=1, clients=[1, 2],
-                                       concerns=['w:0', 'w:1', 'j:1'])
+                                       concerns=replicas.CONCERNS)
         with tempfile.TemporaryDirectory(dir=os.path.join(TOP, 'build', 'scratch')) as folder, \
                 mock.patch.object(replicas, 'SERVERS', [('base', 'none', measuring.SHORT)]), \
                 mock.patch.object(replicas, 'FAR_MS', 4), \
@@ -114,8 +114,13 @@ class Slice(unittest.TestCase):
                                 document_bytes=200, rounds=1)
             result = trial.run(functools.partial(replicas.measure, arguments=arguments, net=net))
         self.assertNotIn('stopped', result)
-        self.assertEqual(len(result['rows']), 2 * 3 * 3)
+        self.assertEqual(len(result['rows']), 3 * (len(replicas.ALONE_CONCERNS)
+                                                   + len(replicas.CONCERNS)))
+        # What another member has to have takes the way there and back.
+        least_ms = {'w:2': replicas.NEAR_MS, 'w:3': 4}
         for row in result['rows']:
+            self.assertGreaterEqual(row['runs'][0]['least_us'],
+                                    1e3 * least_ms.get(row['concern'], 0))
             self.assertEqual(row['runs'][0]['inserts'], 3 * row['clients'])
             self.assertGreaterEqual(row['runs'][0]['lines_before']['2']['least_ms'], 4)
         self.assertIn('on the set', replicas.table(result))
