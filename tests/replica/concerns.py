@@ -14,6 +14,13 @@ def with_concern(member, **concern):
         'first', write_concern=pymongo.WriteConcern(**concern))
 
 
+def numbers_of(member):
+    """Of what acknowledged writers have written, all that a member has."""
+    near = ReadPreference.SECONDARY_PREFERRED
+    database = member.client.get_database('load', read_preference=near)
+    return {each['_id'] for each in database.acknowledged.find({}, {'_id': 1})}
+
+
 class AcknowledgedWriter(threading.Thread):
     """Inserts numbers of its own, and notes those of which the answer says that two have them in
     their journals."""
@@ -108,8 +115,8 @@ class Kills(Case):
             victim.kill()
             if victim is primary:
                 acknowledged = {number for writer in writers for number in writer.acknowledged}
-                self.assertEqual(set(), acknowledged - (self.numbers(others[0])
-                                                        | self.numbers(others[1])))
+                self.assertEqual(set(), acknowledged - (numbers_of(others[0])
+                                                        | numbers_of(others[1])))
             victim.start_again()
             for other in others:
                 self.wait_for_state(other, SECONDARY)
@@ -118,10 +125,4 @@ class Kills(Case):
         acknowledged = {number for writer in writers for number in writer.acknowledged}
         for other in others:
             self.wait_until_equal(other, primary)
-        self.assertEqual(set(), acknowledged - self.numbers(primary))
-
-    @staticmethod
-    def numbers(member):
-        near = ReadPreference.SECONDARY_PREFERRED
-        database = member.client.get_database('load', read_preference=near)
-        return {each['_id'] for each in database.acknowledged.find({}, {'_id': 1})}
+        self.assertEqual(set(), acknowledged - numbers_of(primary))

@@ -14,7 +14,7 @@ import choice
 import server
 import totals
 
-MODULES = ['members', 'concerns', 'backups']
+MODULES = ['members', 'concerns', 'cuts', 'backups']
 
 
 def main():
