@@ -5,6 +5,7 @@
 #include <atomic>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "storage/ordered/bytes.h"
 #include "storage/ordered/testing/memory_map.h"
@@ -227,6 +228,33 @@ TEST_F(HomeTest, AClaimShowsTheRowAsItIs) {
     EXPECT_EQ(get("a"), "1");
     home.claim(kTable, as_bytes("a"));
     EXPECT_EQ(get("a"), "2");
+}
+
+TEST_F(HomeTest, AClaimLastsUntilTheCommitHasPassed) {
+    locks.allow_side_by_side();
+    home.before_unlock();
+    int refused = 0;
+    const auto claim_elsewhere = [&] {
+        std::thread([&] {
+            const DatabaseLock beside(locks, "test", Access::documents);
+            try {
+                home.claim(kTable, as_bytes("a"));
+            } catch (const storage::WriteConflict&) {
+                ++refused;
+            }
+        }).join();
+    };
+    {
+        const DatabaseLock lock(locks, "test", Access::documents);
+        home.claim(kTable, as_bytes("a"));
+        home.changing().put(kTable, as_bytes("a"), as_bytes("1"));
+        map->on_commit = [&, is_first = true]() mutable {
+            if (std::exchange(is_first, false)) claim_elsewhere();
+        };
+    }
+    EXPECT_EQ(refused, 1);
+    claim_elsewhere();
+    EXPECT_EQ(refused, 1);
 }
 
 TEST_F(HomeTest, AConflictIsWaitedForUntilTheOtherCommits) {

@@ -6,6 +6,7 @@
 
 #include <limits>
 #include <set>
+#include <thread>
 
 #include "bson/compare.h"
 #include "storage/ordered/testing/memory_map.h"
@@ -91,6 +92,22 @@ TEST_F(LargeNumbersTest, AUniqueIndexTakesWhatOnlyRoundingMakesEqual) {
     EXPECT_EQ(index.insert(rounded, RecordId{3}, false), InsertResult::duplicate);
     EXPECT_EQ(index.find_one(whole), RecordId{1});
     EXPECT_EQ(index.find_one(rounded), RecordId{2});
+}
+
+// What has not been committed is seen by no search, but by a claim.
+TEST(UniqueKeysTest, AKeyThatAnotherThreadHasNotCommittedIsAConflict) {
+    storage::LockManager locks;
+    locks.allow_side_by_side();
+    Home home(std::make_unique<MemoryMap>(), locks);
+    SortedIndex index(home, home.new_table(Kind::entries), 0);
+    home.before_unlock();
+    const bson::Object key = bson::make("", 1);
+    const storage::DatabaseLock lock(locks, "test", storage::Access::documents);
+    EXPECT_EQ(index.insert(key, RecordId{1}, false), InsertResult::inserted);
+    std::thread([&] {
+        const storage::DatabaseLock beside(locks, "test", storage::Access::documents);
+        EXPECT_THROW(index.insert(key, RecordId{2}, false), storage::WriteConflict);
+    }).join();
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -37,7 +38,7 @@ class MemoryMap final : public Map {
         : rows_(std::move(rows)) {}
 
     std::unique_ptr<ordered::Session> session() override {
-        return std::make_unique<Session>(*rows_, commits);
+        return std::make_unique<Session>(*rows_, commits, on_commit);
     }
     void add_table(Table table, Kind) override {
         const std::lock_guard lock(rows_->mutex);
@@ -63,6 +64,8 @@ class MemoryMap final : public Map {
 
     std::atomic<int> commits{0}, drops{0}, syncs{0}, syncs_while_paused{0}, checkpoints{0};
     std::atomic<bool> is_paused{false}, is_full{false};
+    // Called by each commit before it shows anything.
+    std::function<void()> on_commit = [] {};
 
   private:
     static Row copied(Bytes bytes) { return {bytes.begin(), bytes.end()}; }
@@ -71,7 +74,8 @@ class MemoryMap final : public Map {
 
     class Session final : public ordered::Session {
       public:
-        Session(Rows& rows, std::atomic<int>& commits) : rows_(rows), commits_(commits) {}
+        Session(Rows& rows, std::atomic<int>& commits, const std::function<void()>& on_commit)
+            : rows_(rows), commits_(commits), on_commit_(on_commit) {}
         ~Session() override { thaw(); }
         void freeze() override {
             DCHECK(changes_.empty() && !frozen_at_);
@@ -112,6 +116,7 @@ class MemoryMap final : public Map {
         size_t changed_bytes() const override { return changed_bytes_; }
         void commit() override {
             DCHECK(!frozen_at_);
+            on_commit_();
             const std::lock_guard lock(rows_.mutex);
             ++rows_.commits;
             for (auto& [place, row] : changes_) {
@@ -199,6 +204,7 @@ class MemoryMap final : public Map {
 
         Rows& rows_;
         std::atomic<int>& commits_;
+        const std::function<void()>& on_commit_;
         std::map<Place, std::optional<Row>> changes_;  // nothing: erased
         size_t changed_bytes_ = 0;
         std::optional<uint64_t> frozen_at_;  // the number of commits; nothing: not frozen
