@@ -80,10 +80,10 @@ void warn_if_no_user_can_log_in(command::UserStore& users) {
 
 }  // namespace
 
-void prepare_users(command::OperationContexts& contexts, command::UserStore& users) {
+void prepare_users(command::OperationContexts& contexts, command::UserStore& users, bool may_make) {
     if (!users.any()) {
         const std::string path = options::first_user_file.get();
-        if (!path.empty()) return make_user(contexts, users, path);
+        if (!path.empty() && may_make) return make_user(contexts, users, path);
         if (options::localhost_exception.get())
             base::log::info(
                 "there are no users yet; a client on this machine can make the first "

@@ -319,7 +319,8 @@ void Server::listen() {
         [this](const options::Value&) { listener_->set_receive_limits(receive_limits()); });
     context_.host = fmt::format("{}:{}", host_name(), listener_->port());
     if (service_->access_control().enabled)
-        prepare_users(service_->contexts(), service_->access_control().users);
+        prepare_users(service_->contexts(), service_->access_control().users,
+                      member_ == nullptr || !member_->follows());
     command::log_startup(*catalog_, context_);
     listener_->start();
     start_background();

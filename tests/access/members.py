@@ -183,6 +183,27 @@ class Members(unittest.TestCase):
         self.refused(ROLE_NOT_FOUND, primary.admin.command, 'createUser', 'x', pwd='pw',
                      roles=['__system'])
 
+    def test_a_secondary_makes_no_first_user(self):
+        for _ in range(2):
+            self.start('--keyFile', self.key_file())
+        self.client(self.members[0]).admin.command('replSetInitiate', self.config())
+        secondary = self.members[1]
+
+        def state():
+            member = self.client(secondary, '__system', SHOWN_KEY, 'local')
+            try:
+                return member.admin.command('replSetGetStatus')['myState']
+            except pymongo.errors.OperationFailure:
+                return None
+        wait_until('it is a secondary', lambda: state() == SECONDARY)
+        secondary.stop()
+        secondary.options += ['--firstUserFile', self.key_file('root\npw\n')]
+        secondary.start_again()
+        wait_until('it follows again', lambda: state() == SECONDARY)
+        member = self.client(secondary, '__system', SHOWN_KEY, 'local',
+                             read_preference=ReadPreference.NEAREST)
+        self.assertEqual(member.admin['system.users'].count_documents({}), 0)
+
     def test_a_key_implies_logins(self):
         for options, open_to_all in ((['--keyFile', self.key_file()], False), ([], True)):
             member = self.start('--bind_ip', '0.0.0.0', *options)

@@ -87,7 +87,7 @@ void UserStore::dropped_all() {
 }
 
 void UserStore::applied(bson::Doc entry) {
-    if (entry.empty()) return dropped_all();
+    if (entry.empty()) return changed();
     const std::string_view op = entry["op"].as_string(), ns = entry["ns"].as_string();
     if (op == "c" && catalog::split(ns).db == auth::kAdmin) {
         const bson::Element command = entry["o"].as_doc().first();

@@ -49,7 +49,7 @@ class UserStore {
     void dropped_all(std::string_view db);
     void dropped_all();
     // An entry of the primary's log that has been applied: announces what it has changed here. An
-    // empty one: everything.
+    // empty one: all data has been copied.
     void applied(bson::Doc entry);
     // Which of the users who had that name, one after the other, logged in at that generation;
     // nothing if it has been dropped since, or if so many others have been that all of them are
