@@ -51,7 +51,7 @@ const Texts kPatterns = {"'^x'", "'x'", "'^xy$'", "'^'", "'^x|y'", "'[\\\\w-.]'"
 const Texts kTop = {"a", "a", "a", "a", "b"};
 const Texts kBelow = {"b", "b", "c", "0", "0", "1"};
 
-const Texts kSizes = {"0", "1", "2", "1.5", "{'$numberLong': '-9223372036854775808'}"};
+const Texts kSizes = {"0", "1", "2", "1.0", "{'$numberLong': '1'}"};
 const Texts kTypes = {"1",  "2",  "3",  "4",  "5",  "6",  "7",  "8",   "9",  "10",
                       "11", "13", "14", "15", "16", "17", "18", "127", "-1", "[16, 2, 10]"};
 const Texts kMods = {"[2, 0]", "[2, 1]", "[1, 0]", "[{'$numberLong': '-1'}, 0]"};
@@ -361,6 +361,7 @@ Node Generator::find() {
             const std::string name = place();
             if (name != "_id") fields.set(name, text("1"));
         }
+        if (chance(25)) fields.set("computed", text(quoted("$" + place())));
         made.set("projection", std::move(fields));
     }
     if (chance(50)) {
