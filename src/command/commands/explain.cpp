@@ -61,7 +61,8 @@ FindRequest as_find(const Invocation& inner) {
             is_computed_projection(command["fields"].as_doc());
         if (command["sort"].is_object()) request.parts.sort = command["sort"].as_doc();
         if (over_msg) check_newer_sort(request.parts.sort);
-        request.query.limit = 1;
+        // The stage above the plan takes one, where it is shown.
+        (over_msg ? request.query.top : request.query.limit) = 1;
     } else if (name == "update") {
         const bson::Doc item = first_item("updates", update_item_fields());
         refuse_pipeline(item["u"], over_msg);
@@ -82,9 +83,32 @@ Verbosity verbosity_of(const Invocation& invocation) {
     if (level == "queryPlanner") return Verbosity::query_planner;
     if (level == "executionStats") return Verbosity::execution_stats;
     if (level == "allPlansExecution") return Verbosity::all_plans;
-    base::fail(base::kFailedToParse,
+    base::fail(invocation.over_msg() ? base::kBadValue : base::kFailedToParse,
                "verbosity string must be one of {{'queryPlanner', 'executionStats', "
                "'allPlansExecution'}}");
+}
+
+// What today's servers show above the plan of the query, and whether it ends with one document.
+struct Work {
+    query::TopStage stage;
+    bool of_one = false;
+};
+
+Work work_of(const Invocation& inner) {
+    const bson::Doc command = inner.body;
+    const bool modifies = inner.name == "findAndModify" || inner.name == "findandmodify";
+    if (modifies && command["remove"].truthy()) return {{"DELETE", "nWouldDelete", true}, true};
+    if (modifies) return {{"UPDATE", "nMatched", true}, true};
+    if (inner.name == "count") return {{"COUNT", "nCounted"}};
+    if (inner.name == "update") {
+        const bson::Doc item = command["updates"].as_doc().first().as_doc();
+        return {{"UPDATE", "nMatched"}, !item["multi"].truthy()};
+    }
+    if (inner.name == "delete") {
+        const bson::Doc item = command["deletes"].as_doc().first().as_doc();
+        return {{"DELETE", "nWouldDelete"}, item["limit"].truthy()};
+    }
+    return {};
 }
 
 bool reads_only(const Invocation& inner) {
@@ -94,7 +118,8 @@ bool reads_only(const Invocation& inner) {
 void run_explain(Invocation& invocation) {
     const bson::Element target = invocation.first();
     if (!target.is_object())
-        base::fail(base::kFailedToParse, "explain command requires a nested object");
+        base::fail(invocation.over_msg() ? base::kTypeMismatch : base::kFailedToParse,
+                   "explain command requires a nested object");
     const Verbosity verbosity = verbosity_of(invocation);
     Invocation inner = invocation;
     inner.body = target.as_doc();
@@ -124,6 +149,8 @@ void run_explain(Invocation& invocation) {
     how.execution_stats = verbosity != Verbosity::query_planner;
     how.all_plans = inner.over_msg() && verbosity == Verbosity::all_plans;
     how.ns = ns;
+    const Work work = inner.over_msg() ? work_of(inner) : Work();
+    how.top = work.stage;
     CollectionLock lock(invocation.client, ns, false);
     const auto started = sched::Operation::Clock::now();
     query::ExecutorOptions options;
@@ -133,6 +160,7 @@ void run_explain(Invocation& invocation) {
     if (how.execution_stats) {
         query::Row row;
         while (executor->next(&row)) {
+            if (work.of_one) break;
         }
         how.millis = base::ms_since(started);
     }

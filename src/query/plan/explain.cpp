@@ -289,16 +289,29 @@ void append_stages(bson::Builder& out, const ExplainReport& report) {
     append_limited(input, report);
 }
 
-void append_execution(bson::Builder& out, const ExplainReport& report, std::string_view time,
-                      int64_t millis) {
-    out.append_number("nReturned", report.stats.returned);
+void append_execution(bson::Builder& out, const ExplainReport& report, const TopStage& top,
+                      std::string_view time, int64_t millis) {
+    const int64_t returned = top.name.empty() || top.passes_on ? report.stats.returned : 0;
+    out.append_number("nReturned", returned);
     out.append(time, static_cast<int32_t>(millis));
     out.append_number("totalKeysExamined", report.plan != nullptr && report.plan->scans.empty()
                                                ? int64_t{0}
                                                : report.stats.keys_examined);
     out.append_number("totalDocsExamined", report.stats.docs_examined);
     bson::Builder stages = out.sub_object("executionStages");
-    append_stages(stages, report);
+    if (top.name.empty()) return append_stages(stages, report);
+    stages.append("stage", top.name);
+    stages.append_number("nReturned", returned);
+    stages.append_number(top.counts, report.stats.returned);
+    bson::Builder input = stages.sub_object("inputStage");
+    append_stages(input, report);
+}
+
+void append_plan_below(bson::Builder& out, const ExplainReport& report, const TopStage& top) {
+    if (top.name.empty()) return append_stages(out, report);
+    out.append("stage", top.name);
+    bson::Builder input = out.sub_object("inputStage");
+    append_stages(input, report);
 }
 
 }  // namespace
@@ -355,23 +368,23 @@ void append_explain(bson::Builder& out, const ExplainReport& report, const Comma
         planner.append("parsedQuery", report.query.matcher->filter());
         {
             bson::Builder winning = planner.sub_object("winningPlan");
-            append_stages(winning, report);
+            append_plan_below(winning, report, how.top);
         }
         bson::Builder rejected = planner.sub_array("rejectedPlans");
         for (const ExplainReport& other : report.rejected) {
             bson::Builder plan = rejected.sub_object(rejected.next().view());
-            append_stages(plan, other);
+            append_plan_below(plan, other, how.top);
         }
     }
     if (!how.execution_stats) return;
     bson::Builder stats = out.sub_object("executionStats");
     stats.append("executionSuccess", true);
-    append_execution(stats, report, "executionTimeMillis", how.millis);
+    append_execution(stats, report, how.top, "executionTimeMillis", how.millis);
     if (!how.all_plans) return;
     bson::Builder all = stats.sub_array("allPlansExecution");
     for (const ExplainReport& other : report.rejected) {
         bson::Builder plan = all.sub_object(all.next().view());
-        append_execution(plan, other, "executionTimeMillisEstimate", 0);
+        append_execution(plan, other, {}, "executionTimeMillisEstimate", 0);
     }
 }
 

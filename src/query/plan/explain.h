@@ -27,12 +27,20 @@ struct LegacyExplain {
     bool verbose = false;     // with allPlans, filterSet, stats
 };
 
+// The stage of a command that takes what its query finds: it stands above the others.
+struct TopStage {
+    std::string_view name;    // COUNT, UPDATE, DELETE; empty: there is none
+    std::string_view counts;  // the field that says how many it took
+    bool passes_on = false;   // returns them (findAndModify)
+};
+
 // The same for the explain command.
 struct CommandExplain {
     std::string_view ns;  // as asked; there may be no such collection
     int64_t millis = 0;
     bool execution_stats = false;  // not only the plan
     bool all_plans = false;        // with executionStats.allPlansExecution: those that were tried
+    TopStage top = {};
 };
 
 // cursor, isMultiKey, n, nscannedObjects, nscanned, ..., indexBounds, clauses.
