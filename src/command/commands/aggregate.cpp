@@ -50,7 +50,8 @@ void take_cursor(const bson::Element& cursor, bool over_msg, PipelineRequest& ou
         if (e.name() != "batchSize")
             base::fail(16955, "cursor object can't contain fields other than batchSize");
         if (!e.is_number()) base::fail(16956, "cursor.batchSize must be a number");
-        if (e.to_int64() < 0) base::fail(16957, "Cursor batchSize must not be negative");
+        if (e.to_int64() < 0)
+            base::fail(over_msg ? 51024 : 16957, "Cursor batchSize must not be negative");
         out.batch_size = e.to_int64();
     }
 }

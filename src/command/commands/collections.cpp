@@ -59,11 +59,26 @@ bool asks_for_view(const Invocation& invocation) {
     return true;
 }
 
+// A size of what has none was taken for the first extent's, a number of documents for nothing.
+void check_capped(bson::Doc command) {
+    const bool has_size = !is_absent(command["size"], true);
+    if (command["capped"].truthy()) {
+        if (!has_size && command["$nExtents"].missing())
+            base::fail(base::kInvalidOptions, "the 'size' field is required when 'capped' is true");
+    } else if (has_size || !is_absent(command["max"], true)) {
+        base::fail(base::kInvalidOptions,
+                   "the 'capped' field needs to be true when either the 'size' or 'max' fields "
+                   "are present");
+    }
+}
+
 void run_create(Invocation& invocation) {
     const bson::Element name = invocation.first();
     if (!name.is_string() || name.as_string().empty())
-        base::fail(15888, "must pass name of collection to create");
+        base::fail(invocation.over_msg() ? base::kInvalidNamespace : 15888,
+                   "must pass name of collection to create");
     const std::string ns = invocation.ns();
+    if (invocation.over_msg()) check_capped(invocation.body);
     catalog::check_writable(ns);
     if (asks_for_view(invocation)) return create_view(invocation, ns);
     check_id_index(invocation.body["idIndex"]);

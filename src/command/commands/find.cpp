@@ -377,7 +377,8 @@ FindRequest parse_find(bson::Doc command, bool over_msg) {
         request.query.limit = request.batch_size;
     if (request.to_return > 1 && request.query.limit == 0) request.query.top = request.to_return;
     if (request.await_data && !request.query.tailable)
-        base::fail(base::kBadValue, "Cannot set awaitData without tailable");
+        base::fail(over_msg ? base::kFailedToParse : base::kBadValue,
+                   "Cannot set awaitData without tailable");
     return request;
 }
 

@@ -220,7 +220,7 @@ TEST_P(ValidatorTest, FollowsItsCollection) {
 
 // Only the directory of another server can have one that cannot be read.
 TEST_P(ValidatorTest, OneThatCannotBeReadLetsNothingIn) {
-    create("\"size\": 1");
+    create("\"autoIndexId\": true");
     {
         const storage::GlobalLock lock(service_->locks(), storage::GlobalMode::W);
         catalog::Collection& c = *catalog_->collection("test.c");

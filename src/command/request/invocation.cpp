@@ -71,7 +71,8 @@ int64_t Invocation::batch_size(int64_t default_size) const {
     const bson::Element size = cursor.as_doc()["batchSize"];
     if (is_absent(size, over_msg())) return default_size;
     if (!size.is_number()) base::fail(base::kTypeMismatch, "cursor.batchSize must be a number");
-    if (size.to_int64() < 0) base::fail(base::kBadValue, "cursor.batchSize must not be negative");
+    if (size.to_int64() < 0)
+        base::fail(over_msg() ? 51024 : base::kBadValue, "cursor.batchSize must not be negative");
     return size.to_int64();
 }
 

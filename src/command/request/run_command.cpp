@@ -105,7 +105,12 @@ constexpr Field kWriteConcernFields[] = {
 WriteConcern concern_of(const bson::Element& e, const Command& command, bool over_msg) {
     if (e.is_object()) {
         read_fields(e.as_doc(), e.name(), kWriteConcernFields, over_msg);
-        return WriteConcern::parse(e.as_doc());
+        WriteConcern concern = WriteConcern::parse(e.as_doc());
+        constexpr int kMembersMax = 50;
+        if (over_msg && (concern.w < 0 || concern.w > kMembersMax))
+            base::fail(base::kFailedToParse,
+                       "w has to be a non-negative number and not greater than {}", kMembersMax);
+        return concern;
     }
     constexpr std::string_view kWriteCommands[] = {"insert", "update", "delete"};
     const bool strict = std::ranges::find(kWriteCommands, command.name) != std::end(kWriteCommands);
