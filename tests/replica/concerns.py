@@ -73,6 +73,11 @@ class Concerns(Case):
         waits = primary.run('serverStatus')['metrics']['getLastError']
         self.assertGreater(waits['wtime']['num'], 60)
         self.assertEqual(waits['wtimeouts'], 0)
+        with_concern(primary, w=3, j=True).insert_one({'_id': 'last'})
+        of_self, *of_others = primary.status()['members']
+        for seen in of_others:
+            self.assertEqual(seen['optime'], of_self['optime'])
+            self.assertEqual(seen['optimeDurable'], of_self['optime'])
 
     def test_members_that_are_away(self):
         primary, (second, third) = self.begin(3)

@@ -86,13 +86,20 @@ void append_self(Invocation& invocation, const replica::Member& member,
         .append("lastHeartbeatMessage", "");
 }
 
-void append_other(bool over_msg, const replica::Heard& heard, const replica::Config& config,
-                  bson::Builder& out) {
+// `reached`: what it has reported to this server, if that is the primary; zeros: nothing.
+void append_other(bool over_msg, const replica::Heard& heard, const replica::Reached& reached,
+                  const replica::Config& config, bson::Builder& out) {
     out.append("health", heard.is_up ? 1.0 : 0.0)
         .append("state", static_cast<int32_t>(heard.state))
         .append("stateStr", replica::name_of(heard.state))
         .append("uptime", heard.is_up ? seconds_since(heard.up_since_ms) : int32_t{0});
-    append_times(over_msg, heard.last, out);
+    // One that copies the data anew has lost what it has reported.
+    const bool follows = heard.state == replica::State::secondary;
+    append_times(over_msg, follows ? std::max(heard.last, reached.applied) : heard.last, out);
+    if (follows && reached.durable.ts != 0 && over_msg) {
+        append_position(out, "optimeDurable", reached.durable);
+        out.append_date("optimeDurableDate", ms_of(reached.durable.ts));
+    }
     out.append_date("lastHeartbeat", heard.last_answer_ms)
         .append_date("lastHeartbeatRecv", heard.last_question_ms)
         .append("pingMs", heard.round_trip_ms)
@@ -111,8 +118,8 @@ void append_members(Invocation& invocation, const replica::Member& member,
         if (i == config.own_index)
             append_self(invocation, member, config, each);
         else
-            append_other(invocation.over_msg(), member.heard_of(config.members[i].host), config,
-                         each);
+            append_other(invocation.over_msg(), member.heard_of(config.members[i].host),
+                         member.progress().reached_by(config.members[i].host), config, each);
     }
 }
 
