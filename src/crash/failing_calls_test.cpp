@@ -427,6 +427,9 @@ class Faults : public testing::TestWithParam<bool> {
             if (step.code != 0) {
                 EXPECT_EQ(after, before) << step.name;
             }
+            if (report.told) {
+                EXPECT_EQ(std::string(report.state), after) << step.name << ", before a restart";
+            }
             int shown = 0;
             for (const Fault& fault : step.is_setup ? std::vector<Fault>{} : faults(report)) {
                 copy_sparsely(old, copy);

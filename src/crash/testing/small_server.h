@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 
 #include "base/error.h"
@@ -147,8 +148,10 @@ class SmallServer : private ItsClock, public EngineServer {
             if (db == but) continue;
             if (const int count = leaks(db); count > 0)
                 lines.push_back(fmt::format("{} has {} leaks\n", db, count));
+            std::set<std::string> unlisted = stored_collections(db);
             for (const bson::Object& one : list(R"({"listCollections": 1})", db)) {
                 const std::string name(one["name"].as_string());
+                unlisted.erase(db + "." + name);
                 if (name.starts_with("system.")) continue;
                 const bson::Object stats = run(fmt::format(R"({{"collStats": "{}"}})", name), db);
                 std::string line =
@@ -161,6 +164,8 @@ class SmallServer : private ItsClock, public EngineServer {
                 std::ranges::sort(indexes);
                 for (const std::string& index : indexes)
                     line += index;
+                if (const int count = unfilled_indexes(db, db + "." + name); count > 0)
+                    line += fmt::format(" {} unfilled indexes", count);
                 const auto documents = list(
                     fmt::format(R"({{"find": "{}", "sort": {{"_id": 1}}, "batchSize": 100000}})",
                                 name),
@@ -168,6 +173,8 @@ class SmallServer : private ItsClock, public EngineServer {
                 line += fmt::format(" {} documents, {}\n", documents.size(), hash(documents));
                 lines.push_back(line);
             }
+            for (const std::string& ns : unlisted)
+                lines.push_back(ns + " is in no list\n");
         }
         std::ranges::sort(lines);
         return fmt::format("{}", fmt::join(lines, ""));
@@ -182,6 +189,22 @@ class SmallServer : private ItsClock, public EngineServer {
                                    count += finding.severity == mmapv1::Severity::leak ? 1 : 0;
                                },
                                {});
+        return count;
+    }
+
+    std::set<std::string> stored_collections(const std::string& db) {
+        const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::R);
+        std::set<std::string> stored;
+        for (const std::string& ns : engine_->database(db)->collections())
+            if (!catalog::is_catalogue(catalog::split(ns).collection)) stored.insert(ns);
+        return stored;
+    }
+    int unfilled_indexes(const std::string& db, const std::string& ns) {
+        const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::R);
+        const storage::CollectionStore* const collection = engine_->database(db)->collection(ns);
+        int count = 0;
+        for (int slot = 0; collection != nullptr && slot < collection->index_count(); ++slot)
+            count += collection->index(slot).ready ? 0 : 1;
         return count;
     }
 
