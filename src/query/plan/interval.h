@@ -6,7 +6,6 @@
 // them into scan order.
 #pragma once
 
-#include <deque>
 #include <string>
 #include <vector>
 
@@ -84,8 +83,8 @@ class ValueArena {
     }
 
   private:
-    std::deque<bson::Object> objects_;
-    sched::Charge charge_;  // of it
+    std::vector<bson::Object> objects_;  // whose bytes stay where they are when it grows
+    sched::Charge charge_;               // of it
 };
 
 // What both allow; made-up ends go to `arena`.
