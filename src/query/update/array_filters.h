@@ -46,7 +46,7 @@ class ArrayFilters {
 // Appends a Mod for each place of `doc` that `mod`, whose path goes through arrays, is about.
 // Throws base::Error 2 where there is no array.
 void add_places(const Mod& mod, bson::Doc doc, ArrayFilters& filters, sched::Vector<Mod>& out);
-// The same modifier on another path.
+// The modifier of `mod`, which must outlive what is returned, on another path.
 Mod on_path(const Mod& mod, std::vector<std::string> path);
 
 }  // namespace query

@@ -71,7 +71,7 @@ Mod equality_mod(const MatchNode& node) {
         mod.path.emplace_back(part);
         at = dot + 1;
     }
-    mod.modifier = make_set(stated_value(node));
+    mod.take(make_set(stated_value(node)));
     return mod;
 }
 

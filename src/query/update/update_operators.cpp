@@ -3,7 +3,6 @@
 #include "query/update/update.h"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -26,8 +25,7 @@ using bson::Element;
 
 namespace {
 
-using Maker =
-    std::function<std::unique_ptr<Modifier>(const Element&, const Update::Options& options)>;
+using Maker = std::unique_ptr<Modifier> (*)(const Element&, const Update::Options& options);
 
 template <std::unique_ptr<Modifier> (*Make)(const Element&)>
 std::unique_ptr<Modifier> of_operand(const Element& operand, const Update::Options&) {
@@ -39,39 +37,48 @@ std::unique_ptr<Modifier> comparing(const Element& operand, const Update::Option
     return Make(operand, options.collator.get());
 }
 
-const std::map<std::string_view, Maker>& makers() {
-    static const std::map<std::string_view, Maker> kMakers = {
-        {"$set", of_operand<make_set>},
-        {"$setOnInsert", of_operand<make_set>},
-        {"$unset", [](const Element&, const Update::Options&) { return make_unset(); }},
-        {"$inc", of_operand<make_inc>},
-        {"$mul", of_operand<make_mul>},
-        {"$min", comparing<make_min>},
-        {"$max", comparing<make_max>},
-        {"$bit", of_operand<make_bit>},
-        {"$currentDate", of_operand<make_current_date>},
-        {"$push",
-         [](const Element& operand, const Update::Options& options) {
-             return make_push(operand, options.collator.get(), options.over_msg);
-         }},
-        {"$pushAll", of_operand<make_push_all>},
-        {"$addToSet",
-         [](const Element& operand, const Update::Options& options) {
-             return make_add_to_set(operand, names_in_documents(options.over_msg),
-                                    options.collator.get());
-         }},
-        {"$pop",
-         [](const Element& operand, const Update::Options& options) {
-             return make_pop(operand, options.over_msg ? base::kTypeMismatch : base::kBadValue);
-         }},
-        {"$pull",
-         [](const Element& operand, const Update::Options& options) {
-             return make_pull(operand, options.over_msg ? &kNoExpressionsHere : nullptr,
-                              options.collator);
-         }},
-        {"$pullAll", comparing<make_pull_all>},
-    };
-    return kMakers;
+struct NamedMaker {
+    std::string_view name;
+    Maker make;
+};
+
+// The most frequent first.
+constexpr NamedMaker kMakers[] = {
+    {"$set", of_operand<make_set>},
+    {"$setOnInsert", of_operand<make_set>},
+    {"$unset", [](const Element&, const Update::Options&) { return make_unset(); }},
+    {"$inc", of_operand<make_inc>},
+    {"$mul", of_operand<make_mul>},
+    {"$min", comparing<make_min>},
+    {"$max", comparing<make_max>},
+    {"$bit", of_operand<make_bit>},
+    {"$currentDate", of_operand<make_current_date>},
+    {"$push",
+     [](const Element& operand, const Update::Options& options) {
+         return make_push(operand, options.collator.get(), options.over_msg);
+     }},
+    {"$pushAll", of_operand<make_push_all>},
+    {"$addToSet",
+     [](const Element& operand, const Update::Options& options) {
+         return make_add_to_set(operand, names_in_documents(options.over_msg),
+                                options.collator.get());
+     }},
+    {"$pop",
+     [](const Element& operand, const Update::Options& options) {
+         return make_pop(operand, options.over_msg ? base::kTypeMismatch : base::kBadValue);
+     }},
+    {"$pull",
+     [](const Element& operand, const Update::Options& options) {
+         return make_pull(operand, options.over_msg ? &kNoExpressionsHere : nullptr,
+                          options.collator);
+     }},
+    {"$pullAll", comparing<make_pull_all>},
+};
+
+// Null: no modifier has that name.
+Maker maker_of(std::string_view name) {
+    const auto found = std::ranges::find(kMakers, name, &NamedMaker::name);
+    return found == std::end(kMakers) ? nullptr : found->make;
 }
 
 // Of a path that is copied in the time of a tick (sched/tick.h), about.
@@ -216,9 +223,9 @@ class OperatorUpdate : public Update {
 
 void OperatorUpdate::parse_operator(const Element& e) {
     const std::string_view name = e.name();
-    const auto maker = makers().find(name);
+    const Maker maker = maker_of(name);
     const bool is_gone = over_msg_ && name == "$pushAll";
-    if (is_gone || (maker == makers().end() && name != "$rename")) {
+    if (is_gone || (maker == nullptr && name != "$rename")) {
         base::fail(base::kFailedToParse, "Unknown modifier: {}", name);
     }
     if (!e.is_object()) {
@@ -242,7 +249,7 @@ void OperatorUpdate::parse_operator(const Element& e) {
         }
         Mod mod;
         parse_path(field.name(), over_msg_ ? &filters_ : nullptr, mod);
-        mod.modifier = maker->second(field, options_);
+        mod.take(maker(field, options_));
         mod.on_insert_only = name == "$setOnInsert";
         if (!mod.on_insert_only && !mod.modifier->scalar()) all_scalar_ = false;
         if (mod.path[0] == "_id") touches_id_ = true;
@@ -272,8 +279,8 @@ void OperatorUpdate::add_rename(const Element& e) {
     if (from.path[0] == "_id" || to.path[0] == "_id") touches_id_ = true;
     all_scalar_ = false;
     renames_ = true;
-    from.modifier = make_unset();
-    to.modifier = std::make_unique<MovedValue>();
+    from.take(make_unset());
+    to.take(std::make_unique<MovedValue>());
     to.moved = true;
     mods_.push_back(std::move(from));
     mods_.push_back(std::move(to));
@@ -473,8 +480,8 @@ std::vector<std::string> OperatorUpdate::touched_paths() const {
     for (const Mod& m : mods_) {
         if (!m.written && !m.removed) continue;
         // Elements of one array are one place of an index.
-        if (m.modifier.get() == last) continue;
-        last = m.modifier.get();
+        if (m.modifier == last) continue;
+        last = m.modifier;
         std::string path = m.path[0];
         for (size_t i = 1; i < m.path.size(); ++i) {
             path += '.';

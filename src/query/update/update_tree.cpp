@@ -87,7 +87,9 @@ void fail_conflict(const std::vector<std::string>& path) {
                "Cannot update '{}' and another path at or around it at the same time", join(path));
 }
 
-ModTree::ModTree(std::span<Mod> mods, bool for_insert) : mods_(mods), nodes_(1) {
+ModTree::ModTree(std::span<Mod> mods, bool for_insert) : mods_(mods) {
+    nodes_.reserve(1 + mods.size());
+    nodes_.emplace_back();
     for (size_t i = 0; i < mods.size(); ++i) {
         if (mods[i].on_insert_only && !for_insert) continue;
         insert(static_cast<int>(i));

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "bson/builder.h"
@@ -29,13 +30,19 @@ struct Mod {
     // Parts of `path` that stand for elements of an array: which part, and their filter
     // (query/update/array_filters.h). Such a Mod is no part of a tree.
     std::vector<std::pair<size_t, int>> arrays;
-    std::shared_ptr<Modifier> modifier;  // those made of one with `arrays` share it
+    Modifier* modifier = nullptr;
+    std::unique_ptr<Modifier> own;  // null: it is that of the Mod with `arrays` it is made of
     bool on_insert_only = false;
     bool odd_name = false;  // the field's name starts with '$': check it after writing
     bool moved = false;     // $rename: writes what the Mod before it removes
     // While one document is worked on:
     bool written = false;  // produced a new value
     bool removed = false;
+
+    void take(std::unique_ptr<Modifier> made) {
+        own = std::move(made);
+        modifier = own.get();
+    }
 };
 
 // Where a path leads in a document.
