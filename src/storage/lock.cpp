@@ -164,6 +164,9 @@ struct LockManager::State {
 
     DatabaseState& database(std::string_view name) {
         if (t.cached_manager == this && t.cached->name == name) return *t.cached;
+        return look_up(name);
+    }
+    DatabaseState& look_up(std::string_view name) {
         const std::lock_guard lock(databases_mutex);
         auto found = databases.find(name);
         if (found == databases.end()) {
@@ -176,7 +179,9 @@ struct LockManager::State {
     }
 
     void lock(DatabaseState& database, bool exclusive, InterruptCheck interrupt_check) {
-        if (database.lock.try_lock(exclusive)) return;
+        if (!database.lock.try_lock(exclusive)) wait_for(database, exclusive, interrupt_check);
+    }
+    void wait_for(DatabaseState& database, bool exclusive, InterruptCheck interrupt_check) {
         const sched::BlockingSection section;
         const ShownWait wait(is_write(t.mode));
         const CountedWait counted(waiting_threads);

@@ -149,7 +149,7 @@ void check_boolean(const bson::Element& e, bool over_msg) {
 bool take_generic_field(const bson::Element& e, Invocation& invocation, const Command& command,
                         bool& help) {
     const std::string_view name = e.name();
-    const bool in_set = invocation.service.context().member != nullptr;
+    const auto in_set = [&] { return invocation.service.context().member != nullptr; };
     switch (name.empty() ? 0 : name.front()) {
         case 'w':
             if (name != "writeConcern") return false;
@@ -178,10 +178,10 @@ bool take_generic_field(const bson::Element& e, Invocation& invocation, const Co
             invocation.txn_number = checked_txn_number(e, invocation);
             return true;
         case 's':
-            if (name == "startTransaction") refuse_transaction(in_set);
+            if (name == "startTransaction") refuse_transaction(in_set());
             return false;
         case 'a':
-            if (name == "autocommit") refuse_transaction(in_set);
+            if (name == "autocommit") refuse_transaction(in_set());
             if (name == "apiVersion") {
                 if (!e.is_string() || e.as_string() != "1")
                     base::fail(base::kAPIVersionError, "API version must be \"1\"");
@@ -197,7 +197,7 @@ bool take_generic_field(const bson::Element& e, Invocation& invocation, const Co
         case 'r':
             if (name != "readConcern") return false;
             if (is_absent(e, invocation.over_msg())) return true;
-            check_read_concern(e, invocation.over_msg(), in_set);
+            check_read_concern(e, invocation.over_msg(), in_set());
             return true;
         case 'h':
             if (name != "help") return false;

@@ -233,7 +233,11 @@ namespace {
 
 // Such a write is never seen in part (wire spec 4.2).
 bool is_isolated(bson::Doc filter) {
-    return filter["$isolated"].truthy() || filter["$atomic"].truthy();
+    for (const bson::Element& e : filter) {
+        if (!e.name().starts_with('$')) continue;
+        return filter["$isolated"].truthy() || filter["$atomic"].truthy();
+    }
+    return false;
 }
 
 class UpdateRun {
@@ -264,7 +268,7 @@ class UpdateRun {
     bool run(storage::Access access) {
         const bool by_id = !request_.multi && !request_.upsert && request_.hint.missing() &&
                            !update_->needs_details() && query::is_id_query(request_.query);
-        query::FindQuery query;
+        std::optional<query::FindQuery> query;  // only where it is needed: it takes memory
         if (!by_id) query = canonical(request_.query, request_.hint, expressions(), collation_);
         CollectionLock lock(context_, ns_, access);
         if (lock.collection() == nullptr && !request_.upsert) return true;
@@ -273,7 +277,7 @@ class UpdateRun {
             return true;
         }
         if (by_id) query = canonical(request_.query, request_.hint, expressions(), collation_);
-        return update_found(lock, std::move(query));
+        return update_found(lock, std::move(*query));
     }
 
     // An upsert takes values from its query, and what $expr says is none.
@@ -389,7 +393,7 @@ int64_t delete_documents(OperationContext& context, std::string_view ns, bson::D
                    ns);
     const Collation collation(context, ns, collator);
     const bool by_id = hint.missing() && query::is_id_query(filter);
-    query::FindQuery query;
+    std::optional<query::FindQuery> query;
     if (!by_id) query = canonical(filter, hint, expressions, collation);
     const bool isolated = is_isolated(filter);
     CollectionLock lock(context, ns, isolated ? storage::Access::all : storage::Access::documents);
@@ -411,7 +415,7 @@ int64_t delete_documents(OperationContext& context, std::string_view ns, bson::D
         remove_record(nullptr);
     } else {
         if (by_id) query = canonical(filter, hint, expressions, collation);
-        auto executor = writing_executor(lock, std::move(query), kDeleteCannotRun);
+        auto executor = writing_executor(lock, std::move(*query), kDeleteCannotRun);
         while (executor->next(&row)) {
             if (isolated) lock.keep();
             executor->save();
