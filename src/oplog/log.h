@@ -53,6 +53,8 @@ class Log final : public catalog::ChangeLog {
     // Of a set. global W, after open(): the primary is another member, until begin_term(). Only
     // what it has done is done here (ForeignChange); any other change fails, by prepare().
     void follow() { follows_.store(true, std::memory_order_relaxed); }
+    // Of a set. global W: takes follow() back, where no entry has come since.
+    void go_on() { follows_.store(false, std::memory_order_relaxed); }
     // exclusive on `local`, after open(). An `n` with the document `note`.
     void add_note(bson::Doc note);
     // `h` of the last entry. At least shared on `local`.

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 
 namespace replica {
@@ -295,6 +296,37 @@ Config Config::with_version(int32_t other) const {
     changed.version = other;
     changed.document = out.object();
     return changed;
+}
+
+bson::Object Config::handed_to(size_t member) const {
+    DCHECK(member != primary_index && !members[member].is_hidden);
+    const auto append_member = [](bson::Doc stored, const MemberConfig& role, bson::Builder& out) {
+        for (const bson::Element& e : stored) {
+            if (e.name() == "priority")
+                out.append("priority", role.priority);
+            else if (e.name() == "votes")
+                out.append("votes", int32_t{role.has_vote});
+            else
+                out.append(e);
+        }
+    };
+    const Config next = with_version(version + 1);
+    bson::Builder out;
+    for (const bson::Element& e : next.document.doc()) {
+        if (e.name() != "members") {
+            out.append(e);
+            continue;
+        }
+        bson::Builder list = out.sub_array("members");
+        size_t at = 0;
+        for (const bson::Element& each : e.as_doc()) {
+            const size_t role = at == member ? primary_index : at == primary_index ? member : at;
+            bson::Builder one = list.sub_object(each.name());
+            append_member(each.as_doc(), members[role], one);
+            ++at;
+        }
+    }
+    return out.object();
 }
 
 bson::Object Config::of_one_member(std::string_view set_name, std::string_view host) {

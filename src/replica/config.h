@@ -57,6 +57,9 @@ struct Config {
     static Config parse(bson::Doc given, const Expected& expected);
     // The same with another version.
     Config with_version(int32_t other) const;
+    // The document of the next version, in which that member is the primary: it and the present one
+    // have exchanged their priorities, and their votes. REQUIRES: it is another one, not hidden.
+    bson::Object handed_to(size_t member) const;
     // The one of a set that is initiated without: this server, by that name.
     static bson::Object of_one_member(std::string_view set_name, std::string_view host);
 };

@@ -55,6 +55,29 @@ TEST(ReplicaConfig, HasAllFieldsWhereItIsStored) {
     EXPECT_EQ(parse(bson::to_json(next.document)).version, 9);
 }
 
+TEST(ReplicaConfig, IsHandedToAnother) {
+    const Config config = parse(
+        R"({"_id": "rs0", "version": 5, "members": [
+            {"_id": 3, "host": "a:1", "priority": 7, "tags": {"dc": "x"}},
+            {"_id": 4, "host": "b:1", "priority": 0},
+            {"_id": 5, "host": "c:1", "priority": 0, "votes": 0}]})");
+    const Config voter = parse(bson::to_json(config.handed_to(1)));
+    EXPECT_EQ(voter.version, 6);
+    EXPECT_EQ(voter.primary().host, "b:1");
+    EXPECT_EQ(voter.primary().priority, 7);
+    EXPECT_TRUE(voter.primary().tags.empty());
+    EXPECT_EQ(voter.votes(), 2);
+    EXPECT_TRUE(voter.members[0].has_vote);
+    EXPECT_FALSE(voter.members[0].tags.empty());
+    const Config other = parse(bson::to_json(config.handed_to(2)));
+    EXPECT_EQ(other.primary().host, "c:1");
+    EXPECT_EQ(other.votes(), 2);
+    EXPECT_FALSE(other.members[0].has_vote);
+    // And back again.
+    EXPECT_EQ(bson::to_text(other.handed_to(0).doc()),
+              bson::to_text(config.with_version(7).document.doc()));
+}
+
 TEST(ReplicaConfig, KeepsWhatIsSaid) {
     const Config config = parse(
         R"({"_id": "rs0", "version": 5, "protocolVersion": 1,

@@ -50,6 +50,7 @@ void Heartbeats::start() {
 
 void Heartbeats::stop() {
     end_.set();
+    member_.ask_soon();
     if (thread_.joinable()) thread_.join();
 }
 
@@ -62,7 +63,8 @@ void Heartbeats::run() {
         const std::chrono::milliseconds interval =
             config == nullptr ? std::chrono::milliseconds(kFirstInterval)
                               : std::chrono::milliseconds(config->heartbeat_interval_ms);
-        if (end_.wait_for(interval)) return;
+        member_.wait_to_ask(interval);
+        if (end_.is_set()) return;
         try {
             ask_all();
         } catch (const std::exception& error) {

@@ -232,7 +232,7 @@ std::string Member::primary_host() const {
     if (config == nullptr) return {};
     const std::string& host = config->primary().host;
     const bool known =
-        config->is_of_primary() ? is_primary() : heard_of(host).state == State::primary;
+        config->is_of_primary() ? takes_writes() : heard_of(host).state == State::primary;
     return known ? host : std::string();
 }
 
@@ -307,6 +307,7 @@ void Member::reconfigure(bson::Doc given, bool force) {
     const std::shared_ptr<const Config> old = this->config();
     if (!is_primary() && !force)
         base::fail(base::kNotWritablePrimary, "this member is not the primary any more");
+    check_hands_nothing_over();
     if (old != nullptr && config.version <= old->version) {
         if (!force)
             base::fail(base::kNewReplicaSetConfigurationIncompatible,
@@ -329,6 +330,7 @@ void Member::reconfigure(bson::Doc given, bool force) {
         become(std::move(config), last().term + 1, "Reconfig set");
     }
     engine_.durability().commit_now();
+    ask_soon();
 }
 
 // In place of what is there.
@@ -424,6 +426,21 @@ void Member::answer(bson::Doc question, bson::Builder& out) {
     if (const std::string host = syncing_to(); !host.empty()) out.append("syncingTo", host);
     if (config != nullptr && question["v"].to_int64() < config->version)
         out.append("config", config->document);
+    if (config != nullptr && question["v"].to_int64() > config->version) ask_soon();
+}
+
+void Member::wait_to_ask(std::chrono::milliseconds limit) {
+    std::unique_lock lock(ask_mutex_);
+    asks_.wait_for(lock, limit, [this] { return is_to_ask_; });
+    is_to_ask_ = false;
+}
+
+void Member::ask_soon() {
+    {
+        const std::lock_guard guard(ask_mutex_);
+        is_to_ask_ = true;
+    }
+    asks_.notify_all();
 }
 
 void Member::hear(const std::string& host, bson::Doc answer, int64_t round_trip_ms) {
@@ -452,7 +469,7 @@ void Member::hear(const std::string& host, bson::Doc answer, int64_t round_trip_
     const bson::Element config = answer["config"];
     if (!config.is_object()) return;
     try {
-        adopt(config.as_doc());
+        adopt(host, config.as_doc(), {answer["t"].to_int64(), timestamp("opTime")});
     } catch (const base::Error& error) {
         complain(fmt::format("the configuration of {} is not taken over: {}", host, error.what()));
     }
@@ -477,8 +494,8 @@ void Member::check_brings_no_data() {
                        name);
 }
 
-// Another member's, newer than what is here.
-void Member::adopt(bson::Doc given) {
+// Another member's, newer than what is here. `last` is what that one had at that time or later.
+void Member::adopt(const std::string& host, bson::Doc given, oplog::Position last) {
     const std::shared_ptr<const Config> before = config();
     Config config = [&] {
         try {
@@ -499,13 +516,16 @@ void Member::adopt(bson::Doc given) {
     if (old != nullptr && config.set_id != old->set_id)
         base::fail(base::kNewReplicaSetConfigurationIncompatible,
                    "it is that of another replica set of this name");
-    if (config.is_of_primary() && !is_primary())
+    const bool is_new_primary = config.is_of_primary() && !is_primary();
+    if (is_new_primary && !is_handed_over(old.get(), host, last))
         base::fail(base::kNodeNotElectable,
                    "by it this server is the primary, but it has not been until now. If it has the "
                    "data, make it so by rs.reconfig(configuration, {{force: true}}) here");
-    if (state() == State::startup && last().ts == 0) check_brings_no_data();
+    if (state() == State::startup && this->last().ts == 0) check_brings_no_data();
     store(config);
-    if (config.is_of_primary() || follows())
+    if (is_new_primary)
+        become(std::move(config), this->last().term + 1, "new primary");
+    else if (config.is_of_primary() || follows())
         set_config(std::make_shared<const Config>(std::move(config)));
     else
         become_follower(std::move(config));
@@ -596,6 +616,9 @@ void Member::take_report(bson::Doc report) {
                           {position("appliedOpTime"), position("durableOpTime")}))
         base::fail(base::kInvalidReplicaSetConfig, "the configuration has no member {}",
                    from.as_string());
+    if (!hands_over_.load(std::memory_order_acquire)) return;
+    const std::lock_guard guard(report_mutex_);
+    report_came_.notify_all();
 }
 
 void Member::set_following(State state, const std::string& syncing_to, const std::string& message) {

@@ -10,10 +10,13 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -93,6 +96,10 @@ class Member {
     const std::string& set_name() const { return options_.set_name; }
     State state() const { return state_.load(std::memory_order_acquire); }
     bool is_primary() const { return state() == State::primary; }
+    // A primary that hands over takes no writes any more.
+    bool takes_writes() const {
+        return is_primary() && !hands_over_.load(std::memory_order_acquire);
+    }
     oplog::Log& log() const { return log_; }
     // Whether it is, or is to become, a secondary: it changes only what the primary has changed.
     bool follows() const;
@@ -133,6 +140,14 @@ class Member {
     // Forced, a secondary takes one that makes it the primary.
     void reconfigure(bson::Doc given, bool force);
 
+    // No lock. Another member becomes the primary, one that has all: from now on no writes are
+    // taken, and once the journal of a secondary that clients see has the last entry, the
+    // configuration that makes it the primary is that of this server, which follows it. It hears of
+    // that by heartbeats. Where none has the entry in that time, writes are taken again. Throws
+    // base::Error 10107 (not the primary, or hands over already), 50 (none has all), 189 (another
+    // configuration has come), and what ends the calling operation.
+    void hand_over(std::chrono::milliseconds limit);
+
     // No lock. The last entry whose change is over.
     oplog::Position last_settled() const;
     // No lock. Waits for members that have the entry of that position, whose change is over; see
@@ -157,6 +172,9 @@ class Member {
 
     // Heartbeats. Whom to ask; in startup those who have asked.
     std::vector<std::string> others() const;
+    // Waits so long, or until there is a reason to ask at once, such as a newer configuration.
+    void wait_to_ask(std::chrono::milliseconds limit);
+    void ask_soon();
     bson::Object question() const;
     // Appends the answer. Throws base::Error 2, 116 where it comes from another set.
     void answer(bson::Doc question, bson::Builder& out);
@@ -177,8 +195,13 @@ class Member {
     void check_takes_others(const Config& config) const;
     void check_is_primary_of(const Config& config) const;
     void check_brings_no_data();
+    bool is_handed_over(const Config* old, const std::string& host, oplog::Position last) const;
+    std::optional<size_t> heir(const Config& config, oplog::Position last) const;
+    size_t await_heir(const Config& config, oplog::Position last, std::chrono::milliseconds limit);
+    void take_writes_again();
+    void check_hands_nothing_over() const;
     void store(const Config& config);
-    void adopt(bson::Doc given);
+    void adopt(const std::string& host, bson::Doc given, oplog::Position last);
     void become(Config config, int64_t term, const char* why);
     void become_follower(Config config);
     void leave(const std::string& why);
@@ -193,12 +216,18 @@ class Member {
     const Options options_;
     std::atomic<State> state_{State::startup};
     std::atomic<uint64_t> election_ts_{0};
+    std::atomic<bool> hands_over_{false};  // changed under global W
     std::atomic<bool> has_default_concern_{false};
     FollowCounts counts_;
     Progress progress_;
     std::mutex watch_mutex_;
     std::function<void()> reached_changed_;  // guarded by it
     oplog::Position applied_;                // the same; a follower's
+    std::mutex report_mutex_;                // of report_came_, which hand_over() waits for
+    std::condition_variable report_came_;
+    std::mutex ask_mutex_;
+    std::condition_variable asks_;
+    bool is_to_ask_ = false;  // guarded by ask_mutex_
     mutable std::mutex mutex_;
     // Guarded by it, all that follow.
     std::shared_ptr<const Config> config_;

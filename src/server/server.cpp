@@ -330,7 +330,7 @@ void Server::listen() {
 
 void Server::start_background() {
     background_.push_back(std::make_unique<Periodic>("TTLMonitor", kTtlInterval, [this] {
-        const bool takes_writes = member_ == nullptr || member_->is_primary();
+        const bool takes_writes = member_ == nullptr || member_->takes_writes();
         if (options::ttl_monitor_enabled.get() && takes_writes)
             command::delete_expired(service_->contexts());
     }));

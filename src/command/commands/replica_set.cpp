@@ -1,6 +1,8 @@
 // replSetInitiate, replSetGetConfig, replSetGetStatus and their like: what the shells' rs.* asks of
 // a member of a replica set. A server without --replSet answers all with 76.
 #include <algorithm>
+#include <chrono>
+#include <limits>
 
 #include "base/error.h"
 #include "base/milliseconds.h"
@@ -157,15 +159,35 @@ void run_update_position(Invocation& invocation) {
     member_of(invocation).take_report(invocation.body);
 }
 
+// Whole seconds, as the documented server reads them; `usual` where the field is missing.
+int64_t seconds_of(const bson::Element& e, int64_t usual) {
+    if (e.missing()) return usual;
+    if (!e.is_number() && e.type() != bson::Type::boolean)
+        base::fail(base::kTypeMismatch, "{} has to be a number of seconds", e.name());
+    const int64_t seconds = e.is_number() ? e.to_int64() : 0;
+    if (seconds < 0 || seconds > std::numeric_limits<int32_t>::max())
+        base::fail(base::kBadValue, "{} has to be a positive number of seconds", e.name());
+    return seconds;
+}
+
 void run_step_down(Invocation& invocation) {
-    const replica::Member& member = member_of(invocation);
+    constexpr int64_t kUsualSeconds = 60;
+    constexpr int64_t kUsualCatchUpSeconds = 10;
+    replica::Member& member = member_of(invocation);
+    const int64_t given = seconds_of(invocation.first(), 0);
+    const int64_t seconds = given == 0 ? kUsualSeconds : given;
+    const int64_t limit = seconds_of(invocation.body["secondaryCatchUpPeriodSecs"],
+                                     std::min(seconds, kUsualCatchUpSeconds));
+    if (limit > seconds)
+        base::fail(base::kBadValue,
+                   "stepdown period must be longer than secondaryCatchUpPeriodSecs");
     if (!member.is_primary())
         base::fail(base::kNotWritablePrimary, "not primary so can't step down");
-    base::fail(
-        base::kExceededTimeLimit,
-        "No electable secondaries caught up: the configuration has one member with a priority "
-        "above 0, which another cannot relieve. Stop the server instead (shutdown), also "
-        "where force was asked for");
+    if (invocation.body["force"].truthy())
+        base::fail(base::kIllegalOperation,
+                   "force is not supported: without a member that has all, what the others lack "
+                   "would be lost. Stop the server instead (shutdown)");
+    member.hand_over(std::chrono::seconds(limit));
 }
 
 void run_get_rollback_id(Invocation& invocation) {
@@ -215,7 +237,9 @@ constexpr Command kCommands[] = {
      needs::on_cluster(replSetConfigure)},
     {"replSetGetStatus", "", kFlags, LockKind::none, "the state of the member", run_get_status,
      needs::on_cluster(replSetGetStatus)},
-    {"replSetStepDown", "", kFlags, LockKind::none, "fails: no other member can be primary",
+    {"replSetStepDown", "", kFlags, LockKind::none,
+     "{ replSetStepDown: seconds, secondaryCatchUpPeriodSecs }: another member is to be the "
+     "primary",
      run_step_down, needs::on_cluster(replSetStateChange)},
     {"replSetGetRBID", "", kFlags, LockKind::none, "how often a rollback was made",
      run_get_rollback_id, needs::login},

@@ -150,7 +150,10 @@ TEST_F(ReplicaSetTest, RefusesWhatNeedsOtherMembers) {
     initiate();
     for (const auto& [command, expected] : std::vector<std::pair<const char*, int>>{
              {R"({"replSetStepDown": 60})", base::kExceededTimeLimit},
-             {R"({"replSetStepDown": 60, "force": true})", base::kExceededTimeLimit},
+             {R"({"replSetStepDown": 60, "force": true})", base::kIllegalOperation},
+             {R"({"replSetStepDown": "x"})", base::kTypeMismatch},
+             {R"({"replSetStepDown": -1})", base::kBadValue},
+             {R"({"replSetStepDown": 5, "secondaryCatchUpPeriodSecs": 6})", base::kBadValue},
              {R"({"replSetFreeze": 60})", base::kNotSecondary},
              {R"({"replSetMaintenance": true})", base::kNotSecondary},
              {R"({"replSetSyncFrom": "h:1"})", base::kNotSecondary},

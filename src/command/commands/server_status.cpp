@@ -188,7 +188,7 @@ void append_metrics(const Metrics& metrics, const CursorManager::Counts& cursors
 // Both names of what it is: of older servers, and of today's.
 void append_repl(const replica::Member& member, bson::Builder& out) {
     append_role(member, "ismaster", out);
-    out.append("isWritablePrimary", member.is_primary()).append("rbid", int32_t{1});
+    out.append("isWritablePrimary", member.takes_writes()).append("rbid", int32_t{1});
     if (member.follows())
         out.append("syncSourceHost", member.syncing_to())
             .append("lagSeconds", member.lag_seconds())

@@ -14,7 +14,7 @@ bool is_closed(const ServerContext& context, std::string_view db) {
 }  // namespace
 
 void check_takes_writes(const ServerContext& context, std::string_view db, Dialect dialect) {
-    if (is_closed(context, db))
+    if (context.member != nullptr && !context.member->takes_writes() && db != "local")
         base::fail(base::kNotWritablePrimary, "{}",
                    dialect == Dialect::today ? "not primary" : "not master");
 }

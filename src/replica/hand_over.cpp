@@ -1,0 +1,121 @@
+// How a primary makes another member the primary: the side that hands over, and what the other one
+// has to find before it takes that.
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "replica/clone.h"
+#include "replica/member.h"
+#include "sched/blocking.h"
+#include "sched/operation.h"
+#include "sched/tick.h"
+#include "storage/lock.h"
+
+namespace replica {
+
+void Member::check_hands_nothing_over() const {
+    if (hands_over_.load(std::memory_order_relaxed))
+        base::fail(base::kNotWritablePrimary,
+                   "this member is about to make another one the primary (replSetStepDown)");
+}
+
+// The configuration is in the journal before another member can hear of it: so this server is not
+// the primary any more, also if it is killed then.
+void Member::hand_over(std::chrono::milliseconds limit) {
+    const sched::BlockingSection away;
+    std::shared_ptr<const Config> config;
+    oplog::Position last;
+    {
+        const storage::GlobalLock lock(engine_.locks(), storage::GlobalMode::W);
+        if (!is_primary()) base::fail(base::kNotWritablePrimary, "not primary so can't step down");
+        check_hands_nothing_over();
+        config = this->config();
+        if (config->members.size() == 1)
+            base::fail(base::kExceededTimeLimit,
+                       "No electable secondaries caught up: the set has no other member");
+        // A member that has this one follows now.
+        log_.add_note(bson::make("msg", "Stepping down"));
+        last = log_.last();
+        engine_.durability().commit_now();  // others get nothing before
+        hands_over_.store(true, std::memory_order_release);
+        log_.follow();
+    }
+    Config next;
+    try {
+        const size_t heir = await_heir(*config, last, limit);
+        next = Config::parse(
+            config->handed_to(heir),
+            {.set_name = options_.set_name, .set_id = config->set_id, .term = last.term});
+        next.own_index = config->own_index;
+    } catch (...) {
+        take_writes_again();
+        throw;
+    }
+    const sched::Uninterruptible whole;
+    const storage::GlobalLock lock(engine_.locks(), storage::GlobalMode::W);
+    hands_over_.store(false, std::memory_order_release);
+    if (this->config() != config) {
+        if (is_primary()) log_.go_on();
+        base::fail(base::kPrimarySteppedDown, "another configuration has come in the meantime");
+    }
+    base::log::info("replica set {}: {} is to be the primary", options_.set_name,
+                    next.primary().host);
+    try {
+        store(next);
+    } catch (...) {
+        log_.go_on();
+        throw;
+    }
+    engine_.durability().commit_now();
+    become_follower(std::move(next));
+    ask_soon();
+}
+
+void Member::take_writes_again() {
+    const sched::Uninterruptible whole;
+    const storage::GlobalLock lock(engine_.locks(), storage::GlobalMode::W);
+    hands_over_.store(false, std::memory_order_release);
+    if (is_primary()) log_.go_on();
+}
+
+// Which member has all and can be the primary; of several one with a vote, of these the first.
+std::optional<size_t> Member::heir(const Config& config, oplog::Position last) const {
+    std::optional<size_t> found;
+    for (size_t i = 0; i < config.members.size(); ++i) {
+        const MemberConfig& each = config.members[i];
+        if (i == config.own_index || each.is_hidden ||
+            progress_.reached_by(each.host).durable < last)
+            continue;
+        if (!found || (each.has_vote && !config.members[*found].has_vote)) found = i;
+    }
+    return found;
+}
+
+size_t Member::await_heir(const Config& config, oplog::Position last,
+                          std::chrono::milliseconds limit) {
+    constexpr std::chrono::milliseconds kInterruptCheckInterval{50};
+    const auto until = std::chrono::steady_clock::now() + limit;
+    std::unique_lock lock(report_mutex_);
+    for (;;) {
+        if (const std::optional<size_t> found = heir(config, last)) return *found;
+        sched::Operation::check();
+        const auto now = std::chrono::steady_clock::now();
+        if (now >= until)
+            base::fail(base::kExceededTimeLimit,
+                       "No electable secondaries caught up: in {} ms no member that clients see "
+                       "had the last entry in its journal. Writes are taken again",
+                       limit.count());
+        report_came_.wait_until(lock, std::min(until, now + kInterruptCheckInterval));
+    }
+}
+
+// Whether a newer configuration of that member, whose last entry that is, may make this one the
+// primary: that one was it, takes no writes any more, and has nothing that is missing here. One
+// that has lost its data has no configuration of before.
+bool Member::is_handed_over(const Config* old, const std::string& host,
+                            oplog::Position last) const {
+    return old != nullptr && old->primary().host == host && state() == State::secondary &&
+           last <= this->last() && !Clone::is_under_way(catalog_);
+}
+
+}  // namespace replica

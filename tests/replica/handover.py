@@ -1,0 +1,170 @@
+"""replSetStepDown: another member becomes the primary, and nothing is lost by it."""
+
+import signal
+import threading
+
+import pymongo
+from pymongo import errors
+
+from sets import PRIMARY, REFUSALS, SECONDARY, Case, code_of, wait_until
+
+
+class DriverWriter(threading.Thread):
+    """Inserts numbers of its own by a driver at its defaults that knows the set, and notes those
+    that were acknowledged."""
+
+    def __init__(self, members, remainder):
+        super().__init__(daemon=True)
+        self.client = pymongo.MongoClient([each.host for each in members], replicaSet='rs0')
+        self.next = remainder
+        self.acknowledged = []
+        self.failures = []
+        self.is_over = threading.Event()
+
+    def run(self):
+        while not self.is_over.is_set():
+            number = self.next
+            self.next += 10
+            try:
+                self.client.load.acknowledged.insert_one({'_id': number})
+                self.acknowledged.append(number)
+            except errors.PyMongoError as error:
+                self.failures.append(error)
+
+    def end(self):
+        self.is_over.set()
+        self.join()
+        self.client.close()
+
+
+class HandOver(Case):
+    def setUp(self):
+        super().setUp()
+        self.writers = []
+
+    def begin_writes(self):
+        self.writers = [DriverWriter(self.members, number) for number in range(3)]
+        for writer in self.writers:
+            writer.start()
+            self.addCleanup(writer.end)
+        self.wait_for_writes()
+
+    def wait_for_writes(self):
+        counts = [len(writer.acknowledged) for writer in self.writers]
+        wait_until('each writer goes on', lambda: all(
+            len(writer.acknowledged) > count + 5
+            for writer, count in zip(self.writers, counts)))
+
+    def end_writes(self):
+        """What was acknowledged, by any."""
+        for writer in self.writers:
+            writer.end()
+        return {number for writer in self.writers for number in writer.acknowledged}
+
+    def assert_has(self, member, numbers):
+        found = {each['_id'] for each in member.client.load.acknowledged.find({}, {'_id': 1})}
+        self.assertEqual(numbers - found, set())
+
+    def hand_over(self, old, new):
+        old.run({'replSetStepDown': 60, 'secondaryCatchUpPeriodSecs': 60})
+        self.assertNotEqual(old.state(), PRIMARY)
+        self.wait_for_state(new, PRIMARY)
+
+    def test_there_and_back_under_writes(self):
+        first, (second,) = self.begin(2)
+        first.run('replSetReconfig', dict(self.config(2), members=[
+            {'_id': 0, 'host': first.host, 'priority': 3, 'tags': {'at': 'first'}},
+            {'_id': 1, 'host': second.host, 'priority': 0, 'votes': 0}]))
+        self.begin_writes()
+        old, new = first, second
+        for _ in range(4):
+            self.hand_over(old, new)
+            self.wait_for_writes()
+            self.wait_for_state(old, SECONDARY)
+            old, new = new, old
+        acknowledged = self.end_writes()
+        # A driver sends a write again by itself; each of its writes was answered.
+        self.assertEqual([failure for writer in self.writers for failure in writer.failures], [])
+        self.wait_until_equal(second, first)
+        for member in self.members:
+            self.assert_has(member, acknowledged)
+        config = first.run('replSetGetConfig')['config']
+        self.assertEqual(config['version'], 6)
+        self.assertEqual([(each['priority'], each['votes']) for each in config['members']],
+                         [(3, 1), (0, 0)])
+        self.assertEqual(config['members'][0]['tags'], {'at': 'first'})
+        terms = [entry['t'] for entry in first.client.local['oplog.rs'].find()]
+        self.assertEqual(terms, sorted(terms))
+        self.assertEqual(terms[-1], 5)
+
+    def test_a_third_member_follows_the_new_one(self):
+        first, (second, third) = self.begin(3)
+        first.run('replSetReconfig', dict(self.config(2), members=[
+            {'_id': 0, 'host': first.host}, {'_id': 1, 'host': second.host, 'priority': 0},
+            {'_id': 2, 'host': third.host, 'priority': 0, 'hidden': True}]))
+        connected = first.client.admin.command('hello')['connectionId']
+        self.hand_over(first, second)
+        self.assertEqual(first.client.admin.command('hello')['connectionId'], connected)
+        second.client.test.get_collection(
+            'first', write_concern=pymongo.WriteConcern(w=3, j=True)).insert_one({'_id': 2})
+        for member in (first, third):
+            self.wait_until_equal(member, second)
+        with self.assertRaises(REFUSALS) as raised:
+            first.client.test.command({'insert': 'first', 'documents': [{'_id': 3}]})
+        self.assertEqual(code_of(raised.exception), 10107)
+        with self.assertRaises(REFUSALS) as raised:
+            first.run({'replSetStepDown': 60})
+        self.assertEqual(code_of(raised.exception), 10107)
+
+    def test_one_that_is_stopped_does_not_get_it(self):
+        first, (second,) = self.begin(2)
+        version = first.run('replSetGetConfig')['config']['version']
+        second.process.send_signal(signal.SIGSTOP)
+        try:
+            with self.assertRaises(REFUSALS) as raised:
+                first.run({'replSetStepDown': 60, 'secondaryCatchUpPeriodSecs': 1})
+            self.assertEqual(code_of(raised.exception), 50)
+            self.assertIn('No electable secondaries caught up', str(raised.exception))
+            self.assertTrue(first.run('hello')['isWritablePrimary'])
+            first.client.test.first.insert_one({'_id': 2})
+        finally:
+            second.process.send_signal(signal.SIGCONT)
+        with self.assertRaises(REFUSALS) as raised:
+            first.run({'replSetStepDown': 60, 'force': True})
+        self.assertEqual(code_of(raised.exception), 20)
+        self.wait_until_equal(second, first)
+        self.assertEqual(first.run('replSetGetConfig')['config']['version'], version)
+        # While it waits no write is taken, and what waits for members is not ended by that.
+        second.process.send_signal(signal.SIGSTOP)
+        done = []
+        stepping = threading.Thread(
+            target=lambda: done.append(first.run({'replSetStepDown': 60})), daemon=True)
+        stepping.start()
+        try:
+            wait_until('it takes no writes', lambda: not first.run('hello')['isWritablePrimary'])
+            with self.assertRaises(REFUSALS) as raised:
+                first.client.test.command({'insert': 'first', 'documents': [{'_id': 3}]})
+            self.assertEqual(code_of(raised.exception), 10107)
+        finally:
+            second.process.send_signal(signal.SIGCONT)
+        stepping.join()
+        self.assertEqual(done[0]['ok'], 1)
+        self.wait_for_state(second, PRIMARY)
+
+    def test_the_old_one_is_killed_right_after(self):
+        first, (second,) = self.begin(2)
+        self.begin_writes()
+        old, new = first, second
+        for _ in range(3):
+            old.run({'replSetStepDown': 60, 'secondaryCatchUpPeriodSecs': 60})
+            old.kill()
+            # Whether the new one has heard of it or not: one is the primary, when both are up.
+            old.start_again()
+            self.wait_for_state(new, PRIMARY)
+            self.wait_for_writes()
+            self.wait_for_state(old, SECONDARY)
+            old, new = new, old
+        acknowledged = self.end_writes()
+        self.wait_until_equal(second, first)
+        for member in self.members:
+            self.assert_has(member, acknowledged)
