@@ -76,9 +76,9 @@ class Values(unittest.TestCase):
     TAKEN, REFUSED = 100, 2  # exit codes: the dbpath of these tests does not exist
     # They end the program before it looks; need a file or an option beside them; take a level in
     # other forms; are of an engine that only some builds have (tests/engines/starts.py).
-    OTHERS = ('--help', '--version', '--describe', '--tlsMode', '--oplogSize', '--verbose',
-              '--rocksdbCacheSizeGB', '--rocksdbConfigString', '--wiredTigerCacheSizeGB',
-              '--wiredTigerEngineConfigString')
+    OTHERS = ('--help', '--version', '--describe', '--tlsMode', '--clusterAuthMode', '--oplogSize',
+              '--verbose', '--rocksdbCacheSizeGB', '--rocksdbConfigString',
+              '--wiredTigerCacheSizeGB', '--wiredTigerEngineConfigString')
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
