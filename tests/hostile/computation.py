@@ -333,7 +333,6 @@ class Quadratic(Case):
                 'inclusion': dict(wide, projection=many('f%d', 1)),
                 'exclusion': dict(wide, projection=many('x%d', 0)),
                 'inclusion below': dict(wide, projection=many('f.f%d', 1)),
-                'scores': dict(wide, projection=many('x%d', {'$meta': 'textScore'})),
                 'project': dict(one, pipeline=[{'$project': many('f%d', 1)}]),
                 'project below': dict(one, pipeline=[{'$project': many('f.f%d', 1)}]),
                 'sets': dict(one, pipeline=[{'$project': {'x': {'$setUnion': ['$arr', '$set']}}}]),
@@ -376,13 +375,10 @@ class Quadratic(Case):
 
     def test_lookups_that_find_nothing(self):
         """Each of them goes over the whole document."""
-        for name, change in {
-                'rename': {'$rename': {'x%d' % i: 'y%d' % i for i in range(FIELDS)}},
-                'set on insert': {'$rename': {'x': 'y'}, '$setOnInsert': many('x%d', 1)},
-        }.items():
-            with self.subTest(name), self.assertRaises(Refused) as caught:
-                self.client.run(dict(update(change), maxTimeMS=2000))
-            self.assertIn(caught.exception.code, (TIME_LIMIT, WORK_LIMIT), name)
+        change = {'$rename': {'x%d' % i: 'y%d' % i for i in range(FIELDS)}}
+        with self.assertRaises(Refused) as caught:
+            self.client.run(dict(update(change), maxTimeMS=2000))
+        self.assertIn(caught.exception.code, (TIME_LIMIT, WORK_LIMIT))
 
     def test_clauses_below_a_long_name(self):
         """The same in a filter: none of these asks for a path of its own."""
