@@ -60,7 +60,7 @@ ALLOWED = {
                     READ | ADMINISTER | MONITOR | {'restore'}),
     **dict.fromkeys(['authSchemaUpgrade', 'invalidateUserCache'], HOST | {'userAdminAnyDatabase'}),
     'collMod': ADMINISTER | {'restore'},
-    'replSetHeartbeat': set(),  # members alone
+    **dict.fromkeys(['replSetHeartbeat', 'replSetUpdatePosition'], set()),  # members alone
     'dropDatabase': ADMINISTER | {'clusterAdmin'},
     'getParameter': MONITOR | {'backup', 'restore'},
     'renameCollection': {'readWriteAnyDatabase', 'dbAdminAnyDatabase', 'root'},
