@@ -561,13 +561,15 @@ void Member::note_applied() {
     note_reached();
 }
 
-void Member::want_durable() {
+bool Member::want_durable() {
+    if (!commits_.has_journal()) return false;
     oplog::Position applied;
     {
         const std::lock_guard guard(watch_mutex_);
         applied = applied_;
     }
     commits_.want(applied, true);
+    return true;
 }
 
 void Member::note_reached() {

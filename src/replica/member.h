@@ -161,8 +161,8 @@ class Member {
     // the thread that applies or commits; null: not any more. It must be short.
     void watch_reached(std::function<void()> changed);
     void note_applied();
-    // No lock. Its journal is to have what has been applied.
-    void want_durable();
+    // No lock. Its journal is to have what has been applied. False: it has none, and so never does.
+    bool want_durable();
     // A run of reports to the primary begins.
     void begin_reports();
     // The command that reports what this member has.

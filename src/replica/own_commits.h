@@ -22,6 +22,7 @@ class OwnCommits {
     // `at_once`, or by the next commit that a waiter is given.
     void want(oplog::Position position, bool at_once);
     oplog::Position durable() const;
+    bool has_journal() const { return durability_.journaling(); }
 
   private:
     struct State;

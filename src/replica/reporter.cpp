@@ -72,7 +72,7 @@ void Reporter::run() {
 void Reporter::report() {
     const std::string host = member_.syncing_to();
     if (host.empty() || member_.state() != State::secondary) return;
-    member_.want_durable();  // when that is so, there is news again
+    if (!member_.want_durable()) return;  // when that is so, there is news again
     const oplog::Position durable = member_.durable();
     if (durable == std::exchange(told_, durable)) return;
     if (connection_ == nullptr || connection_->host() != host)

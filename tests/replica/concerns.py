@@ -101,6 +101,16 @@ class Concerns(Case):
         self.assertFalse(waiting.is_alive())
         self.wait_until_equal(third, primary)
 
+    def test_a_member_without_a_journal_counts_for_no_journal(self):
+        primary, (second,) = self.begin(2)
+        second.stop()
+        second.options.append('--nojournal')
+        second.start_again()
+        with_concern(primary, w=2).insert_one({'_id': 2})
+        with self.assertRaises(errors.WTimeoutError):
+            with_concern(primary, w=2, j=True, wtimeout=500).insert_one({'_id': 3})
+        self.wait_until_equal(second, primary)
+
 
 class Kills(Case):
     def test_kills_lose_nothing_that_was_acknowledged_by_two(self):
