@@ -1,6 +1,7 @@
 // How a primary makes another member the primary: the side that hands over, and what the other one
 // has to find before it takes that.
 #include <algorithm>
+#include <vector>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -78,17 +79,18 @@ void Member::take_writes_again() {
     if (is_primary()) log_.go_on();
 }
 
-// Which member has all and can be the primary; of several one with a vote, of these the first.
+// The first member that has all and can be the primary. One without a vote can where no other one
+// has a vote.
 std::optional<size_t> Member::heir(const Config& config, oplog::Position last) const {
-    std::optional<size_t> found;
+    std::vector<size_t> with_vote, without;
     for (size_t i = 0; i < config.members.size(); ++i) {
         const MemberConfig& each = config.members[i];
-        if (i == config.own_index || each.is_hidden ||
-            progress_.reached_by(each.host).durable < last)
-            continue;
-        if (!found || (each.has_vote && !config.members[*found].has_vote)) found = i;
+        if (i == config.own_index || each.is_hidden) continue;
+        (each.has_vote ? with_vote : without).push_back(i);
     }
-    return found;
+    for (const size_t i : with_vote.empty() ? without : with_vote)
+        if (progress_.reached_by(config.members[i].host).durable >= last) return i;
+    return {};
 }
 
 size_t Member::await_heir(const Config& config, oplog::Position last,
