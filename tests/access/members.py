@@ -3,7 +3,6 @@
 import contextlib
 import os
 import tempfile
-import time
 import unittest
 
 import pymongo
@@ -15,35 +14,12 @@ from access import LOGIN_FAILED, UNAUTHORIZED
 import certificates
 import secured
 import server
+from set_member import OPTIONS, PRIMARY, SECONDARY, SETTINGS, SetMember, wait_until
 
 KEY = 'The/key+of\nthe set===\n'
 SHOWN_KEY = ''.join(KEY.split())  # as a password
-WAIT_SECONDS_MAX = 60  # only ends a wait that hangs
-PRIMARY, SECONDARY = 1, 2
 NOT_OF_THE_SET, NO_CONFIGURATION = 93, 94
 ROLE_NOT_FOUND, INVALID_CONFIGURATION = 31, 93
-OPTIONS = ['--smallfiles', '--nssize', '1', '--noprealloc', '--nopreallocj', '--oplogSize', '32',
-           '--replSet', 'rs0']
-SETTINGS = {'heartbeatIntervalMillis': 100}
-
-
-def wait_until(what, condition):
-    limit = time.monotonic() + WAIT_SECONDS_MAX
-    while not condition():
-        if time.monotonic() > limit:
-            raise AssertionError('waited in vain: ' + what)
-        time.sleep(0.02)
-
-
-class Member(server.Server):
-    @property
-    def host(self):
-        return '127.0.0.1:%d' % self.port
-
-    def start_again(self):
-        if not self._start():
-            raise server.ServerError('another process has taken port %d' % self.port)
-
 
 class Members(unittest.TestCase):
     def setUp(self):
@@ -61,8 +37,8 @@ class Members(unittest.TestCase):
 
     def start(self, *options):
         dbpath = os.path.join(self.folder, 'db-%d' % len(self.members))
-        self.members.append(self.enterContext(Member(access.Case.program, dbpath,
-                                                     OPTIONS + list(options))))
+        self.members.append(self.enterContext(SetMember(access.Case.program, dbpath,
+                                                        OPTIONS + list(options))))
         return self.members[-1]
 
     def client(self, member, user=None, password='pw', database='admin', **options):

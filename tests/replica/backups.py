@@ -9,7 +9,8 @@ import pymongo
 from pymongo import errors
 
 import server
-from sets import OPTIONS, Case, Writer, wait_until
+from set_member import OPTIONS, wait_until
+from sets import Case, Writer
 
 DATABASE = 'load'
 BATCH = 50

@@ -6,7 +6,8 @@ import threading
 import pymongo
 from pymongo import ReadPreference, errors
 
-from sets import SECONDARY, WAIT_SECONDS_MAX, Case, wait_until
+from set_member import SECONDARY, WAIT_SECONDS_MAX, wait_until
+from sets import Case
 
 
 def with_concern(member, **concern):

@@ -10,7 +10,8 @@ import threading
 from pymongo import errors
 
 from concerns import AcknowledgedWriter, numbers_of, with_concern
-from sets import SECONDARY, Case, wait_until
+from set_member import SECONDARY, wait_until
+from sets import Case
 
 IN, OUT = 'in', 'out'  # to the server, from it
 CHUNK = 65536

@@ -6,7 +6,8 @@ import threading
 import pymongo
 from pymongo import errors
 
-from sets import PRIMARY, REFUSALS, SECONDARY, Case, code_of, wait_until
+from set_member import PRIMARY, SECONDARY, wait_until
+from sets import REFUSALS, Case, code_of
 
 
 class DriverWriter(threading.Thread):

@@ -8,8 +8,8 @@ import pymongo
 from pymongo import ReadPreference, errors
 
 import server
-from sets import (DOWN, DURABLE, OPTIONS, PRIMARY, RECOVERING, REFUSALS, SECONDARY, Case, Writer,
-                  code_of, wait_until)
+from set_member import DOWN, OPTIONS, PRIMARY, RECOVERING, SECONDARY, wait_until
+from sets import DURABLE, REFUSALS, Case, Writer, code_of
 
 
 class States(Case):

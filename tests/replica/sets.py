@@ -6,7 +6,6 @@ import random
 import sys
 import tempfile
 import threading
-import time
 import unittest
 
 import pymongo
@@ -15,21 +14,14 @@ from pymongo import errors
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(TOP, 'tests', 'lib'))
 
-import server  # noqa: E402
+from set_member import OPTIONS, SECONDARY, SETTINGS, SetMember, wait_until  # noqa: E402
 
-WAIT_SECONDS_MAX = 60  # only ends a wait that hangs
-PRIMARY, SECONDARY, RECOVERING, STARTUP2, DOWN = 1, 2, 3, 5, 8
-OPTIONS = ['--smallfiles', '--nssize', '1', '--noprealloc', '--nopreallocj', '--oplogSize', '32',
-           '--replSet', 'rs0']
 DURABLE = pymongo.WriteConcern(j=True)
 # What a driver makes of them.
 REFUSALS = (errors.NotPrimaryError, errors.OperationFailure)
-SETTINGS = {'heartbeatIntervalMillis': 100}
 
 
-class Member(server.Server):
-    """One that can be started again, with its port."""
-
+class Member(SetMember):
     def __init__(self, dbpath):
         super().__init__(Case.program, dbpath, OPTIONS)
         self.client = self.connect()
@@ -38,14 +30,9 @@ class Member(server.Server):
         return pymongo.MongoClient(self.uri, serverSelectionTimeoutMS=30000)
 
     def start_again(self):
-        if not self._start():
-            raise server.ServerError('another process has taken port %d' % self.port)
+        super().start_again()
         # The connections of the old one have ended.
         self.client = self.connect()
-
-    @property
-    def host(self):
-        return '127.0.0.1:%d' % self.port
 
     def run(self, command, *arguments, **more):
         return self.client.admin.command(command, *arguments, **more)
@@ -69,14 +56,6 @@ class Member(server.Server):
 
 def code_of(refusal):
     return refusal.details['code']
-
-
-def wait_until(what, condition):
-    limit = time.monotonic() + WAIT_SECONDS_MAX
-    while not condition():
-        if time.monotonic() > limit:
-            raise AssertionError('waited in vain: ' + what)
-        time.sleep(0.02)
 
 
 class Writer(threading.Thread):

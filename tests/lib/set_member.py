@@ -1,0 +1,31 @@
+"""A server that is a member of a replica set, for tests of several of these."""
+
+import time
+
+import server
+
+WAIT_SECONDS_MAX = 60  # only ends a wait that hangs
+PRIMARY, SECONDARY, RECOVERING, STARTUP2, DOWN = 1, 2, 3, 5, 8
+OPTIONS = ['--smallfiles', '--nssize', '1', '--noprealloc', '--nopreallocj', '--oplogSize', '32',
+           '--replSet', 'rs0']
+SETTINGS = {'heartbeatIntervalMillis': 100}  # of a configuration
+
+
+def wait_until(what, condition):
+    limit = time.monotonic() + WAIT_SECONDS_MAX
+    while not condition():
+        if time.monotonic() > limit:
+            raise AssertionError('waited in vain: ' + what)
+        time.sleep(0.02)
+
+
+class SetMember(server.Server):
+    """One that can be started again, with its port."""
+
+    @property
+    def host(self):
+        return '127.0.0.1:%d' % self.port
+
+    def start_again(self):
+        if not self._start():
+            raise server.ServerError('another process has taken port %d' % self.port)
