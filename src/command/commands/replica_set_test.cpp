@@ -176,20 +176,7 @@ TEST_F(ReplicaSetTest, ASecondaryTakesReadsOfThoseWhoAreContentWithOne) {
     const bson::Object first =
         run(R"({"find": "c", "batchSize": 1, "$readPreference": {"mode": "secondary"}})");
     const int64_t cursor = first["cursor"].as_doc()["id"].to_int64();
-    bson::Builder answer;
-    {
-        const bson::Object with_set_id = bson::Object(member_->config()->document.doc());
-        bson::Builder config = answer.sub_object("config");
-        for (const bson::Element& e : with_set_id)
-            if (e.name() == "version")
-                config.append("version", 7);
-            else if (e.name() != "members")
-                config.append(e);
-        bson::Builder members = config.sub_array("members");
-        members.push(bson::make("_id", 0, "host", "here:27017", "priority", 0));
-        members.push(bson::make("_id", 1, "host", "there:27017"));
-    }
-    member_->hear("there:27017", answer.append("state", 1).append("v", 7).doc(), 1);
+    hear_of_primary("there:27017");
     ASSERT_EQ(member_->state(), replica::State::secondary);
 
     expect_codes(R"({"insert": "c", "documents": [{"a": 1}]})", base::kNotWritablePrimary,

@@ -157,20 +157,7 @@ TEST_F(WriteWaitTest, AnotherStateEndsAllWaits) {
         R"(, "lsid": {"id": {"$binary": {"base64": "AAAAAAAAAAAAAAAAAAAAAQ==", "subType": "04"}}},
            "txnNumber": {"$numberLong": "1"})";
     auto waits = begin(insert(R"({"w": "majority"})", kNumbered));
-    bson::Builder answer;
-    {
-        bson::Builder next = answer.sub_object("config");
-        const std::shared_ptr<const replica::Config> config = member_->config();
-        for (const bson::Element& e : config->document)
-            if (e.name() == "version")
-                next.append("version", 7);
-            else if (e.name() != "members")
-                next.append(e);
-        bson::Builder members = next.sub_array("members");
-        members.push(bson::make("_id", 0, "host", "here:27017", "priority", 0));
-        members.push(bson::make("_id", 1, "host", "b:1"));
-    }
-    member_->hear("b:1", answer.append("state", 1).append("v", 7).doc(), 1);
+    hear_of_primary("b:1");
     const bson::Object reply = waits.get();
     EXPECT_EQ(reply.doc().at_path("writeConcernError.code").to_int32(), base::kPrimarySteppedDown);
     EXPECT_EQ(text(reply, "errorLabels"), "[ \"RetryableWriteError\" ]");

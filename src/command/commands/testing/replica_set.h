@@ -40,6 +40,23 @@ class ReplicaSetTest : public ServiceTest {
         const bson::Object reply = run(R"({"replSetInitiate": {}})", "admin");
         ASSERT_EQ(code(reply), 0) << bson::to_text(reply.doc());
     }
+    // By a heartbeat: another configuration, in which that member is the primary, and this one not.
+    void hear_of_primary(const std::string& host) {
+        bson::Builder answer;
+        {
+            const std::shared_ptr<const replica::Config> config = member_->config();
+            bson::Builder next = answer.sub_object("config");
+            for (const bson::Element& e : config->document)
+                if (e.name() == "version")
+                    next.append("version", 7);
+                else if (e.name() != "members")
+                    next.append(e);
+            bson::Builder members = next.sub_array("members");
+            members.push(bson::make("_id", 0, "host", "here:27017", "priority", 0));
+            members.push(bson::make("_id", 1, "host", host));
+        }
+        member_->hear(host, answer.append("state", 1).append("v", 7).doc(), 1);
+    }
     // Of the command by OP_MSG, and by OP_QUERY.
     void expect_codes(const std::string& command, int by_msg, int by_query,
                       const std::string& db = "test") {
