@@ -31,6 +31,13 @@ bson::Doc write_entry(const Entry& entry, Form form, bson::Buffer& out) {
     return b.doc();
 }
 
+bool comes_directly_after(int64_t hash, bson::Doc entry) {
+    const int64_t of_lowest_id = next_hash(hash, entry["ts"].as_timestamp(), 0);
+    const uint64_t id =
+        static_cast<uint64_t>(entry["h"].to_int64()) - static_cast<uint64_t>(of_lowest_id);
+    return id <= static_cast<uint64_t>(kMemberIdMax);
+}
+
 std::optional<StatementId> statement_of(bson::Doc entry) {
     const bson::Element session = entry["lsid"];
     if (!session.is_object()) return std::nullopt;

@@ -78,4 +78,10 @@ constexpr int64_t next_hash(int64_t last, uint64_t ts, int32_t member) {
     return static_cast<int64_t>(sum * 17 + static_cast<uint64_t>(member));
 }
 
+// The `_id` of members goes from 0 to this.
+constexpr int32_t kMemberIdMax = 255;
+
+// Whether a member of the set has written the entry directly after one with that `h`.
+bool comes_directly_after(int64_t hash, bson::Doc entry);
+
 }  // namespace oplog

@@ -62,6 +62,19 @@ TEST(OplogEntry, TellsHistoriesApart) {
     EXPECT_EQ(next_hash(17, 2, 3), (17 * 131 + 2) * 17 + 3);
     EXPECT_NE(next_hash(17, 2, 3), next_hash(18, 2, 3));
     EXPECT_NE(next_hash(int64_t{1} << 62, 2, 3), 0);
+    const auto entry = [](int64_t hash) {
+        bson::Builder out;
+        out.append_timestamp("ts", 2).append("h", hash);
+        return out.object();
+    };
+    for (const int64_t before : {int64_t{17}, int64_t{-17}, int64_t{1} << 62}) {
+        for (const int32_t member : {0, 7, kMemberIdMax})
+            EXPECT_TRUE(comes_directly_after(before, entry(next_hash(before, 2, member))));
+        EXPECT_FALSE(comes_directly_after(before, entry(next_hash(before, 2, kMemberIdMax + 1))));
+        EXPECT_FALSE(comes_directly_after(before, entry(next_hash(before, 2, -1))));
+        EXPECT_FALSE(comes_directly_after(before + 1, entry(next_hash(before, 2, 0))));
+        EXPECT_FALSE(comes_directly_after(before, entry(next_hash(before, 1, 0))));
+    }
     EXPECT_LT((Position{1, 9}), (Position{2, 3}));
     EXPECT_LT((Position{2, 3}), (Position{2, 4}));
 }

@@ -8,6 +8,7 @@
 
 #include "base/dcheck.h"
 #include "base/error.h"
+#include "oplog/entry.h"
 
 namespace replica {
 
@@ -15,7 +16,6 @@ namespace {
 
 constexpr int64_t kDefaultPort = 27017;
 constexpr int64_t kPortMax = 65535;
-constexpr int64_t kMemberIdMax = 255;
 constexpr int kMembersMax = 50;
 constexpr int kVotesMax = 7;
 constexpr double kPriorityMax = 1000;
@@ -92,7 +92,7 @@ MemberConfig parse_member(bson::Doc given, bson::Builder& out) {
     check_names(given, kFields, "the configuration of a member");
     if (!given.has("_id") || !given.has("host")) invalid("a member needs _id and host");
     MemberConfig member;
-    member.id = static_cast<int32_t>(whole(given["_id"], 0, kMemberIdMax));
+    member.id = static_cast<int32_t>(whole(given["_id"], 0, oplog::kMemberIdMax));
     member.host = with_port(text(given["host"]));
     member.tags = parse_tags(given["tags"]);
     refuse_unless(given["arbiterOnly"], false, "there are no elections");

@@ -96,9 +96,12 @@ bool Follower::begin() {
     source_->read_log(last.ts);
     const bson::Doc batch = source_->next_entries();
     const bson::Element first = batch.first();
-    const bool is_there = first && oplog::position_of(first.as_doc()) == last &&
-                          first.as_doc()["h"].to_int64() == last_hash();
-    if (!is_there) {
+    const auto goes_on = [this, last](bson::Doc entry) {
+        const int64_t hash = last_hash();
+        return oplog::position_of(entry) == last ? entry["h"].to_int64() == hash
+                                                 : oplog::comes_directly_after(hash, entry);
+    };
+    if (!first || !goes_on(first.as_doc())) {
         const bson::Object oldest = source_->oldest_entry();
         if (oldest.empty())
             base::fail(base::kIllegalOperation, "{} has no log of writes yet", source_->host());

@@ -2,10 +2,11 @@
 // reads its log from the last own entry on and does what it says, each entry in the commit of its
 // change. So this member is at every moment what the primary was at an earlier one.
 //
-// What is found there decides. The last own entry is in the primary's log: it goes on from it. It
-// is older than all of that log: too stale, the member stays RECOVERING until its directory is
-// emptied, or filled from another member. It is in neither: the histories have parted, and the
-// member stays RECOVERING too, since only a rollback would help.
+// What is found there decides. The last own entry is in the primary's log, or the one that was
+// written directly after it, which has overwritten it: it goes on from there. It is older than all
+// of that log: too stale, the member stays RECOVERING until its directory is emptied, or filled
+// from another member. It is in neither: the histories have parted, and the member stays
+// RECOVERING too, since only a rollback would help.
 #pragma once
 
 #include <functional>

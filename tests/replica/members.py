@@ -154,6 +154,19 @@ class Kills(Case):
                                          '$readPreference': {'mode': 'secondary'}})
         self.assertEqual(code_of(raised.exception), 13436)
 
+    def test_each_entry_overwrites_all_before_it(self):
+        small = [*OPTIONS[:OPTIONS.index('--oplogSize')], '--oplogSize', '8', '--replSet', 'rs0']
+        first, (second,) = self.begin(2, small)
+        for number, megabytes in enumerate([5, 7, 4, 6]):
+            answer = first.client.test.command({
+                'insert': 'large', 'documents': [{'_id': number, 'pad': 'x' * (megabytes << 20)}],
+                'writeConcern': {'w': 2, 'wtimeout': 60000}})
+            self.assertNotIn('writeConcernError', answer)
+            if number > 0:
+                self.assertEqual(first.client.local['oplog.rs'].count_documents({}), 1)
+        self.assertEqual(second.state(), SECONDARY)
+        self.wait_until_equal(second, first)
+
     def test_a_new_member_brings_no_data(self):
         primary, newcomer = self.start(2)
         newcomer.stop()

@@ -3,27 +3,31 @@
 import contextlib
 import os
 import random
+import struct
 import sys
 import tempfile
 import threading
 import unittest
 
+import bson
 import pymongo
 from pymongo import errors
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(TOP, 'tests', 'lib'))
 
-from set_member import OPTIONS, SECONDARY, SETTINGS, SetMember, wait_until  # noqa: E402
+import messages  # noqa: E402
+from set_member import OPTIONS, PRIMARY, SECONDARY, SETTINGS, SetMember, wait_until  # noqa: E402
 
+OP_MSG = 2013
 DURABLE = pymongo.WriteConcern(j=True)
 # What a driver makes of them.
 REFUSALS = (errors.NotPrimaryError, errors.OperationFailure)
 
 
 class Member(SetMember):
-    def __init__(self, dbpath):
-        super().__init__(Case.program, dbpath, OPTIONS)
+    def __init__(self, dbpath, options=OPTIONS):
+        super().__init__(Case.program, dbpath, options)
         self.client = self.connect()
 
     def connect(self):
@@ -49,6 +53,13 @@ class Member(SetMember):
     def position(self):
         hello = self.run('hello')
         return hello['lastWrite']['opTime']
+
+    def send(self, database, command):
+        """As it stands: a driver would give it the session and the number of its own."""
+        body = bson.encode({**command, '$db': database})
+        with messages.Connection(self.port, 60) as connection:
+            connection.send(OP_MSG, struct.pack('<i', 0) + b'\x00' + body)
+            return bson.decode(connection.receive()[16 + 5:])
 
     def hashes(self, database):
         return self.client[database].command('dbHash')['collections']
@@ -121,10 +132,10 @@ class Case(unittest.TestCase):
             dir=os.path.join(TOP, 'build', 'scratch')))
         self.members = []
 
-    def start(self, count):
+    def start(self, count, options=OPTIONS):
         for _ in range(count):
             self.members.append(self.enterContext(
-                Member(os.path.join(self.folder, str(len(self.members))))))
+                Member(os.path.join(self.folder, str(len(self.members))), options)))
         return self.members
 
     def config(self, version, primary=0, count=None):
@@ -136,6 +147,11 @@ class Case(unittest.TestCase):
     def wait_for_state(self, member, *states):
         wait_until('state %s of %s; %s' % (states, member.host, member.tail(5)),
                    lambda: member.state() in states)
+
+    def hand_over(self, old, new):
+        old.run({'replSetStepDown': 60, 'secondaryCatchUpPeriodSecs': 60})
+        self.assertNotEqual(old.state(), PRIMARY)
+        self.wait_for_state(new, PRIMARY)
 
     def wait_until_equal(self, one, other):
         """No writes are under way."""
@@ -158,9 +174,9 @@ class Case(unittest.TestCase):
         numbers.sort()
         self.assertEqual(numbers, list(range(len(numbers))))
 
-    def begin(self, count):
+    def begin(self, count, options=OPTIONS):
         """A set whose members have the same."""
-        primary, *others = self.start(count)
+        primary, *others = self.start(count, options)
         primary.run('replSetInitiate', self.config(1))
         primary.client.test.first.insert_one({'_id': 1})
         for other in others:
