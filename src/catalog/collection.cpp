@@ -347,6 +347,14 @@ void Collection::take_back(storage::RecordId entry) {
     records_.remove(entry);
 }
 
+void Collection::take_all_back() {
+    const sched::Uninterruptible whole;
+    DCHECK(storage::LockManager::may_write(split(ns()).db));
+    DCHECK(capped_ && indexes_.empty());
+    marks_->forget();
+    records_.truncate();
+}
+
 void Collection::unindex(Index& index, const storage::Record& record) {
     KeySet& keys = scratch().keys;
     index.generator->keys(record.doc, keys);

@@ -128,6 +128,8 @@ class Collection {
     storage::RecordId append(bson::Doc entry);
     // exclusive. Removes the entry that was appended last, and that no reader has seen.
     void take_back(storage::RecordId entry);
+    // exclusive. All of them; who reads the log has lost the place.
+    void take_all_back();
 
     // Of the requests that wait for the next insert into a capped collection.
     InsertWaiters& waiters() { return waiters_; }

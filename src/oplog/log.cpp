@@ -67,6 +67,17 @@ void Log::begin_term(int64_t term, int32_t member, bson::Doc note) {
     add_note(note);
 }
 
+void Log::clear() {
+    DCHECK(storage::LockManager::may_write(kDatabase));
+    DCHECK(follows_.load(std::memory_order_relaxed));
+    if (last().ts == 0) return;
+    const sched::Uninterruptible whole;
+    engine_.durability().make_room(0);
+    ring_.load(std::memory_order_relaxed)->take_all_back();
+    last_entry_ = {};
+    set_end({});
+}
+
 void Log::add_note(bson::Doc note) {
     prepare(0, note.size());
     append('n', "", note);

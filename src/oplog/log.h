@@ -55,6 +55,9 @@ class Log final : public catalog::ChangeLog {
     void follow() { follows_.store(true, std::memory_order_relaxed); }
     // Of a set. global W: takes follow() back, where no entry has come since.
     void go_on() { follows_.store(false, std::memory_order_relaxed); }
+    // exclusive on `local`, after open(), while it follows: as if there had been no entry, for a
+    // copy that begins anew.
+    void clear();
     // exclusive on `local`, after open(). An `n` with the document `note`.
     void add_note(bson::Doc note);
     // `h` of the last entry. At least shared on `local`.

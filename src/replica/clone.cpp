@@ -1,6 +1,7 @@
 #include "replica/clone.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -66,6 +67,7 @@ void Clone::run() {
         base::fail(base::kIllegalOperation, "{} has no log of writes yet", source_.host());
     base::log::info("initial sync: copying all databases of {}", source_.host());
     set_mark(true);
+    clear_log();
     bson::Object last;
     {
         const oplog::ForeignChange copy(log_);
@@ -75,6 +77,7 @@ void Clone::run() {
         last = catch_up(first);
         build_indexes();
     }
+    copy_log(oplog::position_of(last));
     // Both, or neither; and on disk before this member says that it has the data.
     const sched::BlockingSection away;
     const storage::GlobalLock lock(catalog_.engine().locks(), storage::GlobalMode::W);
@@ -148,6 +151,30 @@ bson::Object Clone::catch_up(const bson::Object& first) {
             }
             if (std::exchange(fetched_, false)) end_ = oplog::position_of(source_.newest_entry());
             if (oplog::position_of(entry) >= end_) return bson::Object(entry);
+        }
+    }
+}
+
+// What a copy has left that was cut short.
+void Clone::clear_log() {
+    const sched::BlockingSection away;
+    const storage::DatabaseLock lock(catalog_.engine().locks(), kOwnDatabase, true);
+    log_.clear();
+}
+
+// All entries of that time, and not only those that may come again: a member that follows this one
+// later must find no gap. Without the one at the end.
+void Clone::copy_log(oplog::Position end) {
+    constexpr auto kSeconds =
+        std::chrono::duration_cast<std::chrono::seconds>(oplog::Retries::kKept).count();
+    constexpr uint64_t kSpan = static_cast<uint64_t>(kSeconds) << 32;
+    source_.read_log(end.ts - std::min(end.ts, kSpan));
+    for (;;) {
+        for (const bson::Element& each : source_.next_entries()) {
+            sched::Operation::check();
+            const bson::Doc entry = each.as_doc();
+            if (oplog::position_of(entry) >= end) return;
+            oplog::ForeignChange(log_, entry).finish();
         }
     }
 }

@@ -3,7 +3,9 @@
 // Collections are copied one after the other while the primary goes on writing, without indexes
 // but those on `_id`. Then everything that its log tells of that time is applied by
 // oplog::Manner::again, up to an entry that is no older than what was copied last; only then the
-// data is that of one moment, and indexes can be built. The own log begins with that entry.
+// data is that of one moment, and indexes can be built. The own log ends with that entry, and has
+// what the primary's log tells of the time before it in which clients may send a write again
+// (oplog/retries.h): should this member become the primary, it knows what has been done.
 //
 // A clone that does not come to its end is begun anew: the database `local` keeps a mark of it.
 #pragma once
@@ -40,6 +42,8 @@ class Clone {
     void apply(bson::Doc entry);
     void apply_command(bson::Doc entry);
     bson::Object catch_up(const bson::Object& first);
+    void clear_log();
+    void copy_log(oplog::Position end);
     void build_indexes();
     void perform(std::string_view op, std::string_view ns, bson::Doc o);
     void set_mark(bool under_way);

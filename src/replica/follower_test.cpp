@@ -25,6 +25,8 @@ TEST_F(FollowerTest, CopiesThenFollows) {
     expect_equal();
     EXPECT_EQ(script_.copies, 1);
     EXPECT_GT(second_->member().counts().entries.load(), 0);
+    // All of it is of the last minutes.
+    EXPECT_EQ(second_->entries().size(), primary_->entries().size());
 }
 
 TEST_F(FollowerTest, CopiesWhatIsBeingWritten) {

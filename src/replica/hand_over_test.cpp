@@ -134,5 +134,36 @@ TEST_F(FollowerHandOverTest, OneThatLacksSomethingIsNotMadeThePrimary) {
     EXPECT_TRUE(second_->member().is_primary());
 }
 
+// Also of what it has got by the first copy, and with a start of it in between.
+TEST_F(FollowerHandOverTest, TheOtherKnowsWhatClientsMaySendAgain) {
+    for (const bool starts_again : {false, true}) {
+        SCOPED_TRACE(starts_again);
+        begin();
+        constexpr oplog::SessionKey kSession{{1, 2, 3}, {4, 5, 6}};
+        const auto done = [&kSession](Node& node) {
+            const auto turn = node.member().retries().begin(kSession, 5);
+            const oplog::Done* const found = turn->done(2);
+            return found == nullptr ? uint64_t{0} : found->ts;
+        };
+        {
+            const auto turn = primary_->member().retries().begin(kSession, 5);
+            const oplog::Statement statement(turn.get(), 2);
+            EXPECT_EQ(insert(*primary_, 1), 0);
+        }
+        EXPECT_EQ(insert(*primary_, 2), 0);
+        const uint64_t ts = done(*primary_);
+        EXPECT_NE(ts, 0U);
+        catch_up();
+        if (starts_again) restart_second();
+        std::future<int> handed = hand_over(std::chrono::hours(1));
+        while (primary_->member().is_primary())
+            follow_and_report();
+        EXPECT_EQ(handed.get(), 0);
+        ask(second_->member(), primary_->member(), kFirst);
+        ASSERT_TRUE(second_->member().is_primary());
+        EXPECT_EQ(done(*second_), ts);
+    }
+}
+
 }  // namespace
 }  // namespace replica

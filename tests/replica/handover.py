@@ -1,13 +1,18 @@
 """replSetStepDown: another member becomes the primary, and nothing is lost by it."""
 
+import os
+import shutil
 import signal
 import threading
+import uuid
 
+import bson
 import pymongo
+from bson.int64 import Int64
 from pymongo import errors
 
 from set_member import PRIMARY, SECONDARY, wait_until
-from sets import REFUSALS, Case, code_of
+from sets import REFUSALS, Case, Member, code_of
 
 
 class DriverWriter(threading.Thread):
@@ -65,11 +70,6 @@ class HandOver(Case):
     def assert_has(self, member, numbers):
         found = {each['_id'] for each in member.client.load.acknowledged.find({}, {'_id': 1})}
         self.assertEqual(numbers - found, set())
-
-    def hand_over(self, old, new):
-        old.run({'replSetStepDown': 60, 'secondaryCatchUpPeriodSecs': 60})
-        self.assertNotEqual(old.state(), PRIMARY)
-        self.wait_for_state(new, PRIMARY)
 
     def test_there_and_back_under_writes(self):
         first, (second,) = self.begin(2)
@@ -169,3 +169,80 @@ class HandOver(Case):
         self.wait_until_equal(second, first)
         for member in self.members:
             self.assert_has(member, acknowledged)
+
+
+class Retries(Case):
+    """What was written before a member had its first copy is done once, too."""
+
+    def begin_alone(self):
+        first, _ = self.begin(1)
+        sessions = [{'id': bson.Binary.from_uuid(uuid.uuid4())} for _ in range(3)]
+        count = {'$inc': {'count': 1}}
+        self.numbered = [
+            {'update': 'first', 'updates': [{'q': {'_id': 1}, 'u': count}], 'lsid': sessions[0],
+             'txnNumber': Int64(7)},
+            {'findAndModify': 'first', 'query': {'_id': 1}, 'update': count, 'new': True,
+             'lsid': sessions[1], 'txnNumber': Int64(1)},
+            {'insert': 'first', 'documents': [{'_id': 2}, {'_id': 3}], 'lsid': sessions[2],
+             'txnNumber': Int64(1)}]
+        self.answers = self.send_all(first)
+        self.assertEqual(self.answers[1], {'_id': 1, 'count': 2})
+        return first
+
+    def send_all(self, member):
+        answers = [member.send('test', each) for each in self.numbered]
+        self.assertEqual([each['ok'] for each in answers], [1] * len(answers), answers)
+        return [each.get('value', each.get('n')) for each in answers]
+
+    def assert_done_once(self, member):
+        before = member.position()
+        self.assertEqual(self.send_all(member), self.answers)
+        self.assertEqual(list(member.client.test.first.find(sort=[('_id', 1)])),
+                         [{'_id': 1, 'count': 2}, {'_id': 2}, {'_id': 3}])
+        self.assertEqual(member.position(), before)
+
+    def add(self, first):
+        first.run('replSetReconfig', self.config(len(self.members)))
+        self.wait_for_state(self.members[-1], SECONDARY)
+        self.wait_until_equal(self.members[-1], first)
+
+    def test_by_a_copy(self):
+        first = self.begin_alone()
+        second = self.start(1)[-1]
+        self.add(first)
+        self.hand_over(first, second)
+        self.assert_done_once(second)
+        self.wait_until_equal(first, second)
+        self.hand_over(second, first)
+        self.assert_done_once(first)
+
+    def test_by_a_copy_that_was_cut_short_and_a_start(self):
+        first = self.begin_alone()
+        first.client.load.numbered.insert_many({'pad': 'x' * 300} for _ in range(5000))
+        second = self.start(1)[-1]
+        first.run('replSetReconfig', self.config(2))
+        for _ in range(3):
+            wait_until('it has begun', lambda: 'initial sync: copying' in second.tail(20))
+            second.kill()
+            second.start_again()
+        self.wait_for_state(second, SECONDARY)
+        second.kill()
+        second.start_again()
+        self.wait_until_equal(second, first)
+        self.hand_over(first, second)
+        self.assert_done_once(second)
+
+    def test_by_the_files_of_another_member(self):
+        first = self.begin_alone()
+        self.start(1)
+        self.add(first)
+        second = self.members.pop()
+        second.stop()
+        folder = os.path.join(self.folder, 'copied')
+        shutil.copytree(second.dbpath, folder, ignore=shutil.ignore_patterns('*.lock'))
+        self.members.append(self.enterContext(Member(folder)))
+        first.run('replSetReconfig', self.config(3))
+        self.wait_for_state(self.members[-1], SECONDARY)
+        self.wait_until_equal(self.members[-1], first)
+        self.hand_over(first, self.members[-1])
+        self.assert_done_once(self.members[-1])
