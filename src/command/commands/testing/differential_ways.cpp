@@ -355,9 +355,11 @@ struct Ways::State {
             for (std::string& one : texts_of(batch_of(reply, batch), text_of))
                 out.push_back(std::move(one));
         };
-        // Old messages and commands alternately, but where these mean another thing by $type.
-        const bool old =
-            data.documents.members.size() % 2 == 1 && filter.find("$type") == std::string::npos;
+        // Old messages and commands alternately, but where these mean another thing by $type, or
+        // take a $regex below $not, which the old ones refuse.
+        const bool old = data.documents.members.size() % 2 == 1 &&
+                         filter.find("$type") == std::string::npos &&
+                         filter.find("$regex") == std::string::npos;
         if (old) {
             take(server.query(ns, bson::parse_test_json(R"({"$query": )" + filter + "}"),
                               kFirstBatch),
@@ -411,7 +413,8 @@ std::string Ways::check(const Case& one) {
     const bool groups = what == "distinct" || (sort != nullptr && sort->members.size() > 1) ||
                         one.operation.json().find("$group") != std::string::npos ||
                         one.operation.json().find("$sort") != std::string::npos;
-    if (groups && one.documents.json().find("900719925474099") != std::string::npos) return "";
+    for (const char* beyond_doubles : {"900719925474099", "922337203685477580"})
+        if (groups && one.documents.json().find(beyond_doubles) != std::string::npos) return "";
     if (what == "range") return state_->follow_range(arguments);
     if (what == "cursor") {
         if (arguments.find("filter") == nullptr || arguments.find("change") == nullptr ||
