@@ -119,6 +119,10 @@ class House:
                 binary = self._link(name, [self._object(str(source)) for source in sources], [],
                                     libs)
             programs += [binary] if default else []
+        if self.system.precompiles:
+            # Compiled only, so that a change of what they use is seen before they run next.
+            tests += [self._object(str(file)) for files, _ in self.fuzz_targets.values()
+                      for file in files]
         if self.system.fuzz_flags:
             programs = [self._fuzz_program(*target) for target in self.fuzz_targets.items()]
         self.env.Alias('libs', [room.library for room in self.rooms.values() if room.library])

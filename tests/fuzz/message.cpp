@@ -62,7 +62,7 @@ void decode(Opcode opcode, std::span<const uint8_t> message) {
             int64_t sum = 0;
             for (int32_t i = 0; i < kill.count; ++i)
                 sum ^= kill.id(i);
-            static volatile int64_t read_all;
+            [[maybe_unused]] static volatile int64_t read_all;
             read_all = sum;
             return;
         }
