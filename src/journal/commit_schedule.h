@@ -10,15 +10,18 @@
 // thread is followed by a remap.
 //
 // Writers, waiters and commits tell the schedule of themselves by its hooks. What it makes of them
-// is its own affair: another schedule derives from this one.
+// is its own affair: another schedule derives from this one. Every storage engine has one: that of
+// mmapv1's journal, and that of the log of the others (storage/ordered/log_sync.h).
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "base/dcheck.h"
+#include "journal/metrics.h"
 #include "os/clock.h"
 
 namespace journal {
@@ -66,6 +69,10 @@ class CommitSchedule {
     virtual bool remap_due() { return ++cycles_ % kRemapEvery == 0; }
     // Any thread: a wait() under way, or else the next one, returns at its next look.
     void hurry() { sleeper_->wake(); }
+    // Whether a waiter ends a wait() of itself, at the interval of now.
+    virtual bool follows_demand() const { return false; }
+    // What serverStatus().dur.commitInterval shows of it; none: it is left out.
+    virtual std::vector<StatusField> status() const { return {}; }
     void stop();
     bool stopping() const { return stopping_; }
 

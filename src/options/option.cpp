@@ -90,6 +90,12 @@ std::string_view Option::parameter_name() const {
     return *description_.parameter_name != '\0' ? description_.parameter_name : description_.name;
 }
 
+std::string_view Option::engine() const {
+    const bool is_of_mmapv1 =
+        description_.group == Group::added_to_journal && !description_.of_each_engine;
+    return is_of_mmapv1 ? "mmapv1" : description_.engine;
+}
+
 Value Option::value() const {
     const std::lock_guard guard(mutex_);
     return value_;

@@ -105,7 +105,9 @@ struct Description {
     const char* parameter_range_error = "";
     void (*check)(const Value& value) = nullptr;  // throws base::Error when it is not possible
     const char* engine = "";  // the only value of --storageEngine that knows it; empty: each
-    const char* help = "";    // what it does, unit and range, default, what larger and smaller cost
+    // Of Group::added_to_journal, whose options mmapv1 alone knows: each engine knows this one.
+    bool of_each_engine = false;
+    const char* help = "";  // what it does, unit and range, default, what larger and smaller cost
     // How much acknowledged work can be lost in the worst case; empty: no more than without it.
     const char* loss = "";
 
@@ -132,6 +134,8 @@ class Option {
     ~Option();
 
     const Description& description() const { return description_; }
+    // The only value of --storageEngine that knows it; empty: each.
+    std::string_view engine() const;
     Type type() const { return static_cast<Type>(description_.default_value.index()); }
     bool is_on_command_line() const { return description_.group != Group::parameters; }
     // Its name as a parameter; empty if it is none.

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "options/parameters.h"
+#include "options/storage.h"
 #include "options/testing/reset.h"
 
 namespace options {
@@ -146,6 +147,27 @@ TEST_F(OptionTest, ParametersSayWhenTheyMayBeSet) {
     EXPECT_THROW(set_parameter_at_start("testNoSuch", "one"), base::Error);
     set_parameter_at_start("testDelaySeconds", "2");
     EXPECT_EQ(delay_.get(), 2);
+}
+
+TEST_F(OptionTest, ParametersOfAnotherEngineAreNone) {
+    Flag files(
+        {.name = "testFiles", .group = Group::added_to_journal, .parameter = Parameter::always});
+    const Flag commits({.name = "testCommits",
+                        .group = Group::added_to_journal,
+                        .of_each_engine = true,
+                        .parameter = Parameter::always});
+    EXPECT_TRUE(parameter_value(files));
+    storage_engine.set("rocksdb");
+    EXPECT_FALSE(parameter_value(files));
+    EXPECT_TRUE(parameter_value(commits));
+    try {
+        set_parameter(files, true);
+        ADD_FAILURE() << "taken";
+    } catch (const base::Error& error) {
+        EXPECT_STREQ(error.what(),
+                     "testFiles is a parameter of storage engine mmapv1, and not of rocksdb");
+    }
+    reset(storage_engine);
 }
 
 TEST_F(OptionTest, ParametersConvertWhatCommandsGive) {

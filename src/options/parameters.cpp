@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "options/journal.h"
 #include "options/series.h"
+#include "options/storage.h"
 
 namespace options {
 
@@ -27,10 +28,20 @@ std::optional<double> number_in(const Value& given) {
     return std::nullopt;
 }
 
-// In this configuration.
-bool exists(const Description& d) {
+// Why there is no such parameter in this configuration; empty: there is.
+std::string absence(const Option& option) {
+    const Description& d = option.description();
     const bool of_journal = d.needs_journal || d.group == Group::added_to_journal;
-    return !of_journal || journal_enabled();
+    if (of_journal && !journal_enabled()) return "journaling is off";
+    const std::string_view engine = option.engine();
+    if (engine.empty() || engine == storage_engine.get()) return "";
+    return fmt::format("{} is a parameter of storage engine {}, and not of {}",
+                       option.parameter_name(), engine, storage_engine.get());
+}
+
+void check_exists(const Option& option) {
+    const std::string why = absence(option);
+    if (!why.empty()) throw base::Error(base::kBadValue, why);
 }
 
 bool fits_int32(double v) {
@@ -83,7 +94,7 @@ std::vector<Option*> all_parameters() {
 
 std::optional<Value> parameter_value(const Option& parameter) {
     const Description& d = parameter.description();
-    if (!exists(d)) return std::nullopt;
+    if (!absence(parameter).empty()) return std::nullopt;
     Value value = parameter.value();
     if (const std::string* text = std::get_if<std::string>(&value)) {
         for (const OldName& old : d.old_names) {
@@ -105,7 +116,7 @@ bool settable_at_runtime(const Option& parameter) {
 
 void set_parameter(Option& parameter, const Value& given) {
     Value value = convert(parameter, given);
-    if (!exists(parameter.description())) base::fail(base::kBadValue, "journaling is off");
+    check_exists(parameter);
     parameter.set(std::move(value), Source::parameter);
 }
 
@@ -117,7 +128,7 @@ void set_parameter_at_start(std::string_view name, std::string_view text) {
     const Description& d = parameter->description();
     if (d.parameter != Parameter::at_start && d.parameter != Parameter::always)
         base::fail(base::kBadValue, "Cannot use --setParameter to set \"{}\" at startup", name);
-    if (!exists(d)) base::fail(base::kBadValue, "journaling is off");
+    check_exists(*parameter);
     parameter->set_text(text, Source::parameter);
 }
 

@@ -118,12 +118,10 @@ void check_salvage() {
 void check_engine() {
     const std::string engine = options::storage_engine.get();
     for (const options::Option* option : options::all()) {
-        const options::Description& d = option->description();
-        const bool is_of_journal_files = d.group == options::Group::added_to_journal;
-        const std::string_view wanted = is_of_journal_files ? "mmapv1" : d.engine;
+        const std::string_view wanted = option->engine();
         if (option->is_set() && !wanted.empty() && wanted != engine)
-            refuse(fmt::format("--{} is an option of storage engine {}, and not of {}", d.name,
-                               wanted, engine));
+            refuse(fmt::format("--{} is an option of storage engine {}, and not of {}",
+                               option->description().name, wanted, engine));
     }
 }
 

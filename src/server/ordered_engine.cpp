@@ -176,7 +176,7 @@ std::unique_ptr<storage::Engine> open_ordered_engine(const std::string& name,
     engine.name = name;
     engine.scratch_directory = dbpath->scratch();
     engine.durable.journaling = options::journal_enabled();
-    engine.durable.commit_interval_us = journal::configured_commit_interval();
+    engine.durable.commit_interval = journal::configured_commit_interval();
     engine.durable.sync_delay_seconds = options::sync_delay.get();
     engine.stopped = [dbpath] { dbpath->clear(); };
     return std::make_unique<ordered::Engine>(std::move(opened), std::move(engine));

@@ -200,6 +200,7 @@ void Home::commit(Session& session) {
     if (map_->is_stalling()) sched::BlockingSection();
     session.commit();
     commits_.fetch_add(1, std::memory_order_release);
+    if (schedule_ != nullptr) schedule_->note_write();
 }
 
 // The lock goes whatever happens, and others see then what could not be committed as a whole.

@@ -27,6 +27,7 @@
 #include <optional>
 #include <vector>
 
+#include "journal/commit_schedule.h"
 #include "storage/lock.h"
 #include "storage/ordered/claims.h"
 #include "storage/ordered/map.h"
@@ -92,6 +93,8 @@ class Home final : public storage::LockHooks {
     // Once the changes of the calling thread are committed.
     void drop(Table table);
 
+    // It hears of each commit from now on; null: no schedule does. REQUIRES: no thread commits.
+    void tell_of_commits(journal::CommitSchedule* schedule) { schedule_ = schedule; }
     // How often something was committed, and how often one thread was in another's way.
     uint64_t commits() const { return commits_.load(std::memory_order_acquire); }
     uint64_t conflicts() const { return conflicts_.load(std::memory_order_relaxed); }
@@ -152,6 +155,7 @@ class Home final : public storage::LockHooks {
     std::atomic<uint32_t> next_table_{kFirstTable};
     std::atomic<uint64_t> commits_{0};
     std::atomic<uint64_t> conflicts_{0};
+    journal::CommitSchedule* schedule_ = nullptr;
     std::mutex mutex_;
     uint32_t sessions_ = 0;                    // guarded by mutex_
     std::vector<std::unique_ptr<Work>> idle_;  // guarded by mutex_; the last one is warm

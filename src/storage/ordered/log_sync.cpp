@@ -1,48 +1,42 @@
 #include "storage/ordered/log_sync.h"
 
-#include <algorithm>
 #include <future>
 #include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "base/signal_stack.h"
+#include "journal/append_metrics.h"
+#include "os/clock.h"
 #include "sched/blocking.h"
 #include "storage/open_change.h"
 
 namespace ordered {
 
-namespace {
-
-using std::chrono::microseconds;
-
-microseconds interval_of(std::optional<int64_t> us) {
-    constexpr microseconds kDefault{100'000}, kShortest{1000};
-    return us ? std::max(microseconds(*us), kShortest) : kDefault;
-}
-
-}  // namespace
-
 LogSync::LogSync(Home& home, const Options& options)
     : home_(home),
       journaling_(options.journaling),
-      interval_(interval_of(options.commit_interval_us)),
       sync_delay_(options.sync_delay_seconds),
-      last_checkpoint_(Clock::now()) {
-    thread_ = std::thread([this] { run(); });
+      schedule_(os::system_clock(), *this) {
+    schedule_.set_interval(options.commit_interval);
+    home_.tell_of_commits(&schedule_);
+    if (journaling_) sync_thread_ = std::thread([this] { run_syncs(); });
+    checkpoint_thread_ = std::thread([this] { run_checkpoints(); });
 }
 
 LogSync::~LogSync() {
     stop();
+    home_.tell_of_commits(nullptr);
 }
 
 void LogSync::stop() {
     {
         const std::lock_guard lock(mutex_);
-        stopping_ = true;
+        schedule_.stop();
     }
-    changed_.notify_one();
-    if (thread_.joinable()) thread_.join();
+    sync_delay_changed_.notify_one();
+    if (sync_thread_.joinable()) sync_thread_.join();
+    if (checkpoint_thread_.joinable()) checkpoint_thread_.join();
 }
 
 bool LogSync::await_commit(storage::CommitWaiter* waiter) {
@@ -50,8 +44,9 @@ bool LogSync::await_commit(storage::CommitWaiter* waiter) {
     {
         const std::lock_guard lock(mutex_);
         waiter->next = std::exchange(waiting_, waiter);
+        schedule_.note_waiter();
     }
-    changed_.notify_one();
+    if (!schedule_.follows_demand()) schedule_.hurry();
     return false;
 }
 
@@ -117,22 +112,22 @@ void LogSync::unlock_commits() {
     frozen_.unlock();
 }
 
-void LogSync::set_commit_interval(std::optional<int64_t> interval_us) {
-    {
-        const std::lock_guard lock(mutex_);
-        interval_ = interval_of(interval_us);
-        has_new_interval_ = true;
-    }
-    changed_.notify_one();
+void LogSync::set_commit_interval(journal::CommitInterval interval) {
+    schedule_.set_interval(interval);
+    schedule_.hurry();
 }
 
 void LogSync::set_sync_delay_seconds(double seconds) {
-    const std::lock_guard lock(mutex_);
-    sync_delay_ = std::chrono::duration<double>(seconds);
+    {
+        const std::lock_guard lock(mutex_);
+        sync_delay_ = std::chrono::duration<double>(seconds);
+    }
+    sync_delay_changed_.notify_one();
 }
 
 void LogSync::append_dur_status(bson::Builder& out) const {
     out.append("commits", static_cast<int64_t>(home_.commits())).append("syncs", syncs_.load());
+    if (journaling_) journal::append_options_status(out, schedule_);
 }
 
 void LogSync::append_flush_status(bson::Builder& out) const {
@@ -145,32 +140,38 @@ void LogSync::run_latency_test(bson::Builder&) {
 
 void LogSync::sync() {
     const std::lock_guard lock(frozen_);
+    const uint64_t commits = home_.commits();
     home_.map().sync_log();
+    synced_ = commits;
     ++syncs_;
 }
 
-void LogSync::run() {
+void LogSync::run_syncs() {
     const base::SignalStack signal_stack;
     base::log::set_context("logsync");
-    std::unique_lock lock(mutex_);
-    while (true) {
-        changed_.wait_for(lock, interval_, [this] {
-            return waiting_ != nullptr || stopping_ || std::exchange(has_new_interval_, false);
-        });
-        storage::CommitWaiter* const waiters = std::exchange(waiting_, nullptr);
-        const bool last = stopping_;
-        lock.unlock();
-        if (journaling_) sync_for(waiters);
-        if (last) return;
-        checkpoint_if_due();
-        lock.lock();
+    bool last = false;
+    while (!last) {
+        schedule_.wait();
+        last = schedule_.stopping();
+        sync_for_waiters();
     }
 }
 
-void LogSync::sync_for(storage::CommitWaiter* waiters) {
+void LogSync::sync_for_waiters() {
+    storage::CommitWaiter* waiters = nullptr;
+    {
+        const std::lock_guard lock(mutex_);
+        waiters = std::exchange(waiting_, nullptr);
+    }
     // What a waiter has written was committed before it came.
-    const uint64_t commits = home_.commits();
-    if (commits != std::exchange(synced_commits_, commits)) sync();
+    if (home_.commits() != synced_) sync();
+    int count = 0;
+    for (const storage::CommitWaiter* waiter = waiters; waiter != nullptr; waiter = waiter->next)
+        ++count;
+    {
+        const std::lock_guard lock(mutex_);
+        schedule_.note_commit(count);
+    }
     while (waiters != nullptr) {
         storage::CommitWaiter* const next = waiters->next;  // it may be gone after done
         waiters->done(waiters);
@@ -178,18 +179,28 @@ void LogSync::sync_for(storage::CommitWaiter* waiters) {
     }
 }
 
-void LogSync::checkpoint_if_due() {
-    std::chrono::duration<double> delay;
-    {
-        const std::lock_guard lock(mutex_);
-        delay = sync_delay_;
+void LogSync::run_checkpoints() {
+    using Clock = std::chrono::steady_clock;
+    const base::SignalStack signal_stack;
+    base::log::set_context("checkpoint");
+    Clock::time_point last = Clock::now();
+    std::unique_lock lock(mutex_);
+    while (!schedule_.stopping()) {
+        if (sync_delay_.count() <= 0) {
+            sync_delay_changed_.wait(lock);
+            continue;
+        }
+        const auto due = last + std::chrono::duration_cast<Clock::duration>(sync_delay_);
+        if (sync_delay_changed_.wait_until(lock, due) == std::cv_status::no_timeout) continue;
+        lock.unlock();
+        last = Clock::now();
+        {
+            const std::lock_guard frozen(frozen_);
+            home_.map().checkpoint(false);
+        }
+        ++checkpoints_;
+        lock.lock();
     }
-    const Clock::time_point now = Clock::now();
-    if (delay.count() <= 0 || now - last_checkpoint_ < delay) return;
-    last_checkpoint_ = now;
-    const std::lock_guard lock(frozen_);
-    home_.map().checkpoint(false);
-    ++checkpoints_;
 }
 
 }  // namespace ordered

@@ -1,31 +1,34 @@
 // storage/ordered/log_sync.h - when is what I wrote on disk? A thread that syncs the log of the
-// map: at once when a client waits for it, else an interval after the last time; and that begins a
-// checkpoint once in a while.
+// map, and one that begins a checkpoint once in a while.
+//
+// When it syncs is what the journal's schedule says, the same as mmapv1's, at the same settings
+// (journal/commit_schedule.h). One thing differs, as it did with the old servers: at a fixed
+// interval a client that waits is served at once, and not after a third of it.
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
-#include <optional>
 #include <thread>
 
+#include "journal/commit_schedule.h"
 #include "storage/durability.h"
 #include "storage/ordered/home.h"
 
 namespace ordered {
 
-class LogSync final : public storage::Durability {
+class LogSync final : public storage::Durability, private journal::CommitDemand {
   public:
     struct Options {
         bool journaling = true;  // the map has a log
-        std::optional<int64_t> commit_interval_us = {};
+        journal::CommitInterval commit_interval = {};
         double sync_delay_seconds = 60;  // 0: no checkpoints by itself
     };
 
     LogSync(Home& home, const Options& options);
     ~LogSync() override;
-    // Syncs for the last time, calls all waiters and ends the thread.
+    // Syncs for the last time, calls all waiters and ends the threads.
     void stop();
 
     bool journaling() const override { return journaling_; }
@@ -39,21 +42,24 @@ class LogSync final : public storage::Durability {
     void sync_and_truncate_journal() override;
     void lock_commits() override;
     void unlock_commits() override;
-    void set_commit_interval(std::optional<int64_t> interval_us) override;
+    void set_commit_interval(journal::CommitInterval interval) override;
     void set_sync_delay_seconds(double seconds) override;
     void append_dur_status(bson::Builder& out) const override;
     void append_flush_status(bson::Builder& out) const override;
     void run_latency_test(bson::Builder& out) override;
 
   private:
-    using Clock = std::chrono::steady_clock;
     static constexpr size_t kLargeBytes = size_t{4} << 20;  // of changes that are not committed
 
-    void run();
+    // For the schedule: there are commits that no sync has made durable.
+    bool has_written() const override { return home_.commits() != synced_; }
+    bool much_uncommitted() const override { return false; }
+
+    void run_syncs();
+    void sync_for_waiters();
+    // Makes durable what was committed until now.
     void sync();
-    // Of the thread: what is due, for these waiters and without any.
-    void sync_for(storage::CommitWaiter* waiters);
-    void checkpoint_if_due();
+    void run_checkpoints();
 
     Home& home_;
     const bool journaling_;
@@ -63,17 +69,14 @@ class LogSync final : public storage::Durability {
     bool is_paused_ = false;
 
     std::mutex mutex_;
-    std::condition_variable changed_;
     storage::CommitWaiter* waiting_ = nullptr;  // guarded by mutex_; the latest first
-    bool stopping_ = false;                     // guarded by mutex_
-    std::chrono::microseconds interval_;        // guarded by mutex_
-    bool has_new_interval_ = false;             // guarded by mutex_
     std::chrono::duration<double> sync_delay_;  // guarded by mutex_
+    std::condition_variable sync_delay_changed_;
 
+    journal::CommitSchedule schedule_;
     std::atomic<int64_t> syncs_{0}, checkpoints_{0};
-    uint64_t synced_commits_ = 0;          // of the thread
-    Clock::time_point last_checkpoint_{};  // of the thread
-    std::thread thread_;
+    std::atomic<uint64_t> synced_{0};  // so many commits are durable
+    std::thread sync_thread_, checkpoint_thread_;
 };
 
 }  // namespace ordered

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <thread>
+#include <utility>
 
 #include "storage/ordered/bytes.h"
 #include "storage/ordered/testing/memory_map.h"
@@ -11,6 +12,7 @@ namespace ordered {
 namespace {
 
 constexpr Table kTable{kFirstTable};
+constexpr int64_t kShortestUs = 2000;
 constexpr int64_t kHourUs = int64_t{3600} * 1'000'000;
 
 class LogSyncTest : public testing::Test {
@@ -35,7 +37,7 @@ class LogSyncTest : public testing::Test {
 };
 
 TEST_F(LogSyncTest, AWaiterIsServedOnceTheLogIsSynced) {
-    LogSync durability(home, {.commit_interval_us = kHourUs});
+    LogSync durability(home, {.commit_interval = kHourUs});
     write();
     EXPECT_EQ(map->syncs, 0);
     durability.await_commit_blocking();
@@ -46,7 +48,7 @@ TEST_F(LogSyncTest, AWaiterIsServedOnceTheLogIsSynced) {
 }
 
 TEST_F(LogSyncTest, WhatIsSyncedAlreadyNeedsNoOtherSync) {
-    LogSync durability(home, {.commit_interval_us = kHourUs});
+    LogSync durability(home, {.commit_interval = kHourUs});
     write();
     durability.await_commit_blocking();
     durability.await_commit_blocking();
@@ -54,20 +56,40 @@ TEST_F(LogSyncTest, WhatIsSyncedAlreadyNeedsNoOtherSync) {
 }
 
 TEST_F(LogSyncTest, WritesWithoutAWaiterAreSyncedAfterTheInterval) {
-    LogSync durability(home, {.commit_interval_us = 1});
+    LogSync durability(home, {.commit_interval = kShortestUs});
     write();
     wait_until([this] { return map->syncs == 1; });
 }
 
-TEST_F(LogSyncTest, ANewIntervalEndsTheOldOne) {
-    LogSync durability(home, {.commit_interval_us = kHourUs});
+TEST_F(LogSyncTest, WhoComesDuringASyncIsServedByTheNext) {
+    LogSync durability(home, {.commit_interval = kHourUs});
+    struct SecondWaiter : storage::CommitWaiter {
+        std::atomic<bool> is_done{false};
+    } second;
+    second.done = [](storage::CommitWaiter* waiter) {
+        static_cast<SecondWaiter*>(waiter)->is_done = true;
+    };
+    bool is_first = true;
+    map->on_sync = [&] {
+        if (!std::exchange(is_first, false)) return;
+        write();
+        EXPECT_FALSE(durability.await_commit(&second));
+    };
     write();
-    durability.set_commit_interval(1);
+    durability.await_commit_blocking();
+    wait_until([&] { return second.is_done.load(); });
+    EXPECT_EQ(map->syncs, 2);
+}
+
+TEST_F(LogSyncTest, ANewIntervalEndsTheOldOne) {
+    LogSync durability(home, {.commit_interval = kHourUs});
+    write();
+    durability.set_commit_interval(kShortestUs);
     wait_until([this] { return map->syncs == 1; });
 }
 
 TEST_F(LogSyncTest, TheEndSyncsForTheLastTime) {
-    LogSync durability(home, {.commit_interval_us = kHourUs});
+    LogSync durability(home, {.commit_interval = kHourUs});
     write();
     durability.stop();
     EXPECT_EQ(map->syncs, 1);
@@ -85,8 +107,8 @@ TEST_F(LogSyncTest, WithoutALogNothingIsPromised) {
 }
 
 TEST_F(LogSyncTest, CheckpointsFollowTheSyncDelay) {
-    LogSync durability(home,
-                       {.journaling = false, .commit_interval_us = 1, .sync_delay_seconds = 0.001});
+    LogSync durability(
+        home, {.journaling = false, .commit_interval = kShortestUs, .sync_delay_seconds = 0.001});
     wait_until([this] { return map->checkpoints > 2; });
     durability.set_sync_delay_seconds(0);
 }
@@ -107,7 +129,7 @@ TEST_F(LogSyncTest, LargeWritesAreCommittedOnTheWay) {
 
 // What fsync with lock does, by its thread (storage/fsync_lock.cpp).
 TEST_F(LogSyncTest, FsyncWithLockLeavesTheFilesAlone) {
-    LogSync durability(home, {.commit_interval_us = 1});
+    LogSync durability(home, {.commit_interval = kShortestUs});
     durability.lock_commits();
     {
         const storage::GlobalLock lock(locks, storage::GlobalMode::W);

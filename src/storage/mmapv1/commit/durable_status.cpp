@@ -1,38 +1,12 @@
 // What serverStatus says of the journal and of the flushes of data files.
 #include <cmath>
 
-#include "journal/metrics.h"
+#include "journal/append_metrics.h"
 #include "storage/mmapv1/commit/durable.h"
 
 namespace mmapv1 {
 
 using journal::Metric;
-
-namespace {
-
-void append_metrics(bson::Builder& out, std::string_view name,
-                    const std::vector<journal::StatusField>& metrics) {
-    if (metrics.empty()) return;
-    bson::Builder group = out.sub_object(name);
-    for (const journal::StatusField& metric : metrics) {
-        if (metric.group.empty()) {
-            group.append(metric.name, metric.value);
-        } else {
-            append_metrics(group, metric.name, metric.group);
-        }
-    }
-}
-
-// A whole number as an int, as it always was; a fraction as a double.
-void append_milliseconds(bson::Builder& out, std::string_view name, int64_t us) {
-    if (us % 1000 == 0) {
-        out.append(name, static_cast<int32_t>(us / 1000));
-    } else {
-        out.append(name, static_cast<double>(us) / 1000.0);
-    }
-}
-
-}  // namespace
 
 // The megabyte metrics are rounded to whole numbers, because some monitoring programs of today
 // refuse fractions in them; the byte counts beside them are exact.
@@ -68,10 +42,7 @@ void Durable::append_dur_status(bson::Builder& out) const {
     bytes("journaledBytes", Metric::journaled_bytes);
     bytes("uncompressedBytes", Metric::uncompressed_bytes);
     bytes("writeToDataFilesBytes", Metric::data_file_bytes);
-    if (const journal::CommitInterval interval = commit_interval())
-        append_milliseconds(out, "journalCommitIntervalMs", *interval);
-    for (const journal::MetricsSource& source : journal::metrics_sources())
-        append_metrics(out, source.name, source.metrics());
+    journal::append_options_status(out, schedule_);
 }
 
 void Durable::append_flush_status(bson::Builder& out) const {

@@ -53,6 +53,7 @@ class MemoryMap final : public Map {
     }
     void sync_log() override {
         ++syncs;
+        on_sync();
         if (is_paused) ++syncs_while_paused;
     }
     void checkpoint(bool) override { ++checkpoints; }
@@ -66,6 +67,8 @@ class MemoryMap final : public Map {
     std::atomic<bool> is_paused{false}, is_full{false};
     // Called by each commit before it shows anything.
     std::function<void()> on_commit = [] {};
+    // Called by each sync before it ends.
+    std::function<void()> on_sync = [] {};
 
   private:
     static Row copied(Bytes bytes) { return {bytes.begin(), bytes.end()}; }
