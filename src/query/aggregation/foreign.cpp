@@ -104,12 +104,13 @@ bson::Object sub_pipeline(bson::Doc filter, bson::Doc stages) {
     return holder.object();
 }
 
-void check_sub_pipeline(bson::Doc stages, const PipelineContext& outer, std::string_view stage) {
+void check_sub_pipeline(bson::Doc stages, const PipelineContext& outer, std::string_view stage,
+                        int code) {
     for (const Value& e : stages) {
         const std::string_view name =
             e.is_object() ? e.as_doc().first().name() : std::string_view();
         if (is_output_stage(name) || (outer.find_first_stage && outer.find_first_stage(name)))
-            base::fail(51047, "{} is not allowed within a {}'s sub-pipeline", name, stage);
+            base::fail(code, "{} is not allowed within a {}'s sub-pipeline", name, stage);
     }
 }
 

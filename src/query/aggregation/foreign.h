@@ -37,9 +37,10 @@ std::string foreign_name(const Value& from, std::string_view stage);
 PipelineContext sub_pipeline_context(const PipelineContext& outer);
 // What such a pipeline is, {p: [...]}: it begins with the filter, unless that is empty.
 bson::Object sub_pipeline(bson::Doc filter, bson::Doc stages);
-// Throws base::Error 51047 for stages that such a pipeline cannot have: they write, or tell of the
+// Throws base::Error `code` for stages that such a pipeline cannot have: they write, or tell of the
 // server.
-void check_sub_pipeline(bson::Doc stages, const PipelineContext& outer, std::string_view stage);
+void check_sub_pipeline(bson::Doc stages, const PipelineContext& outer, std::string_view stage,
+                        int code);
 
 // Appends the values that a path leads to, those of arrays one by one; a number in it may be a
 // position. Nothing for a missing one.

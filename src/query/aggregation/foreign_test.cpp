@@ -282,6 +282,8 @@ TEST_F(Foreign, RefusesWhatHasNoMeaning) {
         {R"({"$lookup": {"from": "f", "pipeline": [], "let": {"a": "$$b"}, "as": "c"}})", 17276},
         {R"({"$lookup": {"from": "f", "pipeline": [], "as": "$c"}})", 16410},
         {R"({"$lookup": {"from": "f", "pipeline": [{"$out": "c"}], "as": "c"}})", 51047},
+        {R"({"$unionWith": {"coll": "f", "pipeline": [{"$out": "c"}]}})", 31441},
+        {R"({"$unionWith": {"coll": "f", "pipeline": [{"$merge": "c"}]}})", 31441},
         {R"({"$lookup": {"from": "f", "pipeline": [{"$foo": 1}], "as": "c"}})", 40324},
         {R"({"$lookup": {"from": "f", "pipeline": [{"$project": {"a": "$$b"}}], "as": "c"}})",
          17276},

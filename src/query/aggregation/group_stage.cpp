@@ -324,12 +324,16 @@ StagePtr make_group(const Value& spec, const PipelineContext& context) {
 }
 
 StagePtr make_sort_by_count(const Value& spec, const PipelineContext& context) {
-    const bool expression = spec.is_object() && spec.as_doc().first().name().starts_with('$');
-    const bool path = spec.is_string() && spec.as_string().starts_with('$');
-    if (!expression && !path) {
-        base::fail(40149,
-                   "the sortByCount field must be defined as a $-prefixed path or an "
-                   "expression inside an object");
+    if (spec.is_object()) {
+        if (!spec.as_doc().first().name().starts_with('$'))
+            base::fail(40147,
+                       "the sortByCount field must be defined as a $-prefixed path or an "
+                       "expression inside an object");
+    } else if (spec.is_string()) {
+        if (!spec.as_string().starts_with('$'))
+            base::fail(40148, "the sortByCount field must be defined as a $-prefixed path");
+    } else {
+        base::fail(40149, "the sortByCount field must be specified as a string or as an object");
     }
     return std::make_unique<SortByCount>(spec, context);
 }

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "bson/element_writer.h"
+#include "bson/type_names.h"
 #include "query/aggregation/computing_stage.h"
 #include "sched/tick.h"
 
@@ -174,9 +175,11 @@ StagePtr make_count(const Value& spec) {
 }
 
 StagePtr make_add_fields(const Value& spec, const PipelineContext& context) {
-    if (!spec.is_object() || spec.as_doc().empty()) {
-        base::fail(40272, "$addFields specification must be an object with at least one field");
-    }
+    if (!spec.is_object())
+        base::fail(40272, "$addFields specification stage must be an object, got {}",
+                   bson::name_of(spec.type()));
+    if (spec.as_doc().empty())
+        base::fail(40177, "$addFields specification must have at least one field");
     return std::make_unique<AddFields>(spec.as_doc(), context);
 }
 
@@ -207,7 +210,8 @@ StagePtr make_sample(const Value& spec) {
         size = option;
     }
     if (!size) base::fail(28749, "$sample stage must specify a size");
-    if (size.to_int64() < 0) base::fail(28747, "size argument to $sample must not be negative");
+    if (size.to_int64() <= 0)
+        base::fail(28747, "size argument to $sample must be a positive integer");
     return std::make_unique<Sample>(size.to_int64());
 }
 

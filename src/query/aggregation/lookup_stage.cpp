@@ -22,7 +22,7 @@ class Lookup : public ForeignStage {
         check_options();
         prepare(names);
         if (!has_pipeline_) return;
-        check_sub_pipeline(pipeline_, outer, "$lookup");
+        check_sub_pipeline(pipeline_, outer, "$lookup", 51047);
         // Now, and not with the first document.
         const bson::Object holder = sub_pipeline({}, pipeline_);
         pipeline_levels_ = Pipeline::parse(holder["p"].as_doc(), inner_)->further_levels();

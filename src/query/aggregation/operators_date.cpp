@@ -141,10 +141,11 @@ ExpressionPtr parse_date_from_parts(const Operator& op, const Value& spec, Names
     const auto specs = named_specs(op, spec, op.by_name);
     const bool natural = specs[kYear] || specs[kMonth] || specs[kDay];
     const bool iso = specs[kIsoYear] || specs[kIsoWeek] || specs[kIsoDay];
-    if (natural && iso)
-        base::fail(40489, "$dateFromParts does not allow mixing natural dates with ISO dates");
     if (!specs[kYear] && !specs[kIsoYear])
         base::fail(40516, "$dateFromParts requires either 'year' or 'isoWeekYear' to be present");
+    if (natural && iso)
+        base::fail(specs[kYear] ? 40489 : 40525,
+                   "$dateFromParts does not allow mixing natural dates with ISO dates");
     return parse_operands(op, spec, names);
 }
 

@@ -115,7 +115,8 @@ Value date_add(const Call& call, Values v) {
         base::fail(5166405, "{} expects integer amount of time units", call.name);
     int64_t n = amount.to_int64();
     if (Sign < 0) {
-        if (n == std::numeric_limits<int64_t>::min()) fail_range(call.name);
+        if (n == std::numeric_limits<int64_t>::min())
+            base::fail(6045000, "invalid {} 'amount' parameter value: {}", call.name, n);
         n = -n;
     }
     return make_date(call.arena, added(call.name, instant_of(start), unit, n, *zone));

@@ -154,7 +154,9 @@ class RegexExpression : public Expression {
         }
         const size_t start = open_doc(out);
         uint32_t index = 0;
-        for (size_t at = 0; at <= text.size() && regex.find(text, at, &parts);) {
+        // Behind the last character nothing is looked for, but in a text that has none.
+        size_t at = 0;
+        while ((at == 0 || at < text.size()) && regex.find(text, at, &parts)) {
             write_header(out, Type::object, bson::IndexName(index++).view());
             write_match(out, text, parts, passed);
             // What is empty would be found here again. \K may put a beginning behind its end.

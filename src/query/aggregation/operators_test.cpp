@@ -203,7 +203,14 @@ TEST(Operators, RegularExpressions) {
         {R"({"$regexFindAll": {"input": "aXbx", "regex": "x", "options": "i"}})",
          R"([ { match: "X", idx: 1, captures: [] }, { match: "x", idx: 3, captures: [] } ])"},
         {R"({"$regexFindAll": {"input": "\u00e9", "regex": ""}})",
-         R"([ { match: "", idx: 0, captures: [] }, { match: "", idx: 1, captures: [] } ])"},
+         R"([ { match: "", idx: 0, captures: [] } ])"},
+        // Nothing is looked for behind the last character.
+        {R"({"$regexFindAll": {"input": "aab", "regex": "a*"}})",
+         R"([ { match: "aa", idx: 0, captures: [] }, { match: "", idx: 2, captures: [] } ])"},
+        {R"({"$regexFindAll": {"input": "aa", "regex": "a*"}})",
+         R"([ { match: "aa", idx: 0, captures: [] } ])"},
+        {R"({"$regexFindAll": {"input": "", "regex": "a*"}})",
+         R"([ { match: "", idx: 0, captures: [] } ])"},
         {R"({"$regexFindAll": {"input": null, "regex": "x"}})", "[]"},
         {R"({"$regexMatch": {"input": "$s", "regex": {"$regularExpression": {"pattern": "^T",
             "options": "i"}}}})",
@@ -441,6 +448,7 @@ TEST(Operators, Dates) {
         {R"({"$dateFromParts": {"year": 2017, "month": 14, "day": 1}})", "new Date(1517443200000)"},
         {R"({"$dateFromParts": {"year": 2017, "month": 0, "day": 1}})", "new Date(1480550400000)"},
         {R"({"$dateFromParts": {"year": 2017, "isoWeek": 1}})", "error 40489"},
+        {R"({"$dateFromParts": {"isoWeekYear": 2017, "month": 1}})", "error 40525"},
         {R"({"$dateFromParts": {"month": 1}})", "error 40516"},
         {R"({"$dateFromParts": {"year": 0}})", "error 40523"},
         {R"({"$dateFromParts": {"year": null}})", "null"},
@@ -528,6 +536,9 @@ TEST(Operators, DateArithmetic) {
         {R"({"$dateAdd": {"startDate": {"$date": 0}, "unit": "year",
             "amount": {"$numberLong": "9223372036854775807"}}})",
          "error 5166406"},
+        {R"({"$dateSubtract": {"startDate": {"$date": 0}, "unit": "month",
+            "amount": {"$numberLong": "-9223372036854775808"}}})",
+         "error 6045000"},
     });
     const auto diff = [&](const char* from, const char* to, const char* unit,
                           const std::string& more = "") {

@@ -1,5 +1,6 @@
 // What the recorded pipelines do not show: what the planner is offered, memory limits, stages later
 // than 2.6, documents that a source takes back.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/error.h"
@@ -203,6 +204,27 @@ TEST(Pipeline, RefusesWhatItCannotDo) {
     }
     EXPECT_EQ(error_of(R"([{"$geoNear": {}}])"), 16604);
     EXPECT_EQ(error_of(R"([{"$match": {"$text": {"$search": "x"}}}])"), 17313);
+}
+
+TEST(Pipeline, SpecificationsOfStagesHaveTheirCodes) {
+    EXPECT_EQ(error_of(R"([{"$sortByCount": {"a": 1}}])"), 40147);
+    EXPECT_EQ(error_of(R"([{"$sortByCount": {}}])"), 40147);
+    EXPECT_EQ(error_of(R"([{"$sortByCount": "a"}])"), 40148);
+    EXPECT_EQ(error_of(R"([{"$sortByCount": 1}])"), 40149);
+    EXPECT_EQ(error_of(R"([{"$addFields": {}}])"), 40177);
+    EXPECT_EQ(error_of(R"([{"$set": {}}])"), 40177);
+    EXPECT_EQ(error_of(R"([{"$addFields": 1}])"), 40272);
+    for (const char* size : {"0", "-1", "0.5"})
+        EXPECT_EQ(error_of(fmt::format(R"([{{"$sample": {{"size": {}}}}}])", size)), 28747) << size;
+    EXPECT_EQ(error_of(R"([{"$sample": {"size": 1}}])"), 0);
+    PipelineContext of_today;
+    of_today.over_msg = true;
+    try {
+        parse(R"([{"$setWindowFields": {"output": {"a": {"$sum": 1, "window": {}}}}}])", of_today);
+        ADD_FAILURE();
+    } catch (const base::Error& e) {
+        EXPECT_EQ(e.code(), base::kFailedToParse);
+    }
 }
 
 TEST(Pipeline, NoNameHoldsANul) {

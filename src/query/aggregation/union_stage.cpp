@@ -15,7 +15,7 @@ class Union : public Stage {
   public:
     Union(std::string collection, bson::Doc stages, const PipelineContext& outer)
         : collection_(std::move(collection)), inner_(sub_pipeline_context(outer)) {
-        check_sub_pipeline(stages, outer, "$unionWith");
+        check_sub_pipeline(stages, outer, "$unionWith", 31441);
         // Refused before the first document, where something is wrong with it.
         pipeline_ = Pipeline::parse(stages, inner_);
     }

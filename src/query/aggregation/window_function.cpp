@@ -52,7 +52,9 @@ Bounds bounds_of(const Value& window, const WindowContext& context) {
                        "'window' field can only contain one of 'documents' and 'range'");
         list = e;
     }
-    if (!list) return bounds;
+    if (!list)
+        base::fail(base::kFailedToParse,
+                   "'window' field must contain one of 'documents' and 'range'");
     bounds.by_range = list.name() == "range";
     if (!list.is_array() || list.as_doc().field_count() != 2)
         base::fail(base::kFailedToParse, "Window bounds must be a 2-element array: {}",
