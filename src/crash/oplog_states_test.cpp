@@ -139,9 +139,11 @@ TEST_P(OplogStates, AlsoWhereAnOperationCommitsInPieces) {
         done(fmt::format(R"({{"insert": "c", "documents": [{{"_id": {}}}]}})", i));
     server_->commit();
     watch(15);
-    done(fmt::format(R"({{"update": "c", "updates": [{{"q": {{"$isolated": 1}},
-                         "u": {{"$set": {{"t": "{}"}}}}, "multi": true}}]}})",
-                     large));
+    const bson::Object reply =
+        server_->run_old(fmt::format(R"({{"update": "c", "updates": [{{"q": {{"$isolated": 1}},
+                                         "u": {{"$set": {{"t": "{}"}}}}, "multi": true}}]}})",
+                                     large));
+    EXPECT_EQ(reply["n"].to_int64(), 5);
     server_->commit();
     examine();
     EXPECT_GT(states_, 4);

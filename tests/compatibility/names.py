@@ -66,7 +66,8 @@ WINDOW_FUNCTIONS = {
 
 # name: filter
 FILTERS = {
-    '$all': {'a': {'$all': [1]}}, '$and': {'$and': [{'a': 1}]},
+    '$all': {'a': {'$all': [1]}}, '$alwaysFalse': {'$alwaysFalse': 1},
+    '$alwaysTrue': {'$alwaysTrue': 1}, '$and': {'$and': [{'a': 1}]},
     '$bitsAllClear': {'a': {'$bitsAllClear': 1}}, '$bitsAllSet': {'a': {'$bitsAllSet': 1}},
     '$bitsAnyClear': {'a': {'$bitsAnyClear': 1}}, '$bitsAnySet': {'a': {'$bitsAnySet': 1}},
     '$comment': {'$comment': 'x'}, '$elemMatch': {'l': {'$elemMatch': {'$gt': 1}}},

@@ -155,6 +155,7 @@ class Explainer {
         if (name == "$and" || name == "$or" || name == "$nor") return logical(e, fulfilled, out);
         if (name == "$jsonSchema") return schema(filter, fulfilled, out);
         if (name == "$expr") return expression(filter, fulfilled, out);
+        if (name == "$alwaysTrue" || name == "$alwaysFalse") return constant(filter, out);
         if (has_operators(e) && e.as_doc().first().name() == "$not")
             return negation(e, fulfilled, out);
         leaf(filter, fulfilled, out);
@@ -206,6 +207,14 @@ class Explainer {
         out.append("reason", fulfilled ? "expression matched" : "expression did not match");
         const auto parsed = Matcher::parse(filter, expressions_, collator_);
         parsed->root().children.front()->expression->append_result(doc_, "expressionResult", out);
+    }
+
+    static void constant(const bson::Object& filter, Builder& out) {
+        const std::string_view name = filter.doc().first().name();
+        out.append("operatorName", name);
+        specified(filter, out);
+        out.append("reason", name == "$alwaysTrue" ? "expression always evaluates to true"
+                                                   : "expression always evaluates to false");
     }
 
     static void specified(const bson::Object& filter, Builder& out) {

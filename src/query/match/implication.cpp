@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "bson/compare.h"
+#include "bson/nan.h"
 #include "sched/counted.h"
 #include "sched/tick.h"
 
@@ -34,23 +35,24 @@ bool same(const MatchNode& a, const MatchNode& b) {
     };
     return a.kind == b.kind && same_bits(a.bit_test, b.bit_test) &&
            collation::is_same(a.collator, b.collator) && a.path == b.path && a.number == b.number &&
-           a.remainder == b.remainder && a.types == b.types && same_value(a.operand, b.operand) &&
-           std::ranges::equal(a.values, b.values, same_value) &&
+           a.remainder == b.remainder && a.nan_apart == b.nan_apart && a.types == b.types &&
+           same_value(a.operand, b.operand) && std::ranges::equal(a.values, b.values, same_value) &&
            std::ranges::equal(a.regexes, b.regexes, same_regex) &&
            std::ranges::equal(a.children, b.children,
                               [](const auto& x, const auto& y) { return same(*x, *y); });
 }
 
 // Whether the values that are compared with it, all of its class, have one order with it. Numbers
-// from 2^53 on have none (bson/compare.h), nor have documents, which may hold some; null stands for
-// what is missing, and whole arrays, MinKey and MaxKey are compared with more than their class.
+// from 2^53 on have none (bson/compare.h), nor has NaN, which some comparisons leave out, nor have
+// documents, which may hold some; null stands for what is missing, and whole arrays, MinKey and
+// MaxKey are compared with more than their class.
 bool has_place(const Element& value) {
     switch (value.type()) {
         case Type::number_double:
         case Type::int32:
         case Type::int64:
         case Type::decimal128:
-            return !bson::is_large_number(value);
+            return !bson::is_large_number(value) && !bson::is_nan(value);
         case Type::string:
         case Type::object_id:
         case Type::boolean:
@@ -116,6 +118,9 @@ bool comparison_implies(const MatchNode& narrow, MatchKind kind, const Element& 
     if (collation::has_text(value) && !collation::is_same(narrow.collator, wide.collator))
         return false;
     if (wide.kind == MatchKind::in) return kind == MatchKind::eq && has_in(wide.values, value);
+    // NaN is below all numbers here, and below none there.
+    if (wide.nan_apart && !narrow.nan_apart && (kind == MatchKind::lt || kind == MatchKind::lte))
+        return false;
     return is_comparison(wide.kind) && follows(kind, value, wide.kind, wide.operand);
 }
 
@@ -137,7 +142,7 @@ bool needs_value(const MatchNode& node) {
         case MatchKind::lte:
         case MatchKind::gt:
         case MatchKind::gte:
-            return has_place(node.operand) || bson::is_large_number(node.operand);
+            return has_place(node.operand) || node.operand.is_number();
         case MatchKind::regex:
         case MatchKind::mod:
         case MatchKind::bits:

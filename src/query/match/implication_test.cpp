@@ -19,9 +19,12 @@ bson::Object parsed(std::string json) {
     return bson::parse_test_json(json);
 }
 
-bool implies(const std::string& narrow, const std::string& wide) {
-    const auto one = Matcher::parse(parsed(narrow));
-    const auto other = Matcher::parse(parsed(wide));
+// `of_narrow`, `of_wide`: not null where the filter is one of today.
+bool implies(const std::string& narrow, const std::string& wide,
+             const ExpressionParser* of_narrow = nullptr,
+             const ExpressionParser* of_wide = nullptr) {
+    const auto one = Matcher::parse(parsed(narrow), of_narrow);
+    const auto other = Matcher::parse(parsed(wide), of_wide);
     return implies(one->root(), other->root());
 }
 
@@ -113,6 +116,22 @@ TEST(Implication, ClaimsNothingElse) {
     };
     for (const Pair& pair : kPairs)
         EXPECT_FALSE(implies(pair.narrow, pair.wide)) << pair.narrow << " and " << pair.wide;
+}
+
+// To old clients NaN is below all numbers, to those of today it is apart.
+TEST(Implication, KnowsWhereNaNIs) {
+    const ExpressionParser* const today = &kNoExpressionsHere;
+    for (const char* narrow : {"{'a': {'$lt': 5}}", "{'a': {'$lte': 4}}"}) {
+        EXPECT_TRUE(implies(narrow, "{'a': {'$lt': 5}}", today, today)) << narrow;
+        EXPECT_TRUE(implies(narrow, "{'a': {'$lt': 5}}", today, nullptr)) << narrow;
+        EXPECT_FALSE(implies(narrow, "{'a': {'$lt': 5}}", nullptr, today)) << narrow;
+    }
+    EXPECT_TRUE(implies("{'a': {'$gt': 5}}", "{'a': {'$gte': 5}}", nullptr, today));
+    const std::string nan = "{'$numberDouble': 'NaN'}";
+    EXPECT_FALSE(implies("{'a': " + nan + "}", "{'a': {'$lt': 5}}", today, today));
+    EXPECT_FALSE(implies("{'a': {'$in': [" + nan + "]}}", "{'a': {'$lte': 5}}", today, today));
+    EXPECT_FALSE(implies("{'a': {'$gt': 5}}", "{'a': {'$gte': " + nan + "}}", today, today));
+    EXPECT_TRUE(implies("{'a': {'$gte': " + nan + "}}", "{'a': {'$exists': true}}", today, today));
 }
 
 // What it says of random filters holds of all documents of a few values.

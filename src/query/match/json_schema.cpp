@@ -177,7 +177,8 @@ std::unique_ptr<const Regex> parse_pattern(std::string_view keyword, std::string
     try {
         return std::make_unique<const Regex>(pattern, "");
     } catch (const base::Error& error) {
-        bad("$jsonSchema keyword '{}': {}", keyword, error.what());
+        base::fail(keyword == "pattern" ? Regex::kInvalid : base::kFailedToParse,
+                   "$jsonSchema keyword '{}': {}", keyword, error.what());
     }
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bson/compare.h"
+#include "bson/nan.h"
 #include "query/match/match_tree.h"
 #include "query/match/random_fraction.h"
 #include "sched/tick.h"
@@ -33,6 +34,11 @@ bool use_key(const MatchNode& node, const Element& value, Use&& use) {
     return use(key.doc().first());
 }
 
+// Whether one of them is NaN, and the other one no number that it is compared with.
+bool lies_apart(const MatchNode& node, const Element& value) {
+    return node.nan_apart && bson::is_nan(value) != bson::is_nan(node.operand);
+}
+
 bool compare(const MatchNode& node, const Element& value) {
     const Element& operand = node.operand;
     if (value.canonical() != operand.canonical()) {
@@ -48,13 +54,13 @@ bool compare(const MatchNode& node, const Element& value) {
         case MatchKind::eq:
             return c == 0;
         case MatchKind::lt:
-            return c < 0;
+            return c < 0 && !lies_apart(node, value);
         case MatchKind::lte:
-            return c <= 0;
+            return c == 0 || (c < 0 && !lies_apart(node, value));
         case MatchKind::gt:
-            return c > 0;
+            return c > 0 && !lies_apart(node, value);
         default:
-            return c >= 0;
+            return c == 0 || (c > 0 && !lies_apart(node, value));
     }
 }
 

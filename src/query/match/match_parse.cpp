@@ -113,15 +113,27 @@ NodePtr parse_comparison(MatchKind kind, std::string_view path, const Element& o
     return node;
 }
 
-NodePtr make_regex(std::string_view path, std::string_view pattern, std::string_view flags) {
+std::shared_ptr<const Regex> compiled(std::string_view pattern, std::string_view flags,
+                                      bool newer) {
+    try {
+        return std::make_shared<const Regex>(pattern, flags);
+    } catch (const base::Error& e) {
+        const bool too_long = pattern.size() > Regex::kPatternBytesMax;
+        if (!newer || too_long || e.code() != base::kBadValue) throw;
+        throw base::Error(Regex::kInvalid, e.what());
+    }
+}
+
+NodePtr make_regex(std::string_view path, std::string_view pattern, std::string_view flags,
+                   bool newer) {
     NodePtr node = make_node(MatchKind::regex, path);
-    node->regexes.push_back(std::make_shared<const Regex>(pattern, flags));
+    node->regexes.push_back(compiled(pattern, flags, newer));
     return node;
 }
 
-NodePtr parse_value(std::string_view path, const Element& value) {
+NodePtr parse_value(std::string_view path, const Element& value, bool newer) {
     if (value.type() == Type::regex)
-        return make_regex(path, value.regex_pattern(), value.regex_flags());
+        return make_regex(path, value.regex_pattern(), value.regex_flags(), newer);
     return parse_comparison(MatchKind::eq, path, value);
 }
 
@@ -135,7 +147,7 @@ void put_in_order(sched::Vector<Element>& values) {
     values.erase(std::unique(values.begin(), values.end(), bson::equal_values), values.end());
 }
 
-NodePtr parse_in(std::string_view name, std::string_view path, const Element& operand) {
+NodePtr parse_in(std::string_view name, std::string_view path, const Element& operand, bool newer) {
     if (!operand.is_array()) bad("{} needs an array", name);
     NodePtr node = make_node(MatchKind::in, path);
     for (const Element& e : operand.as_doc()) {
@@ -143,8 +155,7 @@ NodePtr parse_in(std::string_view name, std::string_view path, const Element& op
         if (is_operators(e)) bad("cannot nest $ under {}", name);
         if (e.type() == Type::undefined) bad("{} cannot have undefined in its array", name);
         if (e.type() == Type::regex)
-            node->regexes.push_back(
-                std::make_shared<const Regex>(e.regex_pattern(), e.regex_flags()));
+            node->regexes.push_back(compiled(e.regex_pattern(), e.regex_flags(), newer));
         else
             node->values.push_back(e);
     }
@@ -308,11 +319,11 @@ NodePtr parse_regex(std::string_view path, Doc operators, bool newer) {
     }
     if (newer && pattern.find('\0') != std::string_view::npos)
         bad("Regular expression cannot contain an embedded null byte");
-    return make_regex(path, pattern, flags);
+    return make_regex(path, pattern, flags, newer);
 }
 
 NodePtr parse_not(std::string_view path, const Element& operand, const ParseContext& context) {
-    if (operand.type() == Type::regex) return negate(parse_value(path, operand));
+    if (operand.type() == Type::regex) return negate(parse_value(path, operand, context.newer()));
     if (!operand.is_object()) bad("$not needs a regex or a document");
     const Doc operators = operand.as_doc();
     if (operators.empty()) bad("$not cannot be empty");
@@ -325,7 +336,8 @@ NodePtr parse_not(std::string_view path, const Element& operand, const ParseCont
 // What stands for a document, not for a value of a field.
 bool is_of_document(std::string_view name) {
     return name == "$and" || name == "$or" || name == "$nor" || name == "$where" ||
-           name == "$jsonSchema" || name == "$expr" || name == "$sampleRate";
+           name == "$jsonSchema" || name == "$expr" || name == "$sampleRate" ||
+           name == "$alwaysTrue" || name == "$alwaysFalse";
 }
 
 NodePtr parse_elem_match(std::string_view path, const Element& operand,
@@ -364,7 +376,7 @@ NodePtr parse_all(std::string_view path, const Element& operand, const ParseCont
         } else if (is_operators(e)) {
             bad("no $ expressions in $all");
         } else {
-            node->children.push_back(parse_value(path, e));
+            node->children.push_back(parse_value(path, e, context.newer()));
         }
     }
     return node;
@@ -388,14 +400,18 @@ constexpr Comparison kComparisons[] = {
 
 NodePtr parse_operator(std::string_view path, const Element& e, const ParseContext& context) {
     const std::string_view name = e.name();
-    for (const Comparison& c : kComparisons)
-        if (name == c.name) return parse_comparison(c.kind, path, e);
+    for (const Comparison& c : kComparisons) {
+        if (name != c.name) continue;
+        NodePtr node = parse_comparison(c.kind, path, e);
+        node->nan_apart = context.newer() && c.kind != MatchKind::eq && e.is_number();
+        return node;
+    }
     if (name == "$ne") {
         if (e.type() == Type::regex) bad("Can't have regex as arg to $ne.");
         return negate(parse_comparison(MatchKind::eq, path, e));
     }
-    if (name == "$in") return parse_in(name, path, e);
-    if (name == "$nin") return negate(parse_in(name, path, e));
+    if (name == "$in") return parse_in(name, path, e, context.newer());
+    if (name == "$nin") return negate(parse_in(name, path, e, context.newer()));
     if (name == "$exists") {
         NodePtr node = make_node(MatchKind::exists, path);
         return e.truthy() ? std::move(node) : negate(std::move(node));
@@ -422,6 +438,13 @@ NodePtr parse_sample(const Element& rate, const ParseContext& context) {
     NodePtr node = make_node(MatchKind::sample);
     node->operand = rate;
     return node;
+}
+
+// What a program writes where it has to write some filter. Of later servers, anywhere.
+NodePtr parse_constant(MatchKind kind, const Element& e) {
+    if (!e.is_number() || e.to_double() != 1)
+        base::fail(base::kFailedToParse, "{} must be an integer value of 1", e.name());
+    return make_node(kind);
 }
 
 NodePtr parse_expression(const Element& spec, const ParseContext& context) {
@@ -485,7 +508,7 @@ void parse_top_operator(const Element& e, const ParseContext& context, MatchNode
         into.children.push_back(parse_logical(MatchKind::nor, e, context));
     } else if (name == "$comment") {
         into.children.push_back(make_node(MatchKind::always_true));
-    } else if (name == "$isolated" || name == "$atomic") {
+    } else if ((name == "$isolated" || name == "$atomic") && !context.newer()) {
         if (!context.top) bad("{} has to be at the top level", name);
         into.children.push_back(make_node(MatchKind::always_true));
     } else if (name == "$jsonSchema") {
@@ -499,6 +522,10 @@ void parse_top_operator(const Element& e, const ParseContext& context, MatchNode
         into.children.push_back(parse_expression(e, context));
     } else if (name == "$sampleRate" && context.newer()) {
         into.children.push_back(parse_sample(e, context));
+    } else if (name == "$alwaysTrue" && context.newer()) {
+        into.children.push_back(parse_constant(MatchKind::always_true, e));
+    } else if (name == "$alwaysFalse" && context.newer()) {
+        into.children.push_back(parse_constant(MatchKind::always_false, e));
     } else if (name == "$where") {
         bad("$where is not supported: this server runs no JavaScript");
     } else if (name == "$text") {
@@ -515,7 +542,7 @@ void parse_filter(Doc filter, const ParseContext& context, MatchNode& into) {
         else if (is_operators(e))
             parse_field_operators(e.name(), e.as_doc(), context, into);
         else
-            into.children.push_back(parse_value(e.name(), e));
+            into.children.push_back(parse_value(e.name(), e, context.newer()));
     }
 }
 

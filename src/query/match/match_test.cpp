@@ -18,6 +18,12 @@ bool matches(const std::string& filter, const std::string& doc) {
     return Matcher::parse(bson::parse_test_json(filter))->matches(bson::parse_test_json(doc));
 }
 
+// As clients of today mean it.
+bool matches_today(const std::string& filter, const std::string& doc) {
+    return Matcher::parse(bson::parse_test_json(filter), &kNoExpressionsHere)
+        ->matches(bson::parse_test_json(doc));
+}
+
 std::string error_of(const char* filter) {
     try {
         Matcher::parse(bson::parse_test_json(filter));
@@ -68,6 +74,62 @@ TEST(Match, EndsOfTheOrderCompareWithEverything) {
     EXPECT_TRUE(matches(R"({"a": {"$gt": {"$minKey": 1}}})", R"({"a": "x"})"));
     EXPECT_TRUE(matches(R"({"a": {"$lt": {"$maxKey": 1}}})", "{}"));
     EXPECT_FALSE(matches(R"({"a": {"$gt": 1}})", R"({"a": "x"})"));
+}
+
+TEST(Match, NaNIsBelowNoOtherNumberToClientsOfToday) {
+    for (const char* type : {"$numberDouble", "$numberDecimal"}) {
+        const std::string nan = fmt::format(R"({{"{}": "NaN"}})", type);
+        const auto is = [&nan](const char* op, const char* operand, const char* value, bool today) {
+            const auto part = [&nan](const char* text) {
+                return std::string(text) == "NaN" ? nan : std::string(text);
+            };
+            const std::string filter = fmt::format(R"({{"a": {{"{}": {}}}}})", op, part(operand));
+            const std::string doc = fmt::format(R"({{"a": {}}})", part(value));
+            return today ? matches_today(filter, doc) : matches(filter, doc);
+        };
+        for (const char* op : {"$lt", "$lte", "$gt", "$gte"}) {
+            const bool or_equal = std::string(op).size() == 4;
+            const bool below = op[1] == 'l';
+            EXPECT_EQ(is(op, "NaN", "NaN", true), or_equal) << op;
+            EXPECT_EQ(is(op, "NaN", "NaN", false), or_equal) << op;
+            EXPECT_FALSE(is(op, "NaN", "1", true)) << op;
+            EXPECT_FALSE(is(op, "1", "NaN", true)) << op;
+            EXPECT_EQ(is(op, "NaN", "1", false), !below) << op;
+            EXPECT_EQ(is(op, "1", "NaN", false), below) << op;
+            EXPECT_TRUE(is(op, "1", below ? "[9, 0]" : "[0, 9]", true)) << op;
+            EXPECT_FALSE(is(op, R"("x")", "NaN", true) || is(op, "NaN", R"("x")", true)) << op;
+        }
+    }
+    EXPECT_TRUE(
+        matches_today(R"({"a": {"$not": {"$lt": 5}}})", R"({"a": {"$numberDouble": "NaN"}})"));
+    EXPECT_TRUE(
+        matches_today(R"({"a": {"$lt": {"$maxKey": 1}}})", R"({"a": {"$numberDouble": "NaN"}})"));
+    EXPECT_FALSE(matches_today(R"({"a": {"$elemMatch": {"$lt": 5}}})",
+                               R"({"a": [{"$numberDouble": "NaN"}]})"));
+}
+
+TEST(Match, ConstantsAreOfToday) {
+    EXPECT_TRUE(matches_today(R"({"$alwaysTrue": 1})", "{}"));
+    EXPECT_FALSE(matches_today(R"({"$alwaysFalse": 1})", "{}"));
+    EXPECT_TRUE(matches_today(
+        R"({"$or": [{"$alwaysFalse": 1}, {"$nor": [{"$alwaysFalse": 1.0}]}]})", "{}"));
+    EXPECT_FALSE(matches_today(R"({"a": {"$elemMatch": {"$alwaysFalse": 1}}})", R"({"a": [{}]})"));
+    for (const char* value : {"0", "true", "\"x\"", "2"}) {
+        for (const char* name : {"$alwaysTrue", "$alwaysFalse"}) {
+            const std::string filter = fmt::format(R"({{"{}": {}}})", name, value);
+            try {
+                matches_today(filter, "{}");
+                ADD_FAILURE() << filter;
+            } catch (const base::Error& e) {
+                EXPECT_EQ(e.code(), base::kFailedToParse) << filter;
+            }
+        }
+    }
+    EXPECT_EQ(error_of(R"({"$alwaysTrue": 1})"), "unknown top level operator: $alwaysTrue");
+    // Today's servers have no writes that wait for nothing.
+    EXPECT_TRUE(matches(R"({"$isolated": 1, "$atomic": 1})", "{}"));
+    EXPECT_THROW(matches_today(R"({"$isolated": 1})", "{}"), base::Error);
+    EXPECT_THROW(matches_today(R"({"$atomic": 1})", "{}"), base::Error);
 }
 
 TEST(Match, SizesThatNoArrayHas) {

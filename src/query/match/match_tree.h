@@ -52,8 +52,8 @@ enum class MatchKind {
     ends,               // lt, lte, gt and gte children on the same path, by the order of all types
                         // of values; only for the planner, of what has no arrays
     sample,             // $sampleRate: `operand`, a chance between 0 and 1
-    always_true,        // $comment, $isolated
-    always_false,       // e.g. $in: []
+    always_true,        // $comment, $isolated, $alwaysTrue
+    always_false,       // e.g. $in: [], $alwaysFalse
 };
 
 struct MatchNode : sched::Counted {
@@ -75,6 +75,9 @@ struct MatchNode : sched::Counted {
     std::unique_ptr<const MatchExpression> expression;
     int64_t number = 0;
     int64_t remainder = 0;
+    // lt, lte, gt and gte of a number, by clients of today: NaN is neither below nor above other
+    // numbers. To the old server it was below them all.
+    bool nan_apart = false;
 };
 
 // What a match remembers for `$`: the array index chosen by the last array clause evaluated.
@@ -86,7 +89,8 @@ struct MatchDetails {
 
 class Matcher {
   public:
-    // Throws base::Error 2, for $type and $jsonSchema also 9 and 14; the text names the operator.
+    // Throws base::Error 2, for $type and $jsonSchema also 9 and 14, and by clients of today
+    // Regex::kInvalid for a regular expression; the text names the operator.
     // Copies `filter`. Children of conjunctions are put in the old server's order, by kind, then by
     // path: it shows in which clause chooses the positional index, and in the fields of an upsert.
     // `expressions` reads $expr, and is not needed afterwards; null: there is no such operator, nor

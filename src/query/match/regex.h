@@ -15,6 +15,8 @@ namespace query {
 class Regex {
   public:
     static constexpr size_t kPatternBytesMax = 32764;
+    // What clients of today expect for a pattern that is invalid.
+    static constexpr int kInvalid = 51091;
 
     // Flags: i m s x; other letters are kept but mean nothing. Both end at their first NUL. Throws
     // base::Error 2 for a pattern beyond kPatternBytesMax and for one that is invalid.

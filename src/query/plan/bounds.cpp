@@ -6,6 +6,7 @@
 #include "base/dcheck.h"
 #include "bson/compare.h"
 #include "bson/field_path.h"
+#include "bson/nan.h"
 #include "query/match/regex.h"
 #include "sched/tick.h"
 
@@ -71,7 +72,9 @@ PredicateBounds equality_bounds(const Element& value, const IndexField& field) {
     }
 }
 
-PredicateBounds range_bounds(MatchKind kind, const Element& value, const IndexField& field) {
+PredicateBounds range_bounds(const MatchNode& node, const IndexField& field) {
+    const MatchKind kind = node.kind;
+    const Element& value = node.operand;
     const bool less = kind == MatchKind::lt || kind == MatchKind::lte;
     const bool inclusive = kind == MatchKind::lte || kind == MatchKind::gte;
     DCHECK(less || kind == MatchKind::gt || kind == MatchKind::gte);
@@ -81,6 +84,10 @@ PredicateBounds range_bounds(MatchKind kind, const Element& value, const IndexFi
     if (type == Type::null) return inclusive ? missing_bounds(field) : PredicateBounds{};
     PredicateBounds result;
     Interval interval = class_range(type);
+    if (node.nan_apart) {
+        if (bson::is_nan(value)) return inclusive ? PredicateBounds{{point(value)}} : result;
+        interval.low = key_constants().minus_infinity;
+    }
     if (less) {
         interval.high = value;
         interval.high_inclusive = inclusive;
@@ -380,7 +387,7 @@ PredicateBounds bounds_of(const MatchNode& node, const IndexField& field, ValueA
         case MatchKind::gte:
         case MatchKind::lt:
         case MatchKind::lte:
-            return range_bounds(node.kind, node.operand, field);
+            return range_bounds(node, field);
         case MatchKind::in:
             return in_bounds(node, field, arena);
         case MatchKind::regex:

@@ -16,7 +16,8 @@ struct Answer {
 };
 
 // The filter {a: <predicate>} on an index of `fields`.
-Answer ask(const char* predicate, const char* fields = R"({"a": 1})", bool sparse = false) {
+Answer ask(const char* predicate, const char* fields = R"({"a": 1})", bool sparse = false,
+           const ExpressionParser* today = nullptr) {
     const bson::Object keys = bson::parse_test_json(fields);
     bson::Builder spec;
     spec.append("key", keys.doc()).append("sparse", sparse);
@@ -26,8 +27,8 @@ Answer ask(const char* predicate, const char* fields = R"({"a": 1})", bool spars
     index.key_pattern = definition["key"].as_doc();
     index.sparse = sparse;
     index.generator = catalog::KeyGenerator::make(definition);
-    const auto matcher =
-        Matcher::parse(bson::parse_test_json((std::string(R"({"a": )") + predicate + "}").c_str()));
+    const auto matcher = Matcher::parse(
+        bson::parse_test_json((std::string(R"({"a": )") + predicate + "}").c_str()), today);
     const MatchNode& node = *matcher->root().children[0];
     Answer answer;
     const IndexField field(index, 0);
@@ -71,6 +72,29 @@ TEST(Bounds, NumbersBelowAreShownFromMinusInfinityAndStartAtNaN) {
     ValueArena arena;
     const Interval nan = point(key_constants().not_a_number);
     EXPECT_EQ(intersect({class_range(bson::Type::int32)}, {nan}, arena), IntervalList{nan});
+}
+
+TEST(Bounds, NumbersAreLookedForBesideNaNByClientsOfToday) {
+    const auto today = [](const char* predicate) {
+        const Answer answer = ask(predicate, R"({"a": 1})", false, &kNoExpressionsHere);
+        EXPECT_TRUE(answer.usable && answer.tightness == Tightness::exact) << predicate;
+        return answer.bounds;
+    };
+    EXPECT_EQ(today(R"({"$lt": 5})"), shown(R"([[{"$numberDouble": "-Infinity"}, 5]])"));
+    EXPECT_EQ(today(R"({"$gte": {"$numberDouble": "NaN"}})"),
+              shown(R"([[{"$numberDouble": "NaN"}, {"$numberDouble": "NaN"}]])"));
+    EXPECT_EQ(today(R"({"$lt": {"$numberDouble": "NaN"}})"), "[]");
+    EXPECT_EQ(today(R"({"$gt": {"$numberDouble": "NaN"}})"), "[]");
+    ValueArena arena;
+    const auto matcher =
+        Matcher::parse(bson::parse_test_json(R"({"a": {"$lte": 5}})"), &kNoExpressionsHere);
+    catalog::Index index;
+    const bson::Object definition = bson::parse_test_json(R"({"key": {"a": 1}})");
+    index.key_pattern = definition["key"].as_doc();
+    index.generator = catalog::KeyGenerator::make(definition);
+    const IntervalList below =
+        bounds_of(*matcher->root().children[0], IndexField(index, 0), arena).intervals;
+    EXPECT_TRUE(intersect(below, {point(key_constants().not_a_number)}, arena).empty());
 }
 
 TEST(Bounds, WhatAMissingFieldSatisfiesAvoidsSparseIndexes) {

@@ -39,7 +39,7 @@ struct ConstantHolder {
         scoped[4] = 1;
         scoped[9] = 5;
         b.append_min_key("").append_max_key("").append_null("").append_undefined("");
-        b.append_undefined("").append("", kNan).append("", kInfinity);
+        b.append_undefined("").append("", kNan).append("", -kInfinity).append("", kInfinity);
         b.append("", kNan).append("", kInfinity);
         b.append("", std::string_view{}).append("", bson::Doc()).append_array("", bson::Doc());
         b.append_binary("", 0, {}).append("", zero).append("", ones);
@@ -54,13 +54,13 @@ struct ConstantHolder {
         auto it = doc.begin();
         KeyConstants& k = constants;
         for (Element* e :
-             {&k.min_key,           &k.max_key,      &k.null,         &k.undefined,
-              &k.nothing,           &k.not_a_number, &k.infinity,     &k.lowest_number,
-              &k.highest_number,    &k.empty_string, &k.empty_object, &k.empty_array,
-              &k.empty_binary,      &k.lowest_oid,   &k.highest_oid,  &k.false_value,
-              &k.true_value,        &k.lowest_date,  &k.highest_date, &k.lowest_timestamp,
-              &k.highest_timestamp, &k.empty_regex,  &k.empty_code,   &k.lowest_pointer,
-              &k.empty_scoped_code}) {
+             {&k.min_key,          &k.max_key,           &k.null,           &k.undefined,
+              &k.nothing,          &k.not_a_number,      &k.minus_infinity, &k.infinity,
+              &k.lowest_number,    &k.highest_number,    &k.empty_string,   &k.empty_object,
+              &k.empty_array,      &k.empty_binary,      &k.lowest_oid,     &k.highest_oid,
+              &k.false_value,      &k.true_value,        &k.lowest_date,    &k.highest_date,
+              &k.lowest_timestamp, &k.highest_timestamp, &k.empty_regex,    &k.empty_code,
+              &k.lowest_pointer,   &k.empty_scoped_code}) {
             *e = *it;
             ++it;
         }

@@ -35,7 +35,7 @@ using IndexBounds = sched::Vector<IntervalList>;  // one list for each field of 
 struct KeyConstants {
     bson::Element min_key, max_key, null, undefined;
     bson::Element nothing;  // undefined, see nothing_there()
-    bson::Element not_a_number, infinity;
+    bson::Element not_a_number, minus_infinity, infinity;
     bson::Element lowest_number, highest_number;  // NaN and infinity, see any_number()
     bson::Element empty_string, empty_object, empty_array, empty_binary, lowest_oid, highest_oid;
     // Dates and timestamps have one order: each has the first date and the last timestamp of all.

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "bson/compare.h"
 #include "bson/field_path.h"
+#include "bson/nan.h"
 #include "catalog/index_keys.h"
 #include "query/plan/index_bounds.h"
 #include "sched/interruption.h"
@@ -37,10 +38,6 @@ void check_spec(Doc spec) {
             base::fail(base::kBadValue, "bad sort specification: field '{}' must be 1 or -1",
                        e.name());
     }
-}
-
-bool is_nan(const Element& e) {
-    return e.type() == bson::Type::number_double && std::isnan(e.as_double());
 }
 
 // The bounds that the filter would put on a multikey index with the sort's pattern. An element of
@@ -90,8 +87,8 @@ class SortBounds {
   private:
     static bool holds(const Interval& interval, const Element& value, NaN nan) {
         sched::tick();
-        const bool begins_numbers = is_nan(interval.low) && !interval.is_point();
-        if (nan == NaN::asked_for && is_nan(value) && begins_numbers) return false;
+        const bool begins_numbers = bson::is_nan(interval.low) && !interval.is_point();
+        if (nan == NaN::asked_for && bson::is_nan(value) && begins_numbers) return false;
         const int low = bson::compare_values(value, interval.low);
         if (low < 0 || (low == 0 && !interval.low_inclusive)) return false;
         const int high = bson::compare_values(value, interval.high);
@@ -101,7 +98,7 @@ class SortBounds {
     // The intervals run upwards and do not meet, but NaN and numbers from 2^53 on have no such
     // place among them.
     static bool any_holds(const IntervalList& list, const Element& value, NaN nan) {
-        if (is_nan(value) || bson::is_large_number(value))
+        if (bson::is_nan(value) || bson::is_large_number(value))
             return std::ranges::any_of(list,
                                        [&](const Interval& i) { return holds(i, value, nan); });
         const auto ends_before = [&](const Interval& i) {
