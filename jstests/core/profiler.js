@@ -156,9 +156,9 @@ test('system.profile is read as any collection, not written by clients, dropped 
     assertCommandFails(db, {drop: 'system.profile'}, 20);
     const profile = db.getCollection('system.profile');
     const count = profile.countDocuments({mine: 1});
-    assertThrowsCode(2, () => profile.insertOne({mine: 1}));
-    assertThrowsCode(2, () => profile.insertMany([{mine: 1}], {ordered: false}));
-    assertThrowsCode(2, () => profile.createIndex({ts: 1}));
+    assertThrowsCode(73, () => profile.insertOne({mine: 1}));
+    assertThrowsCode(73, () => profile.insertMany([{mine: 1}], {ordered: false}));
+    assertThrowsCode(73, () => profile.createIndex({ts: 1}));
     assertThrowsCode(2, () => db.getCollection('system.indexes').insertOne(
         {ns: 'dropping.system.profile', key: {ts: 1}, name: 'ts'}));
     assertThrowsCode(10156, () => profile.updateOne({mine: 1}, {$set: {mine: 1}}, {upsert: true}));

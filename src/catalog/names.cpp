@@ -31,29 +31,33 @@ bool valid_collection_name(std::string_view db, std::string_view collection) {
            (db == "local" && collection == "oplog.$main");
 }
 
-void check_writable(std::string_view ns) {
+void check_writable(std::string_view ns, int code) {
     const auto [db, collection] = split(ns);
     if (collection.empty() || !valid_database_name(db))
         base::fail(base::kInvalidNamespace, "Invalid namespace specified '{}'", ns);
-    if (db == "system") base::fail(base::kBadValue, "cannot use 'system' database");
+    if (db == "system") base::fail(code, "cannot use 'system' database");
     if (ns.size() > kNamespaceMax)
-        base::fail(base::kBadValue, "fully qualified namespace {} is too long (max is {} bytes)",
-                   ns, kNamespaceMax);
-    if (!valid_collection_name(db, collection))
-        base::fail(base::kBadValue, "cannot write to '{}'", ns);
+        base::fail(code, "fully qualified namespace {} is too long (max is {} bytes)", ns,
+                   kNamespaceMax);
+    if (!valid_collection_name(db, collection)) base::fail(code, "cannot write to '{}'", ns);
     if (is_system(collection) ? !writable_system_collection(db, collection)
                               : collection.find(".system.") != std::string_view::npos)
-        base::fail(base::kBadValue, "cannot write to '{}'", ns);
+        base::fail(code, "cannot write to '{}'", ns);
 }
 
-void check_not_profile(std::string_view ns) {
-    if (split(ns).collection == "system.profile")
-        base::fail(base::kBadValue, "cannot write to '{}'", ns);
+void check_not_profile(std::string_view ns, int code) {
+    if (split(ns).collection == "system.profile") base::fail(code, "cannot write to '{}'", ns);
 }
 
-void check_insertable(std::string_view ns) {
-    check_writable(ns);
-    check_not_profile(ns);
+void check_insertable(std::string_view ns, int code) {
+    check_writable(ns, code);
+    check_not_profile(ns, code);
+}
+
+void refuse_leading_dot(std::string_view collection) {
+    if (collection.starts_with('.'))
+        base::fail(base::kInvalidNamespace, "Collection names cannot start with '.': {}",
+                   collection);
 }
 
 void check_readable(std::string_view name) {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/database_name.h"
+#include "base/error_codes.h"
 
 namespace catalog {
 
@@ -42,16 +43,23 @@ constexpr bool is_catalogue(std::string_view collection) {
 constexpr bool is_oplog(std::string_view ns) {
     return ns.starts_with("local.oplog.");
 }
-// A collection that users may create: not empty, no leading dot, no '$', short enough.
+// A collection that users may create: not empty, no '$', short enough. Old clients may make one
+// whose name begins with a dot.
 bool valid_collection_name(std::string_view db, std::string_view collection);
-// Throws base::Error 2 for a namespace that documents may not be written to (system.namespaces,
-// unknown system.* collections).
-void check_writable(std::string_view ns);
-// Throws base::Error 2 for system.profile: clients may make it as large as they like, but only the
-// server fills it.
-void check_not_profile(std::string_view ns);
+// What the errors below have as their code: to old clients 2, to those of today 73.
+constexpr int code_of_bad_name(bool over_msg) {
+    return over_msg ? base::kInvalidNamespace : base::kBadValue;
+}
+// Throws base::Error `code` for a namespace that documents may not be written to
+// (system.namespaces, unknown system.* collections), 73 where it is none.
+void check_writable(std::string_view ns, int code = base::kBadValue);
+// Throws base::Error `code` for system.profile: clients may make it as large as they like, but only
+// the server fills it.
+void check_not_profile(std::string_view ns, int code = base::kBadValue);
 // Both: for a namespace that clients may not add documents or indexes to.
-void check_insertable(std::string_view ns);
+void check_insertable(std::string_view ns, int code = base::kBadValue);
+// Throws base::Error 73 for a name that old clients could give a collection, and today's cannot.
+void refuse_leading_dot(std::string_view collection);
 // Throws base::Error 73 where what is to be made anew has a name that is no UTF-8: clients expect
 // that of a text, and a list with the name in it could be read by none. What is called so already
 // is served.

@@ -69,7 +69,8 @@ def names_in(name):
 
 class Accepted:
     """accepted.txt: lines "PATTERN  REASON", with "new:" in front for what differs only by the
-    commands of today's drivers; pending.txt: names of cases that are not right yet."""
+    commands of today's drivers, "old:" for the old messages alone; pending.txt: names of cases
+    that are not right yet."""
 
     def __init__(self, dialect):
         self.dialect = dialect

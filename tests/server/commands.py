@@ -224,7 +224,7 @@ class Commands(unittest.TestCase):
         self.assertTrue(reply['ok'] == 0.0 or reply.get('writeErrors'), (request, reply))
         self.assertEqual(list(self.client[DATABASE].c.find()), before, request)
         error = reply if reply['ok'] == 0.0 else reply['writeErrors'][0]
-        self.assertIn(error['code'], (2, 9, 14, 20, 67, 72, 115, 123), (request, reply))
+        self.assertIn(error['code'], (2, 9, 14, 20, 67, 72, 115, 123, 197), (request, reply))
 
     def test_collations(self):
         german = {'locale': 'de'}

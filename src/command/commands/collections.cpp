@@ -72,14 +72,25 @@ void check_capped(bson::Doc command) {
     }
 }
 
+// The index on _id, which the old server left out when asked to.
+void check_auto_index(const Invocation& invocation) {
+    const bson::Element wanted = invocation.field("autoIndexId");
+    if (wanted.missing() || wanted.truthy() || invocation.db == "local") return;
+    base::fail(base::kInvalidOptions,
+               "autoIndexId: false is not allowed for collections outside of the local database");
+}
+
 void run_create(Invocation& invocation) {
     const bson::Element name = invocation.first();
     if (!name.is_string() || name.as_string().empty())
         base::fail(invocation.over_msg() ? base::kInvalidNamespace : 15888,
                    "must pass name of collection to create");
     const std::string ns = invocation.ns();
-    if (invocation.over_msg()) check_capped(invocation.body);
-    catalog::check_writable(ns);
+    if (invocation.over_msg()) {
+        check_capped(invocation.body);
+        check_auto_index(invocation);
+    }
+    catalog::check_writable(ns, catalog::code_of_bad_name(invocation.over_msg()));
     if (asks_for_view(invocation)) return create_view(invocation, ns);
     check_id_index(invocation.body["idIndex"]);
     bson::Builder options;
@@ -200,9 +211,11 @@ void run_list_collections(Invocation& invocation) {
                       batch_size, *invocation.reply);
 }
 
-std::string_view namespace_argument(const bson::Element& e) {
+std::string_view namespace_argument(const Invocation& invocation, const bson::Element& e) {
     if (!e.is_string() || catalog::split(e.as_string()).collection.empty())
         base::fail(base::kInvalidNamespace, "'{}' must be a full namespace", e.name());
+    if (invocation.over_msg())
+        catalog::refuse_leading_dot(catalog::split(e.as_string()).collection);
     return e.as_string();
 }
 
@@ -256,8 +269,8 @@ void check_rename(std::string_view from, std::string_view to) {
 }
 
 void run_rename_collection(Invocation& invocation) {
-    const std::string from(namespace_argument(invocation.first()));
-    const std::string to(namespace_argument(invocation.body["to"]));
+    const std::string from(namespace_argument(invocation, invocation.first()));
+    const std::string to(namespace_argument(invocation, invocation.body["to"]));
     check_rename(from, to);
     const sched::BlockingSection away;
     Service& service = invocation.service;

@@ -69,7 +69,8 @@ void run_count(Invocation& invocation) {
     if (invocation.over_msg()) query::refuse_odd_flags(*query.matcher);
     CollectionLock lock(invocation.client, ns, false);
     if (lock.collection() == nullptr) {
-        invocation.reply->append("missing", true).append("n", int32_t{0});
+        if (!invocation.over_msg()) invocation.reply->append("missing", true);
+        invocation.reply->append("n", int32_t{0});
         return;
     }
     query::ExecutorOptions options;
@@ -161,7 +162,9 @@ void run_distinct(Invocation& invocation) {
     CollectionLock lock(invocation.client, ns, false);
     if (lock.collection() == nullptr) {
         invocation.reply->sub_array("values").finish();
-        invocation.reply->append("stats", bson::make("n", 0, "nscanned", 0, "nscannedObjects", 0));
+        if (!invocation.over_msg())
+            invocation.reply->append("stats",
+                                     bson::make("n", 0, "nscanned", 0, "nscannedObjects", 0));
         return;
     }
     if (bad_query && invocation.over_msg()) throw base::Error(*bad_query);
@@ -191,7 +194,7 @@ void run_distinct(Invocation& invocation) {
         bson::Builder list = invocation.reply->sub_array("values");
         values.append_to(list);
     }
-    append_stats(*invocation.reply, stats, started);
+    if (!invocation.over_msg()) append_stats(*invocation.reply, stats, started);
 }
 
 constexpr Field kCountFields[] = {

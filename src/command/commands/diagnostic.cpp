@@ -74,7 +74,8 @@ void run_host_info(Invocation& invocation) {
 void run_get_log(Invocation& invocation) {
     const bson::Element which = invocation.first();
     if (!which.is_string())
-        base::fail(kWrongFieldType, "wrong type for field (getLog): expected a string");
+        base::fail(invocation.over_msg() ? base::kTypeMismatch : kWrongFieldType,
+                   "wrong type for field (getLog): expected a string");
     const std::string_view name = which.as_string();
     if (name == "*") {
         bson::Builder names = invocation.reply->sub_array("names");

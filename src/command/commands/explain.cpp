@@ -22,6 +22,7 @@
 #include "query/match/regex_flags.h"
 #include "query/plan/executor.h"
 #include "query/plan/explain.h"
+#include "sched/work_limit.h"
 
 namespace command {
 
@@ -49,7 +50,8 @@ FindRequest as_find(const Invocation& inner) {
         return item.as_doc();
     };
     if (name == "count") {
-        take(command["query"], command["hint"].is_string() ? command["hint"] : bson::Element());
+        const bson::Element hint = command["hint"];
+        take(command["query"], hint.is_string() || over_msg ? hint : bson::Element());
         request.query.limit = count_limit(command);
         request.query.skip = count_skip(inner);
     } else if (name == "distinct") {
@@ -111,6 +113,49 @@ Work work_of(const Invocation& inner) {
     return {};
 }
 
+// An update that today's servers examine, and do, but for storing what it makes.
+class TriedUpdate {
+  public:
+    // Throws what the update would. REQUIRES: as_find() has taken the command.
+    TriedUpdate(const Invocation& inner, const query::FilterExpressions* expressions,
+                std::shared_ptr<const collation::Collator> collator) {
+        UpdateRequest request;
+        if (inner.name == "update") {
+            request = parse_update_item(inner.body["updates"].as_doc().first().as_doc(), true);
+        } else {
+            const bson::Element update = inner.body["update"];
+            if (!update.is_object() && !update.is_array()) return;  // it removes
+            request.update = update.as_doc();
+            request.by_pipeline = update.is_array();
+            request.array_filters = inner.body["arrayFilters"];
+            request.upsert = inner.body["upsert"].truthy();
+            request.over_msg = true;
+        }
+        request.expressions = expressions;
+        upserts_ = request.upsert;
+        update_ = make_update(request, std::move(collator));
+    }
+
+    bool needs_details() const { return update_ != nullptr && update_->needs_details(); }
+    void take(const query::Row& row) {
+        ++matched_;
+        if (update_ == nullptr) return;
+        const sched::WorkLimit limit(kUpdateWork);
+        out_.clear();
+        if (update_->apply(row.doc, row.details, out_).changed) ++modified_;
+    }
+    query::TopStage::Changes changes() const {
+        return {modified_, matched_ == 0 && upserts_ ? 1 : 0};
+    }
+
+  private:
+    std::unique_ptr<query::Update> update_;
+    bool upserts_ = false;
+    int64_t matched_ = 0;
+    int64_t modified_ = 0;
+    bson::Buffer out_;
+};
+
 bool reads_only(const Invocation& inner) {
     return inner.name == "find" || inner.name == "count" || inner.name == "distinct";
 }
@@ -151,6 +196,11 @@ void run_explain(Invocation& invocation) {
     how.ns = ns;
     const Work work = inner.over_msg() ? work_of(inner) : Work();
     how.top = work.stage;
+    std::optional<TriedUpdate> update;
+    if (work.stage.name == "UPDATE") {
+        update.emplace(inner, expressions.get(), request.query.collator);
+        request.query.want_details = update->needs_details();
+    }
     CollectionLock lock(invocation.client, ns, false);
     const auto started = sched::Operation::Clock::now();
     query::ExecutorOptions options;
@@ -160,8 +210,10 @@ void run_explain(Invocation& invocation) {
     if (how.execution_stats) {
         query::Row row;
         while (executor->next(&row)) {
+            if (update) update->take(row);
             if (work.of_one) break;
         }
+        if (update) how.top.would = update->changes();
         how.millis = base::ms_since(started);
     }
     if (inner.over_msg()) invocation.reply->append("explainVersion", "1");

@@ -23,6 +23,7 @@ namespace command {
 namespace {
 
 constexpr std::chrono::seconds kDefaultAwait{1};
+constexpr int kEndsWithoutHint = 51173;
 // What it costs to look for one (sched/tick.h).
 constexpr int64_t kTicksPerCursor = 4;
 
@@ -367,6 +368,10 @@ FindRequest parse_find(bson::Doc command, bool over_msg) {
         if (over_msg) refuse_negative(e);
         parse_field(e, request);
     }
+    const bool has_ends = !request.query.min.empty() || !request.query.max.empty();
+    if (over_msg && has_ends && request.parts.hint.missing())
+        base::fail(kEndsWithoutHint,
+                   "When using min()/max() a hint of which index to use must be provided");
     if (over_msg && !request.parts.projection.empty())
         request.computes = is_computed_projection(request.parts.projection);
     if (over_msg && !request.parts.sort.empty()) check_newer_sort(request.parts.sort);

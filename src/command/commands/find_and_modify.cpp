@@ -112,7 +112,7 @@ class FindAndModify {
           ns_(invocation.ns()),
           asked_(collation_of(invocation, request)),
           expressions_(invocation, asked_.collator) {
-        if (!request.remove) check_updatable(ns_);
+        if (!request.remove) check_updatable(ns_, catalog::code_of_bad_name(invocation.over_msg()));
     }
 
     // False: others have changed or removed what was found, or it takes another lock; again.
@@ -122,7 +122,8 @@ class FindAndModify {
         if (sends_requests()) client_.last_error().next_request();
         CollectionLock lock(client_, ns_, access_);
         // From what is not there nothing is removed, whatever its name.
-        if (request_.remove && lock.collection() != nullptr) catalog::check_writable(ns_);
+        if (request_.remove && lock.collection() != nullptr)
+            catalog::check_writable(ns_, catalog::code_of_bad_name(invocation_.over_msg()));
         find_.want_details = true;
         if ((sends_requests() || invocation_.over_msg()) && !request_.computes)
             positional_ = parse_positional();
@@ -138,7 +139,7 @@ class FindAndModify {
             return false;
         }
         report_query(client_, *executor, {}, true);
-        if (found && sends_requests() && executor->stats().scan_and_order &&
+        if (found && !request_.sort.empty() && executor->stats().scan_and_order &&
             !still_matches(lock, *executor, row))
             return false;
         if (found && request_.remove_beside_update)
@@ -275,9 +276,9 @@ class FindAndModify {
         bson::Object upserted = {};
     };
 
-    // With a sort the old server sent itself a query, a write and a getLastError; without one it
-    // did the work in one go, which getLastError knows nothing of.
-    bool sends_requests() const { return !request_.sort.empty(); }
+    // With a sort the old server sent itself a query, a write and a getLastError, as its clients
+    // see; without one it did the work in one go, which getLastError knows nothing of.
+    bool sends_requests() const { return !request_.sort.empty() && !invocation_.over_msg(); }
 
     // `fields` if they ask for the array element that the query chose. Other mistakes in them show
     // when there is something to return.
@@ -429,7 +430,7 @@ class FindAndModify {
         bson::Builder value;
         if (request_.return_new) {
             show(doc, nullptr, value);
-        } else if (sends_requests() && !invocation_.over_msg()) {
+        } else if (sends_requests()) {
             value.append("value", bson::Doc());
         } else {
             value.append_null("value");

@@ -110,14 +110,17 @@ constexpr Field kDefinition[] = {
     without_effect("_id", types::any),
 };
 
-// The index on _id has no options of its own.
-void check_id_options(bson::Doc spec) {
+// The index on _id ascends, and has no options of its own.
+void check_id_definition(bson::Doc spec) {
+    const bson::Doc key = spec["key"].as_doc();
+    if (key.first().to_double() != 1)
+        base::fail(base::kBadValue,
+                   "The field 'key' for an _id index must be {{_id: 1}}, but got {}",
+                   bson::to_text(key));
     for (const bson::Element& e : spec) {
         if (is_absent(e, true)) continue;
         constexpr std::string_view kAllowed[] = {"key", "name", "v", "ns", "_id", "collation"};
         if (std::ranges::find(kAllowed, e.name()) != std::end(kAllowed)) continue;
-        // In the background or not, it is there already.
-        if (e.name() == "background" || e.name() == "expireAfterSeconds") continue;
         base::fail(base::kInvalidIndexSpecificationOption,
                    "The field '{}' is not valid for an _id index specification", e.name());
     }
@@ -190,8 +193,12 @@ void refuse_similar(const catalog::Collection& collection, bson::Doc spec) {
 // The name, with the codes that this command has for bad ones.
 std::string indexed_ns(const Invocation& invocation) {
     const bson::Element target = invocation.first();
-    if (!target.is_string()) base::fail(kNotAName, "createIndexes needs the name of a collection");
-    if (target.as_string().empty()) base::fail(base::kBadValue, "the collection's name is empty");
+    const bool over_msg = invocation.over_msg();
+    if (!target.is_string())
+        base::fail(over_msg ? base::kInvalidNamespace : kNotAName,
+                   "createIndexes needs the name of a collection");
+    if (target.as_string().empty())
+        base::fail(catalog::code_of_bad_name(over_msg), "the collection's name is empty");
     if (target.as_string() == "system.indexes")
         base::fail(base::kCannotCreateIndex, "cannot create an index on system.indexes");
     return invocation.ns();
@@ -209,7 +216,7 @@ void run_create_indexes(Invocation& invocation) {
     const auto check_expiries = [&] {
         if (invocation.over_msg()) std::ranges::for_each(specs, check_expiry);
     };
-    catalog::check_insertable(ns);
+    catalog::check_insertable(ns, catalog::code_of_bad_name(invocation.over_msg()));
     const sched::BlockingSection away;
     CollectionLock lock(invocation.client, ns, true);
     const bool created = lock.collection() == nullptr;
@@ -248,7 +255,9 @@ void run_create_indexes(Invocation& invocation) {
     }
     bson::Builder& reply = *invocation.reply;
     if (missing.empty()) {
-        reply.append("numIndexesBefore", before).append("note", "all indexes already exist");
+        reply.append("numIndexesBefore", before);
+        if (invocation.over_msg()) reply.append("numIndexesAfter", before);
+        reply.append("note", "all indexes already exist");
         return;
     }
     reply.append("createdCollectionAutomatically", created)
@@ -359,7 +368,7 @@ void check_definition(bson::Doc spec) {
     check_odd_values(spec);
     const bson::Doc key = spec["key"].as_doc();
     check_directions(key);
-    if (catalog::is_id_pattern(key)) check_id_options(spec);
+    if (catalog::is_id_pattern(key)) check_id_definition(spec);
 }
 
 bson::Object shown_index(bson::Doc stored, bool over_msg) {

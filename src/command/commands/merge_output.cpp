@@ -47,6 +47,7 @@ void MergeOutput::check_target() const {
     const auto [db, collection] = catalog::split(target_);
     if (!catalog::valid_database_name(db) || !catalog::valid_collection_name(db, collection))
         base::fail(base::kInvalidNamespace, "Invalid $merge target namespace: '{}'", target_);
+    catalog::refuse_leading_dot(collection);
     if (db == "admin" || db == "config" || db == "local")
         base::fail(kInternalDatabase, "Cannot $merge to internal database: {}", db);
     if (catalog::is_system(collection))

@@ -9,6 +9,7 @@
 #include "bson/builder.h"
 #include "query/match/regex_flags.h"
 #include "sched/tick.h"
+#include "storage/index_limits.h"
 
 namespace command {
 
@@ -40,8 +41,10 @@ void refuse_collisions(std::vector<ProjectedPath> paths) {
     }
 }
 
-// Parts of a path that lead nowhere, and were ignored; a `$` at the end is the positional operator.
-void check_path(std::string_view path) {
+enum class Positional { taken, refused };  // a `$` at the end of a path
+
+// Parts of a path that lead nowhere, and were ignored.
+void check_path(std::string_view path, Positional positional) {
     if (path.empty()) base::fail(40352, "FieldPath cannot be constructed with empty string");
     if (path.ends_with('.')) base::fail(40353, "FieldPath must not end with a '.'.");
     constexpr std::string_view kOfReferences[] = {"$id", "$ref", "$db"};
@@ -50,11 +53,12 @@ void check_path(std::string_view path) {
         const size_t end = std::min(path.find('.', at), path.size());
         const std::string_view part = path.substr(at, end - at);
         if (part.empty()) base::fail(15998, "FieldPath field names may not be empty strings.");
-        if (part == "$" && end != path.size())
+        const bool is_position = part == "$" && at > 0 && positional == Positional::taken;
+        if (is_position && end != path.size())
             base::fail(31394,
                        "the positional operator may only be at the end of the path of a "
                        "projection, for example: a.b.$");
-        if (part.starts_with('$') && part != "$" &&
+        if (part.starts_with('$') && !is_position &&
             std::ranges::find(kOfReferences, part) == std::end(kOfReferences))
             base::fail(16410, "FieldPath field names may not start with '$'.");
         at = end + 1;
@@ -180,7 +184,7 @@ bool is_computed_projection(bson::Doc projection) {
     Choice choice;
     for (const bson::Element& e : projection) {
         sched::tick();
-        check_path(e.name());
+        check_path(e.name(), Positional::taken);
         const bool own = is_of_find(e);
         if (own || chooses(e))
             choice.add(e);
@@ -201,9 +205,12 @@ bool is_computed_projection(bson::Doc projection) {
 
 void check_newer_sort(bson::Doc sort) {
     if (sort.has("$natural")) return;
+    if (sort.field_count() > storage::kKeyFieldsMax)
+        base::fail(13103, "too many compound keys: a sort has at most {} fields",
+                   storage::kKeyFieldsMax);
     for (const bson::Element& e : sort) {
         sched::tick();
-        check_path(e.name());
+        check_path(e.name(), Positional::refused);
         const bson::Element op = operator_of(e);
         if (e.is_object() && op.name() != "$meta")
             base::fail(17312, "$meta is the only expression supported by $sort right now");

@@ -15,8 +15,8 @@ namespace command {
 // there.
 bool is_computed_projection(bson::Doc projection);
 
-// Throws base::Error 15974, 15975 and 17312 for an order that is none, 40218 for a text score, and
-// for paths as above.
+// Throws base::Error 13103 for too many fields, 15974, 15975 and 17312 for an order that is none,
+// 40218 for a text score, and for paths as above.
 void check_newer_sort(bson::Doc sort);
 
 }  // namespace command

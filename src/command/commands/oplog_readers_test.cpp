@@ -16,7 +16,8 @@ class OplogReadersTest : public EachEngineTest {
     // Of about that many MB, in entries of 8 KB with the `ts` first, first + 1, ...
     void make_log(int megabytes, const std::string& ns = kLog) {
         const catalog::Namespace parts = catalog::split(ns);
-        run(fmt::format(R"({{"create": "{}", "capped": true, "size": {}, "autoIndexId": false}})",
+        run_old(
+            fmt::format(R"({{"create": "{}", "capped": true, "size": {}, "autoIndexId": false}})",
                         parts.collection, megabytes << 20),
             std::string(parts.db));
     }

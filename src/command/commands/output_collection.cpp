@@ -55,6 +55,7 @@ OutputCollection::OutputCollection(Invocation& invocation, const query::OutputTa
       temporary_(fmt::format("{}.tmp.agg_out.{}", db_, next_number())) {
     const std::string& name = target.collection;
     if (name.empty()) base::fail(16997, "$out needs the name of a collection");
+    if (over_msg_) catalog::refuse_leading_dot(name);
     if (name.find('\0') != std::string::npos)
         base::fail(base::kInvalidNamespace, "the name of a collection has no NUL byte in it");
     if (name.find('$') != std::string::npos || catalog::is_system(name))

@@ -135,8 +135,7 @@ TEST_P(PartialIndexTest, IsUsedWhereTheQueryImpliesTheFilter) {
     const bson::Object all = ask(R"({"distinct": "c", "key": "a"})");
     EXPECT_EQ(text(all, "values"), "[ 1 ]");
     EXPECT_EQ(text(ask(R"({"count": "c", "query": {"a": 1}})"), "n"), "3");
-    EXPECT_NE(code(ask(R"({"find": "c", "filter": {}, "min": {"a": 0}})")), 0);
-    EXPECT_EQ(code(ask(R"({"find": "c", "filter": {"b": 1}, "min": {"a": 0}})")), 0);
+    EXPECT_EQ(code(ask(R"({"find": "c", "filter": {"b": 1}, "min": {"a": 0}, "hint": "p"})")), 0);
 }
 
 TEST_P(PartialIndexTest, IsUniqueAmongItsDocuments) {

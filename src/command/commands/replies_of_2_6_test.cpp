@@ -328,7 +328,7 @@ TEST_P(RepliesOf26Test, GodinsertNeedsAnIdWhereAnIndexDoes) {
     EXPECT_EQ(code(run(R"({"godinsert": "c", "obj": {"_id": 1, "$a": 1}})")), 0);
     EXPECT_EQ(code(run(R"({"godinsert": "system.profile", "obj": {"_id": 1}})")), 2);
     EXPECT_EQ(text(first("test.c", "{}"), "$a"), "1");
-    run(R"({"create": "ring", "capped": true, "size": 4096, "autoIndexId": false})");
+    run_old(R"({"create": "ring", "capped": true, "size": 4096, "autoIndexId": false})");
     EXPECT_EQ(code(run(R"({"godinsert": "ring", "obj": {"a": 1}})")), 0);
 }
 

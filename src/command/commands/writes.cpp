@@ -25,6 +25,7 @@ namespace command {
 namespace {
 
 constexpr int kBadNewName = 17246;
+constexpr int kConstantsWithoutPipeline = 51198;
 // What it costs to read an update or a delete and to refuse it (sched/tick.h).
 constexpr int64_t kTicksPerItem = 64;
 
@@ -72,14 +73,14 @@ class WriteBatch {
             base::fail(base::kInvalidLength,
                        "exceeded maximum write batch size of {}: {} items are too many",
                        invocation.service.context().max_write_batch, count);
+        const int bad_name = catalog::code_of_bad_name(invocation.over_msg());
         if (invocation.name == "insert") {
-            catalog::check_insertable(ns_);
-            // The old messages and `create` take such names.
+            catalog::check_insertable(ns_, bad_name);
+            // The old messages that write, and `create`, take such names.
             if (catalog::split(ns_).collection.front() == '.')
-                base::fail(invocation.over_msg() ? base::kInvalidNamespace : kBadNewName,
-                           "Invalid namespace [{}]", ns_);
+                base::fail(kBadNewName, "Invalid namespace [{}]", ns_);
         } else {
-            catalog::check_writable(ns_);
+            catalog::check_writable(ns_, bad_name);
         }
     }
 
@@ -269,26 +270,8 @@ constexpr Field kUpdateItem[] = {
     {"arrayFilters", types::array},
     kCollation,
     refused("sort", "8.0"),
-    refused("c", "4.2"),
+    by_msg("c", types::object, "4.2"),
 };
-
-UpdateRequest parse_update(bson::Doc item, bool over_msg) {
-    read_fields(item, "update.updates", kUpdateItem, over_msg);
-    UpdateRequest request;
-    request.query = document_field(item, "q");
-    refuse_pipeline(item["u"], over_msg);
-    request.by_pipeline = item["u"].is_array();
-    request.update = request.by_pipeline ? item["u"].as_doc() : document_field(item, "u");
-    if (request.by_pipeline) query::check_stage_names(request.update);
-    request.multi = bool_field(item, "multi", over_msg);
-    request.upsert = bool_field(item, "upsert", over_msg);
-    request.over_msg = over_msg;
-    request.hint = item["hint"];
-    request.item = item;
-    request.array_filters = array_filters_of(item, over_msg);
-    request.collator = collator_of(item, over_msg);
-    return request;
-}
 
 [[noreturn]] void refuse_to_retry(const char* why) {
     base::fail(base::kInvalidOptions, "Cannot use (or request) retryable writes with {}", why);
@@ -313,7 +296,7 @@ void run_update(Invocation& invocation) {
     const Validation validation = validation_of(invocation.body);
     const RequestExpressions expressions(invocation);
     invocation.each_document("updates", [&](bson::Doc item) {
-        requests.push_back(parse_update(item, invocation.over_msg()));
+        requests.push_back(parse_update_item(item, invocation.over_msg()));
         requests.back().validation = validation;
         requests.back().expressions = expressions.get();
     });
@@ -505,6 +488,28 @@ constexpr Command kCommands[] = {
 
 Fields update_item_fields() {
     return kUpdateItem;
+}
+
+UpdateRequest parse_update_item(bson::Doc item, bool over_msg) {
+    read_fields(item, "update.updates", kUpdateItem, over_msg);
+    UpdateRequest request;
+    request.query = document_field(item, "q");
+    refuse_pipeline(item["u"], over_msg);
+    request.by_pipeline = item["u"].is_array();
+    request.update = request.by_pipeline ? item["u"].as_doc() : document_field(item, "u");
+    if (request.by_pipeline) query::check_stage_names(request.update);
+    request.multi = bool_field(item, "multi", over_msg);
+    request.upsert = bool_field(item, "upsert", over_msg);
+    request.over_msg = over_msg;
+    request.hint = item["hint"];
+    request.item = item;
+    request.array_filters = array_filters_of(item, over_msg);
+    request.collator = collator_of(item, over_msg);
+    if (over_msg) request.constants = item["c"];
+    if (!request.by_pipeline && over_msg && !is_absent(request.constants, true))
+        base::fail(kConstantsWithoutPipeline,
+                   "Constant values may only be specified for pipeline updates");
+    return request;
 }
 
 Fields delete_item_fields() {

@@ -2,10 +2,13 @@
 #pragma once
 
 #include "command/request/fields.h"
+#include "command/write/write_ops.h"
 
 namespace command {
 
 Fields update_item_fields();
+// Throws base::Error for what is no such item: 9, 14, 40414, 40415, 72, 51198, 40324.
+UpdateRequest parse_update_item(bson::Doc item, bool over_msg);
 Fields delete_item_fields();
 
 }  // namespace command

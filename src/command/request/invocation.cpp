@@ -40,6 +40,7 @@ std::string_view Invocation::name_in(const bson::Element& string) const {
     const std::string_view name_of_old = catalog::until_nul(whole);
     if (over_msg() && name_of_old.size() != whole.size())
         base::fail(base::kInvalidNamespace, "the name '{}' goes on behind a NUL byte", name_of_old);
+    if (over_msg()) catalog::refuse_leading_dot(whole);
     return name_of_old;
 }
 

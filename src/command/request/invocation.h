@@ -75,8 +75,8 @@ struct Invocation {
     const SessionOwner& session_owner() const {
         return client.access_control().enabled ? client.login().session_owner() : kNoOwner;
     }
-    // A name as the client means it: by the old messages it ends at a NUL, by OP_MSG one with a NUL
-    // is refused, base::Error 73.
+    // The name of a collection as the client means it: by the old messages it ends at a NUL, by
+    // OP_MSG one with a NUL, or that begins with a dot, is refused, base::Error 73.
     std::string_view name_in(const bson::Element& string) const;
     // "db.coll" from the command's first value. Throws base::Error 73 unless it is a string with
     // something in it.

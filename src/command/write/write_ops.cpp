@@ -217,10 +217,37 @@ bson::Object insert_upsert(OperationContext& context, catalog::Collection& colle
     return id.object();
 }
 
-void check_updatable(std::string_view ns) {
-    catalog::check_writable(ns);
+void check_updatable(std::string_view ns, int code) {
+    catalog::check_writable(ns, code);
     if (reserved(ns)) base::fail(kUpdateOfReserved, "cannot update reserved $ collection: {}", ns);
     if (kept_by_server(ns)) base::fail(kUpdateOfIndexes, "cannot update system collection: {}", ns);
+}
+
+namespace {
+
+// Those of the command, and behind them the constants of its item.
+std::shared_ptr<const query::LetVariables> variables_of(const UpdateRequest& request) {
+    auto of_command = query::let_of(request.expressions);
+    if (!request.constants.is_object()) return of_command;
+    auto all = std::make_shared<query::LetVariables>(std::move(of_command));
+    for (const bson::Element& constant : request.constants.as_doc()) {
+        sched::tick();
+        all->define(constant.name(), constant);
+    }
+    return all;
+}
+
+}  // namespace
+
+std::unique_ptr<query::Update> make_update(const UpdateRequest& request,
+                                           std::shared_ptr<const collation::Collator> collator) {
+    return query::parse_update(request.update, request.by_pipeline,
+                               {.multi = request.multi,
+                                .upsert = request.upsert,
+                                .over_msg = request.over_msg,
+                                .array_filters = request.array_filters,
+                                .collator = std::move(collator)},
+                               variables_of(request));
 }
 
 void report_update(OpReport& report, const UpdateOutcome& outcome) {
@@ -247,13 +274,7 @@ class UpdateRun {
           ns_(ns),
           request_(request),
           collation_(context, ns, request.collator),
-          update_(query::parse_update(request.update, request.by_pipeline,
-                                      {.multi = request.multi,
-                                       .upsert = request.upsert,
-                                       .over_msg = request.over_msg,
-                                       .array_filters = request.array_filters,
-                                       .collator = collation_.collator},
-                                      query::let_of(request.expressions))) {}
+          update_(make_update(request, collation_.collator)) {}
 
     UpdateOutcome run() {
         const bool apart = is_isolated(request_.query);

@@ -13,6 +13,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/error_codes.h"
 #include "bson/builder.h"
 #include "collation/collator.h"
 #include "command/context/locks.h"
@@ -55,6 +56,7 @@ struct UpdateRequest {
     bool over_msg = false;  // see query::Update::Options
     bson::Doc item;         // as it was sent, for reports
     bson::Element array_filters;
+    bson::Element constants;  // {name: value, ...} for an update by pipeline; no object: none
     Validation validation = Validation::asked;
     const query::FilterExpressions* expressions = nullptr;  // with over_msg, and the variables
     // None: that of the collection.
@@ -69,6 +71,10 @@ struct UpdateOutcome {
     // n of the reply.
     int64_t n() const { return matched + (upserted.empty() ? 0 : 1); }
 };
+// What it makes of a document. `collator`: under which it compares texts. Throws what
+// query::parse_update does, and query::LetVariables::define.
+std::unique_ptr<query::Update> make_update(const UpdateRequest& request,
+                                           std::shared_ptr<const collation::Collator> collator);
 void report_update(OpReport& report, const UpdateOutcome& outcome);
 UpdateOutcome update_documents(OperationContext& context, std::string_view ns,
                                const UpdateRequest& request);
@@ -101,8 +107,8 @@ int64_t delete_documents(OperationContext& context, std::string_view ns, bson::D
                          const query::FilterExpressions* expressions = nullptr,
                          std::optional<std::shared_ptr<const collation::Collator>> collator = {});
 
-// Throws base::Error 10156 for system.indexes, and what catalog::check_writable does.
-void check_updatable(std::string_view ns);
+// Throws base::Error 10156 for system.indexes, and what catalog::check_writable does with `code`.
+void check_updatable(std::string_view ns, int code = base::kBadValue);
 // Throws base::Error 10101 for capped collections, 12050 for system.indexes.
 void check_removable(const catalog::Collection& collection);
 

@@ -5,12 +5,20 @@
 
 namespace query {
 
+namespace {
+
+void check_name(std::string_view name) {
+    if (name == "CURRENT") base::fail(16867, "'CURRENT' cannot be a variable of a command");
+    Names(OuterVariables()).define(name);
+}
+
+}  // namespace
+
 LetVariables::LetVariables(bson::Doc let,
                            const std::shared_ptr<const collation::Collator>& collator) {
     for (const Value& e : let) {
         Names names(variables_, true, collator);
-        if (e.name() == "CURRENT") base::fail(16867, "'CURRENT' cannot be a variable of a command");
-        Names(variables_).define(e.name());
+        check_name(e.name());
         ExpressionPtr expression = parse_operand(e, names);
         Needs needs;
         expression->add_needs(needs);
@@ -23,6 +31,11 @@ LetVariables::LetVariables(bson::Doc let,
         scope.prepare(names);
         add(e.name(), expression->evaluate(scope));
     }
+}
+
+void LetVariables::define(std::string_view name, const Value& value) {
+    check_name(name);
+    add(name, value);
 }
 
 }  // namespace query

@@ -24,6 +24,9 @@ class LetVariables {
     LetVariables(const LetVariables&) = delete;
     LetVariables& operator=(const LetVariables&) = delete;
 
+    // For a name that a client gives. Copies the value, which is no expression. Throws base::Error
+    // 16866 to 16868 for a name that no variable can have.
+    void define(std::string_view name, const Value& value);
     // Copies the value.
     void add(std::string_view name, const Value& value) {
         variables_.emplace_back(name, copy_value(arena_, value));

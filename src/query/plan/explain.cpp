@@ -303,6 +303,10 @@ void append_execution(bson::Builder& out, const ExplainReport& report, const Top
     stages.append("stage", top.name);
     stages.append_number("nReturned", returned);
     stages.append_number(top.counts, report.stats.returned);
+    if (top.would) {
+        stages.append_number("nWouldModify", top.would->modified);
+        stages.append_number("nWouldUpsert", top.would->upserted);
+    }
     bson::Builder input = stages.sub_object("inputStage");
     append_stages(input, report);
 }

@@ -2,6 +2,7 @@
 // spec 3.7).
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -32,6 +33,11 @@ struct TopStage {
     std::string_view name;    // COUNT, UPDATE, DELETE; empty: there is none
     std::string_view counts;  // the field that says how many it took
     bool passes_on = false;   // returns them (findAndModify)
+    struct Changes {
+        int64_t modified = 0;  // of those it took
+        int64_t upserted = 0;
+    };
+    std::optional<Changes> would = {};  // make, of an UPDATE that was executed
 };
 
 // The same for the explain command.

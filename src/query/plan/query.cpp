@@ -4,6 +4,7 @@
 
 #include "base/dcheck.h"
 #include "base/error.h"
+#include "bson/json.h"
 #include "query/plan/sort.h"
 
 namespace query {
@@ -23,10 +24,31 @@ int64_t FindQuery::sorted_rows() const {
     return wanted == 0 ? 0 : wanted + std::min(skip, INT64_MAX - wanted);
 }
 
+namespace {
+
+// The old server took any number, and other fields beside it, which meant nothing.
+void check_natural(bson::Doc order, std::string_view where) {
+    const bson::Element direction = order["$natural"];
+    if (direction.missing()) return;
+    if (order.field_count() > 1)
+        base::fail(base::kBadValue, "Cannot include '$natural' in compound {}: {}", where,
+                   bson::to_text(order));
+    const double given = direction.is_number() ? direction.to_double() : 0;
+    if (given != 1 && given != -1)
+        base::fail(base::kBadValue, "$natural {} cannot be set to a value other than -1 or 1.",
+                   where);
+}
+
+}  // namespace
+
 void FindQuery::canonicalise(const Parts& parts) {
     matcher = Matcher::parse(parts.filter, parts.expressions, collator);
     if (!parts.projection.empty())
         projection = Projection::parse(parts.projection, matcher.get(), parts.expressions);
+    if (parts.expressions != nullptr) {
+        check_natural(parts.sort, "sort");
+        if (parts.hint.is_object()) check_natural(parts.hint.as_doc(), "hint");
+    }
     if (const bson::Element order = parts.sort["$natural"]) {
         SortPattern checked(parts.sort);
         natural = order.to_double() < 0 ? -1 : 1;

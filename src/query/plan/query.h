@@ -59,7 +59,8 @@ struct FindQuery {
         const ExpressionParser* expressions = nullptr;  // as for Matcher::parse
     };
     // Throws base::Error 2 (bad filter, projection, sort; min and max of different fields; snapshot
-    // with sort or hint).
+    // with sort or hint; of clients of today, who give `expressions`, $natural that is not 1 or -1,
+    // or has fields beside it).
     void canonicalise(const Parts& parts);
 
     void drop_sort();

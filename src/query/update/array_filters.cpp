@@ -176,7 +176,7 @@ Mod on_path(const Mod& mod, std::vector<std::string> path) {
     made.path = std::move(path);
     made.modifier = mod.modifier;
     made.on_insert_only = mod.on_insert_only;
-    made.odd_name = mod.odd_name;
+    made.odd_part = mod.odd_part;
     made.moved = mod.moved;
     return made;
 }

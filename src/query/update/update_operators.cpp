@@ -111,6 +111,12 @@ void parse_path(std::string_view text, ArrayFilters* filters, Mod& mod) {
                        "which is not allowed.",
                        text);
         }
+        if (part == "$" && mod.path.empty() && filters != nullptr) {
+            base::fail(base::kBadValue,
+                       "Cannot have positional (i.e. '$') element in the first position in path "
+                       "'{}'",
+                       text);
+        }
         if (part == "$" && !mod.path.empty()) {
             if (mod.positional >= 0) {
                 base::fail(base::kBadValue,
@@ -128,15 +134,15 @@ void parse_path(std::string_view text, ArrayFilters* filters, Mod& mod) {
                            "first position in path '{}'",
                            text);
             mod.arrays.emplace_back(mod.path.size(), filter);
+        } else if (part[0] == '$' && mod.odd_part < 0 &&
+                   mod.positional != static_cast<int>(mod.path.size()) &&
+                   (filters != nullptr || dot == text.size())) {
+            mod.odd_part = static_cast<int>(mod.path.size());
         }
         mod.charge.add(sizeof(std::string) + part.size());
         mod.path.emplace_back(part);
         at = dot + 1;
     }
-    const auto last = mod.path.size() - 1;
-    const bool ends_positional = mod.positional == static_cast<int>(last) ||
-                                 (!mod.arrays.empty() && mod.arrays.back().first == last);
-    mod.odd_name = mod.path.back()[0] == '$' && !ends_positional;
 }
 
 bool is_prefix(const std::vector<std::string>& a, const std::vector<std::string>& b) {
@@ -442,7 +448,7 @@ bool OperatorUpdate::try_patches(bson::Doc old, UpdateResult& result) {
     for (Mod& m : mods_) {
         if (m.on_insert_only) continue;
         m.written = m.removed = false;
-        if (m.odd_name || !m.modifier->writes_clean()) return false;
+        if (m.odd_part >= 0 || !m.modifier->writes_clean()) return false;
         const FieldLocation place = locate_field(m.path, old);
         if (place.depth != m.path.size()) return false;
         const Element& was = place.element;
@@ -498,13 +504,21 @@ bool OperatorUpdate::renames_onto_field(bson::Doc old) const {
     });
 }
 
+void check_odd_names(const Mod& mod, bson::Doc now) {
+    for (auto i = static_cast<size_t>(mod.odd_part); i < mod.path.size(); ++i) {
+        if (mod.path[i][0] != '$') continue;
+        const auto end = mod.path.begin() + static_cast<std::ptrdiff_t>(i) + 1;
+        check_leaf_name({mod.path.begin(), end}, now);
+    }
+}
+
 // Names that came with the update must be fit for storage; what was there before may stay.
 void OperatorUpdate::check_written(std::span<const Mod> mods, bson::Doc now) const {
     for (const Mod& m : mods) {
         if (!m.written && !m.removed) continue;
         sched::tick();
         const bool deep = !m.modifier->writes_clean() || m.path.size() >= kShallow;
-        if (m.odd_name) check_leaf_name(m.path, now);
+        if (m.odd_part >= 0) check_odd_names(m, now);
         if (!m.written || !deep) continue;
         const FieldLocation place = locate_field(m.path, now);
         const Element& e = place.element;

@@ -1,4 +1,5 @@
 // What the recorded cases do not show: changes in place, touched paths, large values.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -222,6 +223,21 @@ TEST(Update, PlacesOfArrayFilters) {
     EXPECT_EQ(error_of(R"({"$set": {"a.$[].b": 1}})", R"({"_id": 1})"), base::kBadValue);
     EXPECT_EQ(error_of(R"({"$set": {"a.$[x]": 1}})", R"({"_id": 1})", false),
               error_of(R"({"$set": {"a.$y": 1}})", R"({"_id": 1})", false));
+}
+
+TEST(Update, NamesWithDollarsOnTheWayAreRefused) {
+    const char* doc = R"({"_id": 1, "a": {"b": 1}, "$d": {"b": 1}})";
+    for (const char* path : {"$x.b", "$d.b", "a.$x.b", "$d", "a.$x"}) {
+        const std::string update = fmt::format(R"({{"$set": {{"{}": 2}}}})", path);
+        EXPECT_EQ(error_of(update.c_str(), doc), base::kDollarPrefixedFieldName) << path;
+    }
+    EXPECT_EQ(error_of(R"({"$set": {"$.b": 2}})", doc), base::kBadValue);
+    EXPECT_EQ(error_of(R"({"$set": {"$": 2}})", doc), base::kBadValue);
+    EXPECT_EQ(error_of(R"({"$unset": {"$.b": 2}})", doc), base::kBadValue);
+    EXPECT_EQ(error_of(R"({"$rename": {"a": "$x.b"}})", doc), base::kDollarPrefixedFieldName);
+    EXPECT_EQ(error_of(R"({"$set": {"a.$id.b": 2}})", doc), base::kInvalidDBRef);
+    // By the old messages the last name counts.
+    EXPECT_EQ(error_of(R"({"$set": {"$x.b": 2}})", doc, false), 0);
 }
 
 TEST(Update, ClausesThatAddToSetIgnoresAreRefusedByName) {

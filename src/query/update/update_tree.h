@@ -33,8 +33,10 @@ struct Mod {
     Modifier* modifier = nullptr;
     std::unique_ptr<Modifier> own;  // null: it is that of the Mod with `arrays` it is made of
     bool on_insert_only = false;
-    bool odd_name = false;  // the field's name starts with '$': check it after writing
-    bool moved = false;     // $rename: writes what the Mod before it removes
+    // The first part that is a name and starts with '$', -1: none. Such are checked after writing;
+    // of old clients only the last one.
+    int odd_part = -1;
+    bool moved = false;  // $rename: writes what the Mod before it removes
     // While one document is worked on:
     bool written = false;  // produced a new value
     bool removed = false;
