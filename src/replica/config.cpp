@@ -253,7 +253,9 @@ Config Config::parse(bson::Doc given, const Expected& expected) {
                 config.set_name, expected.set_name);
     if (const bson::Element version = given["version"])
         config.version = static_cast<int32_t>(whole(version, 1, kInt32Max));
-    if (const bson::Element protocol = given["protocolVersion"]) whole(protocol, 0, 1);
+    if (const bson::Element protocol = given["protocolVersion"])
+        if (whole(protocol, 0, 1) == 0)
+            invalid("protocolVersion: 0 is not supported: entries carry the term of protocol 1");
     if (const bson::Element term = given["term"])
         if (!term.is_number()) invalid("term has to be a number");
     refuse_unless(given["configsvr"], false, "there is no sharding");

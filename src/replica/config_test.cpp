@@ -98,6 +98,8 @@ TEST(ReplicaConfig, RefusesWhatItCannotServe) {
     for (const std::string& bad : {
              std::string(R"({})"),
              std::string(R"({"_id": "rs0"})"),
+             std::string(R"({"_id": "rs0", "protocolVersion": 0,
+                             "members": [{"_id": 0, "host": "h"}]})"),
              std::string(R"({"_id": "rs1", "members": [{"_id": 0, "host": "h"}]})"),
              std::string(R"({"_id": "rs0", "members": []})"),
              std::string(R"({"_id": "rs0", "members": {"_id": 0, "host": "h"}})"),

@@ -144,6 +144,7 @@ void Member::set_state(State state) {
     base::log::info("member {} of replica set {}: {}",
                     config == nullptr ? options_.own_host : config->own().host, options_.set_name,
                     name_of(state));
+    ask_soon();  // and so tell them
 }
 
 // The same is said once.
@@ -391,6 +392,7 @@ bson::Object Member::question() const {
         .append("v", config == nullptr ? kNoVersion : config->version)
         .append("pv", int32_t{1})
         .append("checkEmpty", false)
+        .append("state", static_cast<int32_t>(state()))
         .append("from", config == nullptr ? std::string() : config->own().host);
     if (config != nullptr) out.append("fromId", config->own().id);
     return out.object();
@@ -404,14 +406,18 @@ void Member::answer(bson::Doc question, bson::Builder& out) {
                    "repl set names do not match: this is a member of {}", options_.set_name);
     const std::shared_ptr<const Config> config = this->config();
     const bool has_name = from.is_string() && !from.as_string().empty();
+    bool has_news = config != nullptr && question["v"].to_int64() > config->version;
     {
         const std::lock_guard guard(mutex_);
         if (config == nullptr && has_name && askers_.size() < kAskersMax)
             askers_.insert(with_port(from.as_string()));
         if (config != nullptr && has_name)
             if (const auto found = heard_.find(std::string(from.as_string()));
-                found != heard_.end())
+                found != heard_.end()) {
                 found->second.last_question_ms = base::ms_since_1970();
+                has_news |= question.has("state") &&
+                            question["state"].to_int64() != static_cast<int>(found->second.state);
+            }
     }
     out.append("set", options_.set_name)
         .append("rs", true)
@@ -426,7 +432,7 @@ void Member::answer(bson::Doc question, bson::Builder& out) {
     if (const std::string host = syncing_to(); !host.empty()) out.append("syncingTo", host);
     if (config != nullptr && question["v"].to_int64() < config->version)
         out.append("config", config->document);
-    if (config != nullptr && question["v"].to_int64() > config->version) ask_soon();
+    if (has_news) ask_soon();
 }
 
 void Member::wait_to_ask(std::chrono::milliseconds limit) {

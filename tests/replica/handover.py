@@ -117,6 +117,21 @@ class HandOver(Case):
             first.run({'replSetStepDown': 60})
         self.assertEqual(code_of(raised.exception), 10107)
 
+    def test_each_member_hears_of_a_new_state_at_once(self):
+        first, (second, third) = self.begin(3)
+        # So that no member asks by itself.
+        settings = {'heartbeatIntervalMillis': 10 * 60 * 1000}
+        config = dict(self.config(2), settings=settings)
+        config['members'][2]['votes'] = 0  # so that the second one is the heir
+        first.run('replSetReconfig', config)
+        wait_until('all have it', lambda: all(
+            each.run('replSetGetConfig')['config']['version'] == 2 for each in self.members))
+        self.hand_over(first, second)
+        for member in self.members:
+            wait_until('it knows all states; ' + member.tail(5), lambda: [
+                each['state'] for each in member.status()['members']] == [  # pylint: disable=W0640
+                    SECONDARY, PRIMARY, SECONDARY])
+
     def test_one_that_is_stopped_does_not_get_it(self):
         first, (second,) = self.begin(2)
         version = first.run('replSetGetConfig')['config']['version']
