@@ -16,6 +16,7 @@ import struct
 import sys
 import tempfile
 import threading
+import time
 import unittest
 
 import bson
@@ -469,6 +470,25 @@ class Commands(unittest.TestCase):
         for key in ({'a': '2d'}, {'a': '2dsphere'}, {'a': 'geoHaystack', 'b': 1}, {'a': 'text'}):
             request = {'createIndexes': 'c', 'indexes': [{'key': key, 'name': 'i'}]}
             self.check_refused(request)
+
+    def test_a_cursor_is_one_requests_at_a_time(self):
+        """Also while that waits for the next document of a collection."""
+        self.fill()
+        opened = self.ask(DATABASE, {'find': 'ring', 'tailable': True, 'awaitData': True})
+        more = {'getMore': opened['cursor']['id'], 'collection': 'ring'}
+        waiting = []
+        thread = threading.Thread(
+            target=lambda: waiting.append(self.ask(DATABASE, {**more, 'maxTimeMS': 60000})))
+        thread.start()
+        limit = time.monotonic() + 60
+        while not any(op['op'] == 'getmore'
+                      for op in self.client.admin.command('currentOp')['inprog']):
+            self.assertLess(time.monotonic(), limit)
+        self.check_error('getMore', self.ask(DATABASE, more), 12051)
+        self.client[DATABASE].ring.insert_one({'_id': 'next'})
+        thread.join()
+        self.assertEqual([each['_id'] for each in waiting[0]['cursor']['nextBatch']], ['next'])
+        self.assertEqual(self.ask(DATABASE, {**more, 'maxTimeMS': 1})['ok'], 1.0)
 
     def test_later_stages(self):
         for stage in ('$lookup', '$graphLookup', '$changeStream', '$merge', '$unionWith',

@@ -173,8 +173,7 @@ std::unique_ptr<Cursor> CursorManager::pin(int64_t id) {
     const std::lock_guard guard(mutex_);
     const auto found = slots_.find(id);
     if (found == slots_.end() || found->second.killed) return nullptr;
-    if (found->second.cursor == nullptr)
-        base::fail(12051, "clientcursor already in use? driver problem?");
+    if (found->second.cursor == nullptr) base::fail(kCursorInUse, "{}", kInUseText);
     return std::move(found->second.cursor);
 }
 

@@ -29,6 +29,10 @@ class CollectionLock;
 class OperationContext;
 class WakeOnce;
 
+// Of a request for more of a cursor that another one works with, or waits for.
+constexpr int kCursorInUse = 12051;
+constexpr std::string_view kInUseText = "clientcursor already in use? driver problem?";
+
 // For sched::WorkLimit.
 constexpr const char* kProjectionWork = "the projection of one document";
 

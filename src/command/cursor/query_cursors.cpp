@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/milliseconds.h"
 #include "catalog/collection.h"
 #include "command/context/client.h"
 #include "options/general.h"
@@ -152,6 +153,10 @@ GetMore::Result get_more(CursorManager& cursors, Client& client, GetMore& work,
     auto cursor = cursors.pin(work.id);
     if (cursor == nullptr) return result;
     try {
+        // The request that waits for it is served again; another one may not take what it waits
+        // for.
+        if (!client.data_wait().is_retry() && !cursor->awaited.expired())
+            base::fail(kCursorInUse, "{}", kInUseText);
         check_asker(*cursor, client, work);
     } catch (...) {
         cursors.unpin(std::move(cursor));
@@ -164,6 +169,8 @@ GetMore::Result get_more(CursorManager& cursors, Client& client, GetMore& work,
     try {
         OpReport& report = client.report();
         report.cursor_id = work.id;
+        if (client.data_wait().is_retry())
+            report.idle_millis = base::ms_since(client.operation().started());
         report.to_return = std::max<int64_t>(work.limits.documents, 0);
         query::ExecutionStats before;
         if (const query::Executor* executor = cursor->source->executor())
