@@ -7,10 +7,11 @@ from bson.objectid import ObjectId
 NEVER = {'shutdown'}  # ends the server; tests/server/process.py has it
 
 # Of members of a replica set; this server is none.
-OF_SETS = ['replSetElect', 'replSetFreeze', 'replSetFresh', 'replSetGetConfig', 'replSetGetRBID',
-           'replSetGetStatus', 'replSetHeartbeat', 'replSetInitiate', 'replSetMaintenance',
-           'replSetReconfig', 'replSetStepDown', 'replSetSyncFrom', 'replSetTest',
-           'replSetUpdatePosition']
+OF_SETS = ['replSetAbortPrimaryCatchUp', 'replSetElect', 'replSetFreeze', 'replSetFresh',
+           'replSetGetConfig', 'replSetGetRBID', 'replSetGetStatus', 'replSetHeartbeat',
+           'replSetInitiate', 'replSetMaintenance', 'replSetReconfig', 'replSetRequestVotes',
+           'replSetResizeOplog', 'replSetStepDown', 'replSetStepUp', 'replSetSyncFrom',
+           'replSetTest', 'replSetUpdatePosition']
 
 SESSION = bson.Binary(b'0123456789abcdef', 4)
 

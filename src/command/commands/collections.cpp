@@ -268,12 +268,21 @@ void check_rename(std::string_view from, std::string_view to) {
     }
 }
 
+// Of what moves between them, the other members of a set could hear only the half.
+void check_stays_local(bool in_set, std::string_view from, std::string_view to) {
+    const auto is_local = [](std::string_view ns) { return catalog::split(ns).db == "local"; };
+    if (in_set && is_local(from) != is_local(to))
+        base::fail(base::kIllegalOperation,
+                   "Cannot rename collections between a replicated and an unreplicated database");
+}
+
 void run_rename_collection(Invocation& invocation) {
     const std::string from(namespace_argument(invocation, invocation.first()));
     const std::string to(namespace_argument(invocation, invocation.body["to"]));
     check_rename(from, to);
-    const sched::BlockingSection away;
     Service& service = invocation.service;
+    check_stays_local(service.context().member != nullptr, from, to);
+    const sched::BlockingSection away;
     for (const std::string_view ns : {from, to})
         service.opener().open_again(catalog::split(ns).db);
     const storage::GlobalLock lock(service.locks(), storage::GlobalMode::W);

@@ -214,6 +214,13 @@ void refuse_other_members(Invocation& invocation) {
                invocation.name);
 }
 
+void refuse_resize(Invocation& invocation) {
+    member_of(invocation);
+    base::fail(base::kCommandNotSupported,
+               "replSetResizeOplog is not supported: the log of writes keeps the size that "
+               "oplogSize gave it when it was made");
+}
+
 // The first user of a server that asks for a login is a document, which only a primary takes.
 bool may_initiate(const Invocation&, const Rights& rights) {
     return rights.may_make_first_user() ||
@@ -258,6 +265,14 @@ constexpr Command kCommands[] = {
     {"replSetUpdatePosition", "", kFlags | kNotCounted, LockKind::none,
      "of other members: what they have", run_update_position,
      needs::on_cluster(auth::action::internal)},
+    {"replSetStepUp", "", kFlags, LockKind::none, "fails: there are no elections",
+     refuse_other_members, needs::on_cluster(replSetStateChange)},
+    {"replSetAbortPrimaryCatchUp", "", kFlags, LockKind::none, "fails: there are no elections",
+     refuse_other_members, needs::on_cluster(replSetStateChange)},
+    {"replSetRequestVotes", "", kFlags, LockKind::none, "fails: of other members",
+     refuse_other_members, needs::on_cluster(auth::action::internal)},
+    {"replSetResizeOplog", "", kFlags, LockKind::none, "fails: the log keeps its size",
+     refuse_resize, needs::on_cluster(replSetConfigure)},
     {"replSetTest", "", kFlags, LockKind::none, "fails: for tests of the original server",
      refuse_other_members, needs::login},
 };

@@ -168,6 +168,78 @@ TEST_F(ReplicaSetTest, RefusesWhatNeedsOtherMembers) {
     EXPECT_TRUE(member_->is_primary());
 }
 
+TEST_F(ReplicaSetTest, KnowsByNameWhatItRefuses) {
+    initiate();
+    for (const char* command :
+         {R"({"replSetStepUp": 1})", R"({"replSetAbortPrimaryCatchUp": 1})",
+          R"({"replSetRequestVotes": 1})", R"({"replSetResizeOplog": 1, "size": 990})"}) {
+        const bson::Object reply = run(command, "admin");
+        EXPECT_EQ(code(reply), base::kCommandNotSupported) << command;
+        EXPECT_NE(reply["errmsg"].as_string().find("is not supported"), std::string::npos);
+    }
+    const bson::Object stream =
+        run(R"({"aggregate": "c", "pipeline": [{"$changeStream": {}}], "cursor": {}})");
+    EXPECT_EQ(code(stream), 40573);
+    EXPECT_NE(stream["errmsg"].as_string().find("local.oplog.rs"), std::string::npos);
+}
+
+TEST_F(ReplicaSetTest, NothingMovesBetweenLocalAndOthers) {
+    initiate();
+    EXPECT_EQ(code(run(R"({"create": "own"})", "local")), 0);
+    EXPECT_EQ(code(run(R"({"create": "c"})")), 0);
+    for (const auto& [from, to] : {std::pair("local.own", "test.own"), {"test.c", "local.c"}})
+        expect_codes(fmt::format(R"({{"renameCollection": "{}", "to": "{}"}})", from, to),
+                     base::kIllegalOperation, base::kIllegalOperation, "admin");
+    expect_codes(R"({"renameCollection": "local.own", "to": "local.other"})", 0,
+                 base::kNamespaceNotFound, "admin");
+}
+
+// The command was let in while this server was the primary.
+TEST_F(ReplicaSetTest, AWriteThatMeetsTheEndOfAPrimaryFailsAsAWhole) {
+    initiate();
+    EXPECT_EQ(code(run(R"({"insert": "c", "documents": [{"_id": 1}]})")), 0);
+    {
+        const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::W);
+        log_->follow();
+    }
+    for (const char* command : {R"({"insert": "c", "documents": [{"_id": 2}, {"_id": 3}]})",
+                                R"({"insert": "c", "documents": [{"_id": 2}], "ordered": false})",
+                                R"({"update": "c", "updates": [{"q": {"_id": 1}, "u": {"a": 1}}]})",
+                                R"({"delete": "c", "deletes": [{"q": {}, "limit": 0}]})"}) {
+        const bson::Object reply = run(command);
+        EXPECT_EQ(code(reply), base::kInterruptedDueToReplStateChange) << command;
+        EXPECT_EQ(reply["ok"].to_double(), 0.0) << command;
+        EXPECT_TRUE(reply["errorLabels"].missing()) << command;
+        // As 2.6 answers.
+        const bson::Object by_old = run_old(command);
+        EXPECT_EQ(by_old["ok"].to_double(), 1.0) << command;
+        EXPECT_EQ(by_old.doc().at_path("writeErrors.0.code").to_int32(),
+                  base::kInterruptedDueToReplStateChange);
+    }
+    const bson::Object numbered = run(
+        R"({"insert": "c", "documents": [{"_id": 2}], "txnNumber": {"$numberLong": "1"}, "lsid":
+            {"id": {"$binary": {"base64": "AAAAAAAAAAAAAAAAAAAAAQ==", "subType": "04"}}}})");
+    EXPECT_EQ(code(numbered), base::kInterruptedDueToReplStateChange);
+    EXPECT_EQ(text(numbered, "errorLabels"), "[ \"RetryableWriteError\" ]");
+}
+
+TEST_F(ReplicaSetTest, AReadPreferenceHasAModeThatIsKnown) {
+    initiate();
+    for (const auto& [preference, expected] :
+         std::vector<std::pair<const char*, int>>{{R"({"mode": "primary"})", 0},
+                                                  {R"({"mode": "primaryPreferred"})", 0},
+                                                  {R"({"mode": "secondary"})", 0},
+                                                  {R"({"mode": "secondaryPreferred"})", 0},
+                                                  {R"({"mode": "nearest", "tags": [{}]})", 0},
+                                                  {R"({"mode": "any"})", base::kFailedToParse},
+                                                  {R"({"mode": "Primary"})", base::kFailedToParse},
+                                                  {R"({"mode": ""})", base::kFailedToParse},
+                                                  {R"({"mode": 1})", base::kTypeMismatch}})
+        EXPECT_EQ(code(run(fmt::format(R"({{"find": "c", "$readPreference": {}}})", preference))),
+                  expected)
+            << preference;
+}
+
 // What it is beside others does not need them: it becomes a secondary by an answer to a heartbeat.
 TEST_F(ReplicaSetTest, ASecondaryTakesReadsOfThoseWhoAreContentWithOne) {
     initiate();

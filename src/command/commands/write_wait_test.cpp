@@ -246,7 +246,10 @@ TEST_F(WriteWaitTest, TheSetHasAWriteConcernForWritesThatNameNone) {
     const std::string defaults = config(2, R"(, "getLastErrorDefaults": {"w": 2, "wtimeout": 1})");
     member_->reconfigure(bson::from_json(defaults), false);
     EXPECT_EQ(concern_error(run(R"({"insert": "c", "documents": [{"a": 1}]})")), kTimedOut);
+    EXPECT_EQ(concern_error(run(insert("{}"))), kTimedOut);
+    EXPECT_EQ(concern_error(run_old(insert("{}"))), kTimedOut);
     EXPECT_EQ(concern_error(run(insert(R"({"w": 1})"))), "");
+    EXPECT_EQ(concern_error(run(insert(R"({"j": false})"))), "");
     insert_old("test.c", {R"({"_id": 1})"});
     EXPECT_EQ(run_old(R"({"getlasterror": 1})")["err"].as_string(), "timeout");
     EXPECT_EQ(run_old(R"({"getlasterror": 1, "w": 1})")["err"].type(), bson::Type::null);

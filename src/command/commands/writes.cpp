@@ -88,9 +88,10 @@ class WriteBatch {
     bool stopped() const { return stopped_; }
     int64_t next_index() { return index_++; }
 
-    // What a client sends again fails as a whole where another server may do it.
+    // What another server may do fails as a whole: so today's drivers look for that one, and send
+    // again what is numbered.
     void failed(int64_t index, const base::Error& error) {
-        if (invocation_.turn != nullptr && is_worth_a_retry(error.code())) throw base::Error(error);
+        if (invocation_.over_msg() && is_worth_a_retry(error.code())) throw base::Error(error);
         errors_.add(index, error, code_for_client(invocation_, error.code()));
         client_.last_error().record_error(error.code(), error.what());
         invocation_.service.asserts().user.fetch_add(1, std::memory_order_relaxed);

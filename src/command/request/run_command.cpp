@@ -138,6 +138,19 @@ bool take_dollar_field(const bson::Element& e, bool over_msg) {
     return false;
 }
 
+// Without a set, too: no mode that is not known may count as one that allows any member.
+void check_read_preference(bson::Doc preference) {
+    const bson::Element mode = preference["mode"];
+    if (mode.missing()) return;
+    if (!mode.is_string()) base::fail(base::kTypeMismatch, "$readPreference.mode must be a string");
+    constexpr std::string_view kModes[] = {"primary", "primaryPreferred", "secondary",
+                                           "secondaryPreferred", "nearest"};
+    if (std::ranges::find(kModes, mode.as_string()) == std::end(kModes))
+        base::fail(base::kFailedToParse,
+                   "Could not parse $readPreference mode '{}'. Only the modes '{}' are supported.",
+                   mode.as_string(), fmt::join(kModes, "', '"));
+}
+
 constexpr int kNoApiVersion = 4886600;
 
 void check_boolean(const bson::Element& e, bool over_msg) {
@@ -169,8 +182,10 @@ bool take_generic_field(const bson::Element& e, Invocation& invocation, const Co
             invocation.session = SessionId::parse(e, name, invocation.session_owner());
             return true;
         case '$':
-            if (name == "$readPreference" && e.is_object())
+            if (name == "$readPreference" && e.is_object()) {
+                if (invocation.over_msg()) check_read_preference(e.as_doc());
                 invocation.secondary_ok |= allows_secondary(invocation.body);
+            }
             return take_dollar_field(e, invocation.over_msg());
         case 't':
             if (name != "txnNumber") return false;

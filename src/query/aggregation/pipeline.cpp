@@ -266,7 +266,9 @@ StagePtr StagedPipeline::make_stage(std::string_view name, const Value& spec,
     if (name == "$geoNear")
         base::fail(16604, "$geoNear needs a geo index, which this server does not have");
     if (name == "$changeStream")
-        base::fail(40573, "The $changeStream stage is only supported on replica sets");
+        base::fail(40573,
+                   "The $changeStream stage is only supported on replica sets of other servers: "
+                   "here programs can follow the log of writes of a set, local.oplog.rs");
     return nullptr;
 }
 
