@@ -103,6 +103,29 @@ class Members(unittest.TestCase):
         wait_until('a secondary knows the states of all', all_known)
         self.refused(UNAUTHORIZED, self.client(self.members[1]).test.c.find_one)
 
+    def check_hand_over(self, old, new):
+        self.client(old, 'root').admin.command({'replSetStepDown': 60})
+        wait_until('%s is the primary; %s' % (new.host, new.tail(5)),
+                   lambda: self.state(new) == PRIMARY)
+        written = self.client(new, 'root').handed.get_collection(
+            'c', write_concern=pymongo.WriteConcern(w=2, j=True, wtimeout=60000))
+        written.insert_one({'by': new.host})
+        self.wait_for_secondary(old)
+        self.assertIsNotNone(self.client(
+            old, 'root', read_preference=ReadPreference.NEAREST).handed.c.find_one(
+                {'by': new.host}))
+
+    def test_one_hands_over_to_another(self):
+        self.begin(2)
+        first, second = self.members
+        self.check_hand_over(first, second)
+        self.check_hand_over(second, first)
+        # Users are made by the new one, and known to all.
+        self.check_hand_over(first, second)
+        self.client(second, 'root').admin.command(
+            'createUser', 'later', pwd='pw', roles=['read'], writeConcern={'w': 2, 'j': True})
+        self.client(first, 'later').admin.command('ping')
+
     def test_what_becomes_of_a_user_reaches_those_who_are_logged_in_elsewhere(self):
         primary, secondary = self.begin(2)
         primary.test.c.insert_one({'_id': 1})
@@ -226,6 +249,9 @@ class Members(unittest.TestCase):
             seen = primary.admin.command('replSetGetStatus')['members'][2]
             return seen['health'] == 0 and 'IP address mismatch' in seen['lastHeartbeatMessage']
         wait_until('the other certificate is refused', says_why)
+        first, second, _ = self.members
+        self.check_hand_over(first, second)
+        self.check_hand_over(second, first)
 
     def test_members_over_tls_need_an_authority(self):
         files = certificates.Certificates(os.path.join(self.folder, 'certificates'))
