@@ -1,6 +1,6 @@
 """Replica sets of several real servers on this machine: a copy under writes, kills of primary and
 secondaries, what each state refuses, a secondary that is made the primary, hand-overs,
-backups with the log.
+backups with the log, full disks.
 
 Usage: build/venv/bin/python tests/replica/run.py [--selection none] [TEST...]
 """
@@ -15,7 +15,7 @@ import choice
 import server
 import totals
 
-MODULES = ['members', 'concerns', 'cuts', 'backups', 'handover']
+MODULES = ['members', 'concerns', 'cuts', 'backups', 'handover', 'disks']
 
 
 def main():
