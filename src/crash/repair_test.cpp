@@ -13,9 +13,16 @@
 #include "command/commands/testing/service.h"
 #include "crash/testing/copy_engine.h"
 #include "storage/mmapv1/check.h"
+#include "storage/testing/space_refusal.h"
 
 namespace crash {
 namespace {
+
+// Which request for space of a repair is refused, and how many there were.
+int g_refused = 0, g_requests = 0;
+void refuse_in_turn() {
+    if (++g_requests == g_refused) base::fail(base::kOperationFailed, "no space left on device");
+}
 
 class RepairTest : public command::ServiceTest {
   public:
@@ -45,6 +52,7 @@ class RepairTest : public command::ServiceTest {
         EXPECT_GT(stores, 0u) << json;
         for (const auto& [store, files] : left) {
             SCOPED_TRACE(fmt::format("{} at store {} of {}", json, store, stores));
+            refuse_repair(*files);
             repair(*files, kept, tried_++ % 16 == 0);
         }
     }
@@ -75,6 +83,49 @@ class RepairTest : public command::ServiceTest {
         return found;
     }
 
+    // A repair that is refused half-way, at each request for space: the catalog knows what has
+    // become of the database.
+    static void refuse_repair(const mmapv1::TestViews& files) {
+        bool was_refused = true;
+        for (g_refused = 1; was_refused; ++g_refused) {
+            g_requests = 0;
+            CopyEngine engine(files);
+            catalog::Catalog catalog(engine);
+            const storage::GlobalLock lock(engine.locks(), storage::GlobalMode::W);
+            catalog::Database* const db = catalog.database("test");
+            if (db == nullptr) return;
+            std::set<std::string> names;
+            for (const std::string& ns : db->all_namespaces())
+                names.insert(ns);
+            storage::test::on_space_request(refuse_in_turn);
+            try {
+                db->repair();
+            } catch (const base::Error&) {
+            }
+            storage::test::on_space_request(nullptr);
+            was_refused = g_requests >= g_refused;
+            for (const std::string& ns : db->all_namespaces())
+                names.insert(ns);
+            SCOPED_TRACE(fmt::format("request {} is refused", g_refused));
+            for (const std::string& ns : names)
+                expect_the_same(ns, db->collection(ns), engine.test().find(ns));
+        }
+    }
+    static void expect_the_same(const std::string& ns, catalog::Collection* known,
+                                storage::CollectionStore* stored) {
+        ASSERT_EQ(known != nullptr, stored != nullptr) << ns;
+        if (known == nullptr) return;
+        ASSERT_EQ(&known->store(), stored) << ns;
+        ASSERT_EQ(static_cast<int>(known->indexes().size()), stored->index_count()) << ns;
+        for (int slot = 0; slot < stored->index_count(); ++slot) {
+            const storage::IndexEntry entry = stored->index(slot);
+            const catalog::Index& index = *known->indexes()[static_cast<size_t>(slot)];
+            EXPECT_EQ(index.name, entry.name) << ns;
+            EXPECT_EQ(index.store, entry.index) << ns;
+            EXPECT_EQ(index.spec.data(), entry.spec.data())
+                << ns << ": its definition is elsewhere";
+        }
+    }
     // `proven`: that each store was declared, which takes longer than all the rest.
     static void repair(const mmapv1::TestViews& files, const Documents& kept, bool proven) {
         try {
