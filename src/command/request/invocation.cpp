@@ -24,16 +24,17 @@ void refuse_so_many_fields(std::string_view command) {
 void Invocation::check_concern() {
     const replica::Member* const member = service.context().member;
     const bool journaling = service.durability().journaling();
-    const bson::Element given = body["writeConcern"];
-    const bool names_none =
-        is_absent(given, over_msg()) || (given.is_object() && given.as_doc().empty());
-    if (member != nullptr && member->has_default_concern() && names_none)
-        concern = WriteConcern::of_set(*member);
+    const auto given = [this] { return body["writeConcern"]; };
+    if (member != nullptr && member->has_default_concern()) {
+        const bson::Element named = given();
+        if (is_absent(named, over_msg()) || (named.is_object() && named.as_doc().empty()))
+            concern = WriteConcern::of_set(*member);
+    }
     concern.check(journaling, member != nullptr);
     if (member == nullptr || concern.mode != "majority" || !over_msg() || !journaling) return;
     // Of old, a majority had only to have it.
     const std::shared_ptr<const replica::Config> config = member->config();
-    const bool says_j = given.is_object() && given.as_doc().has("j");
+    const bool says_j = given().is_object() && given().as_doc().has("j");
     if (config != nullptr && config->majority_waits_for_journal && !says_j) concern.journal = true;
 }
 
