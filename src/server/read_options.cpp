@@ -1,6 +1,7 @@
 // Reading options: the command line by Boost.Program_options, configuration files as YAML by
 // yaml-cpp or in the old form of "name = value" lines.
 
+#include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
 #include <boost/program_options.hpp>

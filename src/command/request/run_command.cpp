@@ -1,5 +1,7 @@
 #include "command/request/run_command.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <new>
 
