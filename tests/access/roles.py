@@ -50,8 +50,9 @@ ALLOWED = {
                      'setParameter', 'touch'], HOST),
     **dict.fromkeys(['getShardMap', 'replSetGetConfig', 'replSetGetStatus', 'shardingState'],
                     CLUSTER),
-    **dict.fromkeys(['replSetFreeze', 'replSetInitiate', 'replSetMaintenance', 'replSetReconfig',
-                     'replSetStepDown', 'replSetSyncFrom'],
+    **dict.fromkeys(['replSetAbortPrimaryCatchUp', 'replSetFreeze', 'replSetInitiate',
+                     'replSetMaintenance', 'replSetReconfig', 'replSetResizeOplog',
+                     'replSetStepDown', 'replSetStepUp', 'replSetSyncFrom'],
                     {'clusterManager', 'clusterAdmin', 'root'}),
     **dict.fromkeys(['planCacheListFilters', 'planCacheListPlans', 'planCacheListQueryShapes',
                      'dbHash'], READ | ADMINISTER),
@@ -60,7 +61,8 @@ ALLOWED = {
                     READ | ADMINISTER | MONITOR | {'restore'}),
     **dict.fromkeys(['authSchemaUpgrade', 'invalidateUserCache'], HOST | {'userAdminAnyDatabase'}),
     'collMod': ADMINISTER | {'restore'},
-    **dict.fromkeys(['replSetHeartbeat', 'replSetUpdatePosition'], set()),  # members alone
+    # Members alone.
+    **dict.fromkeys(['replSetHeartbeat', 'replSetRequestVotes', 'replSetUpdatePosition'], set()),
     'dropDatabase': ADMINISTER | {'clusterAdmin'},
     'getParameter': MONITOR | {'backup', 'restore'},
     'renameCollection': {'readWriteAnyDatabase', 'dbAdminAnyDatabase', 'root'},

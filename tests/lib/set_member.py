@@ -1,5 +1,7 @@
 """A server that is a member of a replica set, for tests of several of these."""
 
+import os
+import signal
 import time
 
 import server
@@ -25,6 +27,14 @@ class SetMember(server.Server):
     @property
     def host(self):
         return '127.0.0.1:%d' % self.port
+
+    def halt(self):
+        """Returns once none of its threads runs any more."""
+        self.process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.pid, os.WSTOPPED)
+
+    def go_on(self):
+        self.process.send_signal(signal.SIGCONT)
 
     def start_again(self):
         if not self._start():

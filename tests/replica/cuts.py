@@ -1,9 +1,7 @@
 """A network that is cut, one way or both ways, and a secondary that stops: what two are said
 to have, both have; and all goes on afterwards."""
 
-import os
 import random
-import signal
 import socket
 import threading
 
@@ -106,14 +104,14 @@ class Cuts(Case):
 
     def test_a_secondary_that_stops_is_waited_for(self):
         primary, (secondary,) = self.begin(2)
-        os.kill(secondary.pid, signal.SIGSTOP)
+        secondary.halt()
         try:
             for _ in range(20):
                 with self.assertRaises(errors.WTimeoutError):
                     with_concern(primary, w=2, wtimeout=20).insert_one({})
             with_concern(primary, w=1, j=True).insert_one({})
         finally:
-            os.kill(secondary.pid, signal.SIGCONT)
+            secondary.go_on()
         with_concern(primary, w=2, j=True).insert_one({})
         self.wait_until_equal(secondary, primary)
 

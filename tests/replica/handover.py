@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import signal
 import threading
 import uuid
 
@@ -135,7 +134,7 @@ class HandOver(Case):
     def test_one_that_is_stopped_does_not_get_it(self):
         first, (second,) = self.begin(2)
         version = first.run('replSetGetConfig')['config']['version']
-        second.process.send_signal(signal.SIGSTOP)
+        second.halt()
         try:
             with self.assertRaises(REFUSALS) as raised:
                 first.run({'replSetStepDown': 60, 'secondaryCatchUpPeriodSecs': 1})
@@ -144,14 +143,14 @@ class HandOver(Case):
             self.assertTrue(first.run('hello')['isWritablePrimary'])
             first.client.test.first.insert_one({'_id': 2})
         finally:
-            second.process.send_signal(signal.SIGCONT)
+            second.go_on()
         with self.assertRaises(REFUSALS) as raised:
             first.run({'replSetStepDown': 60, 'force': True})
         self.assertEqual(code_of(raised.exception), 20)
         self.wait_until_equal(second, first)
         self.assertEqual(first.run('replSetGetConfig')['config']['version'], version)
         # While it waits no write is taken, and what waits for members is not ended by that.
-        second.process.send_signal(signal.SIGSTOP)
+        second.halt()
         done = []
         stepping = threading.Thread(
             target=lambda: done.append(first.run({'replSetStepDown': 60})), daemon=True)
@@ -162,7 +161,7 @@ class HandOver(Case):
                 first.client.test.command({'insert': 'first', 'documents': [{'_id': 3}]})
             self.assertEqual(code_of(raised.exception), 10107)
         finally:
-            second.process.send_signal(signal.SIGCONT)
+            second.go_on()
         stepping.join()
         self.assertEqual(done[0]['ok'], 1)
         self.wait_for_state(second, PRIMARY)

@@ -474,21 +474,27 @@ class Commands(unittest.TestCase):
     def test_a_cursor_is_one_requests_at_a_time(self):
         """Also while that waits for the next document of a collection."""
         self.fill()
-        opened = self.ask(DATABASE, {'find': 'ring', 'tailable': True, 'awaitData': True})
+        session = self.client.start_session()  # that of the cursor; the driver would take any
+
+        def ask(request):
+            return self.client[DATABASE].command(request, check=False, session=session)
+
+        opened = ask({'find': 'ring', 'tailable': True, 'awaitData': True})
         more = {'getMore': opened['cursor']['id'], 'collection': 'ring'}
         waiting = []
         thread = threading.Thread(
-            target=lambda: waiting.append(self.ask(DATABASE, {**more, 'maxTimeMS': 60000})))
+            target=lambda: waiting.append(ask({**more, 'maxTimeMS': 60000})))
         thread.start()
         limit = time.monotonic() + 60
         while not any(op['op'] == 'getmore'
                       for op in self.client.admin.command('currentOp')['inprog']):
             self.assertLess(time.monotonic(), limit)
-        self.check_error('getMore', self.ask(DATABASE, more), 12051)
+        self.check_error('getMore', ask(more), 12051)
         self.client[DATABASE].ring.insert_one({'_id': 'next'})
         thread.join()
         self.assertEqual([each['_id'] for each in waiting[0]['cursor']['nextBatch']], ['next'])
-        self.assertEqual(self.ask(DATABASE, {**more, 'maxTimeMS': 1})['ok'], 1.0)
+        self.assertEqual(ask({**more, 'maxTimeMS': 1})['ok'], 1.0)
+        session.end_session()
 
     def test_later_stages(self):
         for stage in ('$lookup', '$graphLookup', '$changeStream', '$merge', '$unionWith',
