@@ -184,7 +184,7 @@ TEST(Differential, FoundFaultsStayFixed) {
             one.indexes.push(std::move(index));
             Node arguments = *found.arguments.front().first == 0 ? array() : object();
             for (const auto& [name, value] : found.arguments)
-                arguments.members.emplace_back(name, parsed(value));
+                arguments.members.push_back({name, parsed(value)});
             one.operation.set(found.what, std::move(arguments));
             ways.load(one);
             ASSERT_EQ(one.indexes.members.size(), 1u) << one.show();

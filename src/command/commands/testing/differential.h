@@ -23,17 +23,24 @@
 
 namespace command::differential {
 
+struct NodeMember;
+
 // A JSON value: text as it is, or named (object) or unnamed (array) members.
 struct Node {
     enum class Kind { text, object, array };
     Kind kind = Kind::text;
     std::string text;
-    std::vector<std::pair<std::string, Node>> members;
+    std::vector<NodeMember> members;
 
     std::string json() const;
     Node& set(std::string name, Node value);  // an object's member; the last of a name counts
     Node& push(Node value);                   // an array's
     const Node* find(const std::string& name) const;
+};
+// No pair: clang wants to know all of a Node to make one.
+struct NodeMember {
+    std::string name;
+    Node value;
 };
 Node text(std::string json);
 Node object();

@@ -18,13 +18,13 @@ std::string Node::json() const {
 }
 
 Node& Node::set(std::string name, Node value) {
-    std::erase_if(members, [&](const auto& member) { return member.first == name; });
-    members.emplace_back(std::move(name), std::move(value));
+    std::erase_if(members, [&](const auto& member) { return member.name == name; });
+    members.push_back({std::move(name), std::move(value)});
     return *this;
 }
 
 Node& Node::push(Node value) {
-    members.emplace_back("", std::move(value));
+    members.push_back({"", std::move(value)});
     return *this;
 }
 
@@ -90,7 +90,7 @@ class Shrinker {
         Node* node = &(one.*part);
         for (const size_t step : path) {
             if (step >= node->members.size()) return nullptr;
-            node = &node->members[step].second;
+            node = &node->members[step].value;
         }
         return node;
     }
@@ -126,9 +126,9 @@ class Shrinker {
     bool lift(Part part, const Path& path, size_t member) {
         for (size_t i = 0;; ++i) {
             Case one = best_;
-            Node& outer = at(one, part, path)->members[member].second;
+            Node& outer = at(one, part, path)->members[member].value;
             if (i >= outer.members.size()) return false;
-            Node inner = outer.members[i].second;
+            Node inner = outer.members[i].value;
             outer = std::move(inner);
             if (fails(std::move(one))) return true;
         }
@@ -142,7 +142,7 @@ class Shrinker {
             if (now == nullptr || i >= now->members.size()) return smaller;
             // Without them documents and their order would not be the same in all ways.
             static const std::set<std::string> kKept = {"_id", "sort", "multi"};
-            if (kKept.contains(now->members[i].first)) {
+            if (kKept.contains(now->members[i].name)) {
                 ++i;
                 continue;
             }

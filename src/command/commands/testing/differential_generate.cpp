@@ -200,7 +200,7 @@ void Generator::make_data(Case& out) {
         out.documents.push(document(i));
     for (int n = 1 + below(3); n > 0; --n) {
         out.indexes.push(index());
-        const Node& made = out.indexes.members.back().second;
+        const Node& made = out.indexes.members.back().value;
         keys_.push_back(*made.find("key"));
         if (const Node* partial = made.find("partialFilterExpression"))
             filters_.push_back(*partial);
