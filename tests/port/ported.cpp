@@ -39,7 +39,8 @@ static void write() {
     dur::releasingWriteLock();
 }
 
-static void* ask(void*) {
+static void* ask(void* all_are_there) {
+    pthread_barrier_wait(static_cast<pthread_barrier_t*>(all_are_there));
     for (int i = 0; i < 50; i++) {
         write();
         dur::awaitCommit();
@@ -107,10 +108,13 @@ int main(int argc, char** argv) {
         } else if (action == "asks") {
             pthread_t threads[16];
             const int n = atoi(argv[++i]);
+            pthread_barrier_t all_are_there;
+            pthread_barrier_init(&all_are_there, 0, static_cast<unsigned>(n));
             for (int k = 0; k < n; k++)
-                pthread_create(&threads[k], 0, ask, 0);
+                pthread_create(&threads[k], 0, ask, &all_are_there);
             for (int k = 0; k < n; k++)
                 pthread_join(threads[k], 0);
+            pthread_barrier_destroy(&all_are_there);
         } else if (action == "committed") {
             // The flag goes before the section is written.
             while (dur::commitJob.hasWritten())
