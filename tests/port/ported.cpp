@@ -30,7 +30,7 @@ using namespace mongo;
 // A device that takes a while, as all do: writers that ask side by side wait together, also where
 // one thread after the other runs.
 extern "C" int fdatasync(int) {
-    usleep(200);
+    usleep(2000);
     return 0;
 }
 

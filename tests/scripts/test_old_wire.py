@@ -196,8 +196,10 @@ class Programs(OnAServer):
                 done = subprocess.run([os.path.join(self.bin, program), *words],
                                       stderr=subprocess.PIPE, text=True, check=False)
                 self.assertIn(done.returncode, (1, 2))
-                self.assertEqual(done.stderr, '%s: --old-wire is for one server, without a user '
-                                 'and without TLS\n' % program)
+                # The driver's library may warn before it.
+                self.assertEqual(done.stderr.splitlines()[-1:],
+                                 ['%s: --old-wire is for one server, without a user '
+                                  'and without TLS' % program])
 
     def test_without_a_journal_nothing_counts_as_durable(self):
         with server.Server(os.path.join(self.bin, 'mongod'),
