@@ -149,6 +149,17 @@ const std::vector<Found> kFound = {
      "",
      "range",
      {{"filter", "{}"}, {"max", "{'a': 5}"}}},
+    // A NaN in an array, a decimal one too: sorted by the other element, and shown in its place.
+    {"[{'_id': 0, 'a': [{'$numberDouble': 'NaN'}, 5]}, {'_id': 1, 'a': 3}]",
+     "{'a': 1}",
+     "",
+     "find",
+     {{"filter", "{'a': {'$mod': [1, 0]}}"}, {"sort", "{'a': 1}"}}},
+    {"[{'_id': 0, 'a': [{'$numberDecimal': 'NaN'}, 5]}, {'_id': 1, 'a': 3}]",
+     "{'a': 1}",
+     "",
+     "find",
+     {{"filter", "{'a': {'$mod': [1, 0]}}"}, {"sort", "{'a': 1}"}}},
     // A $sort that compared whole values: missing before null, arrays behind documents, documents
     // by the names of their fields first.
     {"[{'_id': 0, 'a': null}, {'_id': 1}]",

@@ -1,12 +1,12 @@
 #include "query/plan/plan_run.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/compare.h"
+#include "bson/nan.h"
 #include "query/plan/index_bounds.h"
 #include "sched/work_limit.h"
 
@@ -124,7 +124,7 @@ bool PlanRun::comes_later(const Branch& branch) {
     for (const bson::Element& value : branch.scan->key()) {
         const std::string_view field = name->name();
         ++name;
-        if (value.type() != bson::Type::number_double || !std::isnan(value.as_double())) continue;
+        if (!bson::is_nan(value)) continue;
         key_document_.clear();
         const sched::WorkLimit limit(kSorting);
         query_.sort_pattern->append_key(collection_.records().get(branch.scan->id()),
