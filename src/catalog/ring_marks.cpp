@@ -12,7 +12,7 @@ std::optional<uint64_t> RingMarks::ts_of(bson::Doc doc) {
 
 RingMarks::Start RingMarks::find(uint64_t wanted) {
     const std::lock_guard guard(mutex_);
-    wanted_ = true;
+    wanted_.store(true, std::memory_order_relaxed);
     if (!ordered_) return {};
     const auto behind = std::ranges::lower_bound(marks_, wanted, {}, &Mark::ts);
     if (behind != marks_.begin()) return {Start::From::mark, std::prev(behind)->id};
@@ -40,8 +40,9 @@ void RingMarks::note_disorder() {
 }
 
 void RingMarks::inserted(const storage::Record& record) {
+    if (!wanted_.load(std::memory_order_relaxed)) return;
     const std::lock_guard guard(mutex_);
-    if (!wanted_ || !ordered_) return;
+    if (!ordered_) return;
     const std::optional<uint64_t> ts = ts_of(record.doc);
     if (!ts || *ts < newest_ts_) {
         ordered_ = false;

@@ -15,6 +15,7 @@
 // rest has it shared. Readers at the same time are kept apart here.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <mutex>
@@ -65,11 +66,12 @@ class RingMarks {
 
     void forget_marks();  // mutex_ held
 
+    std::atomic<bool> wanted_{false};  // a reader has asked
+
     std::mutex mutex_;         // of all that follows
     std::deque<Mark> marks_;   // `ts` never falls
     uint64_t newest_ts_ = 0;   // of those that were marked or inserted since
     int64_t bytes_since_ = 0;  // inserted behind the last mark
-    bool wanted_ = false;      // a reader has asked
     bool all_walked_ = false;  // no mark is missing before the first one
     bool ordered_ = true;
 };
