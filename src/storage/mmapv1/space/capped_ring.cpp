@@ -167,12 +167,13 @@ bool CappedRing::search(int32_t bytes, Region* region) {
         if (found.length < bytes + kMinRemainderBytes) continue;
         *region = storage_.unshared({loc, bytes, found.extent_offset});
         const int32_t left = found.length - bytes;
-        *views.writing(link) = found.next;
+        const DiskLoc next = found.next;
+        if (link != &head) *views.writing(link) = next;
         const DiskLoc rest_loc{loc.file, loc.offset + bytes};
         DeletedRecord& rest = views.writing(files().deleted(rest_loc));
         rest.length = left;
         rest.extent_offset = region->extent_offset;
-        rest.next = head;
+        rest.next = link == &head ? next : head;
         rest.marker = kDeletedMarker;
         views.writing(head) = rest_loc;
         return true;
