@@ -184,8 +184,7 @@ bool store_update(OperationContext& context, catalog::Collection& collection,
     } at_end;
     bson::Doc form;
     if (collection.change_log() != nullptr)
-        form = query::idempotent_form(*computed.update, result, computed.before,
-                                      updated_document(computed, out), told);
+        form = query::idempotent_form(*computed.update, result, computed.before, out, told);
     if (result.in_place && !touches_index(collection, result)) {
         collection.patch(*id, result.patches, form);
         metrics.fastmod.fetch_add(1, std::memory_order_relaxed);

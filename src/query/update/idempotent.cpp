@@ -27,46 +27,65 @@ std::string_view text_of(const std::vector<std::string>& path, std::string& join
 }
 
 // Whether a value equals the one before it, and is not the same.
-bool equals_otherwise(const FieldLocation& before, const FieldLocation& after) {
-    const bson::Element& was = before.element;
-    const bson::Element& is = after.element;
-    return before.depth == after.depth && bson::equal_values(was, is) &&
+bool equals_otherwise(const bson::Element& was, const bson::Element& is) {
+    return bson::equal_values(was, is) &&
            (was.type() != is.type() || !std::ranges::equal(was.value_bytes(), is.value_bytes()));
+}
+
+bool has_changed(const Mod& mod) {
+    return mod.written || mod.removed;
 }
 
 }  // namespace
 
 bson::Doc idempotent_form(const Update& update, const UpdateResult& result, bson::Doc before,
-                          bson::Doc after, bson::Buffer& out) {
+                          bson::Buffer& changed, bson::Buffer& out) {
     DCHECK(result.changed);
-    if (result.whole || result.reorders) return after;
-    const auto paths = update.changed_paths();
-    if (paths.empty() || paths.size() > kPathsMax) return after;
+    const auto whole = [&] { return updated_document(before, result, changed); };
+    if (result.whole || result.reorders) return whole();
+    const std::span<const Mod> mods = update.mods();
+    const auto paths = static_cast<size_t>(std::ranges::count_if(mods, has_changed));
+    if (paths == 0 || paths > kPathsMax) return whole();
+    DCHECK(!result.in_place || paths == result.patches.size());
+    // What was done in place is taken from the patches: a copy of the document is not needed.
+    const bson::Doc after = result.in_place ? before : bson::Doc(changed.data());
+    const bson::Patch* patch = result.patches.data();
     const size_t bytes_max = static_cast<size_t>(after.size()) + kMoreBytesMax;
     size_t bytes = 0;
+    bool has_gone = false;
     std::string joined;
     out.clear();
     bson::Builder form(out);
     std::optional<bson::Builder> set;
-    std::vector<const std::vector<std::string>*> gone;
-    for (const std::vector<std::string>* path : paths) {
+    for (const Mod& mod : mods) {
+        if (!has_changed(mod)) continue;
         sched::tick();
-        const FieldLocation place = locate_field(*path, after);
-        if (place.depth < path->size()) {
-            gone.push_back(path);
+        const FieldLocation place = locate_field(mod.path, after);
+        if (place.depth < mod.path.size()) {
+            has_gone = true;
             continue;
         }
-        const std::string_view text = text_of(*path, joined);
-        bytes += text.size() + place.element.value_size();
-        if (bytes > bytes_max || equals_otherwise(locate_field(*path, before), place)) return after;
+        const std::string_view text = text_of(mod.path, joined);
+        const std::span<const uint8_t> value =
+            result.in_place ? std::span(patch->bytes, static_cast<size_t>(patch->size))
+                            : place.element.value_bytes();
+        bytes += text.size() + value.size();
+        if (bytes > bytes_max) return whole();
         if (!set) set.emplace(form.sub_object("$set"));
-        set->append_as(text, place.element);
+        const size_t start = out.size();
+        set->bytes(place.element.type(), text, value);
+        const FieldLocation old = result.in_place ? place : locate_field(mod.path, before);
+        if (old.depth == mod.path.size() &&
+            equals_otherwise(old.element, bson::Element(out.data() + start)))
+            return whole();
+        if (result.in_place) ++patch;
     }
     set.reset();
-    if (!gone.empty()) {
+    if (has_gone) {
         bson::Builder unset = form.sub_object("$unset");
-        for (const std::vector<std::string>* path : gone)
-            unset.append(text_of(*path, joined), true);
+        for (const Mod& mod : mods)
+            if (has_changed(mod) && locate_field(mod.path, after).depth < mod.path.size())
+                unset.append(text_of(mod.path, joined), true);
     }
     return form.doc();
 }

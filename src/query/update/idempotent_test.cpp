@@ -90,6 +90,11 @@ TEST(IdempotentForm, SaysWhatBecameOfEachField) {
                                     R"({"$inc": {"n": 1}, "$unset": {"old": 1}})")
                                 .doc()),
               "{ $set: { n: 5 }, $unset: { old: true } }");
+    // Done in place, in an order of its own.
+    EXPECT_EQ(bson::to_text(form_of(R"({"_id": 1, "n": 4, "s": "ab", "a": [1, {"b": 2}]})",
+                                    R"({"$set": {"s": "cd", "n": 4, "a.1.b": 3}})")
+                                .doc()),
+              R"({ $set: { a.1.b: 3, s: "cd" } })");
     EXPECT_EQ(bson::to_text(form_of(R"({"_id": 1, "a": [1, 2]})", R"({"$push": {"a": 3}})").doc()),
               "{ $set: { a: [ 1, 2, 3 ] } }");
     EXPECT_EQ(
@@ -112,6 +117,11 @@ TEST(IdempotentForm, IsTheWholeDocumentWhereThatIsLess) {
                                     R"({"$mul": {"x": {"$numberLong": "1"}}})")
                                 .doc()),
               whole);
+    // And one that does so in place.
+    EXPECT_EQ(bson::to_text(form_of(R"({"_id": 1, "x": {"$numberDecimal": "2"}})",
+                                    R"({"$set": {"x": {"$numberDecimal": "2.0"}}})")
+                                .doc()),
+              "{ _id: 1, x: NumberDecimal('2.0') }");
     // $rename onto a field that stays where it is.
     EXPECT_EQ(
         bson::to_text(form_of(R"({"_id": 1, "a": 2, "x": 1})", R"({"$rename": {"a": "x"}})").doc()),

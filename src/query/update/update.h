@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,10 +19,13 @@
 
 namespace query {
 
+struct Mod;  // query/update/update_tree.h
+
 struct UpdateResult {
-    bool changed = false;              // false: the document stays byte for byte
-    bool in_place = false;             // `patches` describe the change completely
-    std::vector<bson::Patch> patches;  // bytes of the Update, until its next apply()
+    bool changed = false;   // false: the document stays byte for byte
+    bool in_place = false;  // `patches` describe the change completely
+    // Bytes of the Update, until its next apply(), in the order of mods().
+    std::vector<bson::Patch> patches;
     std::vector<std::string>
         touched_paths;      // only with operators: roots of what may have changed, for index checks
     bool whole = false;     // replacement: everything may have changed
@@ -54,10 +58,11 @@ class Update {
     // result.in_place or !result.changed). `details` is from the match. Throws base::Error; then
     // nothing of `out` counts.
     virtual UpdateResult apply(bson::Doc old, const MatchDetails& details, bson::Buffer& out) = 0;
-    // Every path that the last apply() has changed, by its parts, in the order in which their
-    // fields appear: the Update's own, until its next apply(). Of touched_paths an index needs only
-    // one for each array. Empty where the result is `whole`.
-    virtual std::vector<const std::vector<std::string>*> changed_paths() const { return {}; }
+    // Its operators, in the order in which new fields appear: the Update's own, until its next
+    // apply(). Those that are `written` or `removed` are what the last apply() has done, one for
+    // each of its patches where it was done in place; of touched_paths an index needs only one for
+    // each array. Empty where the result is `whole`.
+    virtual std::span<const Mod> mods() const { return {}; }
     // The document an upsert inserts: equality fields of the query plus the update ($setOnInsert
     // included); _id first, generated if neither gives one.
     virtual void build_upsert(const Matcher& query, bson::Buffer& out) = 0;

@@ -187,7 +187,7 @@ class OperatorUpdate : public Update {
         return with_code(over_msg_ ? 0 : kUpdateFailed, kOfModifiers,
                          [&] { return changed(old, details, out); });
     }
-    std::vector<const std::vector<std::string>*> changed_paths() const override;
+    std::span<const Mod> mods() const override { return mods_; }
     void build_upsert(const Matcher& query, bson::Buffer& out) override;
 
   private:
@@ -471,13 +471,6 @@ bool OperatorUpdate::try_patches(bson::Doc old, UpdateResult& result) {
         result.patches[i].bytes = scratch_.data() + starts[i];
     }
     return true;
-}
-
-std::vector<const std::vector<std::string>*> OperatorUpdate::changed_paths() const {
-    std::vector<const std::vector<std::string>*> paths;
-    for (const Mod& m : mods_)
-        if (m.written || m.removed) paths.push_back(&m.path);
-    return paths;
 }
 
 std::vector<std::string> OperatorUpdate::touched_paths() const {

@@ -64,8 +64,7 @@ inline bool take_step(const bson::Object& before, const std::string& text,
         if (!result.changed) return false;
         step->after = bson::Object(updated_document(before.doc(), result, out));
         bson::Buffer form;
-        step->form =
-            bson::Object(idempotent_form(*update, result, before.doc(), step->after.doc(), form));
+        step->form = bson::Object(idempotent_form(*update, result, before.doc(), out, form));
         return true;
     } catch (const base::Error&) {
         return false;
