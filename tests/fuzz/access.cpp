@@ -61,19 +61,21 @@ Object user_document(const std::string& name, const std::string& db, const std::
 
 void log_in(fuzz::Client& client, const std::string& name, const std::string& db) {
     auth::ScramClient scram(kMechanism, name, kPassword);
-    const auto sasl = [&](const char* command, const std::string& payload, int32_t id) {
+    const auto sasl = [&](const Object& fields, const std::string& payload) {
         bson::Builder out;
-        out.append(command, 1).append("conversationId", id).append("mechanism", "SCRAM-SHA-256");
-        out.append_binary("payload", 0,
-                          {reinterpret_cast<const uint8_t*>(payload.data()), payload.size()});
-        out.append("options", make("skipEmptyExchange", true)).append("$db", db);
-        return client.run(out.object());
+        out.append_all(fields).append_binary(
+            "payload", 0, {reinterpret_cast<const uint8_t*>(payload.data()), payload.size()});
+        return client.run(out.append("$db", db).object());
     };
-    const Object first = sasl("saslStart", scram.first(), 0);
+    const Object first = sasl(make("saslStart", 1, "mechanism", "SCRAM-SHA-256", "options",
+                                   make("skipEmptyExchange", true)),
+                              scram.first());
     fuzz::expect(first["payload"].type() == bson::Type::binary, "a login begins");
     const auto answer = first["payload"].binary_data();
     const std::string_view said(reinterpret_cast<const char*>(answer.data()), answer.size());
-    const Object last = sasl("saslContinue", scram.final(said), first["conversationId"].to_int32());
+    const Object last =
+        sasl(make("saslContinue", 1, "conversationId", first["conversationId"].to_int32()),
+             scram.final(said));
     fuzz::expect(last["done"].truthy(), "a login succeeds");
 }
 

@@ -135,7 +135,9 @@ void Client::write_msg(bson::Buffer& out, bson::Doc doc) const {
     bson::Builder body(out);
     append_with_cursor(body, doc, cursor_);
     if (!doc["$db"]) body.append("$db", "d");
-    if (!doc["maxTimeMS"]) body.append("maxTimeMS", kAskedTimeMs);
+    // Only cursors that wait for more take one with getMore.
+    if (!doc["maxTimeMS"] && doc.first().name() != "getMore")
+        body.append("maxTimeMS", kAskedTimeMs);
 }
 
 bool Client::write_old(bson::Buffer& out, bson::Doc doc) const {
