@@ -188,6 +188,16 @@ TEST_P(DatabaseStoreContract, ReadyIndexesComeFirst) {
     EXPECT_EQ(index_names(c), Names{"quick"});
 }
 
+// An old client's field may have any value that is no name of a kind.
+TEST_P(DatabaseStoreContract, KeepsIndexesOfEachKindAcrossReopening) {
+    CollectionStore& c = create("test.a");
+    add_index(c, "a_", bson::make("a", ""));
+    add_index(c, "b_hashed", bson::make("b", "hashed"));
+    EXPECT_EQ(index_names(c), (Names{"a_", "b_hashed"}));
+    reopen();
+    EXPECT_EQ(index_names(*database().collection("test.a")), (Names{"a_", "b_hashed"}));
+}
+
 TEST_P(DatabaseStoreContract, DroppingAnIndexKeepsTheOthers) {
     CollectionStore& c = create("test.a");
     for (int i = 0; i < 20; ++i) {
