@@ -1,15 +1,18 @@
 """The storage engines beside mmapv1 under what the server's other parts ask of them, and what
 concerns such engines alone: starts that are refused, kills, copies from engine to engine.
 
-Each piece is a script that ends with "N passed, N failed[, N skipped]".
+Each piece is a script that ends with "N passed, N failed[, N skipped]". The engines run at the same
+time, a piece of each.
 Usage: build/venv/bin/python tests/engines/run.py [--engine rocksdb] [--whole] [PIECE...]
 """
 
 import argparse
+import concurrent.futures
 import os
 import re
 import subprocess
 import sys
+import threading
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/lib')]
@@ -21,13 +24,16 @@ import totals  # noqa: E402
 DRIVER = os.path.join(TOP, 'build', 'venv', 'bin', 'python')
 ENGINES = ['wiredTiger', 'rocksdb']
 
+# All but `storage`, which is about extents.
+RECORDED = 'find,write,aggregate,key,plan,shapes,wire,wire-journal'
+
 # name: (command for a change, what --whole adds or puts in its place); once for each engine
 PIECES = {
     'unit': (['tests/unit.py', 'test_{room}'], None),
     'starts': (['tests/engines/starts.py'], None),
     'commands': (['tests/server/commands.py'], None),
-    'oracle': (['tests/oracle/replay.py', '--sets', 'find,write,wire-journal', '--one-in', '4'],
-               ['tests/oracle/replay.py']),
+    'oracle': (['tests/oracle/replay.py', '--sets', RECORDED, '--one-in', '8'],
+               ['tests/oracle/replay.py', '--sets', RECORDED]),
     'js': (['jstests/run.py', 'core/insert_find', 'core/indexes', 'core/cursors',
             'core/collections', 'core/old_commands'], ['jstests/run.py', 'core/']),
     'beside': (['tests/engines/beside.py'], ['tests/engines/beside.py', '--rounds', '400']),
@@ -37,26 +43,37 @@ PIECES = {
 }
 COPIES = 'copies'  # from one engine to the next
 
+BUILT = ['mongod', 'dbpath_check']
+
 CLOSING_LINE = re.compile(r'^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$')
 
 
+def build(engines):
+    """What the pieces need, in one go: they build nothing then."""
+    os.environ[server.ENGINE] = ','.join(engines)
+    targets = BUILT + [word % engine.lower() for engine in engines
+                       for word in ('engine_%s.so', 'test_%s')]
+    server.build('none', '', targets)
+    os.environ[server.BUILT] = ' '.join('none:' + target for target in targets)
+
+
 def run(command, engine):
-    """Shows what it prints; its [passed, failed, skipped]."""
-    counts = None
+    """What it prints, but for the closing line; and its [passed, failed, skipped]."""
     words = [DRIVER] + [word.format(room=engine.lower()) for word in command]
-    with subprocess.Popen(words, cwd=TOP, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, errors='replace',
-                          env=dict(os.environ, **{server.ENGINE: engine})) as process:
-        for line in process.stdout:
-            closing = CLOSING_LINE.match(line)
-            if closing:
-                counts = [int(number or 0) for number in closing.groups()]
-            else:
-                print(line, end='', flush=True)
-    if counts is None or process.returncode != 0 and counts[1] == 0:
-        print('%s ended with %d' % (' '.join(command), process.returncode))
-        return [0, 1, 0]
-    return counts
+    run_of = subprocess.run(words, cwd=TOP, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT, text=True, errors='replace', check=False,
+                            env=dict(os.environ, **{server.ENGINE: engine}))
+    counts, shown = None, []
+    for line in run_of.stdout.splitlines(keepends=True):
+        closing = CLOSING_LINE.match(line)
+        if closing:
+            counts = [int(number or 0) for number in closing.groups()]
+        else:
+            shown.append(line)
+    if counts is None or run_of.returncode != 0 and counts[1] == 0:
+        shown.append('%s ended with %d\n' % (' '.join(command), run_of.returncode))
+        counts = [0, 1, 0]
+    return ''.join(shown), counts
 
 
 def main():
@@ -68,19 +85,27 @@ def main():
     arguments = parser.parse_args()
     pieces = choice.exactly(arguments.pieces, list(PIECES) + [COPIES], 'piece')
     engines = [arguments.engine] if arguments.engine else ENGINES
-    os.environ[server.ENGINE] = ','.join(engines)  # for the build
-    server.build('none', '', ['mongod', 'dbpath_check'] +
-                 [word % engine.lower() for engine in engines
-                  for word in ('engine_%s.so', 'test_%s')])
-    tally = totals.Totals()
-    for engine in engines:
+    build(engines)
+    tally, lock = totals.Totals(), threading.Lock()
+
+    def take(name, command, engine):
+        shown, counts = run(command, engine)
+        with lock:
+            print(shown, end='', flush=True)
+            tally.add(name, *counts)
+
+    def take_all(engine):
         for name in pieces:
             if name != COPIES:
                 usual, whole = PIECES[name]
-                tally.add('%s, %s' % (engine, name),
-                          *run(whole if arguments.whole and whole else usual, engine))
+                take('%s, %s' % (engine, name), whole if arguments.whole and whole else usual,
+                     engine)
+
+    with concurrent.futures.ThreadPoolExecutor(len(engines)) as pool:
+        for done in [pool.submit(take_all, engine) for engine in engines]:
+            done.result()
     if COPIES in pieces:
-        tally.add(COPIES, *run(['tests/engines/copies.py'] + engines, ','.join(engines)))
+        take(COPIES, ['tests/engines/copies.py'] + engines, ','.join(engines))
     tally.close()
 
 
