@@ -1,16 +1,20 @@
 """Adds up what the pieces of a part of the test suite report, and prints its closing line."""
 
 import sys
+import threading
 import unittest
 
 
 class Totals:
     def __init__(self):
         self.passed = self.failed = self.skipped = 0
+        self.lock = threading.Lock()  # of these
 
     def add(self, name, passed, failed, skipped=0):
-        self.passed, self.failed = self.passed + passed, self.failed + failed
-        self.skipped += skipped
+        """Any thread."""
+        with self.lock:
+            self.passed, self.failed = self.passed + passed, self.failed + failed
+            self.skipped += skipped
         print('%s %s: %d passed, %d failed%s'
               % ('FAIL' if failed else 'ok  ', name, passed, failed,
                  ', %d skipped' % skipped if skipped else ''), flush=True)
