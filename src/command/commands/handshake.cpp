@@ -90,6 +90,7 @@ bool waits_for_news(Invocation& invocation) {
     if (!asks_to_wait(invocation, &how_long)) return false;
     const sched::Operation& operation = invocation.client.operation();
     DataWait& wait = invocation.client.data_wait();
+    sched::Operation::check();  // a shutdown does not wait for it
     if (!wait.is_retry()) wait.set_deadline(sched::Operation::Clock::now() + how_long);
     invocation.await_data = wait.may_wait_longer();
     if (wait.is_retry())

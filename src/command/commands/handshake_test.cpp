@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "command/commands/testing/service.h"
+#include "sched/testing/shutdown.h"
 
 namespace command {
 namespace {
@@ -95,6 +96,10 @@ TEST_F(HandshakeTest, WaitsForNewsAsLongAsItIsAskedTo) {
     EXPECT_EQ(code(run(R"({"hello": 1, "topologyVersion": 5, "maxAwaitTimeMS": 5})")),
               base::kTypeMismatch);
     EXPECT_TRUE(run_old(R"({"isMaster": 1})")["topologyVersion"].is_object());
+    sched::Operation::interrupt_all();
+    EXPECT_EQ(code(ask("hello", bson::Object(version), 1)), base::kInterruptedAtShutdown);
+    sched::test::end_shutdown();
+    EXPECT_EQ(suspensions_, 2);
 }
 
 TEST_F(HandshakeTest, OlderServersHaveNoNews) {
