@@ -124,10 +124,10 @@ class Dbpath {
                        "{} says that the data files were written by storage engine '{}' of another "
                        "program, or of another version of this one: this one cannot read them",
                        file, engine_);
-        if (!files_->is_directory(map()))
+        if (!files_->is_directory(map()) || files_->list(map()).empty())
             base::fail(base::kInvalidOptions,
                        "{} says that there are data files of storage engine {}, and there is no "
-                       "directory {}: is it to be mounted?",
+                       "directory {}, or nothing in it: is it to be mounted?",
                        file, engine_, map());
     }
 

@@ -117,9 +117,15 @@ class Starts(process_case.ProcessCase):
     def test_a_directory_that_is_not_mounted_is_named(self):
         with self.serve():
             pass
-        os.rename(os.path.join(self.dbpath, ENGINE), self.path('elsewhere'))
-        text = self.refusal('--storageEngine', ENGINE, code=process_case.UNCAUGHT)
-        self.assertIn('is it to be mounted?', text)
+        folder = os.path.join(self.dbpath, ENGINE)
+        os.rename(folder, self.path('elsewhere'))
+        for point in (False, True):
+            if point:
+                os.mkdir(folder)
+            for repair in ([], ['--repair']):
+                text = self.refusal('--storageEngine', ENGINE, *repair, code=process_case.UNCAUGHT)
+                self.assertIn('is it to be mounted?', text)
+        self.assertEqual(os.listdir(folder), [])
 
     def test_a_second_server_is_refused(self):
         with self.serve():

@@ -28,7 +28,6 @@ int open_files_max() {
 rocksdb::Options ours(const ordered::MapSettings& settings, rocksdb::Env* env) {
     rocksdb::Options options;
     options.env = env;
-    options.create_if_missing = true;
     options.info_log = std::make_shared<Log>(*settings.host);
     options.stats_dump_period_sec = options.stats_persist_period_sec = 0;
     options.max_open_files = open_files_max();

@@ -27,6 +27,11 @@ std::string dropped_key(Table table) {
     return table_key(kDroppedTable, ordered::big_endian(static_cast<uint32_t>(table)));
 }
 
+// Its name until the database is there.
+std::string unfinished(const std::string& marker) {
+    return marker + ".new";
+}
+
 }  // namespace
 
 std::unique_ptr<ordered::Map> open_map(const ordered::MapSettings& settings,
@@ -59,42 +64,61 @@ Map::~Map() {
         host_.log(ordered::Host::Severity::error, "RocksDB at its end: " + status.ToString());
 }
 
-// The library would change what it opens, so a file beside its own is looked at first.
-void Map::open(const rocksdb::Options& options) {
+// The library would change what it opens, so a file beside its own is looked at first. That has its
+// name once the database is there: no start after that makes an empty one.
+void Map::open(rocksdb::Options options) {
     rocksdb::Env& env = *options.env;
     const std::string marker = directory_ + "/" + std::string(kMarker);
     const Status there = env.FileExists(marker);
-    if (there.IsNotFound())
-        make_marker(env, marker);
+    const bool is_new = there.IsNotFound();
+    if (is_new)
+        begin(env, unfinished(marker));
     else
         check(host_, there);
     std::string format;
-    check(host_, rocksdb::ReadFileToString(&env, marker, &format));
+    check(host_, rocksdb::ReadFileToString(&env, is_new ? unfinished(marker) : marker, &format));
     if (format != kFormat)
         fail(host_, base::kInvalidOptions,
              marker + " says \"" + format.substr(0, format.find('\n')) +
                  "\": another version has made this directory, and this one cannot read it");
+    options.create_if_missing = is_new;
+    const std::string current = directory_ + "/CURRENT";
+    if (!is_new && env.FileExists(current).IsNotFound())
+        host_.fail_damaged("there is no " + current + ": files of RocksDB are missing");
     rocksdb::DB* db = nullptr;
     const Status opened = rocksdb::DB::Open(options, directory_, &db);
     if (opened.IsInvalidArgument())
         fail(host_, base::kInvalidOptions, "RocksDB: " + opened.ToString());
     check(host_, opened);
     db_.reset(db);
+    if (!is_new) return;
+    check(host_, env.RenameFile(unfinished(marker), marker));
+    sync_directory(env);
 }
 
-// Complete when it is there, and there before anything else is.
-void Map::make_marker(rocksdb::Env& env, const std::string& marker) {
+// Leaves the directory with the unfinished marker in it, whole, and at most what a start cut short
+// has made beside it.
+void Map::begin(rocksdb::Env& env, const std::string& unfinished) {
     check(host_, env.CreateDirIfMissing(directory_));
-    const std::string unfinished = marker + ".new";
     std::vector<std::string> files;
     check(host_, env.GetChildren(directory_, &files));
-    for (const std::string& name : files)
-        if (name != "." && name != ".." && directory_ + "/" + name != unfinished)
-            fail(host_, base::kInvalidOptions,
-                 directory_ + " was not made by this server: it has " + name + " and no " +
-                     std::string(kMarker));
+    std::string other;
+    bool is_begun = false;
+    for (const std::string& name : files) {
+        if (directory_ + "/" + name == unfinished)
+            is_begun = true;
+        else if (name != "." && name != "..")
+            other = name;
+    }
+    if (!is_begun && !other.empty())
+        fail(host_, base::kInvalidOptions,
+             directory_ + " was not made by this server: it has " + other + " and no " +
+                 std::string(kMarker));
     check(host_, rocksdb::WriteStringToFile(&env, kFormat, unfinished, true));
-    check(host_, env.RenameFile(unfinished, marker));
+    sync_directory(env);
+}
+
+void Map::sync_directory(rocksdb::Env& env) {
     std::unique_ptr<rocksdb::Directory> directory;
     check(host_, env.NewDirectory(directory_, &directory));
     check(host_, directory->Fsync());

@@ -2,7 +2,7 @@
 //
 // Beside the tables of the room ordered there is one of the map itself, behind all others: the
 // tables that have been dropped and whose files may still hold their rows. The file FORMAT in the
-// directory says that it is ours.
+// directory says that it is ours, and that the database is in it.
 #pragma once
 
 #include <rocksdb/db.h>
@@ -41,8 +41,9 @@ class Map final : public ordered::Map {
     using Clock = std::chrono::steady_clock;
 
     rocksdb::WriteOptions write_options() const;
-    void open(const rocksdb::Options& options);
-    void make_marker(rocksdb::Env& env, const std::string& marker);
+    void open(rocksdb::Options options);
+    void begin(rocksdb::Env& env, const std::string& unfinished);
+    void sync_directory(rocksdb::Env& env);
     void write(rocksdb::WriteBatch& batch);
     rocksdb::Status flush(bool wait);
     void flush_removed_rows();

@@ -358,9 +358,46 @@ TEST_F(RocksMapTest, AStartThatWasCutShortIsBegunAgain) {
     open();
     close();
     EXPECT_FALSE(std::filesystem::exists(directory + "/FORMAT.new"));
-    for (const auto& entry : std::filesystem::directory_iterator(directory))
-        if (entry.path().filename() != "FORMAT") std::filesystem::remove_all(entry.path());
+    // Before the library has said that its files are there, or behind that.
+    for (const bool has_current : {false, true}) {
+        std::filesystem::rename(directory + "/FORMAT", directory + "/FORMAT.new");
+        if (!has_current)
+            for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+                const std::string name = entry.path().filename();
+                if (name != "FORMAT.new" && !name.starts_with("MANIFEST"))
+                    std::filesystem::remove(entry.path());
+            }
+        open();
+        EXPECT_EQ(count(), 0);
+        close();
+        EXPECT_TRUE(std::filesystem::exists(directory + "/FORMAT"));
+    }
+}
+
+// A start that made the library begin anew would lose all that is there.
+TEST_F(RocksMapTest, NoEmptyDatabaseIsMadeWhereOneWas) {
     open();
+    fill(100, kTable);
+    map->checkpoint(true);
+    close();
+    const auto refused = [&] {
+        try {
+            open();
+        } catch (const base::Error& error) {
+            return std::string(error.what());
+        }
+        return std::string();
+    };
+    std::filesystem::rename(directory + "/CURRENT", home / "CURRENT");
+    for (int start = 0; start < 2; ++start)
+        EXPECT_NE(refused().find("/CURRENT: files of RocksDB are missing"), std::string::npos);
+    std::filesystem::rename(home / "CURRENT", directory + "/CURRENT");
+    open();
+    EXPECT_EQ(count(), 100);
+    close();
+    for (const auto& entry : std::filesystem::directory_iterator(directory))
+        if (entry.path().filename() != "FORMAT") std::filesystem::remove(entry.path());
+    EXPECT_NE(refused().find("files of RocksDB are missing"), std::string::npos);
 }
 
 TEST_F(RocksMapTest, ADamagedDirectoryIsNotOpened) {
