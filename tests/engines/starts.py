@@ -175,6 +175,25 @@ class Starts(process_case.ProcessCase):
         with self.serve() as again:
             self.assertEqual(pymongo.MongoClient(again.uri).test.c.count_documents({}), 1)
 
+    def test_repair_keeps_what_a_kill_has_left_in_the_log(self):
+        running = self.serve()
+        journaled = pymongo.WriteConcern(j=True)
+        client = pymongo.MongoClient(running.uri)
+        docs = client.test.get_collection('c', write_concern=journaled)
+        docs.insert_one({'_id': 1})
+        client.admin.command('fsync')
+        docs.insert_one({'_id': 2})
+        running.kill()
+        code, out, err = self.run_mongod('--storageEngine', ENGINE, '--dbpath', self.dbpath,
+                                         '--port', '0', '--repair')
+        self.assertEqual(code, 0, out + err)
+        running = self.serve()
+        docs = pymongo.MongoClient(running.uri).test.get_collection('c', write_concern=journaled)
+        docs.insert_one({'_id': 3})
+        running.kill()
+        with self.serve() as again:
+            self.assertEqual(pymongo.MongoClient(again.uri).test.c.count_documents({}), 3)
+
     def test_repair(self):
         with self.serve() as running:
             docs = pymongo.MongoClient(running.uri).test.c

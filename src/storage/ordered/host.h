@@ -28,7 +28,8 @@ const Host& base_host();
 
 struct MapSettings {
     std::string directory;  // of the map alone; it is created
-    bool log = true;        // whether changes survive a crash that come behind the last checkpoint
+    // Whether changes have to survive a crash that come behind the last checkpoint.
+    bool log = true;
     int64_t cache_bytes = 0;
     std::string config = {};     // in the library's own words
     const Host* host = nullptr;  // outlives the map

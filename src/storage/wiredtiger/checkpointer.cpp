@@ -44,7 +44,7 @@ void Checkpointer::write() {
 void Checkpointer::table_dropped() {
     {
         const std::lock_guard lock(mutex_);
-        ++drops_;
+        has_drops_ = true;
     }
     changed_.notify_all();
 }
@@ -70,9 +70,9 @@ void Checkpointer::run() {
         changed_.wait(lock, [this] { return stopping_ || (!is_paused_ && has_work()); });
         if (stopping_) return;
         const uint64_t asked = asked_;
-        const bool with_checkpoint = asked > done_ || !sync_log_;
+        const bool with_checkpoint = asked > done_;
         is_working_ = true;
-        drops_ = 0;
+        has_drops_ = false;
         lock.unlock();
         try {
             work(with_checkpoint);

@@ -5,7 +5,7 @@
 #pragma once
 
 #include <condition_variable>
-#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <mutex>
 #include <thread>
@@ -15,13 +15,8 @@
 
 namespace wt {
 
-// Without a log: as many tables as are dropped before files are removed, by a checkpoint that was
-// not asked for.
-constexpr size_t kDroppedFilesMax = 100;
-
 class Checkpointer {
   public:
-    // `sync_log` is null where there is none.
     Checkpointer(const Connection& connection, Tables& tables, const ordered::Host& host,
                  std::function<void()> sync_log);
     // Ends what is under way.
@@ -39,7 +34,7 @@ class Checkpointer {
 
   private:
     void run();
-    bool has_work() const { return asked_ > done_ || drops_ >= (sync_log_ ? 1 : kDroppedFilesMax); }
+    bool has_work() const { return asked_ > done_ || has_drops_; }
     void work(bool with_checkpoint);
 
     Tables& tables_;
@@ -50,7 +45,7 @@ class Checkpointer {
     std::condition_variable changed_;
     // Guarded by mutex_:
     uint64_t asked_ = 0, done_ = 0;  // checkpoints
-    size_t drops_ = 0;               // since files were removed
+    bool has_drops_ = false;         // since files were removed
     bool is_working_ = false;
     bool is_paused_ = false;
     bool stopping_ = false;

@@ -112,11 +112,8 @@ std::string configuration(const ordered::MapSettings& settings) {
         "create,statistics=(fast),session_max=20000,extensions=[libwiredtiger_snappy.so],"
         "transaction_sync=(enabled=false,method=fsync),cache_size=" +
         std::to_string(settings.cache_bytes) +
-        ",cache_overhead=" + std::to_string(kCacheOverheadPercent);
-    config +=
-        settings.log
-            ? ",log=(enabled=true,compressor=snappy,file_max=" + std::to_string(kLogFileBytes) + ")"
-            : ",log=(enabled=false)";
+        ",cache_overhead=" + std::to_string(kCacheOverheadPercent) +
+        ",log=(enabled=true,compressor=snappy,file_max=" + std::to_string(kLogFileBytes) + ")";
     return settings.config.empty() ? config : config + "," + settings.config;
 }
 

@@ -36,14 +36,12 @@ Map::Map(const ordered::MapSettings& settings, const Faults& faults)
     : host_(*settings.host),
       directory_(settings.directory),
       cache_bytes_(settings.cache_bytes),
-      has_log_(settings.log),
       faults_(faults),
       connection_(settings),
       tables_(connection_, host_),
       log_session_(connection_.open_session()),
       report_session_(connection_.open_session()),
-      checkpointer_(connection_, tables_, host_,
-                    has_log_ ? std::function<void()>([this] { sync_log(); }) : nullptr) {}
+      checkpointer_(connection_, tables_, host_, [this] { sync_log(); }) {}
 
 std::unique_ptr<ordered::Session> Map::session() {
     return std::make_unique<Session>(connection_, tables_, host_, faults_,
@@ -53,7 +51,7 @@ std::unique_ptr<ordered::Session> Map::session() {
 // A restart must not have to read too long a log.
 void Map::count_bytes(size_t bytes) {
     constexpr uint64_t kLogBytesMax = uint64_t{2} << 30;
-    if (!has_log_ || bytes_since_checkpoint_.fetch_add(bytes) + bytes < kLogBytesMax) return;
+    if (bytes_since_checkpoint_.fetch_add(bytes) + bytes < kLogBytesMax) return;
     bytes_since_checkpoint_ = 0;
     checkpointer_.begin();
 }
@@ -64,7 +62,6 @@ void Map::drop(Table table) {
 }
 
 void Map::sync_log() {
-    if (!has_log_) return;
     const std::lock_guard lock(log_mutex_);
     const int status = log_session_->log_flush(log_session_.get(), "sync=on");
     if (status != 0)
@@ -79,11 +76,11 @@ void Map::checkpoint(bool wait) {
 
 void Map::pause() {
     checkpointer_.pause();
-    if (has_log_) connection_.reconfigure("log=(archive=false,prealloc=false)");
+    connection_.reconfigure("log=(archive=false,prealloc=false)");
 }
 
 void Map::resume() {
-    if (has_log_) connection_.reconfigure("log=(archive=true,prealloc=true)");
+    connection_.reconfigure("log=(archive=true,prealloc=true)");
     checkpointer_.resume();
 }
 

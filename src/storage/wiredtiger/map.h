@@ -39,7 +39,6 @@ class Map final : public ordered::Map {
     const ordered::Host& host_;
     const std::string directory_;
     const int64_t cache_bytes_;
-    const bool has_log_;
     const Faults faults_;
     const Connection connection_;
     Tables tables_;

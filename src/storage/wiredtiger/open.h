@@ -3,7 +3,8 @@
 // Each table is one of the library, called t and its number, in a file of its own. A session makes
 // its changes in a transaction of the library, and keeps them to make them again where the library
 // rolls one back; no two sessions change one row. Nothing is synced but by sync_log() and
-// checkpoint().
+// checkpoint(). The log is written whatever MapSettings::log says: recovery of the library passes
+// over changes that are logged later of a table that a run without a log has written.
 #pragma once
 
 #include <functional>
