@@ -28,8 +28,8 @@ inline Text rocksdb_config_string({
     .default_value = "",
     .engine = "rocksdb",
     .help = "More settings for the library, in its own words: name=value;name=value. They come "
-            "over those that the server makes, and the start is refused for one that the library "
-            "does not know or that would break what the server promises.",
+            "over those that the server makes, and the start is refused for any that does not "
+            "merely trade speed, memory and space; docs/engines.md lists what is taken.",
 });
 
 }  // namespace options

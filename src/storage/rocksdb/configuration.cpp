@@ -8,7 +8,10 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <span>
+#include <string_view>
 #include <thread>
+#include <unordered_map>
 
 #include "base/error_codes.h"
 #include "storage/rocksdb/status.h"
@@ -16,6 +19,77 @@
 namespace rocks {
 
 namespace {
+
+// Words that trade speed, memory and space for each other. What is refused can lose rows or answers
+// (filters of compactions, prefixes, other recoveries), is a place or a library's object that only
+// the server may choose, or gives nothing that is worth a look at all that it might break.
+constexpr std::string_view kWords[] = {
+    "block_based_table_factory",
+    "bottommost_compression",
+    "bottommost_compression_opts",
+    "bytes_per_sync",
+    "compaction_readahead_size",
+    "compression",
+    "compression_opts",
+    "compression_per_level",
+    "delayed_write_rate",
+    "hard_pending_compaction_bytes_limit",
+    "level0_file_num_compaction_trigger",
+    "level0_slowdown_writes_trigger",
+    "level0_stop_writes_trigger",
+    "level_compaction_dynamic_level_bytes",
+    "max_background_compactions",
+    "max_background_flushes",
+    "max_background_jobs",
+    "max_bytes_for_level_base",
+    "max_bytes_for_level_multiplier",
+    "max_compaction_bytes",
+    "max_open_files",
+    "max_subcompactions",
+    "max_total_wal_size",
+    "max_write_buffer_number",
+    "min_write_buffer_number_to_merge",
+    "optimize_filters_for_hits",
+    "periodic_compaction_seconds",
+    "soft_pending_compaction_bytes_limit",
+    "strict_bytes_per_sync",
+    "target_file_size_base",
+    "target_file_size_multiplier",
+    "use_direct_io_for_flush_and_compaction",
+    "use_direct_reads",
+    "wal_bytes_per_sync",
+    "writable_file_max_buffer_size",
+    "write_buffer_size",
+};
+constexpr std::string_view kTableWord = "block_based_table_factory";
+constexpr std::string_view kWordsOfTables[] = {
+    "block_size",
+    "block_size_deviation",
+    "cache_index_and_filter_blocks",
+    "cache_index_and_filter_blocks_with_high_priority",
+    "optimize_filters_for_memory",
+    "pin_l0_filter_and_index_blocks_in_cache",
+    "verify_compression",
+};
+
+// Before the library looks at them: some of them make objects, or open files.
+void check_words(const ordered::Host& host, const std::string& config,
+                 std::span<const std::string_view> allowed, const std::string& whose) {
+    std::unordered_map<std::string, std::string> words;
+    const rocksdb::Status status = rocksdb::StringToMap(config, &words);
+    if (!status.ok())
+        fail(host, base::kInvalidOptions,
+             "the configuration of " + whose + ", \"" + config + "\": " + status.ToString());
+    for (const auto& [name, value] : words) {
+        if (std::ranges::find(allowed, name) == allowed.end()) {
+            std::string text = "the configuration of " + whose + " may not set " + name + ", only";
+            for (const std::string_view each : allowed)
+                text.append(" ").append(each);
+            fail(host, base::kInvalidOptions, text);
+        }
+        if (name == kTableWord) check_words(host, value, kWordsOfTables, name);
+    }
+}
 
 // A quarter of the descriptors that the process may have: connections need them too.
 int open_files_max() {
@@ -59,6 +133,7 @@ rocksdb::Options ours(const ordered::MapSettings& settings, rocksdb::Env* env) {
 rocksdb::Options configuration(const ordered::MapSettings& settings, rocksdb::Env* env,
                                std::shared_ptr<Watch> watch) {
     const ordered::Host& host = *settings.host;
+    check_words(host, settings.config, kWords, "RocksDB");
     rocksdb::ConfigOptions parsing;
     parsing.env = env;
     rocksdb::Options options;
@@ -67,18 +142,14 @@ rocksdb::Options configuration(const ordered::MapSettings& settings, rocksdb::En
     if (!status.ok())
         fail(host, base::kInvalidOptions,
              "the configuration of RocksDB, \"" + settings.config + "\": " + status.ToString());
-    const auto refuse = [&](bool is_set, const std::string& name) {
-        if (is_set)
-            fail(host, base::kInvalidOptions,
-                 "the configuration of RocksDB may not set " + name +
-                     ": what the server acknowledges would not be kept");
-    };
-    refuse(options.manual_wal_flush, "manual_wal_flush");
-    refuse(options.unordered_write, "unordered_write");
-    refuse(options.two_write_queues, "two_write_queues");
-    refuse(options.comparator != rocksdb::BytewiseComparator(), "comparator");
-    refuse(options.wal_recovery_mode == rocksdb::WALRecoveryMode::kSkipAnyCorruptedRecords,
-           "wal_recovery_mode=kSkipAnyCorruptedRecords");
+    if (options.max_bytes_for_level_base == 0)  // the library divides by it
+        fail(host, base::kInvalidOptions,
+             "the configuration of RocksDB may not set max_bytes_for_level_base to 0");
+    if (options.max_open_files < 0 || options.max_open_files > open_files_max())
+        fail(host, base::kInvalidOptions,
+             "the configuration of RocksDB may set max_open_files to " +
+                 std::to_string(open_files_max()) +
+                 " at the most: a quarter of the descriptors that this process may have");
     options.listeners.push_back(std::move(watch));
     // It goes on by itself when a full disk has room again.
     if (options.sst_file_manager == nullptr)

@@ -11,7 +11,7 @@
 namespace rocks {
 
 // Ours, then the words of settings.config, "name=value;name=value", over them. Throws base::Error
-// for words that the library does not know, or that would break what a map promises.
+// for other words than those that only trade speed, memory and space.
 rocksdb::Options configuration(const ordered::MapSettings& settings, rocksdb::Env* env,
                                std::shared_ptr<Watch> watch);
 

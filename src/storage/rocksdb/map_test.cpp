@@ -411,15 +411,84 @@ TEST_F(RocksMapTest, ADamagedDirectoryIsNotOpened) {
 
 TEST_F(RocksMapTest, TheConfigurationIsTakenOrRefusedByName) {
     open("write_buffer_size=8m;compression=kZSTD");
-    EXPECT_NE(refusal("nonsense=1").find("nonsense"), std::string::npos);
+    open(
+        "block_based_table_factory={block_size=8k;verify_compression=true}; "
+        "max_open_files=64");
+    open(
+        "compression_opts={level=3;max_dict_bytes=16384}; "
+        "compression_per_level=kNoCompression:kSnappyCompression;");
     EXPECT_NE(refusal("write_buffer_size=abc").find("the configuration of RocksDB"),
               std::string::npos);
+    EXPECT_NE(refusal("block_based_table_factory={block_size=abc}").find("block_size"),
+              std::string::npos);
+    EXPECT_NE(refusal("block_based_table_factory=PlainTable").find("block_based_table_factory"),
+              std::string::npos);
+    EXPECT_NE(refusal("max_bytes_for_level_base=0").find("max_bytes_for_level_base"),
+              std::string::npos);
+    for (const char* value : {"-1", "30000000"})
+        EXPECT_NE(refusal("max_open_files=" + std::string(value)).find("max_open_files"),
+                  std::string::npos);
+}
+
+TEST_F(RocksMapTest, TheCacheStaysUnderAnotherFormOfTables) {
+    const auto cache_bytes = [&] {
+        int64_t bytes = 0;
+        map->report([&](const std::string_view name, int64_t value) {
+            if (name == "cacheCapacityBytes") bytes = value;
+        });
+        return bytes;
+    };
+    open();
+    const int64_t before = cache_bytes();
+    open("block_based_table_factory={block_size=8192}");
+    EXPECT_EQ(cache_bytes(), before);
+}
+
+// They would lose rows or answers, or make the server depend on what it has not chosen.
+TEST_F(RocksMapTest, WordsThatBreakPromisesAreRefusedByName) {
+    open();
+    for (const char* word : {"nonsense=1",
+                             "manual_wal_flush=true",
+                             "unordered_write=true",
+                             "two_write_queues=true",
+                             "comparator=rocksdb.ReverseBytewiseComparator",
+                             "merge_operator=put",
+                             "wal_recovery_mode=kSkipAnyCorruptedRecords",
+                             "best_efforts_recovery=true",
+                             "compaction_filter=RemoveEmptyValueCompactionFilter",
+                             "compaction_filter_factory=x",
+                             "compaction_style=kCompactionStyleFIFO",
+                             "ttl=1",
+                             "prefix_extractor=fixed:6",
+                             "inplace_update_support=true",
+                             "memtable_factory=prefix_hash:10",
+                             "table_factory=PlainTable",
+                             "wal_dir=/tmp",
+                             "db_paths={{/tmp,1000}}",
+                             "env=mem",
+                             "wal_filter=x",
+                             "error_if_exists=true",
+                             "create_if_missing=true",
+                             "paranoid_checks=false",
+                             "allow_mmap_writes=true",
+                             "recycle_log_file_num=4",
+                             "avoid_flush_during_shutdown=true",
+                             "disable_auto_compactions=true",
+                             "num_levels=1",
+                             "block_based_table_factory.no_block_cache=true"}) {
+        const std::string name(word, std::string_view(word).find('='));
+        for (const std::string& config :
+             {std::string(word), "write_buffer_size=8m; " + std::string(word)})
+            EXPECT_NE(refusal(config).find("may not set " + name + ","), std::string::npos)
+                << config << ": " << refusal(config);
+    }
     for (const char* word :
-         {"manual_wal_flush=true", "unordered_write=true", "two_write_queues=true",
-          "comparator=rocksdb.ReverseBytewiseComparator",
-          "wal_recovery_mode=kSkipAnyCorruptedRecords"}) {
-        const std::string text = refusal(word);
-        EXPECT_NE(text.find("may not set " + std::string(word).substr(0, 8)), std::string::npos)
+         {"block_cache=1m", "no_block_cache=true", "filter_policy=x", "checksum=kNoChecksum",
+          "index_type=kHashSearch", "format_version=2", "id=PlainTable"}) {
+        const std::string name(word, std::string_view(word).find('='));
+        const std::string text = refusal("block_based_table_factory={" + std::string(word) + "}");
+        EXPECT_NE(text.find("block_based_table_factory may not set " + name + ","),
+                  std::string::npos)
             << word << ": " << text;
     }
 }

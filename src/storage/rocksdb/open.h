@@ -19,8 +19,8 @@ class FileSystem;
 namespace rocks {
 
 // Throws base::Error where the directory holds what is none of ours, is damaged or cannot be used,
-// and for words of the configuration that the library does not know or that would break what a map
-// promises. `files`, for tests: in the place of the real ones.
+// and for words of the configuration that docs/engines.md does not list. `files`, for tests: in the
+// place of the real ones.
 std::unique_ptr<ordered::Map> open_map(const ordered::MapSettings& settings,
                                        std::shared_ptr<rocksdb::FileSystem> files = nullptr);
 
