@@ -86,9 +86,10 @@ class Dbpath {
         files_->remove_all(scratch());
     }
 
-    // The map is there: from now on the directory is this engine's.
+    // Whether it is this engine's.
+    bool is_known() const { return is_known_; }
+    // The engine's tables are on the device: from now on the directory is this engine's.
     void claim() {
-        if (is_known_) return;
         const bson::Object metadata = bson::make(
             "storage",
             bson::make("engine", engine_, "options", bson::make("format", std::string(kFormat))));
@@ -170,7 +171,6 @@ std::unique_ptr<storage::Engine> open_ordered_engine(const std::string& name,
     map.config = settings.config;
     map.host = &ordered::base_host();
     std::unique_ptr<ordered::Map> opened = library.open(map);
-    dbpath->claim();
 
     ordered::EngineOptions engine;
     engine.name = name;
@@ -178,8 +178,15 @@ std::unique_ptr<storage::Engine> open_ordered_engine(const std::string& name,
     engine.durable.journaling = options::journal_enabled();
     engine.durable.commit_interval = journal::configured_commit_interval();
     engine.durable.sync_delay_seconds = options::sync_delay.get();
+    if (dbpath->is_known())
+        engine.found = options::repair.get() ? ordered::Found::remains : ordered::Found::everything;
     engine.stopped = [dbpath] { dbpath->clear(); };
-    return std::make_unique<ordered::Engine>(std::move(opened), std::move(engine));
+    auto made = std::make_unique<ordered::Engine>(std::move(opened), std::move(engine));
+    if (!dbpath->is_known()) {
+        made->durability().flush_all(true);
+        dbpath->claim();
+    }
+    return made;
 }
 
 }  // namespace server

@@ -5,6 +5,7 @@ Usage: TESTS_ENGINE=rocksdb|wiredTiger build/venv/bin/python tests/engines/start
 """
 
 import os
+import re
 import shutil
 import sys
 import unittest
@@ -205,6 +206,46 @@ class Starts(process_case.ProcessCase):
         with self.serve() as running:
             db = pymongo.MongoClient(running.uri).test
             self.assertEqual(db.c.count_documents({'a': {'$gte': 0}}), 100)
+            self.assertTrue(db.command('validate', 'c', full=True)['valid'])
+
+    @unittest.skipUnless(ENGINE == 'wiredTiger', 'it has a file for each collection and index')
+    def test_files_that_are_missing_are_named(self):
+        with self.serve() as running:
+            docs = pymongo.MongoClient(running.uri).test.c
+            docs.insert_many({'_id': number, 'a': number} for number in range(100))
+            docs.create_index('a')
+        folder = os.path.join(self.dbpath, ENGINE)
+        text = ''
+        for name in sorted(os.listdir(folder)):
+            if re.fullmatch(r't\d+\.wt', name):
+                os.rename(os.path.join(folder, name), self.path('aside'))
+                text += self.refusal('--storageEngine', ENGINE, code=process_case.UNCAUGHT)
+                os.rename(self.path('aside'), os.path.join(folder, name))
+        for what in ('the catalogue of all collections', 'the counts of documents',
+                     'the documents of test.c', 'index a_1 of test.c'):
+            self.assertIn('%s, ' % what, text)
+        os.remove(os.path.join(folder, 't0.wt'))
+        self.assertIn('restore a backup', self.refusal('--storageEngine', ENGINE, '--repair',
+                                                       code=process_case.UNCAUGHT))
+
+    @unittest.skipUnless(ENGINE == 'wiredTiger', 'it has a file for each collection and index')
+    def test_repair_makes_a_lost_index_anew(self):
+        with self.serve() as running:
+            db = pymongo.MongoClient(running.uri).test
+            db.c.insert_many({'_id': number, 'a': number} for number in range(100))
+            folder = os.path.join(self.dbpath, ENGINE)
+            before = set(os.listdir(folder))
+            db.c.create_index('a')
+            made = [name for name in set(os.listdir(folder)) - before if name.endswith('.wt')]
+        self.assertEqual(len(made), 1)
+        os.remove(os.path.join(folder, made[0]))
+        code, out, err = self.run_mongod('--storageEngine', ENGINE, '--dbpath', self.dbpath,
+                                         '--port', '0', '--repair')
+        self.assertEqual(code, 0, out + err)
+        self.assertIn('index a_1 of test.c, is missing: it is made anew', out + err)
+        with self.serve() as running:
+            db = pymongo.MongoClient(running.uri).test
+            self.assertEqual(len(list(db.c.find({'a': {'$gte': 0}}).hint('a_1'))), 100)
             self.assertTrue(db.command('validate', 'c', full=True)['valid'])
 
     def test_fsync_with_lock(self):

@@ -59,10 +59,10 @@ Collection::Collection(Home& home, std::string_view ns, bson::Doc row) : home_(h
         if (!e.is_object() && !e.is_array()) fail_damaged(ns);
         return e.as_doc();
     };
-    const auto table = [&](const bson::Element& e) {
+    const auto table = [&](const bson::Element& e, Kind kind, const std::string& what) {
         if (e.to_int32() < static_cast<int32_t>(kFirstTable)) fail_damaged(ns);
         const Table named{static_cast<uint32_t>(e.to_int32())};
-        home_.note_used(named);
+        home_.note_named(named, kind, what);
         return named;
     };
     const bson::Doc made = document(row["made"]);
@@ -72,12 +72,15 @@ Collection::Collection(Home& home, std::string_view ns, bson::Doc row) : home_(h
     made_.capped_max_documents = made["documents"].to_int64();
     made_.user_flags = made["flags"].to_int32();
     made_.id_index = made["id"].truthy();
-    open_records(table(row["records"]));
+    open_records(table(row["records"], Kind::documents, fmt::format("the documents of {}", ns)));
     for (const bson::Element& each : document(row["indexes"])) {
         const bson::Doc index = document(each);
         const bson::Doc spec = document(index["spec"]);
         if (is_plug_in(spec) || !spec["name"].is_string()) fail_damaged(ns);
-        auto part = std::make_unique<Part>(home_, spec, table(index["table"]));
+        auto part = std::make_unique<Part>(
+            home_, spec,
+            table(index["table"], Kind::entries,
+                  fmt::format("index {} of {}", spec["name"].as_string(), ns)));
         part->ready = index["ready"].truthy();
         part->multikey = index["multikey"].truthy();
         parts_.push_back(std::move(part));

@@ -10,10 +10,11 @@ namespace ordered {
 
 Engine::Engine(std::unique_ptr<Map> map, EngineOptions options)
     : options_(std::move(options)),
-      home_(std::move(map), locks_, options_.conflict_on_purpose),
+      home_(std::move(map), locks_, options_.found, options_.conflict_on_purpose),
       durability_(home_, options_.durable) {
     locks_.allow_side_by_side();
     read_catalogue({});
+    home_.end_start();
     home_.before_unlock();  // what the start has changed
 }
 

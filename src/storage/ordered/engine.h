@@ -21,6 +21,7 @@ struct EngineOptions {
     std::string name;
     std::string scratch_directory = {};
     LogSync::Options durable = {};
+    Found found = Found::nothing;
     // At the end of a clean shutdown, when all is on disk.
     std::function<void()> stopped = {};
     ConflictOnPurpose conflict_on_purpose = {};
@@ -28,7 +29,7 @@ struct EngineOptions {
 
 class Engine final : public storage::Engine {
   public:
-    // Reads the catalogue. Throws base::Error where a row of it is damaged.
+    // Reads the catalogue. Throws base::Error where a row of it is damaged, or a table is missing.
     Engine(std::unique_ptr<Map> map, EngineOptions options);
     ~Engine() override;
 

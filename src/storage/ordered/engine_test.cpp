@@ -57,6 +57,14 @@ class OrderedEngineTest : public testing::Test {
             text += error + "\n";
         return text;
     }
+    static std::string failure_text(const std::function<void()>& call) {
+        try {
+            call();
+        } catch (const base::Error& error) {
+            return error.what();
+        }
+        return "";
+    }
     // Of the table that a row of the first record, or of the first entry, lies in.
     MemoryMap::Place first_row(size_t key_bytes) {
         for (const auto& [place, row] : rows->all)
@@ -68,6 +76,7 @@ class OrderedEngineTest : public testing::Test {
 
     std::shared_ptr<MemoryMap::Rows> rows = std::make_shared<MemoryMap::Rows>();
     int stops = 0;
+    Found found = Found::nothing;
     MemoryMap* map = nullptr;
     std::unique_ptr<Engine> engine;
 };
@@ -90,6 +99,57 @@ TEST_F(OrderedEngineTest, AKillLeavesWhatWasCommitted) {
         EXPECT_EQ(kept.records().stats().data_bytes, 100 * bson::make("_id", 1, "a", 1).size());
         EXPECT_EQ(kept.index(0).index->find_one(bson::make("", 150)), storage::RecordId{});
     }).join();
+}
+
+TEST_F(OrderedEngineTest, MissingTablesAreNamed) {
+    open();
+    {
+        const GlobalLock lock(engine->locks(), GlobalMode::W);
+        insert(1);
+    }
+    const auto start = [this] {
+        return failure_text([this] {
+            Engine(std::make_unique<MemoryMap>(rows), {.name = "ordered", .found = found});
+        });
+    };
+    engine.reset();
+    found = Found::everything;
+    EXPECT_EQ(start(), "");
+    const std::set<Table> all = rows->tables;
+    for (const auto& [table, what] :
+         std::map<uint32_t, std::string>{{0, "the catalogue of all collections"},
+                                         {1, "the counts of documents"},
+                                         {2, "the list of what is to be dropped"},
+                                         {kFirstTable, "the documents of test.c"},
+                                         {kFirstTable + 1, "index a_1 of test.c"}}) {
+        rows->tables.erase(Table{table});
+        for (int again = 0; again < 2; ++again)
+            EXPECT_NE(start().find(what), std::string::npos) << start();
+        found = Found::remains;
+        EXPECT_EQ(start().empty(), table != 0);
+        found = Found::everything;
+        rows->tables = all;
+    }
+}
+
+TEST_F(OrderedEngineTest, TablesThatTheCatalogueDoesNotNameGo) {
+    open();
+    const GlobalLock lock(engine->locks(), GlobalMode::W);
+    insert(1);
+    engine->durability().commit_now();
+    const std::set<Table> named = rows->tables;
+    rows->tables.insert(Table{77});
+    const auto start = [this](Found with) {
+        std::thread([this, with] {
+            Engine(std::make_unique<MemoryMap>(rows), {.name = "ordered", .found = with});
+        }).join();
+    };
+    // What the catalogue says may not be all.
+    start(Found::nothing);
+    start(Found::remains);
+    EXPECT_TRUE(rows->tables.contains(Table{77}));
+    start(Found::everything);
+    EXPECT_EQ(rows->tables, named);
 }
 
 TEST_F(OrderedEngineTest, WhatIsDroppedLeavesNoRows) {

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/damage.h"
 #include "base/dcheck.h"
-#include "base/error.h"
+#include "base/log.h"
 #include "sched/blocking.h"
 #include "storage/ordered/bytes.h"
 
@@ -42,9 +43,9 @@ void each_counter_row(Session& session, Table table, const Use& use) {
 
 }  // namespace
 
-Home::Home(std::unique_ptr<Map> map, storage::LockManager& locks,
+Home::Home(std::unique_ptr<Map> map, storage::LockManager& locks, Found found,
            ConflictOnPurpose conflict_on_purpose)
-    : map_(std::move(map)), conflict_on_purpose_(std::move(conflict_on_purpose)) {
+    : map_(std::move(map)), found_(found), conflict_on_purpose_(std::move(conflict_on_purpose)) {
     locks.set_hooks(this);
     try {
         start();
@@ -55,8 +56,13 @@ Home::Home(std::unique_ptr<Map> map, storage::LockManager& locks,
 }
 
 void Home::start() {
-    for (const Table table : {kCatalogue, kCounters, kDropped})
-        map_->add_table(table, Kind::entries);
+    if (found_ != Found::nothing && !map_->has_table(kCatalogue))
+        base::fail(base::Damaged{base::kInternalError},
+                   "the catalogue of all collections, table t{}, is missing: restore a backup",
+                   static_cast<uint32_t>(kCatalogue));
+    expect(kCatalogue, Kind::entries, "the catalogue");
+    expect(kCounters, Kind::entries, "the counts of documents");
+    expect(kDropped, Kind::entries, "the list of what is to be dropped");
     std::vector<Table> dropped;
     {
         const auto cursor = session().cursor(kDropped);
@@ -65,6 +71,7 @@ void Home::start() {
     }
     for (const Table table : dropped) {
         note_used(table);
+        named_.insert(table);
         work().dropped.push_back(table);
     }
     commit();
@@ -219,6 +226,29 @@ Table Home::new_table(Kind kind) {
     const Table table{next_table_.fetch_add(1)};
     map_->add_table(table, kind);
     return table;
+}
+
+void Home::note_named(Table table, Kind kind, std::string_view what) {
+    expect(table, kind, what);
+    note_used(table);
+}
+
+void Home::expect(Table table, Kind kind, std::string_view what) {
+    const bool is_missing = found_ != Found::nothing && !map_->has_table(table);
+    const auto number = static_cast<uint32_t>(table);
+    if (is_missing && found_ == Found::everything)
+        base::fail(base::Damaged{base::kInternalError},
+                   "table t{}, {}, is missing: restore a backup, or start with --repair, which "
+                   "goes on without it",
+                   number, what);
+    if (is_missing) base::log::error("table t{}, {}, is missing: it is made anew", number, what);
+    if (table < Table{kFirstTable} || is_missing) map_->add_table(table, kind);
+    named_.insert(table);
+}
+
+void Home::end_start() {
+    const std::set<Table> named = std::exchange(named_, {});
+    if (found_ == Found::everything) map_->keep_only(named);
 }
 
 void Home::note_used(Table table) {

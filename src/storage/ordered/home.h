@@ -25,6 +25,8 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
+#include <string_view>
 #include <vector>
 
 #include "journal/commit_schedule.h"
@@ -60,10 +62,18 @@ struct Counter {
 // For tests: asked before each claim beside others. What it gives is thrown.
 using ConflictOnPurpose = std::function<std::optional<storage::WriteConflict>()>;
 
+// What a map is expected to hold at the start.
+enum class Found {
+    nothing,     // perhaps: it is new
+    everything,  // what is missing is damage
+    remains,     // what is missing is made anew, without rows; but for the catalogue
+};
+
 class Home final : public storage::LockHooks {
   public:
-    // Finishes drops that a restart has interrupted.
-    Home(std::unique_ptr<Map> map, storage::LockManager& locks,
+    // Finishes drops that a restart has interrupted. Throws base::Error where one of its own tables
+    // is missing.
+    Home(std::unique_ptr<Map> map, storage::LockManager& locks, Found found = Found::nothing,
          ConflictOnPurpose conflict_on_purpose = nullptr);
     ~Home() override;
 
@@ -88,8 +98,11 @@ class Home final : public storage::LockHooks {
 
     // Makes a table with a number that no other has. Throws base::Error where there can be no more.
     Table new_table(Kind kind);
-    // While the catalogue is read.
-    void note_used(Table table);
+    // While the catalogue is read, which says that the table is `what`. Throws base::Error where it
+    // is missing.
+    void note_named(Table table, Kind kind, std::string_view what);
+    // The catalogue has been read. What a kill has left of tables that it does not name goes.
+    void end_start();
     // Once the changes of the calling thread are committed.
     void drop(Table table);
 
@@ -143,6 +156,8 @@ class Home final : public storage::LockHooks {
     static thread_local Held t_held;
 
     void start();
+    void expect(Table table, Kind kind, std::string_view what);
+    void note_used(Table table);
     Work& work();
     static void thaw(Work& work);
     void commit(Work& work);
@@ -150,6 +165,8 @@ class Home final : public storage::LockHooks {
     static void write_counters(Work& work);
 
     const std::unique_ptr<Map> map_;
+    const Found found_;
+    std::set<Table> named_;  // until end_start()
     const ConflictOnPurpose conflict_on_purpose_;
     Claims claims_;
     std::atomic<uint32_t> next_table_{kFirstTable};

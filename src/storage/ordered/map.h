@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 
 namespace ordered {
@@ -78,6 +79,10 @@ class Map {
     // Makes a table, if it is not there. It is kept when rows of it are committed, perhaps without.
     // Throws base::Error where there can be no more.
     virtual void add_table(Table /*table*/, Kind /*kind*/) {}
+    // Whether a table that was made is there with all its files.
+    virtual bool has_table(Table /*table*/) const { return true; }
+    // At the start: removes all tables but these, and what a kill has left of others.
+    virtual void keep_only(const std::set<Table>& /*tables*/) {}
     // Removes a table and all its rows that no cursor looks at any more; when this returns, or
     // later, but then also after a restart.
     virtual void drop(Table table) = 0;

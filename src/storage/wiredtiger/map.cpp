@@ -38,7 +38,7 @@ Map::Map(const ordered::MapSettings& settings, const Faults& faults)
       cache_bytes_(settings.cache_bytes),
       faults_(faults),
       connection_(settings),
-      tables_(connection_, host_),
+      tables_(connection_, host_, directory_),
       log_session_(connection_.open_session()),
       report_session_(connection_.open_session()),
       checkpointer_(connection_, tables_, host_, [this] { sync_log(); }) {}
@@ -54,6 +54,12 @@ void Map::count_bytes(size_t bytes) {
     if (bytes_since_checkpoint_.fetch_add(bytes) + bytes < kLogBytesMax) return;
     bytes_since_checkpoint_ = 0;
     checkpointer_.begin();
+}
+
+void Map::keep_only(const std::set<Table>& tables) {
+    for (const Table table : tables_.all())
+        if (!tables.contains(table)) drop(table);
+    tables_.remove_strange_files();
 }
 
 void Map::drop(Table table) {

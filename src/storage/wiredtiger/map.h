@@ -5,6 +5,7 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 
 #include "storage/wiredtiger/checkpointer.h"
@@ -21,6 +22,8 @@ class Map final : public ordered::Map {
 
     std::unique_ptr<ordered::Session> session() override;
     void add_table(ordered::Table table, ordered::Kind kind) override { tables_.add(table, kind); }
+    bool has_table(ordered::Table table) const override { return tables_.has(table); }
+    void keep_only(const std::set<ordered::Table>& tables) override;
     void drop(ordered::Table table) override;
     void sync_log() override;
     void checkpoint(bool wait) override;

@@ -166,6 +166,47 @@ TEST_F(WiredTigerMapTest, ADropGoesOnAtTheNextStart) {
     EXPECT_FALSE(has_file("t16.wt"));
 }
 
+// A kill can leave parts of a table. With a column group that is never made the library has rows of
+// it that are not all.
+TEST_F(WiredTigerMapTest, PartsOfTablesAreNoTables) {
+    open();
+    put(1, "a");
+    session->commit();
+    map->add_table(Table{17}, Kind::entries);
+    map->add_table(Table{18}, Kind::entries);
+    close();
+    {
+        WT_CONNECTION* library = nullptr;
+        WT_SESSION* made = nullptr;
+        ASSERT_EQ(wiredtiger_open(directory.c_str(), nullptr, "log=(enabled)", &library), 0);
+        ASSERT_EQ(library->open_session(library, nullptr, nullptr, &made), 0);
+        ASSERT_EQ(made->create(made, "table:t19",
+                               "key_format=u,value_format=u,columns=(k,v),colgroups=(g)"),
+                  0);
+        ASSERT_EQ(library->close(library, nullptr), 0);
+    }
+    std::filesystem::remove(directory + "/t17.wt");
+    for (const char* const strange : {"/t20.wt", "/t21.wt.1", "/t16.wt.2"})
+        std::ofstream(directory + strange) << "left over";
+    std::ofstream(directory + "/t16.wt.other") << "of a user";
+    open();
+    EXPECT_TRUE(map->has_table(kTable));
+    EXPECT_FALSE(map->has_table(Table{17}));
+    EXPECT_FALSE(map->has_table(Table{19}));
+    map->keep_only({kTable, Table{17}});
+    map->checkpoint(true);
+    for (const char* const gone : {"t18.wt", "t20.wt", "t21.wt.1", "t16.wt.2"})
+        EXPECT_FALSE(has_file(gone)) << gone;
+    EXPECT_TRUE(has_file("t16.wt.other"));
+    EXPECT_EQ(count(), 1);
+    for (const Table table : {Table{17}, Table{18}, Table{19}, Table{20}}) {
+        map->add_table(table, Kind::entries);
+        put(1, "a", table);
+        session->commit();
+        EXPECT_EQ(count(table), 1);
+    }
+}
+
 TEST_F(WiredTigerMapTest, ADiskThatIsNearlyFullRefusesChangesUntilItHasRoomAgain) {
     open();
     map->check_space();

@@ -4,8 +4,12 @@
 
 #include <cerrno>
 #include <charconv>
+#include <filesystem>
 #include <limits>
+#include <map>
+#include <optional>
 #include <string_view>
+#include <utility>
 
 #include "base/error_codes.h"
 #include "storage/wiredtiger/cursor_handle.h"
@@ -13,6 +17,7 @@
 
 namespace wt {
 
+using ordered::Host;
 using ordered::Kind;
 using ordered::Table;
 
@@ -20,6 +25,43 @@ namespace {
 
 constexpr const char* kDrops = "table:drops";
 constexpr std::string_view kUriStart = "table:t";
+
+// The number in front of `text`, which goes from it.
+std::optional<Table> take_number(std::string_view& text) {
+    uint32_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc()) return std::nullopt;
+    text.remove_prefix(static_cast<size_t>(end - text.data()));
+    return Table{number};
+}
+
+bool take(std::string_view& text, std::string_view start) {
+    if (!text.starts_with(start)) return false;
+    text.remove_prefix(start.size());
+    return true;
+}
+
+// Of a row of what the library knows.
+std::optional<Table> table_of(std::string_view key) {
+    const bool is_file = take(key, "file:t");
+    if (!is_file && !take(key, kUriStart) && !take(key, "colgroup:t")) return std::nullopt;
+    const std::optional<Table> table = take_number(key);
+    return key == (is_file ? ".wt" : "") ? table : std::nullopt;
+}
+
+struct FileName {
+    Table table;
+    bool is_aside;  // the library has set it aside, as t17.wt.1, to make a new one
+};
+
+std::optional<FileName> parse_file_name(std::string_view name) {
+    if (!take(name, "t")) return std::nullopt;
+    const std::optional<Table> table = take_number(name);
+    if (!table || !take(name, ".wt")) return std::nullopt;
+    if (name.empty()) return FileName{*table, false};
+    if (take(name, ".") && take_number(name) && name.empty()) return FileName{*table, true};
+    return std::nullopt;
+}
 
 // The library ends the process that has no descriptor left, and connections need them too. It has
 // one open for each table that was used in the last seconds.
@@ -42,28 +84,34 @@ std::string file_of(Table table) {
     return "t" + std::to_string(static_cast<uint32_t>(table)) + ".wt";
 }
 
-Tables::Tables(const Connection& connection, const ordered::Host& host)
-    : host_(host), tables_max_(most_tables()), session_(connection.open_session()) {
+Tables::Tables(const Connection& connection, const ordered::Host& host, std::string directory)
+    : host_(host),
+      directory_(std::move(directory)),
+      tables_max_(most_tables()),
+      session_(connection.open_session()) {
     check(host_, session_->create(session_.get(), kDrops, "key_format=I,value_format=u"));
     read_tables();
     read_drops();
     remove_files_of(dropped());  // recovery has written a checkpoint
 }
 
+// The library knows a table by three rows; a table is there if its file is too.
 void Tables::read_tables() {
+    constexpr int kRows = 3;
+    std::map<Table, int> found;
     const CursorHandle rows = open_cursor(host_, session_.get(), "metadata:");
     int status = 0;
     while ((status = rows->next(rows.get())) == 0) {
         const char* key = nullptr;
         check(host_, rows->get_key(rows.get(), &key));
-        const std::string_view uri(key);
-        uint32_t number = 0;
-        const char* const end = uri.data() + uri.size();
-        if (uri.starts_with(kUriStart) &&
-            std::from_chars(uri.data() + kUriStart.size(), end, number).ptr == end)
-            there_.insert(Table{number});
+        if (const std::optional<Table> table = table_of(key)) ++found[*table];
     }
     if (status != WT_NOTFOUND) fail_status(host_, status);
+    for (const auto& [table, count] : found) {
+        const bool is_whole =
+            count == kRows && std::filesystem::exists(directory_ + "/" + file_of(table));
+        (is_whole ? there_ : broken_).insert(table);
+    }
 }
 
 void Tables::read_drops() {
@@ -91,8 +139,43 @@ void Tables::add(Table table, Kind kind) {
              "WiredTiger has a file for each collection and each index, " +
                  std::to_string(there_.size()) +
                  " now: more of them need a higher limit of open files (ulimit -n)");
+    if (broken_.contains(table)) check(host_, drop_now(table));
     check(host_, session_->create(session_.get(), uri_of(table).c_str(), config));
     there_.insert(table);
+}
+
+bool Tables::has(Table table) const {
+    const std::lock_guard lock(session_mutex_);
+    return there_.contains(table);
+}
+
+std::set<Table> Tables::all() const {
+    const std::lock_guard lock(session_mutex_);
+    std::set<Table> tables = there_;
+    tables.insert(broken_.begin(), broken_.end());
+    return tables;
+}
+
+void Tables::remove_strange_files() const {
+    const std::set<Table> known = all();
+    for (const auto& entry : std::filesystem::directory_iterator(directory_)) {
+        const std::optional<FileName> name = parse_file_name(entry.path().filename().string());
+        if (!name || (!name->is_aside && known.contains(name->table))) continue;
+        host_.log(Host::Severity::info,
+                  "WiredTiger: " + entry.path().string() + " is of no table, and is removed");
+        std::filesystem::remove(entry.path());
+    }
+}
+
+// REQUIRES: session_mutex_ is held.
+int Tables::drop_now(Table table) {
+    const int status =
+        session_->drop(session_.get(), uri_of(table).c_str(), "force=true,checkpoint_wait=false");
+    if (status == 0) {
+        there_.erase(table);
+        broken_.erase(table);
+    }
+    return status;
 }
 
 void Tables::drop(Table table) {
@@ -131,12 +214,10 @@ bool Tables::is_dropped(Table table) const {
 void Tables::remove_files_of(const std::vector<Table>& dropped) {
     for (const Table table : dropped) {
         const std::lock_guard session_lock(session_mutex_);
-        const int status = session_->drop(session_.get(), uri_of(table).c_str(),
-                                          "force=true,checkpoint_wait=false");
+        const int status = drop_now(table);
         if (status == EBUSY) continue;  // the next time
         check(host_, status);
         note_drop(table, true);
-        there_.erase(table);
         const std::lock_guard lock(drops_mutex_);
         drops_.erase(table);
         has_drops_ = !drops_.empty();

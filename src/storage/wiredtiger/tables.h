@@ -2,6 +2,10 @@
 //
 // The library removes the file of a dropped table at once and for good. So a drop is a row in a
 // table of this room until it is on the device that the table is dropped.
+//
+// A kill while the library makes or drops a table leaves parts of it: what it knows of the table
+// without a file, or a file of which it knows nothing. Such a table is not there; its number can be
+// given again.
 #pragma once
 
 #include <atomic>
@@ -22,7 +26,13 @@ std::string file_of(ordered::Table table);
 class Tables {
   public:
     // Finishes drops that a restart has interrupted.
-    Tables(const Connection& connection, const ordered::Host& host);
+    Tables(const Connection& connection, const ordered::Host& host, std::string directory);
+
+    bool has(ordered::Table table) const;
+    // With those of which parts are left.
+    std::set<ordered::Table> all() const;
+    // At the start: those of tables that the library does not know.
+    void remove_strange_files() const;
 
     // Throws base::Error where the process may not have so many files open.
     void add(ordered::Table table, ordered::Kind kind);
@@ -36,15 +46,19 @@ class Tables {
 
   private:
     void read_tables();
+    // The answer of the library.
+    int drop_now(ordered::Table table);
     void read_drops();
     // Writes the row of a drop, or removes it.
     void note_drop(ordered::Table table, bool is_done);
 
     const ordered::Host& host_;
+    const std::string directory_;
     const size_t tables_max_;
-    std::mutex session_mutex_;
-    SessionHandle session_;           // guarded by session_mutex_
-    std::set<ordered::Table> there_;  // guarded by session_mutex_
+    mutable std::mutex session_mutex_;
+    SessionHandle session_;            // guarded by session_mutex_
+    std::set<ordered::Table> there_;   // guarded by session_mutex_
+    std::set<ordered::Table> broken_;  // guarded by session_mutex_: parts of them are left
     std::atomic<bool> has_drops_{false};
     mutable std::mutex drops_mutex_;
     std::set<ordered::Table> drops_;  // guarded by drops_mutex_

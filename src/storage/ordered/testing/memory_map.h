@@ -44,6 +44,14 @@ class MemoryMap final : public Map {
         const std::lock_guard lock(rows_->mutex);
         rows_->tables.insert(table);
     }
+    bool has_table(Table table) const override {
+        const std::lock_guard lock(rows_->mutex);
+        return rows_->tables.contains(table);
+    }
+    void keep_only(const std::set<Table>& tables) override {
+        const std::lock_guard lock(rows_->mutex);
+        std::erase_if(rows_->tables, [&](Table table) { return !tables.contains(table); });
+    }
     void drop(Table table) override {
         ++drops;
         const std::lock_guard lock(rows_->mutex);
