@@ -70,8 +70,8 @@ void Home::start() {
             dropped.push_back(Table{from_big_endian<uint32_t>(cursor->key())});
     }
     for (const Table table : dropped) {
-        note_used(table);
         named_.insert(table);
+        note_used(table);
         work().dropped.push_back(table);
     }
     commit();
