@@ -118,9 +118,13 @@ def room_of(path):
     return os.path.basename(folder_of_room(os.path.dirname(path)))
 
 
-def largest_first(binaries):
-    """Those that take long begin first, so that none of them is left over at the end."""
-    return sorted(binaries, key=lambda name: (name not in LARGEST, name))
+def run_binaries(folder, names, totals, launcher=(), environment=()):
+    """Some at a time. Those that take long begin first, so that none of them is left over."""
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        for done in [pool.submit(run_binary, os.path.join(folder, name), totals, launcher,
+                                 environment)
+                     for name in sorted(names, key=lambda name: (name not in LARGEST, name))]:
+            done.result()
 
 
 def run_selection(selection, sanitize, wanted, totals, also=None):
@@ -143,11 +147,7 @@ def run_selection(selection, sanitize, wanted, totals, also=None):
         for target in broken:
             totals.add('build of ' + target, 0, 1)
         binaries = [binary for binary in binaries if binary not in broken]
-    stage = server.folder_of(selection, sanitize)
-    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-        for done in [pool.submit(run_binary, os.path.join(stage, 'bin', binary), totals)
-                     for binary in largest_first(binaries)]:
-            done.result()
+    run_binaries(os.path.join(server.folder_of(selection, sanitize), 'bin'), binaries, totals)
 
 
 def main():

@@ -35,6 +35,9 @@ TEST(SliceTest, TheEnvironmentSaysWhich) {
     EXPECT_EQ(tried(slice_from("20420", 4), 9), (std::vector{0, 4, 8}));
     EXPECT_EQ(tried(slice_from("whole", 4), 9).size(), 9u);
     EXPECT_EQ(tried(slice_from(nullptr, 4), 9), (std::vector{0, 4, 8}));
+    EXPECT_EQ(tried(slice_from("2", 2, "0.5"), 9), (std::vector{2, 6}));
+    EXPECT_EQ(tried(slice_from("2", 4, "3"), 9), (std::vector{2, 6}));
+    EXPECT_EQ(tried(slice_from("whole", 4, "0.1"), 9).size(), 9u);
 }
 
 }  // namespace

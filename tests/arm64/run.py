@@ -108,8 +108,7 @@ def main():
     built = os.path.join(TOP, 'build', staging.select(TOP, arguments.selection).name
                          + staging.PLATFORMS['arm64'], 'bin')
     # An emulated processor is ten times slower or more: random tests do a tenth of their work.
-    for name in tests:
-        unit.run_binary(os.path.join(built, name), totals, launcher(), {'TEST_EFFORT': '0.1'})
+    unit.run_binaries(built, tests, totals, launcher(), {'TEST_EFFORT': '0.1'})
     if programs:
         run_server(built, totals)
     totals.close()
