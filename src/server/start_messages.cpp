@@ -105,7 +105,9 @@ int64_t usable_connections() {
     const int64_t wanted = std::min<int64_t>(options::max_connections.get(), 1'000'000);
     const uint64_t files = soft_limit(RLIMIT_NOFILE);
     if (files == RLIM_INFINITY) return wanted;
-    return std::min(wanted, static_cast<int64_t>(files) * 8 / 10);
+    // Half of them are for the tables of wiredTiger, which ends the process that has none left.
+    const int tenths = options::storage_engine.get() == "wiredTiger" ? 4 : 8;
+    return std::min(wanted, static_cast<int64_t>(files) * tenths / 10);
 }
 
 }  // namespace server

@@ -14,6 +14,7 @@
 
 #include "base/error_codes.h"
 #include "storage/wiredtiger/status.h"
+#include "storage/wiredtiger/tables.h"
 
 namespace wt {
 
@@ -129,6 +130,7 @@ Connection::Connection(const ordered::MapSettings& settings)
               false} {
     refuse_words(host_, settings.config);
     check_marker(host_, settings.directory);
+    Tables::check_files(host_, settings.directory);
     const std::string config = configuration(settings);
     const auto open = [&](const std::string& words) {
         return wiredtiger_open(settings.directory.c_str(), &events_.handler, words.c_str(),

@@ -227,7 +227,7 @@ TEST_F(WiredTigerMapTest, ADiskThatIsNearlyFullRefusesChangesUntilItHasRoomAgain
 TEST_F(WiredTigerMapTest, WithFewDescriptorsNewTablesAreRefused) {
     rlimit before{};
     ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
-    const rlimit few{128, before.rlim_max};
+    const rlimit few{256, before.rlim_max};
     ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
     open();
     uint32_t made = 0;
@@ -244,8 +244,13 @@ TEST_F(WiredTigerMapTest, WithFewDescriptorsNewTablesAreRefused) {
     map->drop(Table{101});
     map->checkpoint(true);
     map->add_table(Table{99}, Kind::documents);
-    close();
+    open();
+    const rlimit fewer{128, before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &fewer), 0);
+    EXPECT_NE(refusal().find("ulimit -n"), std::string::npos);
     EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+    open();
+    EXPECT_EQ(count(Table{102}), 1);
 }
 
 TEST_F(WiredTigerMapTest, WhatTheLibraryRollsBackIsMadeAgain) {

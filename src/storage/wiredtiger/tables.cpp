@@ -2,6 +2,7 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <filesystem>
@@ -63,15 +64,19 @@ std::optional<FileName> parse_file_name(std::string_view name) {
     return std::nullopt;
 }
 
-// The library ends the process that has no descriptor left, and connections need them too. It has
-// one open for each table that was used in the last seconds.
-size_t most_tables() {
-    constexpr rlim_t kOthers = 32;
+// The library ends the process that has no descriptor left, and connections have two fifths of
+// them. It has one open for each table that was used in the last seconds.
+size_t most_files() {
     rlimit limit{};
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
         return std::numeric_limits<size_t>::max();
-    const rlim_t most = limit.rlim_cur / 5 * 4;
-    return most > kOthers ? most - kOthers : 0;
+    return limit.rlim_cur / 2;
+}
+
+// A kill may have left some files more, with which a start has to do.
+size_t most_tables() {
+    constexpr size_t kOthers = 32;
+    return std::max(most_files(), kOthers) - kOthers;
 }
 
 }  // namespace
@@ -82,6 +87,18 @@ std::string uri_of(Table table) {
 
 std::string file_of(Table table) {
     return "t" + std::to_string(static_cast<uint32_t>(table)) + ".wt";
+}
+
+void Tables::check_files(const Host& host, const std::string& directory) {
+    size_t files = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(directory))
+        if (parse_file_name(entry.path().filename().string())) ++files;
+    if (files > most_files())
+        fail(host, base::kInvalidOptions,
+             directory + " has " + std::to_string(files) +
+                 " files of collections and indexes, and WiredTiger may have " +
+                 std::to_string(most_files()) +
+                 " open, half of the limit: start with a higher limit of open files (ulimit -n)");
 }
 
 Tables::Tables(const Connection& connection, const ordered::Host& host, std::string directory)

@@ -25,6 +25,10 @@ std::string file_of(ordered::Table table);
 
 class Tables {
   public:
+    // Before the library opens them: throws base::Error where the directory has more files than the
+    // process may have open.
+    static void check_files(const ordered::Host& host, const std::string& directory);
+
     // Finishes drops that a restart has interrupted.
     Tables(const Connection& connection, const ordered::Host& host, std::string directory);
 
