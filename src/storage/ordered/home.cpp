@@ -151,9 +151,11 @@ size_t Home::changed_bytes() {
     return t_held.home == this ? t_held.work->session->changed_bytes() : 0;
 }
 
-void Home::check_space() {
+void Home::check_space(size_t bytes) {
     Work& mine = work();
-    if (!mine.has_space) map_->check_space();
+    mine.begun_bytes += bytes;
+    const uint64_t begun = begun_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+    if (!mine.has_space) map_->check_space(begun);
     mine.has_space = true;
 }
 
@@ -166,6 +168,7 @@ void Home::commit(Work& work) {
     work.is_changing = work.has_space = false;
     write_counters(work);
     if (work.session->changed_bytes() != 0) commit(*work.session);
+    begun_bytes_.fetch_sub(std::exchange(work.begun_bytes, 0), std::memory_order_relaxed);
     for (const Added& added : work.added) {
         added.counter->rows.fetch_add(added.counts.rows, std::memory_order_relaxed);
         added.counter->bytes.fetch_add(added.counts.bytes, std::memory_order_relaxed);

@@ -92,9 +92,9 @@ class Home final : public storage::LockHooks {
     // Of the calling thread; what it has changed becomes visible to others.
     void commit();
     size_t changed_bytes();
-    // Asked before changes that take space. Throws base::Error 14031 where the disk has none, but
-    // not between two changes that are committed together.
-    void check_space();
+    // Asked before changes that take space, about so many bytes. Throws base::Error 14031 where the
+    // disk has none, but not between two changes that are committed together.
+    void check_space(size_t bytes = 0);
 
     // Makes a table with a number that no other has. Throws base::Error where there can be no more.
     Table new_table(Kind kind);
@@ -147,7 +147,8 @@ class Home final : public storage::LockHooks {
         std::vector<Added> added = {};
         std::map<Table, Counts> counters = {};  // rows of the session, some of them
         std::vector<Table> dropped = {};
-        bool has_space = false;  // until the commit
+        bool has_space = false;    // until the commit
+        uint64_t begun_bytes = 0;  // until the commit: for which space was asked
     };
     struct Held {
         const Home* home = nullptr;
@@ -170,6 +171,7 @@ class Home final : public storage::LockHooks {
     const ConflictOnPurpose conflict_on_purpose_;
     Claims claims_;
     std::atomic<uint32_t> next_table_{kFirstTable};
+    std::atomic<uint64_t> begun_bytes_{0};  // of all threads
     std::atomic<uint64_t> commits_{0};
     std::atomic<uint64_t> conflicts_{0};
     journal::CommitSchedule* schedule_ = nullptr;

@@ -314,6 +314,26 @@ TEST_F(HomeTest, ATableGoesOnceItsDropIsCommitted) {
     EXPECT_EQ(get("a"), "none");
 }
 
+TEST_F(HomeTest, SpaceIsAskedForAllThatIsBegun) {
+    home.before_unlock();
+    {
+        const DatabaseLock lock(locks, "test", true);
+        home.check_space(100);
+        home.check_space(20);
+        std::thread([this] {
+            const DatabaseLock other(locks, "other", true);
+            home.check_space(3);
+            EXPECT_EQ(map->begun_bytes, 123U);
+        }).join();
+        home.commit();
+        home.check_space(4);
+        EXPECT_EQ(map->begun_bytes, 4U);
+    }
+    const DatabaseLock lock(locks, "test", true);
+    home.check_space(5);
+    EXPECT_EQ(map->begun_bytes, 5U);
+}
+
 TEST_F(HomeTest, WantOfSpaceDoesNotCutAChangeInTwo) {
     home.check_space();
     put("a", "1");

@@ -93,8 +93,9 @@ class Map {
     // Between these two nothing changes the files, as long as nothing is committed.
     virtual void pause() {}
     virtual void resume() {}
-    // Throws base::Error 14031 where the disk has no room for changes.
-    virtual void check_space() const {}
+    // Throws base::Error 14031 where the disk has no room for changes. `begun` bytes of them are
+    // not committed yet, by all sessions, that of the caller included.
+    virtual void check_space(uint64_t /*begun*/ = 0) {}
     // Whether commits take long at present, since the map has to catch up with what was written.
     virtual bool is_stalling() const { return false; }
     // What the rows of a table take on the device, about; nothing: unknown.

@@ -108,7 +108,7 @@ void RecordStore::drop() {
 }
 
 RecordId RecordStore::insert(bson::Doc doc) {
-    home_.check_space();
+    home_.check_space(static_cast<size_t>(doc.size()));
     if (capped()) make_room(doc.size());
     const RecordId id{++last_id_};
     home_.changing().put(table(), row_of(id), doc.bytes());
@@ -139,7 +139,7 @@ int64_t RecordStore::record_bytes(RecordId id) const {
 
 // Before a change, unlike overwrite().
 bool RecordStore::fits(RecordId id, int32_t doc_bytes) const {
-    home_.check_space();
+    home_.check_space(static_cast<size_t>(doc_bytes));
     return !capped() || doc_bytes <= record_bytes(id);
 }
 
@@ -152,12 +152,12 @@ void RecordStore::overwrite(RecordId id, bson::Doc doc) {
 
 void RecordStore::overwrite_range(RecordId id, int32_t offset, std::span<const uint8_t> bytes) {
     DCHECK(home_.may_change(table(), row_of(id)));
-    home_.check_space();
     // The bytes may lie in what get() has given before.
     const auto row = row_of(id);
     const auto rows = session().cursor(table());
     rows->seek(row);
     if (rows->at_end() || !std::ranges::equal(rows->key(), row)) fail_missing(id);
+    home_.check_space(rows->value().size());
     bson::Buffer changed;
     changed.append(rows->value().data(), rows->value().size());
     std::memcpy(changed.data() + offset, bytes.data(), bytes.size());

@@ -255,7 +255,7 @@ void Map::resume() {
     check(host_, db_->ContinueBackgroundWork());
 }
 
-void Map::check_space() const {
+void Map::check_space(uint64_t) {
     constexpr std::chrono::seconds kLookAgain{1};
     const std::lock_guard lock(space_mutex_);
     const Clock::time_point now = Clock::now();

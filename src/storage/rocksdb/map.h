@@ -32,7 +32,7 @@ class Map final : public ordered::Map {
     void checkpoint(bool wait) override;
     void pause() override;
     void resume() override;
-    void check_space() const override;
+    void check_space(uint64_t begun) override;
     bool is_stalling() const override { return watch_->is_stalling(); }
     std::optional<int64_t> disk_bytes(ordered::Table table) const override;
     void report(const AddMetric& add) const override;

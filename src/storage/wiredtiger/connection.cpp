@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "base/error_codes.h"
+#include "storage/wiredtiger/disk.h"
 #include "storage/wiredtiger/status.h"
 #include "storage/wiredtiger/tables.h"
 
@@ -147,6 +148,11 @@ Connection::Connection(const ordered::MapSettings& settings)
     if (status == EINVAL)
         fail(host_, base::kInvalidOptions,
              "WiredTiger cannot be set up; its configuration is \"" + config + "\"");
+    const uint64_t free_bytes = status == 0 ? kReservedBytes : free_bytes_of(settings.directory);
+    if (free_bytes < kReservedBytes)
+        fail(host_, base::kOutOfDiskSpace,
+             std::string("WiredTiger cannot start: ") + wiredtiger_strerror(status) + "; " +
+                 full_disk_text(settings.directory, free_bytes, kReservedBytes));
     if (status == WT_PANIC || status == WT_RUN_RECOVERY)
         host_.fail_damaged("WiredTiger cannot read its files in " + settings.directory);
     check(host_, status);

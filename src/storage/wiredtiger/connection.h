@@ -23,9 +23,6 @@ struct CloseSession {
 };
 using SessionHandle = std::unique_ptr<WT_SESSION, CloseSession>;
 
-// Changes of the log in this file, and one that is made before it is needed.
-constexpr uint64_t kLogFileBytes = uint64_t{64} << 20;
-
 class Connection {
   public:
     // See open_map().

@@ -1,12 +1,11 @@
 #include "storage/wiredtiger/map.h"
 
-#include <sys/statvfs.h>
-
+#include <algorithm>
 #include <filesystem>
-#include <limits>
 #include <utility>
 
 #include "base/error_codes.h"
+#include "storage/wiredtiger/disk.h"
 #include "storage/wiredtiger/open.h"
 #include "storage/wiredtiger/session.h"
 #include "storage/wiredtiger/status.h"
@@ -17,13 +16,10 @@ using ordered::Table;
 
 namespace {
 
-// The library ends the process that cannot write its log or a checkpoint.
-constexpr uint64_t kReservedBytes = 2 * kLogFileBytes + (uint64_t{64} << 20);
-
-uint64_t free_bytes_of(const std::string& directory) {
-    struct statvfs disk {};
-    if (::statvfs(directory.c_str(), &disk) != 0) return std::numeric_limits<uint64_t>::max();
-    return uint64_t{disk.f_bavail} * disk.f_frsize;
+bool read_metric(WT_CURSOR* metrics, int number, int64_t* value) {
+    const char *text = nullptr, *shown = nullptr;
+    metrics->set_key(metrics, number);
+    return metrics->search(metrics) == 0 && metrics->get_value(metrics, &text, &shown, value) == 0;
 }
 
 }  // namespace
@@ -51,6 +47,7 @@ std::unique_ptr<ordered::Session> Map::session() {
 // A restart must not have to read too long a log.
 void Map::count_bytes(size_t bytes) {
     constexpr uint64_t kLogBytesMax = uint64_t{2} << 30;
+    bytes_since_look_.fetch_add(bytes, std::memory_order_relaxed);
     if (bytes_since_checkpoint_.fetch_add(bytes) + bytes < kLogBytesMax) return;
     bytes_since_checkpoint_ = 0;
     checkpointer_.begin();
@@ -90,18 +87,32 @@ void Map::resume() {
     checkpointer_.resume();
 }
 
-void Map::check_space() const {
+void Map::check_space(uint64_t begun) {
     constexpr std::chrono::seconds kLookAgain{1};
+    // A change goes into the log and into pages, with its entries of indexes.
+    constexpr uint64_t kWritten = 3;
     const std::lock_guard lock(space_mutex_);
+    const auto needed = [&] { return kReservedBytes + kWritten * (begun + bytes_since_look_); };
     const Clock::time_point now = Clock::now();
-    if (looked_at_ == Clock::time_point{} || now - looked_at_ >= kLookAgain) {
+    if (now - looked_at_ >= kLookAgain || free_bytes_ < needed() + dirty_bytes_) {
         looked_at_ = now;
+        bytes_since_look_ = 0;
+        dirty_bytes_ = dirty_bytes();
         free_bytes_ = faults_.free_bytes ? faults_.free_bytes() : free_bytes_of(directory_);
     }
-    if (free_bytes_ < kReservedBytes)
-        fail(host_, base::kOutOfDiskSpace,
-             "the disk of " + directory_ + " has " + std::to_string(free_bytes_ >> 20) +
-                 " MB left, and WiredTiger needs " + std::to_string(kReservedBytes >> 20) + " MB");
+    if (free_bytes_ >= needed() + dirty_bytes_) return;
+    constexpr uint64_t kWorthACheckpoint = uint64_t{16} << 20;
+    if (dirty_bytes_ >= kWorthACheckpoint) checkpointer_.begin();
+    fail(host_, base::kOutOfDiskSpace,
+         full_disk_text(directory_, free_bytes_, needed() + dirty_bytes_));
+}
+
+uint64_t Map::dirty_bytes() const {
+    int64_t bytes = 0;
+    const std::lock_guard lock(report_mutex_);
+    const CursorHandle metrics = open_cursor(host_, report_session_.get(), "statistics:");
+    if (!read_metric(metrics.get(), WT_STAT_CONN_CACHE_BYTES_DIRTY, &bytes)) return 0;
+    return static_cast<uint64_t>(std::max<int64_t>(bytes, 0));
 }
 
 std::optional<int64_t> Map::disk_bytes(Table table) const {
@@ -133,12 +144,8 @@ void Map::report(const AddMetric& add) const {
         const std::lock_guard lock(report_mutex_);
         const CursorHandle metrics = open_cursor(host_, report_session_.get(), "statistics:");
         for (const auto& [name, number] : kMetrics) {
-            const char *text = nullptr, *shown = nullptr;
             int64_t value = 0;
-            metrics->set_key(metrics.get(), number);
-            if (metrics->search(metrics.get()) == 0 &&
-                metrics->get_value(metrics.get(), &text, &shown, &value) == 0)
-                add(name, value);
+            if (read_metric(metrics.get(), number, &value)) add(name, value);
         }
     }
     int64_t file_bytes = 0;

@@ -29,7 +29,7 @@ class Map final : public ordered::Map {
     void checkpoint(bool wait) override;
     void pause() override;
     void resume() override;
-    void check_space() const override;
+    void check_space(uint64_t begun) override;
     std::optional<int64_t> disk_bytes(ordered::Table table) const override;
     void report(const AddMetric& add) const override;
 
@@ -38,6 +38,8 @@ class Map final : public ordered::Map {
 
     // After a commit.
     void count_bytes(size_t bytes);
+    // Of pages that are to be written.
+    uint64_t dirty_bytes() const;
 
     const ordered::Host& host_;
     const std::string directory_;
@@ -51,9 +53,11 @@ class Map final : public ordered::Map {
     const SessionHandle report_session_;  // guarded by report_mutex_
     std::atomic<uint64_t> bytes_since_checkpoint_{0};
 
-    mutable std::mutex space_mutex_;
-    mutable Clock::time_point looked_at_{};  // guarded by space_mutex_
-    mutable uint64_t free_bytes_ = 0;        // guarded by space_mutex_: at that time
+    std::mutex space_mutex_;
+    Clock::time_point looked_at_{};              // guarded by space_mutex_
+    uint64_t free_bytes_ = 0;                    // guarded by space_mutex_: at that time
+    uint64_t dirty_bytes_ = 0;                   // guarded by space_mutex_: at that time
+    std::atomic<uint64_t> bytes_since_look_{0};  // committed
     Checkpointer checkpointer_;
 };
 

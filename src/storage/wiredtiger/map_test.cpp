@@ -34,7 +34,7 @@ class WiredTigerMapTest : public testing::Test {
         ordered::MapSettings settings;
         settings.directory = directory;
         settings.log = log;
-        settings.cache_bytes = 64 << 20;
+        settings.cache_bytes = cache_bytes;
         settings.config = config;
         settings.host = &ordered::base_host();
         return settings;
@@ -95,6 +95,7 @@ class WiredTigerMapTest : public testing::Test {
     os::TestDirectory home;
     std::string directory = home / "map";
     bool log = true;
+    int64_t cache_bytes = 64 << 20;
     std::atomic<uint64_t> free_bytes{uint64_t{1} << 40};
     std::function<bool()> rolls_back;
     std::unique_ptr<ordered::Map> map;
@@ -164,6 +165,23 @@ TEST_F(WiredTigerMapTest, ADropGoesOnAtTheNextStart) {
     EXPECT_TRUE(has_file("t16.wt"));
     map = open_map(settings());
     EXPECT_FALSE(has_file("t16.wt"));
+}
+
+TEST_F(WiredTigerMapTest, WhatIsBegunAndWhatIsNotWrittenYetNeedsRoomToo) {
+    cache_bytes = int64_t{1} << 30;  // what is put below stays in there
+    open();
+    free_bytes = 400 * kMegabyte;
+    map->check_space(15 * kMegabyte);
+    free_bytes = 210 * kMegabyte;
+    EXPECT_EQ(failure([&] { map->check_space(8 * 15 * kMegabyte); }), base::kOutOfDiskSpace);
+    map->check_space();
+    for (int i = 0; i < 3; ++i)
+        put(i, std::string(15 << 20, 'x'));
+    session->commit();
+    EXPECT_EQ(failure([&] { map->check_space(); }), base::kOutOfDiskSpace);
+    // The checkpoint is under way by itself.
+    while (failure([&] { map->check_space(); }) != 0)
+        std::this_thread::yield();
 }
 
 // A kill can leave parts of a table. With a column group that is never made the library has rows of
@@ -272,7 +290,8 @@ TEST_F(WiredTigerMapTest, WhatTheLibraryRollsBackIsMadeAgain) {
 
 // Changes beyond what its cache should hold, which only the commit ends.
 TEST_F(WiredTigerMapTest, LargeDocumentsFitASmallCache) {
-    open("cache_size=256MB");
+    cache_bytes = 256 << 20;
+    open();
     const std::string value(16 << 20, 'x');
     for (int i = 0; i < 20; ++i) {
         put(i, value);

@@ -67,11 +67,13 @@ class MemoryMap final : public Map {
     void checkpoint(bool) override { ++checkpoints; }
     void pause() override { is_paused = true; }
     void resume() override { is_paused = false; }
-    void check_space() const override {
+    void check_space(uint64_t begun) override {
+        begun_bytes = begun;
         if (is_full) base::fail(base::kOutOfDiskSpace, "the disk is full");
     }
 
     std::atomic<int> commits{0}, drops{0}, syncs{0}, syncs_while_paused{0}, checkpoints{0};
+    std::atomic<uint64_t> begun_bytes{0};  // at the last check of space
     std::atomic<bool> is_paused{false}, is_full{false};
     // Called by each commit before it shows anything.
     std::function<void()> on_commit = [] {};
