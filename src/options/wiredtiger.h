@@ -27,9 +27,10 @@ inline Text wired_tiger_config_string({
     .value_name = "WORDS",
     .default_value = "",
     .engine = "wiredTiger",
-    .help = "More settings for the library, in its own words: name=value,name=value. They come "
-            "over those that the server makes, and the start is refused for one that the library "
-            "does not know or that would break what the server promises.",
+    .help =
+        "More settings for the library, in its own words: name=value,name=value. They come "
+        "over those that the server makes, and the start is refused for any that does not merely "
+        "trade speed and memory; docs/engines.md lists what is taken.",
 });
 
 }  // namespace options

@@ -384,14 +384,26 @@ TEST_F(WiredTigerMapTest, WhatCannotBeSalvagedIsNotOpened) {
 }
 
 TEST_F(WiredTigerMapTest, TheConfigurationIsTakenOrRefusedByName) {
-    open("eviction_target=70");
-    EXPECT_NE(refusal("nonsense=1").find("nonsense"), std::string::npos);
+    open(
+        "eviction=(threads_max=2),eviction_checkpoint_target=3,eviction_dirty_target=4,"
+        "eviction_dirty_trigger=15,eviction_target=70,eviction_trigger=90,io_capacity=(total=1GB),"
+        "file_manager=(close_idle_time=10),mmap=false,session_scratch_max=4MB,verbose=[recovery]");
+    EXPECT_NE(refusal("nonsense=1").find("may not set nonsense, only eviction"), std::string::npos);
+    EXPECT_NE(refusal("eviction=(nonsense=1)").find("its configuration is"), std::string::npos);
     EXPECT_NE(refusal("eviction=(").find("the configuration of WiredTiger"), std::string::npos);
     for (const std::string word :
-         {"log", "transaction_sync", "in_memory", "readonly", "checkpoint_sync", "salvage"})
+         {"log", "transaction_sync", "in_memory", "readonly", "checkpoint_sync", "salvage",
+          "cache_size", "use_environment", "file_extend", "write_through", "debug_mode"})
         EXPECT_NE(refusal("eviction_target=70," + word + "=true").find("may not set " + word),
                   std::string::npos)
             << word;
+}
+
+TEST_F(WiredTigerMapTest, TheEnvironmentSaysNothing) {
+    ASSERT_EQ(::setenv("WIREDTIGER_CONFIG", "nonsense=1", 1), 0);
+    open();
+    EXPECT_EQ(::unsetenv("WIREDTIGER_CONFIG"), 0);
+    EXPECT_FALSE(has_file("WiredTiger.basecfg"));
 }
 
 // Finds the log among the open files, and lets each call on it fail.
