@@ -6,9 +6,9 @@ Usage: copy_databases.py [--database NAME]... FROM TO
 
 FROM and TO are mongodb:// addresses. Nothing on FROM is changed; no client should write to it until
 this is done. A collection that has documents on TO already is refused. What TO will not have (an
-index of a kind that it does not know, a document that it finds too deep) is named, and the exit
-code is 1 then. `local`, `config`, users, roles and profiles are left out. Needs pymongo 3.11 or
-newer.
+index of a kind that it does not know, a document that it finds too deep) is named, and so is a
+collection that FROM cannot read to its end; the exit code is 1 then. `local`, `config`, users,
+roles and profiles are left out. Needs pymongo 3.11 or newer.
 """
 
 import argparse
@@ -43,8 +43,12 @@ class Copy(IntoServer):
     def database(self, name):
         for info in sorted(self.source[name].list_collections(), key=lambda info: info['name']):
             collection = info['name']
-            if not collection.startswith('system.'):
+            if collection.startswith('system.'):
+                continue
+            try:
                 self.collection(name, collection, info.get('options', {}))
+            except errors.OperationFailure as error:  # as of a damaged file
+                self.complain(name + '.' + collection, 'not all of it: %s' % error)
 
     def collection(self, database, name, options):
         if not self.make(database, name, options):

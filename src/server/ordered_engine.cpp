@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "base/damage.h"
 #include "base/error.h"
 #include "base/program_version.h"
 #include "bson/builder.h"
@@ -163,6 +164,8 @@ class Dbpath {
 std::unique_ptr<storage::Engine> open_ordered_engine(const std::string& name,
                                                      const OrderedSettings& settings) {
     const ordered::MapLibrary& library = load_library(name);
+    base::set_damage_advice(
+        "; bring back a backup, or copy what can be read (docs/engines.md, Damaged files)");
     const auto dbpath = std::make_shared<Dbpath>(options::dbpath.get(), name);
     ordered::MapSettings map;
     map.directory = dbpath->map();

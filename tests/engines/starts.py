@@ -7,6 +7,7 @@ Usage: TESTS_ENGINE=rocksdb|wiredTiger build/venv/bin/python tests/engines/start
 import os
 import re
 import shutil
+import subprocess
 import sys
 import unittest
 
@@ -247,6 +248,34 @@ class Starts(process_case.ProcessCase):
             db = pymongo.MongoClient(running.uri).test
             self.assertEqual(len(list(db.c.find({'a': {'$gte': 0}}).hint('a_1'))), 100)
             self.assertTrue(db.command('validate', 'c', full=True)['valid'])
+
+    @unittest.skipIf(ENGINE != 'rocksdb', 'its checksums let the rest be read')
+    def test_what_can_be_read_beside_damage_is_copied(self):
+        with self.serve() as running:
+            client = pymongo.MongoClient(running.uri)
+            for name in ('a', 'b', 'c'):
+                client.test[name].insert_many({'_id': number, 'pad': os.urandom(400)}
+                                              for number in range(2000))
+        folder = os.path.join(self.dbpath, ENGINE)
+        path = max((os.path.join(folder, name) for name in os.listdir(folder)
+                    if name.endswith('.sst')), key=os.path.getsize)
+        with open(path, 'r+b') as file:
+            file.seek(os.path.getsize(path) // 2)
+            file.write(b'damage')
+        code, out, err = self.run_mongod('--storageEngine', ENGINE, '--dbpath', self.dbpath,
+                                         '--port', '0', '--repair')
+        self.assertEqual(code, process_case.UNCAUGHT, out + err)
+        self.assertIn('Corruption', out + err)
+        self.assertIn('could not be repaired and were left as they are', out + err)
+        running = self.serve()  # it cannot end well
+        with server.Server(self.program, self.path('new')) as new:
+            copy = subprocess.run([sys.executable, os.path.join(TOP, 'tools/copy_databases.py'),
+                                   running.uri, new.uri], stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True, check=False)
+            self.assertEqual(copy.returncode, 1, copy.stdout)
+            self.assertRegex(copy.stdout, r'NOT COPIED  test\.[abc]: not all of it: .*Corruption')
+            self.assertIn('1 things were not copied', copy.stdout)
+            self.assertEqual(copy.stdout.count('2000 documents, 1 indexes, the same on both'), 2)
 
     def test_fsync_with_lock(self):
         with self.serve() as running:

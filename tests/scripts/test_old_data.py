@@ -62,6 +62,16 @@ class OldData(Bare):
             got, said = self.lab(*words)
             self.assertEqual((got, text in said), (code, True), said)
 
+    def test_files_of_another_engine_are_refused_by_its_name(self):
+        with open(os.path.join(self.plain, 'storage.bson'), 'wb') as file:
+            file.write(b'\x33\0\0\0\x03storage\0\x26\0\0\0\x02engine\0\x08\0\0\0rocksdb\0'
+                       b'\x03options\0\5\0\0\0\0\0\0')
+        for words in (('check', self.plain), ('salvage', self.plain, 'out'),
+                      ('copy', self.plain, 'mongodb://b')):
+            code, said = self.lab(*words)
+            self.assertEqual(code, 1, said)
+            self.assertIn('--storageEngine rocksdb', said)
+
     def test_restore_and_copy_of_servers(self):
         self.assertRegex(self.became('restore', 'saved'), '^%s .*restore_dump.py saved$'
                          % self.python)

@@ -4,6 +4,7 @@
 import contextlib
 import glob
 import os
+import re
 import socket
 import subprocess
 import tempfile
@@ -20,7 +21,23 @@ def directory(words, command, form):
         base.give_up_with_help(PARSERS[command](words))
     if not os.path.isdir(words[0]):
         base.give_up("there is no directory '%s'; %s" % (words[0], form))
+    refuse_other_engines(words[0])
     return words[0]
+
+
+def refuse_other_engines(place):
+    """What follows reads files of mmapv1."""
+    try:
+        with open(os.path.join(place, 'storage.bson'), 'rb') as file:
+            named = re.search(rb'\x02engine\0.{4}(\w+)\0', file.read(), re.DOTALL)
+    except FileNotFoundError:
+        return
+    engine = named.group(1).decode() if named else 'unknown'
+    if engine != 'mmapv1':
+        base.give_up("'%s' has the files of a storage engine other than mmapv1, %s: start a server "
+                     "on it (mongod --dbpath %s --storageEngine %s), then ./lab copy from its "
+                     "address, or run validate on its collections; docs/engines.md"
+                     % (place, engine, place, engine))
 
 
 def layout(place, words):
@@ -91,6 +108,8 @@ def copy(words):
         base.give_up("'%s' is a directory; TO is a server, such as ./lab serve --dbpath %s starts"
                      % (target, target))
     place = os.path.isdir(source)
+    if place:
+        refuse_other_engines(source)
     # A server would make files of its own in any directory.
     if place and not layout(source, []) and not any(
             glob.glob(glob.escape(source) + pattern) for pattern in ('/*.ns', '/journal/j._*')):
@@ -113,15 +132,16 @@ def copy_parser(_):
 ./lab copy [--database NAME]... FROM TO     all databases of one server to another, compared at the
                                             end; any versions of the two
 
-FROM is an address, or a data directory: then a server of ours runs on it until all is copied. It
-replays the journal, so give it a copy of the only directory. Nothing that is on TO already is
-changed. Exit code 1: what TO would not have is named.
+FROM is an address, or a data directory of mmapv1: then a server of ours runs on it until all is
+copied. It replays the journal, so give it a copy of the only directory. Nothing that is on TO
+already is changed. Exit code 1: what TO would not have, and what of FROM could not be read, is
+named.
 
   ./lab copy /srv/copy-of-old mongodb://127.0.0.1:27018                  the files of an old server
   ./lab copy mongodb://127.0.0.1:27017 mongodb://127.0.0.1:27018         a server that runs''')
     parser.add_argument('--database', action='append', metavar='NAME',
                         help='this one; may be given again (all)')
-    parser.add_argument('source', metavar='FROM', help='an address, or a data directory')
+    parser.add_argument('source', metavar='FROM', help='an address, or a data directory of mmapv1')
     parser.add_argument('target', metavar='TO', help='the address of a server')
     return parser
 

@@ -167,8 +167,8 @@ void Map::drop(Table table) {
         int count = 0;
         for (rows->Seek(begin); rows->Valid() && count <= kSmallRows; rows->Next(), ++count)
             check(host_, batch.Delete(rows->key()));
-        check(host_, rows->status());
-        if (count <= kSmallRows) return write(batch);
+        // What cannot be read can be dropped.
+        if (rows->status().ok() && count <= kSmallRows) return write(batch);
     }
     batch.Clear();
     check(host_, batch.DeleteRange(begin, end));
@@ -276,6 +276,7 @@ std::string Map::space_fault() const {
                " MB left, and RocksDB needs " + std::to_string(reserved_bytes_ >> 20) + " MB";
     if (!watch_->has_error()) return "";
     const Status status = db_->Resume();
+    if (status.IsCorruption()) fail(host_, status);
     if (!status.ok())
         return "RocksDB cannot go on writing (" + watch_->error() + ")" +
                (status.severity() >= Status::kFatalError ? " until the server is started again"

@@ -409,6 +409,27 @@ TEST_F(RocksMapTest, ADamagedDirectoryIsNotOpened) {
     EXPECT_EQ(failure([&] { open(); }), base::kInternalError);
 }
 
+// Else a collection that cannot be read could not be dropped either, and each start would try.
+TEST_F(RocksMapTest, ADamagedTableCanBeDropped) {
+    open();
+    fill(500, kTable);
+    fill(100, Table{17});
+    map->checkpoint(true);
+    close();
+    for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+        if (entry.path().extension() != ".sst") continue;
+        std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
+        file.seekp(100'000) << "damage";
+    }
+    open();
+    EXPECT_EQ(failure([&] { count(); }), base::kInternalError);
+    map->drop(kTable);
+    EXPECT_EQ(count(), 0);
+    open();
+    EXPECT_EQ(count(), 0);
+    EXPECT_EQ(count(Table{17}), 100);
+}
+
 TEST_F(RocksMapTest, TheConfigurationIsTakenOrRefusedByName) {
     open("write_buffer_size=8m;compression=kZSTD");
     open(
