@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,33 @@ TEST_P(DatabaseStoreContract, KeepsOptions) {
         EXPECT_EQ(stored["max"].to_int32(), 7);
         EXPECT_TRUE(collection("test.capped").records().capped());
         EXPECT_FALSE(collection("test.plain").options()["capped"].truthy());
+        reopen();
+    }
+}
+
+TEST_P(DatabaseStoreContract, AValidationHasTheLimitsOfACappedCollection) {
+    CollectionOptions options;
+    options.capped = true;
+    options.capped_bytes = 4096;
+    options.options = bson::make("capped", true, "size", 4096);
+    create("test.unlimited", options);
+    options.capped_max_documents = 7;
+    create("test.limited", options);
+    create("test.plain");
+    const auto validated = [&](const char* ns) {
+        bson::Builder metrics;
+        EXPECT_TRUE(collection(ns).validate({}, metrics).errors.empty());
+        return metrics.object();
+    };
+    for (int pass = 0; pass < 2; ++pass) {
+        EXPECT_TRUE(validated("test.limited")["capped"].truthy());
+        EXPECT_EQ(validated("test.limited")["max"].to_int64(), 7);
+        EXPECT_EQ(validated("test.limited")["max"].type(), bson::Type::int32);
+        EXPECT_TRUE(validated("test.unlimited")["capped"].truthy());
+        EXPECT_EQ(validated("test.unlimited")["max"].to_int64(),
+                  std::numeric_limits<int64_t>::max());
+        EXPECT_FALSE(validated("test.plain").doc().has("capped"));
+        EXPECT_FALSE(validated("test.plain").doc().has("max"));
         reopen();
     }
 }

@@ -8,6 +8,7 @@
 // whatever was kept from before points to freed memory.
 #pragma once
 
+#include <limits>
 #include <mutex>
 #include <shared_mutex>
 
@@ -73,6 +74,13 @@ class MemoryCollection : public CollectionStore {
     ValidateReport validate(const ValidateOptions& options, bson::Builder& metrics) override {
         ValidateReport report;
         const auto note = [&report](const std::string& text) { report.add_error(text); };
+        if (made_.capped) {
+            metrics.append("capped", true);
+            if (made_.capped_max_documents > 0)
+                metrics.append_number("max", made_.capped_max_documents);
+            else
+                metrics.append("max", std::numeric_limits<int64_t>::max());
+        }
         metrics.append_number("nrecords", records_.count());
         for (const auto& part : parts_) {
             report.index_count += part->ready ? 1 : 0;

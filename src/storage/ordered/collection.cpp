@@ -1,6 +1,7 @@
 #include "storage/ordered/collection.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/damage.h"
 #include "base/dcheck.h"
@@ -200,6 +201,15 @@ void Collection::replace_index_spec(int slot, bson::Doc spec) {
 
 ValidateReport Collection::validate(const ValidateOptions& options, bson::Builder& metrics) {
     ValidateReport report;
+    if (made_.capped) {
+        constexpr int64_t kNoLimit = std::numeric_limits<int32_t>::max();
+        const int64_t max = made_.capped_max_documents;
+        metrics.append("capped", true);
+        if (max <= 0 || max >= kNoLimit)
+            metrics.append("max", std::numeric_limits<int64_t>::max());
+        else
+            metrics.append("max", static_cast<int32_t>(max));
+    }
     metrics.append_number("nrecords", check_records(options.full || options.scan_data, report));
     for (const auto& part : parts_) {
         report.index_count += part->ready ? 1 : 0;
