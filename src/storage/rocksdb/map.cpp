@@ -3,6 +3,8 @@
 #include <rocksdb/convenience.h>
 #include <rocksdb/file_system.h>
 
+#include <algorithm>
+
 #include "base/error_codes.h"
 #include "storage/ordered/bytes.h"
 #include "storage/rocksdb/configuration.h"
@@ -85,6 +87,11 @@ void Map::open(rocksdb::Options options) {
     const std::string current = directory_ + "/CURRENT";
     if (!is_new && env.FileExists(current).IsNotFound())
         host_.fail_damaged("there is no " + current + ": files of RocksDB are missing");
+    if (!is_new && has_log_ && !has_log_file(env))
+        host_.fail_damaged("there is no log of RocksDB, a file that ends in .log, in " +
+                           directory_ +
+                           ", so that what was written last may be missing. To go on without it "
+                           "start once with --nojournal");
     rocksdb::DB* db = nullptr;
     const Status opened = rocksdb::DB::Open(options, directory_, &db);
     if (opened.IsInvalidArgument())
@@ -94,6 +101,14 @@ void Map::open(rocksdb::Options options) {
     if (!is_new) return;
     check(host_, env.RenameFile(unfinished(marker), marker));
     sync_directory(env);
+}
+
+// The library keeps one at all times, and takes a missing one for an empty one.
+bool Map::has_log_file(rocksdb::Env& env) const {
+    std::vector<std::string> files;
+    check(host_, env.GetChildren(directory_, &files));
+    return std::ranges::any_of(files,
+                               [](const std::string& name) { return name.ends_with(".log"); });
 }
 
 // Leaves the directory with the unfinished marker in it, whole, and at most what a start cut short

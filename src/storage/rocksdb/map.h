@@ -42,6 +42,7 @@ class Map final : public ordered::Map {
 
     rocksdb::WriteOptions write_options() const;
     void open(rocksdb::Options options);
+    bool has_log_file(rocksdb::Env& env) const;
     void begin(rocksdb::Env& env, const std::string& unfinished);
     void sync_directory(rocksdb::Env& env);
     void write(rocksdb::WriteBatch& batch);

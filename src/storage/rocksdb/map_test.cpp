@@ -400,6 +400,34 @@ TEST_F(RocksMapTest, NoEmptyDatabaseIsMadeWhereOneWas) {
     EXPECT_NE(refused().find("files of RocksDB are missing"), std::string::npos);
 }
 
+TEST_F(RocksMapTest, AMissingLogIsNotTakenForAnEmptyOne) {
+    for (const bool is_clean : {false, true}) {
+        open();
+        put(1, "in a file");
+        session->commit();
+        map->checkpoint(true);
+        put(2, "in the log");
+        session->commit();
+        map->sync_log();
+        const std::string after = home / (is_clean ? "stopped" : "killed");
+        if (is_clean) close();
+        std::filesystem::copy(directory, after);
+        close();
+        const std::string kept = std::exchange(directory, after);
+        for (const auto& entry : std::filesystem::directory_iterator(directory))
+            if (entry.path().extension() == ".log") std::filesystem::remove(entry.path());
+        EXPECT_EQ(failure([&] { open(); }), base::kInternalError);
+        ordered::MapSettings without_log = settings();
+        without_log.log = false;
+        open_map(without_log, files).reset();
+        open();
+        EXPECT_EQ(count(), 1);
+        close();
+        directory = kept;
+        std::filesystem::remove_all(directory);
+    }
+}
+
 TEST_F(RocksMapTest, ADamagedDirectoryIsNotOpened) {
     open();
     put(1, "a");
