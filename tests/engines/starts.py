@@ -226,7 +226,7 @@ class Starts(process_case.ProcessCase):
                      'the documents of test.c', 'index a_1 of test.c'):
             self.assertIn('%s, ' % what, text)
         os.remove(os.path.join(folder, 't0.wt'))
-        self.assertIn('restore a backup', self.refusal('--storageEngine', ENGINE, '--repair',
+        self.assertIn('bring back a backup', self.refusal('--storageEngine', ENGINE, '--repair',
                                                        code=process_case.UNCAUGHT))
 
     @unittest.skipUnless(ENGINE == 'wiredTiger', 'it has a file for each collection and index')
@@ -276,6 +276,38 @@ class Starts(process_case.ProcessCase):
             self.assertRegex(copy.stdout, r'NOT COPIED  test\.[abc]: not all of it: .*Corruption')
             self.assertIn('1 things were not copied', copy.stdout)
             self.assertEqual(copy.stdout.count('2000 documents, 1 indexes, the same on both'), 2)
+
+    @unittest.skipUnless(ENGINE == 'wiredTiger', 'it has a file for each collection and index')
+    def test_damaged_files_are_named_and_repaired(self):
+        with self.serve() as running:
+            db = pymongo.MongoClient(running.uri).test
+            db.c.create_index('a')
+            db.c.insert_many({'_id': number, 'a': number, 'pad': os.urandom(1000)}
+                             for number in range(3000))
+        folder = os.path.join(self.dbpath, ENGINE)
+        path = max((os.path.join(folder, name) for name in os.listdir(folder)
+                    if re.fullmatch(r't\d+\.wt', name)), key=os.path.getsize)
+        with open(path, 'r+b') as file:
+            file.write(b'damage')
+            file.seek(os.path.getsize(path) // 2)
+            file.write(b'damage')
+        text = self.refusal('--storageEngine', ENGINE, code=process_case.UNCAUGHT)
+        self.assertIn('the documents of test.c, cannot be opened', text)
+        self.assertIn('--repair keeps what can be read of it', text)
+        code, out, err = self.run_mongod('--storageEngine', ENGINE, '--dbpath', self.dbpath,
+                                         '--port', '0', '--repair')
+        self.assertEqual(code, 0, out + err)
+        with self.serve() as running:
+            db = pymongo.MongoClient(running.uri).test
+            left = len(list(db.c.find()))
+            self.assertTrue(2500 < left < 3000, left)
+            self.assertEqual(db.c.count_documents({'a': {'$gte': 0}}, hint='a_1'), left)
+            self.assertTrue(db.command('validate', 'c', full=True)['valid'])
+        with open(os.path.join(folder, 't0.wt'), 'r+b') as file:
+            file.write(b'damage')
+        for repair in ([], ['--repair']):
+            text = self.refusal('--storageEngine', ENGINE, *repair, code=process_case.UNCAUGHT)
+            self.assertIn('the catalogue, cannot be opened; bring back a backup', text)
 
     def test_fsync_with_lock(self):
         with self.serve() as running:

@@ -58,7 +58,7 @@ Home::Home(std::unique_ptr<Map> map, storage::LockManager& locks, Found found,
 void Home::start() {
     if (found_ != Found::nothing && !map_->has_table(kCatalogue))
         base::fail(base::Damaged{base::kInternalError},
-                   "the catalogue of all collections, table t{}, is missing: restore a backup",
+                   "the catalogue of all collections, table t{}, is missing",
                    static_cast<uint32_t>(kCatalogue));
     expect(kCatalogue, Kind::entries, "the catalogue");
     expect(kCounters, Kind::entries, "the counts of documents");
@@ -237,21 +237,29 @@ void Home::note_named(Table table, Kind kind, std::string_view what) {
 }
 
 void Home::expect(Table table, Kind kind, std::string_view what) {
-    const bool is_missing = found_ != Found::nothing && !map_->has_table(table);
+    bool is_missing = found_ != Found::nothing && !map_->has_table(table);
+    // Without some of its rows it would look as if there were no such collections.
+    if (found_ == Found::remains && !is_missing && table != kCatalogue)
+        is_missing = !map_->repair(table);
     const auto number = static_cast<uint32_t>(table);
     if (is_missing && found_ == Found::everything)
         base::fail(base::Damaged{base::kInternalError},
-                   "table t{}, {}, is missing: restore a backup, or start with --repair, which "
-                   "goes on without it",
-                   number, what);
+                   "table t{}, {}, is missing; --repair goes on without it", number, what);
     if (is_missing) base::log::error("table t{}, {}, is missing: it is made anew", number, what);
     if (table < Table{kFirstTable} || is_missing) map_->add_table(table, kind);
+    try {
+        session().cursor(table);
+    } catch (const base::Error& error) {
+        base::log::error("{}", error.what());
+        base::fail(base::Damaged{base::kInternalError}, "table t{}, {}, cannot be opened{}", number,
+                   what, table == kCatalogue ? "" : "; --repair keeps what can be read of it");
+    }
     named_.insert(table);
 }
 
 void Home::end_start() {
     const std::set<Table> named = std::exchange(named_, {});
-    if (found_ == Found::everything) map_->keep_only(named);
+    if (std::exchange(found_, Found::everything) == Found::everything) map_->keep_only(named);
 }
 
 void Home::note_used(Table table) {

@@ -166,7 +166,7 @@ class Home final : public storage::LockHooks {
     static void write_counters(Work& work);
 
     const std::unique_ptr<Map> map_;
-    const Found found_;
+    Found found_;            // everything after end_start()
     std::set<Table> named_;  // until end_start()
     const ConflictOnPurpose conflict_on_purpose_;
     Claims claims_;

@@ -81,6 +81,9 @@ class Map {
     virtual void add_table(Table /*table*/, Kind /*kind*/) {}
     // Whether a table that was made is there with all its files.
     virtual bool has_table(Table /*table*/) const { return true; }
+    // At the start, before a cursor looks at it: looks through a table, and keeps what can be read
+    // of a damaged one. False: that is nothing, and it is not there any more.
+    virtual bool repair(Table /*table*/) { return true; }
     // At the start: removes all tables but these, and what a kill has left of others.
     virtual void keep_only(const std::set<Table>& /*tables*/) {}
     // Removes a table and all its rows that no cursor looks at any more; when this returns, or

@@ -166,8 +166,11 @@ Connection::Connection(const ordered::MapSettings& settings)
         fail(host_, base::kOutOfDiskSpace,
              std::string("WiredTiger cannot start: ") + wiredtiger_strerror(status) + "; " +
                  full_disk_text(settings.directory, free_bytes, kReservedBytes));
-    if (status == WT_PANIC || status == WT_RUN_RECOVERY)
-        host_.fail_damaged("WiredTiger cannot read its files in " + settings.directory);
+    // Its own errors are negative.
+    if (status < 0 || status == ENOENT)
+        host_.fail_damaged("WiredTiger cannot open its files in " + settings.directory + ": " +
+                           wiredtiger_strerror(status) +
+                           "; the lines above say why, and --repair may help");
     check(host_, status);
     events_.is_open = true;
 }

@@ -23,6 +23,7 @@ class Map final : public ordered::Map {
     std::unique_ptr<ordered::Session> session() override;
     void add_table(ordered::Table table, ordered::Kind kind) override { tables_.add(table, kind); }
     bool has_table(ordered::Table table) const override { return tables_.has(table); }
+    bool repair(ordered::Table table) override { return tables_.repair(table); }
     void keep_only(const std::set<ordered::Table>& tables) override;
     void drop(ordered::Table table) override;
     void sync_log() override;

@@ -376,6 +376,57 @@ TEST_F(WiredTigerMapTest, TornPagesOfTheCatalogueOfTheLibraryAreSalvaged) {
     EXPECT_EQ(count(), 1);
 }
 
+// One damaged page ends the process that reads it.
+TEST_F(WiredTigerMapTest, ARepairKeepsWhatCanBeReadOfDamagedTables) {
+    open();
+    constexpr Table kBeheaded{17}, kCut{18}, kWhole{19}, kNonsense{20};
+    std::string value(2000, 'x');
+    for (const Table table : {kBeheaded, kCut, kWhole, kNonsense})
+        map->add_table(table, Kind::documents);
+    for (int i = 0; i < 1000; ++i) {
+        for (char& c : value)
+            c = static_cast<char>(random());  // that pages do not become small
+        for (const Table table : {kTable, kBeheaded, kCut, kWhole, kNonsense})
+            put(i, value, table);
+        session->commit();
+    }
+    close();
+    const auto path = [&](const std::string& name) { return directory + "/" + name + ".wt"; };
+    const auto damage = [&](const std::string& name, uintmax_t offset) {
+        std::fstream file(path(name), std::ios::in | std::ios::out | std::ios::binary);
+        file.seekp(static_cast<std::streamoff>(offset));
+        file << "damage";
+    };
+    damage("t16", std::filesystem::file_size(path("t16")) / 2);
+    damage("t17", 0);
+    std::filesystem::resize_file(path("t18"), std::filesystem::file_size(path("t18")) / 2);
+    std::ofstream(path("t20"), std::ios::trunc) << "nonsense";
+    damage("drops", 0);
+    map = open_map(settings());
+    for (const Table table : {kTable, kBeheaded, kCut, kWhole, kNonsense})
+        map->repair(table);
+    session = map->session();
+    EXPECT_GT(count(), 900);
+    EXPECT_LT(count(), 1000);
+    EXPECT_GT(count(kBeheaded), 900);
+    EXPECT_GT(count(kCut), 300);
+    EXPECT_EQ(count(kWhole), 1000);
+    EXPECT_TRUE(!map->has_table(kNonsense) || count(kNonsense) == 0);
+    map->add_table(kNonsense, Kind::documents);
+    open();
+    EXPECT_GT(count(), 900);
+    EXPECT_EQ(count(kNonsense), 0);
+    // From now on they are tables like others.
+    const int left = count();
+    for (const Table table : {kTable, kNonsense})
+        put(2000, "a", table);
+    session->commit();
+    map->sync_log();
+    open_copy();
+    EXPECT_EQ(count(), left + 1);
+    EXPECT_EQ(count(kNonsense), 1);
+}
+
 TEST_F(WiredTigerMapTest, WhatCannotBeSalvagedIsNotOpened) {
     open();
     close();

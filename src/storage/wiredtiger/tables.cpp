@@ -106,7 +106,7 @@ Tables::Tables(const Connection& connection, const ordered::Host& host, std::str
       directory_(std::move(directory)),
       tables_max_(most_tables()),
       session_(connection.open_session()) {
-    check(host_, session_->create(session_.get(), kDrops, "key_format=I,value_format=u"));
+    open_drops();
     read_tables();
     read_drops();
     remove_files_of(dropped());  // recovery has written a checkpoint
@@ -129,6 +129,38 @@ void Tables::read_tables() {
             count == kRows && std::filesystem::exists(directory_ + "/" + file_of(table));
         (is_whole ? there_ : broken_).insert(table);
     }
+}
+
+// Tables whose drops are forgotten go at the start, since no collection has them.
+void Tables::open_drops() {
+    const auto create = [&] {
+        check(host_, session_->create(session_.get(), kDrops, "key_format=I,value_format=u"));
+    };
+    create();
+    WT_CURSOR* rows = nullptr;
+    const int status = session_->open_cursor(session_.get(), kDrops, nullptr, nullptr, &rows);
+    const CursorHandle opened(rows);
+    if (status == 0) return;
+    host_.log(Host::Severity::warning, "WiredTiger cannot open " + std::string(kDrops) + ": " +
+                                           wiredtiger_strerror(status) + "; it is made anew");
+    check(host_, session_->drop(session_.get(), kDrops, "force=true"));
+    create();
+}
+
+bool Tables::repair(Table table) {
+    const std::string uri = uri_of(table);
+    const std::lock_guard lock(session_mutex_);
+    if (session_->verify(session_.get(), uri.c_str(), nullptr) == 0) return true;
+    const int status = session_->salvage(session_.get(), uri.c_str(), "force=true");
+    host_.log(Host::Severity::error, "WiredTiger finds damage in " + file_of(table) +
+                                         (status == 0 ? ": what can be read of it is kept"
+                                                      : std::string(", and cannot read it: ") +
+                                                            wiredtiger_strerror(status)));
+    if (status == 0) return true;
+    if (status != WT_ERROR) fail_status(host_, status);
+    there_.erase(table);
+    broken_.insert(table);
+    return false;
 }
 
 void Tables::read_drops() {

@@ -35,6 +35,8 @@ class Tables {
     bool has(ordered::Table table) const;
     // With those of which parts are left.
     std::set<ordered::Table> all() const;
+    // At the start: see ordered::Map.
+    bool repair(ordered::Table table);
     // At the start: those of tables that the library does not know.
     void remove_strange_files() const;
 
@@ -50,6 +52,7 @@ class Tables {
 
   private:
     void read_tables();
+    void open_drops();
     // The answer of the library.
     int drop_now(ordered::Table table);
     void read_drops();
