@@ -15,9 +15,10 @@ import sys
 import threading
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/lib')]
+sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/lib', 'tests/oracle')]
 
 import choice  # noqa: E402
+import replay  # noqa: E402
 import server  # noqa: E402
 import totals  # noqa: E402
 
@@ -25,7 +26,7 @@ DRIVER = os.path.join(TOP, 'build', 'venv', 'bin', 'python')
 ENGINES = ['wiredTiger', 'rocksdb']
 
 # All but `storage`, which is about extents.
-RECORDED = 'find,write,aggregate,key,plan,shapes,wire,wire-journal'
+RECORDED = ','.join(name for name in replay.SETS if name != 'storage')
 
 # name: (command for a change, what --whole adds or puts in its place); once for each engine
 PIECES = {
