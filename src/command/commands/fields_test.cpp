@@ -137,7 +137,7 @@ TEST_F(FieldsTest, ByTheOldMessagesNothingIsUnknown) {
     each_command([&](const Command& command) {
         // It ends the server, or is younger than they are.
         if (command.name == "shutdown") return;
-        // `sleep` takes the other one.
+        // `sleep` takes ten seconds without `millis`.
         const bson::Object reply =
             run_old(request(command, R"("nosuch": 1, "millis": 1)"), database(command));
         EXPECT_NE(code(reply), kUnknownField) << command.name;
