@@ -104,7 +104,7 @@ TEST_P(Drops, ShowWhatMayBeThereWhateverBefallsACall) {
     script.lives = {steps(), steps()};
     const uint64_t calls = run(script, 20);
     ASSERT_GT(calls, 150u);
-    base::Slice slice = base::test_slice(15);
+    base::Slice slice = base::test_slice(25);
     const int percent = std::min(base::test_effort(10), 100);
     using Disturbance = Script::Disturbance;
     for (const Disturbance each : {Disturbance::kill, Disturbance::cut, Disturbance::fail}) {

@@ -31,7 +31,7 @@ namespace {
 using Kind = os::FailingFileSystem::Kind;
 
 constexpr unsigned kSecondsMax = 60;  // for one process, and only where it hangs
-constexpr uint64_t kUsualSlice = 12;
+constexpr uint64_t kUsualSlice = 20;
 constexpr int kRefused = 3;  // exit code: the start threw
 constexpr int kOther = 4;    // exit code: something threw that should not
 

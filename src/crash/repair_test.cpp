@@ -67,7 +67,7 @@ class RepairTest : public command::ServiceTest {
     }
 
   private:
-    base::Slice slice_ = base::test_slice(5);
+    base::Slice slice_ = base::test_slice(8);
     size_t tried_ = 0;
 
     static Documents documents(CopyEngine& engine) {
