@@ -4,6 +4,7 @@ fixtures. Nothing of it is kept under version control.
 Usage: python3 tests/fuzz/corpora.py FOLDER [TARGET...]     writes FOLDER/TARGET/*
 """
 
+import functools
 import hashlib
 import lzma
 import os
@@ -23,10 +24,11 @@ BYTES_MAX = 4096      # of an input; longer cases make a fuzzer slow
 INPUTS_MAX = 1500     # of a target
 
 
+@functools.cache
 def lines(name):
+    """Of a file of recorded cases; several targets read each."""
     with lzma.open(os.path.join(ORACLE, name + '.jsonl.xz'), 'rt', encoding='utf-8') as file:
-        for line in file:
-            yield ejson.loads(line)
+        return [ejson.loads(line) for line in file]
 
 
 def encoded(*documents):

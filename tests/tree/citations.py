@@ -269,13 +269,18 @@ _PLACEHOLDER = re.compile(r'\b(SLUG|NAME|LIST|x\.cpp)\b')
 _OWN_NAME = re.compile(r'^// ([\w/]+\.(?:h|cpp)) - ')
 
 
-def lost_files_of(name, text, files):
-    """Sentences about files and folders that `text` names and that are not among `files`."""
-    folders = {file[:end] for file in files for end in range(len(file)) if file[end] == '/'}
+def with_folders(files):
+    """The files and all folders that they lie in."""
+    return files | {file[:end] for file in files for end in range(len(file)) if file[end] == '/'}
+
+
+def lost_files_of(name, text, known):
+    """Sentences about files and folders that `text` names and that are not among `known`, which
+    with_folders made."""
     for block in prose_of(name, text):
         for match in _FILE.finditer(block.text):
             path = match['top'] or 'src/' + match['room']
-            if path.rstrip('/') not in files | folders and not _PLACEHOLDER.search(path):
+            if path.rstrip('/') not in known and not _PLACEHOLDER.search(path):
                 yield '%s:%d: there is no %s' % (name, block.line(match.start()), match[0])
     own = _OWN_NAME.match(text)
     if own and name.startswith('src/') and name != 'src/' + own[1]:
