@@ -2,7 +2,7 @@
 
 Usage: python3 tests/run.py [--all | PART...] [-- ARGUMENT OF THE PART...]
 parts.txt lists the parts. Every part is a script that ends with "N passed, N failed[, N skipped]".
-What several parts need is built first, in one go. Then three parts run at a time, as each of them
+What several parts need is built first, in one go. Then four parts run at a time, as each of them
 also waits, the longest first; those last and alone that measure. What they print is not mixed: the
 second one's waits until the first has ended.
 """
@@ -29,7 +29,7 @@ import server  # noqa: E402
 PYTHON = {'driver': os.path.join(TOP, 'build', 'venv', 'bin', 'python'), 'python': sys.executable}
 TIMES = os.path.join(TOP, 'build', 'test-times.json')  # seconds of each part's last run here
 
-AT_ONCE = 3
+AT_ONCE = 4
 SILENCE_SECONDS_MAX = 20  # after that the runner says what is still going on
 ENDING_SECONDS_MAX = 5  # of a part after Ctrl-C, until it is killed
 EXIT_INTERRUPTED = 130
