@@ -31,6 +31,10 @@ ENGINES = ('mmapv1', 'rocksdb', 'wiredTiger')
 # The header of each kind of object.
 PRECOMPILED = {'product': 'base/precompiled.h', 'tests': 'base/testing/precompiled.h'}
 
+# In KB: below that g++ does not look for what it could reuse. By default it begins at what the
+# precompiled header of tests alone has, and spends a seventh of the time of a large file on it.
+COLLECTED_FROM = '--param ggc-min-heapsize=400000'
+
 # ccache takes a precompiled header for what its checksum says, and not for its time.
 CCACHE_SETTINGS = {
     'CCACHE_NOHASHDIR': '1',  # file-prefix-map takes the folder out
@@ -194,7 +198,7 @@ class House:
                                 **self.kinds[kind])
         self.checksums[kind] = made[2]
         # What the compiler reads is the .gch beside this name. ccache wants the second word.
-        self.kinds[kind]['PRECOMPILED'] = '-include %s -fpch-preprocess' % name
+        self.kinds[kind]['PRECOMPILED'] = '-include %s -fpch-preprocess %s' % (name, COLLECTED_FROM)
 
     def _write_commands(self, target, source, env):
         """How one changed file gets into a program, for tests/mutants/run.py."""
