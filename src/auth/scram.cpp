@@ -151,7 +151,7 @@ std::optional<std::string> ScramServer::start(std::string_view client_first) {
     if (!name || name->empty()) return fail("the first message names no user");
     const auto nonce = take('r', rest);
     if (!nonce || !is_nonce(*nonce)) return fail("the first message has no nonce");
-    const auto user = unescaped(*name);
+    auto user = unescaped(*name);
     if (!user) return fail("a name is not escaped as it has to be");
     if (acts_as && *acts_as != *user) return fail("acting as another user is not supported");
     nonce_.insert(0, *nonce);

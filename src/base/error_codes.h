@@ -111,7 +111,7 @@ namespace base {
 // clang-format on
 
 enum Code : int {
-#define X(number, name, where) k##name = number,
+#define X(number, name, where) k##name = number,  // NOLINT: the name of a code
     BASE_ERROR_CODES(X)
 #undef X
 };

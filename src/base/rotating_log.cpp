@@ -47,7 +47,7 @@ void RotatingLog::open() {
 }
 
 std::string RotatingLog::move_aside() const {
-    const std::string name = name_aside(path_);
+    std::string name = name_aside(path_);
     if (!calls::rename(path_, name)) {
         fail(kUnknownError, "cannot rename the log file {} to {}: {}", path_, name,
              std::strerror(errno));

@@ -129,7 +129,7 @@ void Option::check(const Value& value, Source source) const {
     if (d.check != nullptr) d.check(value);
 }
 
-void Option::set(Value value, Source source) {
+void Option::set(const Value& value, Source source) {
     check(value, source);
     const std::lock_guard guard(follow_mutex_);
     store(value);
@@ -148,7 +148,7 @@ void Option::set_text(std::string_view text, Source source) {
         base::fail(base::kBadValue, "the argument ('{}') for option '--{}' is invalid", text,
                    description_.name);
     }
-    set(std::move(*value), source);
+    set(*value, source);
 }
 
 void Option::follow(std::function<void(const Value&)> told) {

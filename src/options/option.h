@@ -147,7 +147,7 @@ class Option {
 
     // `value` is of the option's type. Throws base::Error (kBadValue) with a text that names the
     // option and what is allowed, and changes nothing then.
-    void set(Value value, Source source = Source::start_up);
+    void set(const Value& value, Source source = Source::start_up);
     void set_text(std::string_view text, Source source = Source::start_up);
 
     // `changed` is called with the value in force now, and with each new one, by the thread that

@@ -115,9 +115,9 @@ bool settable_at_runtime(const Option& parameter) {
 }
 
 void set_parameter(Option& parameter, const Value& given) {
-    Value value = convert(parameter, given);
+    const Value value = convert(parameter, given);
     check_exists(parameter);
-    parameter.set(std::move(value), Source::parameter);
+    parameter.set(value, Source::parameter);
 }
 
 void set_parameter_at_start(std::string_view name, std::string_view text) {

@@ -63,7 +63,7 @@ void OwnCommits::want(oplog::Position position, bool at_once) {
         done->state->has(done->position);
     };
     if (durability_.await_commit(waiter.get())) return state_->has(position);
-    waiter.release();  // its own, until it is done
+    static_cast<void>(waiter.release());  // its own, until it is done
     const std::lock_guard guard(state_->mutex);
     if (state_->in_haste) durability_.hurry();
 }

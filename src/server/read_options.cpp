@@ -333,7 +333,7 @@ void add_yaml(GivenOptions& given, const YAML::Node& node, const std::string& pa
         std::set<std::string> seen;
         for (const auto& entry : node) {
             const auto name = entry.first.as<std::string>();
-            const std::string inner = path.empty() ? name : path + "." + name;
+            const std::string inner = path.empty() ? name : fmt::format("{}.{}", path, name);
             if (!seen.insert(name).second)
                 base::fail(base::kBadValue, "{} is there twice; remove one", inner);
             add_yaml(given, entry.second, inner, depth + 1, names);

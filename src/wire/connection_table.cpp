@@ -15,7 +15,7 @@ int64_t ConnectionTable::admit() {
     return ever_.fetch_add(1) + 1;
 }
 
-void ConnectionTable::add(int64_t number, std::shared_ptr<Entry> connection) {
+void ConnectionTable::add(int64_t number, const std::shared_ptr<Entry>& connection) {
     const std::lock_guard guard(mutex_);
     const bool is_new = entries_.emplace(number, connection).second;
     DCHECK(is_new && number > 0);

@@ -41,7 +41,7 @@ class ConnectionTable {
     int64_t admit();
     // The one that was admitted could not be made.
     void dismiss() { open_.fetch_sub(1); }
-    void add(int64_t number, std::shared_ptr<Entry> connection);
+    void add(int64_t number, const std::shared_ptr<Entry>& connection);
     void remove(int64_t number);
 
     // What arrives, and, counted in the same way, what has not left yet.

@@ -114,7 +114,6 @@ namespace {
 
 using bson::make;
 using bson::Object;
-using test::Bytes;
 using test::Client;
 
 // Answers every query; "block" waits until the test lets it go.

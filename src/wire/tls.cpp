@@ -36,8 +36,7 @@ std::string reason() {
 int give_password(char* out, int size, int, void* context) {
     const auto& password = *static_cast<const std::string*>(context);
     if (password.size() > static_cast<size_t>(size)) return -1;
-    std::memcpy(out, password.data(), password.size());
-    return static_cast<int>(password.size());
+    return static_cast<int>(password.copy(out, password.size()));
 }
 
 void use_certificate(SSL_CTX* context, const TlsOptions& options) {

@@ -16,7 +16,7 @@ namespace {
 // What counts as one client: an IPv4 address, or the first half of an IPv6 address, which is what
 // one customer of a provider has.
 std::string address_of(std::string_view remote) {
-    const std::string text(remote.substr(0, remote.rfind(':')));
+    std::string text(remote.substr(0, remote.rfind(':')));
     unsigned char bytes[sizeof(in6_addr)];
     if (::inet_pton(AF_INET6, text.c_str(), bytes) != 1) return text;
     return std::string(reinterpret_cast<const char*>(bytes), sizeof bytes / 2);

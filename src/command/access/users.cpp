@@ -33,7 +33,7 @@ std::optional<auth::User> UserStore::find(const auth::UserName& who) {
     if (!id) return std::nullopt;
     const bson::Doc document = users->records().get(id);
     // What else the key may say, this is whose document it is.
-    const std::optional<auth::User> found = auth::read_user(document);
+    std::optional<auth::User> found = auth::read_user(document);
     if (!found || !(found->who == who)) return std::nullopt;
     return found;
 }

@@ -24,7 +24,7 @@ int64_t size_argument(const Invocation& invocation) {
     if (size.to_double() < 0)
         base::fail(base::kInternalError, "invalid command spec: size {} is below 0",
                    size.to_int64());
-    if (!(size.to_double() < static_cast<double>(std::numeric_limits<int64_t>::max() / 2)))
+    if (!(size.to_double() < static_cast<double>(std::numeric_limits<int64_t>::max()) / 2))
         base::fail(base::kBadValue, "invalid command spec: size is too large");
     return size.to_int64();
 }

@@ -241,7 +241,8 @@ void append_section(Service& service, bson::Doc request, const Section& section,
 void append_server_status(Service& service, bson::Doc request, bson::Builder& reply) {
     const ServerContext& context = service.context();
     const int64_t uptime = base::ms_since(context.started);
-    const auto seconds = static_cast<double>(uptime / 1000);
+    const int64_t whole_seconds = uptime / 1000;
+    const auto seconds = static_cast<double>(whole_seconds);
     reply.append("host", context.host)
         .append("version", context.version)
         .append("process", "mongod")

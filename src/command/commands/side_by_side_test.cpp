@@ -15,8 +15,6 @@
 namespace command {
 namespace {
 
-using bson::make;
-
 class SideBySideTest : public EachEngineTest {
   protected:
     static constexpr int kClients = 12;

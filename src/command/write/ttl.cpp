@@ -36,7 +36,7 @@ bson::Object filter_of(const catalog::Index& index) {
 bson::Object condition_of(const Expiry& expiry, int64_t before) {
     bson::Builder condition;
     condition.append_date("$lt", before);
-    const bson::Object old = bson::make(expiry.field, condition.object());
+    bson::Object old = bson::make(expiry.field, condition.object());
     if (expiry.filter.empty()) return old;
     bson::Builder out;
     {

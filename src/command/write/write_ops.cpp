@@ -404,10 +404,10 @@ void check_removable(const catalog::Collection& collection) {
         base::fail(kRemoveFromCapped, "can't remove from a capped collection: {}", collection.ns());
 }
 
-int64_t delete_documents(OperationContext& context, std::string_view ns, bson::Doc filter,
-                         const bson::Element& hint, bool just_one,
-                         const query::FilterExpressions* expressions,
-                         std::optional<std::shared_ptr<const collation::Collator>> collator) {
+int64_t delete_documents(
+    OperationContext& context, std::string_view ns, bson::Doc filter, const bson::Element& hint,
+    bool just_one, const query::FilterExpressions* expressions,
+    const std::optional<std::shared_ptr<const collation::Collator>>& collator) {
     if (reserved(ns))
         base::fail(kRemoveFromReserved, "cannot delete from collection with reserved $ in name: {}",
                    ns);

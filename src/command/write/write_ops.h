@@ -102,10 +102,10 @@ bson::Object insert_upsert(OperationContext& context, catalog::Collection& colle
 
 // Returns the number of removed documents. `expressions`: of a request by OP_MSG; null: the filter
 // is read as the old server did. `collator`: none: that of the collection.
-int64_t delete_documents(OperationContext& context, std::string_view ns, bson::Doc query,
-                         const bson::Element& hint, bool just_one,
-                         const query::FilterExpressions* expressions = nullptr,
-                         std::optional<std::shared_ptr<const collation::Collator>> collator = {});
+int64_t delete_documents(
+    OperationContext& context, std::string_view ns, bson::Doc query, const bson::Element& hint,
+    bool just_one, const query::FilterExpressions* expressions = nullptr,
+    const std::optional<std::shared_ptr<const collation::Collator>>& collator = {});
 
 // Throws base::Error 10156 for system.indexes, and what catalog::check_writable does with `code`.
 void check_updatable(std::string_view ns, int code = base::kBadValue);

@@ -11,8 +11,6 @@
 
 namespace query {
 
-using bson::Type;
-
 namespace {
 
 // What is copied in the time of a tick (sched/tick.h), about.

@@ -170,7 +170,8 @@ double at_places(double x, int places, bool rounds) {
     digits.erase(point, 1);
     // At least one digit before those that go.
     digits.insert(0, static_cast<size_t>(-kPlacesMin + 1), '0');
-    const size_t kept = static_cast<size_t>(static_cast<int>(point) - kPlacesMin + 1 + places);
+    const int kept_digits = static_cast<int>(point) - kPlacesMin + 1 + places;
+    const auto kept = static_cast<size_t>(kept_digits);
     const std::string dropped = digits.substr(std::min(kept, digits.size()));
     digits.resize(std::min(kept, digits.size()));
     if (rounds && !dropped.empty()) {

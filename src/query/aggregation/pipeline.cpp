@@ -13,8 +13,6 @@
 
 namespace query {
 
-using bson::Type;
-
 namespace {
 
 // Each stage calls the one before it, so that a document needs the stack of them all.

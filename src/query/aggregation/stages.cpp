@@ -13,8 +13,6 @@
 
 namespace query {
 
-using bson::Type;
-
 namespace {
 
 // Operators that a pipeline's filter can't use.

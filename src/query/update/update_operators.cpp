@@ -314,7 +314,7 @@ void OperatorUpdate::check_conflicts() {
 // As with other paths none may be equal to another one or lead through it, whatever the documents;
 // and elements are named in one way: by filters or by their index.
 void OperatorUpdate::check_arrays() {
-    ModTree(mods_, true);
+    const ModTree without_conflicts(mods_, true);
     std::map<std::string, bool> by_filter;  // the path of an array, and whether it is
     for (const Mod& m : mods_) {
         std::string above;

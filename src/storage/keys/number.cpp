@@ -59,7 +59,8 @@ void put(const Parts& parts, Buffer& key) {
         put_integer(key, parts.fraction, 8);
         key.append_byte(parts.decimal == nullptr ? kExact : kWithDecimal);
         if (parts.decimal != nullptr) {
-            put_integer(key, static_cast<uint64_t>(parts.decimal->exponent + kExponentBias), 2);
+            const int exponent = parts.decimal->exponent + kExponentBias;
+            put_integer(key, static_cast<uint64_t>(exponent), 2);
             std::string digits = parts.decimal->digits;
             digits.resize(kDecimalDigits, '0');
             for (size_t i = 0; i < digits.size(); i += 2)

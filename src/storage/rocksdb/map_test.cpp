@@ -22,7 +22,6 @@
 namespace rocks {
 namespace {
 
-using ordered::Bytes;
 using ordered::Table;
 using storage::contract::failure;
 

@@ -60,7 +60,7 @@ int32_t ExtentMap::limit(DiskLoc loc) const {
 
 std::string name_in_header(const ExtentHeader& header) {
     const size_t size = strnlen(header.ns_diagnostic, sizeof header.ns_diagnostic);
-    const std::string name(header.ns_diagnostic, size);
+    std::string name(header.ns_diagnostic, size);
     const bool printable = std::ranges::none_of(
         name, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
     const size_t dot = name.find('.');

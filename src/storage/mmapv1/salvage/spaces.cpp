@@ -321,7 +321,7 @@ std::string Spaces::best_name(const Space& space, const Listed& listed) {
             if (is_free(name)) return name;
     for (const DiskLoc loc : space.extents) {
         const RawExtent* extent = extents_.find(loc);
-        const std::string name = extent->has_header ? name_in_header(extent->header) : "";
+        std::string name = extent->has_header ? name_in_header(extent->header) : "";
         if (!name.empty() && is_free(name)) return name;
     }
     return text.starts_with(db_ + ".") && printable(text) && is_free(text) ? text : std::string();
