@@ -4,6 +4,7 @@
 #include <rocksdb/perf_context.h>
 #include <rocksdb/perf_level.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <thread>
