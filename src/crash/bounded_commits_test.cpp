@@ -72,7 +72,7 @@ class BoundedCommits : private QuickDisk, public command::ServiceTest {
         engine_->durability().commit_now();
     }
     // Bytes in all sections so far; none has too many.
-    static uint64_t journaled(const std::filesystem::path& folder) {
+    static uint64_t journaled(const std::string& folder) {
         uint64_t sum = 0;
         const auto found = journal::find_journal_files(os::real_file_system(), folder);
         for (const auto& file : found) {
