@@ -4,7 +4,7 @@ Usage: python3 tests/run.py [--all | PART...] [-- ARGUMENT OF THE PART...]
 parts.txt lists the parts. Every part is a script that ends with "N passed, N failed[, N skipped]".
 What several parts need is built first, in one go. Then four parts run at a time, as each of them
 also waits, the longest first; those last and alone that measure. What they print is not mixed: the
-second one's waits until the first has ended.
+second one's waits until the first has ended. Lines that name a failure are printed again at the end.
 """
 
 import concurrent.futures
@@ -36,6 +36,7 @@ EXIT_INTERRUPTED = 130
 PR_SET_CHILD_SUBREAPER = 36  # prctl(2)
 
 RUNNING = set()  # processes of parts
+FAILURE = re.compile(r'^(FAIL|ERROR)\b')  # of Totals, of unittest
 CLOSING_LINE = re.compile(r'^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$')
 
 
@@ -128,6 +129,7 @@ class Screen:
     def __init__(self):
         self.lock = threading.Lock()
         self.voices = []
+        self.failures = []  # the lines that name them
         self.is_silent = False
 
     def silence(self):
@@ -161,6 +163,8 @@ class Voice:
     def say(self, text):
         with self.screen.lock:
             self.kept.append(text)
+            if FAILURE.match(text):
+                self.screen.failures.append(text)
             self.screen.next()
 
     def hint(self, text):
@@ -335,6 +339,8 @@ def main():
     totals = run.all()
     if not sys.argv[1:]:
         run.record.add_usual(totals)
+    if len(chosen) > 1:
+        print(''.join(run.screen.failures), end='')
     print('%d passed, %d failed' % tuple(totals[:2])
           + (', %d skipped' % totals[2] if totals[2] else ''))
     sys.exit(1 if totals[1] or not (totals[0] or totals[2]) else 0)

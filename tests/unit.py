@@ -91,7 +91,15 @@ def run_binary(binary, totals, launcher=(), environment=()):
     if run.returncode != 0:
         print(run.stdout)
         failed = max(failed, 1)
+        for test in failed_tests(counts):
+            print('FAIL ' + test)
     totals.add(name, counts['tests'] - failed - skipped, failed, skipped)
+
+
+def failed_tests(counts):
+    """The tests that failed, by the report of a GoogleTest binary."""
+    return ['%s.%s' % (suite['name'], test['name'])
+            for suite in counts['testsuites'] for test in suite['testsuite'] if 'failures' in test]
 
 
 def rooms_with_tests(source):

@@ -110,6 +110,15 @@ class Counting(unittest.TestCase):
         self.assertIn('no test was run; does nosuch name one?', self.out.getvalue())
 
 
+class Failing(unittest.TestCase):
+    def test_lines_that_name_a_failure_are_kept(self):
+        screen = run.Screen()
+        with contextlib.redirect_stdout(io.StringIO()):
+            run.run_part(part('print("ok   a\\nFAIL b: 1 failed\\nERROR: test_c\\nFAILING");'
+                              'print("5 passed, 2 failed")'), [], screen.begin())
+        self.assertEqual(screen.failures, ['FAIL b: 1 failed\n', 'ERROR: test_c\n'])
+
+
 class Times(unittest.TestCase):
     def test_the_longest_first(self):
         with tempfile.TemporaryDirectory() as folder:

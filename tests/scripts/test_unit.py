@@ -1,4 +1,4 @@
-"""Where the files of the unit tests go, and which of their cases are tried."""
+"""Where the files of the unit tests go, which of their cases are tried, and which failed."""
 
 import datetime
 import os
@@ -45,6 +45,13 @@ class Files(unittest.TestCase):
     def test_the_disk_for_every_case(self):
         with environment(TEST_SLICE=unit.WHOLE):
             self.assertEqual(self.folder(1 << 40), unit.SCRATCH)
+
+
+class Failed(unittest.TestCase):
+    def test_are_named(self):
+        tests = [{'name': 'Holds'}, {'name': 'Breaks', 'failures': [{'failure': 'x'}]}]
+        self.assertEqual(unit.failed_tests({'testsuites': [{'name': 'T', 'testsuite': tests}]}),
+                         ['T.Breaks'])
 
 
 if __name__ == '__main__':
