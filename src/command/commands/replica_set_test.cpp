@@ -352,7 +352,7 @@ TEST_F(ReplicaSetTest, ByOldMessagesATimeIsWaitedFor) {
     EXPECT_EQ(error["ok"].to_double(), 1.0);
     EXPECT_EQ(error["err"].as_string(), "timeout");
     EXPECT_TRUE(error["wtimeout"].as_bool());
-    EXPECT_EQ(error["waited"].to_int32(), 30);
+    EXPECT_GE(error["waited"].to_int32(), 30);
     // Without a time it would be for ever.
     const bson::Object at_once = run_old(R"({"getlasterror": 1, "w": 2})");
     EXPECT_EQ(code(at_once), base::kUnsatisfiableWriteConcern);
