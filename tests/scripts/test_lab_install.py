@@ -46,7 +46,7 @@ class Needs(Bare):
     def test_a_part_of_the_tests_gets_what_it_needs_and_no_more(self):
         self.build_folder_is_filled()
         needs = {'clients': 'golang-go', 'clients-secured': 'golang-go', 'windows': 'wine64',
-                 'tidy': 'clang-tidy', 'arm64': 'qemu-user-static', 'docker': 'buildah',
+                 'tidy': 'clang-tidy-16', 'arm64': 'qemu-user-static', 'docker': 'buildah',
                  'package': 'lintian', 'fuzz': 'clang-16', 'programs': 'maven'}
         self.script('dpkg-query', '#!/bin/sh\ncase "$*" in *%s) ;; *) echo installed ;; esac\n'
                     % '|*'.join(set(needs.values())))
