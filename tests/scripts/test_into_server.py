@@ -23,30 +23,38 @@ DOCUMENTS = 2500  # more than two batches
 
 
 class IntoServer(unittest.TestCase):
-    def setUp(self):
+    """Tests read the source; the target is empty at the start of each."""
+
+    @classmethod
+    def setUpClass(cls):
         program = os.path.join(server.build('none', '', ['mongod']), 'bin', 'mongod')
         os.makedirs(SCRATCH, exist_ok=True)
+        clients = []
+        for _ in ('source', 'target'):
+            folder = tempfile.TemporaryDirectory(dir=SCRATCH)
+            cls.addClassCleanup(folder.cleanup)
+            running = server.Server(program, folder.name, ['--smallfiles'])
+            cls.addClassCleanup(running.stop)
+            client = pymongo.MongoClient(running.uri)
+            cls.addClassCleanup(client.close)
+            clients.append((running.uri, client))
+        (cls.from_uri, cls.source), (cls.to_uri, cls.target) = clients
+        cls.source.shop.orders.insert_many({'_id': number, 'when': number % 7}
+                                           for number in range(DOCUMENTS))
+        cls.source.shop.orders.create_index([('when', -1)], name='by day')
+        cls.source.shop.create_collection('ring', capped=True, size=8192, max=5)
+        cls.source.shop.ring.insert_many({'_id': number} for number in range(9))
+        cls.source.shop.create_collection('late', viewOn='orders',
+                                          pipeline=[{'$match': {'when': 6}}])
+        cls.source.shop.create_collection('checked', validator={'a': {'$gt': 0}})
+        cls.source.shop.get_collection('checked').insert_many(
+            [{'_id': 1, 'a': 1}, {'_id': 2, 'a': 0}], bypass_document_validation=True)
+
+    def setUp(self):
         folder = tempfile.TemporaryDirectory(dir=SCRATCH)
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
-        self.clients = []
-        for name in ('from', 'to'):
-            running = server.Server(program, os.path.join(self.folder, name), ['--smallfiles'])
-            self.addCleanup(running.stop)
-            client = pymongo.MongoClient(running.uri)
-            self.addCleanup(client.close)
-            self.clients.append((running.uri, client))
-        (self.from_uri, self.source), (self.to_uri, self.target) = self.clients
-        self.source.shop.orders.insert_many({'_id': number, 'when': number % 7}
-                                            for number in range(DOCUMENTS))
-        self.source.shop.orders.create_index([('when', -1)], name='by day')
-        self.source.shop.create_collection('ring', capped=True, size=8192, max=5)
-        self.source.shop.ring.insert_many({'_id': number} for number in range(9))
-        self.source.shop.create_collection('late', viewOn='orders',
-                                           pipeline=[{'$match': {'when': 6}}])
-        self.source.shop.create_collection('checked', validator={'a': {'$gt': 0}})
-        self.source.shop.get_collection('checked').insert_many(
-            [{'_id': 1, 'a': 1}, {'_id': 2, 'a': 0}], bypass_document_validation=True)
+        self.addCleanup(self.target.drop_database, 'shop')
 
     def run_tool(self, name, *words):
         done = subprocess.run([sys.executable, os.path.join(TOOLS, name), *words],
@@ -160,7 +168,6 @@ class IntoServer(unittest.TestCase):
         self.assert_arrived()
 
     def test_what_the_target_will_not_have_is_named(self):
-        self.source.shop.drop_collection('ring')
         place = self.dump()
         path = os.path.join(place, 'shop', 'orders')
         with open(path + '.bson', 'ab') as file:

@@ -66,9 +66,10 @@ def violations(table, files):
                 elif not 10000 <= number <= 9999999:
                     yield '%s: %d is neither in the table nor a place, five to seven digits' % (
                         where, number)
-    everything = '\n'.join(text for path, text in files.items() if path != TABLE)
+    used = {name for path, text in files.items() if path != TABLE
+            for name in re.findall(r'\bk([A-Z]\w*)', text)}
     for number, name in entries:
-        if not re.search(r'\bk%s\b' % name, everything):
+        if name not in used:
             yield '%s: %d %s is thrown nowhere' % (TABLE, number, name)
 
 
