@@ -213,6 +213,7 @@ class BackgroundBuildTest : public CatalogTest {
         }
         EXPECT_EQ(keys(c, name), expected);
     }
+    storage::RecordId id_of(int n) { return ids_[static_cast<size_t>(n)]; }
     bool build(Collection& c, const char* spec, sched::YieldPoint& yield_point) {
         return db().create_index(c, bson::from_json(spec), &yield_point);
     }
@@ -227,16 +228,14 @@ TEST_P(BackgroundBuildTest, WritersKeepTheNewIndexUp) {
         yields = n + 1;
         EXPECT_FALSE(c.find_index("a")->ready);
         c.insert(bson::make("_id", 10000 + n, "a", -n));
-        c.remove(ids_[static_cast<size_t>(n)]);                   // behind the scan
-        c.remove(ids_[static_cast<size_t>(kDocuments - 1 - n)]);  // ahead of it
-        c.update(ids_[static_cast<size_t>(20 + n)], bson::make("_id", 20 + n, "a", 5000 + n));
-        c.update(ids_[static_cast<size_t>(950 + n)], bson::make("_id", 950 + n, "a", 6000 + n));
+        c.remove(id_of(n));                   // behind the scan
+        c.remove(id_of(kDocuments - 1 - n));  // ahead of it
+        c.update(id_of(20 + n), bson::make("_id", 20 + n, "a", 5000 + n));
+        c.update(id_of(950 + n), bson::make("_id", 950 + n, "a", 6000 + n));
         // These grow and move, from behind and from ahead of the scan.
         const std::string text(5000, 'x');
-        c.update(ids_[static_cast<size_t>(40 + n)],
-                 bson::make("_id", 40 + n, "a", 7000 + n, "text", text));
-        c.update(ids_[static_cast<size_t>(900 + n)],
-                 bson::make("_id", 900 + n, "a", 8000 + n, "text", text));
+        c.update(id_of(40 + n), bson::make("_id", 40 + n, "a", 7000 + n, "text", text));
+        c.update(id_of(900 + n), bson::make("_id", 900 + n, "a", 8000 + n, "text", text));
     });
     EXPECT_TRUE(build(c, R"({"key": {"a": 1}, "name": "a", "background": true})", yield_point));
     EXPECT_GE(yields, 5);
@@ -247,7 +246,7 @@ TEST_P(BackgroundBuildTest, WritersKeepTheNewIndexUp) {
 TEST_P(BackgroundBuildTest, UniqueIndexMeetsItsOwnEntriesAgain) {
     Collection& c = fill();
     AtYields yield_point([&](int n) {
-        c.update(ids_[static_cast<size_t>(900 + n)], bson::make("_id", 900 + n, "a", 2000 + n));
+        c.update(id_of(900 + n), bson::make("_id", 900 + n, "a", 2000 + n));
         EXPECT_EQ(failure([&] { c.insert(bson::make("_id", 9999, "a", 1)); }), base::kDuplicateKey);
     });
     EXPECT_TRUE(build(c, R"({"key": {"a": 1}, "name": "a", "unique": true, "background": true})",

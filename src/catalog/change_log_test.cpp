@@ -100,14 +100,14 @@ TEST_P(ChangeLogTest, HearsOfCollections) {
         log_.take_texts(),
         (Texts{"command test { create: \"c\", capped: true, size: 4096 }",
                "command test { create: \"d\" }",
-               "command admin { renameCollection: \"test.d\", to: \"test.e\", stayTemp: false, "
-               "dropTarget: false }",
+               ("command admin { renameCollection: \"test.d\", to: \"test.e\", stayTemp: false, "
+                "dropTarget: false }"),
                "command test { create: \"new\", temp: true }",
-               "command admin { renameCollection: \"test.new\", to: \"test.e\", stayTemp: "
-               "false, dropTarget: true }",
+               ("command admin { renameCollection: \"test.new\", to: \"test.e\", stayTemp: "
+                "false, dropTarget: true }"),
                "command test { create: \"new\" }",
-               "command admin { renameCollection: \"test.new\", to: \"test.free\", stayTemp: "
-               "true, dropTarget: false }",
+               ("command admin { renameCollection: \"test.new\", to: \"test.free\", stayTemp: "
+                "true, dropTarget: false }"),
                "command test { drop: \"free\" }"}));
     catalog_->drop_database("test");
     EXPECT_EQ(log_.take_texts(), Texts{"command test { dropDatabase: 1 }"});

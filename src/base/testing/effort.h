@@ -19,7 +19,7 @@ constexpr int kEffortDivisor = 1;
 inline int test_effort(int usual) {
     const char* const wish = std::getenv("TEST_EFFORT");
     const double factor = wish == nullptr ? 1 : std::atof(wish);
-    return std::max(1, static_cast<int>(usual / kEffortDivisor * factor));
+    return std::max(1, static_cast<int>(usual * factor / kEffortDivisor));
 }
 
 }  // namespace base
