@@ -18,7 +18,7 @@ from unittest import mock
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path += [os.path.join(TOP, folder) for folder in ('tools', 'tests/lib')]
 
-from lab import attempt, base, commands  # noqa: E402
+from lab import attempt, base, commands, install  # noqa: E402
 
 SECONDS_MAX = 60  # only ends what hangs
 PYTHON = os.path.realpath(sys.executable)  # not that of an environment, which has the drivers
@@ -77,6 +77,7 @@ class Bare(unittest.TestCase):
     def lab(self, *words):
         """(exit code, what it says); what it would become is said as "became WORD..."."""
         said = io.StringIO()
+        install.update_lists.cache_clear()  # each is a process of its own
 
         def become(_, arguments):
             raise Became(' '.join(arguments))

@@ -65,6 +65,7 @@ class Needs(Bare):
                     self.assertEqual(code, 0, said)
                     asked = {package for package in needs.values() if package in self.noted()}
                     self.assertEqual(asked, wanted)
+                    self.assertLessEqual(self.noted().count(' update\n'), 1)
                     ran = ' '.join(['tests/run.py', *words]) + '\n'
                     self.assertEqual(said.endswith(ran), command == 'test', said)
 

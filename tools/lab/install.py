@@ -6,6 +6,7 @@ Every step first looks whether it is done, so that a second run costs a fraction
 import contextlib
 import fcntl
 import filecmp
+import functools
 import os
 import shutil
 import subprocess
@@ -126,8 +127,9 @@ def install_packages(packages):
                  '--no-install-recommends', *packages, as_root=True)
 
 
+@functools.cache
 def update_lists():
-    """apt-get waits for others at the lock of dpkg, but not at that of its lists."""
+    """Once is enough. apt-get waits for others at the lock of dpkg, but not at that of its lists."""
     command = [*APT_GET, 'update']
     limit = time.monotonic() + LISTS_SECONDS_MAX
     while attempt.attempt(*command, as_root=True) != 0:
