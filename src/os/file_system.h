@@ -11,9 +11,11 @@
 #include <vector>
 
 #include "os/file.h"
-#include "os/mapping.h"
 
 namespace os {
+
+class Mapping;  // os/mapping.h
+enum class MapKind;
 
 class FileSystem {
   public:

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "os/clock.h"
+#include "os/mapping.h"
 #include "os/testing/directory.h"
 #include "os/testing/sim_clock.h"
 #include "os/testing/sim_file_system.h"

@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include "os/mapping.h"
 #include "os/testing/sim_file_system.h"
 
 namespace os {

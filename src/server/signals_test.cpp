@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/signal_stack.h"
 #include "os/file_system.h"
+#include "os/mapping.h"
 #include "os/testing/directory.h"
 
 namespace server {

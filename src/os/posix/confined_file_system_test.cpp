@@ -8,6 +8,7 @@
 #include <fstream>
 #include <map>
 
+#include "os/mapping.h"
 #include "os/testing/directory.h"
 
 namespace os {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "os/mapping.h"
+
 namespace os {
 
 using Kind = FailingFileSystem::Kind;

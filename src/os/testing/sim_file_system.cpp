@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "os/flush_rule.h"
+#include "os/mapping.h"
 #include "os/testing/sim_node.h"
 
 namespace os {

@@ -10,6 +10,7 @@
 #include <new>
 
 #include "os/file_system.h"
+#include "os/mapping.h"
 #include "os/testing/directory.h"
 #include "os/windows/error.h"
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "os/file_system.h"
+#include "os/mapping.h"
 #include "storage/mmapv1/mapping/data_file_name.h"
 #include "storage/mmapv1/mapping/views.h"
 

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "base/error.h"
+#include "os/mapping.h"
 #include "storage/mmapv1/mapping/data_file_name.h"
 
 namespace mmapv1 {
