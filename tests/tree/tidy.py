@@ -1,6 +1,6 @@
 """Runs clang-tidy with the root's .clang-tidy over src/. Slow, some seconds a file: not in the
 usual run. Of tests the analyzer of paths is left out: what it goes through there is GoogleTest's
-macros, for four fifths of the time. So is performance. A file that passed passes again at once
+macros, for four fifths of the time. So is performance. Benchmarks are tests here. A file that passed passes again at once
 while it is the same, with all that it includes and its comments.
 Usage: python3 tests/tree/tidy.py [FILTER...]     parts of a path, e.g. journal/
 """
@@ -30,7 +30,7 @@ def text_of(entry):
 
 def run_file(entry, rules):
     name = entry['file']
-    is_test = name.endswith('_test.cpp') or '/testing/' in name
+    is_test = name.endswith(('_test.cpp', '_bench.cpp')) or '/testing/' in name
     command = ['clang-tidy-16', '-p', '.', '--quiet',
                *['--checks=-clang-analyzer-*,-performance-*'] * is_test, name]
     text = text_of(entry)
