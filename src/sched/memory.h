@@ -56,7 +56,7 @@ void give_back_unused();
 int64_t enter(int64_t held, bool limited);
 
 // realloc and free, counted. Throws std::bad_alloc. What belongs to no operation and may fail, such
-// as a message that arrives, never uses what was kept back.
+// as a message that arrives, never uses what was kept back. REQUIRES: bytes > 0.
 enum class Reserve { as_needed, never };
 void* reallocate(void* p, size_t bytes, Reserve reserve = Reserve::as_needed);
 void release(void* p);

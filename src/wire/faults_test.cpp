@@ -113,7 +113,6 @@ namespace wire {
 namespace {
 
 using bson::make;
-using bson::Object;
 using test::Client;
 
 // Answers every query; "block" waits until the test lets it go.

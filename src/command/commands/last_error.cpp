@@ -66,9 +66,11 @@ WriteConcern concern_of(const Invocation& invocation) {
 }
 
 // The entry that the client asks about; no `ts`: nothing has been written.
+// REQUIRES: asks_for_members(), so that there is a member.
 oplog::Position asked_position(const Invocation& invocation, bool about_last) {
     if (about_last) return invocation.client.last_write();
     const bson::Element asked = invocation.body["wOpTime"];
+    // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage)
     const oplog::Position last = invocation.service.context().member->last_settled();
     const uint64_t ts = asked.type() == bson::Type::timestamp
                             ? asked.as_timestamp()

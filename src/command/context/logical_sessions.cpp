@@ -129,8 +129,10 @@ void LogicalSessions::make_room() {
         if (!busy.contains(id)) idle[id.owner].push_back(used);
     });
     if (idle.empty()) return;
-    auto& [owner, times] =
+    auto& most =
         *std::ranges::max_element(idle, {}, [](const auto& each) { return each.second.size(); });
+    const SessionOwner& owner = most.first;
+    std::vector<Clock::time_point>& times = most.second;
     size_t surplus = times.size() / kPart + 1;
     const auto last = times.begin() + static_cast<std::ptrdiff_t>(surplus - 1);
     std::ranges::nth_element(times, last);

@@ -34,7 +34,6 @@ commits from the last acknowledged one on, whole and valid. Recoveries are cut t
 
 uint64_t g_seed = 0;
 bool g_logs = false;
-std::mutex g_last_mutex;
 std::string g_last_line;
 
 bool parse(std::string_view text, uint64_t& number) {

@@ -7,8 +7,8 @@
 
 // For LeakSanitizer: the commits of a server that the simulation kills never come, and what waits
 // for one keeps itself until it has come.
-extern "C" const char* __lsan_default_suppressions();
-extern "C" const char* __lsan_default_suppressions() {
+extern "C" const char* __lsan_default_suppressions();   // NOLINT(bugprone-reserved-identifier)
+extern "C" const char* __lsan_default_suppressions() {  // NOLINT(bugprone-reserved-identifier)
     return "leak:command::CommitWait";
 }
 

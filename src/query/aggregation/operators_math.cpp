@@ -169,7 +169,8 @@ double at_places(double x, int places, bool rounds) {
     const size_t point = digits.find('.');
     digits.erase(point, 1);
     // At least one digit before those that go.
-    digits.insert(0, static_cast<size_t>(-kPlacesMin + 1), '0');
+    constexpr size_t kZeros = 1 - kPlacesMin;
+    digits.insert(0, kZeros, '0');
     const int kept_digits = static_cast<int>(point) - kPlacesMin + 1 + places;
     const auto kept = static_cast<size_t>(kept_digits);
     const std::string dropped = digits.substr(std::min(kept, digits.size()));

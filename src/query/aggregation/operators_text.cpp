@@ -215,7 +215,7 @@ Value replace(const Call& call, Values v) {
     constexpr std::string_view kNames[] = {"input", "find", "replacement"};
     constexpr int kCodes[] = {51746, 51745, 51744};
     bool is_null = false;
-    for (size_t i = 0; i < v.size(); ++i) {
+    for (size_t i = 0; i < std::size(kCodes); ++i) {
         if (is_nullish(v[i]))
             is_null = true;
         else

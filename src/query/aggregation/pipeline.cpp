@@ -305,7 +305,7 @@ void StagedPipeline::parse_stage(const Value& e, const PipelineContext& context)
     if (!stages_.empty() || own_source_) {
         base::fail(40602, "{} is only valid as the first stage in a pipeline.", name);
     }
-    set_source(std::move(source));
+    StagedPipeline::set_source(std::move(source));
     own_source_ = true;
 }
 

@@ -384,11 +384,11 @@ bool Regex::find(std::string_view text, size_t start, sched::Vector<Part>* parts
 // on.
 int Regex::match(const Target& target) const {
     Searcher& with = searcher();
-    const auto& [text, start, options, data] = target;
     const pcre2_code* const plain = compiled_->plain.get();
-    const uint64_t bytes = text.size() - start + 1;
+    const uint64_t bytes = target.text.size() - target.start + 1;
     const auto match_all = [&](const pcre2_code* code, uint32_t steps) {
-        return with.match(code, text, steps, start, PCRE2_UNSET, options, data);
+        return with.match(code, target.text, steps, target.start, PCRE2_UNSET, target.options,
+                          target.data);
     };
     if (linear_ && bytes * (pattern_.size() + 1) <= kQuickSteps) return match_all(plain, kStepsMax);
     // Usually a short text needs few steps; if not, it is searched once more.

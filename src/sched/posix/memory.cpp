@@ -9,6 +9,7 @@
 #include <exception>
 #include <new>
 
+#include "base/dcheck.h"
 #include "base/process_memory.h"
 #include "sched/memory_metrics.h"
 #include "sched/tick.h"
@@ -101,7 +102,7 @@ void keep_malloc_small() {
 
 // Weak: tests have another one (sched/testing/failing_memory.h).
 [[gnu::weak]] void* system_realloc(void* p, size_t bytes) {
-    return std::realloc(p, bytes);
+    return std::realloc(p, bytes);  // NOLINT(clang-analyzer-optin.portability.UnixAPI)
 }
 
 void set_limits(int64_t operation_bytes, int64_t all_bytes) {
@@ -164,6 +165,7 @@ int64_t enter(int64_t held, bool limited) {
 }
 
 void* reallocate(void* p, size_t bytes, Reserve reserve) {
+    DCHECK(bytes > 0);
     // Larger blocks than malloc ever has in its heap grow by their page tables; what is smaller may
     // be there twice for a moment.
     constexpr size_t kAlwaysMapped = size_t{32} << 20;

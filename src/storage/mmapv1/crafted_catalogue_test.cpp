@@ -2,7 +2,8 @@
 // not harm the others.
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <algorithm>
+#include <string_view>
 
 #include "base/error.h"
 #include "storage/mmapv1/testing/database.h"
@@ -257,7 +258,7 @@ TEST_F(CraftedCatalogue, TwoIndexesWithOneName) {
     uint8_t* text =
         at(info.offset) + (name.data() - reinterpret_cast<const char*>(at(info.offset)));
     views_.declare(text, 4);
-    std::memcpy(text, "main", 4);
+    std::ranges::copy(std::string_view("main"), text);
     reopen();
     for (const char* ns : {"local.oplog", "local.oplog.$main"})
         EXPECT_THROW(of(ns).records().insert(doc(1, 100)), base::Error) << ns;

@@ -1,9 +1,10 @@
 #include "storage/mmapv1/database.h"
 
-#include <cstring>
+#include <algorithm>
 #include <limits>
 #include <map>
 #include <random>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/testing/effort.h"
@@ -365,7 +366,7 @@ TEST_F(DatabaseTest, AnIndexWithTheNameOfACollectionIsNotWritten) {
     uint8_t* text =
         at(info.offset) + (name.data() - reinterpret_cast<const char*>(at(info.offset)));
     views_.declare(text, 4);
-    std::memcpy(text, "main", 4);
+    std::ranges::copy(std::string_view("main"), text);
     reopen();
     for (const char* ns : {"local.oplog", "local.oplog.$main"}) {
         EXPECT_EQ(ids(*db_->find(ns)).size(), 1U);

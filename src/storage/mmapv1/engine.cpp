@@ -96,7 +96,7 @@ MmapEngine::MmapEngine(const EngineOptions& options, std::unique_ptr<os::FileSys
                        os::FileSystem* files, os::Clock& clock)
     : owned_files_(std::move(owned)),
       options_(options),
-      files_(owned_files_ ? *owned_files_ : *files),
+      files_(owned_files_ ? *owned_files_ : *files),  // NOLINT: one of the two is there
       room_(files_, clock, options.dbpath),
       dbpath_lock_(files_, options.dbpath),
       durable_(durable_options(options), locks_, files_, clock) {

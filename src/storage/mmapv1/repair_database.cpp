@@ -4,6 +4,7 @@
 // is in no slot any more, a catalogue document that is half linked.
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -145,7 +146,7 @@ void MmapDatabase::forget_entry(NamespaceSlot& entry, bool is_block) {
 
 // What shared its bytes only with what is gone by now can be written again.
 void MmapDatabase::lift_protection() {
-    const SharedExtents before = std::move(shared_);
+    const SharedExtents before = std::exchange(shared_, {});
     find_shared();
     for (const auto& [ns, collection] : collections_) {
         if (!shares_extents(*collection, before) || shares_extents(*collection, shared_)) continue;

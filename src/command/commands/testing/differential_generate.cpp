@@ -304,9 +304,9 @@ Node Generator::comparison() {
     Node field = text(quoted("$" + place()));
     Node other = chance(10) ? text(quoted("$" + place())) : object().set("$literal", operand(0));
     if (has_variable_ && chance(50)) other = text(R"("$$v")");
-    const bool turned = chance(30);
+    if (chance(30)) std::swap(field, other);
     Node sides = array();
-    sides.push(turned ? std::move(other) : field).push(turned ? field : std::move(other));
+    sides.push(std::move(field)).push(std::move(other));
     return object().set(pick(kComparisons), std::move(sides));
 }
 

@@ -129,7 +129,7 @@ TEST(Durable, ManyWritersAllGetTheirAcknowledgement) {
         for (int t = 0; t < kThreads; ++t) {
             threads.emplace_back([&, t] {
                 for (int i = 0; i < kWrites; ++i) {
-                    const auto at = static_cast<size_t>((t * kWrites + i) * 64);
+                    const auto at = static_cast<size_t>(t * kWrites + i) * 64;
                     server.write(file, 4096 + at, fmt::format("{:03}/{:03}", t, i));
                     server.durable.await_commit_blocking();
                 }
@@ -145,7 +145,7 @@ TEST(Durable, ManyWritersAllGetTheirAcknowledgement) {
     const MappedFile& file = server.durable.views().open("test.0");
     for (int t = 0; t < kThreads; ++t) {
         for (int i = 0; i < kWrites; ++i) {
-            const auto at = static_cast<size_t>((t * kWrites + i) * 64);
+            const auto at = static_cast<size_t>(t * kWrites + i) * 64;
             EXPECT_EQ(text_at(file, 4096 + at, 7), fmt::format("{:03}/{:03}", t, i));
         }
     }

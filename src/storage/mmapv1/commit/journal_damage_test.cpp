@@ -64,7 +64,7 @@ class DamagedJournals : public testing::Test {
             ops.basic_write("test", 0, static_cast<uint32_t>(kSections * kStride), filler.data(),
                             static_cast<uint32_t>(filler.size()));
             const auto bytes = writer.write(ops, journal::kClassicFormat,
-                                            static_cast<uint64_t>(section + 1), header.file_id);
+                                            static_cast<uint64_t>(section) + 1, header.file_id);
             file.insert(file.end(), bytes.begin(), bytes.end());
         }
         return file;

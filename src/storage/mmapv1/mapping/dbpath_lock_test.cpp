@@ -143,7 +143,7 @@ TEST_F(DbpathLockTest, TheMarkSurvivesAPowerCut) {
 TEST_F(DbpathLockTest, OneServerPerDirectory) {
     const DbpathLock lock(files, "/db");
     try {
-        DbpathLock(files, "/db");
+        const DbpathLock second(files, "/db");
         FAIL();
     } catch (const base::Error& e) {
         EXPECT_EQ(e.code(), 10310);
@@ -152,7 +152,7 @@ TEST_F(DbpathLockTest, OneServerPerDirectory) {
 
 TEST_F(DbpathLockTest, TheDirectoryMustExist) {
     try {
-        DbpathLock(files, "/elsewhere");
+        const DbpathLock lock(files, "/elsewhere");
         FAIL();
     } catch (const base::Error& e) {
         EXPECT_EQ(e.code(), 10296);
