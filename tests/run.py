@@ -4,7 +4,8 @@ Usage: python3 tests/run.py [--all | PART...] [-- ARGUMENT OF THE PART...]
 parts.txt lists the parts. Every part is a script that ends with "N passed, N failed[, N skipped]".
 What several parts need is built first, in one go. Then four parts run at a time, as each of them
 also waits, the longest first; those last and alone that measure. What they print is not mixed: the
-second one's waits until the first has ended. Lines that name a failure are printed again at the end.
+second one's waits until the first has ended. Lines that name a failure are printed again at the
+end.
 """
 
 import concurrent.futures

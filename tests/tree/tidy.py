@@ -1,7 +1,7 @@
 """Runs clang-tidy with the root's .clang-tidy over src/. Slow, some seconds a file: not in the
 usual run. Of tests the analyzer of paths is left out: what it goes through there is GoogleTest's
-macros, for four fifths of the time. So is performance. Benchmarks are tests here. A file that passed passes again at once
-while it is the same, with all that it includes and its comments.
+macros, for four fifths of the time. So is performance. Benchmarks are tests here. A file that
+passed passes again at once while it is the same, with all that it includes and its comments.
 Usage: python3 tests/tree/tidy.py [FILTER...]     parts of a path, e.g. journal/
 """
 

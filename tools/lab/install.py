@@ -129,7 +129,7 @@ def install_packages(packages):
 
 @functools.cache
 def update_lists():
-    """Once is enough. apt-get waits for others at the lock of dpkg, but not at that of its lists."""
+    """Once is enough. apt-get waits for others at the lock of dpkg, but not for the lists."""
     command = [*APT_GET, 'update']
     limit = time.monotonic() + LISTS_SECONDS_MAX
     while attempt.attempt(*command, as_root=True) != 0:
