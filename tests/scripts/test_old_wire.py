@@ -126,7 +126,7 @@ class Programs(OnAServer):
                     self.client.perf.load.drop()
                     self.client.perf.load.insert_many({'_id': number} for number in range(300))
                 opcodes, commands, out = self.sent(
-                    'load_client', workload, '--seconds', '0.15', '--warmup', '0', '--documents',
+                    'load_client', workload, '--seconds', '0.3', '--warmup', '0', '--documents',
                     '300', '--clients', '2', *words)
                 with self.subTest([workload] + words):
                     self.assertEqual(out['errors'], 0)
