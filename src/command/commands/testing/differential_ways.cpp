@@ -355,11 +355,9 @@ struct Ways::State {
             for (std::string& one : texts_of(batch_of(reply, batch), text_of))
                 out.push_back(std::move(one));
         };
-        // Old messages and commands alternately, but where these mean another thing by $type, or
-        // take a $regex below $not, which the old ones refuse.
-        const bool old = data.documents.members.size() % 2 == 1 &&
-                         filter.find("$type") == std::string::npos &&
-                         filter.find("$regex") == std::string::npos;
+        // Old messages and commands alternately; the old ones refuse a $regex below $not.
+        const bool old =
+            data.documents.members.size() % 2 == 1 && filter.find("$regex") == std::string::npos;
         if (old) {
             take(server.query(ns, bson::parse_test_json(R"({"$query": )" + filter + "}"),
                               kFirstBatch),
@@ -381,7 +379,17 @@ struct Ways::State {
                            "cursor.nextBatch", rest);
             }
         }
-        const std::vector<std::string> now = matching(way, filter);
+        // A filter can mean another thing by the old messages ($type, NaN): asked by the same ones.
+        std::vector<std::string> now;
+        if (old) {
+            take(server.query(ns,
+                              bson::parse_test_json(R"({"$query": )" + filter + R"(, "$hint": )" +
+                                                    kForward + "}"),
+                              -1000),
+                 now);
+        } else {
+            now = matching(way, filter);
+        }
         for (const std::string& doc : rest)
             if (std::ranges::find(now, doc) == now.end())
                 return "the cursor shows what is not there: " + doc;
