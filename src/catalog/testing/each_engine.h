@@ -5,23 +5,21 @@
 //
 // A suite over all of them ends with INSTANTIATE_TEST_SUITE_P(engines, Suite, kTestEngines,
 // engine_name).
+//
+// How they are made is in each_engine.cpp, so that of the files of tests only that one is compiled
+// again where an engine's own headers change.
 #pragma once
 
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "base/testing/failure.h"
 #include "bson/testing/json.h"
 #include "catalog/catalog.h"
 #include "os/testing/directory.h"
-#include "storage/contract/memory_engine.h"
-#include "storage/mmapv1/engine.h"
-#include "storage/ordered/engine.h"
-#include "storage/ordered/testing/memory_map.h"
+#include "storage/engine.h"
 
 namespace catalog {
 
@@ -35,34 +33,9 @@ inline std::string engine_name(const testing::TestParamInfo<TestEngine>& info) {
     return kNames[static_cast<size_t>(info.param)];
 }
 
-// At every third claim, and now and then one for which a change takes the whole database.
-inline ordered::ConflictOnPurpose conflicts_on_purpose() {
-    constexpr int kEvery = 3, kWhole = 30;
-    return [claims = std::make_shared<std::atomic<int>>(0)]() {
-        const int claim = ++*claims;
-        std::optional<storage::WriteConflict> conflict;
-        if (claim % kEvery == 0) conflict = storage::WriteConflict{claim % kWhole == 0};
-        return conflict;
-    };
-}
-
-inline std::unique_ptr<storage::Engine> make_test_engine(TestEngine engine,
-                                                         const std::string& dbpath, bool journal) {
-    if (engine == TestEngine::memory)
-        return std::make_unique<storage::contract::MemoryEngine>(journal);
-    if (engine == TestEngine::ordered)
-        return std::make_unique<ordered::Engine>(
-            std::make_unique<ordered::MemoryMap>(),
-            ordered::EngineOptions{.name = "ordered",
-                                   .durable = {.journaling = journal},
-                                   .conflict_on_purpose = conflicts_on_purpose()});
-    mmapv1::EngineOptions options;
-    options.dbpath = dbpath;
-    options.files.small_files = true;
-    options.durable.journal = journal;
-    options.durable.no_prealloc_journal = true;
-    return mmapv1::open_engine(options);
-}
+// `dbpath`: where mmapv1 has its files; the other engines keep nothing.
+std::unique_ptr<storage::Engine> make_test_engine(TestEngine engine, const std::string& dbpath,
+                                                  bool journal);
 
 // What a suite over all may expect of them.
 class EngineParam : public testing::WithParamInterface<TestEngine> {

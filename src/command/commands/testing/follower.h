@@ -11,6 +11,7 @@
 #include "catalog/names.h"
 #include "command/commands/testing/service.h"
 #include "oplog/apply.h"
+#include "storage/contract/memory_engine.h"
 
 namespace command {
 
