@@ -86,6 +86,7 @@ class SimFileSystem final : public FileSystem {
     ~SimFileSystem() override;
 
     // Called before each recorded call is carried out, by the calling thread.
+    // REQUIRES: no other thread uses the files while it is set.
     void set_observer(std::function<void(const Event&)> observer);
     std::vector<Event> events() const;
     void clear_events();

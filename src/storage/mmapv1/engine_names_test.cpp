@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -165,22 +166,25 @@ TEST_F(EngineNames, ADatabaseOfANamespaceFileAloneStaysDroppedAsAStartHasShown) 
         const auto start_on = [&](os::SimFileSystem& files) {
             return open_engine(options, files, os::system_clock());
         };
+        const std::string path = per_db ? "/db/a/a.ns" : "/db/a.ns";
         std::unique_ptr<os::SimFileSystem> killed;
+        // The journal's thread calls it too, from the start on.
+        std::mutex mutex;
+        bool unlinked = false;
+        first.set_observer([&](const os::SimFileSystem::Event& event) {
+            const std::lock_guard guard(mutex);
+            if (unlinked && !killed) killed = first.process_kill();
+            unlinked = unlinked || (event.call == Call::remove && event.path == path);
+        });
         {
             const auto made = start_on(first);
             const storage::GlobalLock lock(made->locks(), storage::GlobalMode::W);
             made->create_database("a");
-            const std::string path = per_db ? "/db/a/a.ns" : "/db/a.ns";
             ASSERT_TRUE(first.exists(path));
-            bool unlinked = false;
-            first.set_observer([&](const os::SimFileSystem::Event& event) {
-                if (unlinked && !killed) killed = first.process_kill();
-                unlinked = unlinked || (event.call == Call::remove && event.path == path);
-            });
             made->drop_database("a");
-            first.set_observer(nullptr);
+            const std::lock_guard guard(mutex);
+            ASSERT_TRUE(killed);
         }
-        ASSERT_TRUE(killed);
         const auto again = start_on(*killed);
         EXPECT_EQ(again->database_names(), std::vector<std::string>{});
         os::SampledChoices nothing_unsynced_survives(0);
@@ -406,27 +410,36 @@ TEST_F(EngineNames, WhatADropHasLeftIsGoneForGoodBeforeTheNextDatabaseIsThere) {
         EngineOptions options = options_for("/db");
         options.durable.journal_options = kNoCheckSpace;
         options.files.directory_per_db = per_db;
+        const std::string data = per_db ? "/db/a/a.0" : "/db/a.0";
+        // The journal's thread calls it too, from the start on.
+        std::mutex mutex;
+        bool dropped = false;
+        bool named = false;
+        files.set_observer([&](const os::SimFileSystem::Event& event) {
+            const std::lock_guard guard(mutex);
+            if (!dropped || named || event.call != Call::rename) return;
+            named = true;
+            os::SampledChoices nothing_unsynced_survives(0);
+            const auto cut = files.power_cut(nothing_unsynced_survives, 4096);
+            EXPECT_FALSE(cut->exists(data)) << per_db;
+        });
         const auto made = open_engine(options, files, os::system_clock());
         insert(*made, "a.c", 0, 1);
-        const std::string data = per_db ? "/db/a/a.0" : "/db/a.0";
         files.fail(Call::remove, "a.0", std::errc::io_error);
         {
             const storage::GlobalLock lock(made->locks(), storage::GlobalMode::W);
             EXPECT_THROW(made->drop_database("a"), base::Error);
         }
         ASSERT_TRUE(files.exists(data));
-        bool named = false;
-        files.set_observer([&](const os::SimFileSystem::Event& event) {
-            const bool renamed = event.call == Call::rename;
-            if (!renamed || named) return;
-            named = true;
-            os::SampledChoices nothing_unsynced_survives(0);
-            const auto cut = files.power_cut(nothing_unsynced_survives, 4096);
-            EXPECT_FALSE(cut->exists(data)) << per_db;
-        });
+        {
+            const std::lock_guard guard(mutex);
+            dropped = true;
+        }
         insert(*made, "a.c", 0, 1);
-        EXPECT_TRUE(named);
-        files.set_observer(nullptr);
+        {
+            const std::lock_guard guard(mutex);
+            EXPECT_TRUE(named);
+        }
         made->shutdown();
     }
 }
