@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -412,13 +413,10 @@ TEST_F(EngineNames, WhatADropHasLeftIsGoneForGoodBeforeTheNextDatabaseIsThere) {
         options.files.directory_per_db = per_db;
         const std::string data = per_db ? "/db/a/a.0" : "/db/a.0";
         // The journal's thread calls it too, from the start on.
-        std::mutex mutex;
-        bool dropped = false;
-        bool named = false;
+        std::atomic<bool> dropped{false};
+        std::atomic<bool> named{false};
         files.set_observer([&](const os::SimFileSystem::Event& event) {
-            const std::lock_guard guard(mutex);
-            if (!dropped || named || event.call != Call::rename) return;
-            named = true;
+            if (!dropped || event.call != Call::rename || named.exchange(true)) return;
             os::SampledChoices nothing_unsynced_survives(0);
             const auto cut = files.power_cut(nothing_unsynced_survives, 4096);
             EXPECT_FALSE(cut->exists(data)) << per_db;
@@ -431,15 +429,9 @@ TEST_F(EngineNames, WhatADropHasLeftIsGoneForGoodBeforeTheNextDatabaseIsThere) {
             EXPECT_THROW(made->drop_database("a"), base::Error);
         }
         ASSERT_TRUE(files.exists(data));
-        {
-            const std::lock_guard guard(mutex);
-            dropped = true;
-        }
+        dropped = true;
         insert(*made, "a.c", 0, 1);
-        {
-            const std::lock_guard guard(mutex);
-            EXPECT_TRUE(named);
-        }
+        EXPECT_TRUE(named);
         made->shutdown();
     }
 }
