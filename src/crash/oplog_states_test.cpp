@@ -46,7 +46,8 @@ class OplogStates : public testing::TestWithParam<oplog::Form> {
         disk_.set_observer([this, every](const os::SimFileSystem::Event& event) {
             if (event.call == os::SimFileSystem::Call::read || ++calls_ % every != 0) return;
             killed_.push_back(disk_.process_kill());
-            SomeSurvives choices(random_.next(), static_cast<int>(random_.below(5)) * 25);
+            const int percent = static_cast<int>(random_.below(5)) * 25;
+            SomeSurvives choices(random_.next(), percent);
             cut_.push_back(disk_.power_cut(choices, kSectorBytes));
         });
     }

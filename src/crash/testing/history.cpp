@@ -94,12 +94,17 @@ void History::end_if_expected() {
     if (t_history->died_ || t_history->disk_->has_failed()) t_history->die();
 }
 
+SomeSurvives History::choices_of_a_cut() {
+    const int percent = static_cast<int>(random_.below(6)) * 20;
+    return SomeSurvives(random_.next(), percent);
+}
+
 // Of the thread that noticed; the others are notified when its stack is gone.
 void History::die() {
     if (!died_.exchange(true)) {
         ++deaths_;
         disk_->set_full_at_write_back(false);
-        SomeSurvives choices(random_.next(), static_cast<int>(random_.below(6)) * 20);
+        SomeSurvives choices = choices_of_a_cut();
         next_ = wanted_.script != nullptr && wanted_.script->disturbance == Script::Disturbance::cut
                     ? disk_->power_cut(choices, setting_.sector_bytes)
                     : disk_->process_kill(random_.chance(50));
@@ -262,9 +267,9 @@ std::string History::documents() {
     const size_t count = 1 + random_.below(random_.chance(10) ? 60 : 6);
     for (size_t i = 0; i < count; ++i) {
         const size_t bytes = 10 + random_.below(random_.chance(10) ? 3000 : 200);
+        const std::string text = noise(random_, bytes);
         list += fmt::format(R"({}{{"_id": {}, "a": {}, "t": "{}", "list": [1, 2, 3]}})",
-                            i == 0 ? "" : ", ", next_id_++, random_.below(kValues),
-                            noise(random_, bytes));
+                            i == 0 ? "" : ", ", next_id_++, random_.below(kValues), text);
     }
     return list;
 }
@@ -278,12 +283,12 @@ void History::operate() {
     if (kind < 34) {
         write("insert", db, fmt::format(R"("insert": "{}", "documents": [{}])", c, documents()));
     } else if (kind < 44) {
+        const char* const change = random_.chance(50)
+                                       ? R"({"$set": {"a": 7}})"
+                                       : R"({"$push": {"list": "longer than it was before"}})";
         write("update", db,
               fmt::format(R"("update": "{}", "updates": [{{"q": {}, "u": {}, "multi": true}}])", c,
-                          filter(),
-                          random_.chance(50)
-                              ? R"({"$set": {"a": 7}})"
-                              : R"({"$push": {"list": "longer than it was before"}})"));
+                          filter(), change));
     } else if (kind < 50) {
         write("delete", db,
               fmt::format(R"("delete": "{}", "deletes": [{{"q": {}, "limit": 0}}])", c, filter()));
@@ -291,11 +296,12 @@ void History::operate() {
         const std::string& key = random_.pick(kKeys);
         const char* some =
             random_.chance(30) ? R"(, "partialFilterExpression": {"a": {"$gte": 20}})" : "";
+        const char* const unique =
+            random_.chance(20) ? R"(, "unique": true, "dropDups": true)" : "";
         write("createIndexes", db,
               fmt::format(R"("createIndexes": "{}", "indexes": [{{"key": {{"{}": 1}}, )"
                           R"("name": "{}", "background": {}{}{}}}])",
-                          c, key, key, random_.chance(50),
-                          random_.chance(20) ? R"(, "unique": true, "dropDups": true)" : "", some));
+                          c, key, key, random_.chance(50), unique, some));
         // The definition is written elsewhere.
         if (random_.chance(30))
             write("collMod", db,
@@ -318,9 +324,10 @@ void History::operate() {
         write("drop", db, fmt::format(R"("drop": "{}")", c));
     } else if (kind < 69) {
         const std::string& to = random_.chance(50) ? db : random_.pick(kDatabases);
+        const bool drop_target = random_.chance(70);
         write(to == db ? "renameCollection" : "renameAcross", "admin",
               fmt::format(R"("renameCollection": "{}.{}", "to": "{}.{}", "dropTarget": {})", db, c,
-                          to, random_.pick(kCollections), random_.chance(70)));
+                          to, random_.pick(kCollections), drop_target));
     } else if (kind < 70) {
         write("convertToCapped", db, fmt::format(R"("convertToCapped": "{}", "size": 16384)", c));
     } else if (kind < 71) {
@@ -463,7 +470,7 @@ void History::end_life() {
             return leave_killed(disk_->process_kill());
         default: {
             operation_ = "start after a cut";
-            SomeSurvives choices(random_.next(), static_cast<int>(random_.below(6)) * 20);
+            SomeSurvives choices = choices_of_a_cut();
             return leave_killed(disk_->power_cut(choices, setting_.sector_bytes));
         }
     }

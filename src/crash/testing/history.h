@@ -90,6 +90,7 @@ class History {
     bool is_disturbed() const;
     void start(std::unique_ptr<os::SimFileSystem> disk);
     void end_session();
+    SomeSurvives choices_of_a_cut();
     [[noreturn]] void die();
     void check_alive();
     void note(const os::SimFileSystem::Event& event);

@@ -1,4 +1,6 @@
-// crash/testing/random.h - numbers from a seed, the same on every machine.
+// crash/testing/random.h - numbers from a seed, the same on every machine. For this a call has one
+// argument at most that takes a number: the compiler for another machine evaluates the arguments in
+// another order.
 #pragma once
 
 #include <cstddef>

@@ -473,7 +473,8 @@ Node Generator::modifiers() {
     for (int n = chance(20) ? 2 : 1; n > 0; --n) {
         std::string target = place();
         if (chance(40)) target += pick(kElements);
-        made.set(pick(kNames), object().set(target, chance(30) ? text("1") : value(2)));
+        Node change = object().set(target, chance(30) ? text("1") : value(2));
+        made.set(pick(kNames), std::move(change));
     }
     return made;
 }
