@@ -40,14 +40,11 @@ class Element {
         : p_(p),
           name_size_(static_cast<uint32_t>(std::strlen(reinterpret_cast<const char*>(p + 1)))) {}
 
-    Type type() const { return p_ == nullptr ? Type::eoo : static_cast<Type>(*p_); }
+    Type type() const { return static_cast<Type>(*p_); }
     bool missing() const { return type() == Type::eoo; }
     explicit operator bool() const { return !missing(); }
 
-    std::string_view name() const {
-        return p_ == nullptr ? std::string_view{}
-                             : std::string_view(reinterpret_cast<const char*>(p_ + 1), name_size_);
-    }
+    std::string_view name() const { return {reinterpret_cast<const char*>(p_ + 1), name_size_}; }
     const uint8_t* raw() const { return p_; }                     // the type byte
     const uint8_t* value() const { return p_ + name_size_ + 2; }  // first byte of the value
     uint32_t value_size() const {                                 // bytes of the value
@@ -125,7 +122,9 @@ class Element {
                                               16};                     // decimal128
     uint32_t regex_size() const;
 
-    const uint8_t* p_ = nullptr;
+    static constexpr uint8_t kMissing[] = {0, 0};  // the end of a document, and no name
+
+    const uint8_t* p_ = kMissing;
     uint32_t name_size_ = 0;
 };
 
