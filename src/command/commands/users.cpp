@@ -44,7 +44,7 @@ void check_fields(const Invocation& invocation) {
     bool first = true;
     for (const bson::Element& e : invocation.body) {
         if (std::exchange(first, false) || is_generic(e.name())) continue;
-        if (std::ranges::find(known, e.name(), &Field::name) == known.end())
+        if (!known.has(e.name()))
             base::fail(base::kBadValue, "\"{}\" is not a valid argument to {}", e.name(),
                        invocation.name);
     }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <bit>
 #include <string>
 
 #include "base/dcheck.h"
@@ -46,8 +48,14 @@ std::string expected(Types allowed) {
 
 }  // namespace
 
-void FieldReader::take(const bson::Element& e, const Field& field, uint64_t bit) {
-    DCHECK(fields_.size() <= kFieldsMax);
+bool Fields::has(std::string_view name) const {
+    return std::ranges::find(*this, name, &Field::name) != end();
+}
+
+void FieldReader::check(const bson::Element& e, size_t place) {
+    DCHECK(place < fields_.size());
+    const Field& field = fields_[place];
+    const uint64_t bit = uint64_t{1} << place;
     const bool refused =
         field.use == Field::Use::refused || (field.use == Field::Use::by_msg && !over_msg_);
     if (refused && asks_for_something(e)) {
@@ -83,13 +91,11 @@ void FieldReader::refuse_unknown(std::string_view name) const {
     base::fail(kUnknownField, "BSON field '{}.{}' is an unknown field.", where_, name);
 }
 
-void FieldReader::end() const {
-    if (!over_msg_) return;
-    for (size_t i = 0; i < fields_.size(); ++i) {
-        if (fields_[i].use == Field::Use::required && (seen_ & (uint64_t{1} << i)) == 0)
-            base::fail(kMissingField, "BSON field '{}.{}' is missing but a required field", where_,
-                       fields_[i].name);
-    }
+void FieldReader::refuse_missing() const {
+    const uint64_t missing = fields_.required() & ~seen_;
+    DCHECK(missing != 0);
+    base::fail(kMissingField, "BSON field '{}.{}' is missing but a required field", where_,
+               fields_[static_cast<size_t>(std::countr_zero(missing))].name);
 }
 
 void read_fields(bson::Doc document, std::string_view where, Fields fields, bool over_msg) {

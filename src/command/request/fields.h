@@ -58,7 +58,30 @@ struct Field {
 };
 
 // A table, the most frequent fields first; it lives as long as the program.
-using Fields = std::span<const Field>;
+class Fields {
+  public:
+    constexpr Fields() = default;
+    template <size_t kCount>
+    constexpr Fields(const Field (&table)[kCount]) : table_(table) {
+        static_assert(kCount <= 64);
+        for (size_t i = 0; i < kCount; ++i) {
+            if (table[i].use == Field::Use::required) required_ |= uint64_t{1} << i;
+        }
+    }
+
+    const Field* begin() const { return table_.data(); }
+    const Field* end() const { return begin() + table_.size(); }
+    size_t size() const { return table_.size(); }
+    bool empty() const { return table_.empty(); }
+    const Field& operator[](size_t place) const { return table_[place]; }
+    bool has(std::string_view name) const;
+    // A bit for each place.
+    uint64_t required() const { return required_; }
+
+  private:
+    std::span<const Field> table_;
+    uint64_t required_ = 0;
+};
 
 constexpr Field required(std::string_view name, Types types) {
     return {name, types, Field::Use::required};
@@ -85,20 +108,34 @@ class FieldReader {
     void take(const bson::Element& e) {
         const std::string_view name = e.name();
         for (size_t i = 0; i < fields_.size(); ++i) {
-            if (fields_[i].name == name) return take(e, fields_[i], uint64_t{1} << i);
+            if (fields_[i].name != name) continue;
+            if (is_plain(e, i))
+                seen_ |= uint64_t{1} << i;
+            else
+                check(e, i);
+            return;
         }
         if (over_msg_) refuse_unknown(name);
     }
     // A field that has been moved out of the body. It is an array of documents.
     void take_sequence(std::string_view name);
     // Throws base::Error 40414 where a required field was missing.
-    void end() const;
+    void end() const {
+        if (over_msg_ && (fields_.required() & ~seen_) != 0) refuse_missing();
+    }
 
   private:
-    static constexpr size_t kFieldsMax = 64;  // of a table
-
-    void take(const bson::Element& e, const Field& field, uint64_t bit);
+    // Whether there is nothing more to look at, as with nearly all fields.
+    bool is_plain(const bson::Element& e, size_t place) const {
+        const Field& field = fields_[place];
+        const bool read = field.use == Field::Use::read || field.use == Field::Use::required;
+        const auto number = static_cast<uint32_t>(e.type());
+        return over_msg_ && read && number < 32 && (field.types >> number & 1) != 0 &&
+               (seen_ >> place & 1) == 0;
+    }
+    void check(const bson::Element& e, size_t place);
     [[noreturn]] void refuse_unknown(std::string_view name) const;
+    [[noreturn]] void refuse_missing() const;
 
     const std::string_view where_;
     const Fields fields_;
