@@ -85,7 +85,7 @@ constexpr Field kFindFields[] = {
 // What is no argument of the query, and has been dealt with: fields that any command may carry, and
 // those that ask for nothing.
 bool taken_elsewhere(std::string_view name) {
-    constexpr std::string_view kNames[] = {
+    static constexpr std::string_view kNames[] = {
         "encryptionInformation", "lsid",         "maxTimeMS",  "readConcern",
         "writeConcern",          "comment",      "apiVersion", "apiStrict",
         "apiDeprecationErrors",  "backpressure", "help"};
@@ -97,6 +97,16 @@ void parse_field(const bson::Element& e, FindRequest& out) {
     query::FindQuery& query = out.query;
     if (name == "filter") {
         out.parts.filter = document(e);
+    } else if (name == "limit") {
+        // As with the old messages, a negative limit asks for that many and no cursor.
+        const bool negative = e.is_number() && e.to_double() < 0;
+        // The smallest number has no counterpart.
+        query.limit = negative ? -std::max(e.to_int64(), -INT64_MAX) : non_negative(e);
+        if (negative) out.single_batch = true;
+    } else if (name == "singleBatch") {
+        out.single_batch = truthy_flag(e);
+    } else if (name == "batchSize") {
+        out.batch_size = non_negative(e);
     } else if (name == "projection") {
         out.parts.projection = document(e);
     } else if (name == "sort") {
@@ -105,16 +115,6 @@ void parse_field(const bson::Element& e, FindRequest& out) {
         out.parts.hint = e;
     } else if (name == "skip") {
         query.skip = non_negative(e);
-    } else if (name == "limit") {
-        // As with the old messages, a negative limit asks for that many and no cursor.
-        const bool negative = e.is_number() && e.to_double() < 0;
-        // The smallest number has no counterpart.
-        query.limit = negative ? -std::max(e.to_int64(), -INT64_MAX) : non_negative(e);
-        if (negative) out.single_batch = true;
-    } else if (name == "batchSize") {
-        out.batch_size = non_negative(e);
-    } else if (name == "singleBatch") {
-        out.single_batch = truthy_flag(e);
     } else if (name == "ntoreturn") {
         out.batch_size = out.to_return = non_negative(e);
     } else if (name == "maxScan") {
@@ -154,7 +154,7 @@ void parse_field(const bson::Element& e, FindRequest& out) {
 
 // By the old messages a negative limit means something.
 void refuse_negative(const bson::Element& e) {
-    constexpr std::string_view kNames[] = {"limit", "skip", "batchSize"};
+    static constexpr std::string_view kNames[] = {"limit", "skip", "batchSize"};
     if (!e.is_number() || e.to_double() >= 0 ||
         std::ranges::find(kNames, e.name()) == std::end(kNames))
         return;
@@ -366,7 +366,8 @@ FindRequest parse_find(bson::Doc command, bool over_msg) {
     for (const bson::Element& e : command) {
         if (std::exchange(first, false) || is_absent(e, over_msg)) continue;
         if (over_msg) refuse_negative(e);
-        parse_field(e, request);
+        // Nearly every request has these two.
+        if (e.name() != "lsid" && e.name() != "$db") parse_field(e, request);
     }
     const bool has_ends = !request.query.min.empty() || !request.query.max.empty();
     if (over_msg && has_ends && request.parts.hint.missing())

@@ -22,7 +22,10 @@ bool is_on_users(const Invocation& invocation, const Command& command) {
 
 bool holds_secrets(const Invocation& invocation, const Command& command) {
     if ((command.flags & kHidesBody) != 0) return true;
-    if (command.need.on == Need::On::nothing && invocation.body.has("speculativeAuthenticate"))
+    // A hello's; by OP_MSG others with it have been refused.
+    if (command.need.on == Need::On::nothing &&
+        (!invocation.over_msg() || (command.flags & kAnyField) != 0) &&
+        invocation.body.has("speculativeAuthenticate"))
         return true;
     if (is_on_users(invocation, command)) return true;
     const bson::Element first = invocation.first();
