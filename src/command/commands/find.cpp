@@ -85,10 +85,16 @@ constexpr Field kFindFields[] = {
 // What is no argument of the query, and has been dealt with: fields that any command may carry, and
 // those that ask for nothing.
 bool taken_elsewhere(std::string_view name) {
-    static constexpr std::string_view kNames[] = {
-        "encryptionInformation", "lsid",         "maxTimeMS",  "readConcern",
-        "writeConcern",          "comment",      "apiVersion", "apiStrict",
-        "apiDeprecationErrors",  "backpressure", "help"};
+    static constexpr std::string_view kNames[] = {"encryptionInformation",
+                                                  "maxTimeMS",
+                                                  "readConcern",
+                                                  "writeConcern",
+                                                  "comment",
+                                                  "apiVersion",
+                                                  "apiStrict",
+                                                  "apiDeprecationErrors",
+                                                  "backpressure",
+                                                  "help"};
     return name.starts_with('$') || std::ranges::find(kNames, name) != std::end(kNames);
 }
 
@@ -366,7 +372,7 @@ FindRequest parse_find(bson::Doc command, bool over_msg) {
     for (const bson::Element& e : command) {
         if (std::exchange(first, false) || is_absent(e, over_msg)) continue;
         if (over_msg) refuse_negative(e);
-        // Nearly every request has these two.
+        // Taken elsewhere as well; asked first, since nearly every request has both.
         if (e.name() != "lsid" && e.name() != "$db") parse_field(e, request);
     }
     const bool has_ends = !request.query.min.empty() || !request.query.max.empty();

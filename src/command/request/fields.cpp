@@ -20,12 +20,6 @@ constexpr int kDuplicateField = 40413;
 constexpr int kMissingField = 40414;
 constexpr int kUnknownField = 40415;
 
-bool has_type(const bson::Element& e, Types allowed) {
-    const auto number = static_cast<int>(e.type());
-    return allowed == types::any ||
-           (number > 0 && number < 32 && (allowed & types::of(e.type())) != 0);
-}
-
 // Drivers send some fields always, with a value that asks for nothing.
 bool asks_for_something(const bson::Element& e) {
     if (e.is_object() && e.name() == "collation") return catalog::asks_for_collation(e);

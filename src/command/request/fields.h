@@ -37,6 +37,11 @@ constexpr Types hint = string | object;
 
 }  // namespace types
 
+inline bool has_type(const bson::Element& e, Types allowed) {
+    const auto number = static_cast<uint8_t>(e.type());
+    return number < 32 ? (allowed >> number & 1) != 0 : allowed == types::any;
+}
+
 // Whether a field counts as not given.
 inline bool is_absent(const bson::Element& e, bool over_msg) {
     return e.missing() ||
@@ -129,9 +134,7 @@ class FieldReader {
     bool is_plain(const bson::Element& e, size_t place) const {
         const Field& field = fields_[place];
         const bool read = field.use == Field::Use::read || field.use == Field::Use::required;
-        const auto number = static_cast<uint32_t>(e.type());
-        return over_msg_ && read && number < 32 && (field.types >> number & 1) != 0 &&
-               (seen_ >> place & 1) == 0;
+        return over_msg_ && read && has_type(e, field.types) && (seen_ >> place & 1) == 0;
     }
     void check(const bson::Element& e, size_t place);
     [[noreturn]] void refuse_unknown(std::string_view name) const;
