@@ -5,13 +5,17 @@ each database with NAME.bson and NAME.metadata.json for each collection, or both
 Usage: restore_dump.py [--database NAME]... FOLDER [TO]
 
 TO is a mongodb:// address, this machine's port 27017 without one. Collections get their options,
-documents byte by byte, indexes. A collection that has documents already is refused. A file that
-ends within a document is restored up to there; that, and what the server will not have, is named,
-and the exit code is 1 then. `local`, `config` and system collections are left out, but for views,
-that a salvage finds in system.views. Needs pymongo 3.11 or newer.
+documents byte by byte, indexes by their definitions as they are; then documents and catalogue are
+compared with the dump. A collection that has documents already is refused. A file that ends within
+a document is restored up to there; that, and what the server will not have as it is, is named, the
+rest is restored, and the exit code is 1 then. Without metadata, as in dumps up to 2.0, options and
+indexes are those of system.namespaces.bson and system.indexes.bson. `local`, `config` and system
+collections are left out, but for views, that a salvage finds in system.views; so is oplog.bson.
+Needs pymongo 3.11 or newer.
 """
 
 import argparse
+import functools
 import gzip
 import os
 import sys
@@ -20,10 +24,10 @@ import zlib
 
 import bson
 import pymongo
-from bson import json_util
 from bson.raw_bson import RawBSONDocument
 from pymongo import errors
 
+import shell_json
 from into_server import LEFT_OUT, IntoServer
 
 SMALLEST_DOCUMENT = 5
@@ -33,15 +37,6 @@ METADATA = '.metadata.json'
 
 def opened(path):
     return gzip.open(path) if path.endswith('.gz') else open(path, 'rb')
-
-
-def metadata_of(path, packed):
-    """Options and indexes of the collection whose files begin with `path`; {} without."""
-    path += METADATA + packed
-    if not os.path.exists(path):
-        return {}
-    with opened(path) as file:
-        return json_util.loads(file.read().decode())
 
 
 def databases_in(folder):
@@ -67,23 +62,47 @@ def documents_in(path, complain):
             complain('the file is damaged before byte %d: %s' % (file.tell(), error))
 
 
+def after_dot(name):
+    """The collection of a namespace; the database may be called otherwise now."""
+    return name.partition('.')[2] if isinstance(name, str) else ''
+
+
 class Restore(IntoServer):
     def __init__(self, target):
-        super().__init__(target, 'restored')
+        super().__init__(target, 'restored', 'as in the dump')
 
     def database(self, folder, name):
         files = sorted(os.listdir(folder))
+        old = OldCatalogue(folder, files, name, self.complain)
         for file in files:
             packed = '.gz' if file.endswith('.gz') else ''
             stem = file.removesuffix('.bson' + packed)
             collection = urllib.parse.unquote(stem)
             if stem != file and not collection.startswith('system.'):
-                self.collection(os.path.join(folder, stem), packed, name, collection)
+                self.collection(os.path.join(folder, stem), packed, name, collection, old)
             elif stem != file and collection == 'system.views':
                 self.views(os.path.join(folder, file), name)
             stem = file.removesuffix(METADATA + packed)
             if stem != file and stem + '.bson' + packed not in files:
                 self.without_documents(os.path.join(folder, stem), packed, name)
+        old.name_others(files)
+
+    def metadata_of(self, path, packed, where):
+        """What the file beside the documents says; None where there is none, or none to read."""
+        path += METADATA + packed
+        if not os.path.exists(path):
+            return None
+        try:
+            with opened(path) as file:
+                metadata = shell_json.loads(file.read().decode())
+            if not isinstance(metadata, dict) \
+                    or not isinstance(metadata.get('options') or {}, dict) \
+                    or not isinstance(metadata.get('indexes') or [], list):
+                raise ValueError('it is no document with options and indexes')
+        except (ValueError, EOFError, gzip.BadGzipFile, zlib.error) as error:
+            self.complain(where, 'what %s says: %s' % (os.path.basename(path), error), 'metadata')
+            return None
+        return metadata
 
     def views(self, path, database):
         """A salvaged database has them as documents (docs/old-data.md)."""
@@ -96,33 +115,78 @@ class Restore(IntoServer):
             except (bson.errors.BSONError, KeyError, IndexError, AttributeError) as error:
                 self.complain(where, 'a view: %s' % error)
                 continue
-            self.view(database, name, options)
+            if 'collation' in view:
+                options['collation'] = view['collation']
+            self.take(database, name, options, (), ())
 
     def without_documents(self, path, packed, database):
         """What mongodump writes of a view; of a collection, its documents are missing."""
         stem = os.path.basename(path)
-        options = metadata_of(path, packed).get('options', {})
-        name = urllib.parse.unquote(stem)
+        where = database + '.' + urllib.parse.unquote(stem)
+        metadata = self.metadata_of(path, packed, where) or {}
+        options = metadata.get('options') or {}
+        name = metadata.get('collectionName', urllib.parse.unquote(stem))
         if 'viewOn' in options:
-            self.view(database, name, options)
+            self.take(database, name, options, (), ())
         else:
-            self.complain(database + '.' + name, 'there is no %s.bson%s' % (stem, packed))
+            self.complain(where, 'there is no %s.bson%s' % (stem, packed))
 
-    def view(self, database, name, options):
-        known = len(self.complaints)
-        self.make(database, name, options)
-        if len(self.complaints) == known:
-            print('%s.%s: a view of %s' % (database, name, options['viewOn']))
-
-    def collection(self, path, packed, database, name):
-        where = database + '.' + name
-        metadata = metadata_of(path, packed)
-        if not self.make(database, name, metadata.get('options', {})):
-            return
+    def collection(self, path, packed, database, name, old):
+        metadata = self.metadata_of(path, packed, database + '.' + name)
+        # Where the name of the file is cut short.
+        called = (metadata or {}).get('collectionName', name)
+        where = database + '.' + called
+        if metadata is None:
+            options, indexes = old.options(name), old.indexes(name)
+        else:
+            options, indexes = metadata.get('options') or {}, metadata.get('indexes')
+            if indexes is None:
+                indexes = old.indexes(name)
         documents = documents_in(path + '.bson' + packed, lambda text: self.complain(where, text))
-        sent = self.send(database, name, map(RawBSONDocument, documents))
-        built = self.build(database, name, metadata.get('indexes', []))
-        print('%s: %d documents, %d indexes' % (where, sent, built))
+        self.take(database, called, options, map(RawBSONDocument, documents), indexes)
+
+
+class OldCatalogue:
+    """What a dump has of the catalogue as documents: up to 2.0 all that it has of it."""
+
+    def __init__(self, folder, files, database, complain):
+        self.complain, self.database = complain, database
+        self.by_collection = {'system.namespaces': {}, 'system.indexes': {}}
+        for kind, field in (('system.namespaces', 'name'), ('system.indexes', 'ns')):
+            where = '%s.%s' % (database, kind)
+            for file in files:
+                if file not in (kind + '.bson', kind + '.bson.gz'):
+                    continue
+                for data in documents_in(os.path.join(folder, file),
+                                         functools.partial(complain, where)):
+                    try:
+                        document = RawBSONDocument(data)
+                        collection = after_dot(document.get(field))
+                    except bson.errors.BSONError as error:
+                        complain(where, 'a document: %s' % error)
+                        continue
+                    if not collection:
+                        complain(where, 'a document says of no collection what it has')
+                        continue
+                    self.by_collection[kind].setdefault(collection, []).append(document)
+
+    def options(self, name):
+        for document in self.by_collection['system.namespaces'].get(name, []):
+            options = document.get('options')
+            return dict(options.items()) if hasattr(options, 'items') else {}
+        return {}
+
+    def indexes(self, name):
+        return self.by_collection['system.indexes'].get(name, [])
+
+    def name_others(self, files):
+        """Collections whose indexes are there, and nothing else."""
+        stems = {urllib.parse.unquote(file.removesuffix('.gz').removesuffix('.bson'))
+                 .removesuffix(METADATA) for file in files}
+        for name in sorted(set(self.by_collection['system.indexes']) - stems):
+            if not name.startswith('system.'):
+                self.complain('%s.%s' % (self.database, name),
+                              'there is no %s.bson' % urllib.parse.quote(name, safe=''))
 
 
 def main():
@@ -144,6 +208,7 @@ def main():
             restore = Restore(client)
             for name in wanted:
                 restore.database(os.path.join(arguments.folder, name), name)
+            restore.compare_catalogues()
     except (errors.PyMongoError, ValueError, OSError) as error:
         sys.exit('restore_dump.py: %s' % error)
     restore.leave('restore_dump.py', 'or not wholly')

@@ -91,6 +91,8 @@ class OldData(Bare):
         started, copied, ended = self.noted().splitlines()
         self.assertRegex(started, '^mongod --dbpath %s --port [0-9]+ .*--fork .*--directoryperdb$'
                          % self.folders)
+        # Documents that have expired are there to be copied.
+        self.assertIn('--setParameter ttlMonitorEnabled=false', started)
         port = started.split()[4]
         self.assertRegex(copied, '^python .*copy_databases.py --database shop '
                          'mongodb://127.0.0.1:%s mongodb://b$' % port)

@@ -84,8 +84,10 @@ def served(place):
     with tempfile.TemporaryDirectory(prefix='lab-copy-') as folder:
         log = os.path.join(folder, 'mongod.log')
         run = subprocess.run(
+            # What has expired since is copied, too.
             [mongod, '--dbpath', place, '--port', str(port), '--nounixsocket', '--fork',
-             '--logpath', log, *layout(place, [])], stdout=subprocess.DEVNULL, check=False)
+             '--setParameter', 'ttlMonitorEnabled=false', '--logpath', log, *layout(place, [])],
+            stdout=subprocess.DEVNULL, check=False)
         if run.returncode != 0:
             errors = []
             with contextlib.suppress(OSError), open(log, encoding='utf-8',
@@ -134,8 +136,8 @@ def copy_parser(_):
 
 FROM is an address, or a data directory of mmapv1: then a server of ours runs on it until all is
 copied. It replays the journal, so give it a copy of the only directory. Nothing that is on TO
-already is changed. Exit code 1: what TO would not have, and what of FROM could not be read, is
-named.
+already is changed. Exit code 1: what TO would not have as it is, and what of FROM could not be
+read, is named, and the rest is copied.
 
   ./lab copy /srv/copy-of-old mongodb://127.0.0.1:27018                  the files of an old server
   ./lab copy mongodb://127.0.0.1:27017 mongodb://127.0.0.1:27018         a server that runs''')
@@ -171,8 +173,9 @@ not. Exit code 0: nothing is damaged; 1: each damaged place is named, the rest i
 
 FOLDER is what ./lab salvage, mongod --salvage or mongodump wrote, compressed by --gzip or not; TO
 an address such as mongodb://127.0.0.1:27017, which is the default. A collection that has documents
-already is left as it is. Exit code 1: what was not restored is named. Installs pymongo into build/
-where that is missing.
+already is left as it is. At the end documents and catalogue are compared with the dump. Exit code
+1: what was not restored, or not as it is there, is named. Installs pymongo into build/ where that
+is missing.
 
   ./lab restore saved                                             everything, to this machine
   ./lab restore --database shop saved mongodb://db.example:27017  one database, to another one'''),

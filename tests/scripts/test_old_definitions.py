@@ -1,0 +1,387 @@
+"""Tests tools/copy_databases.py and tools/restore_dump.py with definitions as old servers, shells
+and programs have left them: each kind arrives as it is, or is named and the rest goes on."""
+
+import gzip
+import json
+import lzma
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+import unittest
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path[:0] = [os.path.join(TOP, folder) for folder in ('perf', 'tests/lib', 'tools')]
+
+import late  # noqa: E402
+import old_wire  # noqa: E402
+import server  # noqa: E402
+
+pymongo = late.Module('pymongo')
+bson = late.Module('bson')
+raw_bson = late.Module('bson.raw_bson')
+json_util = late.Module('bson.json_util')
+
+TOOLS = os.path.join(TOP, 'tools')
+SCRATCH = os.path.join(TOP, 'build', 'scratch')
+FIXTURE = os.path.join(TOP, 'tests', 'fixtures', 'mmapv1-2.6-clean')
+SAME = 'the same on both'
+
+
+def setUpModule():
+    server.build('none', '', ['mongod'])
+    os.makedirs(SCRATCH, exist_ok=True)
+
+
+class OldDefinitions(unittest.TestCase):
+    """`source` and `target` are servers, empty at the start of each test."""
+
+    @classmethod
+    def start(cls, dbpath):
+        program = os.path.join(server.folder_of('none'), 'bin', 'mongod')
+        running = server.Server(program, dbpath, ['--smallfiles'])
+        cls.addClassCleanup(running.stop)
+        client = pymongo.MongoClient(running.uri)
+        cls.addClassCleanup(client.close)
+        return running, client
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory(dir=SCRATCH)
+        cls.addClassCleanup(folder.cleanup)
+        cls.from_server, cls.source = cls.start(os.path.join(folder.name, 'from'))
+        cls.to_server, cls.target = cls.start(os.path.join(folder.name, 'to'))
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(dir=SCRATCH)
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        for client in (self.source, self.target):
+            self.addCleanup(client.drop_database, 'shop')
+
+    def run_tool(self, name, *words):
+        done = subprocess.run([sys.executable, os.path.join(TOOLS, name), *words],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              check=False)
+        self.assertNotIn('Traceback', done.stdout)
+        return done.returncode, done.stdout
+
+    def copy(self, *words):
+        return self.run_tool('copy_databases.py', *words, self.from_server.uri, self.to_server.uri)
+
+    def by_old_shell(self, collection, *indexes):
+        """As a driver of then would have them made: any option is stored."""
+        with old_wire.Connection(self.from_server.port) as connection:
+            connection.command('shop', {'createIndexes': collection, 'indexes': list(indexes)})
+
+    @staticmethod
+    def definitions(client, collection):
+        """{name: definition}, as bytes."""
+        options = client.codec_options.with_options(document_class=raw_bson.RawBSONDocument)
+        reply = client.shop.command('listIndexes', collection, codec_options=options)
+        return {each['name']: each.raw for each in reply['cursor']['firstBatch']}
+
+    def index(self, collection, name):
+        return bson.decode(self.definitions(self.target, collection)[name])
+
+    # Copies.
+
+    def test_numbers_of_keys_keep_their_types(self):
+        self.source.shop.c.insert_many({'_id': number, 'a': number} for number in range(10))
+        self.by_old_shell(
+            'c', {'key': {'a': 1.0}, 'name': 'a_1'}, {'key': {'b': -1.0, 'c': 1}, 'name': 'b_-1'},
+            {'key': {'d': bson.Int64(1)}, 'name': 'd_1', 'unique': 1.0, 'sparse': True},
+            {'key': {'e': 2.5, 'f': -7}, 'name': 'e_2.5', 'background': True},
+            {'key': {'g': 'hashed'}, 'name': 'g_hashed'},
+            {'key': {'t': 1.0}, 'name': 't', 'expireAfterSeconds': 3600.0})
+        code, said = self.copy()
+        self.assertEqual(code, 0, said)
+        self.assertEqual(said, 'shop.c: 10 documents, 7 indexes, %s\n' % SAME)
+        self.assertEqual(self.definitions(self.target, 'c'), self.definitions(self.source, 'c'))
+
+    def test_options_that_no_server_knows_are_named_and_the_index_is_made(self):
+        self.source.shop.c.insert_one({'_id': 1})
+        self.by_old_shell('c', {'key': {'a': 1.0}, 'name': 'a', 'safe': None, 'w': 1},
+                          {'key': {'b': 1.0}, 'name': 'b', 'unique': True, 'j': True},
+                          {'key': {'c': 1.0}, 'name': 'c'})
+        code, said = self.copy()
+        self.assertEqual(code, 1)
+        self.assertIn('  NOT COPIED  shop.c, index a: made without safe, w, since the target says',
+                      said)
+        self.assertIn('  NOT COPIED  shop.c, index b: made without j, since', said)
+        self.assertIn('shop.c: 1 documents, 4 indexes, not all as they were: see above', said)
+        self.assertIn('copy_databases.py: 2 things were not copied, or not as they are', said)
+        self.assertNotIn(SAME, said)
+        self.assertEqual(self.index('c', 'a'), {'v': 2, 'key': {'a': 1.0}, 'name': 'a'})
+        self.assertTrue(self.index('c', 'b')['unique'])
+
+    def test_directions_that_servers_of_today_refuse(self):
+        self.source.shop.c.insert_one({'_id': 1})
+        self.by_old_shell('c', {'key': {'a': True, 'b': -1.0}, 'name': 'a'},
+                          {'key': {'c': ''}, 'name': 'c'}, {'key': {'d': 0.0}, 'name': 'd'},
+                          {'key': {'e': None}, 'name': 'e'})
+        code, said = self.copy()
+        self.assertEqual(code, 1)
+        self.assertIn("  NOT COPIED  shop.c, index a: made key: {'a': 1, 'b': -1.0}, since", said)
+        for name in 'cde':
+            self.assertIn("  NOT COPIED  shop.c, index %s: made key: {'%s': 1}, since"
+                          % (name, name), said)
+        self.assertEqual(len(self.definitions(self.target, 'c')), 5)
+        self.assertEqual(self.index('c', 'a')['key'], {'a': 1, 'b': -1.0})
+
+    def test_an_expiry_that_never_was_one(self):
+        self.source.shop.c.insert_one({'_id': 1})
+        self.by_old_shell('c', {'key': {'a': 1, 'b': 1}, 'name': 'ab', 'expireAfterSeconds': 5},
+                          {'key': {'t': 1}, 'name': 't', 'expireAfterSeconds': 1e12})
+        code, said = self.copy()
+        self.assertEqual(code, 1)
+        for name in ('ab', 't'):
+            self.assertIn('  NOT COPIED  shop.c, index %s: made without expireAfterSeconds' % name,
+                          said)
+            self.assertNotIn('expireAfterSeconds', self.index('c', name))
+
+    def test_flags_that_are_no_booleans(self):
+        self.source.shop.c.insert_many([{'_id': 1, 'a': 1}, {'_id': 2}, {'_id': 3}])
+        self.by_old_shell('c', {'key': {'a': 1}, 'name': 'a', 'unique': 'yes', 'sparse': 'true'})
+        code, said = self.copy()
+        self.assertEqual(code, 0, said)
+        self.assertTrue(self.index('c', 'a')['unique'])
+        self.assertTrue(self.index('c', 'a')['sparse'])
+
+    def test_the_simple_collation_in_a_collection_with_another(self):
+        self.source.shop.create_collection('c', collation={'locale': 'en', 'strength': 2})
+        self.source.shop.c.create_index('a', name='inherited')
+        self.source.shop.c.create_index('a', name='own', collation={'locale': 'de'})
+        self.source.shop.c.create_index('a', name='simple', unique=True,
+                                        collation={'locale': 'simple'})
+        self.source.shop.c.insert_many([{'_id': 1, 'a': 'x'}, {'_id': 2, 'a': 'X'}])
+        code, said = self.copy()
+        self.assertEqual(code, 0, said)
+        self.assertEqual(said, 'shop.c: 2 documents, 4 indexes, %s\n' % SAME)
+        self.assertEqual(self.definitions(self.target, 'c'), self.definitions(self.source, 'c'))
+        with self.assertRaises(pymongo.errors.DuplicateKeyError):
+            self.target.shop.c.insert_one({'a': 'x'})
+        self.target.shop.c.insert_one({'_id': 'b', 'a': 'xX'})
+
+    def test_a_database_that_is_not_there(self):
+        code, said = self.copy('--database', 'nosuch', '--database', 'local')
+        self.assertEqual(code, 1)
+        self.assertIn('  NOT COPIED  nosuch: there is no such database', said)
+        self.assertIn('  NOT COPIED  local: it is of the server itself', said)
+
+    def test_what_the_target_has_otherwise_is_named(self):
+        self.source.shop.create_collection('c', validator={'a': {'$gt': 0}})
+        self.source.shop.c.create_index('a')
+        self.target.shop.create_collection('c')
+        self.target.shop.c.create_index('b')
+        self.target.shop.create_collection('d')
+        self.source.shop.d.insert_one({'_id': 1})
+        self.target.shop.d.create_index('b')
+        code, said = self.copy()
+        self.assertEqual(code, 1)
+        self.assertIn('  NOT COPIED  shop.c, options: the target has another validator', said)
+        self.assertIn('  NOT COPIED  shop.d, index b_1: only the target has it', said)
+        self.assertNotIn(SAME, said)
+
+    def test_a_source_that_changes(self):
+        import copy_databases
+
+        class Disturbed(copy_databases.Copy):
+            def documents(self, database, name):
+                yield from super().documents(database, name)
+                self.source.shop[name].insert_one({})
+                self.source.shop.late.insert_one({})
+        self.source.shop.c.insert_many([{'_id': 1}, {'_id': 2}])
+        copy = Disturbed(self.source, self.target)
+        copy.databases(['shop'])
+        self.assertEqual(copy.complaints, {
+            ('shop.c', ''): ['the source had 2 documents and has 3: something writes to it'],
+            ('shop.late', ''): ['it came while the others were copied']})
+
+    # Dumps.
+
+    def dump(self, files):
+        """A folder with these files of a database shop."""
+        place = os.path.join(self.folder, 'dump', 'shop')
+        os.makedirs(place, exist_ok=True)
+        for name, content in files.items():
+            if isinstance(content, list):
+                content = b''.join(map(bson.encode, content))
+            elif isinstance(content, str):
+                content = content.encode()
+            with (gzip.open if name.endswith('.gz') else open)(
+                    os.path.join(place, name), 'wb') as file:
+                file.write(content)
+        return os.path.dirname(place)
+
+    def restore(self, files):
+        return self.run_tool('restore_dump.py', self.dump(files), self.to_server.uri)
+
+    def test_metadata_in_each_dialect(self):
+        dialects = {
+            'canonical': '{"options": {"capped": true, "size": {"$numberInt": "8192"}}, "indexes": '
+                         '[{"v": {"$numberInt": "2"}, "key": {"a": {"$numberDouble": "1.0"}}, '
+                         '"name": "a", "expireAfterSeconds": {"$numberLong": "60"}}]}',
+            'relaxed': '{"options": {"capped": true, "size": 8192}, "indexes": '
+                       '[{"v": 2, "key": {"a": 1.0}, "name": "a", "expireAfterSeconds": 60}]}',
+            'strict': '{ "options" : { "create" : "c", "capped" : true, "size" : 8192 }, "indexes" '
+                      ': [ { "v" : 1, "key" : { "a" : 1.0 }, "ns" : "old.strict", "name" : "a", '
+                      '"expireAfterSeconds" : { "$numberLong" : "60" } } ] }',
+            'shell': "{ options: { capped: true, size: NumberInt(8192) }, indexes: [ { v: "
+                     "NumberInt(1), key: { a: 1.0 }, ns: 'shop.shell', name: 'a', "
+                     "expireAfterSeconds: NumberLong(\"60\") } ] }"}
+        code, said = self.restore({name: content for dialect, text in dialects.items()
+                                   for name, content in ((dialect + '.bson', [{'_id': 1}]),
+                                                         (dialect + '.metadata.json', text))})
+        self.assertEqual(code, 0, said)
+        for dialect in dialects:
+            self.assertIn('shop.%s: 1 documents, 2 indexes, as in the dump' % dialect, said)
+            index = self.index(dialect, 'a')
+            self.assertIsInstance(index['key']['a'], float)
+            self.assertEqual(index['expireAfterSeconds'], 60)
+            self.assertEqual(self.target.shop[dialect].options()['size'], 8192)
+
+    def test_values_of_a_filter_in_the_forms_of_a_shell(self):
+        text = ('{indexes: [{key: {a: NumberInt(-1)}, name: "NumberInt(1), \\"/x/\\"", '
+                'partialFilterExpression: {a: {$gt: ISODate("2014-01-02T03:04:05.006Z")}, '
+                'b: ObjectId("52c37a000000000000000001"), c: Timestamp(3, 4), d: {$gte: MinKey}, '
+                "e: BinData(0, 'aGk='), f: {$in: [NumberLong('5'), 'it\\'s', null, -1.5]}}}]}")
+        code, said = self.restore({'c.bson': [], 'c.metadata.json': text})
+        self.assertEqual(code, 0, said)
+        index = self.index('c', 'NumberInt(1), "/x/"')
+        self.assertEqual(json_util.dumps(index['partialFilterExpression'],
+                                         json_options=json_util.CANONICAL_JSON_OPTIONS),
+                         '{"a": {"$gt": {"$date": {"$numberLong": "1388631845006"}}}, '
+                         '"b": {"$oid": "52c37a000000000000000001"}, '
+                         '"c": {"$timestamp": {"t": 3, "i": 4}}, "d": {"$gte": {"$minKey": 1}}, '
+                         '"e": {"$binary": {"base64": "aGk=", "subType": "00"}}, '
+                         '"f": {"$in": [{"$numberLong": "5"}, "it\'s", null, '
+                         '{"$numberDouble": "-1.5"}]}}')
+
+    def test_metadata_that_cannot_be_read_costs_only_itself(self):
+        code, said = self.restore({
+            'a.bson': [{'_id': 1}], 'a.metadata.json': '{"indexes": [NoSuchForm(1)]}',
+            'b.bson': [{'_id': 1}], 'b.metadata.json': '[1]',
+            'c.bson.gz': [{'_id': 1}], 'c.metadata.json.gz': '{"indexes": [{"key"',
+            'd.bson': [{'_id': 1}],
+            'd.metadata.json': '{"indexes": [5, {"name": "x"}, {"key": {}, "name": "y"}, '
+                               '{"key": {"a": 1}, "name": "a_1"}]}'})
+        self.assertEqual(code, 1)
+        for name, why in (('a', r'NoSuchForm\(\.\.\.\) is not known'), ('b', 'it is no document'),
+                          ('c', 'Expecting')):
+            self.assertRegex(said, 'NOT RESTORED  shop.%s, metadata: .*%s' % (name, why))
+            self.assertIn('shop.%s: 1 documents, 1 indexes, not all as they were' % name, said)
+        self.assertEqual(said.count('NOT RESTORED  shop.d: an index has no key'), 3, said)
+        self.assertIn('shop.d: 1 documents, 2 indexes, not all as they were', said)
+
+    def test_a_dump_that_has_its_indexes_as_documents(self):
+        for ending in ('.bson', '.bson.gz'):
+            code, said = self.restore({
+                'c.d' + ending: [{'_id': 1, 'a': 1}],
+                'system.namespaces' + ending: [
+                    {'name': 'old.c.d', 'options': {'create': 'c.d', 'capped': True, 'size': 8192}},
+                    {'name': 'old.c.d.$a_1'}],
+                'system.indexes' + ending: [
+                    {'name': '_id_', 'key': {'_id': 1}, 'ns': 'old.c.d', 'v': 0},
+                    {'name': 'a_1', 'key': {'a': 1.0}, 'ns': 'old.c.d', 'unique': True, 'v': 0,
+                     '_id': bson.ObjectId()}]})
+            self.assertEqual(code, 0, said)
+            self.assertEqual(said, 'shop.c.d: 1 documents, 2 indexes, as in the dump\n')
+            self.assertEqual(self.index('c.d', 'a_1'),
+                             {'v': 2, 'key': {'a': 1.0}, 'name': 'a_1', 'unique': True})
+            self.assertTrue(self.target.shop['c.d'].options()['capped'])
+            self.target.drop_database('shop')
+            for name in os.listdir(os.path.join(self.folder, 'dump', 'shop')):
+                os.remove(os.path.join(self.folder, 'dump', 'shop', name))
+        code, said = self.restore({
+            'c.bson': [], 'system.indexes.bson': [
+                {'name': 'a_1', 'key': {'a': 1}, 'ns': 'shop.lost'},
+                {'name': '_id_', 'key': {'_id': 1}, 'ns': 'shop.system.users'}, {'ns': 5}]})
+        self.assertEqual(code, 1)
+        self.assertIn('NOT RESTORED  shop.system.indexes: a document says of no collection', said)
+        self.assertIn('  NOT RESTORED  shop.lost: there is no lost.bson', said)
+        self.assertIn('2 things were not restored', said)
+
+    def test_names_that_are_too_long_or_none(self):
+        long = 'ä' * 100
+        code, said = self.restore({'c.bson': [{'_id': 1}], 'c.metadata.json': json.dumps(
+            {'indexes': [{'key': {'a': 1}, 'name': long}, {'key': {'b': 1}, 'name': long + 'b'},
+                         {'key': {'c': -1}, 'name': '*'}, {'key': {'d': 1}}]})})
+        self.assertEqual(code, 1)
+        self.assertIn('shop.c: 1 documents, 5 indexes, not all as they were', said)
+        names = set(self.definitions(self.target, 'c'))
+        self.assertTrue({'_id_', 'c_-1', 'd_1'} < names, names)
+        for name in names - {'_id_', 'c_-1', 'd_1'}:
+            self.assertTrue(name.startswith('ä' * 50), name)
+            self.assertIn('made name: %s, since the target says' % name, said)
+
+    def test_options_of_collections(self):
+        options = {
+            'sized': {'create': 'sized', 'size': 1000.0},
+            'odd': {'create': 'odd', 'noSuch': 1, 'validator': {'a': {'$gt': 0}}},
+            'ring': {'capped': 1.0, 'size': 8000.0, 'max': 7.0, 'autoIndexId': False},
+            'endless': {'capped': True, 'size': 8192, 'max': 0},
+            'plain': {'capped': False, 'flags': 1, 'validationLevel': 'strict'},
+            'listed': {'validator': {'a': {'$gt': 0}}, 'validationAction': 'warn'}}
+        code, said = self.restore({name: content for collection, text in options.items()
+                                   for name, content in (
+                                       (collection + '.bson', [{'_id': 1, 'a': 1}]),
+                                       (collection + '.metadata.json',
+                                        json.dumps({'options': text})))})
+        self.assertEqual(code, 1)
+        self.assertIn('  NOT RESTORED  shop.odd, options: made without noSuch, since', said)
+        self.assertEqual(said.count('NOT RESTORED'), 1, said)
+        for name in options:
+            self.assertEqual(self.target.shop[name].count_documents({}), 1)
+        self.assertEqual(self.target.shop.odd.options(), {'validator': {'a': {'$gt': 0}}})
+        self.assertEqual(self.target.shop.ring.options()['max'], 7)
+
+    def test_no_document_goes_for_an_index(self):
+        """dropDups removed those that a unique index could not take."""
+        code, said = self.restore({
+            'c.bson': [{'_id': 1, 'a': 1}, {'_id': 2, 'a': 1}],
+            'c.metadata.json': '{"indexes": [{"key": {"a": 1}, "name": "a", "unique": true, '
+                               '"dropDups": true}, {"key": {"b": 1}, "name": "b"}]}'})
+        self.assertEqual(code, 1)
+        self.assertRegex(said, 'NOT RESTORED  shop.c, index a: .*dup')
+        self.assertIn('shop.c: 2 documents, 2 indexes, not all as they were', said)
+        self.assertEqual(self.target.shop.c.count_documents({}), 2)
+
+    def test_a_damaged_document_costs_only_itself(self):
+        damaged = bytearray(bson.encode({'_id': 2, 'a': 'text'}))
+        damaged[-8] = 0x70  # the length of the text
+        content = (bson.encode({'_id': 1}) + bytes(damaged) + bson.encode({'_id': 3}))
+        code, said = self.restore({'c.bson': content})
+        self.assertEqual(code, 1)
+        self.assertIn('NOT RESTORED  shop.c: a document: ', said)
+        self.assertEqual(self.target.shop.c.distinct('_id'), [1, 3])
+
+
+    # A directory.
+
+    def test_all_that_a_real_one_has_arrives(self):
+        with tarfile.open(FIXTURE + '.tar.xz') as tar:
+            tar.extractall(os.path.join(self.folder, 'old'), filter='data')
+        program = os.path.join(server.folder_of('none'), 'bin', 'mongod')
+        with server.Server(program, os.path.join(self.folder, 'old')) as old:
+            code, said = self.run_tool('copy_databases.py', old.uri, self.to_server.uri)
+        self.addCleanup(self.target.drop_database, 'second-db')
+        self.assertEqual(code, 0, said)
+        with lzma.open(FIXTURE + '.expected.jsonl.xz', 'rt') as file:
+            lines = map(json_util.loads, file)
+            wanted = {line['ns']: line['indexes'] for line in lines if 'indexes' in line}
+        self.assertEqual(len(wanted), 5)
+        for ns, indexes in wanted.items():
+            self.assertRegex(said, '%s: [0-9]+ documents, %d indexes, %s'
+                             % (ns, len(indexes), SAME))
+            database, collection = ns.split('.', 1)
+            found = self.target[database][collection].index_information()
+            self.assertEqual({name: (dict(each['key']), bool(each.get('unique')),
+                                     bool(each.get('sparse'))) for name, each in found.items()},
+                             {each['name']: (each['key'], bool(each.get('unique')),
+                                             bool(each.get('sparse'))) for each in indexes})
+
+
+if __name__ == '__main__':
+    unittest.main()
