@@ -31,12 +31,12 @@ constexpr Release kReleases[] = {{8, 25}, {7, 21}, {6, 17}, {5, 13}};
 
 }  // namespace
 
-int announced_wire_version() {
+int announced_wire_version(int limit) {
     const auto given = static_cast<int>(announced_max_wire_version.get());
     if (announced_max_wire_version.is_set()) return given;
     const int major = std::stoi(announced_version.get());
     for (const Release& release : kReleases) {
-        if (major >= release.major) return release.wire_version;
+        if (major >= release.major && release.wire_version < limit) return release.wire_version;
     }
     return given;
 }

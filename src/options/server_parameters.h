@@ -22,15 +22,17 @@ inline Integer announced_max_wire_version({
     .default_text = "9, or that of announcedVersion where it is higher",
     .range = Range{2, 29},
     .help = "maxWireVersion told to clients, {low} to {high}: lower for old dialects, higher for "
-            "drivers that refuse 9.",
+            "drivers that refuse 9. One that promises a command which is not here (25: bulkWrite) "
+            "is refused at the start.",
     .parameter = Parameter::at_start,
 });
 
 // The release whose behaviour this server follows (buildInfo.version).
 constexpr const char* kDefaultVersion = "2.6.12";
 
-// What hello tells clients.
-int announced_wire_version();
+// What hello is to tell clients; of the releases that announcedVersion stands for, only those with
+// a wire version below `limit` count.
+int announced_wire_version(int limit);
 
 // Throws base::Error unless it is three numbers with dots.
 void check_version(const Value& value);
@@ -41,7 +43,8 @@ inline Text announced_version({
     .default_value = kDefaultVersion,
     .check = check_version,
     .help = "The version told to clients, three numbers with dots, as 7.0.14; from 5.0 on with the "
-            "maxWireVersion of that release (announcedMaxWireVersion has another one). For "
+            "maxWireVersion of that release (announcedMaxWireVersion has another one), from 8.0 on "
+            "with that of 7.0: drivers take a higher one for the command bulkWrite. For "
             "programs that refuse old servers. It changes nothing else: what this server does not "
             "have it refuses by name as before.",
     .parameter = Parameter::at_start,

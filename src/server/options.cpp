@@ -13,6 +13,7 @@
 #include "options/series.h"
 #include "server/given_options.h"
 #include "server/tls.h"
+#include "server/wire_version.h"
 #include "storage/mmapv1/mapping/data_file_name.h"
 
 namespace server {
@@ -249,6 +250,11 @@ CommandLine parse_options(const std::vector<std::string>& argv) {
     take_all(given, command_line);
     check_together(command_line);
     set_parameters();
+    try {
+        announced_wire_version();
+    } catch (const base::Error& error) {
+        refuse(error.what());
+    }
     take_command(words, command_line);
     command_line.parsed = given.parsed();
     return command_line;

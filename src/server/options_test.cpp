@@ -7,11 +7,14 @@
 #include <fstream>
 #include <set>
 
+#include "command/commands/families.h"
+#include "command/commands/wire_versions.h"
 #include "journal/commit_schedule.h"
 #include "options/catalogue.h"
 #include "options/parameters.h"
 #include "options/series.h"
 #include "options/testing/reset.h"
+#include "server/wire_version.h"
 
 namespace server {
 namespace {
@@ -322,7 +325,7 @@ TEST(Options, AnAnnouncedVersionHasItsWireVersion) {
             words.push_back(parameter);
         }
         parse(words);
-        return options::announced_wire_version();
+        return announced_wire_version();
     };
     EXPECT_EQ(announced({}), 9);
     EXPECT_EQ(announced({"announcedVersion=2.4.9"}), 9);
@@ -330,10 +333,24 @@ TEST(Options, AnAnnouncedVersionHasItsWireVersion) {
     EXPECT_EQ(announced({"announcedVersion=5.0.0"}), 13);
     EXPECT_EQ(announced({"announcedVersion=6.3.2"}), 17);
     EXPECT_EQ(announced({"announcedVersion=7.0.14"}), 21);
-    EXPECT_EQ(announced({"announcedVersion=8.0.1"}), 25);
-    EXPECT_EQ(announced({"announcedVersion=10.0.0"}), 25);
+    // From 25 on drivers send the command bulkWrite, also where they wait for no reply.
+    EXPECT_EQ(announced({"announcedVersion=8.0.1"}), 21);
+    EXPECT_EQ(announced({"announcedVersion=10.0.0"}), 21);
     EXPECT_EQ(announced({"announcedVersion=7.0.14", "announcedMaxWireVersion=8"}), 8);
     EXPECT_EQ(announced({"announcedMaxWireVersion=2"}), 2);
+}
+
+TEST(Options, NoWireVersionIsAnnouncedThatPromisesWhatIsNotHere) {
+    const auto announced = [](int wire_version) {
+        parse({"--setParameter", fmt::format("announcedMaxWireVersion={}", wire_version)});
+        return announced_wire_version();
+    };
+    const auto missing = command::first_unkept_promise(command::all_families());
+    const int limit = missing ? missing->wire_version : 30;
+    for (int wire_version = 2; wire_version < limit; ++wire_version)
+        EXPECT_EQ(announced(wire_version), wire_version);
+    for (int wire_version = limit; wire_version < 30; ++wire_version)
+        EXPECT_THROW(announced(wire_version), OptionError) << wire_version;
 }
 
 TEST(Options, TheCommandLineWinsOverYamlForSwitches) {

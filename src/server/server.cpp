@@ -26,6 +26,7 @@
 #include "server/key_file.h"
 #include "server/start_messages.h"
 #include "server/tls.h"
+#include "server/wire_version.h"
 #include "spill/run.h"
 
 namespace server {
@@ -156,7 +157,7 @@ command::ServerContext Server::make_context(const CommandLine& command_line,
     context.version = options::announced_version.get();
     context.git_version = fmt::format("mongod-dur-{}", base::kProgramVersion);
     context.host = fmt::format("{}:{}", host_name(), options::port.get());
-    context.max_wire_version = options::announced_wire_version();
+    context.max_wire_version = announced_wire_version();
     context.test_commands = options::enable_test_commands.get() != 0;
     context.retry_index_builds = !options::no_index_build_retry.get();
     context.argv = command_line.argv;

@@ -5,12 +5,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "base/log.h"
 #include "base/program_version.h"
 #include "bson/json.h"
 #include "options/catalogue.h"
 #include "server/version.h"
+#include "server/wire_version.h"
 
 namespace server {
 
@@ -97,6 +99,12 @@ void log_start_warnings(const CommandLine& command_line) {
             "** WARNING: the address space of this process is limited (ulimit -v); mapped data "
             "files may not fit");
     }
+    const int of_release = options::announced_wire_version(std::numeric_limits<int>::max());
+    if (announced_wire_version() < of_release)
+        base::log::info(
+            "announcedVersion {}: the maxWireVersion is {}, since {} promises what this "
+            "server does not have",
+            options::announced_version.get(), announced_wire_version(), of_release);
     for (const std::string& name : command_line.ignored)
         startup_warning(fmt::format("** NOTE: option --{} has no effect in this server.", name));
 }

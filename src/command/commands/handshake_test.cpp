@@ -1,8 +1,13 @@
 // What programs say of themselves in hello, and who sees it.
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "base/error.h"
+#include "command/commands/families.h"
 #include "command/commands/testing/service.h"
+#include "command/commands/wire_versions.h"
 #include "sched/testing/shutdown.h"
 
 namespace command {
@@ -122,6 +127,27 @@ TEST_F(HandshakeTest, NoPlansAreKept) {
     EXPECT_EQ(code(ask("5")), base::kFailedToParse);
     EXPECT_EQ(code(run(R"({"bulkWrite": 1, "ops": [], "nsInfo": []})", "admin")),
               base::kCommandNotFound);
+}
+
+// What wire versions promise and which commands there are is one list against the other: with one
+// of these commands here, the versions up to the next promise are announced.
+TEST_F(HandshakeTest, AWireVersionPromisesOnlyWhatIsHere) {
+    const std::span<const WirePromise> promises = wire_promises();
+    EXPECT_TRUE(std::ranges::is_sorted(promises, {}, &WirePromise::wire_version));
+    const auto missing = first_unkept_promise(all_families());
+    ASSERT_TRUE(missing);
+    EXPECT_EQ(missing->text(), "the command bulkWrite");
+    EXPECT_EQ(missing->wire_version, 25);
+    for (const WirePromise& promise : promises) {
+        EXPECT_EQ(is_kept(promise, all_families()), promise.wire_version < missing->wire_version)
+            << promise.text();
+    }
+    EXPECT_FALSE(is_kept({2, "update", "nosuch"}, all_families()));
+    EXPECT_FALSE(is_kept({2, "nosuch"}, all_families()));
+    // A server that has less announces less.
+    const std::vector<Family> some = {find_commands()};
+    ASSERT_TRUE(first_unkept_promise(some));
+    EXPECT_EQ(first_unkept_promise(some)->wire_version, 2);
 }
 
 }  // namespace

@@ -1,0 +1,32 @@
+// command/commands/wire_versions.h - what a client takes for granted by the wire version of a server
+// (wire spec 1b). An unacknowledged write has no reply in which a server could refuse it: what is
+// not here must not be announced.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "command/request/command.h"
+
+namespace command {
+
+// Drivers send the command, or the field in it, from this wire version on without asking further.
+struct WirePromise {
+    int wire_version;
+    std::string_view command;
+    std::string_view field = {};  // of the command, or of each of its updates or deletes
+    std::string text() const;     // for people: "the command bulkWrite"
+};
+
+// In the order of their wire versions.
+std::span<const WirePromise> wire_promises();
+
+// Whether `families` have it; a command that is known in order to be refused is none.
+bool is_kept(const WirePromise& promise, std::span<const Family> families);
+
+// The first one that is not: only wire versions below it may be announced. Nothing where all are.
+std::optional<WirePromise> first_unkept_promise(std::span<const Family> families);
+
+}  // namespace command
