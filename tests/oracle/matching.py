@@ -59,6 +59,8 @@ def differences(operation, want, answer, unordered, dialect):
     if 'code' in want or 'code' in answer:
         by_old_message = 'explain' in kind or ('find' in kind and dialect == 'old')
         return _code_differences(want, answer, by_old_message, dialect == 'new')
+    if any(name in kind for name in TELLING):
+        return told_differences(want, answer)
     found = []
     for name, wanted in want.items():
         if name not in answer:
@@ -241,3 +243,83 @@ def _list_differences(wanted, found, shape, ignored, where):
         return ['%s has %d elements, recorded: %d' % (where, len(found), len(wanted))]
     return [text for at, (left, right) in enumerate(zip(wanted, found))
             for text in _value_differences(left, right, shape, ignored, '%s.%d' % (where, at))]
+
+
+# ---- what a server tells about itself ----
+
+# Operations of observing.py.
+TELLING = ('message', 'profile', 'log', 'delta', 'running')
+# The texts of an error in a line of the log, and the length of a reply that may have such a text.
+TEXTS_OF_LINE = [(re.compile(r'(?s)exception: .* code:'), 'exception: TEXT code:'),
+                 (re.compile(r'(?s)assertion (\d+) .* (ns:\S+ query:)'), r'assertion \1 TEXT \2')]
+LENGTH_OF_REPLY = re.compile(r'reslen:\d+')
+
+
+def told_differences(want, answer, path=''):
+    """Sentences on what differs between two answers of an operation of observing.py."""
+    if want.keys() != answer.keys():
+        return ['%s%s, recorded: %s' % (path, ', '.join(answer), ', '.join(want))]
+    found = []
+    for name, wanted in want.items():
+        where, ours = path + name, answer[name]
+        if name == 'lines':
+            found += _differing_items(where, lines_without_texts(wanted), lines_without_texts(ours))
+        elif name in ('docs', 'more', 'entries', 'inprog') and len(wanted) == len(ours):
+            compare = {'docs': _document_told, 'more': told_differences}.get(name, _entry_told)
+            for at, (left, right) in enumerate(zip(wanted, ours)):
+                found += compare(left, right, path='%s.%d.' % (where, at))
+        elif name == 'gle' and wanted and ours:
+            found += _document_told(wanted, ours, path='gle.')
+        elif name == 'delta':
+            found += ['%s grew by %s, recorded: %s' % (part, ours.get(part, 0),
+                                                       show(wanted.get(part, 0)))
+                      for part in {**wanted, **ours}
+                      if not equal_numbers(wanted.get(part, 0), ours.get(part, 0))]
+        elif show(wanted) != show(ours) and not equal_numbers(wanted, ours):
+            found.append('%s is %s, recorded: %s' % (where, show(ours)[:600], show(wanted)[:600]))
+    return found
+
+
+def _document_told(wanted, ours, path):
+    """A document that is the server's own has the recorded fields in their order."""
+    found = [path + text for text in document_differences(wanted, ours, False, ())]
+    order = [name for name in ours if name in wanted]
+    return found + ['%s has the order %s, recorded: %s' % (path, ', '.join(ours), ', '.join(wanted))
+                    ] * (not found and order != list(wanted))
+
+
+def _entry_told(wanted, ours, path):
+    """An entry of the profiler, or an operation in progress."""
+    found = []
+    for name in {**wanted, **ours}:
+        left, right = wanted.get(name), ours.get(name)
+        if name == 'exception' and left and right:
+            continue
+        if name == 'exceptionCode' and left and right \
+                and code_matches(ejson.number(left), None, ejson.number(right)):
+            continue
+        if name == 'responseLength' and 'exception' in wanted and right:
+            continue
+        if show(left) != show(right):
+            found.append('%s%s is %s, recorded: %s'
+                         % (path, name, show(right)[:400], show(left)[:400]))
+    return found
+
+
+def lines_without_texts(lines):
+    """Lines of the log without texts of errors. Once there is one, the replies behind it may have
+    it too: getLastError's, and that of a write command."""
+    found, failed = [], False
+    for line in lines:
+        for pattern, kept in TEXTS_OF_LINE:
+            line = pattern.sub(kept, line)
+        failed = failed or ' TEXT ' in line
+        found.append(LENGTH_OF_REPLY.sub('reslen:N', line) if failed else line)
+    return found
+
+
+def _differing_items(where, wanted, ours):
+    rows = max(len(wanted), len(ours))
+    pairs = zip(wanted + [None] * (rows - len(wanted)), ours + [None] * (rows - len(ours)))
+    return ['%s.%d is\n       %s\n     recorded:\n       %s' % (where, at, right, left)
+            for at, (left, right) in enumerate(pairs) if left != right]

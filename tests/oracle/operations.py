@@ -8,6 +8,7 @@ connection sends by OP_MSG or OP_QUERY.
 import ejson
 import wire
 from ejson import Doc
+from observing import Observing, picked
 
 BATCH_ITEMS_MAX, BATCH_BYTES_MAX = 1000, 8000000
 
@@ -44,7 +45,7 @@ def as_find_arguments(arguments):
     return moved + list(fields.items())
 
 
-class Runner:
+class Runner(Observing):
     recorded = True  # answers are compared with recorded ones, and brought into their form
 
     def __init__(self, connection, dialect='new'):
@@ -62,7 +63,7 @@ class Runner:
                 if self.recorded and self.dialect == 'new' and command[0][0] == 'validate':
                     reply = by_namespaces(reply, '%s.%s' % (database, command[0][1]))
                 return {'reply': picked(reply, fields.get('pick') or [])}
-            return getattr(self, '_' + kind)(database, collection, fields[kind],
+            return getattr(self, '_' + kind)(fields.get('db', database), collection, fields[kind],
                                              fields.get('pick'))
         except wire.Refused as refused:
             return {'code': refused.code, 'top': True}
@@ -304,20 +305,3 @@ def substitute(value, database, collection):
     if isinstance(value, str) and (value == '@' or value.startswith('@.')):
         return collection + value[1:]
     return value
-
-
-def picked(document, paths):
-    """{path: value} of those paths that the document has."""
-    found = {}
-    for path in paths:
-        value = document
-        for part in path.split('.'):
-            if isinstance(value, dict) and part in value:
-                value = value[part]
-            elif isinstance(value, list) and part.isdigit() and int(part) < len(value):
-                value = value[int(part)]
-            else:
-                break
-        else:
-            found[path] = value
-    return found

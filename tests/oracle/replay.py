@@ -44,6 +44,7 @@ SETS = {
     'key': (('new', 'old'), ['--nojournal']),
     'plan': (('new',), ['--nojournal']),
     'storage': (('new',), ['--nojournal']),
+    'observe': (('old',), ['--nojournal', '--setParameter', 'announcedMaxWireVersion=2']),
     'shapes': (('new',), []),
     'wire': (('old',), ['--nojournal']),
     'wire-journal': (('old',), []),
@@ -115,12 +116,17 @@ class Replay:
         self.runner = operations.Runner(self.connection, self.dialect)
 
     def stop(self):
+        self.runner.stop_observing()
         self.connection.close()
         self.running.stop()
 
-    def after_failure(self):
-        """Makes the next case possible when the server or only the connection is gone."""
+    def after_failure(self, error):
+        """Makes the next case possible when the server or only the connection is gone, or it does
+        not answer any more."""
+        self.runner.stop_observing()
         self.connection.close()
+        if isinstance(error, TimeoutError):
+            self.running.kill()
         if self.running.process.poll() is not None:
             self.start()
         else:
@@ -147,6 +153,7 @@ class Replay:
 
     def run_steps(self, fields):
         database, collection = fields.get('db', 'oracle'), 'c'
+        self.runner.observe(self.running)
         if 'db' in fields:
             self.runner.command(database, ('dropDatabase', 1))
         else:
@@ -218,7 +225,7 @@ def replay_lines(replay, lines, cases, report, is_accepted):
             found = ['%s: %s' % (type(error).__name__, error)]
             if replay.running.process.poll() is not None:
                 found.append('the server ended with %d' % replay.running.process.returncode)
-            replay.after_failure()
+            replay.after_failure(error)
         report.add(case, found, is_accepted(case))
 
 
