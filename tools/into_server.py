@@ -12,6 +12,7 @@ from pymongo import errors
 import definitions
 
 LEFT_OUT = ('local', 'config')  # databases of a server's own
+FUNCTIONS = 'system.js'  # what users have stored, whatever its name is
 BATCH_DOCUMENTS = 1000
 BATCH_BYTES = 8 << 20
 ALL_INDEXES = 1000  # more than a collection can have
@@ -29,6 +30,10 @@ def raw(client, database, name):
     return client[database].get_collection(name, codec_options=raw_options(client))
 
 
+def is_of_the_server(collection):
+    return collection.startswith('system.') and collection != FUNCTIONS
+
+
 def raw_options(client):
     return client.codec_options.with_options(document_class=RawBSONDocument)
 
@@ -39,7 +44,7 @@ def listed_collections(client, database, *names):
     listed = client[database].with_options(
         codec_options=raw_options(client)).list_collections(**only)
     return {each['name']: dict(each.get('options', {}).items()) for each in listed
-            if not each['name'].startswith('system.')}
+            if not is_of_the_server(each['name'])}
 
 
 def listed_indexes(client, database, name):

@@ -10,7 +10,8 @@ compared with the dump. A collection that has documents already is refused. A fi
 a document is restored up to there; that, and what the server will not have as it is, is named, the
 rest is restored, and the exit code is 1 then. Without metadata, as in dumps up to 2.0, options and
 indexes are those of system.namespaces.bson and system.indexes.bson. `local`, `config` and system
-collections are left out, but for views, that a salvage finds in system.views; so is oplog.bson.
+collections but system.js are left out, and so is oplog.bson; views that a salvage finds in
+system.views are made.
 Needs pymongo 3.11 or newer.
 """
 
@@ -28,7 +29,7 @@ from bson.raw_bson import RawBSONDocument
 from pymongo import errors
 
 import shell_json
-from into_server import LEFT_OUT, IntoServer
+from into_server import LEFT_OUT, IntoServer, is_of_the_server
 
 SMALLEST_DOCUMENT = 5
 ENDINGS = ('.bson', '.bson.gz')
@@ -78,7 +79,7 @@ class Restore(IntoServer):
             packed = '.gz' if file.endswith('.gz') else ''
             stem = file.removesuffix('.bson' + packed)
             collection = urllib.parse.unquote(stem)
-            if stem != file and not collection.startswith('system.'):
+            if stem != file and not is_of_the_server(collection):
                 self.collection(os.path.join(folder, stem), packed, name, collection, old)
             elif stem != file and collection == 'system.views':
                 self.views(os.path.join(folder, file), name)
@@ -184,7 +185,7 @@ class OldCatalogue:
         stems = {urllib.parse.unquote(file.removesuffix('.gz').removesuffix('.bson'))
                  .removesuffix(METADATA) for file in files}
         for name in sorted(set(self.by_collection['system.indexes']) - stems):
-            if not name.startswith('system.'):
+            if not is_of_the_server(name):
                 self.complain('%s.%s' % (self.database, name),
                               'there is no %s.bson' % urllib.parse.quote(name, safe=''))
 

@@ -164,6 +164,18 @@ class OldDefinitions(unittest.TestCase):
             self.target.shop.c.insert_one({'a': 'x'})
         self.target.shop.c.insert_one({'_id': 'b', 'a': 'xX'})
 
+    def test_stored_functions_are_data(self):
+        self.source.shop['system.js'].insert_one({'_id': 'f', 'value': bson.Code('return 1')})
+        code, said = self.copy()
+        self.assertEqual((code, said),
+                         (0, 'shop.system.js: 1 documents, 1 indexes, %s\n' % SAME))
+        self.assertEqual(self.target.shop['system.js'].count_documents({}), 1)
+        self.target.drop_database('shop')
+        code, said = self.restore({'system.js.bson': list(self.source.shop['system.js'].find()),
+                                   'system.users.bson': [{'_id': 1}]})
+        self.assertEqual((code, said),
+                         (0, 'shop.system.js: 1 documents, 1 indexes, as in the dump\n'))
+
     def test_a_database_that_is_not_there(self):
         code, said = self.copy('--database', 'nosuch', '--database', 'local')
         self.assertEqual(code, 1)
