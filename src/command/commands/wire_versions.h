@@ -1,4 +1,4 @@
-// command/commands/wire_versions.h - what a client takes for granted by the wire version of a server
+// command/commands/wire_versions.h - what a client takes for granted by a server's wire version
 // (wire spec 1b). An unacknowledged write has no reply in which a server could refuse it: what is
 // not here must not be announced.
 #pragma once
