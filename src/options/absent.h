@@ -10,13 +10,15 @@ namespace options {
 // Known, and refused with the reason; only the default may be given.
 class Refused : public Option {
   public:
-    Refused(const char* name, Value default_value, std::vector<const char*> yaml, const char* why)
+    Refused(const char* name, Value default_value, std::vector<const char*> yaml, const char* why,
+            bool secret = false)
         : Option({.name = name,
                   .yaml = std::move(yaml),
                   .group = Group::absent,
                   .value_name = std::holds_alternative<bool>(default_value) ? "" : "VALUE",
                   .default_value = std::move(default_value),
                   .hidden = true,
+                  .secret = secret,
                   .refused = why}) {}
 };
 
@@ -122,7 +124,7 @@ inline Refused refused[] = {
     {"rest", false, {"net.http.RESTInterfaceEnabled"}, kNoHttp},
     {"jsonp", false, {"net.http.JSONPEnabled"}, kNoHttp},
     {"sslClusterFile", "", {"net.ssl.clusterFile"}, kNoClusterTls},
-    {"sslClusterPassword", "", {"net.ssl.clusterPassword"}, kNoClusterTls},
+    {"sslClusterPassword", "", {"net.ssl.clusterPassword"}, kNoClusterTls, true},
     {"sslAllowInvalidCertificates", false, {"net.ssl.allowInvalidCertificates"}, kNotByTls},
     {"tlsAllowInvalidCertificates", false, {"net.tls.allowInvalidCertificates"}, kNotByTls},
     {"tlsClusterFile", "", {"net.tls.clusterFile"}, kNoClusterTls},

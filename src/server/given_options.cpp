@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "server/secret_words.h"
+
 namespace server {
 
 using options::Option;
@@ -9,7 +11,7 @@ using options::Value;
 
 void GivenOptions::add(Option& option, Value value, const std::string& shown_as, Value shown) {
     if (!values_.emplace(&option, std::move(value)).second) return;
-    if (option.description().secret) shown = std::string("<secret>");
+    if (option.description().secret) shown = std::string(kSecret);
     shown_.emplace(shown_as, std::move(shown));
 }
 

@@ -23,6 +23,7 @@
 #include "server/engines.h"
 #include "server/log_setup.h"
 #include "server/options.h"
+#include "server/secret_words.h"
 #include "server/server.h"
 #include "server/service_manager.h"
 #include "server/signals.h"
@@ -191,7 +192,9 @@ int main(int argc, char** argv) {
     int code = base::kExitUncaught;
     try {
         server::prepare_process();
-        code = server::run_program({argv, argv + argc});
+        const std::vector<std::string> words(argv, argv + argc);
+        server::hide_secrets(argc, argv);
+        code = server::run_program(words);
     } catch (const server::OptionError& error) {
         std::cerr << error.what() << std::endl;
         code = error.exit_code();

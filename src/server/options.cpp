@@ -12,6 +12,7 @@
 #include "options/parameters.h"
 #include "options/series.h"
 #include "server/given_options.h"
+#include "server/secret_words.h"
 #include "server/tls.h"
 #include "server/wire_version.h"
 #include "storage/mmapv1/mapping/data_file_name.h"
@@ -194,26 +195,6 @@ void take_command(const std::vector<std::string>& words, CommandLine& command_li
     }
     throw OptionError(fmt::format("Invalid command: {}\n\n{}", words[0], options::help_text()),
                       base::kExitError);
-}
-
-// The command line as it may be shown.
-std::vector<std::string> without_secrets(std::vector<std::string> argv) {
-    bool is_secret = false;
-    for (std::string& word : argv) {
-        if (std::exchange(is_secret, false)) {
-            word = "<secret>";
-            continue;
-        }
-        const size_t dashes = word.find_first_not_of('-');
-        if (dashes == 0 || dashes == std::string::npos) continue;
-        const size_t equals = word.find('=');
-        const options::Option* option =
-            options::find(std::string_view(word).substr(dashes, equals - dashes));
-        if (option == nullptr || !option->description().secret) continue;
-        is_secret = equals == std::string::npos;
-        if (!is_secret) word = word.substr(0, equals) + "=<secret>";
-    }
-    return argv;
 }
 
 }  // namespace

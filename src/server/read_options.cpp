@@ -38,8 +38,10 @@ std::string bare(std::string name) {
     return name;
 }
 
+// Without a value that may stand behind the name.
 std::string unknown_option(const po::unknown_option& error) {
-    const std::string name = bare(error.get_option_name());
+    std::string name = bare(error.get_option_name());
+    name.erase(std::min(name.find('='), name.size()));
     return "unknown option " + name + options::missing_patch(name);
 }
 
@@ -51,6 +53,11 @@ auto reading(const char* what, const Read& read) {
         return read();
     } catch (const po::unknown_option& error) {
         fail(what, unknown_option(error));
+    } catch (const po::invalid_config_file_syntax& error) {
+        // What follows the name may be a secret without its equals sign.
+        const std::string line = error.tokens();
+        fail(what, fmt::format("the line '{} ...' is not of the form name = value",
+                               line.substr(0, line.find_first_of(" \t"))));
     } catch (const po::error& error) {
         fail(what, error.what());
     } catch (const YAML::Exception& error) {

@@ -275,14 +275,22 @@ class Tls(unittest.TestCase):
 
     def test_an_encrypted_key_whose_password_is_shown_nowhere(self):
         password = certificates.KEY_PASSWORD
-        running = self.require('--tlsCertificateKeyFilePassword', password,
-                               certificate=self.files.encrypted)
-        client = self.client(running)
-        shown = str(client.admin.command('getCmdLineOpts'))
-        self.assertIn('requireTLS', shown)
-        with open(running.log_path, encoding='utf-8') as log:
-            for text in (shown, log.read(), str(client.local.startup_log.find_one())):
-                self.assertNotIn(password, text)
+        config = os.path.join(self.folder, 'password.yaml')
+        with open(config, 'w', encoding='utf-8') as file:
+            file.write('net.ssl.PEMKeyPassword: %s\n' % password)
+        for words in (('--tlsCertificateKeyFilePassword', password),
+                      ('--sslPEMKeyPassword', password), ('-sslPEMKeyPassword=' + password,),
+                      ('--config', config)):
+            running = self.require(*words, certificate=self.files.encrypted)
+            client = self.client(running)
+            shown = str(client.admin.command('getCmdLineOpts'))
+            self.assertIn('requireTLS', shown)
+            with open(running.log_path, encoding='utf-8') as log:
+                with open('/proc/%d/cmdline' % running.process.pid, encoding='utf-8') as process:
+                    for text in (shown, log.read(), str(client.local.startup_log.find_one()),
+                                 process.read()):
+                        self.assertNotIn(password, text, words)
+            running.stop()
 
     def test_the_old_names(self):
         running = self.start('--sslMode', 'requireSSL', '--sslPEMKeyFile', self.files.server,
