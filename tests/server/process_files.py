@@ -53,6 +53,63 @@ class Files(ProcessCase):
         self.assertRegex(errors()[1], 'has room again: .* in which 201 writes were refused')
         running.stop()
 
+    # --- damage ---
+
+    def test_damaged_databases_are_listed_with_the_others(self):
+        def overwrite(name, *places):
+            with open(os.path.join(self.dbpath, name), 'r+b') as file:
+                for place in places:
+                    file.seek(place)
+                    file.write(b'\xee' * 64)
+
+        def entries(name):
+            """Where the hash table has any, 628 bytes each."""
+            with open(os.path.join(self.dbpath, name), 'rb') as file:
+                data = file.read()
+            return [place for place in range(0, len(data) - 628, 628)
+                    if any(data[place:place + 4])]
+
+        running = self.start()
+        with pymongo.MongoClient('127.0.0.1', running.port) as client:
+            names = ['cut', 'entries', 'gone', 'header', 'names', 'whole']
+            for name in names:
+                client[name].c.insert_one({'_id': 1})
+                client[name].c.create_index('a')
+        running.stop()
+        os.truncate(os.path.join(self.dbpath, 'cut.ns'), 4096)
+        overwrite('entries.ns', *(place + 132 for place in entries('entries.ns')))
+        os.truncate(os.path.join(self.dbpath, 'gone.0'), 0)
+        overwrite('header.0', 0)
+        overwrite('names.0', *range(8192, 65536, 64))
+        running = self.start()
+        with pymongo.MongoClient('127.0.0.1', running.port) as client:
+            reply = client.admin.command('listDatabases')
+            by_name = {each['name']: each for each in reply['databases']}
+            self.assertEqual(sorted(by_name), ['admin', *names[:4], 'local', *names[4:]])
+            self.assertEqual(reply['totalSize'], sum(
+                each['sizeOnDisk'] for each in reply['databases'] if each['name'] != 'admin'))
+            damaged = []
+            for name in names:
+                with self.subTest(name):
+                    sizes = [os.path.getsize(path) for path in
+                             glob.glob(os.path.join(self.dbpath, name + '.*'))]
+                    self.assertEqual(by_name[name]['sizeOnDisk'], sum(sizes))
+                try:
+                    client[name].list_collection_names()
+                except pymongo.errors.OperationFailure:
+                    damaged.append(name)
+                    self.assertFalse(by_name[name]['empty'])
+            self.assertEqual(client.admin.command('listDatabases', nameOnly=True)['databases'],
+                             [{'name': name} for name in sorted(by_name)])
+            self.assertIn('cut', damaged)
+            self.assertIn('header', damaged)
+            self.assertNotIn('whole', damaged)
+            self.assertEqual(client.whole.c.find_one(), {'_id': 1})
+        log = read(running.log_path)
+        for name in damaged:
+            self.assertRegex(log, 'ERROR: .*database %s' % name)
+        running.stop()
+
     # --- the log ---
 
     def test_log_files(self):

@@ -22,28 +22,41 @@ namespace command {
 
 namespace {
 
-// One entry of listDatabases; the size goes to `bytes`.
+// One entry of listDatabases; the size goes to `bytes`. A database that cannot be opened is listed
+// with its size, and not taken for empty: it does not keep the others from who asks.
 bson::Object describe(catalog::Catalog& catalog, const std::string& name, bool name_only,
                       double* bytes) {
-    const storage::DatabaseLock lock(catalog.engine().locks(), name, false);
-    catalog::Database* db = catalog.database(name);
-    *bytes = static_cast<double>(catalog.engine().database_bytes(name));
     bson::Builder entry;
     entry.append("name", name);
-    if (!name_only)
-        entry.append("sizeOnDisk", db == nullptr ? 1.0 : *bytes)
-            .append("empty", db == nullptr || db->collection_names().empty());
+    if (name_only) return entry.object();
+    const storage::DatabaseLock lock(catalog.engine().locks(), name, false);
+    bool is_there = true;
+    bool is_empty = false;
+    try {
+        const catalog::Database* const db = catalog.database(name);
+        is_there = db != nullptr;
+        is_empty = !is_there || db->collection_names().empty();
+    } catch (const base::Error& error) {
+        if (sched::is_interruption(error)) throw;
+        base::log::error("listDatabases: {}: {}", name, error.what());
+    }
+    *bytes = static_cast<double>(catalog.engine().database_bytes(name));
+    entry.append("sizeOnDisk", is_there ? *bytes : 1.0).append("empty", is_empty);
     return entry.object();
 }
 
-// With those that are always there, though nothing may be in them; admin to clients of today.
+// With those that cannot be opened, and those that are always there, though nothing may be in them;
+// admin to clients of today.
 std::vector<std::string> listed_databases(const Invocation& invocation) {
     std::vector<std::string> names = invocation.service.catalog().database_names();
+    for (std::string& name : invocation.service.engine().unusable_databases())
+        names.push_back(std::move(name));
     for (const char* always : {"admin", "local"}) {
         if (std::string_view(always) == "admin" && !invocation.over_msg()) continue;
         if (std::ranges::find(names, always) == names.end()) names.emplace_back(always);
     }
     std::ranges::sort(names);
+    names.erase(std::ranges::unique(names).begin(), names.end());
     return names;
 }
 

@@ -224,9 +224,25 @@ std::vector<std::string> MmapEngine::unusable_databases() const {
 int64_t MmapEngine::database_bytes(std::string_view db) const {
     const std::shared_lock guard(mutex_);
     const auto it = databases_.find(db);
-    if (it == databases_.end()) return 0;
+    if (it == databases_.end()) return unusable_.contains(db) ? length_of_files(db) : 0;
     const storage::DatabaseStats stats = it->second->stats();
     return stats.file_bytes + stats.ns_bytes;
+}
+
+// What the device does not tell is left out.
+int64_t MmapEngine::length_of_files(std::string_view db) const {
+    int64_t sum = 0;
+    try {
+        std::vector<std::string> paths = data_files_of(std::string(db));
+        paths.push_back(options_.files.path(db, "ns"));
+        for (const std::string& path : paths) {
+            const std::string file = os::join(options_.dbpath, path);
+            if (files_.exists(file)) sum += static_cast<int64_t>(files_.file_length(file));
+        }
+    } catch (const os::IoError& error) {
+        base::log::warning("the size of database {} is not known: {}", db, error.what());
+    }
+    return sum;
 }
 
 storage::DatabaseStore* MmapEngine::database(std::string_view db) {

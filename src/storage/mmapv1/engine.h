@@ -88,6 +88,7 @@ class MmapEngine final : public storage::Engine {
     void take_back_namespace_file(const std::string& db);
     class OpenFiles;
     void remove_dropped(const std::string& db, OpenFiles& remains);
+    int64_t length_of_files(std::string_view db) const;
     std::vector<std::string> data_files_of(const std::string& db) const;
 
     const std::unique_ptr<os::FileSystem> owned_files_;  // null: files_ is not owned
