@@ -2,10 +2,17 @@
 // refused, and what the dialect of 2.6 answers instead.
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <random>
+
 #include "base/error.h"
 #include "bson/json.h"
 #include "bson/testing/json.h"
 #include "query/aggregation/pipeline.h"
+#include "query/aggregation/value.h"
 
 namespace query {
 namespace {
@@ -355,6 +362,43 @@ TEST(Operators, Documents) {
     });
 }
 
+// The shortest text that reads back the same, with an exponent where %.16g has one.
+TEST(Operators, TextsOfDoubles) {
+    const std::pair<double, const char*> kTexts[] = {
+        {0.0, "0"},
+        {-0.0, "-0"},
+        {1.0, "1"},
+        {-1.5, "-1.5"},
+        {100000.0, "100000"},
+        {1e15, "1000000000000000"},
+        {1e16, "1e+16"},
+        {123456789012345680.0, "1.2345678901234568e+17"},
+        {1e100, "1e+100"},
+        {0.0001, "0.0001"},
+        {0.00001, "1e-05"},
+        {1e-7, "1e-07"},
+        {0.1, "0.1"},
+        {0.1 + 0.2, "0.30000000000000004"},
+        {1.0 / 3, "0.3333333333333333"},
+        {9007199254740993.0, "9007199254740992"},
+        {9.12345678901234, "9.12345678901234"},
+        {5e-324, "5e-324"},
+        {1.7976931348623157e308, "1.7976931348623157e+308"},
+        {std::numeric_limits<double>::infinity(), "Infinity"},
+        {-std::numeric_limits<double>::infinity(), "-Infinity"},
+        {std::numeric_limits<double>::quiet_NaN(), "NaN"},
+    };
+    for (const auto& [number, text] : kTexts)
+        EXPECT_EQ(double_text(number), text);
+    std::mt19937_64 random(1);
+    for (int i = 0; i < 10000; ++i) {
+        const auto number = std::bit_cast<double>(random());
+        if (!std::isfinite(number)) continue;
+        EXPECT_EQ(std::bit_cast<uint64_t>(std::strtod(double_text(number).c_str(), nullptr)),
+                  std::bit_cast<uint64_t>(number));
+    }
+}
+
 TEST(Operators, Conversions) {
     expect({
         {R"({"$toInt": "42"})", "42"},
@@ -378,6 +422,9 @@ TEST(Operators, Conversions) {
         {R"({"$toString": {"$toDecimal": "1.50"}})", R"("1.50")"},
         {R"({"$toDecimal": "x"})", "error 241"},
         {R"({"$toString": 2.5})", R"("2.5")"},
+        {R"({"$convert": {"input": 0.30000000000000004, "to": "string"}})",
+         R"("0.30000000000000004")"},
+        {R"({"$toLower": 0.1})", R"("0.1")"},
         {R"({"$toString": false})", R"("false")"},
         {R"({"$toString": {"$date": 1500}})", R"("1970-01-01T00:00:01.500Z")"},
         {R"({"$toString": {"$oid": "5ab9c3da31c2ab715d421285"}})", R"("5ab9c3da31c2ab715d421285")"},

@@ -158,9 +158,7 @@ size_t hash_value(const Value& v, const collation::Collator* collator) {
 std::string double_text(double v) {
     if (std::isnan(v)) return "NaN";
     if (std::isinf(v)) return v < 0 ? "-Infinity" : "Infinity";
-    char text[40];
-    std::snprintf(text, sizeof text, "%.16g", v);
-    return text;
+    return fmt::format("{}", v);
 }
 
 sched::String text_of(const Value& v, bool later) {
