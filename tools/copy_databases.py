@@ -36,7 +36,7 @@ class Copy(IntoServer):
                 self.complain(name, 'there is no such database')
             else:
                 self.database(name)
-        self.compare_catalogues()
+                self.close()
 
     def database(self, name):
         try:

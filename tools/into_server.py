@@ -4,6 +4,7 @@ and documents of the server are compared with what was meant. What the server wi
 otherwise, is named."""
 
 import hashlib
+import sys
 
 from bson.errors import BSONError
 from bson.raw_bson import RawBSONDocument
@@ -85,7 +86,7 @@ class IntoServer:
     def __init__(self, target, done, same):
         self.target, self.done, self.same = target, done, same
         self.complaints = {}  # (where, of what): texts
-        self.meant = []  # what the target's catalogue has to say in the end
+        self.taken = []  # of this database: what `close` compares and says
 
     def complain(self, where, error, what=''):
         known = self.complaints.setdefault((where, what), [])
@@ -101,24 +102,19 @@ class IntoServer:
     def take(self, database, name, options, documents, indexes):
         """One collection, or view. `documents` are RawBSONDocuments."""
         where = database + '.' + name
+        if sys.stderr.isatty():
+            print('%s ...' % where, file=sys.stderr)
         if not self.make(database, name, options):
             return
         if 'viewOn' in options:
-            self.meant.append((database, name, options, []))
-            self.compare_catalogue(database, name, options, [])
-            if self.is_whole(where):
-                print('%s: a view of %s' % (where, options['viewOn']))
+            self.taken.append((database, name, options, [], 0))
             return
         sent = self.send(database, name, documents)
         # Before there is an index by which documents expire.
         self.compare_documents(database, name, sent)
         indexes = [each for each in indexes if self.is_definition(where, each)]
         self.build(database, name, options, indexes)
-        self.meant.append((database, name, options, indexes))
-        count = self.compare_catalogue(database, name, options, indexes)
-        print('%s: %d documents, %d indexes, %s'
-              % (where, sent.count, count,
-                 self.same if self.is_whole(where) else 'not all as they were: see above'))
+        self.taken.append((database, name, options, indexes, sent.count))
 
     def make(self, database, name, options):
         """Whether the collection is there now, and empty: documents may be sent. What the target
@@ -263,10 +259,19 @@ class IntoServer:
                     self.complain(where, 'only the target has it', index_words(each))
         return len(found)
 
-    def compare_catalogues(self):
-        """All of them again, when all is done."""
-        for database, name, options, indexes in self.meant:
-            self.compare_catalogue(database, name, options, indexes)
+    def close(self):
+        """When all of a database is done: compares its catalogue, and says of each collection what
+        it has now. What differs has been named before its line."""
+        for database, name, options, indexes, documents in self.taken:
+            where = database + '.' + name
+            count = self.compare_catalogue(database, name, options, indexes)
+            if 'viewOn' not in options:
+                print('%s: %d documents, %d indexes, %s'
+                      % (where, documents, count,
+                         self.same if self.is_whole(where) else 'not all as they were: see above'))
+            elif self.is_whole(where):
+                print('%s: a view of %s' % (where, options['viewOn']))
+        self.taken = []
 
     def leave(self, script, how):
         """Ends the process with 1 when something was not done."""

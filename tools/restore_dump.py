@@ -87,6 +87,7 @@ class Restore(IntoServer):
             if stem != file and stem + '.bson' + packed not in files:
                 self.without_documents(os.path.join(folder, stem), packed, name)
         old.name_others(files)
+        self.close()
 
     def metadata_of(self, path, packed, where):
         """What the file beside the documents says; None where there is none, or none to read."""
@@ -95,7 +96,7 @@ class Restore(IntoServer):
             return None
         try:
             with opened(path) as file:
-                metadata = shell_json.loads(file.read().decode())
+                metadata = shell_json.loads(file.read().decode('utf-8-sig'))
             if not isinstance(metadata, dict) \
                     or not isinstance(metadata.get('options') or {}, dict) \
                     or not isinstance(metadata.get('indexes') or [], list):
@@ -209,7 +210,6 @@ def main():
             restore = Restore(client)
             for name in wanted:
                 restore.database(os.path.join(arguments.folder, name), name)
-            restore.compare_catalogues()
     except (errors.PyMongoError, ValueError, OSError) as error:
         sys.exit('restore_dump.py: %s' % error)
     restore.leave('restore_dump.py', 'or not wholly')
