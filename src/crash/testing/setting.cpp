@@ -97,6 +97,7 @@ Setting::Options make_options(uint64_t seed, size_t choice) {
 Setting make_setting(uint64_t seed, uint64_t turn) {
     Random random(mixed(seed, 1));
     Setting setting;
+    setting.addresses = static_cast<unsigned>(seed);
     setting.directory_per_db = random.chance(30);
     switch (random.below(4)) {
         case 0:
@@ -159,7 +160,7 @@ void Setting::apply_options() const {
 }
 
 std::unique_ptr<os::SimFileSystem> Setting::make_disk() const {
-    auto disk = std::make_unique<os::SimFileSystem>();
+    auto disk = std::make_unique<os::SimFileSystem>(addresses);
     disk->keep_no_events();
     disk->stores_are_reported();
     if (old_blocks) disk->show_old_blocks();

@@ -28,6 +28,7 @@ struct Setting {
     os::SimFileSystem::FailedPages failed_pages = os::SimFileSystem::FailedPages::stay_dirty;
     // Lives without a journal alternate with lives with one.
     bool journal_changes = false;
+    unsigned addresses = 1;  // where mappings lie
     size_t sector_bytes = 512;
     uint64_t journal_file_bytes = journal::kSmallLimitBytes;
     // Syncs that the disk ignores (os::SimFileSystem::ignore): only to see that this shows.

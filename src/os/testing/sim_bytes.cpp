@@ -1,15 +1,16 @@
 #include "os/testing/sim_bytes.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
-#include <new>
+#include <utility>
 
 #ifdef __linux__
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #endif
+
+#include "os/testing/sim_addresses.h"
 
 namespace os::sim {
 
@@ -123,19 +124,14 @@ void SparseBytes::set_block(uint64_t number, BlockPtr block) {
     chunk = std::move(changed);
 }
 
-#ifdef __linux__
-
-Memory::Memory(size_t bytes) : size_(round_up(bytes)) {
-    void* const memory = mmap(nullptr, size_, PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) throw std::bad_alloc();
-    madvise(memory, size_, MADV_NOHUGEPAGE);
-    data_ = static_cast<uint8_t*>(memory);
-}
+Memory::Memory(std::shared_ptr<Addresses> addresses, size_t bytes)
+    : addresses_(std::move(addresses)), size_(round_up(bytes)), data_(addresses_->take(size_)) {}
 
 Memory::~Memory() {
-    munmap(data_, size_);
+    addresses_->give_back(data_, size_);
 }
+
+#ifdef __linux__
 
 void Memory::clear() {
     madvise(data_, size_, MADV_DONTNEED);
@@ -157,15 +153,6 @@ std::vector<bool> Memory::touched_pages() const {
 }
 
 #else
-
-Memory::Memory(size_t bytes) : size_(round_up(bytes)) {
-    data_ = static_cast<uint8_t*>(std::calloc(size_, 1));
-    if (data_ == nullptr) throw std::bad_alloc();
-}
-
-Memory::~Memory() {
-    std::free(data_);
-}
 
 void Memory::clear() {
     std::memset(data_, 0, size_);

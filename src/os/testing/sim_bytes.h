@@ -10,6 +10,8 @@
 
 namespace os::sim {
 
+class Addresses;
+
 // What versions are kept of: no device tears less.
 constexpr size_t kBlockBytes = 512;
 // What the system marks dirty and writes back.
@@ -70,7 +72,7 @@ class SparseBytes {
 // Zeroed memory at one address; untouched pages cost nothing.
 class Memory {
   public:
-    explicit Memory(size_t bytes);
+    Memory(std::shared_ptr<Addresses> addresses, size_t bytes);
     ~Memory();
     Memory(const Memory&) = delete;
     Memory& operator=(const Memory&) = delete;
@@ -83,8 +85,9 @@ class Memory {
     std::vector<bool> touched_pages() const;
 
   private:
-    uint8_t* data_;
+    const std::shared_ptr<Addresses> addresses_;
     const size_t size_;
+    uint8_t* const data_;
 };
 
 }  // namespace os::sim

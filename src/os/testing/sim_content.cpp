@@ -222,9 +222,9 @@ Content Content::of(SparseBytes bytes) {
     return content;
 }
 
-std::shared_ptr<Memory> Content::map_shared() {
+std::shared_ptr<Memory> Content::map_shared(const std::shared_ptr<Addresses>& addresses) {
     if (auto mapped = memory()) return mapped;
-    auto fresh = std::make_shared<Memory>(length());
+    auto fresh = std::make_shared<Memory>(addresses, length());
     fresh->fill(now_);
     memory_ = fresh;
     return fresh;

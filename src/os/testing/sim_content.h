@@ -53,7 +53,7 @@ class Content {
 
     // The memory of all shared mappings of the file; null while there is none.
     std::shared_ptr<Memory> memory() const { return memory_.lock(); }
-    std::shared_ptr<Memory> map_shared();
+    std::shared_ptr<Memory> map_shared(const std::shared_ptr<Addresses>& addresses);
     // Undeclared stores, straight into that memory.
     void look_at_memory(uint64_t time);
     // A copy has no mappings: the process is gone.

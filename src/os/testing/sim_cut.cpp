@@ -8,7 +8,7 @@
 namespace os {
 
 std::unique_ptr<SimFileSystem> SimFileSystem::fresh_copy() const {
-    auto after = std::make_unique<SimFileSystem>();
+    auto after = std::make_unique<SimFileSystem>(seed_);
     after->time_ = time_;
     after->old_ = old_;
     after->shows_old_blocks_ = shows_old_blocks_;

@@ -5,6 +5,7 @@
 
 #include "os/flush_rule.h"
 #include "os/mapping.h"
+#include "os/testing/sim_addresses.h"
 #include "os/testing/sim_node.h"
 
 namespace os {
@@ -170,10 +171,10 @@ class SimMapping final : public Mapping {
         ++node_->mappings;
         if (!owner_.stores_are_reported_) node_->content.look_at_memory(++owner_.time_);
         if (kind_ == MapKind::shared) {
-            memory_ = node_->content.map_shared();
+            memory_ = node_->content.map_shared(owner_.addresses_);
             return;
         }
-        memory_ = std::make_shared<sim::Memory>(node_->content.length());
+        memory_ = std::make_shared<sim::Memory>(owner_.addresses_, node_->content.length());
         memory_->fill(node_->content.now());
         node_->private_view = memory_.get();
     }
@@ -221,7 +222,10 @@ class SimMapping final : public Mapping {
     std::shared_ptr<sim::Memory> memory_;
 };
 
-SimFileSystem::SimFileSystem() : root_(std::make_shared<Node>()) {
+SimFileSystem::SimFileSystem(unsigned seed)
+    : root_(std::make_shared<Node>()),
+      seed_(seed),
+      addresses_(std::make_shared<sim::Addresses>(seed)) {
     root_->directory = true;
 }
 SimFileSystem::~SimFileSystem() = default;

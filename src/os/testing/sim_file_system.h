@@ -20,6 +20,8 @@
 // written back (set_full_at_write_back); no room for allocate() (set_full); short writes; SIGBUS
 // for a store into a page that the device does not give or has no room for (end_at_store).
 //
+// Mappings lie at random, often where one of another file was before that is gone.
+//
 // NOT SIMULATED: SIGBUS for a look at such a page. It changes nothing on the disk, so that a kill
 // at the call or the store beside it leaves the same; and it is a plain load of the processor,
 // which only a signal of its own could tell of, where no thread can be unwound. Sectors that are
@@ -82,7 +84,8 @@ class SimFileSystem final : public FileSystem {
     };
     enum class FailedPages { stay_dirty, count_as_clean };
 
-    SimFileSystem();
+    // The seed decides where mappings lie.
+    explicit SimFileSystem(unsigned seed = 1);
     ~SimFileSystem() override;
 
     // Called before each recorded call is carried out, by the calling thread.
@@ -194,6 +197,8 @@ class SimFileSystem final : public FileSystem {
 
     mutable std::mutex mutex_;
     NodePtr root_;
+    const unsigned seed_;
+    const std::shared_ptr<sim::Addresses> addresses_;
     mutable uint64_t time_ = 0;  // rises with each change
     sim::OldContents old_;
     std::vector<Event> events_;

@@ -1,0 +1,47 @@
+// os/testing/sim_addresses.h - where the mappings of a simulated process lie: at random, often
+// where one was before that is gone. A system does that too, so that what was noted of an address
+// may say something else of another file.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <random>
+#include <vector>
+
+namespace os::sim {
+
+// Any thread.
+class Addresses {
+  public:
+    explicit Addresses(unsigned seed) : random_(seed) {}
+    ~Addresses();
+    Addresses(const Addresses&) = delete;
+    Addresses& operator=(const Addresses&) = delete;
+
+    // Whole pages, all zeros, which cost nothing until they are touched.
+    uint8_t* take(size_t bytes);
+    // A look at them ends the process from now on.
+    void give_back(uint8_t* begin, size_t bytes);
+
+  private:
+    // Nothing but addresses.
+    static constexpr size_t kReservedBytes = size_t{32} << 30;
+    struct Range {
+        uint8_t* begin;
+        size_t bytes;
+        uint8_t* end() const { return begin + bytes; }
+    };
+
+    size_t holes_for(size_t bytes) const;
+    void reserve(size_t bytes);
+
+    std::mutex mutex_;
+    std::mt19937 random_;
+    // By address. Each mapping that is there has room for its hole: to give back takes no memory.
+    std::vector<Range> holes_;
+    std::vector<Range> reserved_;
+    size_t taken_ = 0;
+};
+
+}  // namespace os::sim
