@@ -96,8 +96,14 @@ int64_t FilePool::overwrite_gain_us() {
             file.append(span_of(block));
         return clock_.monotonic_us() - start;
     };
-    const int64_t growing = pass();
-    const int64_t overwriting = pass();
+    int64_t growing = 0, overwriting = 0;
+    try {
+        growing = pass();
+        overwriting = pass();
+    } catch (const base::Error&) {
+        files_.remove_all(path);  // a full disk has no room for it
+        throw;
+    }
     files_.remove(path);
     const int64_t gain = growing - overwriting;
     if (gain > kWorthwhileGainUs)

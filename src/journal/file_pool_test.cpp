@@ -66,6 +66,14 @@ TEST_F(JournalTest, PreallocationLeavesNoPieceOfAFileOnAFullDisk) {
     EXPECT_EQ(names(), (std::vector<std::string>{"j._0", "prealloc.2"}));
 }
 
+TEST_F(JournalTest, TheSpeedTestLeavesNothingOnAFullDisk) {
+    const auto journal = make(1 << 20, true);
+    files.fail(os::SimFileSystem::Call::write, "tempLatencyTest", std::errc::no_space_on_device, 2);
+    journal->prepare();
+    EXPECT_TRUE(files.has_failed());
+    EXPECT_EQ(names(), std::vector<std::string>{"j._0"});
+}
+
 TEST_F(JournalTest, ALonePrealloc2DoesNotCountButIsUsed) {
     make(1 << 20);
     files.open("/db/journal/prealloc.2", {.access = os::Access::write, .create = true});

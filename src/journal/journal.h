@@ -62,8 +62,8 @@
 //   note_applied: the same thread, after append.
 //   flush_started, flush_finished: any thread, several at once. flush_mutex_ guards what they leave
 //     for the committer; it is held for a few assignments and never during a call to the disk.
-//   create_directory, allow_removal, prepare, mark_directory, unmark_directory, sync_directory:
-//     start and end.
+//   create_directory, check_space, allow_removal, prepare, mark_directory, unmark_directory,
+//     sync_directory: start and end.
 //
 // SAFETY RULES, each with the tests that hold it, which say so ("Holds J1.")
 //
@@ -174,7 +174,10 @@ class Journal {
     // Start-up, in this order; recovery lies between the first two.
     void create_directory();
     void allow_removal() { removal_allowed_ = true; }
-    void prepare();  // space check (15926), preallocation, first file
+    // Whether the disk has room for what is written before a flush lets go of it: throws 15926. Not
+    // for a directory that was in use: its journal is recovered first, whatever room there is.
+    void check_space();
+    void prepare();  // preallocation, first file
 
     // The commit's part: one thread at a time.
     void ensure_open();  // there is a file to append to
@@ -231,7 +234,6 @@ class Journal {
     void cut_off(const std::string& path);
     [[noreturn]] void keep(std::span<const FoundFile> rest);
     void write_lsn(uint64_t lsn);
-    void check_space();
 
     os::FileSystem& files_;
     os::Clock& clock_;

@@ -176,16 +176,30 @@ TEST_F(JournalTest, ShortWritesAreCompleted) {
 TEST_F(JournalTest, SpaceCheckRefusesToStart) {
     Journal journal(files, clock, counters, {"/db/journal", uint64_t{128} << 20, false, true});
     journal.create_directory();
-    files.set_free_bytes(uint64_t{422} << 20);
-    try {
-        journal.prepare();
-        FAIL();
-    } catch (const base::Error& e) {
-        EXPECT_EQ(e.code(), 15926);
+    const auto refuses = [&](uint64_t free_mb) {
+        files.set_free_bytes(free_mb << 20);
+        try {
+            journal.check_space();
+            return false;
+        } catch (const base::Error& e) {
+            EXPECT_EQ(e.code(), 15926);
+            return true;
+        }
+    };
+    EXPECT_TRUE(refuses(422));
+    EXPECT_FALSE(refuses(423));
+    // Each file that is there is one less.
+    const std::pair<const char*, uint64_t> spare_files[] = {
+        {"prealloc.0", 282}, {"prealloc.1", 141}, {"prealloc.2", 0}};
+    for (const auto& [name, needed_mb] : spare_files) {
+        files
+            .open(os::join("/db/journal", name), {.access = os::Access::read_write, .create = true})
+            ->truncate(uint64_t{128} << 20);
+        EXPECT_FALSE(refuses(needed_mb)) << name;
+        if (needed_mb > 0) {
+            EXPECT_TRUE(refuses(needed_mb - 1)) << name;
+        }
     }
-    files.set_free_bytes(uint64_t{423} << 20);
-    journal.prepare();
-    EXPECT_EQ(names(), std::vector<std::string>{"j._0"});
 }
 
 // Holds J6.

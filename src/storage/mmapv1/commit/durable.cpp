@@ -72,6 +72,7 @@ void Durable::claim_journal() {
     if (journal_.was_in_use()) {
         journal_.sync_directory();
     } else {
+        journal_.check_space();  // before anything says that this server has begun
         journal_.mark_directory();
     }
 }
