@@ -8,7 +8,9 @@
  * Writers write, commits put sections into the journal, a flush brings the shared view to the disk and
  * removes journal files, a truncation (fsync with lock, dropDatabase) removes all of them. A kill or a power
  * cut comes at any step, also of the recovery that follows, CRASHES times. Then the disk must show the state
- * after some commit, and one that is not older than the last acknowledged one.
+ * after some commit, and one that is not older than the last acknowledged one. The data file may be closed,
+ * when all is committed and stored; then the bucket at that address is one of another file, which no section
+ * has written yet.
  *
  * -DFLUSH     pages that commits have changed are stored by a flush (dataFileWrites: flush), J24 to J26
  * -DENTRIES   an insert into a bucket that the file knows is journaled as an entry, J21 to J23
@@ -31,6 +33,7 @@
  *  15  J25  a page is stored before the journal has what was written to it last (FLUSH)
  *  16  J25  a page that was copied is stored over what was stored later (FLUSH)
  *  17  J24  what was noted while pages were stored counts as applied with them (FLUSH)
+ *  18  J22  what is known of a bucket is still known when its data file was closed (ENTRIES)
  */
 
 #ifndef WRITES
@@ -50,6 +53,7 @@
 #define PER_FILE 2          /* sections that a journal file holds */
 #define FILES (WRITES + 2)
 #define NONE 255
+#define OTHER 100           /* in both sectors of a file that comes to the address of one that was closed */
 
 typedef Bucket { byte x; byte y };
 Bucket truth;               /* what all writes together make */
@@ -97,6 +101,8 @@ bool half_stored = false;
 bool exists[FILES];
 byte current = 0;           /* the file that is written to */
 byte in_current = 0;        /* sections in it */
+byte opened = 0;            /* sections below this one are of the data file that was closed */
+bool closed = false;
 byte known = 0;             /* of the bucket, from this file: 0 nothing, 1 y, 2 both sectors */
 
 mtype = { running, recovering, finished };
@@ -306,6 +312,21 @@ active proctype server() {
                 (ALL_STORED || MISTAKE == 10) ->
         seen.x = shared.x; seen.y = shared.y }
 
+#ifdef ENTRIES
+    /* The data file is closed, under W; another one gets its address. */
+    :: d_step { mode == running && NO_R && commit == 0 && NO_W && pending == 0 && ALL_STORED && !closed ->
+        closed = true; opened = sections;
+        truth.x = OTHER; truth.y = OTHER;
+        seen.x = OTHER; seen.y = OTHER;
+        shared.x = OTHER; shared.y = OTHER;
+        disk.x = OTHER; disk.y = OTHER;
+        committed[sections].x = OTHER; committed[sections].y = OTHER;
+        if
+        :: MISTAKE == 18
+        :: else -> known = 0
+        fi }
+#endif
+
     /* A flush, beside all of these. */
     :: d_step { mode == running && flush == 0 && flushes < 2 ->
         flushes++; mark = applied; flush = (MISTAKE == 4 -> 3 : 1) }
@@ -364,7 +385,7 @@ active proctype server() {
             section[sections - 1].state = 2
         :: else
         fi;
-        replayed = (MISTAKE == 14 -> applied : 0); recovery = 1 }
+        replayed = (MISTAKE == 14 && applied > opened -> applied : opened); recovery = 1 }
     :: d_step { mode == recovering && recovery == 1 ->
         if
         :: replayed == sections || section[replayed].state == 0 -> recovery = (MISTAKE == 6 -> 5 : 3)
