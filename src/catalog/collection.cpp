@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "bson/compare.h"
 #include "bson/json.h"
+#include "catalog/entry_room.h"
 #include "catalog/names.h"
 #include "options/server_parameters.h"
 #include "sched/tick.h"
@@ -193,7 +194,14 @@ void Collection::check_writable() const {
 // Of the thread: what a change needs for as long as it takes.
 struct Collection::Scratch {
     KeySet keys;                     // of an insert or removal
-    std::vector<KeyChange> changes;  // of an update, one per index
+    std::vector<KeyChange> changes;  // of an update or removal, one per index
+    std::vector<Entries> entries;    // of a removal, the same
+    bool has_room = false;           // find_room()
+
+    std::span<KeyChange> changes_of(size_t indexes) {
+        if (changes.size() < indexes) changes.resize(indexes);
+        return {changes.data(), indexes};
+    }
 };
 
 Collection::Scratch& Collection::scratch() {
@@ -364,13 +372,9 @@ void Collection::unindex(Index& index, const storage::Record& record) {
     }
 }
 
-// An entry that was there before the change that is being undone. It has no place any more only in
-// two cases; then the index lacks it, and the change itself ends with its own error:
-// - The index is damaged, or the document is one that another index could never have held.
-// - check_room() has refused after entries of this document had gone from more than 131,000
-//   buckets, and the disk is full. Buckets that this had left nearly empty were joined, and are
-//   split again elsewhere, which may take one more than has become free. To reserve those before
-//   would refuse removals on a full disk, which are what gives space back (docs/durability.md).
+// An entry that was there before the change that is being undone. It has no place any more only
+// where the index is damaged: its space is there (find_room()). Then the index lacks it, and the
+// change itself ends with its own error.
 void Collection::put_back(Index& index, bson::Doc key, storage::RecordId id) const {
     try {
         index.store->insert(key, id, true);
@@ -395,7 +399,7 @@ void Collection::take_out(Index& index, storage::RecordId id, size_t count, cons
     try {
         for (; done < count; ++done) {
             sched::tick(kTicksPerKey);
-            durability_.check_room();
+            if (!scratch().has_room) durability_.check_room();
             index.store->remove(key_at(done), id);
         }
     } catch (...) {
@@ -413,21 +417,51 @@ void Collection::remove(storage::RecordId id) {
     const bson::Doc doc = records_.get(id);
     const bson::Doc which = log_ == nullptr ? bson::Doc() : name_of(doc);
     make_room(doc.size(), which.size());
-    KeySet& keys = scratch().keys;
-    const AtEnd trim([&keys] { keys.trim(); });
+    // Whatever may end it does so before the first entry goes.
+    Scratch& of_thread = scratch();
+    const size_t count = indexes_.size();
+    const std::span<KeyChange> changes = of_thread.changes_of(count);
+    std::vector<Entries>& entries = of_thread.entries;
+    entries.clear();
+    KeySet& keys = of_thread.keys;
+    const auto trim_all = [&keys, changes] {
+        keys.trim();
+        for (KeyChange& change : changes)
+            change.before.trim();
+    };
+    const AtEnd trim(trim_all);
+    size_t all = 0;
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; ++i) {
+        const KeySet& of_index = changes[i].before;
+        derive_keys(*indexes_[i], doc, changes[i].before);
+        entries.push_back({static_cast<int64_t>(of_index.size()), of_index.bytes()});
+        all += of_index.size();
+        bytes += static_cast<size_t>(of_index.bytes());
+        if (bytes > kKeysBytesMax) trim_all();
+    }
+    // Together they may be many times the document: then each index has its own found again.
+    const auto keys_of = [&](size_t i) -> const KeySet& {
+        if (bytes <= kKeysBytesMax) return changes[i].before;
+        indexes_[i]->generator->keys(doc, keys);
+        return keys;
+    };
+    of_thread.has_room = find_room(
+        durability_, indexes_, all, [&entries](size_t i) { return entries[i]; },
+        [&](int64_t more) { make_room(doc.size() + more, which.size()); });
+    durability_.check_room();
     const storage::OpenChange open(log_ != nullptr);
     size_t done = 0;
     try {
-        for (; done < indexes_.size(); ++done) {
-            derive_keys(*indexes_[done], doc, keys);
-            take_out(*indexes_[done], id, keys.size(), [&keys](size_t i) { return keys[i]; });
+        for (; done < count; ++done) {
+            const KeySet& go = keys_of(done);
+            take_out(*indexes_[done], id, go.size(), [&go](size_t i) { return go[i]; });
         }
     } catch (...) {
         while (done-- > 0) {
-            // One index at a time: together their keys may be many times the document.
-            indexes_[done]->generator->keys(doc, keys);
-            for (size_t i = 0; i < keys.size(); ++i)
-                put_back(*indexes_[done], keys[i], id);
+            const KeySet& gone = keys_of(done);
+            for (size_t i = 0; i < gone.size(); ++i)
+                put_back(*indexes_[done], gone[i], id);
         }
         throw;
     }
@@ -486,7 +520,7 @@ void Collection::add_new_keys(Index& index, const KeyChange& change, storage::Re
     try {
         for (; done < change.added.size(); ++done) {
             sched::tick(kTicksPerKey);
-            durability_.check_room();
+            if (!scratch().has_room) durability_.check_room();
             index.store->insert(change.after[change.added[done]], to, true);
         }
     } catch (...) {
@@ -517,9 +551,7 @@ UpdatedRecord Collection::update(storage::RecordId id, bson::Doc new_doc, bson::
     const bson::Doc which = log_ == nullptr ? bson::Doc() : name_of(old_doc);
     make_room(new_doc.size(), which.size() + form.size());
     const size_t count = indexes_.size();
-    std::vector<KeyChange>& kept = scratch().changes;
-    if (kept.size() < count) kept.resize(count);
-    const std::span<KeyChange> changes(kept.data(), count);
+    const std::span<KeyChange> changes = scratch().changes_of(count);
     const AtEnd trim([changes] {
         for (KeyChange& change : changes)
             change.trim();
@@ -539,13 +571,20 @@ UpdatedRecord Collection::update(storage::RecordId id, bson::Doc new_doc, bson::
     UpdatedRecord result;
     result.moved = !records_.fits(id, new_doc.size());
     size_t keys = 0;
-    for (size_t i = 0; i < count; ++i) {
+    const auto entries_of = [&](size_t i) -> Entries {
         const KeyChange& change = changes[i];
-        keys += result.moved ? change.before.size() + change.after.size()
-                             : change.removed.size() + change.added.size();
-    }
+        const size_t entries = result.moved ? change.before.size() + change.after.size()
+                                            : change.removed.size() + change.added.size();
+        return {static_cast<int64_t>(entries), static_cast<int64_t>(change.bytes())};
+    };
+    for (size_t i = 0; i < count; ++i)
+        keys += static_cast<size_t>(entries_of(i).count);
     check_work(keys);
     if (!result.moved) check_all_lengths(changes);
+    scratch().has_room = find_room(durability_, indexes_, keys, entries_of, [&](int64_t more) {
+        make_room(new_doc.size() + more, which.size() + form.size());
+    });
+    if (keys > 0) durability_.check_room();
     const storage::OpenChange open(log_ != nullptr);
     result.id = result.moved ? records_.insert_moved(id, new_doc) : id;
     size_t removed = 0;

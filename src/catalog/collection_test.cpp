@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 
@@ -23,7 +24,10 @@ class TightDurability final : public storage::contract::MemoryDurability {
     void check_room() const override {
         if (left_ && (*left_)-- == 0) base::fail(base::kOperationFailed, "no room");
     }
+    void make_room(int64_t bytes) override { most_bytes = std::max(most_bytes, bytes); }
     void leave(std::optional<int> entries) { left_ = entries; }
+
+    int64_t most_bytes = 0;  // that room was made for
 
   private:
     mutable std::optional<int> left_;
@@ -59,8 +63,12 @@ class RefusedChange : public testing::Test {
         return text;
     }
 
-    // Refuses one entry after the other.
-    void expect_whole_or_nothing(const std::function<void()>& change) {
+    ~RefusedChange() override { space() = {}; }
+
+    static storage::contract::MemorySpace& space() { return storage::contract::MemoryIndex::space; }
+
+    // Refuses one entry after the other. Returns how many it could.
+    int expect_whole_or_nothing(const std::function<void()>& change) {
         const std::string before = contents();
         int refused = 0;
         for (;; ++refused) {
@@ -69,14 +77,27 @@ class RefusedChange : public testing::Test {
                 change();
                 break;
             } catch (const base::Error& error) {
-                ASSERT_EQ(error.code(), base::kOperationFailed);
+                EXPECT_EQ(error.code(), base::kOperationFailed) << error.what();
             }
             durability_.leave({});
-            ASSERT_EQ(contents(), before) << "refused entry " << refused;
+            EXPECT_EQ(contents(), before) << "refused entry " << refused;
+            if (HasFailure()) break;
         }
-        EXPECT_GT(refused, 3);
         EXPECT_NE(contents(), before);
+        return refused;
     }
+    // A document with many entries in two indexes.
+    static bson::Object with_many(int id, int first) {
+        bson::Builder doc;
+        doc.append("_id", id);
+        {
+            bson::Builder list = doc.sub_array("a");
+            for (int i = 0; i < kMany; ++i)
+                list.push(first + i);
+        }
+        return doc.append("b", id).object();
+    }
+    static constexpr int kMany = 100;
 
     // Several entries in each of two indexes.
     static constexpr const char* kBefore = R"({"_id": 1, "a": [1, 2, 3, 4], "b": 7})";
@@ -89,25 +110,78 @@ class RefusedChange : public testing::Test {
     storage::RecordId changed_;
 };
 
-TEST_F(RefusedChange, ARemovalTakesNoEntryAway) {
-    expect_whole_or_nothing([this] { collection_->remove(changed_); });
+// The commit has room for all entries, or the first one is refused.
+TEST_F(RefusedChange, AChangeOfFewEntriesIsRefusedBeforeTheFirst) {
+    EXPECT_EQ(expect_whole_or_nothing([this] {
+                  changed_ =
+                      collection_
+                          ->update(changed_, bson::from_json(R"({"_id": 1, "a": [2, 5], "b": 9})"))
+                          .id;
+              }),
+              1);
+    EXPECT_EQ(expect_whole_or_nothing([this] { collection_->remove(changed_); }), 1);
 }
 
-TEST_F(RefusedChange, AnUpdateLeavesTheEntriesAsTheyWere) {
-    expect_whole_or_nothing([this] {
-        collection_->update(changed_, bson::from_json(R"({"_id": 1, "a": [2, 5, 6], "b": 9})"));
-    });
+// As many as a commit can carry: it makes room for them.
+TEST_F(RefusedChange, AChangeOfManyEntriesIsRefusedBeforeTheFirst) {
+    space().bytes_per_entry = 1 << 20;
+    storage::RecordId large = collection_->insert(with_many(3, 0));
+    durability_.most_bytes = 0;
+    EXPECT_EQ(expect_whole_or_nothing(
+                  [&] { large = collection_->update(large, with_many(3, kMany)).id; }),
+              1);
+    EXPECT_GT(durability_.most_bytes, 4 * kMany << 20);
+    durability_.most_bytes = 0;
+    EXPECT_EQ(expect_whole_or_nothing([&] { collection_->remove(large); }), 1);
+    EXPECT_GT(durability_.most_bytes, 2 * kMany << 20);
+}
+
+// More than one commit may carry: refused half-way, it is undone.
+TEST_F(RefusedChange, AChangeOfTooManyEntriesIsUndone) {
+    storage::RecordId large = collection_->insert(with_many(3, 0));
+    space().bytes_per_entry = 10 << 20;
+    EXPECT_GT(expect_whole_or_nothing(
+                  [&] { large = collection_->update(large, with_many(3, kMany)).id; }),
+              4 * kMany);
+    EXPECT_GT(expect_whole_or_nothing([&] { collection_->remove(large); }), 2 * kMany);
+}
+
+// What such an undo needs may not be there on a full disk.
+TEST_F(RefusedChange, AChangeOfTooManyEntriesIsRefusedOnAFullDisk) {
+    const storage::RecordId large = collection_->insert(with_many(3, 0));
+    space() = {.bytes_per_entry = 10 << 20, .full = true};
+    const std::string before = contents();
+    const auto refused = [&](const std::function<void()>& change) {
+        try {
+            change();
+        } catch (const base::Error& error) {
+            EXPECT_EQ(contents(), before);
+            return error.code();
+        }
+        return 0;
+    };
+    // Nothing else refuses it: no entry has come to be examined.
+    durability_.leave(0);
+    EXPECT_EQ(refused([&] { collection_->update(large, with_many(3, kMany)); }),
+              base::kOutOfDiskSpace);
+    EXPECT_EQ(refused([&] { collection_->remove(large); }), base::kOutOfDiskSpace);
+    durability_.leave({});
+    // All others are removed, for that gives space back.
+    EXPECT_EQ(refused([&] { collection_->remove(changed_); }), 0);
+    space().bytes_per_entry = 1 << 20;
+    EXPECT_EQ(refused([&] { collection_->remove(large); }), 0);
 }
 
 TEST_F(RefusedChange, AnInsertLeavesNoEntry) {
-    expect_whole_or_nothing([this] {
-        collection_->insert(bson::from_json(R"({"_id": 3, "a": [10, 11, 12], "b": 1})"));
-    });
+    EXPECT_GT(expect_whole_or_nothing([this] {
+                  collection_->insert(bson::from_json(R"({"_id": 3, "a": [10, 11, 12], "b": 1})"));
+              }),
+              3);
 }
 
 // To find the keys of one document may take long: what is killed ends there, and leaves nothing.
 TEST_F(RefusedChange, AKilledOperationEndsWhileItLooksForKeys) {
-    const auto with_many = [](int id) {
+    const auto with_thousands = [](int id) {
         bson::Builder doc;
         doc.append("_id", id);
         {
@@ -117,7 +191,7 @@ TEST_F(RefusedChange, AKilledOperationEndsWhileItLooksForKeys) {
         }
         return doc.append("b", id).object();
     };
-    const storage::RecordId large = collection_->insert(with_many(3));
+    const storage::RecordId large = collection_->insert(with_thousands(3));
     const std::string before = contents();
     const auto killed = [&](const std::function<void()>& change) {
         sched::Operation operation;
@@ -131,9 +205,10 @@ TEST_F(RefusedChange, AKilledOperationEndsWhileItLooksForKeys) {
         }
         return 0;
     };
-    EXPECT_EQ(killed([&] { collection_->insert(with_many(4)); }), base::kInterrupted);
+    EXPECT_EQ(killed([&] { collection_->insert(with_thousands(4)); }), base::kInterrupted);
     EXPECT_EQ(contents(), before);
-    EXPECT_EQ(killed([&] { collection_->update(changed_, with_many(1)); }), base::kInterrupted);
+    EXPECT_EQ(killed([&] { collection_->update(changed_, with_thousands(1)); }),
+              base::kInterrupted);
     EXPECT_EQ(contents(), before);
     EXPECT_EQ(killed([&] { collection_->remove(large); }), base::kInterrupted);
     EXPECT_EQ(contents(), before);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 
+#include "base/error.h"
 #include "bson/builder.h"
 #include "bson/compare.h"
 #include "storage/sorted_index.h"
@@ -99,8 +100,16 @@ class MemoryIndexCursor final : public IndexCursor {
     std::optional<MemoryEntry> saved_;
 };
 
+// For tests of those who ask for space: what all indexes say of theirs.
+struct MemorySpace {
+    int64_t bytes_per_entry = 0;
+    bool full = false;
+};
+
 class MemoryIndex final : public SortedIndex {
   public:
+    static inline MemorySpace space;
+
     explicit MemoryIndex(uint32_t descending) : entries_(MemoryEntryLess{descending}) {}
 
     const MemoryEntries& entries() const { return entries_; }
@@ -115,6 +124,12 @@ class MemoryIndex final : public SortedIndex {
         if (entries_.erase({bson::Object(key), id}) == 0) return false;
         bytes_ -= cost(key);
         return true;
+    }
+    void reserve(int64_t, int64_t) override {
+        if (space.full) base::fail(base::kOutOfDiskSpace, "the disk is full");
+    }
+    int64_t insertion_bytes(int64_t keys, int64_t) const override {
+        return keys * space.bytes_per_entry;
     }
     bool has_duplicate(bson::Doc key, RecordId self) const override {
         const auto [begin, end] = entries_.equal_range(MemoryPrefix{key});

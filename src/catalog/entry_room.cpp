@@ -1,0 +1,28 @@
+#include "catalog/entry_room.h"
+
+#include "base/dcheck.h"
+
+namespace catalog {
+
+bool find_room_for_many(std::span<const std::unique_ptr<Index>> indexes,
+                        std::span<const Entries> entries,
+                        const std::function<void(int64_t bytes)>& make_room) {
+    constexpr int64_t kSureBytes = 768LL << 20;  // of a commit, which carries 1 GB
+    DCHECK(indexes.size() == entries.size());
+    int64_t bytes = 0;
+    for (size_t i = 0; i < indexes.size(); ++i) {
+        const auto [count, key_bytes] = entries[i];
+        if (count > 0) bytes += indexes[i]->store->insertion_bytes(count, key_bytes);
+    }
+    if (bytes <= kSureBytes) {
+        if (bytes > 0) make_room(bytes);
+        return true;
+    }
+    for (size_t i = 0; i < indexes.size(); ++i) {
+        const auto [count, key_bytes] = entries[i];
+        if (count > 0) indexes[i]->store->reserve(count, key_bytes);
+    }
+    return false;
+}
+
+}  // namespace catalog
