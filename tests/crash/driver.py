@@ -33,12 +33,13 @@ EXIT_FATAL, EXIT_DBPATH = 14, 100
 class Killer:
     """Decides when a round's kill is due. Writers call watch(); the driver waits in wait()."""
 
-    def __init__(self, moment, chance, dbpath):
+    def __init__(self, moment, chance, dbpath, longer):
         self.moment, self.dbpath = moment, dbpath
         self.left = chance.randrange(1, 80)
         self.delay = chance.random() * {'writes': 0.05, 'ack': 0}.get(moment, 0.01)
         if moment not in ('writes', 'ack'):
             self.left = chance.randrange(1, 4)
+        self.left *= longer
         self.process = None
         self.ending = threading.Event()  # set before anything ends the server
         self.lock = threading.Lock()
@@ -82,6 +83,17 @@ class Killer:
         return found
 
 
+class Preloaded(server.Server):
+    """`words` before the command, of env."""
+
+    def __init__(self, words, *arguments):
+        self.words = words
+        super().__init__(*arguments)
+
+    def command_line(self):
+        return self.words + super().command_line()
+
+
 class Owner:
     """What is known of one writer's data between two rounds: see load.Writer."""
 
@@ -98,18 +110,21 @@ class Driver:
         self.checker = os.path.join(stage, 'bin', 'dbpath_check')
         self.folder, self.setting, self.chance = folder, setting, chance
         self.dbpath = os.path.join(folder, 'db')
+        self.preloaded = []
+        if setting.preloaded:
+            self.preloaded += ['env', 'LD_PRELOAD=' + os.path.join(stage, 'bin', setting.preloaded)]
         self.owners = [Owner(number) for number in range(WRITERS)]
         self.moments = []
         self.start_seconds = 0.0
         self.needs_repair = False  # killed while it had no journal
-        self.kills = 0
+        self.kills = self.acknowledged = 0
 
     # --- starting ---
 
     def start(self):
         self.setting.before_start()
         begin = time.monotonic()
-        running = server.Server(self.program, self.dbpath, self.setting.options)
+        running = Preloaded(self.preloaded, self.program, self.dbpath, self.setting.options)
         self.start_seconds = time.monotonic() - begin
         return running
 
@@ -125,8 +140,9 @@ class Driver:
         """A start without waiting, on some port."""
         with open(self.dbpath + '.log', 'ab') as log:
             return subprocess.Popen(
-                [self.program, '--port', str(self.chance.randrange(20000, 30000)), '--dbpath',
-                 self.dbpath] + options, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                self.preloaded + [self.program, '--port', str(self.chance.randrange(20000, 30000)),
+                                  '--dbpath', self.dbpath] + options,
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 env=dict(os.environ, **server.SANITIZER_ENVIRONMENT))
 
     def kill_during_start(self):
@@ -194,11 +210,12 @@ class Driver:
         if isinstance(self.setting, settings.Alternating):
             self.choose_journal()
         if not self.moments:
-            self.moments = self.chance.sample(MOMENTS, len(MOMENTS))
+            moments = MOMENTS + list(self.setting.moments)
+            self.moments = self.chance.sample(moments, len(moments))
         moment = self.moments.pop()
         if self.setting.refusal and self.chance.random() < 0.5:
             moment = REFUSED
-        killer = Killer(moment, self.chance, self.dbpath)
+        killer = Killer(moment, self.chance, self.dbpath, self.setting.longer)
         starts = self.kill_during_start() if self.setting.journal else 0
         with self.start() as running:
             survived = self.check(running)
@@ -213,6 +230,7 @@ class Driver:
             ended = self.end(running, killer)
         self.settle_accounts(writers, killer.moment, ended)
         self.kills += 1
+        self.acknowledged += killer.acknowledged
         return ('%d of %s steps had survived; %s by %s after %d durable writes%s%s'
                 % (sum(survived[0]), survived[1], ended, repr(killer.moment), killer.acknowledged,
                    ', %d refusals' % killer.refused if killer.refused else '',
@@ -220,7 +238,9 @@ class Driver:
 
     def writer(self, owner, port, killer):
         writer = load.Writer(owner.number, owner.state, self.chance.random(), port, killer.watch,
-                             killer.ending, self.setting.journal, self.setting.refusal)
+                             killer.ending, self.setting.journal, self.setting.refusal,
+                             self.setting.spread)
+        writer.ACTIONS = dict(writer.ACTIONS, **self.setting.actions)
         if killer.moment in (ANY_FILE, REFUSED, 'grow', 'drop', 'drop_database', 'index'):
             # Let it happen soon.
             writer.ACTIONS = dict(writer.ACTIONS, grow=15, index=12, drop=9, drop_database=6)

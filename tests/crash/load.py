@@ -181,13 +181,15 @@ class Writer(threading.Thread):
     watch    called with the name of an action as it begins, and with 'ack' after a durable one
     ending   an event: the server is being ended, a lost connection is no surprise
     journal  whether the server has one
+    spread   whether the usual writes go to every database, and indexes to its collections
     refusal  a regular expression: errors that may be answered here, as of a full disk; None: none
     """
 
-    def __init__(self, number, state, seed, port, watch, ending, journal=True, refusal=None):
+    def __init__(self, number, state, seed, port, watch, ending, journal=True, refusal=None,
+                 spread=False):
         super().__init__(daemon=True)
         self.number, self.state, self.port, self.watch = number, state, port, watch
-        self.ending, self.journal, self.refusal = ending, journal, refusal
+        self.ending, self.journal, self.refusal, self.spread = ending, journal, refusal, spread
         self.now, self.tail, self.pending = copy.deepcopy(state), [], []
         self.random = random.Random(seed)
         self.own, self.ring, self.large, self.many = namespaces(number)
@@ -244,7 +246,7 @@ class Writer(threading.Thread):
 
     # One of these is called again and again, chosen by weight.
     ACTIONS = {'insert': 30, 'batch': 12, 'replace': 25, 'remove': 8, 'multi': 12, 'push': 12,
-               'grow': 3, 'index': 6, 'drop': 3, 'drop_database': 1, 'build': 0}
+               'grow': 3, 'index': 6, 'drop': 3, 'drop_database': 1, 'build': 0, 'close': 0}
 
     def perform(self, steps, write, durable=None):
         """Does one operation. Without j: true it may be lost, but not without what follows it."""
@@ -296,6 +298,8 @@ class Writer(threading.Thread):
     def choose(self):
         """A namespace with room for documents."""
         limits = {SHARED: SHARED_DOCUMENTS_MAX, self.own: OWN_DOCUMENTS_MAX}
+        if self.spread:
+            limits[self.large] = LARGE_DOCUMENTS_MAX
         return self.random.choice([ns for ns, limit in limits.items()
                                    if len(self.documents(ns)) < limit] or [None])
 
@@ -364,17 +368,26 @@ class Writer(threading.Thread):
                      lambda j: server.insert(self.large, documents, j))
 
     def index(self, server):
-        if self.own not in self.now:
+        ns = self.random.choice([self.own, self.large]) if self.spread else self.own
+        if ns not in self.now:
             return
         name = self.random.choice(('k_1', 'group_1'))
-        collection = self.own.split('.')[1]
-        if name in self.now[self.own].indexes:
-            self.define(server, self.own, {'dropIndexes': collection, 'index': name},
-                        [drop_index(self.own, name)])
+        collection = ns.split('.')[1]
+        if name in self.now[ns].indexes:
+            self.define(server, ns, {'dropIndexes': collection, 'index': name},
+                        [drop_index(ns, name)])
         else:
-            self.define(server, self.own, {'createIndexes': collection, 'indexes': [
+            self.define(server, ns, {'createIndexes': collection, 'indexes': [
                 {'key': {name[:-2]: 1}, 'name': name,
-                 'background': self.random.random() < 0.5}]}, [add_index(self.own, name)])
+                 'background': self.random.random() < 0.5}]}, [add_index(ns, name)])
+
+    def close(self, server):
+        """The data files of all databases are closed and opened again, perhaps elsewhere."""
+        try:
+            server.command('admin', {'closeAllDatabases': 1})
+        except Refused as error:
+            if 'an index is being built in the background' not in str(error):
+                raise
 
     def build(self, server):
         """Builds an index that takes some milliseconds, or drops it."""

@@ -34,6 +34,11 @@ class Plain:
     refusal = None  # what a client may be refused with, a regular expression
     may_end = False  # whether the server may end itself with FATAL
     mounted = ()
+    actions = {}  # of the writers: other weights than load.Writer.ACTIONS
+    spread = False  # whether they use all databases alike
+    moments = ()  # of kills, beside those of the driver
+    longer = 1  # so many times as much happens before a kill
+    preloaded = ''  # a library that the server is started with
 
     def __init__(self, chance, options):
         self.chance = chance
@@ -160,13 +165,38 @@ class FullJournal(Small):
 
 
 class FullBoth(FullData):
-    """One small file system for all."""
+    """One small file system for all. After a kill a start must find its way on what is left."""
 
     name = 'full disk with the journal'
+
+    def __init__(self, chance, options):
+        super().__init__(chance, options)
+        for word in NO_SPACE_CHECK:
+            self.of_journal.remove(word)
 
     def make(self, dbpath):
         self.data = dbpath
         self.mount(dbpath, ROOMY_MB)
+
+    def before_start(self):
+        journal = os.path.join(self.data, 'journal')
+        killed = os.path.isdir(journal) and any(name.startswith('j._')
+                                                for name in os.listdir(journal))
+        if not killed or self.chance.random() < 0.3:
+            super().before_start()
+
+
+class ClosingDatabases(Plain):
+    """All data files are closed and opened again between writes into indexes of several databases,
+    and databases dropped; where one of them was mapped another one is."""
+
+    name = 'closing databases'
+    actions = {'insert': 60, 'batch': 12, 'replace': 10, 'remove': 6, 'multi': 3, 'push': 3,
+               'grow': 1, 'index': 4, 'drop': 1, 'drop_database': 2, 'close': 10}
+    spread = True
+    moments = ('close', 'close', 'close')
+    longer = 8
+    preloaded = 'moving_maps.so'
 
 
 class FewDescriptors(Plain):
@@ -195,4 +225,4 @@ class Alternating(Plain):
 
 
 KINDS = [Plain, Preallocated, FullData, FewDescriptors, Alternating, DirectoryPerDatabase,
-         FullJournal, FullBoth]
+         FullJournal, FullBoth, ClosingDatabases]
