@@ -12,7 +12,8 @@ namespace command {
 namespace {
 
 // Transactions (7 and 8) are not among them: they need a replica set, and each statement of one has
-// a reply. Neither is what only a service has (createSearchIndexes).
+// a reply; nor are encrypted collections (21), since making one has a reply; nor what only a
+// service has (createSearchIndexes).
 constexpr WirePromise kPromises[] = {
     {2, "insert"},
     {2, "update"},
@@ -34,6 +35,10 @@ constexpr WirePromise kPromises[] = {
     {8, "findAndModify", "hint"},
     {9, "delete", "hint"},
     {9, "find", "allowDiskUse"},
+    {13, "find", "let"},
+    {13, "update", "let"},
+    {13, "delete", "let"},
+    {13, "findAndModify", "let"},
     {25, "bulkWrite"},
     {25, "update", "sort"},
 };
