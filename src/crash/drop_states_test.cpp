@@ -70,7 +70,7 @@ class Drops : public testing::TestWithParam<Kind> {
         std::vector<State> found;
         History::Wanted wanted;
         wanted.script = &script;
-        wanted.percent_per_call = percent;
+        wanted.percent_per_call = wanted.percent_per_sync = percent;
         History history(
             1 + script.at_call, 0, setting(), wanted, [](const Setting&) {},
             [&](State state) { found.push_back(std::move(state)); });

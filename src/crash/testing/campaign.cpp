@@ -148,6 +148,8 @@ Outcome run_campaign(const Plan& plan, const std::function<void(uint64_t)>& prog
             outcome.done[name].tried += done.tried;
             outcome.done[name].succeeded += done.succeeded;
         }
+        for (size_t i = 0; i < outcome.met.size(); ++i)
+            outcome.met[i] += history.met()[i];
         if (plan.only_call != 0) break;
     }
     checkers.begin_life({});  // waits

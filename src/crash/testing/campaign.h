@@ -32,6 +32,7 @@ struct Outcome {
     uint64_t failed_calls = 0, deaths = 0;  // calls that failed; servers that this has ended
     size_t option_choices = 0, option_choices_met = 0;
     DoneByName done;
+    Met met{};
     std::vector<std::string> faults;  // each with what finds it again
 };
 

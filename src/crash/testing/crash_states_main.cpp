@@ -27,6 +27,7 @@ commits from the last acknowledged one on, whole and valid. Recoveries are cut t
   --states N        how many states to check (20000)
   --seed S          another seed, other histories (1)
   --jobs N          threads that check states (1)
+  --faults N        end with so many faults (10)
   --at H:C          only the state at call C of history H: what a failure prints. H:0 is the
                     whole history, H: this one and those after it
   --log             show the log of the servers, for one state
@@ -109,10 +110,11 @@ int main(int argc, char** argv) {
         }
         const size_t colon = next.find(':');
         const bool good =
-            word == "--states" ? parse(next, plan.states) && plan.states > 0
-            : word == "--seed" ? parse(next, plan.seed)
-            : word == "--jobs" ? parse(next, jobs) && jobs >= 1 && jobs <= 64
-            : word != "--at"   ? false
+            word == "--states"   ? parse(next, plan.states) && plan.states > 0
+            : word == "--seed"   ? parse(next, plan.seed)
+            : word == "--jobs"   ? parse(next, jobs) && jobs >= 1 && jobs <= 64
+            : word == "--faults" ? parse(next, plan.most_faults) && plan.most_faults > 0
+            : word != "--at"     ? false
             : colon == std::string_view::npos
                 ? false
                 : parse(next.substr(0, colon), plan.only_history) &&
@@ -147,6 +149,9 @@ int main(int argc, char** argv) {
                outcome.option_choices);
     for (const auto& [name, done] : outcome.done)
         fmt::print("  {:<18} {:>6} of {:>6} succeeded\n", name, done.succeeded, done.tried);
+    for (size_t i = 0; i < outcome.met.size(); ++i)
+        fmt::print("  {:<52} {:>6} times\n", crash::name_of(static_cast<crash::Situation>(i)),
+                   outcome.met[i]);
     for (const std::string& fault : outcome.faults)
         fmt::print("FAILED {} {}\n", same_build(), fault);
     fmt::print("{:.1f} s, {:.2f} ms per state\n", seconds,

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "bson/testing/json.h"
 #include "journal/format.h"
+#include "storage/mmapv1/mapping/data_file_name.h"
 
 namespace crash {
 
@@ -16,32 +17,47 @@ namespace {
 
 using Call = os::SimFileSystem::Call;
 
-const std::vector<std::string> kDatabases{"a", "b", "long-name"};
-const std::string kRing = "ring";
-const std::vector<std::string> kCollections{"c", "d", "e", kRing};
-const std::vector<std::string> kKeys{"a", "t", "list"};
-constexpr size_t kValues = 50;
-// A journal file is let go by a flush that begins 10 s after its closing.
-constexpr int64_t kLongEnoughUs = 11'000'000;
 // What a growing file costs more.
 constexpr int64_t kGrowthUs = 3000;
 
 // Of data files that are made in advance: as long as the second one of a small database.
 constexpr uint64_t kFileInAdvanceBytes = 32 << 20;
 
+size_t journal_files_on(os::SimFileSystem& disk) {
+    const std::string directory = os::join(kDbpath, mmapv1::kJournalDirectory);
+    if (!disk.exists(directory)) return 0;
+    return static_cast<size_t>(std::ranges::count_if(
+        disk.list(directory), [](const std::string& name) { return name.starts_with("j._"); }));
+}
+
 // Whose disk the calling thread has used last, or whose clock.
 thread_local History* t_history = nullptr;
 
-// Does not compress, so that sections are long enough to be torn.
-std::string noise(Random& random, size_t bytes) {
-    std::string text;
-    while (text.size() < bytes)
-        text += fmt::format("{:x}", random.next());
-    text.resize(bytes);
-    return text;
-}
-
 }  // namespace
+
+const char* name_of(Situation situation) {
+    switch (situation) {
+        case Situation::promised_before_the_reply:
+            return "promised before the reply";
+        case Situation::several_journal_files:
+            return "a state with several journal files";
+        case Situation::unsynced_behind_other_files:
+            return "an unsynced section behind other journal files";
+        case Situation::journal_file_begun_in_a_flush:
+            return "a journal file begun during a flush";
+        case Situation::journal_file_let_go:
+            return "a journal file let go by a server that runs";
+        case Situation::committed_between_two_files:
+            return "committed between the flushes of two files";
+        case Situation::flushed_during_a_commit:
+            return "flushed during a commit";
+        case Situation::files_opened_again:
+            return "data files written after they were opened again";
+        case Situation::how_many:
+            break;
+    }
+    return "";
+}
 
 History::History(uint64_t seed, uint64_t number, const Setting& setting, const Wanted& wanted,
                  Begins begins, Sink sink)
@@ -168,9 +184,27 @@ void History::note(const os::SimFileSystem::Event& event) {
         std::erase_if(dropped_.second,
                       [&](const auto& file) { return others->contains(file.first); });
     }
+    const bool begun = written && of_journal && event.offset == 0 && !starting_ && !stopping_;
+    if (begun) {
+        ++journal_files_begun_;
+        if (flushing_) note(Situation::journal_file_begun_in_a_flush);
+    }
+    if (of_journal && (event.call == Call::remove || event.call == Call::rename) && !starting_ &&
+        !stopping_ && operation_ != "fsyncLock")
+        note(Situation::journal_file_let_go);
     if (is_disturbed()) take_states(of_journal && event.call == Call::sync_data);
     disturb(event);
     if (flushing_ && event.call == Call::sync_mapping) flush_in_between();
+    if (begun && may_flush_in_commit() && random_.chance(30)) flush_in_commit();
+}
+
+// Also whether the calling thread is one that can end there.
+bool History::may_flush_in_commit() const {
+    const bool waits_for_commits =
+        std::ranges::count(setting_.options,
+                           std::pair<std::string, std::string>("dataFileWrites", "flush")) != 0;
+    return !flushing_ && !in_between_ && !waits_for_commits && wanted_.script == nullptr &&
+           (std::this_thread::get_id() == life_ || clock_->has_slept());
 }
 
 // What a kill leaves between the writing and the syncing of a section is what a recovery must not
@@ -178,7 +212,12 @@ void History::note(const os::SimFileSystem::Event& event) {
 void History::take_states(bool section_unsynced) {
     if (wanted_.only_call != 0 && wanted_.only_call != calls_) return;
     Random random(mixed(seed_, calls_ * 2 + 1));
-    if (!random.chance(wanted_.percent_per_call)) return;
+    if (!random.chance(section_unsynced ? wanted_.percent_per_sync : wanted_.percent_per_call))
+        return;
+    if (journal_files_on(*disk_) > 1) {
+        note(Situation::several_journal_files);
+        if (section_unsynced) note(Situation::unsynced_behind_other_files);
+    }
     State state;
     state.journal = journal_;
     if (random.chance(section_unsynced ? 30 : 10)) {
@@ -215,9 +254,12 @@ std::vector<ImagePtr> History::accepted_after(const os::SimFileSystem& disk) con
 }
 
 bool History::run(const std::string& name, const std::string& db, const std::string& command,
-                  bool promises) {
+                  Promise promise) {
     operation_ = name;
-    auto exchange = server_->begin(db, bson::from_json(command), [this] { acknowledge(); });
+    auto exchange = server_->begin(db, bson::from_json(command), [this] {
+        note(Situation::promised_before_the_reply);
+        acknowledge();
+    });
     check_alive();
     // Others go on while it waits.
     if (!exchange->done() && !in_between_ && wanted_.script == nullptr && random_.chance(40)) {
@@ -225,7 +267,8 @@ bool History::run(const std::string& name, const std::string& db, const std::str
         return false;
     }
     const bool good = settle(name, *exchange);
-    if (good && promises) acknowledge();
+    if (good && promise == Promise::all) acknowledge();
+    if (good && promise == Promise::committed) acknowledged_ = images_.size() - 1;
     if (!in_between_) settle_waiting(false);
     return good;
 }
@@ -248,149 +291,15 @@ void History::settle_waiting(bool all) {
     std::erase_if(waiting_, [](const Waiting& each) { return each.exchange->done(); });
 }
 
-// All that was committed so far. Without a journal nothing is, until a clean stop.
+// All that there is now, whether its section is on the disk, or is written later than it should be.
+// Without a journal nothing is, until a clean stop.
 void History::acknowledge() {
     if (died_) return;
+    if (journal_) {
+        const ImagePtr now = image_of(*disk_);
+        if (*now != *images_.back()) images_.push_back(now);
+    }
     acknowledged_ = images_.size() - 1;
-}
-
-// A command with the usual write concern, or one that asks for the journal.
-bool History::write(const std::string& name, const std::string& db, const std::string& fields) {
-    const bool journaled = random_.chance(50);
-    return run(name, db,
-               fmt::format("{{{}{}}}", fields, journaled ? R"(, "writeConcern": {"j": true})" : ""),
-               journaled);
-}
-
-std::string History::documents() {
-    std::string list;
-    const size_t count = 1 + random_.below(random_.chance(10) ? 60 : 6);
-    for (size_t i = 0; i < count; ++i) {
-        const size_t bytes = 10 + random_.below(random_.chance(10) ? 3000 : 200);
-        const std::string text = noise(random_, bytes);
-        list += fmt::format(R"({}{{"_id": {}, "a": {}, "t": "{}", "list": [1, 2, 3]}})",
-                            i == 0 ? "" : ", ", next_id_++, random_.below(kValues), text);
-    }
-    return list;
-}
-
-// Writes, and all else that changes files.
-void History::operate() {
-    const std::string& db = random_.pick(kDatabases);
-    const std::string& c = random_.pick(kCollections);
-    const size_t kind = random_.below(100);
-    const auto filter = [this] { return fmt::format(R"({{"a": {}}})", random_.below(kValues)); };
-    if (kind < 34) {
-        write("insert", db, fmt::format(R"("insert": "{}", "documents": [{}])", c, documents()));
-    } else if (kind < 44) {
-        const char* const change = random_.chance(50)
-                                       ? R"({"$set": {"a": 7}})"
-                                       : R"({"$push": {"list": "longer than it was before"}})";
-        write("update", db,
-              fmt::format(R"("update": "{}", "updates": [{{"q": {}, "u": {}, "multi": true}}])", c,
-                          filter(), change));
-    } else if (kind < 50) {
-        write("delete", db,
-              fmt::format(R"("delete": "{}", "deletes": [{{"q": {}, "limit": 0}}])", c, filter()));
-    } else if (kind < 56) {
-        const std::string& key = random_.pick(kKeys);
-        const char* some =
-            random_.chance(30) ? R"(, "partialFilterExpression": {"a": {"$gte": 20}})" : "";
-        const char* const unique =
-            random_.chance(20) ? R"(, "unique": true, "dropDups": true)" : "";
-        write("createIndexes", db,
-              fmt::format(R"("createIndexes": "{}", "indexes": [{{"key": {{"{}": 1}}, )"
-                          R"("name": "{}", "background": {}{}{}}}])",
-                          c, key, key, random_.chance(50), unique, some));
-        // The definition is written elsewhere.
-        if (random_.chance(30))
-            write("collMod", db,
-                  fmt::format(R"("collMod": "{}", "index": {{"name": "{}", "hidden": {}}})", c, key,
-                              random_.chance(70)));
-    } else if (kind < 58) {
-        write("dropIndexes", db,
-              fmt::format(R"("dropIndexes": "{}", "index": "{}")", c,
-                          random_.chance(70) ? "*" : random_.pick(kKeys)));
-    } else if (kind < 61) {
-        write("createCapped", db,
-              fmt::format(R"("create": "{}", "capped": true, "size": {})", kRing,
-                          4096 * (1 + random_.below(8))));
-    } else if (kind < 63) {
-        // Uses up the rest of a data file, so that the next is made.
-        write("createLarge", db,
-              fmt::format(R"("create": "large{}", "capped": true, "size": {})", random_.below(3),
-                          9 << 20));
-    } else if (kind < 66) {
-        write("drop", db, fmt::format(R"("drop": "{}")", c));
-    } else if (kind < 69) {
-        const std::string& to = random_.chance(50) ? db : random_.pick(kDatabases);
-        const bool drop_target = random_.chance(70);
-        write(to == db ? "renameCollection" : "renameAcross", "admin",
-              fmt::format(R"("renameCollection": "{}.{}", "to": "{}.{}", "dropTarget": {})", db, c,
-                          to, random_.pick(kCollections), drop_target));
-    } else if (kind < 70) {
-        write("convertToCapped", db, fmt::format(R"("convertToCapped": "{}", "size": 16384)", c));
-    } else if (kind < 71) {
-        write("cloneCollectionAsCapped", db,
-              fmt::format(R"("cloneCollectionAsCapped": "{}", "toCollection": "{}", "size": 16384)",
-                          c, random_.chance(50) ? "copy" : random_.pick(kCollections)));
-    } else if (kind < 72) {
-        write("emptycapped", db,
-              fmt::format(R"("emptycapped": "{}")", random_.chance(70) ? kRing : c));
-    } else if (kind < 75) {
-        run("compact", db, fmt::format(R"({{"compact": "{}"}})", c));
-    } else if (kind < 77) {
-        run("reIndex", db, fmt::format(R"({{"reIndex": "{}"}})", c));
-    } else if (kind < 79) {
-        run("repairDatabase", db, R"({"repairDatabase": 1})");
-    } else if (kind < 82) {
-        // Of one that fails, a step may have been taken for done.
-        dropped_ = {};
-        if (run("dropDatabase", db, R"({"dropDatabase": 1})", true)) {
-            std::erase_if(failed_drops_, [&](const auto& drop) {
-                return os::base_name(drop.first) == db + ".ns";
-            });
-        } else if (journal_) {
-            images_.push_back(image_of(*disk_));
-            if (!dropped_.first.empty()) failed_drops_.insert(dropped_);
-        }
-    } else if (kind < 84) {
-        write(
-            "out", db,
-            fmt::format(R"("aggregate": "{}", "pipeline": [{{"$out": "e"}}], "cursor": {{}})", c));
-    } else if (kind < 85) {
-        run("closeAllDatabases", "admin", R"({"closeAllDatabases": 1})");
-    } else if (kind < 87) {
-        run("fsync", "admin", R"({"fsync": 1})", true);
-    } else if (kind < 89) {
-        if (in_between_ || !run("fsyncLock", "admin", R"({"fsync": 1, "lock": true})", true))
-            return;
-        run("count", db, fmt::format(R"({{"count": "{}"}})", c));
-        run("fsyncUnlock", "admin", R"({"fsyncUnlock": 1})");
-    } else if (kind < 94) {
-        operation_ = "commit";
-        for (int i = 0; i < 3; ++i) {
-            server_->step_journal();
-            check_alive();
-        }
-        if (!in_between_) settle_waiting(false);
-    } else if (!in_between_) {
-        operation_ = "flush";
-        if (random_.chance(60)) clock_->advance_us(kLongEnoughUs);
-        flushing_ = true;
-        server_->flush();
-        flushing_ = false;
-        check_alive();
-    }
-}
-
-// Between the flushes of two files others go on.
-void History::flush_in_between() {
-    if (in_between_ || !random_.chance(25)) return;
-    in_between_ = true;
-    operate();
-    operation_ = "flush, after " + operation_;
-    in_between_ = false;
 }
 
 // One of the calls that come fails, once, or a store finds no page. A full disk stays full, and a
@@ -517,7 +426,7 @@ void History::make_in_advance(const std::string& path) {
 void History::perform(const Script::Step& step) {
     if (step.command.empty()) return make_in_advance(os::join(kDbpath, step.name));
     for (int tries = 0; tries < 2; ++tries) {
-        if (run(step.name, step.db, step.command, true)) return;
+        if (run(step.name, step.db, step.command, Promise::all)) return;
         images_.push_back(image_of(*disk_));
     }
 }
@@ -566,7 +475,7 @@ void History::run() {
         std::exception_ptr failure;
         std::thread([&] {
             life_ = std::this_thread::get_id();
-            died_ = starting_ = flushing_ = stopping_ = in_between_ = false;
+            died_ = starting_ = flushing_ = flush_is_long_ = stopping_ = in_between_ = false;
             try {
                 live();
             } catch (...) {

@@ -6,6 +6,7 @@
 // clients run alternately; some wait for their commit while others go on.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -28,6 +29,21 @@ struct Done {
     uint64_t tried = 0, succeeded = 0;
 };
 using DoneByName = std::map<std::string, Done>;
+// Where a wrong order shows, and how often histories came there. A campaign that never does says
+// nothing about it.
+enum class Situation : unsigned char {
+    promised_before_the_reply,
+    several_journal_files,
+    unsynced_behind_other_files,
+    journal_file_begun_in_a_flush,
+    journal_file_let_go,
+    committed_between_two_files,
+    flushed_during_a_commit,
+    files_opened_again,
+    how_many,
+};
+const char* name_of(Situation situation);
+using Met = std::array<uint64_t, static_cast<size_t>(Situation::how_many)>;
 
 // What the clients of a history do instead of what chance would have, and what befalls one call to
 // the disk.
@@ -48,7 +64,8 @@ class History {
     struct Wanted {
         int operations = 60;
         int operations_per_life = 25;    // at most
-        int percent_per_call = 60;       // of the calls to the disk that are followed by a state
+        int percent_per_call = 30;       // of the calls to the disk before which a state is taken
+        int percent_per_sync = 60;       // of those that sync a section
         uint64_t only_call = 0;          // 0: all calls
         const Script* script = nullptr;  // states are those after its disturbance, if it has one
     };
@@ -64,6 +81,7 @@ class History {
     void run();
     const Setting& setting() const { return setting_; }  // of the last life
     const DoneByName& done() const { return done_; }
+    const Met& met() const { return met_; }
     uint64_t calls() const { return calls_; }
     uint64_t failed_calls() const { return failed_calls_; }
     uint64_t deaths() const { return deaths_; }
@@ -82,6 +100,7 @@ class History {
         std::unique_ptr<Exchange> exchange;
     };
 
+    void note(Situation situation) { ++met_[static_cast<size_t>(situation)]; }
     void live();
     void live_by_script();
     void perform(const Script::Step& step);
@@ -100,13 +119,22 @@ class History {
     void let_a_call_fail();
     void end_life();
     void stop();
+    void fill_journal_file(const std::string& db);
+    void close_and_open();
+    void flush();
+    void flush_now();
     void flush_in_between();
+    bool may_flush_in_commit() const;
+    void flush_in_commit();
     void leave_killed(std::unique_ptr<os::SimFileSystem> disk);
     bool settle(const std::string& name, Exchange& exchange);
     void settle_waiting(bool all);
-    // Whether it succeeded. `promises`: what was done is durable then.
+    // What is durable when a command has succeeded: what was written until then, or only what was
+    // committed, as where it may have had nothing to do.
+    enum class Promise { none, committed, all };
+    // Whether it succeeded.
     bool run(const std::string& name, const std::string& db, const std::string& command,
-             bool promises = false);
+             Promise promise = Promise::none);
     bool write(const std::string& name, const std::string& db, const std::string& fields);
     std::string documents();
     void acknowledge();
@@ -130,13 +158,15 @@ class History {
     bool journal_ = true;   // in this life
     bool starting_ = false;
     bool flushing_ = false;
+    bool flush_is_long_ = false;
     bool stopping_ = false;
     std::atomic<bool> died_{false};
     bool in_between_ = false;  // in an operation between the flushes of two files
     uint64_t calls_ = 0, failed_calls_ = 0, deaths_ = 0;
-    size_t lives_ = 0;              // that have begun
-    std::vector<ImagePtr> images_;  // of each commit that was written
-    size_t acknowledged_ = 0;       // the last of them that was promised
+    uint64_t journal_files_begun_ = 0;  // by servers that run
+    size_t lives_ = 0;                  // that have begun
+    std::vector<ImagePtr> images_;      // of each commit that was written
+    size_t acknowledged_ = 0;           // the last of them that was promised
     // By namespace file: the data files that a drop has made an end of, and in this life all those
     // whose drop was said to have failed. While no sync of their names succeeds, a cut brings such
     // a database back.
@@ -145,6 +175,7 @@ class History {
     int next_id_ = 0;
     std::string operation_;  // under way
     DoneByName done_;
+    Met met_{};
 };
 
 }  // namespace crash
