@@ -94,7 +94,7 @@ class Progress {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
     crash::Plan plan;
     for (int i = 1; i < argc; ++i) {
         const std::string_view word = argv[i];
@@ -160,4 +160,7 @@ int main(int argc, char** argv) {
                outcome.states - std::min<uint64_t>(outcome.faults.size(), outcome.states),
                outcome.faults.size());
     return outcome.faults.empty() ? 0 : 1;
+} catch (const std::exception& error) {
+    fmt::print(stderr, "crash_states: {}\n", error.what());
+    return 2;
 }

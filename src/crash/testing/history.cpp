@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/testing/json.h"
 #include "journal/format.h"
@@ -53,6 +54,8 @@ const char* name_of(Situation situation) {
             return "flushed during a commit";
         case Situation::files_opened_again:
             return "data files written after they were opened again";
+        case Situation::flushed_while_files_are_closed:
+            return "flushed while other data files are closed";
         case Situation::how_many:
             break;
     }
@@ -68,7 +71,12 @@ History::History(uint64_t seed, uint64_t number, const Setting& setting, const W
       begins_(std::move(begins)),
       sink_(std::move(sink)),
       random_(mixed(seed, 2)),
-      operations_left_(wanted.operations) {}
+      operations_left_(wanted.operations) {
+    if (!base::kDebugChecks)
+        throw std::logic_error(
+            "this build has no checks (base/dcheck.h), which end what is left of a server when a "
+            "call to its disk has failed. Build with checks=1, as ./lab crash does");
+}
 
 History::~History() {
     end_session();

@@ -40,6 +40,7 @@ enum class Situation : unsigned char {
     committed_between_two_files,
     flushed_during_a_commit,
     files_opened_again,
+    flushed_while_files_are_closed,
     how_many,
 };
 const char* name_of(Situation situation);
@@ -73,6 +74,7 @@ class History {
     // `begins` is called for each life before it begins, with the setting that it has: options of
     // the process are the caller's to set. No thread of the life before is left.
     using Begins = std::function<void(const Setting&)>;
+    // Throws std::logic_error in a build without DCHECKs.
     History(uint64_t seed, uint64_t number, const Setting& setting, const Wanted& wanted,
             Begins begins, Sink sink);
     ~History();

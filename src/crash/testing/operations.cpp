@@ -132,7 +132,7 @@ void History::operate() {
             images_.push_back(image_of(*disk_));
             if (!dropped_.first.empty()) failed_drops_.insert(dropped_);
         }
-    } else if (kind < 82) {
+    } else if (kind < 81) {
         write(
             "out", db,
             fmt::format(R"("aggregate": "{}", "pipeline": [{{"$out": "e"}}], "cursor": {{}})", c));
@@ -170,18 +170,33 @@ void History::fill_journal_file(const std::string& db) {
             Promise::all);
 }
 
-// Data files that are opened again, in another order, and written to.
+// Data files that are opened again, in another order, and written to. Or they stay closed while the
+// journal lets go of what they have.
 void History::close_and_open() {
+    const std::string& other = random_.pick(kDatabases);
+    if (random_.chance(50)) {
+        for (const std::string& db : kDatabases)
+            run("insert", db,
+                fmt::format(R"({{"insert": "c", "documents": [{{"_id": {}}}]}})", next_id_++));
+    }
     if (!run("closeAllDatabases", "admin", R"({"closeAllDatabases": 1})")) return;
-    for (size_t i = 0, count = random_.below(5); i < count; ++i) {
+    if (journal_ && !in_between_ && random_.chance(50)) {
+        note(Situation::flushed_while_files_are_closed);
+        fill_journal_file(other);
+        clock_->advance_us(kLongEnoughUs);
+        flush_now();
+        return fill_journal_file(other);
+    }
+    for (size_t i = 0, inserts = random_.below(5); i < inserts; ++i) {
         const std::string& db = random_.pick(kDatabases);
         const bool is_there = std::ranges::any_of(*images_.back(), [&](const auto& file) {
             return os::base_name(file.first) == db + ".ns";
         });
         const std::string& c = random_.pick(kCollections);
         if (write("insert", db,
-                  fmt::format(R"("insert": "{}", "documents": [{}])", c, documents())))
-            if (is_there) note(Situation::files_opened_again);
+                  fmt::format(R"("insert": "{}", "documents": [{}])", c, documents())) &&
+            is_there)
+            note(Situation::files_opened_again);
     }
 }
 
