@@ -127,7 +127,8 @@ Outcome run_campaign(const Plan& plan, const std::function<void(uint64_t)>& prog
         const auto begins = [&](const Setting& of_life) {
             checkers.begin_life(of_life);
             of_life.apply_options();
-            choices_met.insert(option_choice(number, lives++));
+            if (lives < kLivesAtLeast) choices_met.insert(option_choice(number, lives));
+            ++lives;
         };
         History history(seed, number, setting, wanted, begins,
                         [&](State state) { checkers.add(std::move(state)); });

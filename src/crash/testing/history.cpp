@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "bson/testing/json.h"
 #include "journal/format.h"
+#include "sched/blocking.h"
 #include "storage/mmapv1/mapping/data_file_name.h"
 
 namespace crash {
@@ -56,6 +57,10 @@ const char* name_of(Situation situation) {
             return "data files written after they were opened again";
         case Situation::flushed_while_files_are_closed:
             return "flushed while other data files are closed";
+        case Situation::flush_asked_for:
+            return "flushed early, as so much was written";
+        case Situation::changed_while_pages_are_copied:
+            return "changed between copying and storing pages";
         case Situation::how_many:
             break;
     }
@@ -97,7 +102,10 @@ void History::start(std::unique_ptr<os::SimFileSystem> disk) {
     disk_->set_observer([this](const os::SimFileSystem::Event& event) { note(event); });
     clock_ = std::make_unique<os::StepClock>();
     // A life that has ended takes its threads with it, also those that have not used the disk.
-    clock_->set_on_wake([this] { t_history = this; });
+    clock_->set_on_wake([this] {
+        t_history = this;
+        sched::BlockingSection::set_hook(stop_flush);
+    });
     starting_ = true;
     const std::vector<ImagePtr> expected = accepted_after(*disk_);
     server_ = std::make_unique<LiveServer>(*disk_, *clock_, setting_.engine_options(journal_));
@@ -116,6 +124,11 @@ void History::start(std::unique_ptr<os::SimFileSystem> disk) {
 void History::end_if_expected() {
     if (t_history == nullptr) return;
     if (t_history->died_ || t_history->disk_->has_failed()) t_history->die();
+}
+
+// By each thread that is about to wait; only a flush stops, while it has to.
+void History::stop_flush() {
+    if (t_history->flush_stops_.exchange(false)) t_history->clock_->stop_here();
 }
 
 SomeSurvives History::choices_of_a_cut() {
@@ -161,6 +174,10 @@ void History::check_alive() {
 void History::note(const os::SimFileSystem::Event& event) {
     t_history = this;
     if (died_) return;
+    if (event.call == Call::map && closing_ && may_flush_beside() && random_.chance(30)) {
+        note(Situation::flushed_while_files_are_closed);
+        flush_beside();
+    }
     switch (event.call) {
         case Call::open:
         case Call::close:
@@ -203,14 +220,20 @@ void History::note(const os::SimFileSystem::Event& event) {
     if (is_disturbed()) take_states(of_journal && event.call == Call::sync_data);
     disturb(event);
     if (flushing_ && event.call == Call::sync_mapping) flush_in_between();
-    if (begun && may_flush_in_commit() && random_.chance(30)) flush_in_commit();
+    if (begun && may_flush_beside() && random_.chance(30)) {
+        note(Situation::flushed_during_a_commit);
+        flush_beside();
+    }
+}
+
+bool History::has_option(const char* name, const char* value) const {
+    return std::ranges::count(setting_.options, std::pair<std::string, std::string>(name, value)) !=
+           0;
 }
 
 // Also whether the calling thread is one that can end there.
-bool History::may_flush_in_commit() const {
-    const bool waits_for_commits =
-        std::ranges::count(setting_.options,
-                           std::pair<std::string, std::string>("dataFileWrites", "flush")) != 0;
+bool History::may_flush_beside() const {
+    const bool waits_for_commits = has_option("dataFileWrites", "flush");
     return !flushing_ && !in_between_ && !waits_for_commits && wanted_.script == nullptr &&
            (std::this_thread::get_id() == life_ || clock_->has_slept());
 }
@@ -458,6 +481,10 @@ void History::live() try {
         if (random_.chance(3) || done == wanted_.operations_per_life) return end_life();
         if (setting_.calls_fail && journal_ && random_.chance(20)) let_a_call_fail();
         operate();
+        if (journal_ && server_->wants_flush()) {
+            note(Situation::flush_asked_for);
+            flush_now();
+        }
     }
     stop();
 } catch (const Died&) {
@@ -478,12 +505,14 @@ void History::run() {
     next_ = setting_.make_disk();
     journal_ = !setting_.journal_changes || random_.chance(50);
     for (uint64_t life = 0; next_; ++life) {
-        setting_.options = make_options(seed_, option_choice(number_, life));
+        setting_.options = life < kLivesAtLeast ? make_options(seed_, option_choice(number_, life))
+                                                : some_options(mixed(seed_, life));
         begins_(setting_);
         std::exception_ptr failure;
         std::thread([&] {
             life_ = std::this_thread::get_id();
-            died_ = starting_ = flushing_ = flush_is_long_ = stopping_ = in_between_ = false;
+            died_ = flush_stops_ = false;
+            starting_ = flushing_ = closing_ = flush_is_long_ = stopping_ = in_between_ = false;
             try {
                 live();
             } catch (...) {

@@ -41,9 +41,14 @@ enum class Situation : unsigned char {
     flushed_during_a_commit,
     files_opened_again,
     flushed_while_files_are_closed,
+    // With patches:
+    flush_asked_for,
+    changed_while_pages_are_copied,
     how_many,
 };
 const char* name_of(Situation situation);
+// Those before it come about in every build.
+inline constexpr Situation kFirstOfPatches = Situation::flush_asked_for;
 using Met = std::array<uint64_t, static_cast<size_t>(Situation::how_many)>;
 
 // What the clients of a history do instead of what chance would have, and what befalls one call to
@@ -126,8 +131,12 @@ class History {
     void flush();
     void flush_now();
     void flush_in_between();
-    bool may_flush_in_commit() const;
-    void flush_in_commit();
+    bool may_flush_beside() const;
+    void flush_beside();
+    bool flushes_around() const;
+    void change_during_flush();
+    bool has_option(const char* name, const char* value) const;
+    static void stop_flush();
     void leave_killed(std::unique_ptr<os::SimFileSystem> disk);
     bool settle(const std::string& name, Exchange& exchange);
     void settle_waiting(bool all);
@@ -161,6 +170,8 @@ class History {
     bool starting_ = false;
     bool flushing_ = false;
     bool flush_is_long_ = false;
+    bool closing_ = false;  // data files, so that the journal can let go of what they have
+    std::atomic<bool> flush_stops_{false};  // where it first has to wait
     bool stopping_ = false;
     std::atomic<bool> died_{false};
     bool in_between_ = false;  // in an operation between the flushes of two files

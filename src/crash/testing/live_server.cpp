@@ -80,6 +80,23 @@ void LiveServer::finish(Exchange& exchange, const std::function<bool()>& alive) 
     }
 }
 
+// While the commits are held, a flush that comes to make one waits.
+void LiveServer::flush_around(const std::function<void()>& use) {
+    struct NoCommits {
+        LiveServer& server;
+        explicit NoCommits(LiveServer& s) : server(s) { s.engine_->durability().lock_commits(); }
+        ~NoCommits() {
+            server.clock_.let_go(kFlushSleeper);
+            server.engine_->durability().unlock_commits();
+        }
+    };
+    {
+        const NoCommits no_commits(*this);
+        if (clock_.step_until_stop(kFlushSleeper)) use();
+    }
+    clock_.step_end(kFlushSleeper);
+}
+
 void LiveServer::give_locks_back() {
     storage::LockManager& locks = engine_->locks();
     if (storage::LockManager::mode() != storage::GlobalMode::none) locks.unlock_global();

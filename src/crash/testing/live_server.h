@@ -63,6 +63,12 @@ class LiveServer {
     void give_locks_back();
     // All data files are flushed by the thread that does it once a minute.
     void flush() { clock_.step(kFlushSleeper); }
+    // The same, but while `use` is called it stops where it first has to wait, with dataFileWrites
+    // "flush" between copying and storing pages: the hook of its sched::BlockingSection has to
+    // call the clock's stop_here(). `use` may write and flush, and wait for no commit.
+    void flush_around(const std::function<void()>& use);
+    // So much was written that it is to do so early.
+    bool wants_flush() const { return clock_.was_woken(kFlushSleeper); }
     // A clean stop.
     void stop();
 

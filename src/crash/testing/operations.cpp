@@ -147,6 +147,7 @@ void History::operate() {
         run("count", db, fmt::format(R"({{"count": "{}"}})", c));
         run("fsyncUnlock", "admin", R"({"fsyncUnlock": 1})");
     } else if (kind < 94) {
+        if (!in_between_ && flushes_around() && random_.chance(50)) return change_during_flush();
         operation_ = "commit";
         for (int i = 0; i < 3; ++i) {
             server_->step_journal();
@@ -170,23 +171,22 @@ void History::fill_journal_file(const std::string& db) {
             Promise::all);
 }
 
-// Data files that are opened again, in another order, and written to. Or they stay closed while the
-// journal lets go of what they have.
+// Data files that are opened again, in another order, and written to. Or a flush comes while some
+// are closed, and the journal lets go of what it covers.
 void History::close_and_open() {
     const std::string& other = random_.pick(kDatabases);
+    const bool lets_go = journal_ && !in_between_ && random_.chance(60);
+    if (lets_go) fill_journal_file(other);
     if (random_.chance(50)) {
         for (const std::string& db : kDatabases)
             run("insert", db,
                 fmt::format(R"({{"insert": "c", "documents": [{{"_id": {}}}]}})", next_id_++));
     }
-    if (!run("closeAllDatabases", "admin", R"({"closeAllDatabases": 1})")) return;
-    if (journal_ && !in_between_ && random_.chance(50)) {
-        note(Situation::flushed_while_files_are_closed);
-        fill_journal_file(other);
-        clock_->advance_us(kLongEnoughUs);
-        flush_now();
-        return fill_journal_file(other);
-    }
+    closing_ = lets_go;
+    const bool closed = run("closeAllDatabases", "admin", R"({"closeAllDatabases": 1})");
+    closing_ = false;
+    if (!closed) return;
+    if (lets_go) return fill_journal_file(other);
     for (size_t i = 0, inserts = random_.below(5); i < inserts; ++i) {
         const std::string& db = random_.pick(kDatabases);
         const bool is_there = std::ranges::any_of(*images_.back(), [&](const auto& file) {
@@ -203,6 +203,7 @@ void History::close_and_open() {
 // With it a journal file is let go by chance only: it has to be left before, long enough, and the
 // next one after.
 void History::flush() {
+    if (flushes_around() && random_.chance(50)) return change_during_flush();
     const bool lets_go = journal_ && random_.chance(50);
     const std::string& db = random_.pick(kDatabases);
     if (lets_go && random_.chance(50)) fill_journal_file(db);
@@ -220,6 +221,35 @@ void History::flush_now() {
     check_alive();
 }
 
+bool History::flushes_around() const {
+    return journal_ && has_option("dataFileWrites", "flush");
+}
+
+// Pages have been copied and are to be stored, when others change them, commit them and have them
+// stored. What follows finds out which of them the data files have in the end.
+void History::change_during_flush() {
+    const std::string& db = random_.pick(kDatabases);
+    run("insert", db, fmt::format(R"({{"insert": "c", "documents": [{}]}})", documents()));
+    operation_ = "commit";
+    server_->step_journal();
+    check_alive();
+    flushing_ = flush_stops_ = true;
+    server_->flush_around([&] {
+        note(Situation::changed_while_pages_are_copied);
+        in_between_ = true;
+        run("insert", db, fmt::format(R"({{"insert": "c", "documents": [{}]}})", documents()));
+        if (random_.chance(50)) {
+            run("fsync", "admin", R"({"fsync": 1})", Promise::all);
+        } else {
+            run("closeAllDatabases", "admin", R"({"closeAllDatabases": 1})");
+        }
+        in_between_ = false;
+    });
+    flushing_ = flush_stops_ = false;
+    check_alive();
+    if (random_.chance(50)) fill_journal_file(db);
+}
+
 // Between the flushes of two files others go on. In a long one they get far.
 void History::flush_in_between() {
     if (in_between_ || !random_.chance(flush_is_long_ ? 60 : 25)) return;
@@ -235,11 +265,11 @@ void History::flush_in_between() {
     in_between_ = false;
 }
 
-// A flush comes, begins late enough, and ends, while a commit that has left a journal file has not
-// applied its section. REQUIRES: the flush waits for no commit.
-void History::flush_in_commit() {
+// A flush comes, begins late enough, and ends, while the calling thread is in the middle of what it
+// does: it has left a journal file and not applied the section, or has closed a data file.
+// REQUIRES: the flush waits for no commit.
+void History::flush_beside() {
     const std::string operation = operation_;
-    note(Situation::flushed_during_a_commit);
     in_between_ = true;
     clock_->advance_us(kLongEnoughUs);
     flush_now();

@@ -8,6 +8,7 @@
 #include "crash/testing/random.h"
 #include "journal/commit_schedule.h"
 #include "options/journal.h"
+#include "options/megabyte.h"
 #include "options/option.h"
 #include "options/testing/reset.h"
 #include "storage/mmapv1/testing/small_engine.h"
@@ -16,6 +17,8 @@ namespace crash {
 
 namespace {
 
+// So that 16 MB, the least that some limit can be, is what a life writes.
+constexpr uint64_t kMegabyte = 16 << 10;
 // A commit of these histories has 8 to 40 KB.
 constexpr uint64_t kJournalFileBytes[] = {24 << 10, 40 << 10, 64 << 10, 160 << 10};
 
@@ -94,6 +97,15 @@ Setting::Options make_options(uint64_t seed, size_t choice) {
     return options;
 }
 
+Setting::Options some_options(uint64_t seed) {
+    Random random(seed);
+    Setting::Options options;
+    for (const Added& added : added_options())
+        if (random.chance(50))
+            options.emplace_back(added.option->description().name, random.pick(added.values));
+    return options;
+}
+
 Setting make_setting(uint64_t seed, uint64_t turn) {
     Random random(mixed(seed, 1));
     Setting setting;
@@ -116,6 +128,7 @@ Setting make_setting(uint64_t seed, uint64_t turn) {
     setting.old_blocks = random.chance(50);
     setting.sector_bytes = random.chance(60) ? 512 : 4096;
     setting.journal_file_bytes = random.pick(kJournalFileBytes);
+    setting.megabyte = kMegabyte;
     // Alternates so that each choice of options is met, sooner or later.
     setting.calls_fail = turn % 3 == 1;
     setting.journal_changes = turn % 5 == 2;
@@ -153,6 +166,7 @@ mmapv1::EngineOptions Setting::engine_options(bool journal) const {
 }
 
 void Setting::apply_options() const {
+    options::journal_megabyte = megabyte;
     for (const Added& added : added_options())
         options::reset(*added.option);
     for (const auto& [name, value] : options)

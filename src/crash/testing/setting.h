@@ -31,6 +31,7 @@ struct Setting {
     unsigned addresses = 1;  // where mappings lie
     size_t sector_bytes = 512;
     uint64_t journal_file_bytes = journal::kSmallLimitBytes;
+    uint64_t megabyte = 1 << 20;  // of options that patches add
     // Syncs that the disk ignores (os::SimFileSystem::ignore): only to see that this shows.
     std::vector<std::pair<os::SimFileSystem::Call, std::string>> lies;
     // Of what patches add, whichever are built in. Of one life: the next has others.
@@ -60,5 +61,7 @@ size_t option_choices();
 inline constexpr uint64_t kLivesAtLeast = 3;
 size_t option_choice(uint64_t history, uint64_t life);
 Setting::Options make_options(uint64_t seed, size_t choice);
+// Half of all, for the lives behind those.
+Setting::Options some_options(uint64_t seed);
 
 }  // namespace crash

@@ -30,6 +30,15 @@ class StepClock final : public Clock {
     // Ends the sleep of a sleeper, by the order of their making, and returns when its thread
     // sleeps again, or has ended. The time moves by the length of the sleep, unless it was woken.
     void step(size_t sleeper);
+    // The same up to where its thread calls stop_here(), if it does; returns whether it did.
+    bool step_until_stop(size_t sleeper);
+    // By a thread that sleeps at times: it stays there until it is let go, or all run free.
+    void stop_here();
+    // It goes on; step_end() returns when it sleeps again, or has ended.
+    void let_go(size_t sleeper);
+    void step_end(size_t sleeper);
+    // Whether that sleep would have ended by itself, without a step.
+    bool was_woken(size_t sleeper) const;
     // Whether the calling thread ever sleeps.
     bool has_slept() const;
     // The calling thread ends, and will not sleep any more.
@@ -43,6 +52,7 @@ class StepClock final : public Clock {
         bool sleeping = false;
         bool granted = false;  // may go on
         bool woken = false;
+        bool stopped = false;  // by itself, at stop_here()
         bool ended = false;
         std::thread::id thread;  // of the last sleep
         int64_t us = 0;
