@@ -104,6 +104,13 @@ class IntoServer:
         where = database + '.' + name
         if sys.stderr.isatty():
             print('%s ...' % where, file=sys.stderr)
+        try:
+            self._take(database, name, options, documents, indexes)
+        except errors.OperationFailure as error:  # the others may go
+            self.complain(where, 'not all of it: %s' % definitions.short(error))
+
+    def _take(self, database, name, options, documents, indexes):
+        where = database + '.' + name
         if not self.make(database, name, options):
             return
         if 'viewOn' in options:

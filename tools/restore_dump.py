@@ -145,6 +145,8 @@ class Restore(IntoServer):
             if indexes is None:
                 indexes = old.indexes(name)
         documents = documents_in(path + '.bson' + packed, lambda text: self.complain(where, text))
+        if 'viewOn' in options and next(documents, None) is not None:
+            self.complain(where, 'a view has no documents of its own: those of the dump')
         self.take(database, called, options, map(RawBSONDocument, documents), indexes)
 
 

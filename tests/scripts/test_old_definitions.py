@@ -365,6 +365,25 @@ class OldDefinitions(unittest.TestCase):
         self.assertIn('shop.c: 2 documents, 2 indexes, not all as they were', said)
         self.assertEqual(self.target.shop.c.count_documents({}), 2)
 
+    def test_documents_of_a_view(self):
+        code, said = self.restore({
+            'v.bson': [{'_id': 1}], 'empty.bson': [],
+            'v.metadata.json': '{"options": {"viewOn": "c", "pipeline": []}}',
+            'empty.metadata.json': '{"options": {"viewOn": "c", "pipeline": []}}'})
+        self.assertEqual(code, 1)
+        self.assertIn('NOT RESTORED  shop.v: a view has no documents of its own', said)
+        self.assertIn('shop.empty: a view of c', said)
+        self.assertIn('1 things were not restored', said)
+
+    def test_a_collection_that_cannot_be_sent_costs_only_itself(self):
+        self.target.shop.create_collection('b', viewOn='nothing', pipeline=[])
+        code, said = self.restore({name + '.bson': [{'_id': 1}] for name in 'abc'})
+        self.assertEqual(code, 1)
+        self.assertIn('NOT RESTORED  shop.b: not all of it: ', said)
+        self.assertIn('1 things were not restored', said)
+        for name in 'ac':
+            self.assertIn('shop.%s: 1 documents, 1 indexes, as in the dump' % name, said)
+
     def test_a_damaged_document_costs_only_itself(self):
         damaged = bytearray(bson.encode({'_id': 2, 'a': 'text'}))
         damaged[-8] = 0x70  # the length of the text
