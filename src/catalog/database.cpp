@@ -226,8 +226,7 @@ Database::Collections::iterator Database::find_to_drop(std::string_view ns) {
     const auto found = collections_.find(ns);
     if (found == collections_.end()) base::fail(base::kNamespaceNotFound, "ns not found");
     const std::string_view short_name = split(ns).collection;
-    if (is_system(short_name) && short_name != "system.profile" && short_name != "system.js" &&
-        short_name != "system.users")
+    if (is_system(short_name) && short_name != "system.profile")
         base::fail(base::kIllegalOperation, "can't drop system collection {}", ns);
     refuse_while_building(*found->second);
     return found;

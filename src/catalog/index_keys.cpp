@@ -228,6 +228,11 @@ class Expansion {
     std::vector<std::unique_ptr<Level>> levels_;
 };
 
+// A sort by "a." is one by "a". No index has such a field.
+std::string_view without_empty_end(std::string_view path) {
+    return path.substr(0, path.size() - (path.ends_with('.') ? 1 : 0));
+}
+
 class BtreeKeyGenerator : public KeyGenerator {
   public:
     explicit BtreeKeyGenerator(Doc spec) {
@@ -235,7 +240,7 @@ class BtreeKeyGenerator : public KeyGenerator {
         for (const Element& e : spec["key"].as_doc()) {
             sched::tick(kTicksPerField);
             fields_.emplace_back(e.name());
-            paths_.emplace_back(e.name(), storage::kStoredPartsMax);
+            paths_.emplace_back(without_empty_end(e.name()), storage::kStoredPartsMax);
         }
         if (fields_.size() > kFieldsMax)
             base::fail(base::kCannotCreateIndex, "bad index key pattern: more than {} fields",

@@ -249,6 +249,7 @@ bson::Object normalise_index_spec(bson::Doc spec, std::string_view ns,
     out.append("v", 1);
     if (spec["unique"].truthy()) out.append("unique", true);
     out.append(key).append(name);
+    if (!spec.has("ns")) out.append("ns", ns);
     for (const bson::Element& e : spec) {
         const std::string_view field = e.name();
         if (field == "v" || field == "unique" || field == "key" || field == "name" ||
@@ -265,9 +266,7 @@ bson::Object normalise_index_spec(bson::Doc spec, std::string_view ns,
     }
     // The simple one is that of an index without the option.
     if (collator != nullptr) out.append("collation", collator->spec());
-    if (!spec.has("ns")) out.append("ns", ns);
-    bson::Object stored = out.object();
-    return stored;
+    return out.object();
 }
 
 bson::Object spec_to_copy(const Index& index) {
