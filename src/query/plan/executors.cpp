@@ -142,12 +142,16 @@ class PlannedExecutor : public Executor {
                                                   : run_->final_branch_stats(i));
             report.sort_bytes = run_->sort_bytes();
             report.top = run_->top_stats();
+            report.dropped = run_->dropped();
         }
+        report.has_collection = run_ != nullptr;
+        report.ended_in_trial = ended_in_trial_;
         report.stats = stats();
         for (const Rejected& other : rejected_) {
             ExplainReport lost{query_, sum(other.plan, other.branches), &other.plan,
                                other.branches};
             lost.stats.returned = other.returned;
+            lost.has_lost = true;
             report.rejected.push_back(std::move(lost));
         }
         return report;
@@ -157,7 +161,8 @@ class PlannedExecutor : public Executor {
     Plan choose_plan(catalog::Collection& collection) {
         std::vector<Plan> plans = make_plans(collection, query_, options_);
         if (plans.size() == 1) return std::move(plans[0]);
-        return best_plan(collection, query_, options_, std::move(plans), rejected_, yield_point_);
+        return best_plan(collection, query_, options_, std::move(plans), rejected_, ended_in_trial_,
+                         yield_point_);
     }
 
     // The next row behind those that the query skips.
@@ -193,6 +198,7 @@ class PlannedExecutor : public Executor {
     sched::LongLoop loop_;
     std::string ns_;
     std::vector<Rejected> rejected_;
+    bool ended_in_trial_ = false;
     std::unique_ptr<PlanRun> run_;
     int64_t returned_ = 0;
     int64_t skipped_ = 0;

@@ -32,9 +32,8 @@ void append_all_plans(bson::Builder& out, int64_t objects, int64_t scanned) {
 }
 
 // With what the others did until they lost.
-void append_all_plans(bson::Builder& out, const ExplainReport& report) {
-    int64_t objects = report.stats.docs_examined;
-    int64_t scanned = report.stats.keys_examined;
+void append_all_plans(bson::Builder& out, const ExplainReport& report, int64_t objects,
+                      int64_t scanned) {
     for (const ExplainReport& other : report.rejected) {
         objects += other.stats.docs_examined;
         scanned += other.stats.keys_examined;
@@ -48,14 +47,17 @@ void append_tail(bson::Builder& out, int64_t yields, int64_t millis) {
     out.append_number("millis", millis);
 }
 
+// `began`: whether it was run at all.
 void append_clause(bson::Builder& out, const ScanPlan* scan, const PlanRun::BranchStats& stats,
-                   bool sorted_in_memory) {
-    out.append("cursor", scan == nullptr ? "BasicCursor" : cursor_name(*scan));
-    out.append("isMultiKey", scan != nullptr && scan->index->multikey);
+                   bool sorted_in_memory, bool covered, bool began = true) {
+    constexpr const char* kNone = "BtreeCursor ";
+    const std::string cursor = scan == nullptr ? "BasicCursor" : began ? cursor_name(*scan) : kNone;
+    out.append("cursor", cursor);
+    out.append("isMultiKey", scan != nullptr && began && scan->index->multikey);
     append_counts(out, stats.returned, stats.docs_examined, stats.keys_examined);
     append_all_plans(out, stats.docs_examined, stats.keys_examined);
     out.append("scanAndOrder", sorted_in_memory);
-    out.append("indexOnly", false);
+    out.append("indexOnly", covered);
     append_tail(out, 0, 0);
     if (scan != nullptr) append_bounds(out, *scan);
 }
@@ -72,31 +74,40 @@ PlanRun::BranchStats sum(const std::vector<PlanRun::BranchStats>& branches) {
 
 // A sort with a limit was run by the old server as two alternatives, the top few first and, if the
 // caller asked on, the whole sort; explain shows both as clauses.
-void append_sort_limit(bson::Builder& out, const ExplainReport& report, int64_t millis) {
-    PlanRun::BranchStats top = sum(report.branches);
-    PlanRun::BranchStats again;
-    if (!report.top.empty()) {
-        const PlanRun::BranchStats both = top;
-        top = sum(report.top);
-        again = {both.returned - top.returned, both.keys_examined - top.keys_examined,
-                 both.docs_examined - top.docs_examined};
-    } else if (report.query.limit == 0 || report.stats.returned < report.query.limit) {
-        again = top;  // the whole sort would find the same once more
+struct SortLimit {
+    explicit SortLimit(const ExplainReport& report) : top(sum(report.branches)) {
+        if (!report.top.empty()) {
+            const PlanRun::BranchStats both = top;
+            top = sum(report.top);
+            again.returned = both.returned - top.returned;
+            again.keys_examined = both.keys_examined - top.keys_examined;
+            again.docs_examined = both.docs_examined - top.docs_examined;
+            has_both = true;
+        } else if (!report.has_lost &&
+                   (report.query.limit == 0 || report.stats.returned < report.query.limit)) {
+            again = top;  // the whole sort would find the same once more
+            has_both = true;
+        }
+        top.returned = std::min(top.returned, report.query.sorted_rows());
     }
-    top.returned = std::min(top.returned, report.query.sorted_rows());
-    const ScanPlan* scan = report.plan->scans.empty() ? nullptr : &report.plan->scans.front();
-    out.append("cursor", "QueryOptimizerCursor");
-    const int64_t objects = top.docs_examined + again.docs_examined;
-    const int64_t scanned = top.keys_examined + again.keys_examined;
-    append_counts(out, report.stats.returned, objects, scanned);
-    append_all_plans(out, objects, scanned);
-    out.append("scanAndOrder", false);
-    append_tail(out, report.stats.yields, millis);
+
+    PlanRun::BranchStats top;
+    PlanRun::BranchStats again;
+    bool has_both = false;
+};
+
+bool is_sort_limit(const ExplainReport& report) {
+    return report.plan != nullptr && report.plan->blocking_sort && report.query.sorted_rows() > 0;
+}
+
+void append_sort_clauses(bson::Builder& out, const ExplainReport& report, const SortLimit& sorts) {
+    const ScanPlan* const scan = report.plan->scans.empty() ? nullptr : &report.plan->scans.front();
     bson::Builder clauses = out.sub_array("clauses");
-    for (const PlanRun::BranchStats& stats : {top, again}) {
+    for (const bool first : {true, false}) {
         const bson::IndexName name = clauses.next();
         bson::Builder clause = clauses.sub_object(name.view());
-        append_clause(clause, scan, stats, true);
+        append_clause(clause, scan, first ? sorts.top : sorts.again, true, false,
+                      first || sorts.has_both);
     }
 }
 
@@ -105,18 +116,37 @@ void append_clauses(bson::Builder& out, const ExplainReport& report) {
     for (size_t i = 0; i < report.plan->scans.size(); ++i) {
         const bson::IndexName name = clauses.next();
         bson::Builder clause = clauses.sub_object(name.view());
-        append_clause(clause, &report.plan->scans[i], report.branches[i], false);
+        append_clause(clause, &report.plan->scans[i], report.branches[i], false,
+                      report.plan->covered);
     }
 }
 
-void append_disjunction(bson::Builder& out, const ExplainReport& report, int64_t millis) {
+// What has clauses, by itself or (no `millis`) as one of allPlans.
+void append_disjunction(bson::Builder& out, const ExplainReport& report, const int64_t* millis) {
+    const bool sorts = is_sort_limit(report);
+    int64_t objects = report.stats.docs_examined;
+    int64_t scanned = report.stats.keys_examined;
+    if (sorts) {
+        const SortLimit both(report);
+        append_sort_clauses(out, report, both);
+        objects = both.top.docs_examined + both.again.docs_examined;
+        scanned = both.top.keys_examined + both.again.keys_examined;
+    } else {
+        append_clauses(out, report);
+    }
     out.append("cursor", "QueryOptimizerCursor");
-    append_counts(out, report.stats.returned, report.stats.docs_examined,
-                  report.stats.keys_examined);
-    append_all_plans(out, report);
-    out.append("scanAndOrder", report.plan->blocking_sort);
-    append_tail(out, report.stats.yields, millis);
-    append_clauses(out, report);
+    append_counts(out, report.stats.returned, objects, scanned);
+    if (millis != nullptr) append_all_plans(out, report, objects, scanned);
+    out.append("scanAndOrder", report.plan->blocking_sort && !sorts);
+    if (millis != nullptr)
+        append_tail(out, report.stats.yields, *millis);
+    else
+        out.append("nChunkSkips", 0);
+}
+
+// Whether it shows as clauses.
+bool has_clauses(const ExplainReport& report) {
+    return is_sort_limit(report) || (report.plan != nullptr && report.plan->scans.size() > 1);
 }
 
 // Null: the documents are read without an index.
@@ -139,7 +169,8 @@ void append_simple(bson::Builder& out, const ExplainReport& report, const int64_
     out.append("isMultiKey", scan != nullptr && scan->index->multikey);
     append_counts(out, report.stats.returned, report.stats.docs_examined,
                   report.stats.keys_examined);
-    if (millis != nullptr) append_all_plans(out, report);
+    if (millis != nullptr)
+        append_all_plans(out, report, report.stats.docs_examined, report.stats.keys_examined);
     out.append("scanAndOrder", report.stats.scan_and_order);
     out.append("indexOnly", report.stats.index_only);
     if (millis != nullptr) {
@@ -154,15 +185,15 @@ void append_simple(bson::Builder& out, const ExplainReport& report, const int64_
 void append_candidate(bson::Builder& list, const ExplainReport& report) {
     const bson::IndexName name = list.next();
     bson::Builder plan = list.sub_object(name.view());
-    if (report.plan == nullptr || report.plan->scans.size() < 2) {
-        append_simple(plan, report, nullptr);
-        return;
-    }
-    plan.append("cursor", "QueryOptimizerCursor");
-    append_counts(plan, report.stats.returned, report.stats.docs_examined,
-                  report.stats.keys_examined);
-    plan.append("scanAndOrder", report.plan->blocking_sort).append("nChunkSkips", 0);
-    append_clauses(plan, report);
+    if (has_clauses(report)) return append_disjunction(plan, report, nullptr);
+    append_simple(plan, report, nullptr);
+}
+
+// Where there is no collection.
+void append_no_plan(bson::Builder& list) {
+    bson::Builder plan = list.sub_object(list.next().view());
+    plan.append("cursor", "BasicCursor");
+    append_counts(plan, 0, 0, 0);
 }
 
 void append_id_bounds(bson::Builder& out, const ExplainReport& report) {
@@ -324,23 +355,23 @@ void append_legacy_explain(bson::Builder& out, const ExplainReport& report,
                            const LegacyExplain& how) {
     if (report.stats.id_hack) {
         append_id_look_up(out, report, how.millis);
-    } else if (report.plan != nullptr && report.plan->blocking_sort &&
-               report.query.sorted_rows() > 0) {
-        append_sort_limit(out, report, how.millis);
-    } else if (report.plan != nullptr && report.plan->scans.size() > 1) {
-        append_disjunction(out, report, how.millis);
+    } else if (has_clauses(report)) {
+        append_disjunction(out, report, &how.millis);
     } else {
         append_simple(out, report, &how.millis);
     }
     const bool verbose = how.verbose && !report.stats.id_hack;
     if (verbose) {
         bson::Builder all = out.sub_array("allPlans");
-        append_candidate(all, report);
+        if (report.has_collection)
+            append_candidate(all, report);
+        else
+            append_no_plan(all);
         for (const ExplainReport& other : report.rejected)
             append_candidate(all, other);
     }
     if (!how.server.empty()) out.append("server", how.server);
-    if (!verbose) return;
+    if (!verbose || !report.has_collection) return;
     out.append("filterSet", false);
     bson::Builder stats = out.sub_object("stats");
     append_stage_counts(stats, report);

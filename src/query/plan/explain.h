@@ -19,6 +19,10 @@ struct ExplainReport {
     std::vector<PlanRun::BranchStats> top = {};  // PlanRun::top_stats
     // Plans that were tried and lost, with what they did during the trial.
     std::vector<ExplainReport> rejected = {};
+    int64_t dropped = 0;          // PlanRun::dropped
+    bool ended_in_trial = false;  // it had the whole answer before it was chosen
+    bool has_collection = true;
+    bool has_lost = false;  // it is one of `rejected`
 };
 
 // What a legacy explain shows that the execution does not know.

@@ -71,16 +71,11 @@ class Stages {
   public:
     explicit Stages(const ExplainReport& report) : report_(report), plan_(*report.plan) {}
 
-    void append(bson::Builder& out) {
-        if (report_.query.projection != nullptr && !plan_.covered) {
-            stacked(out, "PROJECTION", limited(), [this](bson::Builder& b) { append_limit(b); });
-        } else {
-            append_limit(out);
-        }
-    }
+    void append(bson::Builder& out) const { append_limit(out); }
 
   private:
     using Below = std::function<void(bson::Builder&)>;
+    using End = IndexScan::End;
 
     // A stage that passes on what it gets.
     static void stacked(bson::Builder& out, const char* type, const Counts& counts,
@@ -98,14 +93,24 @@ class Stages {
     bool cut() const {
         return report_.query.limit > 0 && report_.stats.returned >= report_.query.limit;
     }
-    Counts limited() const {
-        Counts counts = skipped();
-        counts.more = false;
+    // A sort has its limit in itself.
+    bool has_limit() const { return report_.query.limit > 0 && !plan_.blocking_sort; }
+    bool has_projection() const {
+        return report_.query.projection != nullptr || report_.query.return_key;
+    }
+    bool sorts_twice() const { return plan_.blocking_sort && report_.query.sorted_rows() > 0; }
+
+    // The stage on top was asked for its end once more, after the plans had competed, and those
+    // that only pass on what they get asked the one below.
+    Counts asked_again(Counts counts) const {
+        if (report_.ended_in_trial && !cut()) ++counts.works;
         return counts;
     }
     void append_limit(bson::Builder& out) const {
-        if (!cut()) return append_skip(out);
-        stacked(out, "LIMIT", limited(), [this](bson::Builder& b) { append_skip(b); });
+        if (!has_limit()) return append_skip(out, true);
+        Counts counts = skipped();
+        counts.more = false;
+        stacked(out, "LIMIT", counts, [this](bson::Builder& b) { append_skip(b, false); });
     }
 
     Counts skipped() const {
@@ -115,67 +120,151 @@ class Stages {
         counts.need_time += left_out;
         return counts;
     }
-    void append_skip(bson::Builder& out) const {
-        if (report_.query.skip == 0) return append_sort(out);
-        stacked(out, "SKIP", skipped(), [this](bson::Builder& b) { append_sort(b); });
+    void append_skip(bson::Builder& out, bool on_top) const {
+        if (report_.query.skip == 0) return append_projection(out, on_top);
+        stacked(out, "SKIP", on_top ? asked_again(skipped()) : skipped(),
+                [this](bson::Builder& b) { append_projection(b, false); });
+    }
+    void append_projection(bson::Builder& out, bool on_top) const {
+        if (!has_projection()) return append_sort(out, on_top);
+        stacked(out, "PROJECTION", on_top ? asked_again(sorted()) : sorted(),
+                [=, this](bson::Builder& b) { append_sort(b, on_top); });
     }
 
     // One call to begin, one for each result below and its end, then one for each document, and the
     // end.
-    Counts sorted() const {
-        Counts counts = accessed();
-        if (!plan_.blocking_sort) return counts;
-        counts.need_time = counts.works;
-        counts.works += counts.advanced + 2;
+    static Counts sorted(Counts below, int64_t rows, bool at_limit) {
+        Counts counts;
+        counts.works = below.works + rows + (at_limit ? 1 : 2);
+        counts.need_time = below.works + 1;
+        counts.advanced = rows;
+        counts.more = at_limit;
         return counts;
     }
-    void append_sort(bson::Builder& out) const {
-        if (!plan_.blocking_sort) return append_kept(out);
-        append_counts(out, "SORT", sorted());
+    // Of two sorts the second gives what the first has not.
+    Counts sorted_twice() const {
+        const std::vector<PlanRun::BranchStats>& first =
+            report_.top.empty() ? report_.branches : report_.top;
+        const int64_t rows = accessed(first).advanced;
+        const bool at_limit = cut();
+        const int64_t limit = report_.query.sorted_rows();
+        Counts counts = sorted(accessed(first), std::min(rows, limit), at_limit);
+        if (at_limit) return counts;
+        const Counts second = sorted(accessed(first), rows, false);
+        counts.works += second.works;
+        counts.advanced = rows;
+        counts.need_time = counts.works - rows;
+        return counts;
+    }
+    Counts sorted() const {
+        if (!plan_.blocking_sort) return accessed();
+        if (sorts_twice()) return sorted_twice();
+        return sorted(accessed(), accessed().advanced, false);
+    }
+    void append_one_sort(bson::Builder& out, const Counts& counts, bool keeps) const {
+        append_counts(out, "SORT", counts);
         out.append("forcedFetches", 0);
         out.append_number("memUsage", report_.sort_bytes + kPlaceBytes * accessed().advanced);
         out.append("memLimit", static_cast<int32_t>(DocumentSorter::kBytesMax));
-        append_child(out, [this](bson::Builder& b) { append_kept(b); });
+        append_child(out, [=, this](bson::Builder& b) {
+            if (keeps)
+                append_kept(b, false);
+            else
+                append_access(b, false);
+        });
+    }
+    void append_sort(bson::Builder& out, bool on_top) const {
+        if (!plan_.blocking_sort) return append_kept(out, on_top);
+        const Counts counts = on_top ? asked_again(sorted()) : sorted();
+        if (!sorts_twice()) return append_one_sort(out, counts, true);
+        if (plan_.scans.empty()) return append_two_sorts(out, counts);
+        stacked(out, "KEEP_MUTATIONS", counts,
+                [this](bson::Builder& b) { append_two_sorts(b, sorted()); });
+    }
+    static void append_or_tail(bson::Builder& out, size_t children) {
+        out.append("locsForgotten", 0);
+        for (size_t i = 0; i < children; ++i)
+            out.append("matchTested_" + std::to_string(i), 0);
+    }
+    void append_two_sorts(bson::Builder& out, const Counts& counts) const {
+        append_counts(out, "OR", counts);
+        out.append_number("dupsTested", counts.advanced).append_number("dupsDropped", 0);
+        append_or_tail(out, 2);
+        bson::Builder children = out.sub_array("children");
+        const Counts below = accessed(report_.top.empty() ? report_.branches : report_.top);
+        const int64_t top = std::min(below.advanced, report_.query.sorted_rows());
+        for (const bool first : {true, false}) {
+            const bson::IndexName name = children.next();
+            bson::Builder child = children.sub_object(name.view());
+            const Counts whole = sorted(below, first ? top : below.advanced, first && cut());
+            append_one_sort(child, first || !cut() ? whole : Counts(), false);
+        }
     }
 
     // Kept what changed under a fetch with a filter or before a sort.
-    void append_kept(bson::Builder& out) const {
+    void append_kept(bson::Builder& out, bool on_top) const {
         const bool fetches = !plan_.scans.empty() && !plan_.covered;
         const bool ordered_by_index = !report_.query.sort.empty() && !plan_.blocking_sort;
         const bool keeps =
             fetches && !ordered_by_index && (plan_.check_document || plan_.blocking_sort);
-        if (!keeps) return append_access(out);
-        stacked(out, "KEEP_MUTATIONS", accessed(), [this](bson::Builder& b) { append_access(b); });
+        if (!keeps) return append_access(out, on_top);
+        stacked(out, "KEEP_MUTATIONS", on_top ? asked_again(accessed()) : accessed(),
+                [this](bson::Builder& b) { append_access(b, false); });
     }
 
-    Counts accessed() const {
+    int64_t keys(const std::vector<PlanRun::BranchStats>& branches, size_t i) const {
+        return branches[i].keys_examined - (plan_.scans[i].by_range ? 1 : 0);
+    }
+
+    // A scan was asked once for each of its keys. A key behind its bounds was one more; behind the
+    // last key of the index it knew its end by itself, but a projection asked for it all the same.
+    int64_t scan_works(const std::vector<PlanRun::BranchStats>& branches, size_t i) const {
+        const End end = is_cut_at(i) ? End::none : end_of(branches[i]);
+        const bool asked = end == End::at_key || (end == End::at_index && plan_.covered);
+        return std::max<int64_t>(keys(branches, i) + (asked ? 1 : 0), 1);
+    }
+    // $maxScan stops a scan, which came to no end.
+    End end_of(const PlanRun::BranchStats& branch) const {
+        const int64_t most = report_.query.max_scan;
+        return most > 0 && branch.keys_examined >= most ? End::none : branch.end;
+    }
+    bool is_cut_at(size_t i) const { return cut() && i + 1 == plan_.scans.size(); }
+
+    Counts accessed() const { return accessed(report_.branches); }
+    Counts accessed(const std::vector<PlanRun::BranchStats>& branches) const {
         Counts counts;
-        counts.more = cut();
+        counts.more = cut() && !plan_.blocking_sort;
         if (plan_.scans.empty()) {
-            const PlanRun::BranchStats& scan = report_.branches.front();
+            const PlanRun::BranchStats& scan = branches.front();
             counts.works = scan.docs_examined + (counts.more ? 1 : 2);
             counts.advanced = scan.returned;
             counts.need_time = 1 + scan.docs_examined - scan.returned;
             return counts;
         }
-        if (plan_.covered) return of_scan(0);
-        for (const PlanRun::BranchStats& branch : report_.branches) {
-            counts.works += branch.keys_examined;
+        if (plan_.covered && plan_.scans.size() == 1) return of_scan(0);
+        const size_t last = plan_.scans.size() - 1;
+        for (size_t i = 0; i < last; ++i)
+            counts.works += scan_works(branches, i);
+        // Where a jump led behind the last key, that was the answer.
+        const End end = counts.more ? End::none : end_of(branches[last]);
+        const bool asked = end == End::at_key || end == End::at_index;
+        counts.works += std::max<int64_t>(keys(branches, last) + (asked ? 1 : 0), 1);
+        for (const PlanRun::BranchStats& branch : branches)
             counts.advanced += branch.returned;
-        }
+        counts.advanced -= report_.dropped;
         counts.need_time = counts.works - counts.advanced;
-        if (!counts.more) ++counts.works;
         return counts;
     }
-    void append_access(bson::Builder& out) const {
+    void append_access(bson::Builder& out, bool on_top) const {
+        const Counts counts = on_top ? asked_again(accessed()) : accessed();
         if (plan_.scans.empty()) {
-            append_counts(out, "COLLSCAN", accessed());
+            append_counts(out, "COLLSCAN", counts);
             out.append_number("docsTested", report_.branches.front().docs_examined);
             out.sub_array("children").finish();
             return;
         }
-        if (plan_.covered) return append_scan(out, 0);
-        append_counts(out, "FETCH", accessed());
+        if (plan_.covered) return append_scans(out);
+        append_counts(out, "FETCH", counts);
         out.append("alreadyHasObj", 0).append("forcedFetches", 0);
         out.append_number("matchTested", plan_.check_document ? accessed().advanced : 0);
         append_child(out, [this](bson::Builder& b) { append_scans(b); });
@@ -188,10 +277,12 @@ class Stages {
             all.works += of_scan(i).works;
             all.advanced += of_scan(i).advanced;
         }
+        all.advanced -= report_.dropped;
         all.need_time = all.works - all.advanced;
         append_counts(out, plan_.merge ? "SORT_MERGE" : "OR", all);
-        out.append_number("dupsTested", all.advanced);
-        out.append_number("dupsDropped", 0);
+        out.append_number("dupsTested", all.advanced + report_.dropped);
+        out.append_number("dupsDropped", report_.dropped);
+        if (!plan_.merge) append_or_tail(out, plan_.scans.size());
         bson::Builder children = out.sub_array("children");
         for (size_t i = 0; i < plan_.scans.size(); ++i) {
             const bson::IndexName name = children.next();
@@ -200,14 +291,13 @@ class Stages {
         }
     }
 
-    // Knows its end as soon as it stands behind its last key.
     Counts of_scan(size_t i) const {
         const PlanRun::BranchStats& branch = report_.branches[i];
         Counts counts;
-        counts.works = std::max<int64_t>(branch.keys_examined, 1);
+        counts.works = scan_works(report_.branches, i);
         counts.advanced = plan_.covered ? branch.returned : branch.docs_examined;
         counts.need_time = branch.keys_examined - counts.advanced;
-        counts.more = cut();
+        counts.more = is_cut_at(i);
         return counts;
     }
     void append_scan(bson::Builder& out, size_t i) const {

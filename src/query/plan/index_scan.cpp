@@ -89,10 +89,12 @@ IndexScan::IndexScan(const ScanPlan& plan)
 
 void IndexScan::seek_first() {
     if (plan_.by_range) {
-        if (plan_.range_min.empty()) {
+        ++examined_;
+        const bson::Object& from = plan_.backward ? plan_.range_max : plan_.range_min;
+        if (from.empty()) {
             cursor_->seek_to_start();
         } else {
-            cursor_->seek(plan_.range_min, false);
+            cursor_->seek(from, plan_.backward);
         }
         return;
     }
@@ -177,15 +179,21 @@ IndexScan::Verdict IndexScan::jump(bson::Doc key, size_t field, size_t interval)
 }
 
 bool IndexScan::check_range(bson::Doc key) const {
-    return plan_.range_max.empty() ||
-           bson::compare_keys(key, plan_.range_max, plan_.index->generator->descending_bits()) < 0;
+    const bson::Object& to = plan_.backward ? plan_.range_min : plan_.range_max;
+    if (to.empty()) return true;
+    const int order = bson::compare_keys(key, to, plan_.index->generator->descending_bits());
+    return plan_.backward ? order >= 0 : order < 0;
 }
 
 bool IndexScan::settle() {
+    end_ = End::at_index;
     while (!cursor_->at_end()) {
         const bson::Doc key = cursor_->key();
         if (plan_.by_range) {
-            if (!check_range(key)) break;
+            if (!check_range(key)) {
+                end_ = End::at_key;
+                break;
+            }
             ++examined_;
             return true;
         }
@@ -198,8 +206,10 @@ bool IndexScan::settle() {
         // A simple range ends at its first key outside, which does not count.
         if (verdict == Verdict::past_end || simple_) {
             examined_ = before;
+            end_ = End::at_key;
             break;
         }
+        end_ = End::by_jump;
         sched::tick();
         if (may_yield_ && sched::slice_over() && !cursor_->at_end()) {
             wants_yield_ = true;

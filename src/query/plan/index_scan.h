@@ -37,8 +37,17 @@ class IndexScan {
     // that moves may get a key, and would come again.
     void step_ahead();
 
-    // Keys examined so far, including those that made the scan jump.
+    // Keys examined so far, including those that made the scan jump. A range by min and max counts
+    // the one that it begins at twice, as the old server did.
     int64_t examined() const { return examined_; }
+    // How it came to its end.
+    enum class End {
+        none,
+        at_key,    // the key there is behind the bounds
+        at_index,  // there is no key behind the last one given
+        by_jump    // nor where a jump led to
+    };
+    End end() const { return end_; }
     // Makes examined() what the old server would have counted: it stood on the next key already
     // when it returned one. The scan is of no use afterwards.
     void examine_ahead();
@@ -79,6 +88,7 @@ class IndexScan {
     bool restored_on_next_ = false;
     bool simple_ = false;  // points, then one interval, then everything: only the end needs a look
     int64_t examined_ = 0;
+    End end_ = End::none;
     bson::Buffer seek_key_;
     std::vector<uint8_t> last_target_;  // the last key that was looked up
     bool last_target_past_ = false;     // behind all keys that begin with it, not at the first

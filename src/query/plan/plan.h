@@ -28,7 +28,7 @@ struct ScanPlan {
     IndexBounds bounds;
     // Checked on the key, before the document is fetched.
     std::vector<KeyPredicate> key_filter;
-    // min/max: keys instead of bounds; min inclusive, max exclusive in index order; empty: open.
+    // min/max: keys instead of bounds, in index order; min inclusive, max exclusive; empty: open.
     bool by_range = false;
     bson::Object range_min;
     bson::Object range_max;
@@ -40,7 +40,7 @@ struct Plan {
     bool backward = false;  // natural order reversed
     bool merge = false;     // several scans, each in sort order
     bool blocking_sort = false;
-    bool covered = false;        // the only scan has all fields, and only rows
+    bool covered = false;        // each scan has all fields, and only rows
     bool check_document = true;  // the filter must be evaluated on the document
     std::shared_ptr<ValueArena> arena = std::make_shared<ValueArena>();
 };

@@ -170,8 +170,19 @@ void PlanRun::show_covered(const Branch& branch) {
     }
 }
 
+// Whether another scan has given that record before.
+bool PlanRun::drops(storage::RecordId id) {
+    if (plan_.scans.size() < 2 || seen_.insert(id)) return false;
+    ++dropped_;
+    return true;
+}
+
 PlanRun::Work PlanRun::produce_from_scan(Branch& branch, Row* row) {
-    if (!branch.scan->next()) return branch.scan->wants_yield() ? Work::need_more : Work::end;
+    const int64_t before = branch.scan->examined();
+    const bool found = branch.scan->next();
+    const bool is_unit = found || branch.scan->end() == IndexScan::End::by_jump;
+    passed_keys_ += std::max<int64_t>(branch.scan->examined() - before - (is_unit ? 1 : 0), 0);
+    if (!found) return branch.scan->wants_yield() ? Work::need_more : Work::end;
     // The old server counted the key that it stood on already when it gave the one before.
     if (query_.max_scan > 0 && branch.scan->examined() >= query_.max_scan) {
         branch.scan->stop();
@@ -190,10 +201,11 @@ PlanRun::Work PlanRun::produce_from_scan(Branch& branch, Row* row) {
             row->doc = collection_.records().get(row->id);
             if (!document_passes(row, true)) return Work::need_more;
         }
+        ++branch.stats.returned;
+        if (drops(row->id)) return Work::need_more;
         if (!query_.return_key) show_covered(branch);
         row->doc = bson::Doc(covered_.data());
         row->projected = true;
-        ++branch.stats.returned;
         return Work::advanced;
     }
     if (options_.count_only && !plan_.check_document && !check_all && plan_.scans.size() == 1) {
@@ -204,7 +216,7 @@ PlanRun::Work PlanRun::produce_from_scan(Branch& branch, Row* row) {
     ++branch.stats.docs_examined;
     if (!document_passes(row, check_all)) return Work::need_more;
     ++branch.stats.returned;
-    if (plan_.scans.size() > 1 && !seen_.insert(row->id)) return Work::need_more;
+    if (drops(row->id)) return Work::need_more;
     if (query_.return_key) {
         row->doc = bson::Doc(covered_.data());
         row->projected = true;
@@ -309,6 +321,7 @@ void PlanRun::sort_again() {
     sorting_done_ = false;
     current_branch_ = 0;
     seen_.clear();
+    dropped_ = 0;
     sorter_ = std::make_unique<DocumentSorter>(*query_.sort_pattern, 0, disk());
     start();
 }
@@ -376,7 +389,10 @@ PlanRun::BranchStats PlanRun::branch_stats(size_t i) const {
     DCHECK(i < branches_.size());
     const Branch& branch = branches_[i];
     BranchStats stats = branch.stats;
-    if (branch.scan != nullptr) stats.keys_examined = branch.scan->examined();
+    if (branch.scan != nullptr) {
+        stats.keys_examined = branch.scan->examined();
+        stats.end = branch.scan->end();
+    }
     if (i < top_stats_.size()) {
         stats.returned += top_stats_[i].returned;
         stats.keys_examined += top_stats_[i].keys_examined;

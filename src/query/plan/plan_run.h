@@ -42,7 +42,9 @@ class PlanRun {
     bool gives_top_rows() const { return top_only_ && sorting_done_; }
 
     const Plan& plan() const { return plan_; }
-    int64_t works() const { return works_; }
+    // As the old server counted: each key that a scan looks at is a unit there, and so is the
+    // beginning of a sort.
+    int64_t works() const { return works_ + passed_keys_ + (plan_.blocking_sort ? 1 : 0); }
     int64_t advanced() const { return advanced_; }
     bool ended() const { return ended_; }
 
@@ -50,7 +52,10 @@ class PlanRun {
         int64_t returned = 0;
         int64_t keys_examined = 0;
         int64_t docs_examined = 0;
+        IndexScan::End end = IndexScan::End::none;  // of the scan, if it was followed so far
     };
+    // Rows of several scans that another one had given before.
+    int64_t dropped() const { return dropped_; }
     int64_t sort_bytes() const { return sorter_ == nullptr ? 0 : sorter_->bytes(); }
     // Counts of one scan (of the collection scan: index 0).
     BranchStats branch_stats(size_t i) const;
@@ -76,6 +81,7 @@ class PlanRun {
     const std::string* disk() const;  // where a sort may put files; null: nowhere
     bool must_sort_again() const;
     void sort_again();
+    bool drops(storage::RecordId id);
     void put_back(Branch& branch, storage::RecordId id);
     Work produce(Row* row);  // before a blocking sort
     Work produce_from_collection(Row* row);
@@ -112,6 +118,8 @@ class PlanRun {
     std::vector<BranchStats> top_stats_;
     bool want_details_ = false;
     int64_t works_ = 0;
+    int64_t passed_keys_ = 0;  // looked at on the way to another one
+    int64_t dropped_ = 0;
     int64_t advanced_ = 0;
     bool ended_ = false;
     bson::Buffer covered_;

@@ -52,7 +52,7 @@ void yield(const Runs& runs, sched::LongLoop& loop, const std::string& ns) {
 
 Plan best_plan(catalog::Collection& collection, const FindQuery& query,
                const ExecutorOptions& options, std::vector<Plan> plans,
-               std::vector<Rejected>& rejected, sched::YieldPoint* yield_point) {
+               std::vector<Rejected>& rejected, bool& ended, sched::YieldPoint* yield_point) {
     DCHECK(!plans.empty());
     Runs runs;
     const std::string ns = collection.ns();
@@ -76,9 +76,12 @@ Plan best_plan(catalog::Collection& collection, const FindQuery& query,
             if (failed[i]) continue;
             sched::tick();
             if (loop.is_due()) yield(runs, loop, ns);
+            PlanRun& run = *runs[i];
             try {
-                const PlanRun::Work work = runs[i]->work(&row);
-                if (work == PlanRun::Work::end || runs[i]->advanced() >= wanted) decided = true;
+                // What looks at several keys at once waits for the others.
+                if (run.works() <= round && !run.ended()) run.work(&row);
+                const bool done = run.ended() || run.advanced() >= wanted;
+                if (done && run.works() <= round + 1) decided = true;
             } catch (const SortError&) {
                 // It outgrows the memory; another plan may get by.
                 if (standing == 1) throw;
@@ -94,6 +97,7 @@ Plan best_plan(catalog::Collection& collection, const FindQuery& query,
         ++best;
     for (size_t i = best + 1; i < runs.size(); ++i)
         if (!failed[i] && score(*runs[i]) > score(*runs[best])) best = i;
+    ended = runs[best]->ended();
     for (size_t i = 0; i < runs.size(); ++i) {
         if (i == best) continue;
         Rejected one{std::move(plans[i]), {}, runs[i]->advanced()};

@@ -18,10 +18,10 @@ struct Rejected {
 };
 
 // Lets the plans compete; they yield as a scan does (at `yield_point`, if any). Returns the winner;
-// the others go to `rejected`. Throws base::Error when the last plan standing fails, and when the
-// collection has gone.
+// the others go to `rejected`, and `ended` says whether it had the whole answer by then. Throws
+// base::Error when the last plan standing fails, and when the collection has gone.
 Plan best_plan(catalog::Collection& collection, const FindQuery& query,
                const ExecutorOptions& options, std::vector<Plan> plans,
-               std::vector<Rejected>& rejected, sched::YieldPoint* yield_point);
+               std::vector<Rejected>& rejected, bool& ended, sched::YieldPoint* yield_point);
 
 }  // namespace query

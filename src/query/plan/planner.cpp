@@ -119,6 +119,10 @@ class Planner {
     }
 
   private:
+    bool is_only_disjunction() const {
+        return conjunction_.predicates.empty() && conjunction_.disjunctions.size() == 1 &&
+               !conjunction_.others;
+    }
     static bool keeps_order(const Plan& plan) { return !plan.blocking_sort; }
     // An empty query is meant as a scan; the server's own collections have no indexes.
     bool may_always_scan() const {
@@ -295,8 +299,7 @@ class Planner {
                         {index.get(), holds_all(*index) ? nullptr : index->generator->filter()});
         }
         std::vector<ConjunctionBounds> branches;
-        bool exact = conjunction_.predicates.empty() && conjunction_.disjunctions.size() == 1 &&
-                     !conjunction_.others;
+        bool exact = is_only_disjunction();
         if (!bound_branches(node, indexes, *plan.arena, branches, exact)) return false;
         join_branches(branches);
         plan.check_document = !exact;
@@ -317,6 +320,8 @@ class Planner {
         for (const ConjunctionBounds& branch : branches)
             plan.scans.push_back(to_scan(branch, false));
         plan.blocking_sort = !query_.sort.empty();
+        plan.covered = std::ranges::all_of(
+            branches, [&](const ConjunctionBounds& branch) { return covers(*branch.index, plan); });
         return true;
     }
 
@@ -426,9 +431,9 @@ class Planner {
         if (!query_.min.empty()) scan.range_min = unnamed(query_.min, *found);
         if (!query_.max.empty()) scan.range_max = unnamed(query_.max, *found);
         bool backward = false;
-        if (!query_.sort.empty()) {
-            plan.blocking_sort = !order_matches(*found, 0, query_, &backward) || backward;
-        }
+        if (!query_.sort.empty()) plan.blocking_sort = !order_matches(*found, 0, query_, &backward);
+        plan.check_document = !query_.matcher->root().children.empty();
+        scan.backward = backward;
         plan.scans.push_back(std::move(scan));
         return plan;
     }
@@ -468,7 +473,8 @@ bool is_consistent(const Plan& plan, const FindQuery& query) {
     if (plan.blocking_sort && (query.sort_pattern == nullptr || plan.merge)) return false;
     if (plan.merge && (scans < 2 || scans > kScansToExplodeMax || query.sort_pattern == nullptr))
         return false;
-    if (plan.covered && (scans != 1 || plan.check_document || plan.blocking_sort)) return false;
+    if (plan.covered && (scans == 0 || plan.check_document || plan.blocking_sort || plan.merge))
+        return false;
     return std::ranges::all_of(plan.scans, [](const ScanPlan& scan) {
         const size_t fields = scan.index->generator->fields().size();
         return scan.by_range ? scan.bounds.empty() && scan.key_filter.empty()
