@@ -12,6 +12,7 @@
 #include "catalog/names.h"
 #include "command/commands/families.h"
 #include "command/context/default_collation.h"
+#include "command/cursor/query_cursors.h"
 #include "command/request/authorization.h"
 #include "command/request/invocation.h"
 #include "command/write/write_ops.h"
@@ -215,8 +216,8 @@ class Application {
     void check_conditions() {
         for (Condition& condition : conditions_) {
             CollectionLock lock(invocation_.client, condition.ns, storage::Access::read);
-            const auto executor =
-                query::make_executor(lock.collection(), std::move(condition.query), {}, &lock);
+            const auto executor = query::make_executor(
+                lock.collection(), std::move(condition.query), execution_options(), &lock);
             query::Row row;
             const bson::Doc found = executor->next(&row) ? row.doc : bson::Doc();
             if (condition.wanted->matches(found)) continue;

@@ -14,7 +14,6 @@
 #include "command/context/locks.h"
 #include "command/cursor/query_cursors.h"
 #include "command/request/invocation.h"
-#include "options/general.h"
 #include "query/match/regex_flags.h"
 #include "query/plan/distinct.h"
 #include "query/plan/executor.h"
@@ -73,9 +72,8 @@ void run_count(Invocation& invocation) {
         invocation.reply->append("n", int32_t{0});
         return;
     }
-    query::ExecutorOptions options;
-    options.no_table_scan = options::no_table_scan.get();
-    const query::Count counted = query::count(lock.collection(), std::move(query), options, &lock);
+    const query::Count counted =
+        query::count(lock.collection(), std::move(query), execution_options(), &lock);
     OpReport& report = invocation.client.report();
     report.add({}, counted.stats);
     report.plan = counted.plan;
@@ -89,11 +87,17 @@ struct DistinctStats {
     std::string cursor;
 };
 
+std::unique_ptr<query::Executor> plan_distinct(const Invocation& invocation, CollectionLock& lock,
+                                               query::FindQuery query) try {
+    return query::make_executor(lock.collection(), std::move(query), execution_options(), &lock);
+} catch (const base::Error& e) {
+    if (invocation.over_msg()) throw;
+    sched::fail_because(e, kBadDistinctQuery, "cannot run the query: {}", e.what());
+}
+
 DistinctStats distinct_by_query(Invocation& invocation, CollectionLock& lock,
                                 query::FindQuery query, query::DistinctValues& values) {
-    query::ExecutorOptions options;
-    options.no_table_scan = options::no_table_scan.get();
-    const auto executor = query::make_executor(lock.collection(), std::move(query), options, &lock);
+    const auto executor = plan_distinct(invocation, lock, std::move(query));
     query::Row row;
     while (executor->next(&row))
         values.add(row.doc);

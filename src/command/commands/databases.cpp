@@ -11,6 +11,7 @@
 #include "command/commands/request_expressions.h"
 #include "command/context/default_collation.h"
 #include "command/context/locks.h"
+#include "command/cursor/query_cursors.h"
 #include "command/cursor/session_ends.h"
 #include "command/request/authorization.h"
 #include "command/request/invocation.h"
@@ -152,9 +153,10 @@ class Md5 {
     std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context_;
 };
 
-// Whether a collection is one of those that were asked for; all are without such a list.
+// Whether a collection is one of those that were asked for; all are without such a list, or where
+// it is empty.
 bool is_asked_for(const bson::Element& collections, std::string_view name) {
-    if (!collections.is_array()) return true;
+    if (!collections.is_array() || collections.as_doc().empty()) return true;
     for (const bson::Element& e : collections.as_doc()) {
         sched::tick();
         if (e.is_string() && e.as_string() == name) return true;
@@ -162,21 +164,24 @@ bool is_asked_for(const bson::Element& collections, std::string_view name) {
     return false;
 }
 
-// Documents in order of _id; capped collections in natural order.
-std::string hash_collection(catalog::Collection& collection) {
+// Documents in order of _id, where there is an index on it; else in natural order, in which the old
+// server hashed only capped collections.
+std::string hash_collection(catalog::Collection& collection, bool over_msg) {
     Md5 md5;
     const auto add = [&md5](bson::Doc doc) {
         md5.update(doc.data(), static_cast<size_t>(doc.size()));
     };
-    const catalog::Index* id_index = collection.id_index();
-    if (id_index == nullptr || collection.capped()) {
+    const catalog::Index* const id_index = collection.id_index();
+    if (id_index != nullptr) {
+        const auto cursor = id_index->store->cursor(storage::Direction::forward);
+        for (cursor->seek_to_start(); !cursor->at_end(); cursor->next())
+            add(collection.records().get(cursor->id()));
+    } else if (over_msg || collection.capped()) {
         const auto cursor = collection.records().cursor(storage::Direction::forward);
         while (const auto record = cursor->next())
             add(record->doc);
     } else {
-        const auto cursor = id_index->store->cursor(storage::Direction::forward);
-        for (cursor->seek_to_start(); !cursor->at_end(); cursor->next())
-            add(collection.records().get(cursor->id()));
+        return "no _id _index";
     }
     return md5.hex();
 }
@@ -200,7 +205,7 @@ void run_db_hash(Invocation& invocation) {
             const std::string_view name = catalog::split(ns).collection;
             if (catalog::is_system(name) || db->collection(ns) == nullptr) continue;
             if (!is_asked_for(invocation.body["collections"], name)) continue;
-            const std::string hash = hash_collection(*db->collection(ns));
+            const std::string hash = hash_collection(*db->collection(ns), invocation.over_msg());
             list.append(name, hash);
             all.update(hash.data(), hash.size());
             sched::Operation::check();
@@ -229,7 +234,7 @@ void run_file_md5(Invocation& invocation) {
     Md5 md5;
     int32_t chunks = 0;
     CollectionLock lock(invocation.client, ns, false);
-    query::ExecutorOptions options;
+    query::ExecutorOptions options = execution_options();
     options.no_table_scan = true;
     std::unique_ptr<query::Executor> executor;
     try {

@@ -17,6 +17,7 @@
 #include "command/commands/views.h"
 #include "command/commands/writes.h"
 #include "command/context/locks.h"
+#include "command/cursor/query_cursors.h"
 #include "command/request/authorization.h"
 #include "command/request/run_command.h"
 #include "query/match/regex_flags.h"
@@ -203,7 +204,7 @@ void run_explain(Invocation& invocation) {
     }
     CollectionLock lock(invocation.client, ns, false);
     const auto started = sched::Operation::Clock::now();
-    query::ExecutorOptions options;
+    query::ExecutorOptions options = execution_options();
     options.scratch_directory = invocation.service.engine().scratch_directory();
     const auto executor =
         query::make_executor(lock.collection(), std::move(request.query), options, &lock);

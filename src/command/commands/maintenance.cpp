@@ -2,6 +2,7 @@
 #include "base/damage.h"
 #include "base/log.h"
 #include "base/milliseconds.h"
+#include "bson/json.h"
 #include "command/commands/families.h"
 #include "command/commands/repair.h"
 #include "command/context/locks.h"
@@ -31,7 +32,10 @@ void run_compact(Invocation& invocation) {
         base::fail(base::kNamespaceNotFound, "namespace does not exist");
     if (lock.collection()->capped())
         base::fail(base::kIllegalOperation, "cannot compact a capped collection");
-    base::log::info("compact {} begin", ns);
+    bson::Builder options;
+    for (const bson::Element& e : invocation.body)
+        if (e.name().starts_with("padding")) options.append(e);
+    base::log::info("compact {} begin, options: {}", ns, bson::to_text(options.doc()));
     invocation.service.cursors().kill_collection(ns);
     bson::Builder given;  // the engine reads its own fields
     for (const bson::Element& e : invocation.body)
@@ -50,6 +54,7 @@ void run_touch(Invocation& invocation) {
     CollectionLock lock(invocation.client, ns, false);
     if (lock.collection() == nullptr)
         base::fail(data ? kNoDataToTouch : base::kNamespaceNotFound, "namespace does not exist");
+    base::log::info("touching namespace {}", ns);
     catalog::Collection& collection = *lock.collection();
     bson::Builder& reply = *invocation.reply;
     if (data) {
@@ -70,6 +75,7 @@ void run_touch(Invocation& invocation) {
             .append("numRanges", count)
             .append("millis", static_cast<int32_t>(base::ms_since(started)));
     }
+    base::log::info("touching namespace {} complete", ns);
 }
 
 // `over_msg`: the number of keys by the name of the index, else by its namespace.
@@ -122,10 +128,16 @@ void run_validate(Invocation& invocation) {
     if (lock.collection() == nullptr && options.full)
         base::fail(base::kIllegalOperation, "the records of an index are not documents: {}", ns);
     base::log::info("CMD: validate {}", ns);
+    if (lock.collection() != nullptr)
+        for (const auto& index : lock.collection()->indexes())
+            base::log::info("validating index {}.${}", ns, index->name);
     append_validate(ns, *store, options, invocation.over_msg(), *invocation.reply);
 }
 
 void run_repair_database(Invocation& invocation) {
+    const bson::Element one = invocation.first();
+    if (!one.is_number() || one.to_double() != 1)
+        base::fail(base::kBadValue, "repairDatabase takes 1 as its value");
     const sched::BlockingSection away;
     repair_database(invocation.service.catalog(), invocation.service.cursors(), invocation.db);
 }
@@ -165,7 +177,8 @@ constexpr Field kValidateFields[] = {
     refused("revealHashedIds", "8.1"),
 };
 constexpr Field kRepairFields[] = {
-    refused("preserveClonedFilesOnFailure"),
+    // No files are cloned.
+    without_effect("preserveClonedFilesOnFailure", types::flag),
     refused("backupOriginalFiles"),
 };
 // There are no plans that they could choose among.

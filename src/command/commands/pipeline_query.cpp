@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "options/general.h"
+#include "command/cursor/query_cursors.h"
 #include "sched/tick.h"
 
 namespace command {
@@ -27,8 +27,7 @@ PipelineQuery::PipelineQuery(query::Pipeline& stages, const bson::Element& hint)
 }
 
 void PipelineQuery::plan(CollectionLock& lock) {
-    query::ExecutorOptions options;
-    options.no_table_scan = options::no_table_scan.get();
+    query::ExecutorOptions options = execution_options();
     options.avoid_sorting = true;
     auto sort_pattern = find_.sort_pattern;
     executor_ = query::make_executor(lock.collection(), std::move(find_), options, &lock);

@@ -232,6 +232,153 @@ TEST_P(RepliesOf26Test, DataSizeAddsUpRecords) {
     EXPECT_EQ(size(R"("maxObjects": 10)"), std::pair(int64_t{10}, 10 * each));
     EXPECT_EQ(text(run(R"({"dataSize": "test.c", "maxObjects": 4})"), "maxReached"), "true");
     EXPECT_FALSE(run(R"({"dataSize": "test.c", "maxObjects": 10})").doc().has("maxReached"));
+    EXPECT_FALSE(run_old(R"({"dataSize": "test.none"})").doc().has("estimate"));
+    EXPECT_EQ(text(run_old("{\"dataSize\": \"test.c\", " + range + "}"), "estimate"), "false");
+}
+
+TEST_P(RepliesOf26Test, DataSizeTakesAnIndexThatBeginsAlike) {
+    run(R"({"createIndexes": "c", "indexes": [{"key": {"a": 1, "b": -1}, "name": "ab"},
+                                              {"key": {"l": 1}, "name": "l"}]})");
+    for (int i = 0; i < 10; ++i)
+        insert_old("test.c", {fmt::format(R"({{"_id": {}, "a": {}, "b": {}, "l": [1, 2]}})", i,
+                                          i / 2, i % 2)});
+    const auto objects = [this](const std::string& range) {
+        const bson::Object reply = run_old(R"({"dataSize": "test.c", )" + range + "}");
+        return code(reply) != 0 ? -code(reply) : reply["numObjects"].to_int64();
+    };
+    EXPECT_EQ(objects(R"("keyPattern": {"a": 1}, "min": {"a": 1}, "max": {"a": 3})"), 4);
+    EXPECT_EQ(objects(R"("min": {"a": 1}, "max": {"a": 3})"), 4) << "ascending by itself";
+    EXPECT_EQ(objects(R"("keyPattern": {"a": 1, "b": -1}, "min": {"a": 1, "b": 1},
+                         "max": {"a": 2, "b": 0})"),
+              3);
+    EXPECT_EQ(objects(R"("keyPattern": {"a": 1}, "min": {"a": 2}, "max": {"a": 2})"), 0);
+    EXPECT_EQ(objects(R"("keyPattern": {"a": 1}, "min": {"a": 3}, "max": {"a": 1})"), 0);
+    EXPECT_EQ(objects(R"("keyPattern": {"a": 1}, "min": {"b": 1}, "max": {"b": 3})"), -16634);
+    EXPECT_EQ(objects(R"("keyPattern": {"b": -1}, "min": {"b": 1}, "max": {"b": 3})"), -2);
+    EXPECT_EQ(objects(R"("keyPattern": {"l": 1}, "min": {"l": 1}, "max": {"l": 3})"), -2)
+        << "multikey";
+}
+
+TEST_P(RepliesOf26Test, HashesGoInTheOrderOfId) {
+    const auto hash = [this](const std::string& collection, bool old) {
+        const std::string command = R"({"dbHash": 1})";
+        const bson::Object reply = old ? run_old(command) : run(command);
+        return std::string(reply["collections"].as_doc()[collection].as_string());
+    };
+    run(R"({"create": "ring", "capped": true, "size": 4096})");
+    run_old(R"({"create": "bare", "autoIndexId": false})");
+    run_old(R"({"create": "other", "autoIndexId": false})");
+    for (const char* ns : {"test.ring", "test.bare"})
+        insert_old(ns, {R"({"_id": 2})", R"({"_id": 1})"});
+    insert_old("test.c", {R"({"_id": 1})", R"({"_id": 2})"});
+    for (const bool old : {true, false})
+        EXPECT_EQ(hash("ring", old), hash("c", old));
+    EXPECT_EQ(hash("bare", true), "no _id _index");
+    EXPECT_EQ(hash("bare", true), hash("other", true));
+    EXPECT_NE(hash("bare", false), hash("other", false));
+    EXPECT_EQ(text(run_old(R"({"dbHash": 1, "collections": []})"), "collections"),
+              text(run_old(R"({"dbHash": 1})"), "collections"));
+}
+
+TEST_P(RepliesOf26Test, RepairsNeedTheirOne) {
+    insert_old("test.c", {"{}"});
+    for (const char* odd : {"0", "2", "1.5", "true", "null", "\"x\""})
+        EXPECT_EQ(code(run_old(fmt::format(R"({{"repairDatabase": {}}})", odd))), 2) << odd;
+    EXPECT_EQ(code(run_old(R"({"repairDatabase": 1.0})")), 0);
+    EXPECT_EQ(code(run_old(R"({"repairDatabase": 1, "preserveClonedFilesOnFailure": true,
+                               "backupOriginalFiles": false})")),
+              0);
+    EXPECT_EQ(code(run_old(R"({"repairDatabase": 1, "backupOriginalFiles": true})")), 72);
+}
+
+TEST_P(RepliesOf26Test, CollectionsOfTheServerAreNotDropped) {
+    for (const char* name : {"system.js", "system.users", "system.indexes", "system.namespaces"}) {
+        const std::string drop = fmt::format(R"({{"drop": "{}"}})", name);
+        EXPECT_EQ(code(run_old(drop)), 26) << name;
+    }
+    insert_old("test.system.js", {R"({"_id": "f"})"});
+    insert_old("test.system.users", {R"({"user": "u", "pwd": "p"})"});
+    for (const char* name : {"system.js", "system.users"}) {
+        const std::string drop = fmt::format(R"({{"drop": "{}"}})", name);
+        EXPECT_EQ(code(run_old(drop)), 20) << name;
+        EXPECT_EQ(code(run(drop)), 20) << name;
+    }
+}
+
+// It would have been a limit.
+TEST_P(RepliesOf26Test, ACommandTakesNoModifierForItsTime) {
+    const std::string count = R"({"$query": {"count": "c"}, "$maxTimeMS": 5000})";
+    EXPECT_EQ(code(query("test.$cmd", count, -1)[0]), 2);
+    EXPECT_EQ(code(query("test.$cmd", R"({"$query": {"count": "c", "maxTimeMS": 5000}})", -1)[0]),
+              0);
+}
+
+// The old server took its upper end in, too, which it left out forwards.
+TEST_P(RepliesOf26Test, ARangeReadBackwardsIsTheSame) {
+    run(R"({"createIndexes": "c", "indexes": [{"key": {"a": 1}, "name": "a"}]})");
+    for (int i = 0; i < 10; ++i)
+        insert_old("test.c", {fmt::format(R"({{"_id": {}, "a": {}}})", i, i % 5)});
+    const auto ids = [this](const std::string& modifiers) {
+        std::string text;
+        for (const bson::Object& doc : query("test.c", R"({"$query": {}, )" + modifiers + "}", 0))
+            text += std::to_string(doc["_id"].to_int64());
+        return text;
+    };
+    EXPECT_EQ(ids(R"("$min": {"_id": 5}, "$max": {"_id": 8}, "$orderby": {"_id": -1})"), "765");
+    EXPECT_EQ(ids(R"("$min": {"_id": 5}, "$max": {"_id": 8}, "$orderby": {"_id": 1})"), "567");
+    EXPECT_EQ(ids(R"("$min": {"a": 3}, "$orderby": {"a": -1})"), "9483");
+    EXPECT_EQ(ids(R"("$max": {"a": 1}, "$orderby": {"a": -1})"), "50");
+    const bson::Object reply = run(R"({"find": "c", "min": {"_id": 5}, "max": {"_id": 8},
+                                       "sort": {"_id": -1}, "hint": {"_id": 1}})");
+    EXPECT_EQ(reply.doc().at_path("cursor.firstBatch").as_doc().field_count(), 3);
+}
+
+TEST_P(RepliesOf26Test, ASortByAPathWithAnEmptyEndIsOneByTheField) {
+    for (const char* doc : {R"({"_id": 1, "a": 3, "o": {"p": 1}})", R"({"_id": 2, "a": [1, 9]})",
+                            R"({"_id": 3, "a": 2, "o": {"p": 2}})"})
+        insert_old("test.c", {doc});
+    const auto ids = [this](const std::string& sort) {
+        std::string text;
+        for (const bson::Object& doc :
+             query("test.c", R"({"$query": {}, "$orderby": )" + sort + "}", 0))
+            text += std::to_string(doc["_id"].to_int64());
+        return text;
+    };
+    for (const bool indexed : {false, true}) {
+        if (indexed) run(R"({"createIndexes": "c", "indexes": [{"key": {"a": 1}, "name": "a"}]})");
+        EXPECT_EQ(ids(R"({"a.": 1})"), "231");
+        EXPECT_EQ(ids(R"({"a.": -1})"), "213");
+        EXPECT_EQ(ids(R"({"o.p.": -1})"), "312");
+    }
+}
+
+// One place has the options of an execution: each command that plans a query obeys.
+TEST_P(RepliesOf26Test, NothingScansUnderNotablescan) {
+    insert_old("test.c", {R"({"_id": 1, "a": 1})"});
+    run(R"({"createIndexes": "c", "indexes": [{"key": {"b": 1}, "name": "b"}]})");
+    const struct Restore {
+        ~Restore() { options::no_table_scan.set(false); }
+    } restore;
+    options::no_table_scan.set(true);
+    const struct {
+        const char* command;
+        int old_code;
+    } cases[] = {
+        {R"({"findAndModify": "c", "query": {"a": 1}, "remove": true})", 17384},
+        {R"({"findAndModify": "c", "query": {"a": 1}, "update": {"a": 2}})", 17384},
+        {R"({"findAndModify": "c", "query": {"a": 1}, "sort": {"c": 1}, "remove": true})", 13106},
+        {R"({"count": "c", "query": {"a": 1}})", 2},
+        {R"({"distinct": "c", "key": "b", "query": {"a": 1}})", 17216},
+        {R"({"aggregate": "c", "pipeline": [{"$match": {"a": 1}}], "cursor": {}})", 2},
+    };
+    for (const auto& one : cases) {
+        EXPECT_EQ(code(run_old(one.command)), one.old_code) << one.command;
+        EXPECT_EQ(code(run(one.command)), 2) << one.command;
+    }
+    EXPECT_EQ(code(run(R"({"explain": {"find": "c", "filter": {"a": 1}}})")), 2);
+    EXPECT_EQ(code(run(R"({"find": "c", "filter": {"a": 1}})")), 2);
+    EXPECT_EQ(query("test.c", R"({"a": 1})", 0)[0]["code"].to_int64(), 17007);
+    EXPECT_EQ(code(run(R"({"findAndModify": "c", "query": {"_id": 1}, "remove": true})")), 0);
 }
 
 TEST_P(RepliesOf26Test, DistinctValuesOfADocumentComeInTheirOrder) {
@@ -380,6 +527,8 @@ TEST_P(RepliesOf26Test, TailableCursorsComeInNaturalOrder) {
     };
     EXPECT_EQ(tail(R"({"_id": 1})")["code"].to_int32(), 17287);
     EXPECT_EQ(tail(R"({"$natural": 1})")["_id"].to_int32(), 2);
+    EXPECT_EQ(tail(R"({"$natural": -1})")["code"].to_int32(), 17287);
+    EXPECT_EQ(code(run(R"({"find": "ring", "tailable": true, "hint": {"$natural": -1}})")), 2);
     EXPECT_EQ(tail("{}")["_id"].to_int32(), 2);
     EXPECT_EQ(code(run(R"({"find": "ring", "tailable": true, "sort": {"_id": 1}})")), 2);
 }

@@ -2,9 +2,13 @@
 #include "command/commands/stats.h"
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/milliseconds.h"
+#include "bson/compare.h"
+#include "bson/json.h"
 #include "command/commands/families.h"
 #include "command/context/locks.h"
+#include "command/cursor/query_cursors.h"
 #include "command/request/authorization.h"
 #include "command/request/invocation.h"
 #include "query/plan/executor.h"
@@ -132,27 +136,95 @@ struct DataSize {
     bool stopped = false;  // at maxSize or maxObjects
 };
 
+// Whether a range of it has each document once that its keys say.
+bool measures(const catalog::Index& index, const catalog::Collection& collection) {
+    return index.store != nullptr && index.ready && !index.multikey && !index.hidden &&
+           index.generator != nullptr && !index.generator->hashed() &&
+           index.generator->filter() == nullptr &&
+           collation::is_same(index.generator->collator(), collection.collator().get());
+}
+
+// One whose first fields are those of the pattern; null: none.
+const catalog::Index* index_of_pattern(const catalog::Collection& collection, bson::Doc pattern) {
+    for (const auto& index : collection.indexes()) {
+        if (!measures(*index, collection)) continue;
+        auto key = index->key_pattern.begin();
+        bool begins = true;
+        for (const bson::Element& e : pattern) {
+            begins = begins && key != index->key_pattern.end() && key->name() == e.name() &&
+                     bson::compare_values(*key, e) == 0;
+            if (!begins) break;
+            ++key;
+        }
+        if (begins) return index.get();
+    }
+    return nullptr;
+}
+
+// {a: 1} for a range of {a: 5} to {a: 8}.
+bson::Object ascending_pattern(bson::Doc end) {
+    bson::Builder pattern;
+    for (const bson::Element& e : end)
+        pattern.append(e.name(), 1);
+    return pattern.object();
+}
+
+// An end of a range of some first fields of an index as one of all its fields: before all that
+// begins with them.
+bson::Object whole_end(bson::Doc end, bson::Doc pattern, const catalog::Index& index) {
+    constexpr int kOtherNames = 16634;
+    bson::Builder whole;
+    auto given = end.begin();
+    auto named = pattern.begin();
+    for (const bson::Element& key : index.key_pattern) {
+        if (named != pattern.end()) {
+            if (given == end.end() || given->name() != key.name())
+                base::fail(kOtherNames, "min and max must have the fields of the keyPattern");
+            whole.append_as(key.name(), *given);
+            ++given;
+            ++named;
+        } else if (key.is_number() && key.to_double() < 0) {
+            whole.append_max_key(key.name());
+        } else {
+            whole.append_min_key(key.name());
+        }
+    }
+    if (given != end.end())
+        base::fail(kOtherNames, "min and max must have the fields of the keyPattern");
+    return whole.object();
+}
+
+// Whether a range of an index has anything between its ends.
+bool is_range(bson::Doc min, bson::Doc max, const catalog::Index& index) {
+    return bson::compare_keys(min, max, index.generator->descending_bits()) < 0;
+}
+
 // Adds up records: all, or those between two keys of an index.
 DataSize add_up_records(CollectionLock& lock, bson::Doc body) {
-    query::FindQuery query;
-    query::FindQuery::Parts parts;
-    bson::Builder hint;
-    query.min = bson::Object(document_in(body, "min"));
-    query.max = bson::Object(document_in(body, "max"));
-    const bson::Doc pattern = document_in(body, "keyPattern");
-    if (!query.min.empty() && !pattern.empty()) {
-        hint.append("hint", pattern);
-        parts.hint = hint.doc().first();
-    }
     catalog::Collection& collection = *lock.collection();
+    query::FindQuery query;
+    const bson::Doc min = document_in(body, "min");
+    if (!min.empty()) {
+        const bson::Doc given = document_in(body, "keyPattern");
+        const bson::Object pattern = given.empty() ? ascending_pattern(min) : bson::Object(given);
+        const catalog::Index* const index = index_of_pattern(collection, pattern);
+        if (index == nullptr)
+            base::fail(base::kBadValue, "no index on {} that is not multikey begins with {}",
+                       lock.ns(), bson::to_text(pattern));
+        query.min = whole_end(min, pattern, *index);
+        query.max = whole_end(document_in(body, "max"), pattern, *index);
+        query.hint_name = index->name;
+        if (collection.collator() == nullptr && !is_range(query.min, query.max, *index)) return {};
+    }
     query.collator = collection.collator();
-    query.canonicalise(parts);
+    query.canonicalise({});
     const storage::RecordStoreStats all = collection.records().stats();
     const bool estimate = body["estimate"].truthy();
     const int64_t average = all.count == 0 ? 0 : all.data_bytes / all.count;
     const int64_t max_bytes = body["maxSize"].to_int64();
     const int64_t max_count = body["maxObjects"].to_int64();
-    const auto executor = query::make_executor(&collection, std::move(query), {}, &lock);
+    const auto executor =
+        query::make_executor(&collection, std::move(query), execution_options(), &lock);
     DataSize found;
     query::Row row;
     while (!found.stopped && executor->next(&row)) {
@@ -185,11 +257,16 @@ void run_data_size(Invocation& invocation) {
         const storage::RecordStoreStats all = lock.collection()->records().stats();
         size = {all.data_bytes, all.count};
     }
-    if (!from) invocation.reply->append("estimate", estimate);
+    const auto millis = static_cast<int32_t>(base::ms_since(started));
+    if (lock.collection() != nullptr) {
+        base::log::info("Finding size for ns: {} took {} ms.", ns, millis);
+        const bool is_empty = lock.collection()->records().count() == 0;
+        if (!is_empty) invocation.reply->append("estimate", estimate);
+    }
     if (size.stopped) invocation.reply->append("maxReached", true);
     invocation.reply->append_number("size", size.bytes)
         .append_number("numObjects", size.count)
-        .append("millis", static_cast<int32_t>(base::ms_since(started)));
+        .append("millis", millis);
 }
 
 void run_top(Invocation& invocation) {

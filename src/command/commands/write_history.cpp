@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "command/context/locks.h"
+#include "command/cursor/query_cursors.h"
 #include "oplog/log.h"
 #include "query/plan/executor.h"
 
@@ -55,7 +56,7 @@ void WriteHistory::each_entry(uint64_t from, Visit&& visit) {
     query.oplog_replay = true;
     CollectionLock lock(client_, oplog::kSetLog, storage::Access::read);
     const auto executor =
-        query::make_executor(lock.collection(), std::move(query), query::ExecutorOptions(), &lock);
+        query::make_executor(lock.collection(), std::move(query), execution_options(), &lock);
     query::Row row;
     while (executor->next(&row)) {
         const std::optional<oplog::StatementId> id = oplog::statement_of(row.doc);

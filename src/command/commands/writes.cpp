@@ -11,6 +11,7 @@
 #include "command/commands/newer_fields.h"
 #include "command/commands/request_expressions.h"
 #include "command/commands/write_history.h"
+#include "command/cursor/query_cursors.h"
 #include "command/request/authorization.h"
 #include "command/request/invocation.h"
 #include "command/request/retryable_write.h"
@@ -150,6 +151,7 @@ class ItemReport {
         finished_.yields = yields() - finished_.yields;
         finished_.locks = client_.operation().locks().times() - finished_.locks;
         try {
+            count_scans_if_told(client_, profiler_, finished_.ns, finished_.millis);
             profiler_.finished(finished_, report(), true);
         } catch (const std::exception& e) {  // no memory for the line
             base::log::error("cannot report an operation: {}", e.what());
@@ -244,12 +246,12 @@ void run_insert(Invocation& invocation) {
                     return;
                 }
                 const oplog::Statement statement(invocation.turn, number);
+                service.counters().insert.fetch_add(1, std::memory_order_relaxed);
                 const int64_t count =
                     insert_document(lock, doc, scratch, invocation.over_msg(), validation);
                 inserted += count;
                 client.report().inserted = item ? count : inserted;
                 client.last_error().record_insert();
-                service.counters().insert.fetch_add(1, std::memory_order_relaxed);
             } catch (const base::Error& e) {
                 client.report().failed(e.code(), e.what());
                 batch.failed(index, e);

@@ -1,6 +1,8 @@
 #include "command/context/current_request.h"
 
+#include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "catalog/names.h"
 #include "command/observe/secrets.h"
@@ -20,6 +22,15 @@ Top::Kind top_kind(std::string_view op) {
 
 bool is_write(Top::Kind kind) {
     return kind == Top::Kind::insert || kind == Top::Kind::update || kind == Top::Kind::remove;
+}
+
+// The old server counted each time that a command took up its collection.
+int times_in_top(bson::Doc command) {
+    const std::string_view name = command.empty() ? "" : command.first().name();
+    if (name == "collStats" || name == "collstats") return 3;
+    constexpr std::string_view kTwice[] = {"count", "aggregate", "findAndModify", "findandmodify",
+                                           "collMod"};
+    return std::ranges::find(kTwice, name) == std::end(kTwice) ? 1 : 2;
 }
 
 // What a command is about. The strings that it goes into keep their room as long as the connection
@@ -94,9 +105,11 @@ void CurrentRequest::finish(Top& top, Profiler& profiler, sched::Operation& oper
     const auto spent = sched::Operation::Clock::now() - operation.started();
     operation.finish();
     if (!top_ns_.empty()) {
-        recent_top_.find(top, top_ns_)
-            .record(top_kind_, top_write_,
-                    std::chrono::duration_cast<std::chrono::microseconds>(spent).count());
+        Top::Entry& entry = recent_top_.find(top, top_ns_);
+        int64_t micros = std::chrono::duration_cast<std::chrono::microseconds>(spent).count();
+        const bool old_command = top_kind_ == Top::Kind::commands && !report_.as_command;
+        for (int i = old_command ? times_in_top(report_.request) : 1; i > 0; --i)
+            entry.record(top_kind_, top_write_, std::exchange(micros, 0));
     }
     report_to(profiler, operation, remote, users,
               std::chrono::duration_cast<std::chrono::milliseconds>(spent).count());

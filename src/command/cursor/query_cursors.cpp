@@ -4,9 +4,11 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/milliseconds.h"
 #include "catalog/collection.h"
 #include "command/context/client.h"
+#include "command/observe/profiler.h"
 #include "options/general.h"
 #include "sched/operation.h"
 
@@ -54,6 +56,17 @@ void check_asker(const Cursor& cursor, Client& client, const GetMore& work) {
                cursor.session->text(), session->text());
 }
 
+// The old server counted the scans of operations that it logged or profiled: by the old messages
+// it is known at their end whether they count.
+bool counts_at_once(const OpReport& report) {
+    return report.as_command;
+}
+
+void count_scan(Metrics& metrics, int64_t keys, int64_t objects) {
+    metrics.scanned.fetch_add(keys, std::memory_order_relaxed);
+    metrics.scanned_objects.fetch_add(objects, std::memory_order_relaxed);
+}
+
 // An $and at the top is the top.
 bool says_from_which_ts(bson::Doc filter) {
     for (const bson::Element& e : filter) {
@@ -71,7 +84,7 @@ bool says_from_which_ts(bson::Doc filter) {
 void report_query(OperationContext& context, const query::Executor& executor,
                   const query::ExecutionStats& before, bool first) {
     const query::ExecutionStats now = executor.stats();
-    if (first && now.scan_and_order)
+    if (first && now.scan_and_order && counts_at_once(context.report()))
         context.metrics().scan_and_order.fetch_add(1, std::memory_order_relaxed);
     report_scan(context, before, now);
     if (first) context.report().plan = executor.summary();
@@ -79,33 +92,59 @@ void report_query(OperationContext& context, const query::Executor& executor,
 
 void report_scan(OperationContext& context, const query::ExecutionStats& before,
                  const query::ExecutionStats& now) {
-    Metrics& metrics = context.metrics();
-    metrics.scanned.fetch_add(now.keys_examined - before.keys_examined, std::memory_order_relaxed);
-    metrics.scanned_objects.fetch_add(now.docs_examined - before.docs_examined,
-                                      std::memory_order_relaxed);
+    if (counts_at_once(context.report()))
+        count_scan(context.metrics(), now.keys_examined - before.keys_examined,
+                   now.docs_examined - before.docs_examined);
     context.report().add(before, now);
 }
 
-void report_id_lookup(OperationContext& context, int64_t found) {
+void count_scans_if_told(OperationContext& context, const Profiler& profiler, std::string_view ns,
+                         int64_t millis) {
+    const OpReport& report = context.report();
+    if (counts_at_once(report) || report.scanned == OpReport::kNone) return;
+    const bool slow = millis >= profiler.slow_ms();
+    if (!slow && base::log::verbosity() == 0) {
+        const int level = report.profiled_at == OpReport::kLevelOfDatabase
+                              ? profiler.level(catalog::split(ns).db)
+                              : report.profiled_at;
+        if (level < 2) return;
+    }
     Metrics& metrics = context.metrics();
-    metrics.idhack.fetch_add(1, std::memory_order_relaxed);
-    metrics.scanned.fetch_add(found, std::memory_order_relaxed);
-    metrics.scanned_objects.fetch_add(found, std::memory_order_relaxed);
+    count_scan(metrics, report.scanned, std::max<int64_t>(report.scanned_objects, 0));
+    if (report.id_hack) metrics.idhack.fetch_add(1, std::memory_order_relaxed);
+    if (report.scan_and_order) metrics.scan_and_order.fetch_add(1, std::memory_order_relaxed);
+}
+
+void report_id_lookup(OperationContext& context, int64_t found) {
     OpReport& report = context.report();
+    if (counts_at_once(report)) {
+        context.metrics().idhack.fetch_add(1, std::memory_order_relaxed);
+        count_scan(context.metrics(), found, found);
+    }
     report.plan = "IDHACK";
     report.id_hack = true;
     report.scanned = report.scanned_objects = found;
 }
 
 void check_tailable_sort(bson::Doc sort) {
-    if (!sort.empty() && sort.first().name() != "$natural")
-        base::fail(base::kBadValue, "cannot use tailable option with a sort other than $natural");
+    if (sort.empty()) return;
+    const bson::Element first = sort.first();
+    // Backwards there is nothing that could still come.
+    if (first.name() != "$natural" || (first.is_number() && first.to_double() < 0))
+        base::fail(base::kBadValue,
+                   "cannot use tailable option with a sort other than {{ $natural: 1 }}");
 }
 
 void check_oplog_replay(bson::Doc filter) {
     if (!says_from_which_ts(filter))
         base::fail(base::kBadValue,
                    "OplogReplay query does not contain top-level $gt or $gte over the 'ts' field.");
+}
+
+query::ExecutorOptions execution_options() {
+    query::ExecutorOptions options;
+    options.no_table_scan = options::no_table_scan.get();
+    return options;
 }
 
 std::unique_ptr<Cursor> open_cursor(CollectionLock& lock, query::FindQuery query) {
@@ -116,8 +155,9 @@ std::unique_ptr<Cursor> open_cursor(CollectionLock& lock, query::FindQuery query
     cursor->tailable = query.tailable;
     if (query.tailable && collection != nullptr && !collection->capped())
         base::fail(base::kBadValue, "tailable cursor requested on non capped collection");
-    query::ExecutorOptions options;
-    options.no_table_scan = options::no_table_scan.get();
+    if (query.tailable && query.natural < 0)
+        base::fail(base::kBadValue, "tailable cursor requested with a hint of {{ $natural: -1 }}");
+    query::ExecutorOptions options = execution_options();
     if (query.allow_disk_use)
         options.scratch_directory = lock.context().catalog().engine().scratch_directory();
     cursor->source = std::make_unique<ExecutorSource>(

@@ -17,13 +17,18 @@
 namespace command {
 
 class Client;
+class Profiler;
 
-// Throws base::Error 2 unless a tailable cursor can have this sort: none, or $natural.
+// Throws base::Error 2 unless a tailable cursor can have this sort: none, or natural order.
 void check_tailable_sort(bson::Doc sort);
 
 // Throws base::Error 2 unless a query for a replay of an oplog says from which `ts` on, at the top
 // of its filter: $gt or $gte.
 void check_oplog_replay(bson::Doc filter);
+
+// How to run a query of a client, as the server's parameters have it: what else it asks for is
+// added to that.
+query::ExecutorOptions execution_options();
 
 // Plans a canonical query and makes a cursor of it (shared lock held).
 std::unique_ptr<Cursor> open_cursor(CollectionLock& lock, query::FindQuery query);
@@ -37,6 +42,10 @@ void report_scan(OperationContext& context, const query::ExecutionStats& before,
                  const query::ExecutionStats& now);
 // The same for one look into the _id index, which needs no plan.
 void report_id_lookup(OperationContext& context, int64_t found);
+// An operation by the old messages on `ns` is over, after `millis`: adds what it has looked at to
+// the metrics where the log or system.profile tells of it, as the old server did.
+void count_scans_if_told(OperationContext& context, const Profiler& profiler, std::string_view ns,
+                         int64_t millis);
 
 // After the first batch: reports the query and keeps the cursor for more; returns its id. Or 0:
 // there is no more to come, and the cursor stays with the caller. It may hold much, which takes

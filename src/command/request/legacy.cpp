@@ -1,6 +1,7 @@
 #include "command/request/legacy.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -14,7 +15,6 @@
 #include "command/request/current_op.h"
 #include "command/request/database_opener.h"
 #include "command/write/write_ops.h"
-#include "options/general.h"
 #include "query/plan/explain.h"
 #include "query/plan/sort.h"
 #include "sched/interruption.h"
@@ -155,11 +155,15 @@ LegacyFind take_apart(const wire::QueryMessage& message) {
             take_modifier(e, out);
     }
     if (message.skip < 0) base::fail(base::kBadValue, "bad skip value in query");
+    // It has no counterpart, so it says no number of documents.
+    if (message.to_return == std::numeric_limits<int32_t>::min())
+        base::fail(base::kBadValue, "bad numberToReturn in query");
     out.query.skip = message.skip;
     out.query.tailable = (message.flags & wire::kTailable) != 0;
-    if (one_batch(message) && !out.query.tailable)
+    // Of a positive number only the first batch knows; an explain has none.
+    if (one_batch(message) && !out.query.tailable && !(out.explain && message.to_return > 0))
         out.query.limit = std::abs(int64_t{message.to_return});
-    if (message.to_return > 1) out.query.top = message.to_return;
+    if (message.to_return > 0 && out.query.limit == 0) out.query.top = message.to_return;
     if (out.query.tailable) check_tailable_sort(out.parts.sort);
     return out;
 }
@@ -175,11 +179,10 @@ void reply_one(bson::Buffer& reply, const wire::Header& header, int32_t flags,
 
 void reply_explain(std::string_view host, CollectionLock& lock, LegacyFind find,
                    const wire::QueryMessage& message, bson::Buffer& reply) {
-    query::ExecutorOptions options;
-    options.no_table_scan = options::no_table_scan.get();
     const auto started = sched::Operation::Clock::now();
     const auto executor = run_stage(kPlanning, [&] {
-        return query::make_executor(lock.collection(), std::move(find.query), options, &lock);
+        return query::make_executor(lock.collection(), std::move(find.query), execution_options(),
+                                    &lock);
     });
     query::Row row;
     while (executor->next(&row)) {
@@ -334,12 +337,13 @@ void legacy_insert(DatabaseOpener& opener, OpCounters& counters, Client& client,
     for (const bson::Doc doc : message.documents) {
         try {
             yield_before_insert(lock, index++, doc);
-            counters.insert.fetch_add(1, std::memory_order_relaxed);
             const int64_t count = insert_document(lock, doc, scratch);
+            counters.insert.fetch_add(1, std::memory_order_relaxed);
             inserted += count;
             client.metrics().inserted.fetch_add(count, std::memory_order_relaxed);
         } catch (const base::Error& e) {
             if (!go_on || sched::is_interruption(e)) throw;
+            counters.insert.fetch_add(1, std::memory_order_relaxed);
             client.last_error().record_error(e.code(), e.what());
         }
     }

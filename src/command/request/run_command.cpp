@@ -344,7 +344,14 @@ Outcome run_command(Invocation& invocation, bson::Buffer& reply) {
         reply.truncate(start);
         client.commit_wait().clear_wait_fields();
         bson::Builder out(reply);
-        append_error(out, error, code_for_client(invocation, error.code()));
+        const int code = code_for_client(invocation, error.code());
+        if (!invocation.over_msg() && error.details() != nullptr) {
+            // The old server had them before it knew that there was an error.
+            out.append_all(bson::Doc(error.details()->data()));
+            append_error(out, base::Error(error.code(), error.what()), code);
+        } else {
+            append_error(out, error, code);
+        }
         append_retry_label(invocation.txn_number.has_value(), error.code(), out);
     };
     invocation.name = invocation.body.first().name();

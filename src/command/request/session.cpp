@@ -6,8 +6,10 @@
 #include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/milliseconds.h"
 #include "catalog/catalog.h"
 #include "command/context/locks.h"
+#include "command/cursor/query_cursors.h"
 #include "command/request/authorization.h"
 #include "command/request/legacy.h"
 #include "command/request/member_state.h"
@@ -171,6 +173,11 @@ void ClientSession::end_request() {
     limit_messages();
     client_.give_back();
     try {
+        if (!client_.report().as_command && client_.report().scanned != OpReport::kNone)
+            client_.current().visit([this](const CurrentRequest::Shown& shown) {
+                count_scans_if_told(client_, service_.profiler(), shown.ns,
+                                    base::ms_since(client_.operation().started()));
+            });
         client_.current().finish(service_.top(), service_.profiler(), client_.operation(),
                                  client_.info().remote, client_.login().users());
     } catch (const std::exception& e) {
@@ -426,8 +433,14 @@ wire::Step ClientSession::serve_query_command(const wire::QueryMessage& query, s
                                               bson::Buffer& reply) {
     bson::Doc body = query.query;
     const bson::Element wrapped = body.first();
-    if (wrapped.is_object() && (wrapped.name() == "$query" || wrapped.name() == "query"))
+    if (wrapped.is_object() && (wrapped.name() == "$query" || wrapped.name() == "query")) {
         body = wrapped.as_doc();
+        // A limit that were ignored would be none.
+        if (query.query.has("$maxTimeMS"))
+            return failed(base::kBadValue,
+                          "a command takes no $maxTimeMS beside it; use its field maxTimeMS",
+                          reply);
+    }
     Invocation invocation{service_, client_, db, {}, body};
     invocation.secondary_ok = (query.flags & wire::kSlaveOk) != 0 || allows_secondary(query.query);
     wire::ReplyWriter writer(reply, query.header.request_id);

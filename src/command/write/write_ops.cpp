@@ -6,7 +6,6 @@
 #include "command/context/default_collation.h"
 #include "command/cursor/query_cursors.h"
 #include "command/write/document_change.h"
-#include "options/general.h"
 #include "query/aggregation/update_pipeline.h"
 #include "query/match/regex_flags.h"
 #include "query/plan/executor.h"
@@ -69,9 +68,8 @@ bool touches_index(const catalog::Collection& collection, const query::UpdateRes
 // Under notablescan throws base::Error `cannot_run` where no index helps.
 std::unique_ptr<query::Executor> writing_executor(CollectionLock& lock, query::FindQuery query,
                                                   int cannot_run) {
-    query::ExecutorOptions options;
+    query::ExecutorOptions options = execution_options();
     options.for_write = true;
-    options.no_table_scan = options::no_table_scan.get();
     try {
         return query::make_executor(lock.collection(), std::move(query), options, &lock);
     } catch (const base::Error& e) {
@@ -210,7 +208,7 @@ bson::Object insert_upsert(OperationContext& context, catalog::Collection& colle
                    bson::kDocumentBytesMax);
     validate(collection, validation, doc);
     collection.insert(doc);
-    context.metrics().inserted.fetch_add(1, std::memory_order_relaxed);
+    context.metrics().updated.fetch_add(1, std::memory_order_relaxed);
     bson::Builder id;
     id.append_as("", doc["_id"]);
     return id.object();
@@ -279,7 +277,8 @@ class UpdateRun {
         const bool apart = is_isolated(request_.query);
         if (!run(apart ? storage::Access::all : storage::Access::documents))
             run(storage::Access::all);
-        context_.metrics().updated.fetch_add(outcome_.modified, std::memory_order_relaxed);
+        // Also those that were as they should be.
+        context_.metrics().updated.fetch_add(outcome_.matched, std::memory_order_relaxed);
         return std::move(outcome_);
     }
 
