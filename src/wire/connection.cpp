@@ -134,7 +134,10 @@ class Connection final : public Wakeable,
             if (missing != 0 && !fetch(missing)) return;
             if (served == kPipelinedPerPass) return serve_later();
             if (missing != 0) continue;
-            received();
+            if (std::exchange(receiving_, false)) {
+                table_.receiving().complete(*this);
+                served_ = true;
+            }
             state_.store(kActive);
             if (!exchange(false)) return;
         }
@@ -236,9 +239,11 @@ class Connection final : public Wakeable,
             [self = self()](error_code) { self->guarded([&] { self->serve_buffered(); }); });
         return false;
     }
-    // Nothing is half-way any more.
+    // Nothing is half-way any more, or being served.
     void received() {
-        if (std::exchange(receiving_, false)) table_.receiving().over(*this);
+        if (!receiving_ && !served_) return;
+        receiving_ = served_ = false;
+        table_.receiving().over(*this);
     }
 
     void read() {
@@ -568,7 +573,8 @@ class Connection final : public Wakeable,
     std::atomic<bool> evicted_{false};           // what arrives, or waits to leave, is given up
     std::unique_ptr<asio::steady_timer> pause_;  // null: it never had to wait for memory
     std::unique_ptr<asio::steady_timer> look_;   // null: no client sent more during a wait
-    bool receiving_ = false;                     // known to table_.receiving()
+    bool receiving_ = false;                     // known to table_.receiving(), as incomplete
+    bool served_ = false;                        // the same, as complete
     bool unsent_ = false;                        // known to table_.sending(); only on the loop
     bool watched_ = false;                       // its client's end will be noticed
     bool watch_on_ = false;  // asked for since the last look; as watched_, on the loop

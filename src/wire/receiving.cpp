@@ -33,6 +33,7 @@ void Receiving::goes_on(Receiver& receiver, int64_t bytes, Clock::time_point now
 }
 
 void Receiving::begin(Receiver& receiver, Clock::time_point now) {
+    end_service(receiver, now);  // the next message has come behind it
     if (receiver.known_) return;
     receiver.held_ = false;
     receiver.was_held_ = {};
@@ -82,9 +83,16 @@ bool Receiving::make_room_for_small(const Receiver& receiver, int64_t bytes,
     return evicted_small_bytes_ == 0 || small_bytes_ + more <= most;
 }
 
+// Whether there is room if what is incomplete holds so much.
+bool Receiving::has_room(int64_t bytes) const {
+    return bytes <= limits_.bytes && bytes + served_bytes_ <= 2 * limits_.bytes;
+}
+
 // Whether there is room for it, or it is the next one.
 bool Receiving::make_room(const Receiver& receiver, Clock::time_point now) {
     DCHECK(!large_.empty());  // that one is in it
+    if (served_bytes_ > 0 && !has_room(bytes_))
+        return *large_.begin() == &receiver && has_room(receiver.bytes_);
     while (bytes_ - evicted_bytes_ > limits_.bytes) {
         Receiver& oldest = **large_.begin();
         if (&oldest == &receiver) return true;
@@ -106,8 +114,32 @@ Receiving::Clock::duration Receiving::took(const Receiver& receiver, Clock::time
     return now - receiver.since_ - receiver.was_held_ - held;
 }
 
+void Receiving::complete(Receiver& receiver, Clock::time_point now) {
+    const std::lock_guard guard(mutex_);
+    const int64_t bytes = receiver.evicted_ ? 0 : receiver.bytes_;
+    leave(receiver, now);
+    if (bytes <= kSmallBytes) return;
+    receiver.bytes_ = bytes;
+    receiver.served_ = true;
+    served_bytes_ += bytes;
+}
+
+// Those that have waited for it have their time from now on.
+void Receiving::end_service(Receiver& receiver, Clock::time_point now) {
+    if (!std::exchange(receiver.served_, false)) return;
+    DCHECK(!receiver.known_ && served_bytes_ >= receiver.bytes_);
+    served_bytes_ -= std::exchange(receiver.bytes_, 0);
+    moved_ = now;
+}
+
 void Receiving::over(Receiver& receiver, Clock::time_point now) {
     const std::lock_guard guard(mutex_);
+    end_service(receiver, now);
+    leave(receiver, now);
+}
+
+// It is not incomplete any more.
+void Receiving::leave(Receiver& receiver, Clock::time_point now) {
     if (!receiver.known_) return;
     const bool is_small = receiver.bytes_ <= kSmallBytes;
     if (receiver.evicted_) {
@@ -179,6 +211,7 @@ void Receiving::sweep(Clock::time_point now) {
 
 void Receiving::enforce(Clock::time_point now) {
     const std::lock_guard guard(mutex_);
+    if (served_bytes_ > 0) return;  // what is large may be held back for those
     while (bytes_ - evicted_bytes_ > limits_.bytes) {
         DCHECK(!(small_.empty() && large_.empty()));
         Receiver& oldest = **(large_.empty() ? small_.begin() : large_.begin());
@@ -206,6 +239,11 @@ ReceiveLimits Receiving::limits() const {
 int64_t Receiving::bytes() const {
     const std::lock_guard guard(mutex_);
     return bytes_;
+}
+
+int64_t Receiving::served_bytes() const {
+    const std::lock_guard guard(mutex_);
+    return served_bytes_;
 }
 
 }  // namespace wire

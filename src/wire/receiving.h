@@ -1,5 +1,6 @@
 // wire/receiving.h - what has begun to arrive and is not complete yet, on all connections of a
-// listener: how long it may take, and how much memory it may hold together.
+// listener: how long it may take, and how much memory it may hold together with large messages that
+// are complete and being served.
 //
 // Inside wire/ only; thread-safe. A message counts from its first byte on, a TLS handshake from its
 // beginning; connections that just wait for their client's next request do not count. Where memory
@@ -8,6 +9,10 @@
 // may have half of the memory; where they want more, those that are not complete a second after
 // they could go on end, the longest first, and new ones wait until then. What a message waits
 // because it is held back is not counted against it.
+//
+// A large message that is complete keeps its memory until it has been served, however long that
+// takes, and is never evicted. While such ones hold as much again as incomplete ones may, large
+// ones are held back, and none of them is evicted for that.
 #pragma once
 
 #include <chrono>
@@ -20,7 +25,8 @@
 namespace wire {
 
 struct ReceiveLimits {
-    // Of all messages that are incomplete, together. The oldest one may exceed it.
+    // Of all messages that are incomplete, together; twice as much with those that are being
+    // served. The oldest one may exceed both where nothing large is being served.
     int64_t bytes = 256 * 1024 * 1024;
     // For one of them, and a second more for each kBytesPerSecond of it.
     std::chrono::seconds time{30};
@@ -62,13 +68,16 @@ class Receiving {
         bool known_ = false;
         bool held_ = false;
         bool evicted_ = false;  // then it is in no set
+        bool served_ = false;   // the same
     };
 
     // More of it is to arrive, for which it holds so many bytes. False: not now, ask again soon.
     bool may_go_on(Receiver& receiver, int64_t bytes, Clock::time_point now = Clock::now());
     // It holds so many bytes and goes on in any case.
     void goes_on(Receiver& receiver, int64_t bytes, Clock::time_point now = Clock::now());
-    // It is complete, or its connection ends: it holds nothing any more.
+    // It is complete, and is going to be served. What is small holds nothing any more.
+    void complete(Receiver& receiver, Clock::time_point now = Clock::now());
+    // It has been served, or its connection ends: it holds nothing any more.
     void over(Receiver& receiver, Clock::time_point now = Clock::now());
     // Evicts those that take too long. Called every sweep_interval().
     void sweep(Clock::time_point now);
@@ -78,7 +87,8 @@ class Receiving {
 
     void set_limits(const ReceiveLimits& limits);
     ReceiveLimits limits() const;
-    int64_t bytes() const;  // held at this moment
+    int64_t bytes() const;         // held at this moment by what is incomplete
+    int64_t served_bytes() const;  // by what is being served
 
   private:
     struct OldestFirst {
@@ -107,6 +117,9 @@ class Receiving {
     void hold(Receiver& receiver, bool held, Clock::time_point now);
     bool make_room_for_small(const Receiver& receiver, int64_t bytes, Clock::time_point now);
     bool make_room(const Receiver& receiver, Clock::time_point now);
+    bool has_room(int64_t bytes) const;
+    void end_service(Receiver& receiver, Clock::time_point now);
+    void leave(Receiver& receiver, Clock::time_point now);
     bool took_too_long(const Receiver& receiver, Clock::time_point now) const;
     static Clock::duration took(const Receiver& receiver, Clock::time_point now);
     // Out of the others of its size, while what they are ordered by changes, and back.
@@ -118,6 +131,7 @@ class Receiving {
     ReceiveLimits limits_;
     Small small_;
     Large large_;
+    int64_t served_bytes_ = 0;
     int64_t bytes_ = 0;
     int64_t small_bytes_ = 0;          // of it
     int64_t evicted_bytes_ = 0;        // of it, of connections that have not closed yet

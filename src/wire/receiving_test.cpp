@@ -61,6 +61,46 @@ TEST(Receiving, LargeOnesGoOneByOneWhereMemoryIsShort) {
     EXPECT_FALSE(first.stopped || second.stopped || small.stopped);
 }
 
+TEST(Receiving, LargeOnesWaitWhileWhatIsServedHoldsAsMuchAgain) {
+    Receiving receiving;
+    receiving.set_limits({.bytes = 10 * kMegabyte, .time = 10s});
+    TestReceiver each[4];
+    auto& [first, second, third, small] = each;
+    EXPECT_TRUE(receiving.may_go_on(first, 40 * kMegabyte)) << "nothing else is there";
+    receiving.complete(first);
+    EXPECT_EQ(receiving.bytes(), 0);
+    EXPECT_EQ(receiving.served_bytes(), 40 * kMegabyte);
+    const auto now = Receiving::Clock::now();
+    EXPECT_FALSE(receiving.may_go_on(second, kMegabyte, now));
+    EXPECT_FALSE(receiving.may_go_on(third, kMegabyte, now + 1s));
+    EXPECT_TRUE(receiving.may_go_on(small, 2048, now + 1s)) << "small ones always go on";
+    EXPECT_FALSE(receiving.may_go_on(third, kMegabyte, now + 100s));
+    receiving.sweep(now + 100s);
+    receiving.enforce(now + 100s);
+    EXPECT_FALSE(second.stopped || third.stopped) << "they wait for what is served";
+    receiving.over(first, now + 100s);
+    EXPECT_EQ(receiving.served_bytes(), 0);
+    EXPECT_TRUE(receiving.may_go_on(second, 5 * kMegabyte, now + 100s));
+    receiving.complete(second);
+    EXPECT_TRUE(receiving.may_go_on(third, 9 * kMegabyte, now + 100s)) << "as much again";
+    EXPECT_FALSE(receiving.may_go_on(third, 16 * kMegabyte, now + 100s));
+    EXPECT_TRUE(receiving.may_go_on(second, 16, now + 100s)) << "its next message";
+    EXPECT_EQ(receiving.served_bytes(), 0);
+    EXPECT_TRUE(receiving.may_go_on(third, 16 * kMegabyte, now + 100s));
+    for (TestReceiver& receiver : each)
+        receiving.over(receiver);
+    EXPECT_EQ(receiving.bytes(), 0);
+}
+
+TEST(Receiving, WhatIsSmallIsNotCountedWhileItIsServed) {
+    Receiving receiving;
+    TestReceiver small;
+    EXPECT_TRUE(receiving.may_go_on(small, Receiving::kSmallBytes));
+    receiving.complete(small);
+    EXPECT_EQ(receiving.bytes() + receiving.served_bytes(), 0);
+    receiving.over(small);
+}
+
 TEST(Receiving, SmallOnesHaveHalfOfTheMemory) {
     Receiving receiving;
     receiving.set_limits({.bytes = 4 * kMegabyte, .time = 1000s});
