@@ -2,7 +2,7 @@
 //
 // Contents survive growth. Growth: doubling up to 128 MB, then steps of 64 MB; above 256 MB a
 // warning (journal spec 1.3). Above 3 GB, where the length of a section would no longer fit its 32
-// bits, the process ends: WriteCollector::kBytesMax and WriteAdmission keep commits from coming
+// bits, the process ends: CommitLimits::most_bytes and WriteAdmission keep commits from coming
 // near. Commits use the same buffer for ever: memory that one large commit needed is freed, since
 // no limit counts it (sched/memory.h).
 #pragma once

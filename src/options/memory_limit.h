@@ -1,6 +1,7 @@
 // options/memory_limit.h - the parameter memoryLimitMB, and the limits that follow from it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "options/option.h"
@@ -31,13 +32,21 @@ constexpr MemoryLimits limits_of_memory(int64_t megabytes) {
 }
 
 constexpr int64_t kMemoryLimitMB = 1024;
+constexpr int64_t kMemoryLimitLeastMB = 64;
+
+// A third: messages that arrive, what waits for a commit, and malloc have the rest.
+constexpr int64_t memory_limit_of(int64_t memory_bytes) {
+    return std::clamp(memory_bytes / 3 >> 20, kMemoryLimitLeastMB, kMemoryLimitMB);
+}
 
 inline Integer memory_limit_mb({
     .name = "memoryLimitMB",
     .group = Group::parameters,
     .unit = "MB",
     .default_value = kMemoryLimitMB,
-    .range = Range{64, 1 << 20},
+    .default_text = "1024, or a third of the memory of the machine or control group",
+    .default_of_memory = [](int64_t bytes) -> Value { return memory_limit_of(bytes); },
+    .range = Range{kMemoryLimitLeastMB, 1 << 20},
     .help =
         "Memory that all operations, and what waits for them, may hold together, at least {low} "
         "MB; beyond it, operations that need more than a megabyte end with an error. Shares of it: "

@@ -137,6 +137,15 @@ void Option::set(const Value& value, Source source) {
     if (told_) told_(value);
 }
 
+void Option::take_default_of(int64_t memory_bytes) {
+    if (description_.default_of_memory == nullptr || is_set()) return;
+    const Value value = description_.default_of_memory(memory_bytes);
+    check(value, Source::start_up);
+    const std::lock_guard guard(follow_mutex_);
+    store(value);
+    if (told_) told_(value);
+}
+
 void Option::set_text(std::string_view text, Source source) {
     std::optional<Value> value = parse_value(*this, text);
     const bool parameter = source == Source::parameter;
@@ -177,6 +186,11 @@ std::vector<Option*> all() {
         return by_name && std::string_view(x.name) < y.name;
     });
     return result;
+}
+
+void take_defaults_of(int64_t memory_bytes) {
+    for (Option* option : registry())
+        option->take_default_of(memory_bytes);
 }
 
 Option* find(std::string_view name) {

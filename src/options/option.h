@@ -95,7 +95,9 @@ struct Description {
     const char* unit = "";
     // Its alternative is the option's type; in force until another one is set.
     Value default_value = false;
-    const char* default_text = "";          // for people, where the value does not say it
+    const char* default_text = "";  // for people, where the value does not say it
+    // Where the default follows from how much memory the process may have: what it is then.
+    Value (*default_of_memory)(int64_t bytes) = nullptr;
     std::vector<const char*> choices = {};  // the only values, as text
     const char* choice_error = "";  // said about others, where the usual sentence is not wanted
     std::optional<Range> range = {};
@@ -149,6 +151,9 @@ class Option {
     // option and what is allowed, and changes nothing then.
     void set(const Value& value, Source source = Source::start_up);
     void set_text(std::string_view text, Source source = Source::start_up);
+
+    // Its default follows from so much memory, if it is one of those; a value that was set stays.
+    void take_default_of(int64_t memory_bytes);
 
     // `changed` is called with the value in force now, and with each new one, by the thread that
     // sets it. One follower at a time; empty: none any more, and no call is under way when this
@@ -209,6 +214,8 @@ class List : public Option {
 // In the order of --help: by group, then as they are written, or by name (Group::added_to_journal,
 // Group::parameters).
 std::vector<Option*> all();
+// Tells all options how much memory the process may have. Before values are read.
+void take_defaults_of(int64_t memory_bytes);
 // By the name on the command line. Null if there is none.
 Option* find(std::string_view name);
 

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "options/memory_limit.h"
 #include "options/parameters.h"
 #include "options/storage.h"
 #include "options/testing/reset.h"
@@ -119,6 +120,32 @@ TEST_F(OptionTest, TellsItsFollower) {
     count_.follow({});
     count_.set(5);
     EXPECT_EQ(told, (std::vector<int64_t>{3, 4, 3}));
+}
+
+TEST(OptionOfMemory, TakesItsDefaultFromIt) {
+    Integer option({.name = "testMemory",
+                    .default_value = 64,
+                    .default_of_memory = [](int64_t bytes) -> Value { return bytes / 10; },
+                    .range = Range{1, 100}});
+    EXPECT_EQ(option.get(), 64);
+    std::vector<int64_t> told;
+    option.follow([&](const Value& value) { told.push_back(std::get<int64_t>(value)); });
+    take_defaults_of(200);
+    EXPECT_EQ(option.get(), 20);
+    EXPECT_FALSE(option.is_set());
+    EXPECT_EQ(told, (std::vector<int64_t>{64, 20}));
+    EXPECT_THROW(option.take_default_of(2000), base::Error) << "out of range";
+    option.set(7);
+    take_defaults_of(300);
+    EXPECT_EQ(option.get(), 7);
+    option.follow({});
+}
+
+TEST(OptionOfMemory, LimitsOfOperationsAreAThird) {
+    constexpr int64_t kMB = 1 << 20;
+    EXPECT_EQ(memory_limit_of(64 * 1024 * kMB), 1024);
+    EXPECT_EQ(memory_limit_of(300 * kMB), 100);
+    EXPECT_EQ(memory_limit_of(100 * kMB), 64);
 }
 
 TEST_F(OptionTest, FillsWordsIn) {

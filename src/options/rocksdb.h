@@ -12,12 +12,12 @@ inline Number rocksdb_cache_size_gb({
     .value_name = "GB",
     .unit = "GB",
     .default_value = 0.0,
-    .default_text = "a quarter of the machine's memory",
+    .default_text = "a quarter of the memory of the machine or control group",
     .range = Range{0, 10000},
     .engine = "rocksdb",
     .help = "Memory for blocks of data files that have been read, up to {high}; fractions are "
             "possible, 0 stands for the default. Changes that are not in data files yet come on "
-            "top, 128 MB at the most. Default {default}.",
+            "top: a sixteenth of the memory, 128 MB at the most. Default {default}.",
 });
 
 inline Text rocksdb_config_string({

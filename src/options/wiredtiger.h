@@ -12,7 +12,8 @@ inline Number wired_tiger_cache_size_gb({
     .value_name = "GB",
     .unit = "GB",
     .default_value = 0.0,
-    .default_text = "half of the machine's memory above 1 GB, at least 0.25",
+    .default_text =
+        "half of the memory of the machine or control group above 1 GB, at least 0.25 or an eighth",
     .range = Range{0, 10000},
     .engine = "wiredTiger",
     .help = "Memory for pages of data files, with the changes that are not in them yet, up to "

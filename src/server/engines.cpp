@@ -1,10 +1,10 @@
 #include "server/engines.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 
+#include "base/available_memory.h"
 #include "base/damage.h"
+#include "base/log.h"
 #include "journal/commit_schedule.h"
 #include "options/journal.h"
 #include "options/rocksdb.h"
@@ -32,6 +32,7 @@ std::unique_ptr<storage::Engine> open_mmapv1() {
     engine.durable.journal_options = static_cast<int>(options::journal_options.get());
     engine.durable.no_prealloc_journal = options::no_prealloc_journal.get();
     engine.durable.sync_delay_seconds = options::sync_delay.get();
+    engine.durable.memory_bytes = base::available_memory().bytes();
     base::set_damage_advice(
         fmt::format("; with the server stopped, {} writes what can be read",
                     mmapv1::salvage_command(engine.dbpath, engine.files.directory_per_db)));
@@ -39,10 +40,6 @@ std::unique_ptr<storage::Engine> open_mmapv1() {
 }
 
 constexpr int64_t kMegabyte = int64_t{1} << 20;
-
-int64_t memory_of_machine() {
-    return int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
-}
 
 // What an option in GB says, or `by_default` where it does not; at least so much.
 int64_t cache_bytes(double gigabytes, int64_t by_default, int64_t least) {
@@ -52,22 +49,29 @@ int64_t cache_bytes(double gigabytes, int64_t by_default, int64_t least) {
     return std::max(wanted, least);
 }
 
+std::unique_ptr<storage::Engine> open_with_cache(const std::string& name, int64_t cache_bytes,
+                                                 const std::string& config) {
+    base::log::info("{}: the cache may have {} MB", name, cache_bytes / kMegabyte);
+    return open_ordered_engine(name, {.cache_bytes = cache_bytes,
+                                      .memory_bytes = base::available_memory().bytes(),
+                                      .config = config});
+}
+
 std::unique_ptr<storage::Engine> open_rocksdb() {
-    return open_ordered_engine(
-        "rocksdb",
-        {.cache_bytes = cache_bytes(options::rocksdb_cache_size_gb.get(),
-                                    std::max(memory_of_machine() / 4, 64 * kMegabyte), 0),
-         .config = options::rocksdb_config_string.get()});
+    const int64_t memory = base::available_memory().bytes();
+    return open_with_cache("rocksdb",
+                           cache_bytes(options::rocksdb_cache_size_gb.get(), memory / 4, 0),
+                           options::rocksdb_config_string.get());
 }
 
 std::unique_ptr<storage::Engine> open_wired_tiger() {
+    const int64_t memory = base::available_memory().bytes();
     // With less, its cache can be too small for changes that are made together.
-    constexpr int64_t kLeast = 256 * kMegabyte;
-    return open_ordered_engine(
-        "wiredTiger",
-        {.cache_bytes = cache_bytes(options::wired_tiger_cache_size_gb.get(),
-                                    (memory_of_machine() - 1024 * kMegabyte) / 2, kLeast),
-         .config = options::wired_tiger_config_string.get()});
+    const int64_t least = std::min(256 * kMegabyte, memory / 8);
+    return open_with_cache("wiredTiger",
+                           cache_bytes(options::wired_tiger_cache_size_gb.get(),
+                                       (memory - 1024 * kMegabyte) / 2, least),
+                           options::wired_tiger_config_string.get());
 }
 
 bool salvage_mmapv1(std::ostream& report) {

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <system_error>
 
+#include "base/available_memory.h"
 #include "base/error.h"
 #include "base/escape_control_chars.h"
 #include "base/log.h"
@@ -139,6 +140,7 @@ int start(const CommandLine& command_line) {
             {.shut_down = [&stop](int) { stop.set(); }, .rotate_log = [&log] { try_rotate(log); }});
         const PidFile pid_file(options::pid_file.get());
         log_banner(command_line);
+        log_memory();
         log_start_warnings(command_line);
         return run(command_line, log, pid_file, ready, stop);
     } catch (const base::Error& error) {
@@ -162,6 +164,7 @@ int run_salvage() {
 
 int run_program(const std::vector<std::string>& argv) {
     const CommandLine command_line = parse_options(argv);
+    options::take_defaults_of(base::available_memory().bytes());
     if (options::help.get()) {
         std::cout << options::help_text();
         return base::kExitClean;

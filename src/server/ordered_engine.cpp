@@ -171,6 +171,7 @@ std::unique_ptr<storage::Engine> open_ordered_engine(const std::string& name,
     map.directory = dbpath->map();
     map.log = options::journal_enabled();
     map.cache_bytes = settings.cache_bytes;
+    map.memory_bytes = settings.memory_bytes;
     map.config = settings.config;
     map.host = &ordered::base_host();
     std::unique_ptr<ordered::Map> opened = library.open(map);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/available_memory.h"
 #include "base/log.h"
 #include "base/program_version.h"
 #include "bson/json.h"
@@ -61,6 +62,22 @@ void log_process() {
     base::log::info("pid={} port={} 64-bit host={}", ::getpid(), options::port.get(), host_name());
     log_versions();
 }
+void log_memory() {
+    const base::AvailableMemory memory = base::available_memory();
+    if (memory.group_bytes == 0) return;
+    std::string values;
+    for (const options::Option* option : options::all()) {
+        const bool is_known =
+            option->engine().empty() || option->engine() == options::storage_engine.get();
+        if (option->description().default_of_memory == nullptr || !is_known) continue;
+        values += fmt::format("; {} is {}{}", option->description().name,
+                              options::value_text(option->value()),
+                              option->is_set() ? ", as it was set" : "");
+    }
+    base::log::info("memory: the control group may have {} MB, the machine has {} MB{}",
+                    memory.group_bytes >> 20, memory.machine_bytes >> 20, values);
+}
+
 void log_start_warnings(const CommandLine& command_line) {
     using base::log::startup_warning;
     for (const std::string& address : bind_addresses()) {

@@ -31,6 +31,7 @@ struct MapSettings {
     // Whether changes have to survive a crash that come behind the last checkpoint.
     bool log = true;
     int64_t cache_bytes = 0;
+    int64_t memory_bytes = 0;    // that the process may have; 0: as much as it needs
     std::string config = {};     // in the library's own words
     const Host* host = nullptr;  // outlives the map
 };

@@ -112,6 +112,13 @@ rocksdb::Options ours(const ordered::MapSettings& settings, rocksdb::Env* env) {
     // So that a sync of the log does not wait for a whole table that is being written.
     options.bytes_per_sync = uint64_t{1} << 20;
 
+    // Two of them, and what is not in a file of the first when the second is full waits.
+    if (settings.memory_bytes > 0) {
+        constexpr size_t kLeast = size_t{1} << 20;
+        const auto share = static_cast<size_t>(settings.memory_bytes) / 32;
+        options.write_buffer_size = std::clamp(share, kLeast, options.write_buffer_size);
+    }
+
     rocksdb::BlockBasedTableOptions table;
     table.block_cache = rocksdb::NewLRUCache(static_cast<size_t>(settings.cache_bytes));
     table.cache_index_and_filter_blocks = true;

@@ -221,11 +221,11 @@ void Durable::commit_as_writer() {
 void Durable::make_room(int64_t document_bytes) {
     DCHECK(document_bytes >= 0);
     if (!journaling()) return;
-    if (document_bytes > static_cast<int64_t>(WriteCollector::kBytesMax))
+    if (document_bytes > static_cast<int64_t>(limits_.most_bytes))
         base::fail(base::kOperationFailed,
                    "the document changes {}MB of records and indexes, one commit carries {}MB; "
                    "make the document smaller, or drop an index",
-                   document_bytes >> 20, WriteCollector::kBytesMax >> 20);
+                   document_bytes >> 20, limits_.most_bytes >> 20);
     admission_.leave();
     if (document_bytes >= WriteAdmission::kLargeBytes && LockManager::mode() == GlobalMode::w) {
         collector_.unspool();
@@ -237,11 +237,11 @@ void Durable::make_room(int64_t document_bytes) {
 
 void Durable::check_room() const {
     DCHECK(LockManager::may_write());
-    if (!journaling() || collector_.changed_bytes() <= WriteCollector::kBytesMax) return;
+    if (!journaling() || collector_.changed_bytes() <= limits_.most_bytes) return;
     base::fail(base::kOperationFailed,
                "the operation changes more of the indexes than one commit can carry ({}MB); "
                "make the document smaller, or drop an index",
-               WriteCollector::kBytesMax >> 20);
+               limits_.most_bytes >> 20);
 }
 
 int Durable::flush_all(bool sync) {

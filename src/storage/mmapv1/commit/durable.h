@@ -77,9 +77,7 @@ class Durable final : public storage::Durability, private storage::LockHooks {
     void before_write_lock() override;
     void before_write_unlock() override;
 
-    bool over_limit() const {
-        return collector_.uncommitted_bytes() >= WriteCollector::kLimitBytes;
-    }
+    bool over_limit() const { return collector_.uncommitted_bytes() >= limits_.early_bytes; }
     // A commit by a holder of w, at a point where its data is consistent. Every other holder of w
     // has to come to such a point, or to its end, before. What the thread has announced stays so.
     void commit_as_writer();
@@ -87,6 +85,7 @@ class Durable final : public storage::Durability, private storage::LockHooks {
     void stop_threads();
 
     const DurableOptions options_;
+    const CommitLimits limits_ = CommitLimits::of_memory(options_.memory_bytes);
     storage::LockManager& locks_;
     os::FileSystem& os_files_;
     os::Clock& clock_;
@@ -95,14 +94,14 @@ class Durable final : public storage::Durability, private storage::LockHooks {
     journal::Journal journal_;
     FileSet files_;
     CommitLatch latch_;
-    WriteCollector collector_{latch_};
+    WriteCollector collector_{latch_, limits_};
     journal::CommitSchedule schedule_;
     CommitNotifier notifier_{counters_, schedule_};
     DataFileWriter writer_{files_, journal_, counters_, clock_};
     GroupCommit commit_;
     JournaledViews views_;
     DataFileSync data_file_sync_;
-    WriteAdmission admission_;
+    WriteAdmission admission_{limits_};
     std::thread journal_thread_;
     bool shut_down_ = false;
 };

@@ -22,6 +22,7 @@ struct DurableOptions {
     bool no_prealloc_journal = false;  // --nopreallocj
     double sync_delay_seconds = 60;    // 0: data files are never flushed in the background
     bool directory_per_db = false;
+    int64_t memory_bytes = 0;  // that the process may have; 0: as much as it needs
 };
 
 }  // namespace mmapv1

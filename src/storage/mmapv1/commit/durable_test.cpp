@@ -340,7 +340,7 @@ TEST(Durable, LargeDocumentsThatArriveTogetherShareCommitsOfABoundedSize) {
          journal::find_journal_files(os::real_file_system(), home / "journal")) {
         journal::FileReader reader(os::real_file_system(), found.path, true);
         for (journal::FileReader::Section section; reader.next(section);)
-            EXPECT_LE(section.ops.size(), WriteAdmission::kBytesMax);
+            EXPECT_LE(section.ops.size(), CommitLimits{}.admitted_bytes);
     }
     for (int i = 0; i < kThreads; ++i) {
         uint8_t byte = 0;

@@ -102,7 +102,7 @@ bool GroupCommit::full_path_due() {
 }
 
 bool GroupCommit::much_is_private() const {
-    return options_.always_remap || remapper_.private_bytes() >= WriteCollector::kLimitBytes;
+    return options_.always_remap || remapper_.private_bytes() >= collector_.limits().early_bytes;
 }
 
 void GroupCommit::commit_in_lock() {
@@ -181,7 +181,7 @@ void GroupCommit::remap() {
     if (collector_.has_written()) return;  // what is not journaled exists in private copies only
     const std::lock_guard latch(latch_);
     const StageTimer timer(counters_, journal::Metric::remap_private_view_us, clock_);
-    remapper_.run(files_, clock_.monotonic_us(), WriteCollector::kLimitBytes);
+    remapper_.run(files_, clock_.monotonic_us(), collector_.limits().early_bytes);
     base::log::debug(2, "journal REMAPPRIVATEVIEW done {}ms", timer.elapsed_us() / 1000);
 }
 

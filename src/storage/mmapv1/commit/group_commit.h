@@ -86,7 +86,7 @@
 //       Durable.ParanoidFindsAnUndeclaredWrite]
 //   J20 What one commit has to carry is bounded: a holder of w commits, or waits for others to,
 //       before it writes what would be too much together with what is uncommitted or announced
-//       (write_admission.h); entries of indexes are refused from WriteCollector::kBytesMax on; and
+//       (write_admission.h); entries of indexes are refused from CommitLimits::most_bytes on; and
 //       the buffer holds three times as much.
 //       [WriteCollectorTest.ManyDeclarationsOfTheSameBytesAreCountedOnce,
 //       WriteCollectorTest.ASpoolThatMergesHidesLittle,

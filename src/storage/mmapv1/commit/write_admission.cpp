@@ -3,13 +3,8 @@
 #include <utility>
 
 #include "base/dcheck.h"
-#include "storage/mmapv1/commit/write_collector.h"
 
 namespace mmapv1 {
-
-static_assert(WriteAdmission::kLargeBytes < WriteAdmission::kBytesMax);
-// What is admitted besides what makes an operation commit has a place in one commit.
-static_assert(WriteAdmission::kBytesMax + WriteCollector::kLimitBytes < WriteCollector::kBytesMax);
 
 // The record and its keys.
 bool WriteAdmission::enter(int64_t document_bytes, uint64_t uncommitted_bytes) {
@@ -22,7 +17,7 @@ bool WriteAdmission::enter_again(uint64_t announced, uint64_t uncommitted_bytes)
     if (announced == 0) return true;
     const std::lock_guard lock(mutex_);
     const uint64_t before = uncommitted_bytes + under_way_;
-    if (before > 0 && before + announced > kBytesMax) return false;
+    if (before > 0 && before + announced > limits_.admitted_bytes) return false;
     under_way_ += announced;
     t_announced_ = announced;
     return true;

@@ -10,12 +10,15 @@
 #include <cstdint>
 #include <mutex>
 
+#include "storage/mmapv1/commit/commit_limits.h"
+
 namespace mmapv1 {
 
 class WriteAdmission {
   public:
     static constexpr int64_t kLargeBytes = 64 << 10;  // a thousand smaller ones at once do no harm
-    static constexpr uint64_t kBytesMax = uint64_t{200} << 20;
+
+    explicit WriteAdmission(const CommitLimits& limits = {}) : limits_(limits) {}
 
     // Announces a document of that size for the calling thread, which has announced nothing. False:
     // too much is under way. A document larger than the limit is admitted alone.
@@ -31,6 +34,7 @@ class WriteAdmission {
 
     uint64_t leave_announced();
 
+    const CommitLimits limits_;
     std::mutex mutex_;
     uint64_t under_way_ = 0;  // guarded by mutex_
 };

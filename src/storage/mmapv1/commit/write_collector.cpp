@@ -178,7 +178,7 @@ void WriteCollector::drop_overlaps() {
     DCHECK(bytes <= changed_bytes());
     intents.resize(last + 1);
     changed_bytes_.store(bytes, std::memory_order_relaxed);
-    drop_overlaps_at_ = bytes + std::max(bytes / 2, kDropOverlapsBytes);
+    drop_overlaps_at_ = bytes + std::max(bytes / 2, drop_overlaps_bytes());
 }
 
 void WriteCollector::warn_if_much() {
@@ -187,7 +187,7 @@ void WriteCollector::warn_if_much() {
         warned_of_count_ = true;
         base::log::warning("{} write intents are waiting for a commit", job.intents.size());
     }
-    if (job.bytes <= 3 * kLimitBytes) return;
+    if (job.bytes <= 3 * limits_.early_bytes) return;
     const int64_t now = now_ms();
     if (++warnings_ > kUnthrottledWarnings && now - last_warning_ms_ < kWarningEveryMs) return;
     last_warning_ms_ = now;
@@ -203,7 +203,7 @@ const CommitJob& WriteCollector::take_job() {
     cache_.fill({});
     uncommitted_bytes_.store(0, std::memory_order_relaxed);
     changed_bytes_.store(0, std::memory_order_relaxed);
-    drop_overlaps_at_ = kDropOverlapsBytes;
+    drop_overlaps_at_ = drop_overlaps_bytes();
     has_written_.store(false, std::memory_order_relaxed);
     return taken;
 }

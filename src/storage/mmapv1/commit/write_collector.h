@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "journal/commit_schedule.h"
+#include "storage/mmapv1/commit/commit_limits.h"
 
 namespace mmapv1 {
 
@@ -74,13 +75,12 @@ class WriteCollector final : public journal::CommitDemand {
     // A full spool that has more after merging is handed in: else adjacent intents would be one
     // entry of any length, which is not counted.
     static constexpr uint64_t kSpoolBytes = 256 << 10;
-    static constexpr uint64_t kLimitBytes = uint64_t{100} << 20;  // L of journal spec 1.6
-    // Of changed_bytes(): from here on nothing is added that can be refused. The journal's buffer
-    // holds three times as much.
-    static constexpr uint64_t kBytesMax = uint64_t{1} << 30;
     static constexpr size_t kKeptIntentsMax = size_t{1} << 20;
 
-    explicit WriteCollector(CommitLatch& latch) : latch_(latch) {}
+    explicit WriteCollector(CommitLatch& latch, const CommitLimits& limits = {})
+        : latch_(latch), limits_(limits) {}
+
+    const CommitLimits& limits() const { return limits_; }
 
     // Notes a write by the calling thread. No lock and no allocation unless the spool overflows.
     void declare(void* start, uint32_t length);
@@ -102,7 +102,7 @@ class WriteCollector final : public journal::CommitDemand {
     // than that. What the spools still hold is not in it.
     uint64_t changed_bytes() const { return changed_bytes_.load(std::memory_order_relaxed); }
     // Half of what makes an operation commit by itself.
-    bool much_uncommitted() const override { return uncommitted_bytes() > kLimitBytes / 2; }
+    bool much_uncommitted() const override { return uncommitted_bytes() > limits_.early_bytes / 2; }
 
     // The collected job. No writer may be active: global R, W or X. The caller holds the commit
     // latch, up to and with end_job().
@@ -112,7 +112,7 @@ class WriteCollector final : public journal::CommitDemand {
 
   private:
     static constexpr size_t kCacheSlots = 127;
-    static constexpr uint64_t kDropOverlapsBytes = uint64_t{256} << 20;
+    uint64_t drop_overlaps_bytes() const { return limits_.most_bytes / 4; }
 
     void hand_in();
     void accept(const WriteIntent& intent);
@@ -120,6 +120,7 @@ class WriteCollector final : public journal::CommitDemand {
     void warn_if_much();
 
     CommitLatch& latch_;
+    const CommitLimits limits_;
     std::atomic<bool> has_written_{false};
     std::atomic<uint64_t> uncommitted_bytes_{0};
     std::atomic<uint64_t> changed_bytes_{0};
@@ -130,13 +131,11 @@ class WriteCollector final : public journal::CommitDemand {
     int collecting_ = 0;
     std::array<WriteIntent, kCacheSlots> cache_{};
     uintptr_t last_page_ = 0;
-    uint64_t drop_overlaps_at_ = kDropOverlapsBytes;
+    uint64_t drop_overlaps_at_ = drop_overlaps_bytes();
     int warnings_ = 0;
     int64_t last_warning_ms_ = 0;
     bool warned_of_count_ = false;
 };
 static_assert(WriteCollector::kSpoolEntries > 1);
-static_assert(WriteCollector::kSpoolBytes < WriteCollector::kLimitBytes);
-static_assert(WriteCollector::kLimitBytes < WriteCollector::kBytesMax);
 
 }  // namespace mmapv1
