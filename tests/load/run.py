@@ -7,6 +7,8 @@
     collections  10,000 collections (many.py)
     pipelines    a document of 58 MB between the stages of pipelines (pipelines.py)
     memory       a database several times the memory that the server may use (small_memory.py)
+    groups       servers in control groups with little memory live (small_groups.py); one group in a
+                 change, all of them with --whole
     soak         all kinds of work on data that do not grow: memory must not either (soak.py)
 
 All that was acknowledged with j: true is there after a kill, and the files are consistent; memory,
@@ -29,6 +31,7 @@ import large  # noqa: E402
 import many  # noqa: E402
 import pipelines  # noqa: E402
 import server  # noqa: E402
+import small_groups  # noqa: E402
 import small_memory  # noqa: E402
 import soak  # noqa: E402
 import totals  # noqa: E402
@@ -40,6 +43,7 @@ OTHERS = {
     'collections': lambda stage, folder, a: many.run(stage, folder, a.collections),
     'pipelines': lambda stage, folder, a: pipelines.run(stage, folder),
     'memory': lambda stage, folder, a: small_memory.run(stage, folder, a.memory, a.times),
+    'groups': lambda stage, folder, a: small_groups.run(folder, a.sanitize, a.whole),
     'soak': lambda stage, folder, a: soak.run(stage, folder, a.seconds),
 }
 
@@ -67,6 +71,8 @@ def main():
     parser.add_argument('--times', type=choice.count(), default=3,
                         help='the database is so much larger')
     parser.add_argument('--seconds', type=choice.count(), default=15, help='of soak')
+    parser.add_argument('--whole', action='store_true',
+                        help='groups: of each size, each profile, each load')
     parser.add_argument('--selection', type=choice.selection, default='none',
                         help='of patches, for the cases without one; default none')
     parser.add_argument('--sanitize', type=choice.sanitizer, default='')

@@ -1,0 +1,221 @@
+"""Servers in control groups with little memory, without an option about memory: they live, refuse at
+most, and keep what they acknowledged.
+
+A profile is a selection of patches with options; a load, one kind of work that wants memory. After
+each load comes a kill; all that was acknowledged with j: true has to be there. What a server refuses
+is said with the result: in a small group it may refuse, but it may not die.
+"""
+
+import os
+import random
+import re
+import threading
+
+import bson
+from client import MB, TOP, Client, Failure, Skipped, Watched, documents_of
+
+import memory_group
+import server
+
+ACKNOWLEDGED = {'w': 1, 'j': True}
+DATABASE = 'load'
+
+# name: (selection of patches, options)
+PROFILES = {
+    'base': ('none', []),
+    'durable': ('all', ['--config', os.path.join(TOP, 'conf', 'durable.yaml')]),
+    'wiredTiger': ('none', ['--storageEngine', 'wiredTiger']),
+    'rocksdb': ('none', ['--storageEngine', 'rocksdb']),
+}
+REFUSED = re.compile(r'memory|too large|cache is too small|commit carries|can carry')
+
+
+class Load:
+    """What several clients do at the same time. `told` collects what was refused."""
+
+    def __init__(self, port, megabytes):
+        self.port, self.megabytes = port, megabytes
+        self.kept = {}  # collection: documents acknowledged with j: true, at least
+        self.told, self.failures = [], []
+        self.mutex = threading.Lock()
+
+    def together(self, clients, work):
+        def one(number):
+            try:
+                with Client(self.port) as client:
+                    work(client, number)
+            except (Failure, OSError) as failure:
+                self.failures.append('client %d: %s' % (number, failure))
+        threads = [threading.Thread(target=one, args=(number,)) for number in range(clients)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if self.failures:
+            raise Failure('; '.join(self.failures[:3]))
+
+    def attempt(self, client, command, documents=None, kept=None):
+        """Runs a command that may be refused for want of memory; `kept` is (collection, count)."""
+        try:
+            reply = client.run(command, DATABASE, documents)
+        except Failure as failure:
+            if not REFUSED.search(str(failure)):
+                raise
+            with self.mutex:
+                self.told.append(str(failure))
+            return None
+        if kept:
+            with self.mutex:
+                self.kept[kept[0]] = self.kept.get(kept[0], 0) + kept[1]
+        return reply
+
+    def insert(self, client, name, documents, concern=None):
+        command = {'insert': name}
+        if concern:
+            command['writeConcern'] = concern
+        return self.attempt(client, command,
+                            ('documents', b''.join(bson.encode(each) for each in documents)),
+                            (name, len(documents)) if concern else None)
+
+
+def inserts(document_bytes, clients, share):
+    """Messages as large as the server takes, of documents of one size, a share of the group's memory
+    in all; then one with j: true."""
+    def run(load):
+        with Client(load.port) as client:
+            hello = client.run({'hello': 1}, DATABASE)
+        text = 'x' * document_bytes
+        batch = max(1, min(hello['maxWriteBatchSize'],
+                           (hello['maxMessageSizeBytes'] - 1000) // (document_bytes + 100)))
+        name = 'inserts%d' % document_bytes
+        whole = int(load.megabytes * MB * share / document_bytes / clients)
+
+        def work(client, number):
+            for first in range(0, whole, batch):
+                load.insert(client, name, [{'_id': '%d %d' % (number, n), 'text': text}
+                                           for n in range(first, min(first + batch, whole))])
+            load.insert(client, name, [{'_id': number, 'text': text}], ACKNOWLEDGED)
+        load.together(clients, work)
+    return run
+
+
+def iibench(load):
+    """Rows with three random indexes."""
+    rows, batch = 60_000, 500
+    with Client(load.port) as client:
+        client.run({'createIndexes': 'purchases', 'indexes': [
+            {'key': {field: 1, 'at': 1}, 'name': field}
+            for field in ('price', 'customer', 'register')]}, DATABASE)
+
+    def work(client, number):
+        chance = random.Random(number)
+        for first in range(0, rows // 4, batch):
+            load.insert(client, 'purchases', [
+                {'price': chance.random(), 'customer': chance.randrange(100_000),
+                 'register': chance.randrange(1000), 'at': first + n} for n in range(batch)],
+                ACKNOWLEDGED)
+    load.together(4, work)
+
+
+def sorts(load):
+    """Forty clients that group and sort what is larger than all of them may hold."""
+    with Client(load.port) as client:
+        for first in range(0, 4000, 100):
+            load.insert(client, 'sorted', [{'n': n * 7919 % 4000, 'text': 'y' * 4000}
+                                           for n in range(first, first + 100)], ACKNOWLEDGED)
+
+    def work(client, number):
+        for pipeline in ([{'$group': {'_id': '$n', 'all': {'$push': '$text'}}}, {'$sort': {'all': 1}},
+                          {'$limit': 1}],
+                         [{'$sort': {'text': 1, 'n': -1}}, {'$skip': 3999}]):
+            load.attempt(client, {'aggregate': 'sorted', 'pipeline': pipeline, 'cursor': {},
+                                  'allowDiskUse': number % 2 == 0})
+    load.together(40, work)
+
+
+LOADS = {
+    'small': inserts(1000, 4, 1.5),
+    'medium': inserts(100_000, 2, 2.5),
+    'large': inserts(15_000_000, 8, 1),
+    'iibench': iibench,
+    'sorts': sorts,
+}
+
+
+def check(port, kept):
+    with Client(port) as client:
+        for name, documents in kept.items():
+            found = sum(1 for _ in documents_of(client, DATABASE,
+                                                {'find': name, 'projection': {'_id': 1}}))
+            if found < documents:
+                raise Failure('%s: %d documents were acknowledged, %d are there'
+                              % (name, documents, found))
+
+
+def run_profile(stage, directory, profile, megabytes, loads, say=print):
+    """Runs loads one after the other in one group; returns what was refused, by load."""
+    try:
+        group = memory_group.Group(megabytes * MB)
+    except memory_group.NoGroup as reason:
+        raise Skipped(reason) from reason
+    refused, kept = {}, {}
+    try:
+        options = PROFILES[profile][1] + ['--syncdelay', '5']
+        with Watched(stage, directory, options, group.server()) as watched:
+            port = watched.start()
+            for name in loads:
+                load = Load(port, megabytes)
+                try:
+                    LOADS[name](load)
+                except Failure as failure:
+                    code = watched.running.process.poll()
+                    if code is None:
+                        raise
+                    raise Failure('%s: the server ended with %d (%s)\n%s' % (
+                        name, code, failure, watched.errors())) from failure
+                refused[name] = len(load.told)
+                say('%d MB, %s, %s: %s, %d MB of its own%s' % (
+                    megabytes, profile, name, sum(load.kept.values()), watched.memory() / MB,
+                    '; refused %d: %s' % (len(load.told), load.told[0][:160]) if load.told else ''),
+                    flush=True)
+                kept.update(load.kept)
+                watched.kill()
+                port = watched.start()
+                check(port, kept)
+            if PROFILES[profile][1][:1] == ['--storageEngine']:
+                watched.running.stop()
+            else:
+                watched.close()
+    finally:
+        group.close()
+    return refused
+
+
+SIZES = [128, 256, 300, 512, 1024]
+# What a change tries: the recommended profile where it used to be killed.
+USUAL = [('durable', 300, ['medium', 'iibench'])]
+
+
+def build(profile, sanitize):
+    selection, options = PROFILES[profile]
+    targets = ['mongod', 'dbpath_check']
+    engine = options[-1] if options[:1] == ['--storageEngine'] else None
+    if engine:
+        os.environ[server.ENGINE] = engine
+        targets.append('engine_%s.so' % engine.lower())
+    try:
+        return server.build(selection, sanitize, targets)
+    finally:
+        os.environ.pop(server.ENGINE, None)
+
+
+def run(directory, sanitize, whole):
+    cases = [(profile, megabytes, list(LOADS)) for profile in PROFILES
+             for megabytes in SIZES] if whole else USUAL
+    refused = 0
+    for number, (profile, megabytes, loads) in enumerate(cases):
+        folder = os.path.join(directory, str(number))
+        os.mkdir(folder)
+        counts = run_profile(build(profile, sanitize), folder, profile, megabytes, loads)
+        refused += sum(counts.values())
+    return '%d groups, %d requests refused' % (len(cases), refused)
