@@ -4,17 +4,18 @@
 
 namespace catalog {
 
-bool find_room_for_many(std::span<const std::unique_ptr<Index>> indexes,
+bool find_room_for_many(const storage::Durability& durability,
+                        std::span<const std::unique_ptr<Index>> indexes,
                         std::span<const Entries> entries,
                         const std::function<void(int64_t bytes)>& make_room) {
-    constexpr int64_t kSureBytes = 768LL << 20;  // of a commit, which carries 1 GB
+    const int64_t sure_bytes = durability.commit_bytes() / 4 * 3;
     DCHECK(indexes.size() == entries.size());
     int64_t bytes = 0;
     for (size_t i = 0; i < indexes.size(); ++i) {
         const auto [count, key_bytes] = entries[i];
         if (count > 0) bytes += indexes[i]->store->insertion_bytes(count, key_bytes);
     }
-    if (bytes <= kSureBytes) {
+    if (bytes <= sure_bytes) {
         if (bytes > 0) make_room(bytes);
         return true;
     }

@@ -19,7 +19,8 @@ struct Entries {
     int64_t key_bytes = 0;
 };
 
-bool find_room_for_many(std::span<const std::unique_ptr<Index>> indexes,
+bool find_room_for_many(const storage::Durability& durability,
+                        std::span<const std::unique_ptr<Index>> indexes,
                         std::span<const Entries> entries,
                         const std::function<void(int64_t bytes)>& make_room);
 
@@ -37,7 +38,7 @@ bool find_room(const storage::Durability& durability,
     std::vector<Entries> entries;
     for (size_t i = 0; i < indexes.size(); ++i)
         entries.push_back(entries_of(i));
-    return find_room_for_many(indexes, entries, make_room);
+    return find_room_for_many(durability, indexes, entries, make_room);
 }
 
 }  // namespace catalog

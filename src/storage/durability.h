@@ -77,6 +77,8 @@ class Durability {
     // been changed since the last one. Asked before an entry of an index is added or removed; not
     // where a change is undone, nor where make_room() knows of the entries too.
     virtual void check_room() const {}
+    // Beyond so many bytes check_room() throws.
+    virtual int64_t commit_bytes() const { return int64_t{1} << 30; }
 
     // Flushes all data files (a checkpoint); returns their number. sync: waits for the disk.
     virtual int flush_all(bool sync) = 0;
