@@ -13,6 +13,14 @@ The lines that stay and those that go, taken together and without their indentat
 the file exactly once. `killer` is the room whose test binary it is, and the test. `breaks` names
 the safety rule (heads of journal.h and group_commit.h) or says in words what is lost.
 
+A mutant of the order of commit, flush and recovery also has what the campaign of power cuts and
+kills (src/crash/) makes of it alone, without any unit test:
+
+    campaign: 2000                   it finds the fault among so many states
+    campaign: none, and here why     no state shows it, or only one that is too rare
+
+Such a mutant may be without a `killer`.
+
 Sources are compiled with their DCHECKs (base/dcheck.h), some of which kill mutants that no test
 would notice by what they do.
 
@@ -41,10 +49,13 @@ class Mutant:
     def __init__(self, name, where):
         self.name, self.where = name, where
         self.breaks = self.room = self.test = self.path = self.patch = ''
+        self.states = 0     # among which the campaign finds it; 0: it does not
+        self.no_state = ''  # why
         self.old, self.new, self.removed = [], [], []
 
     def check(self):
-        for field in ('breaks', 'room', 'test', 'path'):
+        needed = ['breaks', 'path'] + ([] if self.states and not self.room else ['room', 'test'])
+        for field in needed:
             if not getattr(self, field):
                 raise MutantError('%s: mutant %s lacks its %s' % (
                     self.where, self.name, 'killer' if field in ('room', 'test') else field))
@@ -91,7 +102,7 @@ def parse(text, name):
     patch = ''
     for number, line in enumerate(text.split('\n'), 1):
         where = '%s:%d' % (name, number)
-        field = re.match(r'(mutant|breaks|killer|kept|patch): (.*)$', line)
+        field = re.match(r'(mutant|breaks|killer|campaign|kept|patch): (.*)$', line)
         if not line.strip():
             in_hunk = False
         elif field and field[1] == 'patch':
@@ -122,6 +133,11 @@ def parse(text, name):
                 current.removed.append(words)
         elif field and field[1] == 'breaks':
             current.breaks = field[2]
+        elif field and field[1] == 'campaign':
+            words = re.match(r'([1-9]\d*)$|none, (.+)$', field[2])
+            if not words:
+                raise MutantError('%s: not a number of states, nor "none, " and why' % where)
+            current.states, current.no_state = int(words[1] or 0), words[2] or ''
         elif field:
             current.room, _, current.test = field[2].partition(' ')
         elif line.startswith('--- '):

@@ -5,7 +5,11 @@ A mutant is a step of the safety rules left out or done in the wrong order, or a
 missing (mutants.py says how the lists *.txt are read). For each, the one changed file is compiled
 apart, the test binary linked with it, and its test run. Killed: the test fails, or does not come to
 its end. Survived: it passes, so that fault would go unnoticed.
-Usage: tests/mutants/run.py [--jobs N] [NAME...]    NAME is a part of a mutant's name
+Those of the order of commit, flush and recovery are judged once more: the fault is in crash_states
+(src/crash/), and a state of its histories must show it, without any unit test, among as many as the
+list says. Before, as many states of the sources as they are must show nothing.
+Usage: tests/mutants/run.py [--jobs N] [--only unit|campaign] [--states N] [NAME...]
+NAME is a part of a mutant's name.
 """
 
 import argparse
@@ -31,14 +35,17 @@ from totals import Totals  # noqa: E402
 SCRATCH = os.path.join(TOP, 'build', 'mutants')
 LEAST_SECONDS = 30  # a test that then still runs hangs
 TIMES_AS_LONG = 20
+MISUSED = 2  # crash_states cannot begin
+SEED = 1  # of the histories
+SECONDS_PER_STATE_MAX = 0.1
 
 
 class Build:
-    """The test binaries of `rooms` with a selection of patches, and how they are made."""
+    """Programs with a selection of patches, and how they are made."""
 
-    def __init__(self, selection, rooms):
+    def __init__(self, selection, programs):
         self.stage = server.folder_of(selection)
-        targets = ['test_' + room for room in rooms] + ['commands']
+        targets = programs + ['commands']
         if subprocess.run(server.scons(selection) + targets, cwd=TOP,
                           check=False).returncode != 0:
             sys.exit('mutants: the build of the sources as they are failed')
@@ -50,8 +57,8 @@ class Build:
         with open(os.path.join(self.stage, path), encoding='utf-8') as file:
             return file.read()
 
-    def make(self, mutant, folder):
-        """The test binary with the fault in it. folder: a fresh one inside SCRATCH."""
+    def make(self, mutant, program, folder):
+        """A program with the fault in it. folder: a fresh one inside SCRATCH."""
         inside = os.path.relpath(mutant.path, 'src')
         changed = os.path.join(folder, os.path.basename(inside))
         with open(changed, 'w', encoding='utf-8') as file:
@@ -67,8 +74,8 @@ class Build:
         archive = os.path.join(folder, os.path.basename(library))
         shutil.copyfile(os.path.join(self.stage, library), archive)
         self.run(['ar', 'rD', archive, fresh])
-        binary = os.path.join(folder, 'test')
-        inputs = self.commands['made']['bin/test_' + mutant.room]
+        binary = os.path.join(folder, program)
+        inputs = self.commands['made']['bin/' + program]
         self.run(self.commands['link'] + ['-o', binary]
                  + [archive if word == library else word for word in inputs])
         return binary
@@ -97,10 +104,55 @@ def run_test(binary, mutant, seconds):
     return 'passed' if run.returncode == 0 else 'failed', run.stdout
 
 
+def run_campaign(binary, states):
+    """(how it ended, what it printed last): 'passed', 'failed' or 'hung'."""
+    try:
+        run = subprocess.run(
+            [binary, '--states', str(states), '--seed', str(SEED), '--faults', '1'],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors='replace',
+            timeout=LEAST_SECONDS + states * SECONDS_PER_STATE_MAX, check=False)
+    except subprocess.TimeoutExpired:
+        return 'hung', ''
+    if run.returncode == MISUSED:
+        raise mutants.MutantError(run.stdout)
+    return 'passed' if run.returncode == 0 else 'failed', run.stdout
+
+
+class Campaign:
+    """Judges by the states of histories alone."""
+
+    def __init__(self, chosen):
+        self.builds = {selection: Build(selection, ['crash_states'])
+                       for selection in sorted({mutant.selection() for mutant in chosen})}
+        for selection, build in self.builds.items():
+            most = max(mutant.states for mutant in chosen if mutant.selection() == selection)
+            ended, output = run_campaign(os.path.join(build.stage, 'bin', 'crash_states'), most)
+            if ended != 'passed':
+                print(output)
+                sys.exit('mutants: %d states of the sources as they are: %s' % (most, ended))
+
+    def judge(self, mutant):
+        """(mutant, whether it was killed, a sentence)"""
+        try:
+            with tempfile.TemporaryDirectory(dir=SCRATCH) as folder:
+                binary = self.builds[mutant.selection()].make(mutant, 'crash_states', folder)
+                ended, output = run_campaign(binary, mutant.states)
+        except mutants.MutantError as error:
+            return mutant, False, str(error)
+        if ended == 'passed':
+            return mutant, False, 'survived %d states; it breaks %s' % (mutant.states,
+                                                                        mutant.breaks)
+        tried = re.search(r'^(\d+) states of ', output, re.MULTILINE)
+        fault = re.search(r'^FAILED .*?--at (.*)', output, re.MULTILINE)
+        return mutant, True, 'killed %s of at most %d: %s' % (
+            'by state %s' % tried[1] if tried else 'in some state', mutant.states,
+            fault[1][:200] if fault else 'it %s' % ended)
+
+
 class Runner:
     def __init__(self, chosen):
         self.builds = {
-            selection: Build(selection, sorted({mutant.room for mutant in chosen
+            selection: Build(selection, sorted({'test_' + mutant.room for mutant in chosen
                                                 if mutant.selection() == selection}))
             for selection in sorted({mutant.selection() for mutant in chosen})}
         self.seconds = {}  # of each killer on the sources as they are
@@ -122,7 +174,8 @@ class Runner:
         limit = max(LEAST_SECONDS, TIMES_AS_LONG * self.seconds[mutant.test])
         try:
             with tempfile.TemporaryDirectory(dir=SCRATCH) as folder:
-                binary = self.builds[mutant.selection()].make(mutant, folder)
+                binary = self.builds[mutant.selection()].make(mutant, 'test_' + mutant.room,
+                                                               folder)
                 ended, _ = run_test(binary, mutant, limit)
         except mutants.MutantError as error:
             return mutant, False, str(error)
@@ -136,6 +189,8 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--jobs', type=choice.count(), default=os.cpu_count())
+    parser.add_argument('--only', choices=['unit', 'campaign'])
+    parser.add_argument('--states', type=choice.count(), help='instead of what the list says')
     parser.add_argument('names', nargs='*')
     arguments = parser.parse_args()
     try:
@@ -144,16 +199,32 @@ def main():
         sys.exit('mutants: %s' % error)
     names = choice.with_any(arguments.names, [mutant.name for mutant in listed], 'mutant')
     chosen = [mutant for mutant in listed if mutant.name in names]
+    judged = []
+    if arguments.only != 'campaign':
+        judged.append((Runner, [mutant for mutant in chosen if mutant.room]))
+    if arguments.only != 'unit':
+        judged.append((Campaign, [mutant for mutant in chosen if mutant.states]))
+    if not any(of_it for _, of_it in judged):
+        sys.exit('mutants: none of these is judged by the %s' % arguments.only)
+    if arguments.states:
+        for mutant in chosen:
+            mutant.states = arguments.states if mutant.states else 0
     os.makedirs(SCRATCH, exist_ok=True)
     totals = Totals()
-    runner = Runner(chosen)
-    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        for number, (mutant, killed, what) in enumerate(pool.map(runner.judge, chosen), 1):
+    for judge, of_it in judged:
+        if of_it:
+            judge_all(judge(of_it), of_it, arguments.jobs, totals)
+    totals.close()
+
+
+def judge_all(judge, chosen, jobs, totals):
+    """Prints what came of each, and adds it to the totals."""
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        for number, (mutant, killed, what) in enumerate(pool.map(judge.judge, chosen), 1):
             totals.passed += killed
             totals.failed += not killed
             print('%s %d/%d %s: %s' % ('ok  ' if killed else 'FAIL', number, len(chosen),
                                        mutant.name, what), flush=True)
-    totals.close()
 
 
 if __name__ == '__main__':

@@ -78,9 +78,21 @@ class Lists(unittest.TestCase):
                 found[0].apply(text)
         for bad, fault in ((SAMPLE.replace('killer: journal A.B\n', ''), 'lacks its killer'),
                            (SAMPLE.replace('- goes();\n+ comes();\n', ''), 'changes nothing'),
-                           ('what\n', 'no mutant begins'), (SAMPLE + 'kept: x\n', 'not FILE')):
+                           ('what\n', 'no mutant begins'), (SAMPLE + 'kept: x\n', 'not FILE'),
+                           (SAMPLE.replace('breaks: another', 'campaign: some\nbreaks: another'),
+                            'not a number of states')):
             with self.assertRaisesRegex(mutants.MutantError, fault):
                 mutants.parse(bad, 'a.txt')
+
+    def test_a_mutant_that_the_campaign_finds(self):
+        alone = SAMPLE.replace('killer: journal A.C', 'campaign: 300')
+        both = SAMPLE.replace('killer: journal A.C',
+                              'killer: journal A.C\ncampaign: none, a reason')
+        found = [mutants.parse(text, 'a.txt')[0][1] for text in (alone, both)]
+        self.assertEqual([(one.room, one.states, one.no_state) for one in found],
+                         [('', 300, ''), ('journal', 0, 'a reason')])
+        with self.assertRaisesRegex(mutants.MutantError, 'lacks its killer'):
+            mutants.parse(alone.replace('300', 'none, a reason'), 'a.txt')
 
     def test_a_mutant_of_a_patch(self):
         found, _ = mutants.parse(SAMPLE.replace('mutant: second', 'patch: a-b\n\nmutant: second'),
@@ -102,7 +114,7 @@ class Lists(unittest.TestCase):
                 mutant.apply(mutant.source())
             except (mutants.MutantError, OSError, KeyError) as error:
                 found.append(str(error))
-            if (mutant.room, mutant.test) not in tests:
+            if mutant.room and (mutant.room, mutant.test) not in tests:
                 found.append('%s: test_%s has no test %s' % (mutant.where, mutant.room,
                                                              mutant.test))
         self.assertEqual(found, [], '\n' + '\n'.join(found))

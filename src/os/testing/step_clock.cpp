@@ -50,7 +50,8 @@ std::unique_ptr<Sleeper> StepClock::make_sleeper() {
 }
 
 void StepClock::step(size_t sleeper) {
-    if (step_until_stop(sleeper)) throw std::logic_error("a thread has stopped that no step lets go");
+    if (step_until_stop(sleeper))
+        throw std::logic_error("a thread has stopped that no step lets go");
 }
 
 bool StepClock::step_until_stop(size_t sleeper) {
