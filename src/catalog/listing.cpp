@@ -148,7 +148,8 @@ bson::Doc ListingStore::Records::get(RecordId id) const {
     return given.doc();
 }
 
-std::unique_ptr<storage::RecordCursor> ListingStore::Records::cursor(storage::Direction direction) {
+std::unique_ptr<storage::RecordCursor> ListingStore::Records::open_cursor(
+    storage::Direction direction) {
     return std::make_unique<ListingCursor>(listing_.documents(), direction);
 }
 

@@ -56,7 +56,7 @@ class ListingStore final : public storage::CollectionStore {
                              std::span<const uint8_t> bytes) override;
         storage::RecordId insert_moved(storage::RecordId old, bson::Doc doc) override;
         void remove(storage::RecordId id) override;
-        std::unique_ptr<storage::RecordCursor> cursor(storage::Direction direction) override;
+        std::unique_ptr<storage::RecordCursor> open_cursor(storage::Direction direction) override;
         int64_t count() const override;
         storage::RecordStoreStats stats() const override;
         bool capped() const override { return false; }

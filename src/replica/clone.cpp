@@ -42,7 +42,8 @@ bool is_id_index(bson::Doc spec) {
 bool Clone::is_under_way(catalog::Catalog& catalog) {
     catalog::Collection* const marks = catalog.collection(kMark);
     if (marks == nullptr) return false;
-    const auto record = marks->records().cursor(storage::Direction::forward)->next();
+    const auto cursor = marks->records().cursor(storage::Direction::forward);
+    const auto record = cursor->next();
     return record && record->doc[kUnderWay].truthy();
 }
 
@@ -55,8 +56,8 @@ void Clone::set_mark(bool under_way) {
         out.append("_id", 0).append_timestamp("ts", end_.ts).append("t", end_.term);
         return out.object();
     }();
-    if (const auto record = marks.records().cursor(storage::Direction::forward)->next())
-        marks.update(record->id, mark);
+    if (const storage::RecordId stored = marks.records().first_id())
+        marks.update(stored, mark);
     else
         marks.insert(mark);
 }

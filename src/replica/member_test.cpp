@@ -162,10 +162,10 @@ TEST_F(MemberTest, IsRemovedByAConfigurationOfOthers) {
     {
         const storage::DatabaseLock lock(engine_.locks(), "local", true);
         catalog::Collection& configs = *catalog_->collection(kConfigs);
-        const auto record = configs.records().cursor(storage::Direction::forward)->next();
-        configs.update(record->id, Config::parse(Config::of_one_member("rs0", "gone.invalid:1"),
-                                                 {.set_name = "rs0"})
-                                       .document);
+        configs.update(
+            configs.records().first_id(),
+            Config::parse(Config::of_one_member("rs0", "gone.invalid:1"), {.set_name = "rs0"})
+                .document);
     }
     start();
     EXPECT_EQ(member_->state(), State::removed);

@@ -6,11 +6,16 @@
 // insert(), overwrite(), overwrite_range(), remove() and claim() are for holders of
 // Access::documents (lock.h) too.
 //
-// Documents are returned as views into the engine's memory. A view may go with the next get() or
-// RecordCursor::next() of the same thread, with any change of the record, and when the thread
-// releases the database lock: callers that need it longer copy it. Documents given to the store are
-// copied. The engine checks neither documents nor their size; it throws base::Error where that is
-// said, and then nothing is changed.
+// Documents are returned as views into the engine's memory, and callers that need them longer copy
+// them. A view ends:
+// - of get(), with the next get() or RecordCursor::next() of the same thread;
+// - of a cursor, with its next(), seek(), save() or destruction, and with the next get();
+// - each, with a change of the record or a commit, and when the thread releases the database lock.
+// One engine keeps the bytes for longer than another, so a document that is used too late is right
+// on one and rubbish on the next. Builds with checks and sanitizers end the views of cursors
+// themselves (brief_rows.cpp), for all engines, and a cursor that is not held by anything gives no
+// record (HeldCursor). Documents given to the store are copied. The engine checks neither documents
+// nor their size; it throws base::Error where that is said, and then nothing is changed.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +24,7 @@
 #include <optional>
 #include <span>
 
+#include "base/dcheck.h"
 #include "bson/view.h"
 
 namespace storage {
@@ -60,6 +66,22 @@ class RecordCursor {
     virtual void save() = 0;
     virtual bool restore() = 0;
 };
+
+// Owns a cursor. `cursor(...)->next()` does not compile: the record would be gone at the end of the
+// expression, and its document is easily kept.
+class HeldCursor : public std::unique_ptr<RecordCursor> {
+  public:
+    using std::unique_ptr<RecordCursor>::unique_ptr;
+    HeldCursor(std::unique_ptr<RecordCursor> cursor)
+        : std::unique_ptr<RecordCursor>(std::move(cursor)) {}
+    RecordCursor* operator->() const& { return get(); }
+    RecordCursor* operator->() const&& = delete;
+    RecordCursor& operator*() const& { return *get(); }
+    RecordCursor& operator*() const&& = delete;
+};
+
+// A cursor whose records are copies, overwritten where their time ends and given back.
+std::unique_ptr<RecordCursor> with_brief_rows(std::unique_ptr<RecordCursor> cursor);
 
 // Metrics for collStats, dbStats and validate. Sizes in bytes. What an engine lacks stays as it is
 // here. system_flags bit 0: the index on _id was made with the collection (CollectionOptions), and
@@ -120,7 +142,16 @@ class RecordStore {
     // Throws WriteConflict while another thread has claimed it.
     virtual bool claim(RecordId /*id*/) { return true; }
 
-    virtual std::unique_ptr<RecordCursor> cursor(Direction direction) = 0;
+    HeldCursor cursor(Direction direction) {
+        if constexpr (base::kDebugChecks) return with_brief_rows(open_cursor(direction));
+        return open_cursor(direction);
+    }
+    // Where a scan begins; null: there is no record.
+    RecordId first_id(Direction direction = Direction::forward) {
+        const HeldCursor scan = cursor(direction);
+        const std::optional<Record> record = scan->next();
+        return record ? record->id : RecordId();
+    }
 
     virtual int64_t count() const = 0;
     virtual RecordStoreStats stats() const = 0;
@@ -139,6 +170,9 @@ class RecordStore {
     virtual RecordId behind_extents(int64_t /*bytes*/) const { return {}; }
     // Brings all records into memory (the touch command), if that means anything.
     virtual void touch() {}
+
+  protected:
+    virtual std::unique_ptr<RecordCursor> open_cursor(Direction direction) = 0;
 };
 
 }  // namespace storage

@@ -106,7 +106,7 @@ class PlanRun {
     const ExecutorOptions& options_;
     Plan plan_;
     std::vector<Branch> branches_;
-    std::unique_ptr<storage::RecordCursor> records_;
+    storage::HeldCursor records_;
     std::unique_ptr<RingStart> ring_start_;  // while the place of `records_` is looked for
     size_t current_branch_ = 0;              // that the last row came from
     storage::RecordId last_row_;             // of the collection or a scan

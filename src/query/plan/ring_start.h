@@ -24,7 +24,7 @@ class RingStart {
 
     // Null while the place is not known: step() is to be called. A scan forward from there returns
     // every document whose `ts` is `wanted` or later, and some before.
-    std::unique_ptr<storage::RecordCursor> take_scan() { return std::move(scan_); }
+    storage::HeldCursor take_scan() { return std::move(scan_); }
     // Examines one document.
     void step();
 
@@ -37,8 +37,8 @@ class RingStart {
 
     catalog::Collection& collection_;
     const uint64_t wanted_;
-    std::unique_ptr<storage::RecordCursor> walk_;  // back
-    std::unique_ptr<storage::RecordCursor> scan_;
+    storage::HeldCursor walk_;  // back
+    storage::HeldCursor scan_;
     std::optional<uint64_t> last_ts_;  // that the walk has met
     int64_t bytes_ = 0;                // since the last mark
 };

@@ -128,7 +128,7 @@ class MemoryRecordStore final : public RecordStore {
         records_.erase(id);
     }
 
-    std::unique_ptr<RecordCursor> cursor(Direction direction) override {
+    std::unique_ptr<RecordCursor> open_cursor(Direction direction) override {
         return std::make_unique<MemoryRecordCursor>(records_, capped(), direction);
     }
 

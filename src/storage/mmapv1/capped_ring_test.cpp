@@ -175,9 +175,7 @@ TEST_F(CappedTest, TooLargeDocumentsChangeNothing) {
     expect_valid();
     c.records().insert(doc(1, 3858));
     EXPECT_EQ(ids(c), std::vector<int>{1});
-    EXPECT_THROW(c.records().insert_moved(
-                     c.records().cursor(storage::Direction::forward)->next()->id, doc(1, 3900)),
-                 base::Error);
+    EXPECT_THROW(c.records().insert_moved(c.records().first_id(), doc(1, 3900)), base::Error);
 }
 
 TEST_F(CappedTest, UndoneInsertLeavesNoTrace) {

@@ -62,7 +62,7 @@ class DamagedReads : public DatabaseTest {
     }
 
     static DiskLoc last_record(MmapCollection& c) {
-        return DiskLoc::from(c.records().cursor(storage::Direction::backward)->next()->id);
+        return DiskLoc::from(c.records().first_id(storage::Direction::backward));
     }
     // Reads the whole index; returns how many entries it has.
     static int walk(storage::SortedIndex& index) {
@@ -168,7 +168,7 @@ TEST_F(DamagedReads, BucketsOfAnIndex) {
         expect_words(error_of([&] { walk(tree(c)); }), to_string(root));
         expect_words(error_of([&] { tree(c).find_one(bson::make("", name(3))); }),
                      "test.c.$name is damaged");
-        const storage::RecordId id = c.records().cursor(storage::Direction::forward)->next()->id;
+        const storage::RecordId id = c.records().first_id();
         error_of([&] { tree(c).insert(bson::make("", name(3)), id, true); });
         error_of([&] { tree(c).remove(bson::make("", name(3)), id); });
     }

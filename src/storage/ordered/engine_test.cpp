@@ -180,9 +180,8 @@ TEST_F(OrderedEngineTest, ATruncatedCollectionIsEmptyAfterAKillToo) {
     open();
     const GlobalLock lock(engine->locks(), GlobalMode::W);
     EXPECT_EQ(collection().records().count(), 1);
-    EXPECT_EQ(
-        collection().records().cursor(storage::Direction::forward)->next()->doc["_id"].as_int32(),
-        2);
+    const auto cursor = collection().records().cursor(storage::Direction::forward);
+    EXPECT_EQ(cursor->next()->doc["_id"].as_int32(), 2);
 }
 
 TEST_F(OrderedEngineTest, ADamagedRowOfTheCatalogueIsNamed) {

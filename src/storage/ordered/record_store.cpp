@@ -175,7 +175,7 @@ void RecordStore::remove(RecordId id) {
     home_.count(counter_, -1, -bytes);
 }
 
-std::unique_ptr<storage::RecordCursor> RecordStore::cursor(Direction direction) {
+std::unique_ptr<storage::RecordCursor> RecordStore::open_cursor(Direction direction) {
     return std::make_unique<RecordCursor>(*this, direction);
 }
 

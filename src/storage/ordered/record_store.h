@@ -38,7 +38,7 @@ class RecordStore final : public storage::RecordStore {
     // A capped one keeps its documents in the order in which they came.
     bool allows_side_by_side() const override { return !capped(); }
     bool claim(storage::RecordId id) override;
-    std::unique_ptr<storage::RecordCursor> cursor(storage::Direction direction) override;
+    std::unique_ptr<storage::RecordCursor> open_cursor(storage::Direction direction) override;
     int64_t count() const override { return home_.total(counter_).rows; }
     storage::RecordStoreStats stats() const override;
     bool capped() const override { return capped_bytes_ > 0; }

@@ -37,8 +37,8 @@ bson::Doc DefinitionStore::get(storage::RecordId id) const {
     return shown(MmapRecordStore::get(id));
 }
 
-std::unique_ptr<storage::RecordCursor> DefinitionStore::cursor(storage::Direction direction) {
-    return std::make_unique<ShownCursor>(MmapRecordStore::cursor(direction));
+std::unique_ptr<storage::RecordCursor> DefinitionStore::open_cursor(storage::Direction direction) {
+    return std::make_unique<ShownCursor>(MmapRecordStore::open_cursor(direction));
 }
 
 }  // namespace mmapv1

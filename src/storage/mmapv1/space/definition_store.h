@@ -11,7 +11,7 @@ class DefinitionStore final : public MmapRecordStore {
     using MmapRecordStore::MmapRecordStore;
 
     bson::Doc get(storage::RecordId id) const override;
-    std::unique_ptr<storage::RecordCursor> cursor(storage::Direction direction) override;
+    std::unique_ptr<storage::RecordCursor> open_cursor(storage::Direction direction) override;
 };
 
 }  // namespace mmapv1

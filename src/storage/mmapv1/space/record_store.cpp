@@ -151,7 +151,7 @@ void MmapRecordStore::remove(storage::RecordId id) {
     }
 }
 
-std::unique_ptr<storage::RecordCursor> MmapRecordStore::cursor(storage::Direction direction) {
+std::unique_ptr<storage::RecordCursor> MmapRecordStore::open_cursor(storage::Direction direction) {
     return std::make_unique<NaturalCursor>(storage_, cursors_, direction);
 }
 

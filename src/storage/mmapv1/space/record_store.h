@@ -74,7 +74,7 @@ class MmapRecordStore : public storage::RecordStore {
     storage::RecordId insert_moved(storage::RecordId old, bson::Doc doc) override;
     void remove(storage::RecordId id) override;
 
-    std::unique_ptr<storage::RecordCursor> cursor(storage::Direction direction) override;
+    std::unique_ptr<storage::RecordCursor> open_cursor(storage::Direction direction) override;
 
     int64_t count() const override { return storage_.details().record_count; }
     storage::RecordStoreStats stats() const override;
