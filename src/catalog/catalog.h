@@ -135,6 +135,9 @@ class Database {
 
     // exclusive (start-up). Drops the collections that were created as temporary (mmapv1 spec 7.1).
     void drop_temporary();
+    // exclusive (start-up). Adds the simple collation to definitions that an earlier version stored
+    // without it where the collection has another (index_spec.h).
+    void complete_definitions();
     // exclusive (start-up). Finishes or removes index builds that a stop of the server interrupted.
     void recover_interrupted_builds(bool retry);
 

@@ -39,6 +39,31 @@ class CatalogTest : public OverEachEngine {
     storage::GlobalLock lock_;
 };
 
+TEST_P(CatalogTest, DefinitionsOfEarlierVersionsAreCompleted) {
+    const auto german = collation::Collator::make(bson::from_json(R"({"locale": "de"})"));
+    Collection& c =
+        db().create("test.c", bson::make("collation", german->spec(), "autoIndexId", false));
+    index(c, R"({"key": {"a": 1}, "name": "a", "collation": {"locale": "simple"}})");
+    index(c, R"({"key": {"b": 1}, "name": "b"})");
+    const auto locale = [&c](const char* name) {
+        return std::string(c.find_index(name)->spec["collation"].as_doc()["locale"].as_string());
+    };
+    EXPECT_EQ(locale("a"), "simple");
+    EXPECT_EQ(locale("b"), "de");
+    c.store().replace_index_spec(
+        c.find_index("a")->slot,
+        bson::from_json(R"({"v": 1, "key": {"a": 1}, "name": "a", "ns": "test.c"})"));
+    c.reload_indexes(false);
+    EXPECT_FALSE(c.find_index("a")->spec.has("collation"));
+    EXPECT_EQ(c.find_index("a")->generator->collator(), nullptr);
+    db().complete_definitions();
+    EXPECT_EQ(locale("a"), "simple");
+    EXPECT_EQ(locale("b"), "de");
+    EXPECT_EQ(c.find_index("a")->generator->collator(), nullptr);
+    c.insert(bson::make("_id", 1, "a", "X"));
+    EXPECT_TRUE(c.find_index("a")->store->find_one(bson::make("", "X")));
+}
+
 TEST_P(CatalogTest, InterruptedRebuildsLeaveAllIndexes) {
     Collection& c = make();
     index(c, R"({"key": {"a": 1}, "name": "a"})");

@@ -88,6 +88,7 @@ class Collection {
     // Under which texts are compared where a request names no collation; null: by their bytes.
     // Throws base::Error 161 where it is that of another release of the library.
     const std::shared_ptr<const collation::Collator>& collator() const;
+    bool has_collation() const { return collator_ != nullptr; }
     // Whether this process has, or had, a collection with one.
     static bool may_have_collators() { return may_have_collators_.load(std::memory_order_relaxed); }
     // What its documents have to look like; null: anything. Asked before insert() and update(),

@@ -547,6 +547,26 @@ void Database::drop_temporary() {
     }
 }
 
+void Database::complete_definitions() {
+    DCHECK(storage::LockManager::may_write(name()));
+    for (const auto& [ns, collection] : collections_) {
+        if (!collection->has_collation()) continue;
+        try {
+            for (size_t slot = 0; slot < collection->indexes().size(); ++slot) {
+                const Index& index = *collection->indexes()[slot];
+                if (index.spec.has("collation")) continue;
+                const bson::Object whole = spec_to_copy(index.spec);
+                collection->store().replace_index_spec(index.slot, whole);
+                collection->reload_indexes(false);
+            }
+        } catch (const base::Error& error) {
+            if (sched::is_interruption(error)) throw;
+            base::log::error("cannot complete the definitions of the indexes of {}: {}", ns,
+                             error.what());
+        }
+    }
+}
+
 void Database::recover_interrupted_builds(bool retry) {
     DCHECK(storage::LockManager::may_write(name()));
     for (const auto& [ns, collection] : collections_) {

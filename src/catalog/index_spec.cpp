@@ -4,6 +4,7 @@
 #include <array>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "base/error.h"
 #include "bson/compare.h"
@@ -191,6 +192,10 @@ bool has_no_others(bson::Doc spec, const Options& options) {
     return true;
 }
 
+bson::Object simple_collation() {
+    return bson::make("locale", "simple");
+}
+
 bool same_definition(const Index& index, bson::Doc spec) {
     if (!index.is_id && index.unique != spec["unique"].truthy()) return false;
     return index.sparse == spec["sparse"].truthy() && has_no_others(index.spec, options_of(spec)) &&
@@ -250,13 +255,25 @@ bson::Object normalise_index_spec(bson::Doc spec, std::string_view ns,
     if (spec["unique"].truthy()) out.append("unique", true);
     out.append(key).append(name);
     if (!spec.has("ns")) out.append("ns", ns);
+    // The simple one is that of an index without the option, but not where the collection has
+    // another, which the index would inherit wherever its definition comes to next.
+    const bool has_collation = collator != nullptr || inherited != nullptr;
+    bool shows_collation = false;
+    const auto show_collation = [&] {
+        if (!has_collation || std::exchange(shows_collation, true)) return;
+        if (collator != nullptr)
+            out.append("collation", collator->spec());
+        else
+            out.append("collation", simple_collation());
+    };
     for (const bson::Element& e : spec) {
         const std::string_view field = e.name();
         if (field == "v" || field == "unique" || field == "key" || field == "name" ||
             field == "_id")
             continue;
-        if (field == "collation" && e.is_object()) continue;
-        if (field == "ns") {
+        if (field == "collation" && (e.is_object() || has_collation)) {
+            show_collation();
+        } else if (field == "ns") {
             out.append("ns", ns);
         } else if (field == "hidden") {
             if (e.truthy()) out.append("hidden", true);
@@ -264,17 +281,15 @@ bson::Object normalise_index_spec(bson::Doc spec, std::string_view ns,
             out.append(e);
         }
     }
-    // The simple one is that of an index without the option.
-    if (collator != nullptr) out.append("collation", collator->spec());
+    show_collation();
     return out.object();
 }
 
-bson::Object spec_to_copy(const Index& index) {
+bson::Object spec_to_copy(bson::Doc stored) {
+    if (stored["collation"].is_object()) return bson::Object(stored);
     bson::Builder spec;
-    for (const bson::Element& e : index.spec)
-        if (e.name() != "ns") spec.append(e);
-    if (!index.spec.has("collation")) spec.append("collation", bson::make("locale", "simple"));
-    return spec.object();
+    spec.append_all(stored);
+    return spec.append("collation", simple_collation()).object();
 }
 
 void check_key_kind(bson::Doc normalised) {

@@ -77,6 +77,50 @@ TEST(IndexSpec, OptionsThatWouldChangeTheKeysAreRefused) {
     EXPECT_FALSE(simple.doc().has("collation"));
 }
 
+TEST(IndexSpec, InACollectionWithACollationEachNamesItsOwn) {
+    const auto german = collation::Collator::make(bson::from_json(R"({"locale": "de"})"));
+    const auto shown = [&german](const char* spec) {
+        const bson::Object stored = normalise_index_spec(bson::from_json(spec), "db.c", german);
+        return bson::to_text(stored["collation"].as_doc()["locale"]);
+    };
+    EXPECT_EQ(shown(R"({"key": {"a": 1}, "name": "n"})"), "\"de\"");
+    EXPECT_EQ(shown(R"({"key": {"a": 1}, "name": "n", "collation": {}})"), "\"de\"");
+    EXPECT_EQ(shown(R"({"key": {"a": 1}, "name": "n", "collation": "odd"})"), "\"de\"");
+    EXPECT_EQ(shown(R"({"key": {"a": 1}, "name": "n", "collation": {"locale": "simple"}})"),
+              "\"simple\"");
+    EXPECT_EQ(shown(R"({"key": {"a": 1}, "name": "n", "collation": {"locale": "en"}})"), "\"en\"");
+    EXPECT_EQ(shown(R"({"key": {"a": "hashed"}, "name": "n",
+                        "collation": {"locale": "simple"}})"),
+              "\"simple\"");
+}
+
+// So members of a set have the same bytes, and a copy of a copy is one.
+TEST(IndexSpec, WhatIsStoredStaysAsItIs) {
+    const auto german = collation::Collator::make(bson::from_json(R"({"locale": "de"})"));
+    for (const auto& inherited : {std::shared_ptr<const collation::Collator>(), german}) {
+        for (const char* given :
+             {R"({"key": {"a": 1}, "name": "n"})",
+              R"({"ns": "x.y", "name": "n", "key": {"a": 1, "b": -1}, "unique": 1, "sparse": 1})",
+              R"({"collation": {"locale": "simple"}, "key": {"a": 1}, "ns": "x.y", "name": "n"})",
+              R"({"key": {"a": 1}, "name": "n", "collation": {"locale": "en"}, "z": 1})",
+              R"({"key": {"a": 1}, "z": 1, "name": "n", "expireAfterSeconds": 1.5, "v": 0})",
+              R"({"key": {"a": 1}, "name": "n", "hidden": 1, "collation": {}, "q": {"r": 1}})",
+              R"({"key": {"a": 1}, "name": "n", "partialFilterExpression": {"a": 1}})",
+              R"({"key": {"_id": 1}, "name": "other"})"}) {
+            const bson::Object once =
+                normalise_index_spec(bson::from_json(given), "db.c", inherited);
+            for (const bson::Object& copy : {once, spec_to_copy(once)}) {
+                const bson::Object again = normalise_index_spec(copy, "db.c", inherited);
+                EXPECT_EQ(bson::to_text(again.doc()), bson::to_text(once.doc())) << given;
+            }
+            // And makes the same one elsewhere.
+            if (inherited != nullptr || once["name"].as_string() == "_id_") continue;
+            const bson::Object elsewhere = normalise_index_spec(spec_to_copy(once), "db.c", german);
+            EXPECT_EQ(collator_of(elsewhere) == nullptr, collator_of(once) == nullptr) << given;
+        }
+    }
+}
+
 TEST(IndexSpec, PartialAndHiddenOnes) {
     const auto with = [](const std::string& key, const std::string& option) {
         return R"({"key": )" + key + R"(, "name": "n", )" + option + "}";

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "bson/compare.h"
 #include "bson/json.h"
+#include "catalog/index_spec.h"
 #include "catalog/names.h"
 #include "query/plan/executor.h"
 #include "query/update/update.h"
@@ -120,7 +121,7 @@ Applied Applier::change(const Told& told, Manner manner) {
     }
     Applied applied = Applied::done;
     if (is_index) {
-        catalog_.database(db_name)->create_index(*collection, told.o);
+        catalog_.database(db_name)->create_index(*collection, catalog::spec_to_copy(told.o));
     } else if (told.op == 'i') {
         insert(*collection, told.o, manner);
     } else if (told.op == 'u') {

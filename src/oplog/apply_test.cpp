@@ -69,6 +69,23 @@ TEST_P(ApplierTest, ChangesDocumentsAndIndexes) {
     EXPECT_NE(catalog_->collection("test.c")->find_index("a"), nullptr);
 }
 
+// As servers wrote it that stored the simple collation nowhere: one that an index has is named.
+TEST_P(ApplierTest, AnIndexWithoutACollationIsASimpleOne) {
+    const auto german = collation::Collator::make(bson::from_json(R"({"locale": "de"})"));
+    applier_.apply(bson::make("op", "c", "ns", "test.$cmd", "o",
+                              bson::make("create", "c", "collation", german->spec())),
+                   Manner::exact);
+    for (const char* entry : {R"({"op": "i", "ns": "test.c", "o": {"_id": 1, "a": "x"}})",
+                              R"({"op": "i", "ns": "test.c", "o": {"_id": 2, "a": "X"}})"})
+        apply(entry);
+    apply(R"({"op": "i", "ns": "test.system.indexes",
+              "o": {"v": 1, "unique": true, "key": {"a": 1}, "name": "a", "ns": "test.c"}})");
+    const storage::DatabaseLock lock(engine_->locks(), "test", false);
+    const catalog::Index* const index = catalog_->collection("test.c")->find_index("a");
+    ASSERT_NE(index, nullptr);
+    EXPECT_EQ(index->generator->collator(), nullptr);
+}
+
 TEST_P(ApplierTest, ExactlyMeansThatNothingDiffers) {
     constexpr const char* kInsert = R"({"op": "i", "ns": "test.c", "o": {"_id": 1, "a": 1}})";
     constexpr const char* kUpdate =

@@ -39,6 +39,8 @@ PIECES = {
             'core/collections', 'core/old_commands'], ['jstests/run.py', 'core/']),
     'beside': (['tests/engines/beside.py'], ['tests/engines/beside.py', '--rounds', '400']),
     'graph': (['tests/unit.py', 'test_linkbench'], None),
+    'replica': (['tests/replica/run.py', 'after_each_step',
+                 'made_the_primary'], ['tests/replica/run.py']),
     'kills': (['tests/engines/kills.py', '--rounds', '6'],
               ['tests/engines/kills.py', '--writes', '50000']),
 }

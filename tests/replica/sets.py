@@ -165,7 +165,7 @@ class Case(unittest.TestCase):
 
     @staticmethod
     def indexes(member, database, name):
-        return {spec['name']: spec['key'].to_dict()
+        return {spec['name']: spec.to_dict()
                 for spec in member.client[database][name].list_indexes()}
 
     def assert_prefix(self, member):

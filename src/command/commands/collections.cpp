@@ -231,7 +231,7 @@ void copy_documents_and_indexes(catalog::Collection& source, catalog::Database& 
     }
     for (const auto& index : source.indexes()) {
         if (index->is_id) continue;
-        db.create_index(target, catalog::spec_to_copy(*index));
+        db.create_index(target, catalog::spec_to_copy(index->spec));
     }
 }
 

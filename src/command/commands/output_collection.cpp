@@ -29,7 +29,7 @@ void copy_indexes(catalog::Database& db, const catalog::Collection* old,
     if (old == nullptr) return;
     for (const auto& index : old->indexes()) {
         if (index->is_id) continue;
-        db.create_index(output, catalog::spec_to_copy(*index));
+        db.create_index(output, catalog::spec_to_copy(index->spec));
     }
 }
 

@@ -12,6 +12,7 @@ namespace command {
 
 void DatabaseOpener::finish_opening(catalog::Database& database) {
     if (!database.writable()) return;
+    database.complete_definitions();
     // Temporary collections go where the primary drops them. What is built again has its entry in
     // the primary's log.
     if (context_.member != nullptr && context_.member->follows()) {
