@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "bson/compare.h"
 #include "bson/json.h"
 #include "catalog/names.h"
 #include "sched/blocking.h"
@@ -27,6 +28,35 @@ bool is_copied(std::string_view name) {
 
 bool is_id_index(bson::Doc spec) {
     return spec["name"].is_string() && spec["name"].as_string() == "_id_";
+}
+
+// Whether the primary stopped reading since the collection went, got another name, or was built
+// anew, or since a capped one has overtaken its reader.
+bool is_change_of_collection(const base::Error& error) {
+    constexpr int kCollectionDropped = 17356;
+    constexpr int kPositionLost = 17406;
+    return error.code() == base::kCursorNotFound || error.code() == kCollectionDropped ||
+           error.code() == kPositionLost;
+}
+
+// {name or keyPattern, and the value that has changed}: of a collMod.
+void change_index(std::map<std::string, bson::Object>& specs, bson::Doc change) {
+    const auto is_named = [&change](const std::string& name, bson::Doc spec) {
+        if (change["name"].is_string()) return change["name"].as_string() == name;
+        return change["keyPattern"].is_object() && spec["key"].is_object() &&
+               bson::compare_docs(change["keyPattern"].as_doc(), spec["key"].as_doc()) == 0;
+    };
+    for (auto& [name, spec] : specs) {
+        if (!is_named(name, spec)) continue;
+        bson::Builder changed;
+        for (const bson::Element& e : spec)
+            changed.append(change[e.name()] && e.name() != "name" ? change[e.name()] : e);
+        for (const bson::Element& e : change)
+            if (e.name() != "name" && e.name() != "keyPattern" && spec[e.name()].missing())
+                changed.append(e);
+        spec = changed.object();
+        return;
+    }
 }
 
 // What tells that the source's log has been written over, or begun anew, since.
@@ -74,8 +104,10 @@ void Clone::run() {
         const oplog::ForeignChange copy(log_);
         drop_all();
         for (const std::string& db : source_.databases())
-            if (db != kOwnDatabase) copy_database(db);
+            if (db != kOwnDatabase) copy_database(db, nullptr);
         last = catch_up(first);
+        while (!missing_.empty())
+            last = copy_missing(last);
         build_indexes();
     }
     copy_log(oplog::position_of(last));
@@ -102,41 +134,109 @@ void Clone::drop_all() {
         if (db != kOwnDatabase) perform("c", db + ".$cmd", bson::make("dropDatabase", 1));
 }
 
-void Clone::copy_database(const std::string& db) {
+// `only`: of these alone; null: all.
+void Clone::copy_database(const std::string& db, const std::set<std::string>* only) {
+    const oplog::Position since = newest();
+    const auto is_wanted = [only](const bson::Element& ns) {
+        return ns.is_string() && is_copied(catalog::split(ns.as_string()).collection) &&
+               (only == nullptr || only->contains(std::string(ns.as_string())));
+    };
     std::vector<std::pair<std::string, bson::Object>> found;
-    source_.read(db + ".system.namespaces", [&found](bson::Doc batch) {
+    source_.read(db + ".system.namespaces", [&](bson::Doc batch) {
         for (const bson::Element& each : batch) {
             const bson::Element name = each.as_doc()["name"];
             const bson::Element options = each.as_doc()["options"];
-            if (name.is_string() && is_copied(catalog::split(name.as_string()).collection))
+            if (is_wanted(name))
                 found.emplace_back(name.as_string(), options.is_object()
                                                          ? bson::Object(options.as_doc())
                                                          : bson::Object());
         }
     });
-    for (const auto& [ns, options] : found) {
-        bson::Builder create;
-        create.append("create", catalog::split(ns).collection);
-        for (const bson::Element& e : options)
-            if (e.name() != "create") create.append(e);
-        perform("c", db + ".$cmd", create.doc());
-        source_.read(ns, [this, &ns = ns](bson::Doc batch) { applier_.copy(ns, batch); });
-    }
-    source_.read(db + ".system.indexes", [this](bson::Doc batch) {
+    Indexes indexes;
+    source_.read(db + ".system.indexes", [&](bson::Doc batch) {
         for (const bson::Element& each : batch) {
             const bson::Doc spec = each.as_doc();
-            if (spec["ns"].is_string() && !is_id_index(spec) &&
-                is_copied(catalog::split(spec["ns"].as_string()).collection))
-                indexes_[std::string(spec["ns"].as_string())].emplace(spec["name"].as_string(),
-                                                                      bson::Object(spec));
+            if (is_wanted(spec["ns"]) && spec["name"].is_string() && !is_id_index(spec))
+                keep_index(spec, indexes);
         }
     });
+    for (const auto& [ns, options] : found) {
+        indexes_[ns] = std::move(indexes[ns]);
+        copy_collection(ns, options, since);
+    }
+}
+
+void Clone::copy_collection(const std::string& ns, bson::Doc options, oplog::Position since) {
+    bson::Builder create;
+    create.append("create", catalog::split(ns).collection);
+    for (const bson::Element& e : options)
+        if (e.name() != "create") create.append(e);
+    perform("c", std::string(catalog::split(ns).db) + ".$cmd", create.doc());
+    missing_.erase(ns);
+    Part& part = parts_[ns] = {.since = since, .until = since, .read_as = ns};
+    try {
+        source_.read(ns, [&](bson::Doc batch) {
+            part.was_there |= !batch.empty();
+            applier_.copy(ns, batch);
+        });
+    } catch (const base::Error& error) {
+        if (!is_change_of_collection(error)) throw;
+        forget(ns);
+        missing_.insert(ns);
+        return;
+    }
+    part.until = newest();
+}
+
+// What has changed under its reader, and what has the name of a collection that was not copied.
+// They are copied as they are by now, and the log tells what has become of all since `last`.
+bson::Object Clone::copy_missing(const bson::Object& last) {
+    sched::Operation::check();
+    base::log::info("initial sync: copying {} collection(s) again that were renamed or changed",
+                    missing_.size());
+    const std::set<std::string> names = missing_;
+    std::set<std::string> dbs;
+    for (const std::string& ns : names)
+        dbs.emplace(catalog::split(ns).db);
+    for (const std::string& db : dbs)
+        copy_database(db, &names);
+    return catch_up(last);
+}
+
+oplog::Position Clone::newest() {
+    return oplog::position_of(source_.newest_entry());
+}
+
+void Clone::keep_index(bson::Doc spec, Indexes& indexes) {
+    indexes[std::string(spec["ns"].as_string())].emplace(spec["name"].as_string(),
+                                                         bson::Object(spec));
+}
+
+// A collection that is here, and was no more at the primary.
+void Clone::forget(const std::string& ns) {
+    parts_.erase(ns);
+    indexes_.erase(ns);
+    const auto [db, collection] = catalog::split(ns);
+    perform("c", std::string(db) + ".$cmd", bson::make("drop", collection));
+}
+
+// Whether the collection of that name is here as it was before `at`, or not much newer.
+bool Clone::has(const std::string& ns, oplog::Position at) const {
+    const auto found = parts_.find(ns);
+    return found != parts_.end() && found->second.since < at;
+}
+
+// Whether what is here of that name was copied later than `at`: it has nothing to do with what had
+// the name then.
+bool Clone::is_later(const std::string& ns, oplog::Position at) const {
+    const auto found = parts_.find(ns);
+    return found != parts_.end() && found->second.since >= at;
 }
 
 // From the entry before the copy to the end, which moves on as documents are fetched. Returns that
 // last one.
 bson::Object Clone::catch_up(const bson::Object& first) {
-    end_ = oplog::position_of(source_.newest_entry());
+    end_ = newest();
     source_.read_log(first["ts"].as_timestamp());
     bool is_first = true;
     for (;;) {
@@ -150,7 +250,6 @@ bson::Object Clone::catch_up(const bson::Object& first) {
             } else {
                 apply(entry);
             }
-            if (std::exchange(fetched_, false)) end_ = oplog::position_of(source_.newest_entry());
             if (oplog::position_of(entry) >= end_) return bson::Object(entry);
         }
     }
@@ -186,71 +285,144 @@ void Clone::apply(bson::Doc entry) {
     const bson::Element o = entry["o"];
     if (!op.is_string() || !ns.is_string() || !o.is_object())
         base::fail(base::kBadValue, "no entry of a log of writes: {}", bson::to_text(entry));
-    if (op.as_string() == "c") return apply_command(entry);
+    if (op.as_string() == "n") return;
+    const oplog::Position at = oplog::position_of(entry);
+    if (op.as_string() == "c") return apply_command(entry, at);
     if (op.as_string() == "i" && catalog::split(ns.as_string()).collection == "system.indexes") {
         const bson::Doc spec = o.as_doc();
         if (!spec["ns"].is_string() || !spec["name"].is_string())
             base::fail(base::kBadValue, "no index: {}", bson::to_text(entry));
-        if (!is_id_index(spec))
-            indexes_[std::string(spec["ns"].as_string())].emplace(spec["name"].as_string(),
-                                                                  bson::Object(spec));
+        if (!is_id_index(spec) && has(std::string(spec["ns"].as_string()), at))
+            keep_index(spec, indexes_);
         return;
     }
+    const std::string name(ns.as_string());
+    // A view has the name of a collection that has gone.
+    if (catalog::split(name).collection == catalog::kViews && o.as_doc()["_id"].is_string())
+        doubt(std::string(o.as_doc()["_id"].as_string()), at);
+    if (!has(name, at)) return;
     if (applier_.apply(entry, oplog::Manner::again) != oplog::Applied::lacks_document) return;
     // It was removed later, or its record moved past the reader of the copy.
-    const bson::Object document = source_.find(ns.as_string(), entry["o2"].as_doc());
+    const bson::Object document = source_.find(name, entry["o2"].as_doc());
     if (document.empty()) return;
-    perform("i", ns.as_string(), document);
-    fetched_ = true;
+    end_ = newest();
+    Part& part = parts_[name];
+    // By another name it was read before, what has this one now may be another collection.
+    if (part.until >= at && part.read_as != name) return miss(name);
+    part = {.since = part.since, .until = end_, .read_as = name};
+    perform("i", name, document);
 }
 
-void Clone::apply_command(bson::Doc entry) {
+// Another collection gets that name: it may be the one that was read by it, where that is not known
+// to have been read before.
+void Clone::doubt(const std::string& name, oplog::Position at) {
+    std::vector<std::string> doubted;
+    for (const auto& [ns, part] : parts_)
+        if (part.read_as == name && part.since < at && part.until >= at) doubted.push_back(ns);
+    for (const std::string& ns : doubted)
+        miss(ns);
+}
+
+void Clone::miss(const std::string& ns) {
+    if (parts_.contains(ns)) forget(ns);
+    missing_.insert(ns);
+}
+
+void Clone::apply_command(bson::Doc entry, oplog::Position at) {
     const std::string db(catalog::split(entry["ns"].as_string()).db);
     const bson::Doc command = entry["o"].as_doc();
-    const std::string_view name = command.first().name();
-    const auto of_first = [&command, &db] {
-        const bson::Element first = command.first();
-        return db + "." + std::string(first.is_string() ? first.as_string() : "");
-    };
+    const bson::Element first = command.first();
+    const std::string_view name = first.name();
+    if (name == "dropDatabase") return drop_database(entry, db, at);
+    if (!first.is_string())
+        base::fail(base::kBadValue, "no entry of a log of writes: {}", bson::to_text(entry));
+    if (name == "renameCollection") return rename(std::string(first.as_string()), command, at);
+    const std::string ns = db + "." + std::string(first.as_string());
     if (name == "create") {
-        made_since_.insert(of_first());
+        doubt(ns, at);
+        if (is_later(ns, at)) return;
+        // Before it there was none: what is here is of later. All of it comes by the log.
+        if (parts_.contains(ns)) forget(ns);
+        missing_.erase(ns);
+        indexes_.erase(ns);
+        applier_.apply(entry, oplog::Manner::again);
+        parts_[ns] = {.since = at, .until = at, .read_as = {}};
     } else if (name == "drop") {
-        indexes_.erase(of_first());
-    } else if (name == "dropDatabase") {
-        std::erase_if(indexes_,
-                      [&db](const auto& each) { return catalog::split(each.first).db == db; });
+        if (is_later(ns, at)) return;
+        missing_.erase(ns);
+        if (parts_.contains(ns)) forget(ns);
+    } else if (!has(ns, at)) {
+        return;
     } else if (name == "dropIndexes") {
         if (const bson::Element index = command["index"]; index.is_string())
-            indexes_[of_first()].erase(std::string(index.as_string()));
-        return;
-    } else if (name == "renameCollection") {
-        const std::string from(command.first().as_string());
-        const std::string to(command["to"].as_string());
-        // Of one that was there before, the copy may have a part under each name.
-        if (!made_since_.contains(from))
-            base::fail(base::kIllegalOperation,
-                       "{} was renamed while it was copied: the copy has to begin anew", from);
-        auto renamed = std::move(indexes_[from]);
-        indexes_.erase(from);
-        for (auto& [each, spec] : renamed) {
-            bson::Builder out;
-            for (const bson::Element& e : spec)
-                e.name() == "ns" ? out.append("ns", to) : out.append(e);
-            spec = out.object();
-        }
-        indexes_[to] = std::move(renamed);
-        made_since_.erase(from);
-        made_since_.insert(to);
-        // One of that name, which the copy may have found, is this one.
-        perform("c", "admin.$cmd",
-                bson::make("renameCollection", from, "to", to, "stayTemp",
-                           command["stayTemp"].truthy(), "dropTarget", true));
-        return;
-    } else if (name != "emptycapped") {
+            indexes_[ns].erase(std::string(index.as_string()));
+    } else if (name == "collMod" && command["index"].is_object()) {
+        change_index(indexes_[ns], command["index"].as_doc());
+    } else if (name == "collMod" || name == "emptycapped") {
+        applier_.apply(entry, oplog::Manner::again);
+    } else {
         base::fail(base::kIllegalOperation,
-                   "{} was changed while it was copied: the copy has to begin anew", of_first());
+                   "{} was changed by {} while it was copied: the copy has to begin anew", ns,
+                   name);
+    }
+}
+
+void Clone::drop_database(bson::Doc entry, const std::string& db, oplog::Position at) {
+    const auto is_of_it = [&db](std::string_view ns) { return catalog::split(ns).db == db; };
+    std::erase_if(missing_, is_of_it);
+    std::vector<std::string> gone;
+    bool stays = false;
+    for (const auto& [ns, part] : parts_) {
+        if (!is_of_it(ns)) continue;
+        if (part.since < at)
+            gone.push_back(ns);
+        else
+            stays = true;
+    }
+    if (stays) {
+        for (const std::string& ns : gone)
+            forget(ns);
+        return;
+    }
+    for (const std::string& ns : gone) {
+        parts_.erase(ns);
+        indexes_.erase(ns);
     }
     applier_.apply(entry, oplog::Manner::again);
+}
+
+void Clone::rename(const std::string& from, bson::Doc command, oplog::Position at) {
+    const std::string to(command["to"].as_string());
+    doubt(to, at);
+    const bool is_here = has(from, at);
+    const Part part = is_here ? parts_[from] : Part();
+    // It was read before: what the log has told since is all that has become of it. From now on
+    // there is nothing of that name, until something else gets it (doubt()).
+    const bool is_whole = is_here && (part.until < at || part.read_as != from || part.was_there);
+    if (!is_later(from, at)) missing_.erase(from);
+    if (is_later(to, at)) {
+        if (is_here) forget(from);
+        return;
+    }
+    if (!is_whole) {
+        if (is_here) forget(from);
+        return miss(to);
+    }
+    auto renamed = std::move(indexes_[from]);
+    indexes_.erase(from);
+    for (auto& [each, spec] : renamed) {
+        bson::Builder out;
+        for (const bson::Element& e : spec)
+            e.name() == "ns" ? out.append("ns", to) : out.append(e);
+        spec = out.object();
+    }
+    indexes_[to] = std::move(renamed);
+    parts_.erase(from);
+    parts_[to] = part;
+    missing_.erase(to);
+    perform("c", "admin.$cmd",
+            bson::make("renameCollection", from, "to", to, "stayTemp", command["stayTemp"].truthy(),
+                       "dropTarget", true));
 }
 
 void Clone::build_indexes() {

@@ -7,6 +7,12 @@
 // what the primary's log tells of the time before it in which clients may send a write again
 // (oplog/retries.h): should this member become the primary, it knows what has been done.
 //
+// Collections may get other names, go and come meanwhile. Of each that was copied it is known
+// between which entries of the log: those before have nothing to do with it, those behind are
+// applied, and where something else got its name between the two it cannot be told which of them
+// was read. That one is copied once more when all else has been applied, again and again if need
+// be: one that always has another name before it is copied keeps the copy from its end.
+//
 // A clone that does not come to its end is begun anew: the database `local` keeps a mark of it.
 #pragma once
 
@@ -29,8 +35,8 @@ class Clone {
         : catalog_(catalog), log_(log), applier_(applier), source_(source) {}
 
     // No lock. What there was, but `local`, goes. Throws base::Error: what the source does, what
-    // changes throw, 20 where the log of the source tells of what a clone cannot follow (an index
-    // changed, a collection renamed that was there before): then it is to be begun anew.
+    // changes throw, 20 where the log of the source does not reach back far enough, or tells of
+    // what a clone cannot follow: then it is to be begun anew.
     void run();
 
     // At least shared on `local`. Whether one was begun, and not ended.
@@ -38,9 +44,32 @@ class Clone {
 
   private:
     void drop_all();
-    void copy_database(const std::string& db);
+    // A collection that is here as it was at the primary at some moment between two entries: all of
+    // the log up to `since` is in it, and of the rest up to `until` some may be.
+    struct Part {
+        oplog::Position since;
+        oplog::Position until;
+        std::string read_as;     // its name then; empty: all of it came by the log
+        bool was_there = false;  // something was read, and all that was is of one collection
+    };
+
+    // By collection and name.
+    using Indexes = std::map<std::string, std::map<std::string, bson::Object>>;
+
+    void copy_database(const std::string& db, const std::set<std::string>* only);
+    void copy_collection(const std::string& ns, bson::Doc options, oplog::Position since);
+    bson::Object copy_missing(const bson::Object& last);
+    oplog::Position newest();
+    static void keep_index(bson::Doc spec, Indexes& indexes);
+    void forget(const std::string& ns);
+    void miss(const std::string& ns);
+    void doubt(const std::string& name, oplog::Position at);
+    bool has(const std::string& ns, oplog::Position at) const;
+    bool is_later(const std::string& ns, oplog::Position at) const;
     void apply(bson::Doc entry);
-    void apply_command(bson::Doc entry);
+    void apply_command(bson::Doc entry, oplog::Position at);
+    void drop_database(bson::Doc entry, const std::string& db, oplog::Position at);
+    void rename(const std::string& from, bson::Doc command, oplog::Position at);
     bson::Object catch_up(const bson::Object& first);
     void clear_log();
     void copy_log(oplog::Position end);
@@ -52,11 +81,11 @@ class Clone {
     oplog::Log& log_;
     oplog::Applier& applier_;
     Source& source_;
-    // To be built at the end, by collection and name.
-    std::map<std::string, std::map<std::string, bson::Object>> indexes_;
-    std::set<std::string> made_since_;  // collections that entries of the copy's time have made
-    bool fetched_ = false;              // a document, since the end was looked up
-    oplog::Position end_;
+    Indexes indexes_;                    // to be built at the end
+    std::map<std::string, Part> parts_;  // all collections that are here
+    // Names that collections of the primary have, or had, and none that is here: to be copied.
+    std::set<std::string> missing_;
+    oplog::Position end_;  // no earlier than what was copied last
 };
 
 }  // namespace replica

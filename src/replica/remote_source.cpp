@@ -13,7 +13,8 @@ using namespace std::chrono_literals;
 
 constexpr auto kConnectLimit = 5s;
 constexpr auto kAnswerLimit = 60s;  // of a primary that is busy
-constexpr auto kAwait = 1s;         // for new entries, until the configuration is looked at
+constexpr int kDocumentsMany = 1'000'000;
+constexpr auto kAwait = 1s;  // for new entries, until the configuration is looked at
 
 bson::Object find_in(std::string_view ns) {
     return bson::make("find", catalog::split(ns).collection);
@@ -85,7 +86,11 @@ std::vector<std::string> RemoteSource::databases() {
 }
 
 void RemoteSource::read(std::string_view ns, const std::function<void(bson::Doc batch)>& visit) {
-    peer::Cursor cursor(data_, catalog::split(ns).db, find_in(ns), kAnswerLimit);
+    bson::Builder command;
+    command.append_all(find_in(ns));
+    // As much as an answer holds: what is read by one request does not change meanwhile.
+    command.append("batchSize", kDocumentsMany);
+    peer::Cursor cursor(data_, catalog::split(ns).db, command.doc(), kAnswerLimit);
     visit(cursor.batch());
     while (cursor.is_open()) {
         cursor.fetch();

@@ -82,9 +82,22 @@ class Node {
             if (found == nullptr) base::fail(base::kNamespaceNotFound, "ns not found");
             if (name == "drop") return open.drop(ns);
             if (name == "emptycapped") return open.truncate(*found);
+            if (name == "collMod") return change(open, *found, command);
             ASSERT_EQ(name, "dropIndexes");
             open.drop_indexes(*found, command["index"]);
         });
+    }
+    static void change(catalog::Database& open, catalog::Collection& c, bson::Doc command) {
+        const bson::Element named = command["index"];
+        if (!named.is_object()) return open.change_validation(c, command);
+        const bson::Doc what = named.as_doc();
+        const catalog::Index* const index = what["keyPattern"].is_object()
+                                                ? c.find_index_by_key(what["keyPattern"].as_doc())
+                                                : c.find_index(what["name"].as_string());
+        if (index == nullptr) base::fail(base::kIndexNotFound, "no such index");
+        if (what.has("hidden")) return open.hide_index(c, *index, what["hidden"].truthy());
+        open.set_index_number(c, *index, "expireAfterSeconds",
+                              what["expireAfterSeconds"].to_int64());
     }
     // All but `local`.
     Contents contents() {
@@ -102,12 +115,19 @@ class Node {
                 if (!c.capped()) std::ranges::sort(lines);
                 std::vector<std::string> names;
                 for (const auto& index : c.indexes())
-                    names.push_back(index->name);
+                    names.push_back(bson::to_text(index->spec));
                 std::ranges::sort(names);
+                names.push_back(bson::to_text(c.store().options().doc()));
                 lines.insert(lines.end(), names.begin(), names.end());
             }
         }
         return found;
+    }
+    // Another one where the collection of that name is another one.
+    uint64_t incarnation(std::string_view ns) {
+        const storage::DatabaseLock lock(engine_.locks(), catalog::split(ns).db, false);
+        const catalog::Collection* const collection = catalog_->collection(ns);
+        return collection == nullptr ? 0 : collection->incarnation();
     }
     std::vector<bson::Object> entries() { return all(oplog::kSetLog); }
     std::vector<bson::Object> all(std::string_view ns) {
@@ -136,27 +156,36 @@ class Writes {
   public:
     Writes(Node& node, uint32_t seed) : node_(node), random_(seed) {}
 
-    void one() {
+    void one() { one(number(40)); }
+    void change_names() { one(2 + number(4)); }
+
+  private:
+    void one(int kind) {
         const std::string db = fmt::format("db{}", number(2));
         const std::string ns = fmt::format("{}.c{}", db, number(3));
-        const int kind = number(40);
         if (kind == 0) return drop(db, ns);
         if (kind == 1) return index(db, ns);
         if (kind == 2) return replace(db, ns);
+        if (kind == 3) return convert(db, ns);
+        if (kind == 4) return rename(db, ns);
+        if (kind == 5) return change(db, ns);
+        if (kind == 6 && number(4) == 0) return node_.run(db, bson::make("dropDatabase", 1));
+        if (kind == 7) return empty(db, ns);
         node_.write(db, [&](catalog::Database& open) {
             catalog::Collection& c = open.get_or_create(ns);
             const int id = number(12);
             const auto found = c.id_index()->store->find_one(bson::make("", id));
             if (found.is_null())
                 c.insert(bson::make("_id", id, "a", number(5)));
-            else if (kind < 12)
+            else if (c.capped())
+                c.update(found, bson::make("_id", id, "a", number(5)));
+            else if (kind < 15)
                 c.remove(found);
             else
                 c.update(found, bson::make("_id", id, "a", number(5), "n", ++count_));
         });
     }
 
-  private:
     int number(int end) { return static_cast<int>(random_() % static_cast<uint32_t>(end)); }
     void drop(const std::string& db, const std::string& ns) {
         node_.write(db, [&](catalog::Database& open) {
@@ -167,7 +196,10 @@ class Writes {
         node_.write(db, [&](catalog::Database& open) {
             catalog::Collection& c = open.get_or_create(ns);
             if (c.find_index("a") == nullptr)
-                open.create_index(c, bson::make("key", bson::make("a", 1), "name", "a"));
+                open.create_index(c, number(2) == 0
+                                         ? bson::make("key", bson::make("a", 1), "name", "a")
+                                         : bson::make("key", bson::make("a", 1), "name", "a",
+                                                      "expireAfterSeconds", 7));
             else
                 open.drop_indexes(c, bson::make("", "a")[""]);
         });
@@ -176,13 +208,49 @@ class Writes {
     void replace(const std::string& db, const std::string& ns) {
         node_.write(db, [&](catalog::Database& open) {
             const std::string temporary = db + ".tmp";
-            open.create(temporary, bson::Doc());
+            open.create(temporary, bson::make("temp", true));
             for (int i = 0; i < 3; ++i)
                 open.collection(temporary)->insert(bson::make("_id", i, "out", ++count_));
-            if (open.collection(ns) != nullptr)
-                open.replace(temporary, ns, false);
+            open.replace(temporary, ns, false);
+        });
+    }
+    // As convertToCapped does.
+    void convert(const std::string& db, const std::string& ns) {
+        node_.write(db, [&](catalog::Database& open) {
+            catalog::Collection& from = open.get_or_create(ns);
+            const std::string temporary = db + ".tmp";
+            catalog::Collection& to =
+                open.create(temporary, bson::make("capped", true, "size", 1 << 16, "temp", true));
+            const auto cursor = from.records().cursor(storage::Direction::forward);
+            while (const auto record = cursor->next())
+                to.insert(record->doc);
+            open.replace(temporary, ns, false);
+        });
+    }
+    void rename(const std::string& db, const std::string& ns) {
+        node_.write(db, [&](catalog::Database& open) {
+            const std::string to = fmt::format("{}.c{}", db, number(4));
+            if (open.collection(ns) != nullptr && to != ns) open.replace(ns, to, false);
+        });
+    }
+    void empty(const std::string& db, const std::string& ns) {
+        node_.write(db, [&](catalog::Database& open) {
+            catalog::Collection* const c = open.collection(ns);
+            if (c != nullptr && c->capped()) open.truncate(*c);
+        });
+    }
+    void change(const std::string& db, const std::string& ns) {
+        node_.write(db, [&](catalog::Database& open) {
+            catalog::Collection* const c = open.collection(ns);
+            if (c == nullptr) return;
+            const catalog::Index* const index = c->find_index("a");
+            if (index == nullptr)
+                open.change_validation(
+                    *c, bson::make("validator", bson::make("a", bson::make("$lt", number(99)))));
+            else if (index->spec.has("expireAfterSeconds"))
+                open.set_index_number(*c, *index, "expireAfterSeconds", 100000 + number(99));
             else
-                open.rename(temporary, ns, false);
+                open.hide_index(*c, *index, !index->hidden);
         });
     }
 
@@ -234,10 +302,14 @@ class PlayedSource final : public Source {
         return primary_.catalog().database_names();
     }
     void read(std::string_view ns, const std::function<void(bson::Doc batch)>& visit) override {
-        constexpr size_t kBatch = 3;
+        // As a server answers: the names and definitions of a database at once.
+        const size_t kBatch = catalog::is_catalogue(catalog::split(ns).collection) ? 1000 : 3;
         begin();
         const std::vector<bson::Object> seen = primary_.all(ns);
+        const uint64_t incarnation = primary_.incarnation(ns);
         for (size_t at = 0; at < seen.size(); at += kBatch) {
+            if (primary_.incarnation(ns) != incarnation)
+                base::fail(base::kCursorNotFound, "cursor not found");
             bson::Builder batch;
             for (size_t i = at; i < std::min(seen.size(), at + kBatch); ++i)
                 batch.append(bson::IndexName(static_cast<uint32_t>(i - at)).view(), seen[i]);
