@@ -121,9 +121,9 @@ TEST_P(ChangeLogTest, HearsOfIndexes) {
         db().create_index(
             c, bson::make("key", bson::make(field, 1), "name", field, "expireAfterSeconds", 5));
     EXPECT_EQ(log_.take_texts(), (Texts{"index test.c { v: 1, key: { a: 1 }, name: \"a\", "
-                                        "expireAfterSeconds: 5, ns: \"test.c\" }",
+                                        "ns: \"test.c\", expireAfterSeconds: 5 }",
                                         "index test.c { v: 1, key: { b: 1 }, name: \"b\", "
-                                        "expireAfterSeconds: 5, ns: \"test.c\" }"}));
+                                        "ns: \"test.c\", expireAfterSeconds: 5 }"}));
     db().set_index_number(c, *c.find_index("a"), "expireAfterSeconds", 9);
     db().hide_index(c, *c.find_index("a"), true);
     db().hide_index(c, *c.find_index("a"), false);
