@@ -122,6 +122,7 @@ class Observing:
                                    'docs': [shown(document, pick) for document in more]})
         if fields.get('kill') and cursor:
             self._old().send(wire.OP_KILL_CURSORS, struct.pack('<iiq', 0, 1, cursor))
+            self._ask(database + '.$cmd', Doc([('ping', 1)]), None, 0, -1, 0)
         return answer
 
     def _let_end(self):
@@ -277,7 +278,7 @@ def profiled(entry, pick):
     found = {'fields': [name for name in entry if name != 'numYield'],
              'stages': stages_of(entry.get('execStats')) or [None]}
     if 'cursorid' in entry:
-        found['cursorid'] = True
+        found['cursorid'] = ejson.number(entry['cursorid']) != 0
     return {**found, **picked(entry, pick)}
 
 

@@ -15,7 +15,7 @@ void run_current_op(Invocation& invocation) {
             base::fail(base::kTypeMismatch, "{} must be a boolean", name);
     }
     append_operations(invocation.service.contexts(), invocation.service.fsync_lock(), nullptr,
-                      invocation.body, *invocation.reply);
+                      invocation.body, Dialect::today, *invocation.reply);
 }
 
 void run_kill_op(Invocation& invocation) {

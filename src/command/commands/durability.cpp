@@ -59,18 +59,21 @@ void run_log_rotate(Invocation& invocation) {
     if (invocation.service.context().rotate_log) invocation.service.context().rotate_log();
 }
 
-// A level of -1 only asks. slowms is the whole server's, the level this database's.
+// A level of -1 only asks, and by old messages what is no number does. slowms is the whole
+// server's, the level this database's.
 void run_profile(Invocation& invocation) {
     const bson::Element level = invocation.first();
-    if (level.to_int32() != -1 || invocation.body["slowms"])
+    const bool asks = level.is_number() ? level.to_int32() == -1 : !invocation.over_msg();
+    if (!asks || invocation.body["slowms"])
         require_local(invocation.client.info(), "setting the profiling level");
-    if (!level.is_number()) base::fail(base::kTypeMismatch, "the profiling level is a number");
+    if (!asks && !level.is_number())
+        base::fail(base::kTypeMismatch, "the profiling level is a number");
     Profiler& profiler = invocation.service.profiler();
     const int was = profiler.level(invocation.db);
     const bson::Object before = bson::make("was", was, "slowms", profiler.slow_ms());
     invocation.client.report().profiled_at = was;  // the command that ends it is the last one seen
     try {
-        if (level.to_int32() != -1) profiler.set_level(invocation.db, level.to_int32());
+        if (!asks) profiler.set_level(invocation.db, level.to_int32(), invocation.over_msg());
     } catch (const base::Error& e) {
         throw base::Error(e.code(), e.what(), before.bytes());
     }

@@ -415,8 +415,16 @@ class FindAndModify {
         client_.metrics().deleted.fetch_add(1, std::memory_order_relaxed);
     }
 
+    // What came by OP_MSG shows it as a part of the command.
+    void tell_update() {
+        if (invocation_.over_msg()) return;
+        client_.report().update = request_.update;
+        client_.report().has_update = true;
+    }
+
     void modify(CollectionLock& lock, query::Row& row, bson::Builder& value) {
         const sched::WorkLimit limit(kUpdateWork);
+        tell_update();
         catalog::Collection& collection = *lock.collection();
         storage::RecordId id = row.id;
         bson::Buffer out;
@@ -434,6 +442,7 @@ class FindAndModify {
 
     void upsert(CollectionLock& lock, query::Executor& executor) {
         const sched::WorkLimit limit(kUpdateWork);
+        tell_update();
         bson::Buffer made;
         update().build_upsert(*executor.query().matcher, made);
         const bson::Doc doc(made.data());

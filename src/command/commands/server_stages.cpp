@@ -117,7 +117,7 @@ query::DocumentSource current_op(Invocation& invocation, const bson::Element& sp
         base::fail(base::kInvalidNamespace, "$currentOp must be run against the 'admin' database");
     const bool idle = spec.as_doc()["idleConnections"].truthy();
     std::vector<bson::Object> documents;
-    each_operation(invocation.service.contexts(), nullptr, idle,
+    each_operation(invocation.service.contexts(), nullptr, idle, Dialect::today,
                    [&](bson::Doc operation) { documents.emplace_back(operation); });
     return list_source(std::move(documents));
 }

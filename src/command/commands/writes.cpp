@@ -134,6 +134,7 @@ class ItemReport {
         : profiler_(profiler),
           client_(client),
           command_(report().request),
+          name_(report().command_name),
           as_command_(report().as_command) {
         finished_.op = op;
         finished_.ns = ns;
@@ -168,11 +169,13 @@ class ItemReport {
         report().request = request;
         report().has_request = true;
         report().as_command = as_command_;
+        report().command_name = name_;
     }
 
     Profiler& profiler_;
     Client& client_;
     const bson::Doc command_;
+    const std::string_view name_;
     const bool as_command_;
     FinishedOp finished_;  // yields and locks: as they were at the start
     const sched::Operation::Clock::time_point started_ = sched::Operation::Clock::now();

@@ -48,6 +48,7 @@ void CurrentRequest::describe(const char* op, std::string_view ns, bson::Doc req
     shown_.ns = ns;
     shown_.request = request;
     shown_.has_request = !request.empty();
+    shown_.over_msg = false;
     shown_.session.reset();
     report_.request = request;
     report_.has_request = true;
@@ -73,10 +74,12 @@ void CurrentRequest::describe(const DescribedCommand& command) {
     const bson::Doc body = command.has_secrets ? hide(command.body) : command.body;
     shown_.request = body;
     shown_.has_request = true;
+    shown_.over_msg = command.over_msg;
     shown_.session = command.session;
     report_.request = body;
     report_.has_request = true;
     report_.as_command = command.over_msg;
+    report_.command_name = command.name;
     recorded_ = command.uses_data;
     // What the old server had messages for is shown as those.
     if (on_collection && kind != Top::Kind::commands) {

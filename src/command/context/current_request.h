@@ -45,6 +45,7 @@ class CurrentRequest {
         std::string ns;
         bson::Doc request;
         bool has_request = false;
+        bool over_msg = false;
         std::optional<SessionId> session;
     };
 

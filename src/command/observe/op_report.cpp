@@ -15,6 +15,9 @@ namespace {
 constexpr int64_t kLoggedBytes = 8192;
 // A document of system.profile stays below 100 KB, as it always did.
 constexpr int64_t kProfiledBytes = 48 * 1024;
+constexpr int64_t kProfiledTogetherBytes = 2 * kProfiledBytes;
+// The old server told the lengths of replies without the head that all messages have.
+constexpr int64_t kMessageHeadBytes = 16;
 
 bool is_batch(std::string_view field) {
     return field == "documents" || field == "updates" || field == "deletes";
@@ -41,14 +44,58 @@ void each_metric(const OpReport& report, Number&& number, Flag&& flag) {
     optional("nscannedObjects", report.scanned_objects);
     if (report.id_hack) flag("idhack");
     if (report.scan_and_order) flag("scanAndOrder");
-    if (report.moved > 0) number("nmoved", report.moved);
+    if (report.moved > 0) {
+        if (!report.as_command) flag("moved");
+        number("nmoved", report.moved);
+    }
     optional("nMatched", report.matched);
     optional("nModified", report.modified);
     optional("ninserted", report.inserted);
     optional("ndeleted", report.deleted);
-    if (report.fast_mod) flag("fastmod");
+    if (report.fast_mod) flag(report.as_command ? "fastmod" : "fastmodinsert");
     if (report.upsert) flag("upsert");
     number("keyUpdates", report.key_updates);
+}
+
+// An update by operators that inserted what was not found by its _id alone.
+bool inserts_by_operators(const OpReport& report) {
+    return report.upsert && report.has_update && report.update.first().name().starts_with('$') &&
+           !query::is_id_query(report.request);
+}
+
+// By an old message also where a client asked for the cursor 0.
+bool has_cursor(const FinishedOp& finished, const OpReport& report) {
+    const bool asks_on = std::string_view(finished.op) == "getmore" && !report.as_command;
+    return report.cursor_id != 0 || asks_on;
+}
+
+// What the old server told of an operation: `report` in its terms.
+OpReport as_by_old_message(const FinishedOp& finished, const OpReport& report) {
+    OpReport told = report;
+    const std::string_view op = finished.op;
+    const bool failed = report.code != 0;
+    const auto examined_nothing = [&told] {
+        told.scanned = told.scanned_objects = OpReport::kNone;
+    };
+    told.reply_bytes -= kMessageHeadBytes;
+    told.key_updates = report.last_key_updates;
+    told.fast_mod = op == "update" && inserts_by_operators(report);
+    if (report.upsert) told.matched = 1;
+    if (op == "query") {
+        if (failed) examined_nothing();
+        return told;
+    }
+    told.id_hack = told.scan_and_order = false;
+    if (op != "command" || report.command_name != "count") told.plan.clear();
+    if (op == "insert" && failed)
+        told.inserted = report.has_request ? 0 : OpReport::kNone;
+    else if (op == "update" && failed && !is_refused(finished, report))
+        told.modified = 0;
+    if (failed || report.matched == OpReport::kNone)
+        examined_nothing();
+    else if (op == "command")  // a findAndModify, which had looked for the document before
+        told.scanned = told.scanned_objects = report.upsert ? 0 : report.matched;
+    return told;
 }
 
 bson::Object shown(const FinishedOp& finished, bson::Doc request, int64_t max_bytes) {
@@ -114,40 +161,80 @@ bson::Object shown_request(bson::Doc request, int64_t max_bytes) {
     return readable(out.doc());
 }
 
-std::string report_line(const FinishedOp& finished, const OpReport& report) {
+namespace {
+
+// Of several items of a write command only their number.
+bson::Object with_counts(bson::Doc request) {
+    bson::Builder out;
+    for (const bson::Element& e : request) {
+        const int64_t items = e.is_array() && is_batch(e.name()) ? e.as_doc().field_count() : 0;
+        if (items > 1)
+            out.append(e.name(), static_cast<int32_t>(items));
+        else
+            out.append(e);
+    }
+    return out.object();
+}
+
+std::string logged_request(const FinishedOp& finished, const OpReport& report) {
+    if (!is_op_command(finished))
+        return bson::to_text(shown(finished, report.request, kLoggedBytes).doc());
+    const bson::Object counted = report.as_command ? bson::Object() : with_counts(report.request);
+    const bson::Doc request = report.as_command ? report.request : counted.doc();
+    const std::string_view name = report.command_name.empty() || report.as_command
+                                      ? request.first().name()
+                                      : report.command_name;
+    return fmt::format("{} {}", name, bson::to_text(shown(finished, request, kLoggedBytes).doc()));
+}
+
+std::string line_of(const FinishedOp& finished, const OpReport& report) {
+    const bool as_once = !report.as_command;
     std::string line = fmt::format("{} {}", finished.op, finished.ns);
-    if (report.has_request) {
+    if (report.has_request && !(as_once && report.request.empty())) {
         line += is_command(finished, report) ? " command: " : " query: ";
-        if (is_op_command(finished)) line += fmt::format("{} ", report.request.first().name());
-        line += bson::to_text(shown(finished, report.request, kLoggedBytes).doc());
+        line += logged_request(finished, report);
     }
     if (!report.plan.empty()) line += fmt::format(" planSummary: {}", report.plan);
     if (report.has_update)
         line += fmt::format(" update: {}",
                             bson::to_text(shown(finished, report.update, kLoggedBytes).doc()));
-    if (report.cursor_id != 0) line += fmt::format(" cursorid:{}", report.cursor_id);
+    if (has_cursor(finished, report)) line += fmt::format(" cursorid:{}", report.cursor_id);
     each_metric(
         report,
-        [&line](const char* name, int64_t value) { line += fmt::format(" {}:{}", name, value); },
-        [&line](const char* name) { line += fmt::format(" {}:1", name); });
+        [&](const char* name, int64_t value) {
+            if (as_once && value < 0) return;
+            line += fmt::format(" {}:{}", name, value);
+        },
+        [&line](const std::string_view name) {
+            if (name != "moved") line += fmt::format(" {}:1", name);
+        });
     if (report.code != 0)
         line += fmt::format(" exception: {} code:{}", report.exception, report.code);
-    line += fmt::format(" numYields:{} locks(micros)", finished.yields);
-    if (finished.locks.locked_read > 0) line += fmt::format(" r:{}", finished.locks.locked_read);
+    const std::string_view op = finished.op;
+    const bool reads =
+        finished.locks.locked_read > 0 || (as_once && (op == "query" || op == "getmore"));
+    line += fmt::format(" numYields:{} ", finished.yields);
+    if (!as_once || reads || finished.locks.locked_write > 0) line += "locks(micros)";
+    if (reads) line += fmt::format(" r:{}", finished.locks.locked_read);
     if (finished.locks.locked_write > 0) line += fmt::format(" w:{}", finished.locks.locked_write);
     if (report.returned != OpReport::kNone) line += fmt::format(" nreturned:{}", report.returned);
     if (report.reply_bytes > 0) line += fmt::format(" reslen:{}", report.reply_bytes);
     return line + fmt::format(" {}ms", finished.millis);
 }
 
-bson::Object report_document(const FinishedOp& finished, const OpReport& report) {
+bson::Object document_of(const FinishedOp& finished, const OpReport& report) {
     bson::Builder out;
     out.append("op", finished.op).append("ns", base::as_utf8(finished.ns));
+    const int64_t bytes = (report.has_request ? report.request.size() : 0) +
+                          (report.has_update ? report.update.size() : 0);
+    const int64_t bytes_max = !report.as_command && bytes <= kProfiledTogetherBytes
+                                  ? kProfiledTogetherBytes
+                                  : kProfiledBytes;
     if (report.has_request)
         out.append(is_command(finished, report) ? "command" : "query",
-                   shown(finished, report.request, kProfiledBytes));
-    if (report.has_update) out.append("updateobj", shown(finished, report.update, kProfiledBytes));
-    if (report.cursor_id != 0) out.append("cursorid", report.cursor_id);
+                   shown(finished, report.request, bytes_max));
+    if (report.has_update) out.append("updateobj", shown(finished, report.update, bytes_max));
+    if (has_cursor(finished, report)) out.append("cursorid", report.cursor_id);
     each_metric(
         report, [&out](const char* name, int64_t value) { out.append_number(name, value); },
         [&out](const char* name) { out.append(name, true); });
@@ -168,12 +255,37 @@ bson::Object report_document(const FinishedOp& finished, const OpReport& report)
     out.append_number("millis", finished.millis);
     {
         bson::Builder stats = out.sub_object("execStats");
-        if (!report.plan.empty()) stats.append("summary", base::as_utf8(report.plan));
+        if (report.stages != nullptr)
+            stats.append_all(*report.stages);
+        else if (report.as_command && !report.plan.empty())
+            stats.append("summary", base::as_utf8(report.plan));
     }
     out.append_date("ts", base::ms_since_1970());
     out.append("client", finished.client.substr(0, finished.client.rfind(':')));
     append_users(finished, out);
     return out.object();
+}
+
+}  // namespace
+
+bool is_refused(const FinishedOp& finished, const OpReport& report) {
+    const sched::LockTimes& times = finished.locks;
+    return !report.as_command && report.code != 0 && std::string_view(finished.op) != "query" &&
+           times.locked_read + times.locked_write + times.acquiring_read + times.acquiring_write ==
+               0;
+}
+
+std::string report_line(const FinishedOp& finished, const OpReport& report) {
+    return line_of(finished, report.as_command ? report : as_by_old_message(finished, report));
+}
+
+bson::Object report_document(const FinishedOp& finished, const OpReport& report) {
+    return document_of(finished, report.as_command ? report : as_by_old_message(finished, report));
+}
+
+std::string assertion_line(std::string_view ns, const OpReport& report) {
+    return fmt::format("assertion {} {} ns:{} query:{}", report.code, report.exception, ns,
+                       bson::to_text(shown_request(report.request, kLoggedBytes).doc()));
 }
 
 }  // namespace command

@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -26,7 +27,10 @@ struct OpReport {
 
     bson::Doc request;  // the query, the inserted document, or the command
     bool has_request = false;
-    bool as_command = false;  // by OP_MSG: `request` is shown as a command, whatever was done
+    // By OP_MSG: `request` is shown as a command, whatever was done. Else all is told as the old
+    // server told it.
+    bool as_command = false;
+    std::string_view command_name;  // as the server writes it
     bson::Doc update;
     bool has_update = false;
     std::string plan;  // planSummary
@@ -36,11 +40,14 @@ struct OpReport {
     int64_t scanned = kNone, scanned_objects = kNone;
     int64_t matched = kNone, modified = kNone, inserted = kNone, deleted = kNone;
     int64_t moved = 0, key_updates = 0;
+    int64_t last_key_updates = 0;  // of the last document that did not move
     int64_t returned = kNone, reply_bytes = kNone;
     int64_t idle_millis = 0;  // in which it waited for something to tell, and did nothing
     bool scan_and_order = false, id_hack = false, fast_mod = false, upsert = false;
-    int profiled_at = kLevelOfDatabase;  // the profiling level that decides about it
-    int code = 0;                        // 0: no error
+    bool wants_stages = false;
+    std::shared_ptr<const bson::Object> stages;  // execStats; null: none
+    int profiled_at = kLevelOfDatabase;          // the profiling level that decides about it
+    int code = 0;                                // 0: no error
     std::string exception;
 
     void failed(int with_code, std::string_view text) {
@@ -62,10 +69,17 @@ struct FinishedOp {
     sched::LockTimes locks;
 };
 
+// Whether a request by an old message failed before it did anything: the old server did so before
+// it took a lock, and then kept no entry of it.
+bool is_refused(const FinishedOp& finished, const OpReport& report);
+
 // "query test.c query: { a: 1 } planSummary: ... 12ms".
 std::string report_line(const FinishedOp& finished, const OpReport& report);
 // { op, ns, query | command, updateobj, ..., ts, client, allUsers, user }.
 bson::Object report_document(const FinishedOp& finished, const OpReport& report);
+
+// What the old server said of a query that failed, besides its line.
+std::string assertion_line(std::string_view ns, const OpReport& report);
 
 // A request as shown in the log, in system.profile and by currentOp: the items of a write command
 // are only counted, and what is still longer than `max_bytes` is replaced by a note.

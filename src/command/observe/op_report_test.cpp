@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 
 #include "bson/json.h"
@@ -103,6 +104,225 @@ TEST(Report, WhatCameAsACommandIsShownAsOne) {
     EXPECT_EQ(bson::to_text(shown["command"]), "{ q: { a: 1 }, limit: 0 }");
     EXPECT_FALSE(shown.doc().has("query"));
     EXPECT_EQ(report_line(finished, report).rfind("remove test.c command: { q: ", 0), 0U);
+}
+
+// ---- what came by an old message is told as the old server told it ----
+
+constexpr int64_t kHeadBytes = 16;
+
+FinishedOp finished_op(const char* op, int64_t locked_read, int64_t locked_write) {
+    FinishedOp finished;
+    finished.op = op;
+    finished.ns = "test.c";
+    finished.client = "127.0.0.1:5";
+    finished.locks = {locked_read, locked_write, 0, 0};
+    return finished;
+}
+
+std::string names(const bson::Object& entry) {
+    std::string all;
+    for (const bson::Element& e : entry)
+        all += std::string(all.empty() ? "" : " ") + std::string(e.name());
+    return all;
+}
+
+OpReport query_report(const bson::Object& query) {
+    OpReport report;
+    report.request = query;
+    report.has_request = true;
+    report.plan = "COLLSCAN";
+    report.to_return = -3;
+    report.to_skip = 0;
+    report.scanned = report.scanned_objects = 3;
+    report.returned = 3;
+    report.reply_bytes = 350 + kHeadBytes;
+    return report;
+}
+
+TEST(OldReport, OfAQuery) {
+    const bson::Object all;
+    const OpReport report = query_report(all);
+    const FinishedOp finished = finished_op("query", 7, 0);
+    EXPECT_EQ(report_line(finished, report),
+              "query test.c planSummary: COLLSCAN ntoskip:0 nscanned:3 nscannedObjects:3 "
+              "keyUpdates:0 numYields:0 locks(micros) r:7 nreturned:3 reslen:350 0ms");
+    const bson::Object entry = report_document(finished, report);
+    EXPECT_EQ(names(entry),
+              "op ns query ntoreturn ntoskip nscanned nscannedObjects keyUpdates numYield "
+              "lockStats nreturned responseLength millis execStats ts client allUsers user");
+    EXPECT_EQ(entry["responseLength"].to_int64(), 350);
+    EXPECT_TRUE(entry["execStats"].as_doc().empty());
+}
+
+TEST(OldReport, StagesAreShown) {
+    const bson::Object all;
+    OpReport report = query_report(all);
+    report.stages = std::make_shared<const bson::Object>(bson::make("type", "COLLSCAN"));
+    EXPECT_EQ(bson::to_text(report_document(finished_op("query", 7, 0), report)["execStats"]),
+              "{ type: \"COLLSCAN\" }");
+}
+
+TEST(OldReport, OfAFailedQuery) {
+    const bson::Object query = bson::make("a", 1);
+    OpReport report = query_report(query);
+    report.plan.clear();
+    report.to_return = 0;
+    report.to_skip = report.returned = OpReport::kNone;
+    report.failed(17007, "bad hint");
+    EXPECT_EQ(report_line(finished_op("query", 0, 0), report),
+              "query test.c query: { a: 1 } ntoreturn:0 keyUpdates:0 exception: bad hint "
+              "code:17007 numYields:0 locks(micros) r:0 reslen:350 0ms");
+    EXPECT_EQ(assertion_line("test.c", report),
+              "assertion 17007 bad hint ns:test.c query:{ a: 1 }");
+    EXPECT_FALSE(is_refused(finished_op("query", 0, 0), report));
+}
+
+OpReport update_report(const bson::Object& query, const bson::Object& update) {
+    OpReport report;
+    report.request = query;
+    report.update = update;
+    report.has_request = report.has_update = true;
+    report.plan = "IDHACK";
+    report.id_hack = report.fast_mod = true;
+    report.scanned = report.scanned_objects = 1;
+    report.matched = report.modified = 1;
+    return report;
+}
+
+TEST(OldReport, OfAnUpdate) {
+    const bson::Object query = bson::make("_id", 3);
+    const bson::Object update = bson::make("$set", bson::make("z", 1));
+    OpReport report = update_report(query, update);
+    const FinishedOp finished = finished_op("update", 0, 5);
+    EXPECT_EQ(report_line(finished, report),
+              "update test.c query: { _id: 3 } update: { $set: { z: 1 } } nscanned:1 "
+              "nscannedObjects:1 nMatched:1 nModified:1 keyUpdates:0 numYields:0 "
+              "locks(micros) w:5 0ms");
+    report.moved = 1;
+    report.key_updates = 5;
+    report.last_key_updates = 2;
+    const bson::Object entry = report_document(finished, report);
+    EXPECT_EQ(names(entry),
+              "op ns query updateobj nscanned nscannedObjects moved nmoved nMatched nModified "
+              "keyUpdates numYield lockStats millis execStats ts client allUsers user");
+    EXPECT_EQ(entry["keyUpdates"].to_int64(), 2);
+    EXPECT_NE(report_line(finished, report).find("nscannedObjects:1 nmoved:1 nMatched"),
+              std::string::npos);
+}
+
+TEST(OldReport, OfAnUpsert) {
+    const auto line = [](const bson::Object& query, const bson::Object& update) {
+        OpReport report = update_report(query, update);
+        report.matched = report.modified = report.scanned = report.scanned_objects = 0;
+        report.upsert = true;
+        return report_line(finished_op("update", 0, 5), report);
+    };
+    const bson::Object set = bson::make("$set", bson::make("z", 1));
+    EXPECT_NE(line(bson::make("a", 8, "_id", 5), set)
+                  .find("nMatched:1 nModified:0 fastmodinsert:1 upsert:1"),
+              std::string::npos);
+    EXPECT_NE(line(bson::make("_id", 5), set).find("nMatched:1 nModified:0 upsert:1"),
+              std::string::npos);
+    EXPECT_NE(line(bson::make("a", 8), bson::make("z", 1)).find("nModified:0 upsert:1"),
+              std::string::npos);
+}
+
+TEST(OldReport, OfAFailedUpdate) {
+    const bson::Object query = bson::make("_id", 3);
+    const bson::Object update = bson::make("$inc", bson::make("s", 1));
+    OpReport report = update_report(query, update);
+    report.matched = report.modified = OpReport::kNone;
+    report.failed(16837, "no number");
+    EXPECT_EQ(report_line(finished_op("update", 0, 5), report),
+              "update test.c query: { _id: 3 } update: { $inc: { s: 1 } } nModified:0 "
+              "keyUpdates:0 exception: no number code:16837 numYields:0 locks(micros) w:5 0ms");
+    EXPECT_FALSE(is_refused(finished_op("update", 0, 5), report));
+    EXPECT_TRUE(is_refused(finished_op("update", 0, 0), report));
+    report.as_command = true;
+    EXPECT_FALSE(is_refused(finished_op("update", 0, 0), report));
+}
+
+TEST(OldReport, OfARefusedRemove) {
+    const bson::Object query = bson::make("a", 1);
+    OpReport report;
+    report.request = query;
+    report.has_request = true;
+    report.failed(2, "unknown operator");
+    EXPECT_EQ(report_line(finished_op("remove", 0, 0), report),
+              "remove test.c query: { a: 1 } keyUpdates:0 exception: unknown operator code:2 "
+              "numYields:0  0ms");
+}
+
+TEST(OldReport, OfAnInsert) {
+    const bson::Object document = bson::make("_id", 1);
+    OpReport report;
+    report.inserted = 4;
+    const FinishedOp finished = finished_op("insert", 0, 5);
+    EXPECT_EQ(report_line(finished, report),
+              "insert test.c ninserted:4 keyUpdates:0 numYields:0 locks(micros) w:5 0ms");
+    report.failed(11000, "there is one");
+    EXPECT_EQ(report_line(finished, report),
+              "insert test.c keyUpdates:0 exception: there is one code:11000 numYields:0 "
+              "locks(micros) w:5 0ms");
+    report.request = document;  // by a command
+    report.has_request = true;
+    report.inserted = OpReport::kNone;
+    EXPECT_EQ(report_line(finished, report),
+              "insert test.c query: { _id: 1 } ninserted:0 keyUpdates:0 exception: there is one "
+              "code:11000 numYields:0 locks(micros) w:5 0ms");
+}
+
+TEST(OldReport, OfACommand) {
+    bson::Builder items;
+    items.push(bson::make("q", bson::Doc(), "limit", 1));
+    items.push(bson::make("q", bson::Doc(), "limit", 0));
+    bson::Builder command;
+    command.append("delete", "c").append_array("deletes", items.doc());
+    const bson::Object request = command.object();
+    OpReport report;
+    report.request = request;
+    report.has_request = true;
+    report.command_name = "delete";
+    report.scanned = report.scanned_objects = 5;
+    report.reply_bytes = 40 + kHeadBytes;
+    EXPECT_EQ(report_line(finished_op("command", 0, 5), report),
+              "command test.c command: delete { delete: \"c\", deletes: 2 } "
+              "keyUpdates:0 numYields:0 locks(micros) w:5 reslen:40 0ms");
+    const bson::Object count = bson::make("count", "c");
+    report.request = count;
+    report.command_name = "count";
+    report.plan = "COUNT { a: 1 }";
+    EXPECT_EQ(report_line(finished_op("command", 5, 0), report),
+              "command test.c command: count { count: \"c\" } planSummary: COUNT { a: 1 } "
+              "keyUpdates:0 numYields:0 locks(micros) r:5 reslen:40 0ms");
+    const bson::Object asked = bson::make("getlasterror", 1);
+    report.request = asked;
+    report.command_name = "getLastError";
+    report.plan.clear();
+    EXPECT_EQ(report_line(finished_op("command", 0, 0), report),
+              "command test.c command: getLastError { getlasterror: 1 } keyUpdates:0 numYields:0  "
+              "reslen:40 0ms");
+}
+
+// Today's clients see what they have always seen.
+TEST(Report, ByOpMsgNothingIsLeftOut) {
+    const bson::Object query = bson::make("_id", 3);
+    const bson::Object update = bson::make("$set", bson::make("z", 1));
+    OpReport report = update_report(query, update);
+    report.as_command = true;
+    report.moved = 1;
+    report.key_updates = 5;
+    report.reply_bytes = 60;
+    EXPECT_EQ(report_line(finished_op("update", 0, 5), report),
+              "update test.c command: { _id: 3 } planSummary: IDHACK update: { $set: { z: 1 } } "
+              "nscanned:1 nscannedObjects:1 idhack:1 nmoved:1 nMatched:1 nModified:1 fastmod:1 "
+              "keyUpdates:5 numYields:0 locks(micros) w:5 reslen:60 0ms");
+    const bson::Object entry = report_document(finished_op("update", 0, 5), report);
+    EXPECT_EQ(bson::to_text(entry["execStats"]), "{ summary: \"IDHACK\" }");
+    EXPECT_EQ(names(entry),
+              "op ns command updateobj nscanned nscannedObjects idhack nmoved nMatched nModified "
+              "fastmod keyUpdates numYield lockStats responseLength millis execStats ts client "
+              "allUsers user");
 }
 
 }  // namespace

@@ -12,6 +12,12 @@ namespace {
 
 constexpr int64_t kProfileBytes = 1 << 20;
 
+// A system.profile that somebody made, and that would have no end.
+bool has_uncapped(catalog::Database& db) {
+    const catalog::Collection* const found = db.collection(db.name() + ".system.profile");
+    return found != nullptr && !found->capped();
+}
+
 }  // namespace
 
 int Profiler::level(std::string_view db) const {
@@ -21,12 +27,13 @@ int Profiler::level(std::string_view db) const {
     return found == levels_.end() ? default_level_ : found->second;
 }
 
-void Profiler::set_level(std::string_view db, int level) {
+void Profiler::set_level(std::string_view db, int level, bool over_msg) {
     if (level < 0 || level > 2)
         base::fail(base::kBadValue, "the profiling level is 0, 1 or 2, not {}", level);
     if (level > 0) {
         const storage::DatabaseLock lock(catalog_.engine().locks(), db, true);
-        profile_collection(catalog_.get_or_create(db));
+        catalog::Database& database = catalog_.get_or_create(db);
+        if (over_msg || !has_uncapped(database)) profile_collection(database);
     }
     const std::lock_guard guard(mutex_);
     // There is no end of the names of databases that are not there.
@@ -63,7 +70,7 @@ void Profiler::tell(const FinishedOp& finished, const OpReport& report, bool rec
     const bool slow = finished.millis >= slow_ms();
     if (slow || base::log::verbosity() > 0)
         base::log::write(base::log::Severity::info, report_line(finished, report));
-    if (!recorded) return;
+    if (!recorded || is_refused(finished, report)) return;
     const std::string_view db = catalog::split(finished.ns).db;
     const int wanted =
         report.profiled_at == OpReport::kLevelOfDatabase ? level(db) : report.profiled_at;
@@ -80,7 +87,8 @@ void Profiler::store(std::string_view db, bson::Doc doc) {
             lock.emplace(catalog_.engine().locks(), db, true);
         }
         // A database that was dropped in between is not created again.
-        if (catalog::Database* database = catalog_.database(db))
+        catalog::Database* const database = catalog_.database(db);
+        if (database != nullptr && !has_uncapped(*database))
             profile_collection(*database).insert(doc);
     } catch (const std::exception& e) {
         base::log::warning("cannot add an operation to system.profile of {}: {}", db, e.what());

@@ -26,8 +26,9 @@ class Profiler {
     // 0: off, 1: operations that take slow_ms and longer, 2: all.
     int level(std::string_view db) const;
     // Takes the database lock; makes system.profile. Throws base::Error 2 for another level, 20
-    // when there is a system.profile that is not capped.
-    void set_level(std::string_view db, int level);
+    // when there is a system.profile that is not capped; by old messages that only means that no
+    // operation is kept.
+    void set_level(std::string_view db, int level, bool over_msg);
     // Of databases that have no level of their own. Before the first connection.
     void set_default_level(int level);
     // The database has been dropped.

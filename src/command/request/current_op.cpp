@@ -57,11 +57,49 @@ void append_metadata(const bson::Object& metadata, bson::Builder& out) {
     out.append("clientMetadata", metadata);
 }
 
-bson::Object describe(OperationContext& context, const CurrentRequest::Shown& request,
-                      int64_t shown_bytes) {
+bool is_write_command(const CurrentRequest::Shown& request) {
+    const std::string_view name = request.request.first().name();
+    return name == "insert" || name == "update" || name == "delete";
+}
+
+// What the old server showed of a write command that has not begun: its first item.
+bson::Doc first_item(bson::Doc command) {
+    for (const bson::Element& e : command) {
+        if (!e.is_array() || !e.as_doc().first().is_object()) continue;
+        const bson::Doc item = e.as_doc().first().as_doc();
+        if (e.name() == "documents") return item;
+        if ((e.name() == "updates" || e.name() == "deletes") && item["q"].is_object())
+            return item["q"].as_doc();
+    }
+    return command;
+}
+
+// What came by an old message and waits for its first lock, as the old server showed it: it had not
+// looked at the message yet, but for what a write command asks for.
+CurrentRequest::Shown as_not_begun(CurrentRequest::Shown request) {
+    if (is_write_command(request)) {
+        request.request = first_item(request.request);
+        return request;
+    }
+    request.ns.clear();
+    if (std::string_view(request.op) == "insert") request.request = bson::Doc();
+    return request;
+}
+
+bool has_begun(const sched::LockView& locks) {
+    const sched::LockTimes times = locks.times();
+    return !locks.waiting() || times.locked_read + times.locked_write > 0;
+}
+
+bson::Object describe(OperationContext& context, const CurrentRequest::Shown& current,
+                      int64_t shown_bytes, Dialect dialect) {
     const sched::Operation& operation = context.operation();
     const wire::ConnectionInfo* connection = context.connection();
-    const bool active = operation.active();
+    const bool old_form = dialect == Dialect::old && !current.over_msg;
+    const bool begun = !old_form || has_begun(operation.locks());
+    CurrentRequest::Shown request = begun ? current : as_not_begun(current);
+    if (old_form && std::string_view(request.op) == "command") request.op = "query";
+    const bool active = operation.active() && (begun || is_write_command(current));
     bson::Builder out;
     out.append("opid", static_cast<int32_t>(operation.id())).append("active", active);
     if (active) {
@@ -86,7 +124,7 @@ bson::Object describe(OperationContext& context, const CurrentRequest::Shown& re
     append_progress(operation.progress(), out);
     if (operation.kill_pending()) out.append("killPending", true);
     out.append("numYields", static_cast<int32_t>(context.current().yields()));
-    append_lock_stats(operation.locks().times(), out);
+    if (!old_form) append_lock_stats(operation.locks().times(), out);
     return out.object();
 }
 
@@ -107,7 +145,7 @@ bson::Object conditions(bson::Doc query) {
 }  // namespace
 
 void each_operation(OperationContexts& contexts, const OperationContext* except, bool all,
-                    const std::function<void(bson::Doc)>& visit) {
+                    Dialect dialect, const std::function<void(bson::Doc)>& visit) {
     const auto wanted = [except, all](OperationContext& context) {
         return &context != except && (all || context.operation().active());
     };
@@ -119,7 +157,7 @@ void each_operation(OperationContexts& contexts, const OperationContext* except,
         sched::Operation::check();
         if (!wanted(context)) return;
         operations.push_back(context.current().visit([&](const CurrentRequest::Shown& request) {
-            return describe(context, request, shown_bytes);
+            return describe(context, request, shown_bytes, dialect);
         }));
     });
     for (const bson::Object& operation : operations)
@@ -127,11 +165,12 @@ void each_operation(OperationContexts& contexts, const OperationContext* except,
 }
 
 void append_operations(OperationContexts& contexts, const storage::FsyncLock& fsync_lock,
-                       const OperationContext* except, bson::Doc query, bson::Builder& out) {
+                       const OperationContext* except, bson::Doc query, Dialect dialect,
+                       bson::Builder& out) {
     const auto matcher = query::Matcher::parse(conditions(query));
     {
         bson::Builder list = out.sub_array("inprog");
-        each_operation(contexts, except, query["$all"].truthy(), [&](bson::Doc operation) {
+        each_operation(contexts, except, query["$all"].truthy(), dialect, [&](bson::Doc operation) {
             if (matcher->matches(operation)) list.push(operation);
         });
     }

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "bson/builder.h"
+#include "command/request/member_state.h"
 #include "storage/fsync_lock.h"
 
 namespace command {
@@ -12,12 +13,14 @@ class OperationContext;
 class OperationContexts;
 
 // { inprog: [...] } and, while locked, fsyncLock and info. `query`: $all, and conditions on the
-// listed documents. `except` is left out.
+// listed documents. `except` is left out. To Dialect::old what came by an old message is shown as
+// the old server showed it.
 void append_operations(OperationContexts& contexts, const storage::FsyncLock& fsync_lock,
-                       const OperationContext* except, bson::Doc query, bson::Builder& out);
+                       const OperationContext* except, bson::Doc query, Dialect dialect,
+                       bson::Builder& out);
 // One document for each operation (also for idle connections with `all`).
 void each_operation(OperationContexts& contexts, const OperationContext* except, bool all,
-                    const std::function<void(bson::Doc)>& visit);
+                    Dialect dialect, const std::function<void(bson::Doc)>& visit);
 // { info: "attempting to kill op" } or { err: ... }.
 void kill_operation(OperationContexts& contexts, const bson::Element& op, bson::Builder& out);
 

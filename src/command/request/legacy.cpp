@@ -1,5 +1,7 @@
 #include "command/request/legacy.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -160,10 +162,10 @@ LegacyFind take_apart(const wire::QueryMessage& message) {
         base::fail(base::kBadValue, "bad numberToReturn in query");
     out.query.skip = message.skip;
     out.query.tailable = (message.flags & wire::kTailable) != 0;
-    // Of a positive number only the first batch knows; an explain has none.
-    if (one_batch(message) && !out.query.tailable && !(out.explain && message.to_return > 0))
+    // Of a positive number only the first batch knows.
+    if (message.to_return < 0 && !out.query.tailable)
         out.query.limit = std::abs(int64_t{message.to_return});
-    if (message.to_return > 0 && out.query.limit == 0) out.query.top = message.to_return;
+    if (message.to_return > 0) out.query.top = message.to_return;
     if (out.query.tailable) check_tailable_sort(out.parts.sort);
     return out;
 }
@@ -193,6 +195,21 @@ void reply_explain(std::string_view host, CollectionLock& lock, LegacyFind find,
     });
 }
 
+std::shared_ptr<const bson::Object> stages_of(const query::Executor& executor) {
+    if (executor.stats().id_hack) return nullptr;
+    bson::Builder stages;
+    query::append_stage_counts(stages, executor.report());
+    return std::make_shared<const bson::Object>(stages.object());
+}
+
+// Two alternatives, of which neither is a sort.
+void tell_sort_with_limit(const query::ExecutionStats& stats, OpReport& report) {
+    report.scanned = std::max(stats.keys_examined, stats.docs_examined);
+    report.scanned_objects = stats.docs_examined;
+    report.scan_and_order = false;
+    report.plan = fmt::format("{0}, {0}", report.plan);
+}
+
 void first_batch(CursorManager& cursors, Client& client, CollectionLock& lock, LegacyFind find,
                  const wire::QueryMessage& message, std::unique_ptr<Cursor>& cursor,
                  bson::Buffer& reply) {
@@ -220,8 +237,16 @@ void first_batch(CursorManager& cursors, Client& client, CollectionLock& lock, L
     // A tailable cursor outlives any first batch but that of one document.
     const bool tailable = cursor->tailable;
     const bool close = tailable ? std::abs(int64_t{message.to_return}) == 1 : one_batch(message);
+    std::optional<query::ExecutionStats> top;
+    if (const query::Executor* executor = cursor->source->executor()) {
+        const bool too_few = count < std::abs(int64_t{message.to_return});
+        if (executor->stats().scan_and_order)
+            top = query::sort_with_limit(executor->report(), too_few);
+        if (report.wants_stages) report.stages = stages_of(*executor);
+    }
     const int64_t id = keep_cursor(cursors, lock, cursor, exhausted, close);
     report.cursor_id = id;
+    if (top) tell_sort_with_limit(*top, report);
     writer.finish(wire::ReplyWriter::kAwaitCapable, id, 0);
 }
 
@@ -233,7 +258,7 @@ bool legacy_pseudo_query(OperationContexts& contexts, storage::FsyncLock& fsync_
     if (collection.starts_with("$cmd.sys.inprog")) {
         try {
             reply_one(reply, message.header, 0, [&](bson::Builder& doc) {
-                append_operations(contexts, fsync_lock, &client, message.query, doc);
+                append_operations(contexts, fsync_lock, &client, message.query, Dialect::old, doc);
             });
         } catch (const base::Error& e) {
             // There is no error reply to this.
@@ -293,6 +318,9 @@ bool legacy_get_more(CursorManager& cursors, Client& client, const wire::GetMore
     work.need_collection = message.ns.find(".$cmd.") == std::string_view::npos;
     work.limits.bytes = kBatchBytes;
     work.await = kAwait;
+    client.report().cursor_id = work.id;
+    client.report().to_return = message.to_return;
+    client.report().returned = 0;
     const size_t start = reply.size();
     wire::ReplyWriter writer(reply, message.header.request_id);
     GetMore::Result result;
@@ -344,6 +372,7 @@ void legacy_insert(DatabaseOpener& opener, OpCounters& counters, Client& client,
         } catch (const base::Error& e) {
             if (!go_on || sched::is_interruption(e)) throw;
             counters.insert.fetch_add(1, std::memory_order_relaxed);
+            ++inserted;  // to the report, as it always was
             client.last_error().record_error(e.code(), e.what());
         }
     }

@@ -408,6 +408,8 @@ wire::Step ClientSession::serve_query(std::span<const uint8_t> message, bson::Bu
         client_.last_error().next_request();
         service_.counters().query.fetch_add(1, std::memory_order_relaxed);
         client_.current().describe("query", query.ns, query.query);
+        client_.report().to_return = query.to_return;
+        client_.report().wants_stages = service_.profiler().level(parts.db) > 0;
         within_memory([&] {
             if (legacy_pseudo_query(service_.contexts(), service_.fsync_lock(), client_, query,
                                     reply))
@@ -425,6 +427,8 @@ wire::Step ClientSession::serve_query(std::span<const uint8_t> message, bson::Bu
         throw;
     } catch (const base::Error& e) {
         query_failure(reply, header, e);
+        if (client_.report().has_request)
+            base::log::info("{}", assertion_line(wire::peek_ns(message), client_.report()));
     }
     return {};
 }
@@ -580,6 +584,7 @@ wire::Step ClientSession::serve_write(std::span<const uint8_t> message, wire::Op
             const wire::InsertMessage insert = wire::decode_insert(message);
             admit_insert(client_, insert);
             client_.current().describe("insert", insert.ns, insert.documents.first());
+            client_.report().has_request = false;
             check_takes_old_write(service_.context(), ns, opcode);
             within_memory(
                 [&] { legacy_insert(service_.opener(), service_.counters(), client_, insert); });

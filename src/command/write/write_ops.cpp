@@ -197,6 +197,7 @@ bool store_update(OperationContext& context, catalog::Collection& collection,
     if (record.moved) metrics.moves.fetch_add(1, std::memory_order_relaxed);
     context.report().moved += record.moved ? 1 : 0;
     context.report().key_updates += record.keys_changed;
+    if (!record.moved) context.report().last_key_updates = record.keys_changed;
     *id = record.id;
     return true;
 }

@@ -343,6 +343,23 @@ storage::RecordId find_by_id(const catalog::Collection& collection, const bson::
     return index.store->find_one(b.doc());
 }
 
+namespace {
+
+// "COUNT { a: 1 }" where only keys of one range were counted, and no document was read.
+std::string plan_of_count(const Executor& executor) {
+    constexpr std::string_view kScan = "IXSCAN";
+    const std::string plan = executor.summary();
+    if (!plan.starts_with(kScan) || executor.stats().docs_examined > 0) return plan;
+    const ExplainReport done = executor.report();
+    if (done.plan == nullptr || done.plan->scans.size() != 1) return plan;
+    const bool one_range =
+        std::ranges::all_of(done.plan->scans.front().bounds,
+                            [](const IntervalList& field) { return field.size() == 1; });
+    return one_range ? "COUNT" + plan.substr(kScan.size()) : plan;
+}
+
+}  // namespace
+
 Count count(catalog::Collection* collection, FindQuery query, const ExecutorOptions& given,
             sched::YieldPoint* yield_point) {
     if (collection == nullptr) return {};
@@ -358,7 +375,7 @@ Count count(catalog::Collection* collection, FindQuery query, const ExecutorOpti
     int64_t n = 0;
     while (executor->next(&row))
         ++n;
-    return {n, executor->stats(), executor->summary()};
+    return {n, executor->stats(), plan_of_count(*executor)};
 }
 
 }  // namespace query

@@ -377,6 +377,17 @@ void append_legacy_explain(bson::Builder& out, const ExplainReport& report,
     append_stage_counts(stats, report);
 }
 
+std::optional<ExecutionStats> sort_with_limit(const ExplainReport& report, bool wants_more) {
+    if (report.plan == nullptr || !report.plan->blocking_sort || report.query.sorted_rows() <= 0)
+        return std::nullopt;
+    ExecutionStats stats = report.stats;
+    if (wants_more && report.top.empty()) {  // the whole sort finds the same once more
+        stats.keys_examined *= 2;
+        stats.docs_examined *= 2;
+    }
+    return stats;
+}
+
 void append_legacy_plan(bson::Builder& out, const ExplainReport& report) {
     if (report.stats.id_hack) {
         out.append("cursor", "IDCursor");

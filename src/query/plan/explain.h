@@ -57,6 +57,11 @@ struct CommandExplain {
 void append_legacy_explain(bson::Builder& out, const ExplainReport& report,
                            const LegacyExplain& how);
 
+// What the old server examined for a sort in memory of which it knew how many rows were asked for:
+// the top ones, and, where those were not enough (`wants_more`), all once more. Nothing for other
+// plans.
+std::optional<ExecutionStats> sort_with_limit(const ExplainReport& report, bool wants_more);
+
 // The plan without counts, as the old aggregation reported it: cursor, isMultiKey, scanAndOrder,
 // indexBounds (or clauses), and allPlans, which names it again.
 void append_legacy_plan(bson::Builder& out, const ExplainReport& report);

@@ -191,7 +191,12 @@ PlanRun::Work PlanRun::produce_from_scan(Branch& branch, Row* row) {
     row->id = branch.scan->id();
     const bool multikey = branch.scan->plan().index->multikey || options_.for_write;
     if (comes_later(branch)) return Work::need_more;
-    if (multikey && plan_.scans.size() == 1 && !seen_.insert(row->id)) return Work::need_more;
+    if (multikey && plan_.scans.size() == 1 && !seen_.insert(row->id)) {
+        // A record that the caller has moved ahead. The old server looked at it.
+        if (!branch.scan->plan().index->multikey && key_passes(branch))
+            ++branch.stats.docs_examined;
+        return Work::need_more;
+    }
     if (!key_passes(branch)) return Work::need_more;
     row->projected = false;
     if (query_.return_key) show_key(branch);
