@@ -27,6 +27,10 @@ TEST(IndexSpec, StoredFormHasVersionUniqueKeyAndNameFirst) {
         normalised(R"({"name": "n", "unique": 1, "foo": 2, "key": {"a": 1}, "sparse": true})"),
         R"({ v: 1, unique: true, key: { a: 1 }, name: "n", ns: "db.c", foo: 2, sparse: true })");
     EXPECT_EQ(
+        normalised(R"({"name": "n", "key": {"a": 1}, "sparse": true, "ns": "x.y", "foo": 2})"),
+        R"({ v: 1, key: { a: 1 }, name: "n", sparse: true, ns: "db.c", foo: 2 })")
+        << "one that was given keeps its place";
+    EXPECT_EQ(
         normalised(R"({"_id": 7, "ns": "x.y", "key": {"a": 1}, "name": "n", "unique": false})"),
         R"({ v: 1, key: { a: 1 }, name: "n", ns: "db.c" })");
 }
