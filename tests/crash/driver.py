@@ -238,7 +238,8 @@ class Driver:
 
     def writer(self, owner, port, killer):
         writer = load.Writer(owner.number, owner.state, self.chance.random(), port, killer.watch,
-                             killer.ending, self.setting.journal, self.setting.refusal,
+                             killer.ending, self.setting.journal,
+                             self.setting.refusal or self.setting.interruption,
                              self.setting.spread)
         writer.ACTIONS = dict(writer.ACTIONS, **self.setting.actions)
         if killer.moment in (ANY_FILE, REFUSED, 'grow', 'drop', 'drop_database', 'index'):

@@ -230,7 +230,7 @@ class Writer(threading.Thread):
         after = copy.deepcopy(self.now)
         for step in self.pending:
             step(after)
-        found = reading.read_own(server, self.number)
+        found = self.read(server)
         complain_unless_between(self.number, self.now, after, found)
         del self.tail[len(self.tail) - len(self.pending):]
         for count in range(len(self.pending) + 1):
@@ -243,6 +243,14 @@ class Writer(threading.Thread):
             self.now = found
             self.tail.append(become(found))
         self.pending = []
+
+    def read(self, server):
+        while True:
+            try:
+                return reading.read_own(server, self.number)
+            except Refused as error:  # others close the databases
+                if not self.spread or not re.search(self.refusal, str(error)):
+                    raise
 
     # One of these is called again and again, chosen by weight.
     ACTIONS = {'insert': 30, 'batch': 12, 'replace': 25, 'remove': 8, 'multi': 12, 'push': 12,

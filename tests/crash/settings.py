@@ -37,6 +37,7 @@ class Plain:
     actions = {}  # of the writers: other weights than load.Writer.ACTIONS
     spread = False  # whether they use all databases alike
     moments = ()  # of kills, beside those of the driver
+    interruption = None  # what an operation may end with half-way, another one
     longer = 1  # so many times as much happens before a kill
     preloaded = ''  # a library that the server is started with
 
@@ -195,6 +196,7 @@ class ClosingDatabases(Plain):
                'index': 8, 'drop': 1, 'drop_database': 2, 'close': 25}
     spread = True
     moments = ('close', 'close', 'close')
+    interruption = r'collection dropped between getMore calls or during the operation'
     longer = 8
     preloaded = 'moving_maps.so'
 
