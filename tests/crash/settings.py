@@ -192,8 +192,8 @@ class ClosingDatabases(Plain):
     and databases dropped; where one of them was mapped another one is."""
 
     name = 'closing databases'
-    actions = {'insert': 80, 'batch': 12, 'replace': 4, 'remove': 4, 'multi': 2, 'push': 2, 'grow': 1,
-               'index': 8, 'drop': 1, 'drop_database': 2, 'close': 25}
+    actions = {'insert': 80, 'batch': 12, 'replace': 4, 'remove': 4, 'multi': 2, 'push': 2,
+               'grow': 1, 'index': 8, 'drop': 1, 'drop_database': 2, 'close': 25}
     spread = True
     moments = ('close', 'close', 'close')
     interruption = r'collection dropped between getMore calls or during the operation'
