@@ -22,6 +22,7 @@ sys.path[:0] = [os.path.join(TOP, folder) for folder in ('tests/lib', 'tests/ora
 
 import choice  # noqa: E402
 import names  # noqa: E402
+import notes  # noqa: E402
 import server  # noqa: E402
 import wire  # noqa: E402
 
@@ -203,7 +204,7 @@ def page(asked):
         ('Commands', [command_row(asked, name) for name in names.COMMANDS]),
     ]
     return HEAD + ''.join(table(*section) for section in sections) + fields(asked) \
-        + PROGRAMS % (clients(), programs())
+        + notes.table(notes.rows()) + PROGRAMS % (clients(), programs())
 
 
 NOT_ASKED = ('shutdown', 'dropConnections')  # they would end the conversation
@@ -230,9 +231,13 @@ def main():
     parser.add_argument('--write', action='store_true')
     options = parser.parse_args()
     program = os.path.join(server.build(options.selection, '', ['mongod']), 'bin', 'mongod')
+    listed = notes.rows()
     with tempfile.TemporaryDirectory() as folder:
         with server.Server(program, os.path.join(folder, 'db'), OPTIONS) as running:
             made = page(Asked(running.port))
+            wrong, right = notes.replay(running.port, listed)
+    wrong += notes.faults(listed)
+    print('\n'.join(wrong))
     if options.write:
         with open(PAGE, 'w', encoding='utf-8') as file:
             file.write(made)
@@ -242,8 +247,9 @@ def main():
     if not agrees:
         print('docs/compatibility.md is not what the server answers: '
               'run tests/compatibility/page.py --write')
-    print('%d passed, %d failed' % (agrees, not agrees))
-    return 0 if agrees else 1
+    failed = len(wrong) + (not agrees)
+    print('%d passed, %d failed' % (right + agrees, failed))
+    return 1 if failed else 0
 
 
 if __name__ == '__main__':
