@@ -9,7 +9,8 @@ const t = db1.getCollection('write_errors');
 test('a duplicate _id is error 11000 and names the index', () => {
     t.insertOne({_id: 1});
     const error = assertThrowsCode(11000, () => t.insertOne({_id: 1}));
-    assertContains(error.message, 'E11000 duplicate key error index: test.write_errors.$_id_');
+    assertContains(error.message,
+        'E11000 duplicate key error collection: test.write_errors index: _id_ dup key: { _id: ');
 });
 
 test('an ordered batch stops at the first error, an unordered one goes on', () => {

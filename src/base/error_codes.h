@@ -66,6 +66,7 @@ namespace base {
     X(104, NodeNotElectable, "a configuration by which another member is the primary")             \
     X(108, InconsistentReplicaSetNames, "heartbeats of another set")                               \
     X(110, CannotInitializeNodeWithData, "a new member that has data of its own")                  \
+    X(111, NotExactValueField, "upserts by a part of _id")                                         \
     X(112, WriteConflict, "reads for which an engine cannot keep old rows any longer")             \
     X(115, CommandNotSupported, "commands that are known by name only")                            \
     X(121, DocumentValidationFailure, "documents that the validator of a collection refuses")      \
@@ -91,6 +92,7 @@ namespace base {
     X(232, MaxSubPipelineDepthExceeded, "pipelines in pipelines in pipelines")                     \
     X(241, ConversionFailure, "$convert and its like, of a value that has no such meaning")        \
     X(261, TooManyLogicalSessions, "a session beyond the limit")                                   \
+    X(292, QueryExceededMemoryLimitNoDiskUseAllowed, "sorts and groups with allowDiskUse: false")  \
     X(322, APIVersionError, "an apiVersion other than 1")                                          \
     X(323, APIStrictError, "with apiStrict, what is not in API version 1")                         \
     /* Places in the old server that got a name, and one of fewer digits. */                       \

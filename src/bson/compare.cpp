@@ -7,6 +7,7 @@
 #include "sched/tick.h"
 
 #include "bson/decimal.h"
+#include "bson/order_of_today.h"
 
 namespace bson {
 
@@ -63,9 +64,14 @@ int compare_binary(const Element& a, const Element& b) {
     return std::memcmp(a.value() + 4, b.value() + 4, static_cast<size_t>(na) + 1);
 }
 
+// kToday: Dates and Timestamps are two classes.
+template <bool kToday>
+int compare_fields(Doc a, Doc b, bool names);
+
+template <bool kToday>
 int compare_code_with_scope(const Element& a, const Element& b) {
     const int c = compare_text(a.code_text(), b.code_text());
-    return c != 0 ? c : compare_docs(a.code_scope(), b.code_scope());
+    return c != 0 ? c : compare_fields<kToday>(a.code_scope(), b.code_scope(), true);
 }
 
 // 64-bit FNV-1a over bytes, mixed further by every part of a value.
@@ -115,26 +121,8 @@ size_t hash_into(size_t seed, const Element& v) {
     }
 }
 
-}  // namespace
-
-bool is_large_number(const Element& value) {
-    if (!value.is_number()) return false;
-    const double number = std::abs(value.to_double());
-    // A decimal may only be too large for a double.
-    return number >= kExactDoublesEnd &&
-           (std::isfinite(number) || value.type() == Type::decimal128);
-}
-
-size_t hash_value(const Element& value) {
-    // Random for each process: a client cannot choose values that all hash to the same.
-    static const size_t secret = [] {
-        std::random_device random;
-        return size_t{random()} << 32 | random();
-    }();
-    return hash_into(14695981039346656037ULL ^ secret, value);
-}
-
-int compare_values(const Element& a, const Element& b) {
+template <bool kToday>
+int compare_any(const Element& a, const Element& b) {
     const int ca = a.canonical();
     const int cb = b.canonical();
     if (ca != cb) return ca < cb ? -1 : 1;
@@ -155,9 +143,9 @@ int compare_values(const Element& a, const Element& b) {
         case Type::code:
             return compare_text(a.as_string(), b.as_string());
         case Type::object:
-            return compare_docs(a.as_doc(), b.as_doc());
+            return compare_fields<kToday>(a.as_doc(), b.as_doc(), true);
         case Type::array:
-            return compare_docs(a.as_doc(), b.as_doc(), false);
+            return compare_fields<kToday>(a.as_doc(), b.as_doc(), false);
         case Type::binary:
             return compare_binary(a, b);
         case Type::object_id:
@@ -166,6 +154,9 @@ int compare_values(const Element& a, const Element& b) {
             return three_way(a.as_bool(), b.as_bool());
         case Type::date:
         case Type::timestamp:
+            if constexpr (kToday) {
+                if (a.type() != b.type()) return a.type() == Type::date ? -1 : 1;
+            }
             return compare_times(a, b);
         case Type::regex: {
             const int c = compare_text(a.regex_pattern(), b.regex_pattern());
@@ -178,12 +169,13 @@ int compare_values(const Element& a, const Element& b) {
             return std::memcmp(a.value(), b.value(), na);
         }
         case Type::code_with_scope:
-            return compare_code_with_scope(a, b);
+            return compare_code_with_scope<kToday>(a, b);
     }
     return compare_bytes(a.value_bytes(), b.value_bytes());
 }
 
-int compare_docs(Doc a, Doc b, bool names) {
+template <bool kToday>
+int compare_fields(Doc a, Doc b, bool names) {
     // Elements compared in the time of so many ticks (sched/tick.h), about.
     constexpr uint32_t kPerCount = 64;
     constexpr int64_t kTicksPerCount = 8;
@@ -199,23 +191,74 @@ int compare_docs(Doc a, Doc b, bool names) {
         if (names) {
             if (const int c = compare_text(ia->name(), ib->name()); c != 0) return c;
         }
-        if (const int c = compare_values(*ia, *ib); c != 0) return c;
+        if (const int c = compare_any<kToday>(*ia, *ib); c != 0) return c;
     }
     if (ia == ea) return ib == eb ? 0 : -1;
     return 1;
 }
 
-int compare_keys(Doc a, Doc b, uint32_t descending) {
+template <bool kToday>
+int compare_unnamed(Doc a, Doc b, uint32_t descending) {
     auto ia = a.begin();
     auto ib = b.begin();
     const auto ea = a.end();
     const auto eb = b.end();
     for (; ia != ea && ib != eb; ++ia, ++ib, descending >>= 1) {
-        const int c = compare_values(*ia, *ib);
+        const int c = compare_any<kToday>(*ia, *ib);
         if (c != 0) return (descending & 1) != 0 ? -c : c;
     }
     if (ia == ea) return ib == eb ? 0 : -1;
     return 1;
+}
+
+}  // namespace
+
+bool is_large_number(const Element& value) {
+    if (!value.is_number()) return false;
+    const double number = std::abs(value.to_double());
+    // A decimal may only be too large for a double.
+    return number >= kExactDoublesEnd &&
+           (std::isfinite(number) || value.type() == Type::decimal128);
+}
+
+size_t hash_value(const Element& value) {
+    // Random for each process: a client cannot choose values that all hash to the same.
+    static const size_t secret = [] {
+        std::random_device random;
+        return size_t{random()} << 32 | random();
+    }();
+    return hash_into(14695981039346656037ULL ^ secret, value);
+}
+
+bool has_time(const Element& value) {
+    if (is_time(value)) return true;
+    if (value.type() == Type::code_with_scope) return true;  // perhaps in its scope
+    if (!value.is_object() && !value.is_array()) return false;
+    for (const Element& e : value.as_doc()) {
+        sched::tick();
+        if (has_time(e)) return true;
+    }
+    return false;
+}
+
+int compare_values(const Element& a, const Element& b) {
+    return compare_any<false>(a, b);
+}
+
+int compare_docs(Doc a, Doc b, bool names) {
+    return compare_fields<false>(a, b, names);
+}
+
+int compare_keys(Doc a, Doc b, uint32_t descending) {
+    return compare_unnamed<false>(a, b, descending);
+}
+
+int compare_values_of_today(const Element& a, const Element& b) {
+    return compare_any<true>(a, b);
+}
+
+int compare_keys_of_today(Doc a, Doc b, uint32_t descending) {
+    return compare_unnamed<true>(a, b, descending);
 }
 
 }  // namespace bson

@@ -10,6 +10,7 @@
 #include "catalog/catalog.h"
 #include "catalog/index_spec.h"
 #include "catalog/key_sorter.h"
+#include "catalog/mixed_times.h"
 #include "catalog/names.h"
 #include "options/server_parameters.h"
 #include "sched/operation.h"
@@ -79,13 +80,17 @@ class Build {
     Build(const Build&) = delete;
     Build& operator=(const Build&) = delete;
 
-    int64_t run() {
-        const int64_t scanned = background() ? insert_all() : bulk_load();
+    // Whether it has met keys of mixed_times.h.
+    bool run() {
+        if (background())
+            insert_all();
+        else
+            bulk_load();
         const int slot = slot_of(collection_, index_.name);
         if (multikey_) collection_.store().set_multikey(slot);
         remove_refused();
         complete(slot);
-        return scanned;
+        return mixes_times(*index_.generator);
     }
 
   private:
@@ -234,8 +239,12 @@ void fill(Collection& collection, storage::Engine& engine, int slot, sched::Yiel
     if (records > 0)
         base::log::info("build index on: {} properties: {}", collection.ns(),
                         bson::to_text(collection.store().index(slot).spec));
-    Build(collection, engine, slot, yield_point, log).run();
+    const std::string name = collection.store().index(slot).name;
+    const bool mixed = Build(collection, engine, slot, yield_point, log).run();
     collection.reload_indexes(false);
+    const Index* const built = collection.find_index(name);
+    if (mixed && built != nullptr && built->generator != nullptr)
+        set_mixes_times(*built->generator);
     if (records == 0) return;
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - started;
     base::log::info("build index done.  scanned {} total records. {:.3f} secs", records,

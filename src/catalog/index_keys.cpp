@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <map>
 #include <utility>
 
@@ -11,7 +12,9 @@
 #include "bson/field_path.h"
 #include "bson/json.h"
 #include "catalog/collation.h"
+#include "catalog/mixed_times.h"
 #include "catalog/value_hash.h"
+#include "query/match/times.h"
 #include "sched/tick.h"
 #include "storage/index_limits.h"
 #include "storage/sorted_index.h"
@@ -233,6 +236,18 @@ std::string_view without_empty_end(std::string_view path) {
     return path.substr(0, path.size() - (path.ends_with('.') ? 1 : 0));
 }
 
+// See catalog/mixed_times.h.
+bool stands_elsewhere(const Element& e) {
+    constexpr int64_t kBetween = int64_t{1} << 48;
+    sched::tick();
+    if (e.type() == bson::Type::date) return e.as_date() >= kBetween;
+    if (e.type() == bson::Type::timestamp) return e.as_timestamp() < uint64_t{kBetween};
+    if (!e.is_object() && !e.is_array()) return false;
+    for (const Element& member : e.as_doc())
+        if (stands_elsewhere(member)) return true;
+    return false;
+}
+
 class BtreeKeyGenerator : public KeyGenerator {
   public:
     explicit BtreeKeyGenerator(Doc spec) {
@@ -254,10 +269,22 @@ class BtreeKeyGenerator : public KeyGenerator {
         if (!plain_keys(doc, out)) {
             Expansion(paths_, sparse_, out).run(doc);
             if (out.size() > 1) out.normalise(descending_);
+            for (size_t i = 0; i < out.size(); ++i)
+                for (const Element& e : out[i])
+                    note_time(e);
         }
     }
 
+    bool mixes_times() const { return mixes_times_.load(std::memory_order_relaxed); }
+    void set_mixes_times() const { mixes_times_.store(true, std::memory_order_relaxed); }
+
   private:
+    void note_time(const Element& e) const {
+        const bool may_be = e.type() == bson::Type::date || e.type() == bson::Type::timestamp ||
+                            e.is_object() || e.is_array();
+        if (may_be && stands_elsewhere(e)) set_mixes_times();
+    }
+
     // The usual document, with no array on any path: one key, or none. False: start again.
     bool plain_keys(Doc doc, KeySet& out) const {
         bson::Builder key(out.buffer());
@@ -272,6 +299,7 @@ class BtreeKeyGenerator : public KeyGenerator {
             }
             if (e) {
                 key.append_as("", e);
+                note_time(e);
             } else {
                 key.append_null("");
                 ++missing;
@@ -283,6 +311,7 @@ class BtreeKeyGenerator : public KeyGenerator {
     }
 
     std::vector<FieldPath> paths_;
+    mutable std::atomic<bool> mixes_times_ = false;
 };
 
 class HashedKeyGenerator : public KeyGenerator {
@@ -349,6 +378,8 @@ class CollatedKeyGenerator : public KeyGenerator {
         if (out.size() > 1) out.normalise(descending_);
     }
 
+    const KeyGenerator& of() const { return *of_; }
+
   private:
     const std::unique_ptr<KeyGenerator> of_;
 };
@@ -358,7 +389,7 @@ class PartialKeyGenerator : public KeyGenerator {
   public:
     PartialKeyGenerator(std::unique_ptr<KeyGenerator> of, Doc filter)
         : KeyGenerator(*of), of_(std::move(of)) {
-        filter_ = query::Matcher::parse(filter, &query::kNoExpressionsHere, collator_);
+        filter_ = query::Matcher::parse(filter, &query::kNoExpressionsInIndexes, collator_);
         add_paths(filter_->root());
     }
 
@@ -368,6 +399,7 @@ class PartialKeyGenerator : public KeyGenerator {
         else
             out.clear();
     }
+    const KeyGenerator& of() const { return *of_; }
 
   private:
     void add_paths(const query::MatchNode& node) {
@@ -420,6 +452,28 @@ std::unique_ptr<KeyGenerator> KeyGenerator::make(
     const Element filter = spec["partialFilterExpression"];
     if (!filter.is_object()) return made;
     return std::make_unique<PartialKeyGenerator>(std::move(made), filter.as_doc());
+}
+
+namespace {
+
+// What makes the keys that others filter, or put under a collation. Null: hashes do.
+const BtreeKeyGenerator* plain_generator(const KeyGenerator& generator) {
+    if (const auto* partial = dynamic_cast<const PartialKeyGenerator*>(&generator))
+        return plain_generator(partial->of());
+    if (const auto* collated = dynamic_cast<const CollatedKeyGenerator*>(&generator))
+        return plain_generator(collated->of());
+    return dynamic_cast<const BtreeKeyGenerator*>(&generator);
+}
+
+}  // namespace
+
+bool mixes_times(const KeyGenerator& generator) {
+    const BtreeKeyGenerator* const plain = plain_generator(generator);
+    return plain != nullptr && plain->mixes_times();
+}
+
+void set_mixes_times(const KeyGenerator& generator) {
+    if (const BtreeKeyGenerator* const plain = plain_generator(generator)) plain->set_mixes_times();
 }
 
 std::shared_ptr<const collation::Collator> collator_of(Doc spec) {

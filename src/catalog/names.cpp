@@ -58,6 +58,8 @@ void refuse_leading_dot(std::string_view collection) {
     if (collection.starts_with('.'))
         base::fail(base::kInvalidNamespace, "Collection names cannot start with '.': {}",
                    collection);
+    if (collection.find("..") != std::string_view::npos)
+        base::fail(base::kInvalidNamespace, "Collection names cannot contain '..': {}", collection);
 }
 
 void check_readable(std::string_view name) {

@@ -58,6 +58,7 @@ void take_cursor(const bson::Element& cursor, bool over_msg, PipelineRequest& ou
 
 PipelineRequest parse(const Invocation& invocation) {
     PipelineRequest out;
+    out.allow_disk_use = invocation.over_msg();  // later servers, since 6.0
     const bson::Element target = invocation.first();
     out.whole_database = target.is_number() && target.to_double() == 1.0;
     out.ns = out.whole_database ? fmt::format("{}.$cmd.aggregate", invocation.db) : invocation.ns();
@@ -264,7 +265,9 @@ void run_pipeline(Invocation& invocation, const PipelineRequest& request) {
     }
     auto source = std::make_unique<PipelineSource>(stages, std::move(foreign), std::move(query),
                                                    lock ? &*lock : nullptr);
-    source->set_projection(query::Projection::parse(request.projection, nullptr));
+    // Only a find in a view has one, which is of clients of today.
+    source->set_projection(query::Projection::parse(request.projection, nullptr,
+                                                    &query::kNoExpressionsHere, request.collator));
     if (request.explain && !invocation.over_msg()) return reply_explain(*invocation.reply, *source);
     if (request.explain) return reply_newer_explain(invocation, request, *source, lock);
     const auto report = [&](const CursorSource& done) {

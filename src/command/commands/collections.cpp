@@ -124,6 +124,7 @@ void run_drop(Invocation& invocation) {
         invocation.reply->append("ns", ns);
         return;
     }
+    if (lock.collection() == nullptr && invocation.over_msg()) return;
     if (lock.collection() == nullptr) base::fail(base::kNamespaceNotFound, "ns not found");
     if (catalog::split(ns).collection == "system.profile" &&
         invocation.service.profiler().level(invocation.db) > 0)

@@ -159,7 +159,7 @@ void run_distinct(Invocation& invocation) {
     parts.filter = query_of(invocation.body);
     if (const auto view = view_of(invocation, ns)) {
         query::DistinctValues values(key_of(invocation),
-                                     collator_in(*view, invocation.body[kCollation.name]));
+                                     collator_in(*view, invocation.body[kCollation.name]), true);
         each_result(invocation, query_in_view(*view, ns, parts.filter),
                     [&values](bson::Doc doc) { values.add(doc); });
         bson::Builder list = invocation.reply->sub_array("values");
@@ -184,7 +184,7 @@ void run_distinct(Invocation& invocation) {
     if (bad_query && invocation.over_msg()) throw base::Error(*bad_query);
     if (bad_query) base::fail(kBadDistinctQuery, "Can't canonicalize query: {}", bad_query->what());
     const std::string_view path = key_of(invocation);
-    query::DistinctValues values(path, collator);
+    query::DistinctValues values(path, collator, invocation.over_msg());
     DistinctStats stats;
     std::optional<int64_t> keys;
     // An index has one of the texts that are equal under a collation for each way to write it.
@@ -248,7 +248,8 @@ int64_t count_skip(const Invocation& count) {
     if (!skip.is_number()) base::fail(base::kBadValue, "skip value is not a valid number");
     // As a number of documents NaN was the smallest of all.
     if (skip.to_int64() < 0 || std::isnan(skip.to_double()))
-        base::fail(base::kBadValue, "skip value is negative in count query");
+        base::fail(count.over_msg() ? 51024 : base::kBadValue,
+                   "skip value is negative in count query");
     return skip.to_int64();
 }
 

@@ -182,7 +182,8 @@ bool reply_by_id(Invocation& invocation, FindRequest& request, std::string_view 
                  const query::ExpressionParser* expressions) {
     std::unique_ptr<query::Projection> projection;
     if (!request.parts.projection.empty()) {
-        projection = query::Projection::parse(request.parts.projection, nullptr, expressions);
+        projection = query::Projection::parse(request.parts.projection, nullptr, expressions,
+                                              request.query.collator);
         if (projection != nullptr && projection->needs_details()) return false;
     }
     CollectionLock lock(invocation.client, ns, false);
@@ -368,6 +369,7 @@ constexpr Command kCommands[] = {
 
 FindRequest parse_find(bson::Doc command, bool over_msg) {
     FindRequest request;
+    request.query.allow_disk_use = over_msg;  // later servers, since 6.0
     bool first = true;
     for (const bson::Element& e : command) {
         if (std::exchange(first, false) || is_absent(e, over_msg)) continue;

@@ -49,6 +49,7 @@ struct Request {
     bool upsert = false;
     bool return_new = false;
     Validation validation = Validation::asked;
+    bool keeps_empty_timestamps = false;
     bson::Element collation;
 };
 
@@ -80,6 +81,7 @@ Request parse(bson::Doc body, bool over_msg) {
     request.upsert = body["upsert"].truthy();
     request.return_new = body["new"].truthy();
     request.validation = validation_of(body);
+    request.keeps_empty_timestamps = body[kKeepsEmptyTimestamps.name].truthy();
     request.collation = body[kCollation.name];
     const bson::Element sort = body["sort"];
     if (sort.is_object()) {
@@ -233,12 +235,14 @@ class FindAndModify {
     void parse_update() {
         if (request_.remove || update_ != nullptr || bad_update_) return;
         try {
-            update_ = query::parse_update(request_.update, request_.by_pipeline,
-                                          {.upsert = request_.upsert,
-                                           .over_msg = invocation_.over_msg(),
-                                           .array_filters = request_.array_filters,
-                                           .collator = asked_.collator},
-                                          expressions_.let());
+            update_ =
+                query::parse_update(request_.update, request_.by_pipeline,
+                                    {.upsert = request_.upsert,
+                                     .over_msg = invocation_.over_msg(),
+                                     .array_filters = request_.array_filters,
+                                     .keeps_empty_timestamps = request_.keeps_empty_timestamps,
+                                     .collator = asked_.collator},
+                                    expressions_.let());
         } catch (const base::Error& e) {
             if (invocation_.over_msg() || sched::is_end_of_work(e)) throw;
             bad_update_ = std::current_exception();
@@ -294,8 +298,8 @@ class FindAndModify {
     // when there is something to return.
     std::unique_ptr<query::Projection> parse_positional() const {
         try {
-            auto projection =
-                query::Projection::parse(request_.fields, find_.matcher.get(), expressions_.get());
+            auto projection = query::Projection::parse(request_.fields, find_.matcher.get(),
+                                                       expressions_.get(), find_.collator);
             return projection != nullptr && projection->needs_details() ? std::move(projection)
                                                                         : nullptr;
         } catch (const base::Error& e) {
@@ -329,7 +333,7 @@ class FindAndModify {
             return;
         }
         const auto projection =
-            query::Projection::parse_by_name(request_.fields, expressions_.get());
+            query::Projection::parse_by_name(request_.fields, expressions_.get(), find_.collator);
         if (projection == nullptr) {
             out.append("value", doc);
             return;
@@ -536,6 +540,7 @@ constexpr Field kFields[] = {
     {"fields", types::object},
     {"hint", types::hint},
     kBypassValidation,
+    kKeepsEmptyTimestamps,
     {"arrayFilters", types::array},
     kCollation,
     kLet,

@@ -153,12 +153,21 @@ void check_odd_values(bson::Doc spec) {
                    "'*' cannot be the name of an index: dropIndexes means all by it");
     const bson::Element version = spec["v"];
     if (version && !is_absent(version, true) &&
-        (version.to_double() > 2 || version.to_double() < 0))
+        (version.to_double() > 2 || version.to_double() < 1))
         base::fail(base::kCannotCreateIndex, "an index cannot be of version {}",
                    version.to_double());
     const bson::Element collation = spec["collation"];
     if (collation.is_object() && collation.as_doc().empty())
         base::fail(base::kBadValue, "The field 'collation' cannot be an empty object.");
+}
+
+// To clients of today it has no effect; to the old server it had documents removed.
+bson::Object without_drop_dups(bson::Doc spec) {
+    bson::Builder out;
+    for (const bson::Element& e : spec) {
+        if (e.name() != "dropDups") out.append(e);
+    }
+    return out.object();
 }
 
 bson::Object without_unknown_options(bson::Doc spec) {
@@ -190,6 +199,13 @@ void refuse_similar(const catalog::Collection& collection, bson::Doc spec) {
     }
 }
 
+void check_in_place(const catalog::Collection& collection, bson::Doc spec) {
+    refuse_similar(collection, spec);
+    if (collection.capped() && spec["expireAfterSeconds"])
+        base::fail(base::kCannotCreateIndex,
+                   "documents of a capped collection cannot expire: nothing is removed from one");
+}
+
 // The name, with the codes that this command has for bad ones.
 std::string indexed_ns(const Invocation& invocation) {
     const bson::Element target = invocation.first();
@@ -212,7 +228,12 @@ void run_create_indexes(Invocation& invocation) {
         std::ranges::transform(specs, std::back_inserter(shortened), without_unknown_options);
         specs.assign(shortened.begin(), shortened.end());
     }
-    if (invocation.over_msg()) std::ranges::for_each(specs, check_definition);
+    std::vector<bson::Object> kept;
+    if (invocation.over_msg()) {
+        std::ranges::for_each(specs, check_definition);
+        std::ranges::transform(specs, std::back_inserter(kept), without_drop_dups);
+        specs.assign(kept.begin(), kept.end());
+    }
     const auto check_expiries = [&] {
         if (invocation.over_msg()) std::ranges::for_each(specs, check_expiry);
     };
@@ -229,7 +250,7 @@ void run_create_indexes(Invocation& invocation) {
     // the indexes before the first mistake remain.
     const auto needed = [&](bson::Doc spec) {
         try {
-            if (invocation.over_msg()) refuse_similar(collection, spec);
+            if (invocation.over_msg()) check_in_place(collection, spec);
             return db.index_needed(collection, spec);
         } catch (const base::Error& e) {
             if (!created || sched::is_interruption(e)) throw;
@@ -242,7 +263,7 @@ void run_create_indexes(Invocation& invocation) {
     size_t built = 0;
     try {
         for (const bson::Doc spec : missing) {
-            if (invocation.over_msg()) refuse_similar(collection, spec);
+            if (invocation.over_msg()) check_in_place(collection, spec);
             built += db.create_index(collection, spec, &lock) ? 1 : 0;
         }
     } catch (const base::Error& e) {
@@ -266,6 +287,25 @@ void run_create_indexes(Invocation& invocation) {
     if (built != missing.size()) reply.append("note", "index already exists");
 }
 
+// The names of a list, each once, all of which are there. Throws base::Error 14 and 27.
+std::vector<bson::Element> listed_indexes(const catalog::Collection& collection, bson::Doc names) {
+    std::vector<bson::Element> listed;
+    for (const bson::Element& name : names) {
+        sched::tick();
+        if (!name.is_string())
+            base::fail(base::kTypeMismatch, "dropIndexes: a list has names of indexes only");
+        const catalog::Index* index = collection.find_index(name.as_string());
+        if (index == nullptr)
+            base::fail(base::kIndexNotFound, "index not found with name [{}]", name.as_string());
+        if (index->is_id) base::fail(base::kInvalidOptions, "cannot drop _id index");
+        if (std::ranges::none_of(listed, [&name](const bson::Element& other) {
+                return other.as_string() == name.as_string();
+            }))
+            listed.push_back(name);
+    }
+    return listed;
+}
+
 void run_drop_indexes(Invocation& invocation) {
     const std::string ns = invocation.ns();
     const sched::BlockingSection away;
@@ -278,7 +318,11 @@ void run_drop_indexes(Invocation& invocation) {
     base::log::info("CMD: dropIndexes {}", ns);
     const bson::Object was = bson::make("nIndexesWas", index_count(lock.collection()));
     try {
-        lock.database()->drop_indexes(*lock.collection(), which);
+        std::vector<bson::Element> wanted{which};
+        if (invocation.over_msg() && which.is_array())
+            wanted = listed_indexes(*lock.collection(), which.as_doc());
+        for (const bson::Element& one : wanted)
+            lock.database()->drop_indexes(*lock.collection(), one);
     } catch (const base::Error& e) {
         throw base::Error(e.code(), e.what(), was.bytes());
     }

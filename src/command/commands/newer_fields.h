@@ -21,6 +21,9 @@ inline Validation validation_of(bson::Doc command) {
     return command[kBypassValidation.name].truthy() ? Validation::bypassed : Validation::asked;
 }
 
+inline constexpr Field kKeepsEmptyTimestamps =
+    by_msg("bypassEmptyTsReplacement", types::boolean, "8.0");
+
 inline constexpr Field kCollation = by_msg("collation", types::object, "3.4");
 // Whether it is there: what is not has the collation of its collection.
 bool names_collation(const bson::Element& spec, bool over_msg);

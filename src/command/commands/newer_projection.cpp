@@ -185,6 +185,8 @@ bool is_computed_projection(bson::Doc projection) {
     for (const bson::Element& e : projection) {
         sched::tick();
         check_path(e.name(), Positional::taken);
+        if (is_positional(e) && operator_of(e).name() == "$slice")
+            base::fail(31271, "Cannot specify $slice for the positional projection '{}'", e.name());
         const bool own = is_of_find(e);
         if (own || chooses(e))
             choice.add(e);

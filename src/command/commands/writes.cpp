@@ -33,12 +33,12 @@ constexpr int64_t kTicksPerItem = 64;
 // writeErrors of a reply; built only when something failed.
 class WriteErrors {
   public:
-    void add(int64_t index, const base::Error& error, int code) {
+    void add(int64_t index, const base::Error& error) {
         ++count_;
         const bool told = static_cast<int64_t>(list_.size()) < kToldBytes;
         bson::Builder entry = list_.sub_object(list_.next().view());
         entry.append("index", static_cast<int32_t>(index))
-            .append("code", code)
+            .append("code", error.code())
             .append("errmsg", told ? std::string_view(error.what()) : std::string_view());
         if (told && error.details() != nullptr)
             entry.append_all(bson::Doc(error.details()->data()));
@@ -93,7 +93,7 @@ class WriteBatch {
     // again what is numbered.
     void failed(int64_t index, const base::Error& error) {
         if (invocation_.over_msg() && is_worth_a_retry(error.code())) throw base::Error(error);
-        errors_.add(index, error, code_for_client(invocation_, error.code()));
+        errors_.add(index, for_client(invocation_, error));
         client_.last_error().record_error(error.code(), error.what());
         invocation_.service.asserts().user.fetch_add(1, std::memory_order_relaxed);
         if (ordered_ || sched::is_interruption(error)) stopped_ = true;
@@ -230,6 +230,7 @@ void run_insert(Invocation& invocation) {
     Client& client = invocation.client;
     bson::Buffer& scratch = client.scratch();
     const Validation validation = validation_of(invocation.body);
+    const bool fills_timestamps = !invocation.body[kKeepsEmptyTimestamps.name].truthy();
     int64_t inserted = 0;
     int64_t done_before = 0;  // when the same came for the first time
     {
@@ -250,8 +251,8 @@ void run_insert(Invocation& invocation) {
                 }
                 const oplog::Statement statement(invocation.turn, number);
                 service.counters().insert.fetch_add(1, std::memory_order_relaxed);
-                const int64_t count =
-                    insert_document(lock, doc, scratch, invocation.over_msg(), validation);
+                const int64_t count = insert_document(lock, doc, scratch, invocation.over_msg(),
+                                                      validation, fills_timestamps);
                 inserted += count;
                 client.report().inserted = item ? count : inserted;
                 client.last_error().record_insert();
@@ -300,10 +301,12 @@ void run_update(Invocation& invocation) {
     Client& client = invocation.client;
     sched::Vector<UpdateRequest> requests;
     const Validation validation = validation_of(invocation.body);
+    const bool keeps_empty_timestamps = invocation.body[kKeepsEmptyTimestamps.name].truthy();
     const RequestExpressions expressions(invocation);
     invocation.each_document("updates", [&](bson::Doc item) {
         requests.push_back(parse_update_item(item, invocation.over_msg()));
         requests.back().validation = validation;
+        requests.back().keeps_empty_timestamps = keeps_empty_timestamps;
         requests.back().expressions = expressions.get();
     });
     int64_t n = 0;
@@ -455,6 +458,7 @@ constexpr Field kInsertFields[] = {
     required("documents", types::array),
     {"ordered", types::boolean},
     kBypassValidation,
+    kKeepsEmptyTimestamps,
     refused("encryptionInformation", "6.0"),
     refused("let", "5.0"),
     refused("collation", "3.4"),
@@ -464,6 +468,7 @@ constexpr Field kUpdateFields[] = {
     required("updates", types::array),
     {"ordered", types::boolean},
     kBypassValidation,
+    kKeepsEmptyTimestamps,
     refused("encryptionInformation", "6.0"),
     kLet,
     refused("collation", "3.4"),

@@ -30,8 +30,8 @@ constexpr int kRetryableCodes[] = {
 
 }  // namespace
 
-void refuse_transaction(bool in_set) {
-    if (in_set)
+void refuse_transaction(bool of_transaction) {
+    if (of_transaction)
         base::fail(base::kIllegalOperation,
                    "transactions are not supported: each write is done by itself");
     base::fail(base::kIllegalOperation,
@@ -39,7 +39,11 @@ void refuse_transaction(bool in_set) {
 }
 
 int64_t checked_txn_number(const bson::Element& e, const Invocation& invocation) {
-    if (invocation.service.context().member == nullptr) refuse_transaction(false);
+    // Drivers make of the text about numbers that retryWrites=false helps, which is true without a
+    // set, but not of the writes of a transaction.
+    if (invocation.service.context().member == nullptr)
+        refuse_transaction(!invocation.body["autocommit"].missing() ||
+                           !invocation.body["startTransaction"].missing());
     if (!invocation.over_msg())
         base::fail(base::kIllegalOperation,
                    "txnNumber is not supported by the old messages: what it says of a write is "

@@ -10,8 +10,8 @@
 
 namespace command {
 
-// Of a server in no set, and of transactions: throws base::Error 20.
-[[noreturn]] void refuse_transaction(bool in_set);
+// Throws base::Error 20: there are no transactions, or else, on a server in no set, no numbers.
+[[noreturn]] void refuse_transaction(bool of_transaction);
 // The field txnNumber. Throws base::Error 20, 14 or 72 (it is negative).
 int64_t checked_txn_number(const bson::Element& e, const Invocation& invocation);
 // The request has a number. Throws base::Error 50768 for a command that cannot be sent again, 72

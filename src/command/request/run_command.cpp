@@ -7,6 +7,7 @@
 
 #include "auth/user.h"
 #include "base/log.h"
+#include "bson/json.h"
 #include "command/context/locks.h"
 #include "command/request/authorization.h"
 #include "command/request/member_state.h"
@@ -195,10 +196,10 @@ bool take_generic_field(const bson::Element& e, Invocation& invocation, const Co
             invocation.txn_number = checked_txn_number(e, invocation);
             return true;
         case 's':
-            if (name == "startTransaction") refuse_transaction(in_set());
+            if (name == "startTransaction") refuse_transaction(true);
             return false;
         case 'a':
-            if (name == "autocommit") refuse_transaction(in_set());
+            if (name == "autocommit") refuse_transaction(true);
             if (name == "apiVersion") {
                 if (!e.is_string() || e.as_string() != "1")
                     base::fail(base::kAPIVersionError, "API version must be \"1\"");
@@ -300,6 +301,32 @@ void await_members(Invocation& invocation, const Command& command, bson::Builder
     }
 }
 
+// "E11000 duplicate key error index: db.c.$a_1  dup key: { : 1 }" as today's servers write it, for
+// programs that look for the name of the index in it. The key that the error quotes is the one of
+// its details, without names.
+base::Error duplicate_key_of_today(const base::Error& error) {
+    constexpr std::string_view kIndex = "index: ";
+    constexpr std::string_view kKey = "  dup key: ";
+    if (error.details() == nullptr) return error;
+    const bson::Doc named = bson::Doc(error.details()->data())["keyValue"].as_doc();
+    bson::Builder key;
+    for (const bson::Element& e : named)
+        key.append_as("", e);
+    const std::string_view text = error.what();
+    const size_t index = text.find(kIndex);
+    const size_t name = text.find(".$", index);
+    if (index == text.npos || name == text.npos) return error;
+    size_t end = text.size() - bson::key_to_text(key.doc()).size() - kKey.size();
+    // Where the text was cut.
+    if (end >= text.size() || !text.substr(end).starts_with(kKey)) end = text.find(kKey, name);
+    const size_t ns = index + kIndex.size();
+    return base::Error(error.code(),
+                       fmt::format("{}collection: {} index: {} dup key: {}", text.substr(0, index),
+                                   text.substr(ns, name - ns),
+                                   text.substr(name + 2, end - name - 2), bson::to_text(named)),
+                       *error.details());
+}
+
 }  // namespace
 
 bool take_fields(Invocation& invocation, const Command& command) {
@@ -321,17 +348,23 @@ bool take_fields(Invocation& invocation, const Command& command) {
     return false;
 }
 
-int code_for_client(const Invocation& invocation, int code) {
+base::Error for_client(const Invocation& invocation, const base::Error& error) {
     constexpr int kParallelArrays = 10088;
-    return invocation.over_msg() && code == kParallelArrays ? base::kCannotIndexParallelArrays
-                                                            : code;
+    constexpr int kDollarInDatabase = 17320;
+    if (!invocation.over_msg()) return error;
+    if (error.code() == base::kDuplicateKey) return duplicate_key_of_today(error);
+    if (error.code() == kParallelArrays)
+        return base::Error(base::kCannotIndexParallelArrays, error.what());
+    if (error.code() == kDollarInDatabase)
+        return base::Error(base::kInvalidNamespace, error.what());
+    return error;
 }
 
-void append_error(bson::Builder& out, const base::Error& error, int code) {
+void append_error(bson::Builder& out, const base::Error& error) {
     out.append("ok", 0.0)
         .append("errmsg", std::string_view(error.what()))
-        .append("code", code)
-        .append("codeName", base::code_name(code));
+        .append("code", error.code())
+        .append("codeName", base::code_name(error.code()));
     if (error.details() != nullptr) out.append_all(bson::Doc(error.details()->data()));
 }
 
@@ -344,13 +377,13 @@ Outcome run_command(Invocation& invocation, bson::Buffer& reply) {
         reply.truncate(start);
         client.commit_wait().clear_wait_fields();
         bson::Builder out(reply);
-        const int code = code_for_client(invocation, error.code());
-        if (!invocation.over_msg() && error.details() != nullptr) {
+        const base::Error shown = for_client(invocation, error);
+        if (!invocation.over_msg() && shown.details() != nullptr) {
             // The old server had them before it knew that there was an error.
-            out.append_all(bson::Doc(error.details()->data()));
-            append_error(out, base::Error(error.code(), error.what()), code);
+            out.append_all(bson::Doc(shown.details()->data()));
+            append_error(out, base::Error(shown.code(), shown.what()));
         } else {
-            append_error(out, error, code);
+            append_error(out, shown);
         }
         append_retry_label(invocation.txn_number.has_value(), error.code(), out);
     };

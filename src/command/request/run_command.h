@@ -28,11 +28,11 @@ Outcome run_command(Invocation& invocation, bson::Buffer& reply);
 // command's table (fields.h). Returns whether help was asked for. Throws base::Error.
 bool take_fields(Invocation& invocation, const Command& command);
 
-// The code of an error as its client knows it: by OP_MSG today's, where the old server had but a
-// number of its own.
-int code_for_client(const Invocation& invocation, int code);
+// An error as its client knows it: by OP_MSG with today's code, where the old server had but a
+// number of its own, and with today's text, where programs read it.
+base::Error for_client(const Invocation& invocation, const base::Error& error);
 
 // { ok: 0, errmsg, code, codeName } and the details of the error.
-void append_error(bson::Builder& out, const base::Error& error, int code);
+void append_error(bson::Builder& out, const base::Error& error);
 
 }  // namespace command

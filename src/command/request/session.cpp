@@ -346,7 +346,7 @@ wire::Step ClientSession::undecodable(const wire::DecodeError& error,
             if (!wire::peek_more_to_come(message)) {
                 wire::MsgWriter writer(reply, header.request_id);
                 bson::Builder body = writer.body();
-                append_error(body, error, error.code());
+                append_error(body, error);
                 body.finish();
                 writer.finish();
             }

@@ -121,7 +121,7 @@ void yield_before_insert(CollectionLock& lock, int64_t number, bson::Doc doc) {
 }
 
 int64_t insert_document(CollectionLock& lock, bson::Doc doc, bson::Buffer& scratch, bool over_msg,
-                        Validation validation) {
+                        Validation validation, bool fills_timestamps) {
     if (doc.size() > bson::kDocumentBytesMax)
         base::fail(base::kBadValue, "object to insert too large. size in bytes: {}, max size: {}",
                    doc.size(), bson::kDocumentBytesMax);
@@ -130,7 +130,7 @@ int64_t insert_document(CollectionLock& lock, bson::Doc doc, bson::Buffer& scrat
     const bool need_id = existing == nullptr || existing->id_index() != nullptr;
     const sched::WorkLimit limit(kInsertWork);
     scratch.clear();
-    const bool rewritten = query::fix_for_insert(doc, need_id, scratch, over_msg);
+    const bool rewritten = query::fix_for_insert(doc, need_id, scratch, over_msg, fills_timestamps);
     const bson::Doc fixed = rewritten ? bson::Doc(scratch.data()) : doc;
     change_document(lock, [&] {
         catalog::Collection& collection = lock.make();
@@ -244,6 +244,7 @@ std::unique_ptr<query::Update> make_update(const UpdateRequest& request,
                                 .upsert = request.upsert,
                                 .over_msg = request.over_msg,
                                 .array_filters = request.array_filters,
+                                .keeps_empty_timestamps = request.keeps_empty_timestamps,
                                 .collator = std::move(collator)},
                                variables_of(request));
 }

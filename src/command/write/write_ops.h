@@ -42,9 +42,10 @@ void validate(const catalog::Collection& collection, Validation validation, bson
 // Inserts one document under a lock to write that the caller holds; makes the collection where it
 // is missing. A document for system.indexes builds the index. Returns how many documents were
 // inserted (0: an index that exists already). `scratch` is for documents that must be rewritten;
-// `over_msg`: see query::fix_for_insert.
+// `over_msg`, `fills_timestamps`: see query::fix_for_insert.
 int64_t insert_document(CollectionLock& lock, bson::Doc doc, bson::Buffer& scratch,
-                        bool over_msg = false, Validation validation = Validation::asked);
+                        bool over_msg = false, Validation validation = Validation::asked,
+                        bool fills_timestamps = true);
 
 struct UpdateRequest {
     bson::Doc query;
@@ -58,6 +59,7 @@ struct UpdateRequest {
     bson::Element array_filters;
     bson::Element constants;  // {name: value, ...} for an update by pipeline; no object: none
     Validation validation = Validation::asked;
+    bool keeps_empty_timestamps = false;                    // see query::Update::Options
     const query::FilterExpressions* expressions = nullptr;  // with over_msg, and the variables
     // None: that of the collection.
     std::optional<std::shared_ptr<const collation::Collator>> collator = {};

@@ -197,13 +197,14 @@ class Keeper : public Accumulator {
     bson::Buffer kept_;
 };
 
-template <int Sign>
+template <int Sign, Times kTimes>
 class Extreme : public Keeper {
   public:
     explicit Extreme(const collation::Collator* collator) : collator_(collator) {}
     void add(const Value& v) override {
         if (is_nullish(v)) return;
-        if (value().missing() || compare_pipeline_values(v, value(), collator_) * Sign > 0) keep(v);
+        if (value().missing() || compare_pipeline_values(v, value(), collator_, kTimes) * Sign > 0)
+            keep(v);
     }
 
   private:
@@ -276,9 +277,10 @@ class Push : public Accumulator {
     uint32_t count_ = 0;
 };
 
+template <Times kTimes>
 class AddToSet : public Accumulator {
   public:
-    explicit AddToSet(const collation::Collator* collator) : set_(collator) {}
+    explicit AddToSet(const collation::Collator* collator) : set_(collator, kTimes) {}
     void add(const Value& v) override {
         if (!v.missing() && !set_.contains(v)) set_.insert(copy_value(arena_, v));
     }
@@ -375,12 +377,15 @@ struct Named {
 constexpr Named kTable[] = {
     {"$sum", make<Sum>, make<LaterSum>},
     {"$avg", make<Average>, make<LaterAverage>},
-    {"$min", make_comparing<Extreme<-1>>, make_comparing<Extreme<-1>>},
-    {"$max", make_comparing<Extreme<1>>, make_comparing<Extreme<1>>},
+    {"$min", make_comparing<Extreme<-1, Times::one_class>>,
+     make_comparing<Extreme<-1, Times::two_classes>>},
+    {"$max", make_comparing<Extreme<1, Times::one_class>>,
+     make_comparing<Extreme<1, Times::two_classes>>},
     {"$first", make<First>, make<First>},
     {"$last", make<Last>, make<Last>},
     {"$push", make<Push>, make<Push>},
-    {"$addToSet", make_comparing<AddToSet>, make_comparing<AddToSet>},
+    {"$addToSet", make_comparing<AddToSet<Times::one_class>>,
+     make_comparing<AddToSet<Times::two_classes>>},
     {"$stdDevPop", nullptr, make<Deviation<0>>},
     {"$stdDevSamp", nullptr, make<Deviation<1>>},
     {"$mergeObjects", nullptr, make<MergeObjects>},

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "bson/compare.h"
 #include "bson/element_writer.h"
+#include "bson/order_of_today.h"
 #include "query/aggregation/accumulator.h"
 #include "query/aggregation/top_values.h"
 #include "query/plan/sort.h"
@@ -53,7 +53,7 @@ class ByFields : public Ranking {
   public:
     explicit ByFields(uint32_t descending) : descending_(descending) {}
     bool comes_before(const Value& a, const Value& b) const override {
-        return bson::compare_keys(key_of(a), key_of(b), descending_) < 0;
+        return bson::compare_keys_of_today(key_of(a), key_of(b), descending_) < 0;
     }
     Value shown(const Value& v) const override {
         auto at = v.as_doc().begin();
@@ -156,7 +156,8 @@ class KeyAndValue : public Expression {
   public:
     KeyAndValue(bson::Doc sort_by, ExpressionPtr output,
                 std::shared_ptr<const collation::Collator> collator)
-        : pattern_(std::make_shared<const SortPattern>(sort_by, nullptr, std::move(collator))),
+        : pattern_(
+              std::make_shared<const SortPattern>(sort_by, nullptr, std::move(collator), true)),
           output_(std::move(output)) {}
     Value evaluate(Scope& scope) const override {
         const Scope::Variable& root = scope.variables[Scope::kRoot];

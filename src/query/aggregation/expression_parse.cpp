@@ -201,9 +201,7 @@ void parse_added(bson::Doc spec, Depth depth, ObjectExpression& object, Names& n
         const std::vector<std::string> path = split_path(e.name());
         if (depth == Depth::below && path.size() > 1)
             base::fail(40183, "cannot use dotted field name '{}' in a sub object", e.name());
-        if (e.is_object() && e.as_doc().empty())
-            base::fail(40180, "an empty object is not a valid value: '{}'", e.name());
-        if (e.is_object() && !is_operator(e)) {
+        if (e.is_object() && !e.as_doc().empty() && !is_operator(e)) {
             parse_added(e.as_doc(), Depth::below, object.below(path), names);
         } else {
             object.add(path, parse_operand(e, names));

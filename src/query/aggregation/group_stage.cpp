@@ -170,7 +170,7 @@ class Group : public Stage {
         }
         numbers_ = {};
         accumulators_ = Accumulators();
-        ids_ = ValueSet(collator_.get());
+        ids_ = no_ids();
         id_bytes_ = Arena();
         bytes_ = 0;
     }
@@ -185,8 +185,12 @@ class Group : public Stage {
         }
     }
 
-    [[noreturn]] static void fail_memory() {
-        base::fail(16945,
+    ValueSet no_ids() const {
+        return ValueSet(collator_.get(), over_msg_ ? Times::two_classes : Times::one_class);
+    }
+
+    [[noreturn]] void fail_memory() const {
+        base::fail(over_msg_ ? base::kQueryExceededMemoryLimitNoDiskUseAllowed : 16945,
                    "Exceeded memory limit for $group, but didn't allow external sort. Pass "
                    "allowDiskUse:true to opt in.");
     }
@@ -239,7 +243,7 @@ class Group : public Stage {
     bson::Buffer out_;
     // The groups in memory, in the order of their first documents.
     Arena id_bytes_;
-    ValueSet ids_{collator_.get()};
+    ValueSet ids_ = no_ids();
     sched::Vector<uint64_t> numbers_;      // of their first documents
     Accumulators accumulators_;            // one for each field of each group
     std::unique_ptr<GroupSpill> on_disk_;  // of others; null: there are none

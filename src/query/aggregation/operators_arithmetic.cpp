@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "base/error.h"
 #include "bson/type_names.h"
@@ -176,13 +177,20 @@ int64_t date_sum(int64_t date, int64_t ms) {
     return sum;
 }
 
+// Integers are counted exactly; from the first double on each is added to what there is.
 Value add(Scope& scope, const Operands& operands) {
-    ExactSum sum;
+    ExactSum integers;
+    std::optional<double> real;
     Value date;
     for (const ExpressionPtr& operand : operands) {
         const Value v = operand_of("$add", operand, scope);
         if (v.is_number()) {
-            sum.add(v);
+            if (!real && v.type() == Type::number_double)
+                real = integers.value(scope.arena).to_double();
+            if (real)
+                *real += v.to_double();
+            else
+                integers.add(v);
         } else if (v.type() == Type::date) {
             if (date) base::fail(16612, "only one date allowed in an $add expression");
             date = v;
@@ -193,7 +201,7 @@ Value add(Scope& scope, const Operands& operands) {
                        bson::name_of(v.type()));
         }
     }
-    const Value total = sum.value(scope.arena);
+    const Value total = real ? make_double(scope.arena, *real) : integers.value(scope.arena);
     if (!date) return total;
     return make_date(scope.arena, date_sum(date.as_date(), milliseconds_of(total)));
 }

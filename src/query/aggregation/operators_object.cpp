@@ -201,7 +201,8 @@ class SortArray : public Expression {
             }
             if (sort_by.as_doc().empty())
                 base::fail(2942505, "sortBy of $sortArray must have at least one key");
-            fields_ = std::make_unique<SortPattern>(sort_by.as_doc(), nullptr, std::move(collator));
+            fields_ =
+                std::make_unique<SortPattern>(sort_by.as_doc(), nullptr, std::move(collator), true);
         } else if (is_direction(sort_by)) {
             direction_ = sort_by.to_int32();
         } else {
@@ -227,9 +228,8 @@ class SortArray : public Expression {
             sched::tick();
             if (!fields_)
                 return compare_pipeline_values(a.value, b.value, scope.collator) * direction_ < 0;
-            return bson::compare_keys(bson::Doc(keys.data() + a.key),
-                                      bson::Doc(keys.data() + b.key),
-                                      fields_->descending_bits()) < 0;
+            return fields_->compare(bson::Doc(keys.data() + a.key),
+                                    bson::Doc(keys.data() + b.key)) < 0;
         });
         ArrayWriter out;
         for (const Item& item : items)

@@ -181,7 +181,6 @@ TEST(Pipeline, AddedFieldsAreWrittenAsLaterServersDo) {
               R"({ v: "z", a: { b: true, c: [ "z" ] } })");
     EXPECT_EQ(error_of(R"([{"$addFields": {"a": "x", "a.b": "y"}}])"), 40176);
     EXPECT_EQ(error_of(R"([{"$addFields": {"a.b": "x", "a": {"b": "y"}}}])"), 40176);
-    EXPECT_EQ(error_of(R"([{"$addFields": {"a": {}}}])"), 40180);
     EXPECT_EQ(error_of(R"([{"$addFields": {"a": {"b.c": "x"}}}])"), 40183);
     EXPECT_EQ(error_of(R"([{"$project": {"a": "$$REMOVE"}}])"), 17276);
     EXPECT_EQ(texts(run(*parse(R"([{"$replaceRoot": {"newRoot": {"a": true, "b": ["$v"]}}}])"),

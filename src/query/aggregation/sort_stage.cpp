@@ -6,8 +6,10 @@
 #include "base/error.h"
 #include "bson/compare.h"
 #include "bson/element_writer.h"
+#include "bson/order_of_today.h"
 #include "query/aggregation/narrowing.h"
 #include "query/aggregation/stage.h"
+#include "query/aggregation/value_order.h"
 #include "query/plan/sort.h"
 #include "sched/operation.h"
 
@@ -44,7 +46,8 @@ SortStage::SortStage(bson::Doc spec, const PipelineContext& context)
         fields_.emplace_back(split_path(e.name()), static_cast<int>(direction));
     }
     if (fields_.empty()) base::fail(15976, "$sort stage must have at least one sort key");
-    if (context.over_msg) as_find_ = std::make_shared<const SortPattern>(spec, nullptr, collator_);
+    if (context.over_msg)
+        as_find_ = std::make_shared<const SortPattern>(spec, nullptr, collator_, true);
 }
 
 void SortStage::order_by(std::shared_ptr<const SortPattern> pattern) {
@@ -91,8 +94,9 @@ SortStage::Entry SortStage::copy(bson::Doc doc) {
 bool SortStage::Order::before(const Keyed& a, const Keyed& b) const {
     sched::tick();
     for (size_t i = 0; i < fields->size(); ++i) {
-        const int upwards = as_find ? bson::compare_values(a.keys[i], b.keys[i])
-                                    : compare_pipeline_values(a.keys[i], b.keys[i], collator);
+        const int upwards =
+            as_find ? bson::compare_values_of_today(a.keys[i], b.keys[i])
+                    : compare_pipeline_values(a.keys[i], b.keys[i], collator, Times::one_class);
         const int c = upwards * (*fields)[i].second;
         if (c != 0) return c < 0;
     }
@@ -110,7 +114,9 @@ void SortStage::load() {
 }
 
 void SortStage::fail_memory() const {
-    base::fail(limit_ == 0 ? kWholeTooLarge : kTopTooLarge,
+    const int code =
+        as_find_ ? as_find_->code_of_overflow() : (limit_ == 0 ? kWholeTooLarge : kTopTooLarge);
+    base::fail(code,
                "Sort exceeded memory limit of {} bytes, but did not opt in to external sorting. "
                "Aborting operation. Pass allowDiskUse:true to opt in.",
                kStageMemoryBytes);

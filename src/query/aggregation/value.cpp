@@ -10,7 +10,9 @@
 #include "bson/compare.h"
 #include "bson/decimal128.h"
 #include "bson/element_writer.h"
+#include "bson/order_of_today.h"
 #include "query/aggregation/calendar.h"
+#include "query/aggregation/value_order.h"
 #include "sched/tick.h"
 
 namespace query {
@@ -120,7 +122,8 @@ int compare_names(std::string_view a, std::string_view b) {
     return c < 0 ? -1 : (c > 0 ? 1 : 0);
 }
 
-int compare_fields(bson::Doc a, bson::Doc b, bool names, const collation::Collator* collator) {
+int compare_fields(bson::Doc a, bson::Doc b, bool names, const collation::Collator* collator,
+                   Times times) {
     auto ia = a.begin();
     auto ib = b.begin();
     const auto ea = a.end();
@@ -129,7 +132,7 @@ int compare_fields(bson::Doc a, bson::Doc b, bool names, const collation::Collat
         if (names) {
             if (const int c = compare_names(ia->name(), ib->name()); c != 0) return c;
         }
-        if (const int c = compare_pipeline_values(*ia, *ib, collator); c != 0) return c;
+        if (const int c = compare_pipeline_values(*ia, *ib, collator, times); c != 0) return c;
     }
     if (ia == ea) return ib == eb ? 0 : -1;
     return 1;
@@ -137,16 +140,22 @@ int compare_fields(bson::Doc a, bson::Doc b, bool names, const collation::Collat
 
 }  // namespace
 
-int compare_pipeline_values(const Value& a, const Value& b, const collation::Collator* collator) {
+int compare_pipeline_values(const Value& a, const Value& b, const collation::Collator* collator,
+                            Times times) {
     sched::tick();
     if (a.is_object() && b.is_object())
-        return compare_fields(a.as_doc(), b.as_doc(), true, collator);
+        return compare_fields(a.as_doc(), b.as_doc(), true, collator, times);
     if (a.is_array() && b.is_array())
-        return compare_fields(a.as_doc(), b.as_doc(), false, collator);
+        return compare_fields(a.as_doc(), b.as_doc(), false, collator, times);
     const auto is_text = [](const Value& v) { return v.is_string() || v.type() == Type::symbol; };
     if (collator != nullptr && is_text(a) && is_text(b))
         return collator->compare(a.as_string(), b.as_string());
-    return bson::compare_values(a, b);
+    return times == Times::one_class ? bson::compare_values(a, b)
+                                     : bson::compare_values_of_today(a, b);
+}
+
+int compare_pipeline_values(const Value& a, const Value& b, const collation::Collator* collator) {
+    return compare_pipeline_values(a, b, collator, Times::two_classes);
 }
 
 size_t hash_value(const Value& v, const collation::Collator* collator) {

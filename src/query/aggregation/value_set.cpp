@@ -50,7 +50,8 @@ size_t ValueSet::find(const Value& v, size_t hash) const {
     for (size_t at = first_slot(hash, slots_.size());; at = (at + 1) & (slots_.size() - 1)) {
         if (slots_[at] == kFree) return at;
         const size_t i = slots_[at] - 1;
-        if (hashes_[i] == hash && compare_pipeline_values(values_[i], v, collator_) == 0) return at;
+        if (hashes_[i] == hash && compare_pipeline_values(values_[i], v, collator_, times_) == 0)
+            return at;
         sched::tick();
     }
 }

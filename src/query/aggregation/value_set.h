@@ -11,14 +11,15 @@
 #include <limits>
 #include <vector>
 
-#include "query/aggregation/value.h"
+#include "query/aggregation/value_order.h"
 
 namespace query {
 
 class ValueSet {
   public:
     // `collator` must outlive it; null: texts are compared by their bytes.
-    explicit ValueSet(const collation::Collator* collator) : collator_(collator) {}
+    explicit ValueSet(const collation::Collator* collator, Times times = Times::two_classes)
+        : collator_(collator), times_(times) {}
     // Of an array's elements.
     ValueSet(const Value& array, const collation::Collator* collator) : collator_(collator) {
         insert_all(array);
@@ -40,6 +41,7 @@ class ValueSet {
     void grow();
 
     const collation::Collator* collator_;
+    Times times_ = Times::two_classes;
     sched::Vector<Value> values_;
     sched::Vector<size_t> hashes_;  // of values_
     sched::Vector<uint32_t>

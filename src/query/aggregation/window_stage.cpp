@@ -107,7 +107,7 @@ class SetWindowFields : public Computing {
             split_path(field.name());  // throws where it is none
         sort_by_ = bson::Object(e.as_doc());
         if (!sort_by_.empty())
-            pattern_ = std::make_unique<SortPattern>(sort_by_, nullptr, collator);
+            pattern_ = std::make_unique<SortPattern>(sort_by_, nullptr, collator, true);
     }
 
     void parse_output(bson::Doc output, Names& names) {
@@ -132,8 +132,7 @@ class SetWindowFields : public Computing {
         return compare_pipeline_values(a.key["p"], b.key["p"], scope_.collator);
     }
     int compare_fields(const Entry& a, const Entry& b) const {
-        return bson::compare_keys(a.key["s"].as_doc(), b.key["s"].as_doc(),
-                                  pattern_->descending_bits());
+        return pattern_->compare(a.key["s"].as_doc(), b.key["s"].as_doc());
     }
 
     void load() {

@@ -5,6 +5,7 @@
 
 #include "bson/compare.h"
 #include "bson/nan.h"
+#include "query/match/times.h"
 #include "sched/counted.h"
 #include "sched/tick.h"
 
@@ -18,6 +19,13 @@ using bson::Type;
 bool same_value(const Element& a, const Element& b) {
     if (a.type() != b.type()) return false;
     return a.missing() || std::ranges::equal(a.value_bytes(), b.value_bytes());
+}
+
+// Whether all that is found by `a` is so by `b`, for all that one of them takes Dates and
+// Timestamps for two classes: of what is inside of documents their orders differ.
+bool orders_alike(const MatchNode& a, const MatchNode& b) {
+    return parts_times(a) == parts_times(b) || a.kind == MatchKind::eq || a.kind == MatchKind::in ||
+           bson::is_time(a.operand);
 }
 
 // Whether both are written alike, in the order in which parsing puts clauses. Schemas and $expr
@@ -35,8 +43,10 @@ bool same(const MatchNode& a, const MatchNode& b) {
     };
     return a.kind == b.kind && same_bits(a.bit_test, b.bit_test) &&
            collation::is_same(a.collator, b.collator) && a.path == b.path && a.number == b.number &&
-           a.remainder == b.remainder && a.nan_apart == b.nan_apart && a.types == b.types &&
-           same_value(a.operand, b.operand) && std::ranges::equal(a.values, b.values, same_value) &&
+           a.remainder == b.remainder &&
+           (a.nan_apart == b.nan_apart || parts_times(a) || parts_times(b)) && orders_alike(a, b) &&
+           a.types == b.types && same_value(a.operand, b.operand) &&
+           std::ranges::equal(a.values, b.values, same_value) &&
            std::ranges::equal(a.regexes, b.regexes, same_regex) &&
            std::ranges::equal(a.children, b.children,
                               [](const auto& x, const auto& y) { return same(*x, *y); });
@@ -118,6 +128,10 @@ bool comparison_implies(const MatchNode& narrow, MatchKind kind, const Element& 
     if (collation::has_text(value) && !collation::is_same(narrow.collator, wide.collator))
         return false;
     if (wide.kind == MatchKind::in) return kind == MatchKind::eq && has_in(wide.values, value);
+    // To the one Dates and Timestamps are one class, to the other two, so the other way round less
+    // is matched, which is not what it says of one value.
+    const bool parted = parts_times(wide);
+    if (parts_times(narrow) != parted && (parted || !bson::is_time(value))) return false;
     // NaN is below all numbers here, and below none there.
     if (wide.nan_apart && !narrow.nan_apart && (kind == MatchKind::lt || kind == MatchKind::lte))
         return false;

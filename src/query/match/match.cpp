@@ -7,8 +7,11 @@
 
 #include "bson/compare.h"
 #include "bson/nan.h"
+#include "bson/order_of_today.h"
+#include "query/match/int64_range.h"
 #include "query/match/match_tree.h"
 #include "query/match/random_fraction.h"
+#include "query/match/times.h"
 #include "sched/tick.h"
 
 namespace query {
@@ -41,7 +44,9 @@ bool lies_apart(const MatchNode& node, const Element& value) {
 
 bool compare(const MatchNode& node, const Element& value) {
     const Element& operand = node.operand;
-    if (value.canonical() != operand.canonical()) {
+    const bool times_apart = parts_times(node);
+    if (value.canonical() != operand.canonical() ||
+        (times_apart && value.type() != operand.type() && bson::is_time(value))) {
         if (is_nullish(value) && is_nullish(operand))
             return node.kind != MatchKind::lt && node.kind != MatchKind::gt;
         // The two ends of the order are compared with everything.
@@ -49,7 +54,8 @@ bool compare(const MatchNode& node, const Element& value) {
             return node.kind != MatchKind::eq;
         return false;
     }
-    const int c = bson::compare_values(value, operand);
+    const int c = times_apart ? bson::compare_values_of_today(value, operand)
+                              : bson::compare_values(value, operand);
     switch (node.kind) {
         case MatchKind::eq:
             return c == 0;
@@ -87,7 +93,9 @@ bool in_values(const MatchNode& node, const Element& value) {
     static constexpr uint8_t kNull[] = {static_cast<uint8_t>(Type::null), 0};
     const Element wanted = value.missing() ? Element(kNull) : value;
     const auto is_listed = [&node](const Element& key) {
-        return std::ranges::binary_search(node.values, key, bson::ValueLess());
+        return parts_times(node)
+                   ? std::ranges::binary_search(node.values, key, bson::ValueLessToday())
+                   : std::ranges::binary_search(node.values, key, bson::ValueLess());
     };
     if (use_key(node, wanted, is_listed)) return true;
     if (value.missing()) return false;
@@ -112,6 +120,7 @@ int64_t dividend(const Element& value) {
 
 bool mod_matches(const MatchNode& node, const Element& value) {
     if (!value.is_number()) return false;
+    if (node.nan_apart && !fits_int64(value)) return false;
     if (node.number == -1) return node.remainder == 0;  // INT64_MIN % -1 traps
     return dividend(value) % node.number == node.remainder;
 }
@@ -229,7 +238,7 @@ bool has_all_values(const MatchNode& node, Doc doc) {
     return std::ranges::all_of(node.children, [&](const auto& child) {
         const Element& wanted = child->operand;
         if (!ordered || child->kind != MatchKind::eq || child->collator != nullptr ||
-            is_nullish(wanted) || bson::is_large_number(wanted))
+            parts_times(*child) || is_nullish(wanted) || bson::is_large_number(wanted))
             return Matcher::matches(*child, doc, nullptr);
         return std::ranges::binary_search(found, wanted, less);
     });

@@ -9,7 +9,9 @@
 #include "bson/compare.h"
 #include "bson/json.h"
 #include "query/match/clause_order.h"
+#include "query/match/int64_range.h"
 #include "query/match/match_tree.h"
+#include "query/match/times.h"
 #include "sched/tick.h"
 
 namespace query {
@@ -138,20 +140,23 @@ NodePtr parse_value(std::string_view path, const Element& value, bool newer) {
 }
 
 // Sorts values, and leaves one of each.
-void put_in_order(sched::Vector<Element>& values) {
-    const bson::ValueLess less;
-    std::stable_sort(values.begin(), values.end(), [&less](const Element& a, const Element& b) {
+void put_in_order(sched::Vector<Element>& values, bool of_today = false) {
+    const auto compare = of_today ? bson::compare_values_of_today : bson::compare_values;
+    std::stable_sort(values.begin(), values.end(), [=](const Element& a, const Element& b) {
         sched::tick();
-        return less(a, b);
+        return compare(a, b) < 0;
     });
-    values.erase(std::unique(values.begin(), values.end(), bson::equal_values), values.end());
+    const auto equal = [=](const Element& a, const Element& b) { return compare(a, b) == 0; };
+    values.erase(std::unique(values.begin(), values.end(), equal), values.end());
 }
 
 NodePtr parse_in(std::string_view name, std::string_view path, const Element& operand, bool newer) {
     if (!operand.is_array()) bad("{} needs an array", name);
     NodePtr node = make_node(MatchKind::in, path);
+    bool of_today = false;
     for (const Element& e : operand.as_doc()) {
         sched::tick();
+        of_today = of_today || (newer && bson::has_time(e));
         if (is_operators(e)) bad("cannot nest $ under {}", name);
         if (e.type() == Type::undefined) bad("{} cannot have undefined in its array", name);
         if (e.type() == Type::regex)
@@ -159,7 +164,7 @@ NodePtr parse_in(std::string_view name, std::string_view path, const Element& op
         else
             node->values.push_back(e);
     }
-    put_in_order(node->values);
+    put_in_order(node->values, of_today);
     if (node->values.empty() && node->regexes.empty()) node->kind = MatchKind::always_false;
     return node;
 }
@@ -258,9 +263,7 @@ NodePtr parse_size(std::string_view path, const Element& operand, bool newer) {
 // Throws base::Error 2 for a part of $mod that the old server made a number of.
 void check_part_of_mod(const Element& part, std::string_view name) {
     if (!part.is_number()) bad("malformed mod, {} is not a number", name);
-    const double value = part.to_double();
-    constexpr double kEnd = 9223372036854775808.0;  // of the integers of 64 bits
-    if (!(value >= -kEnd && value < kEnd)) bad("malformed mod, {} value is invalid", name);
+    if (!fits_int64(part)) bad("malformed mod, {} value is invalid", name);
 }
 
 NodePtr parse_mod(std::string_view path, const Element& operand, bool newer) {
@@ -275,6 +278,7 @@ NodePtr parse_mod(std::string_view path, const Element& operand, bool newer) {
         check_part_of_mod(remainder, "remainder");
     }
     NodePtr node = make_node(MatchKind::mod, path);
+    node->nan_apart = newer;
     node->number = divisor.to_int64();
     if (node->number == 0) bad("divisor cannot be 0");
     node->remainder = remainder.to_int64();
@@ -535,6 +539,19 @@ void parse_top_operator(const Element& e, const ParseContext& context, MatchNode
     }
 }
 
+// See query/match/times.h.
+void part_times(MatchNode& node) {
+    sched::tick();
+    if (node.kind == MatchKind::in) {
+        node.nan_apart = std::ranges::any_of(node.values, bson::has_time);
+        if (node.nan_apart) put_in_order(node.values, true);
+    } else if (bson::has_time(node.operand)) {
+        node.nan_apart = true;
+    }
+    for (const NodePtr& child : node.children)
+        part_times(*child);
+}
+
 void parse_filter(Doc filter, const ParseContext& context, MatchNode& into) {
     for (const Element& e : filter) {
         if (starts_with_dollar(e.name()))
@@ -562,7 +579,7 @@ void Matcher::put_under_collation(MatchNode& node) {
         if (node.operand) node.operand = key_of(node.operand);
         for (Element& value : node.values)
             value = key_of(value);
-        put_in_order(node.values);
+        put_in_order(node.values, parts_times(node));
     }
     for (const NodePtr& child : node.children)
         put_under_collation(*child);
@@ -578,6 +595,10 @@ std::unique_ptr<Matcher> Matcher::parse(Doc filter, const ExpressionParser* expr
     context.collator = collator;
     parse_filter(matcher->filter_.doc(), context, *matcher->root_);
     put_clauses_in_order(*matcher->root_);
+    if (expressions != nullptr && expressions != &kNoExpressionsInIndexes) {
+        part_times(*matcher->root_);
+        matcher->root_->nan_apart = true;  // see is_of_today
+    }
     if (collator != nullptr) {
         matcher->collator_ = std::move(collator);
         matcher->put_under_collation(*matcher->root_);

@@ -581,5 +581,38 @@ TEST(Match, FlagsThatARegularExpressionDoesNotHave) {
     EXPECT_EQ(odd(R"({"a": {"b": {"$regularExpression": {"pattern": "x", "options": "g"}}}})"), 0);
 }
 
+TEST(Match, DatesAndTimestampsAreTwoClassesToday) {
+    const char* stamp = R"({"a": {"$timestamp": {"t": 0, "i": 5}}})";
+    const char* date = R"({"a": {"$date": {"$numberLong": "5"}}})";
+    const char* earlier = R"({"a": {"$gt": {"$date": {"$numberLong": "3"}}}})";
+    EXPECT_TRUE(matches(earlier, stamp));
+    EXPECT_FALSE(matches_today(earlier, stamp));
+    EXPECT_TRUE(matches_today(earlier, date));
+    for (const char* equal : {R"({"a": {"$date": {"$numberLong": "5"}}})",
+                              R"({"a": {"$in": [{"$date": {"$numberLong": "5"}}, 7]}})",
+                              R"({"a": {"$all": [{"$date": {"$numberLong": "5"}}]}})"}) {
+        EXPECT_TRUE(matches(equal, stamp)) << equal;
+        EXPECT_FALSE(matches_today(equal, stamp)) << equal;
+        EXPECT_TRUE(matches_today(equal, date)) << equal;
+    }
+    EXPECT_TRUE(matches_today(R"({"a": {"$ne": {"$date": {"$numberLong": "5"}}}})", stamp));
+    const char* inside = R"({"a": {"t": {"$timestamp": {"t": 0, "i": 2}}}})";
+    EXPECT_FALSE(matches(R"({"a": {"$gt": {"t": {"$date": {"$numberLong": "5"}}}}})", inside));
+    EXPECT_TRUE(matches_today(R"({"a": {"$gt": {"t": {"$date": {"$numberLong": "5"}}}}})", inside));
+}
+
+TEST(Match, ModTakesWhatIsAnIntegerToday) {
+    for (const char* value : {R"({"$numberDouble": "NaN"})", R"({"$numberDouble": "Infinity"})",
+                              R"({"$numberDouble": "1e20"})"}) {
+        const std::string doc = fmt::format(R"({{"a": {}}})", value);
+        EXPECT_TRUE(matches(R"({"a": {"$mod": [4, 0]}})", doc)) << value;
+        EXPECT_FALSE(matches_today(R"({"a": {"$mod": [4, 0]}})", doc)) << value;
+        EXPECT_FALSE(matches_today(R"({"a": {"$mod": [-1, 0]}})", doc)) << value;
+    }
+    EXPECT_TRUE(matches_today(R"({"a": {"$mod": [{"$numberLong": "9223372036854775807"}, 8]}})",
+                              R"({"a": 8})"));
+    EXPECT_TRUE(matches_today(R"({"a": {"$mod": [4, 0]}})", R"({"a": 8.5})"));
+}
+
 }  // namespace
 }  // namespace query

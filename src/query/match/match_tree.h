@@ -75,8 +75,10 @@ struct MatchNode : sched::Counted {
     std::unique_ptr<const MatchExpression> expression;
     int64_t number = 0;
     int64_t remainder = 0;
-    // lt, lte, gt and gte of a number, by clients of today: NaN is neither below nor above other
-    // numbers. To the old server it was below them all.
+    // Of clients of today. lt, lte, gt and gte of a number: NaN is neither below nor above other
+    // numbers. To the old server it was below them all. mod: no remainder is left by NaN, nor by
+    // what is beyond int64. Comparisons and in, with a Date or a Timestamp: see times.h. The root
+    // of a filter: all of it is of today.
     bool nan_apart = false;
 };
 

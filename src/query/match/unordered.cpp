@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "bson/compare.h"
+#include "bson/order_of_today.h"
 #include "sched/counted.h"
 #include "sched/tick.h"
 
@@ -44,7 +44,7 @@ int compare_unordered(const Element& a, const Element& b) {
     if (a.is_object() && b.is_object()) return compare_unordered(a.as_doc(), b.as_doc());
     if (a.is_array() && b.is_array())
         return compare_elements(a.as_doc(), b.as_doc(), Names::do_not_count);
-    return bson::compare_values(a, b);
+    return bson::compare_values_of_today(a, b);
 }
 
 int compare_unordered(Doc a, Doc b) {

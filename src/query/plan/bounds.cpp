@@ -8,6 +8,7 @@
 #include "bson/field_path.h"
 #include "bson/nan.h"
 #include "query/match/regex.h"
+#include "query/match/times.h"
 #include "sched/tick.h"
 
 namespace query {
@@ -72,6 +73,11 @@ PredicateBounds equality_bounds(const Element& value, const IndexField& field) {
     }
 }
 
+// The keys have both classes of times. Of what an array holds two may have become one key.
+Tightness tightness_of_times(const IndexField& field) {
+    return field.index.multikey ? Tightness::check_document : Tightness::check_key;
+}
+
 PredicateBounds range_bounds(const MatchNode& node, const IndexField& field) {
     const MatchKind kind = node.kind;
     const Element& value = node.operand;
@@ -84,7 +90,10 @@ PredicateBounds range_bounds(const MatchNode& node, const IndexField& field) {
     if (type == Type::null) return inclusive ? missing_bounds(field) : PredicateBounds{};
     PredicateBounds result;
     Interval interval = class_range(type);
-    if (node.nan_apart) {
+    // Inside of a document the order of the index is another one.
+    if (parts_times(node) && (type == Type::object || type == Type::code_with_scope))
+        return {{interval}, Tightness::check_document};
+    if (node.nan_apart && value.is_number()) {
         if (bson::is_nan(value)) return inclusive ? PredicateBounds{{point(value)}} : result;
         interval.low = key_constants().minus_infinity;
     }
@@ -99,6 +108,7 @@ PredicateBounds range_bounds(const MatchNode& node, const IndexField& field) {
         type != Type::binary && type != Type::object_id && type != Type::boolean &&
         type != Type::date)
         result.tightness = Tightness::check_document;
+    if (parts_times(node)) result.tightness = std::max(result.tightness, tightness_of_times(field));
     if (!is_empty(interval)) result.intervals = {interval};
     return result;
 }
@@ -110,6 +120,13 @@ PredicateBounds ends_bounds(const MatchNode& node, ValueArena& arena) {
         Interval interval = all_values();
         const bool less = end->kind == MatchKind::lt || end->kind == MatchKind::lte;
         (less ? interval.high : interval.low) = end->operand;
+        // By the order of the index the other class of times may be on the other side.
+        if (bson::has_time(end->operand)) {
+            const Type type = end->operand.type();
+            const Interval low = class_range(type == Type::timestamp ? Type::date : type);
+            const Interval high = class_range(type == Type::date ? Type::timestamp : type);
+            (less ? interval.high : interval.low) = less ? high.high : low.low;
+        }
         result.intervals = intersect(std::move(result.intervals), {interval}, arena);
     }
     return result;
@@ -161,6 +178,7 @@ PredicateBounds type_bounds(const MatchNode& node) {
 IntervalList sure_keys(const MatchNode& node, const IndexField& field, bool* exact,
                        ValueArena& arena) {
     *exact = false;
+    if (parts_times(node)) return {};  // some keys are of the other class of times
     const bool equality = node.kind == MatchKind::eq || node.kind == MatchKind::in;
     if (!equality) {
         const PredicateBounds bounds = bounds_of(node, field, arena);
@@ -380,6 +398,13 @@ bool can_use(const MatchNode& node, const IndexField& field) {
 PredicateBounds bounds_of(const MatchNode& node, const IndexField& field, ValueArena& arena) {
     if (field.index.generator->hashed()) return hashed_bounds(node, field, arena);
     DCHECK(has_bounds(node, field));
+    if (parts_times(node) && (node.kind == MatchKind::eq || node.kind == MatchKind::in)) {
+        // The other class of times may have the same key; so may another element of an array.
+        PredicateBounds result = node.kind == MatchKind::eq ? equality_bounds(node.operand, field)
+                                                            : in_bounds(node, field, arena);
+        result.tightness = std::max(result.tightness, tightness_of_times(field));
+        return result;
+    }
     switch (node.kind) {
         case MatchKind::eq:
             return equality_bounds(node.operand, field);

@@ -4,6 +4,7 @@
 
 #include "base/dcheck.h"
 #include "base/error.h"
+#include "catalog/mixed_times.h"
 #include "query/plan/index_scan.h"
 #include "query/plan/plan.h"
 #include "sched/operation.h"
@@ -29,11 +30,10 @@ void DistinctValues::add_key(const Element& value) {
 }
 
 void DistinctValues::add_found() {
-    std::ranges::stable_sort(found_,
-                             [less = bson::ValueLess()](const Element& a, const Element& b) {
-                                 sched::tick();
-                                 return less(a, b);
-                             });
+    std::ranges::stable_sort(found_, [this](const Element& a, const Element& b) {
+        sched::tick();
+        return less_(a, b);
+    });
     for (const Element& value : found_)
         add_value(value);
 }
@@ -78,9 +78,9 @@ sched::Bytes DistinctValues::copy(const Element& value) {
 }
 
 void DistinctValues::sort() {
-    std::ranges::sort(values_, [less = bson::ValueLess()](const auto& a, const auto& b) {
+    std::ranges::sort(values_, [this](const auto& a, const auto& b) {
         sched::tick();
-        return less(Element(a.get()), Element(b.get()));
+        return less_(Element(a.get()), Element(b.get()));
     });
 }
 
@@ -165,14 +165,20 @@ class ReachedDocuments {
     storage::RecordIdSet seen_;
 };
 
+bool tells_times(const catalog::Index& index, const DistinctValues& values) {
+    return !values.of_today() || !catalog::mixes_times(*index.generator);
+}
+
 bool has_all_documents(const catalog::Index& index) {
     return !index.hidden && index.generator->filter() == nullptr;
 }
 
-const catalog::Index* smallest_index(const catalog::Collection& collection, std::string_view path) {
+const catalog::Index* smallest_index(const catalog::Collection& collection, std::string_view path,
+                                     const DistinctValues& values) {
     const catalog::Index* best = nullptr;
     for (const auto& index : collection.indexes()) {
         if (tells_values(*index, path) && has_all_documents(*index) &&
+            tells_times(*index, values) &&
             (best == nullptr || index->key_pattern.field_count() < best->key_pattern.field_count()))
             best = index.get();
     }
@@ -183,7 +189,7 @@ const catalog::Index* smallest_index(const catalog::Collection& collection, std:
 
 std::optional<int64_t> distinct_by_index(catalog::Collection& collection, std::string_view path,
                                          DistinctValues& values, sched::YieldPoint* yield_point) {
-    const catalog::Index* index = smallest_index(collection, path);
+    const catalog::Index* index = smallest_index(collection, path, values);
     if (index == nullptr) return std::nullopt;
     const std::string ns = collection.ns();
     const auto cursor = index->store->cursor(storage::Direction::forward);
@@ -229,7 +235,8 @@ std::optional<int64_t> distinct_by_bounds(catalog::Collection& collection, std::
     query.projection = nullptr;
     const auto fits = [&](const Plan& plan) {
         return plan.covered && plan.scans.size() == 1 && plan.scans[0].key_filter.empty() &&
-               tells_values(*plan.scans[0].index, path);
+               tells_values(*plan.scans[0].index, path) &&
+               tells_times(*plan.scans[0].index, values);
     };
     const auto found = std::ranges::find_if(plans, fits);
     if (found == plans.end()) return std::nullopt;

@@ -12,6 +12,7 @@
 #include "bson/builder.h"
 #include "bson/compare.h"
 #include "bson/field_path.h"
+#include "bson/order_of_today.h"
 #include "catalog/collection.h"
 #include "collation/collator.h"
 #include "query/plan/executor.h"
@@ -23,11 +24,12 @@ class DistinctValues {
   public:
     static constexpr int64_t kBytesMax = 16 << 20;
 
-    // `collator`: under which texts are equal; null: by their bytes. Throws base::Error 15 for a
-    // path of too many parts.
+    // `collator`: under which texts are equal; null: by their bytes. `of_today`: Dates and
+    // Timestamps are two classes. Throws base::Error 15 for a path of too many parts.
     explicit DistinctValues(std::string_view path,
-                            std::shared_ptr<const collation::Collator> collator = nullptr)
-        : path_(path), collator_(std::move(collator)) {
+                            std::shared_ptr<const collation::Collator> collator = nullptr,
+                            bool of_today = false)
+        : path_(path), collator_(std::move(collator)), less_{of_today}, seen_(less_) {
         bson::check_path_parts(path);
     }
 
@@ -46,7 +48,17 @@ class DistinctValues {
     void append_to(bson::Builder& array) const;
     int64_t size() const { return static_cast<int64_t>(values_.size()); }
 
+    // What an index that holds both as one class cannot tell apart.
+    bool of_today() const { return less_.of_today; }
+
   private:
+    struct Less {
+        bool of_today;
+        bool operator()(const bson::Element& a, const bson::Element& b) const {
+            return (of_today ? bson::compare_values_of_today : bson::compare_values)(a, b) < 0;
+        }
+    };
+
     void take(const bson::Element& value);
     void add_found();
     void add_value(const bson::Element& value);
@@ -56,10 +68,11 @@ class DistinctValues {
 
     std::string path_;
     std::shared_ptr<const collation::Collator> collator_;
-    sched::Vector<sched::Bytes> values_;               // elements without names
-    sched::Vector<sched::Bytes> keys_;                 // of values with texts, under a collation
-    sched::Set<bson::Element, bson::ValueLess> seen_;  // into values_ or keys_
-    sched::Vector<bson::Element> found_;               // of one document
+    sched::Vector<sched::Bytes> values_;  // elements without names
+    sched::Vector<sched::Bytes> keys_;    // of values with texts, under a collation
+    Less less_;
+    sched::Set<bson::Element, Less> seen_;  // into values_ or keys_
+    sched::Vector<bson::Element> found_;    // of one document
     int64_t bytes_ = 0;
 };
 

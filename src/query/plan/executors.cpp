@@ -6,6 +6,7 @@
 
 #include "base/dcheck.h"
 #include "base/error.h"
+#include "bson/order_of_today.h"
 #include "catalog/names.h"
 #include "query/plan/explain.h"
 #include "query/plan/interval.h"
@@ -305,6 +306,8 @@ bool is_id_query(bson::Doc filter) {
     if (it == filter.end() || it->name() != "_id") return false;
     const bson::Element id = *it;
     if (++it != filter.end()) return false;
+    // An index takes Dates and Timestamps for one class.
+    if (bson::has_time(id)) return false;
     switch (id.type()) {
         case bson::Type::array:
         case bson::Type::regex:

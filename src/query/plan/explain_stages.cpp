@@ -165,7 +165,7 @@ class Stages {
         append_counts(out, "SORT", counts);
         out.append("forcedFetches", 0);
         out.append_number("memUsage", report_.sort_bytes + kPlaceBytes * accessed().advanced);
-        out.append("memLimit", static_cast<int32_t>(DocumentSorter::kBytesMax));
+        out.append("memLimit", static_cast<int32_t>(report_.query.sort_pattern->bytes_max()));
         append_child(out, [=, this](bson::Builder& b) {
             if (keeps)
                 append_kept(b, false);

@@ -247,9 +247,8 @@ PlanRun::Work PlanRun::produce_merged(Row* row) {
     Branch* best = nullptr;
     for (Branch& branch : branches_) {
         if (!branch.has_row) continue;
-        if (best == nullptr ||
-            bson::compare_keys(bson::Doc(branch.sort_key.data()), bson::Doc(best->sort_key.data()),
-                               query_.sort_pattern->descending_bits()) < 0)
+        if (best == nullptr || query_.sort_pattern->compare(bson::Doc(branch.sort_key.data()),
+                                                            bson::Doc(best->sort_key.data())) < 0)
             best = &branch;
     }
     if (best == nullptr) return Work::end;

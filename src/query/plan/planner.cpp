@@ -5,7 +5,10 @@
 #include "base/error.h"
 #include "bson/compare.h"
 #include "bson/json.h"
+#include "bson/order_of_today.h"
+#include "catalog/mixed_times.h"
 #include "query/match/implication.h"
+#include "query/match/times.h"
 #include "query/plan/conjunction.h"
 #include "query/plan/index_bounds.h"
 #include "query/plan/plan.h"
@@ -56,7 +59,8 @@ bool order_matches(const catalog::Index& index, size_t skip, const FindQuery& qu
                    bool* backward) {
     DCHECK(!query.sort.empty());
     if (index.generator->hashed() ||
-        !collation::is_same(index.generator->collator(), query.collator.get()))
+        !collation::is_same(index.generator->collator(), query.collator.get()) ||
+        (is_of_today(*query.matcher) && catalog::mixes_times(*index.generator)))
         return false;
     auto key = index.key_pattern.begin();
     for (size_t i = 0; i < skip && key != index.key_pattern.end(); ++i)
@@ -410,11 +414,30 @@ class Planner {
         return bson::compare_keys(min, max, index.generator->descending_bits()) < 0;
     }
 
+    // By the order of an index, which is not the one that the client means.
+    void refuse_mixed_times(const catalog::Index& index) const {
+        const auto any = [](const bson::Object& key) {
+            for (const Element& e : key)
+                if (bson::has_time(e)) return true;
+            return false;
+        };
+        if (is_of_today(*query_.matcher) && catalog::mixes_times(*index.generator) &&
+            (any(query_.min) || any(query_.max)))
+            base::fail(
+                base::kBadValue,
+                "min and max of Dates and Timestamps cannot be used with the index {}, which "
+                "has keys of both in the order of old servers; use $gte and $lt",
+                index.name);
+    }
+
     const catalog::Index& range_index() const {
+        const bool of_today = is_of_today(*query_.matcher);
         if (const catalog::Index* hinted = find_hint()) {
             if (!names_range(*hinted))
-                base::fail(base::kBadValue, "min and max must name the fields of the hinted index");
-            if (!orders_range(*hinted)) base::fail(base::kBadValue, "min must be less than max");
+                base::fail(of_today ? 51174 : base::kBadValue,
+                           "min and max must name the fields of the hinted index");
+            if (!orders_range(*hinted))
+                base::fail(of_today ? 51175 : base::kBadValue, "min must be less than max");
             return *hinted;
         }
         for (const auto& index : collection_.indexes())
@@ -424,6 +447,7 @@ class Planner {
 
     Plan range_plan() const {
         const catalog::Index* found = &range_index();
+        refuse_mixed_times(*found);
         Plan plan;
         ScanPlan scan;
         scan.index = found;

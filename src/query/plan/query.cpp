@@ -5,6 +5,7 @@
 #include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/json.h"
+#include "query/match/times.h"
 #include "query/plan/sort.h"
 
 namespace query {
@@ -44,7 +45,8 @@ void check_natural(bson::Doc order, std::string_view where) {
 void FindQuery::canonicalise(const Parts& parts) {
     matcher = Matcher::parse(parts.filter, parts.expressions, collator);
     if (!parts.projection.empty())
-        projection = Projection::parse(parts.projection, matcher.get(), parts.expressions);
+        projection =
+            Projection::parse(parts.projection, matcher.get(), parts.expressions, collator);
     if (parts.expressions != nullptr) {
         check_natural(parts.sort, "sort");
         if (parts.hint.is_object()) check_natural(parts.hint.as_doc(), "hint");
@@ -53,7 +55,9 @@ void FindQuery::canonicalise(const Parts& parts) {
         SortPattern checked(parts.sort);
         natural = order.to_double() < 0 ? -1 : 1;
     } else if (!parts.sort.empty()) {
-        sort_pattern = std::make_shared<const SortPattern>(parts.sort, matcher.get(), collator);
+        const bool of_today = is_of_today(*matcher);
+        sort_pattern = std::make_shared<const SortPattern>(
+            parts.sort, of_today ? nullptr : matcher.get(), collator, of_today);
         for (const bson::Element& e : parts.sort)
             if (e.name().empty()) base::fail(base::kBadValue, "bad sort specification: no name");
         sort = bson::Object(sort_pattern->spec());

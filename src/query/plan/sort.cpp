@@ -11,7 +11,9 @@
 #include "bson/compare.h"
 #include "bson/field_path.h"
 #include "bson/nan.h"
+#include "bson/order_of_today.h"
 #include "catalog/index_keys.h"
+#include "catalog/mixed_times.h"
 #include "query/plan/index_bounds.h"
 #include "sched/interruption.h"
 #include "sched/tick.h"
@@ -132,11 +134,26 @@ struct SortPattern::Keys {
 };
 
 SortPattern::SortPattern(Doc spec, const Matcher* filter,
-                         std::shared_ptr<const collation::Collator> collator)
-    : spec_(spec) {
+                         std::shared_ptr<const collation::Collator> collator, bool of_today)
+    : spec_(spec), of_today_(of_today) {
     check_spec(spec);
     descending_ = storage::descending_bits(spec);
     keys_ = std::make_shared<const Keys>(spec_.doc(), filter, std::move(collator));
+}
+
+int SortPattern::compare(Doc a, Doc b) const {
+    return of_today_ ? bson::compare_keys_of_today(a, b, descending_)
+                     : bson::compare_keys(a, b, descending_);
+}
+
+int64_t SortPattern::bytes_max() const {
+    constexpr int64_t kBytesOfToday = int64_t{100} << 20;
+    constexpr int64_t kBytes = int64_t{32} << 20;
+    return of_today_ ? kBytesOfToday : kBytes;
+}
+
+int SortPattern::code_of_overflow() const {
+    return of_today_ ? base::kQueryExceededMemoryLimitNoDiskUseAllowed : base::kOverflow;
 }
 
 std::span<const IndexBounds> SortPattern::bounds() const {
@@ -169,6 +186,11 @@ void SortPattern::append_key(Doc doc, bson::Buffer& out) const {
             if (chosen < keys.size()) break;
         }
         if (chosen == keys.size()) chosen = 0;
+        // They are in the order of indexes.
+        if (of_today_ && keys_->bounds.alternatives().empty() &&
+            catalog::mixes_times(keys_->bounds.generator()))
+            for (size_t i = 1; i < keys.size(); ++i)
+                if (compare(keys[i], keys[chosen]) < 0) chosen = i;
     }
     const Doc key = keys[chosen];
     out.append(key.data(), static_cast<size_t>(key.size()));
@@ -209,7 +231,7 @@ struct DocumentSorter::State {
             item.key = Doc(entry.data() + sizeof item.head);
         }
         bool before(const Item& a, const Item& b) const {
-            const int c = bson::compare_keys(a.key, b.key, pattern->descending_bits());
+            const int c = pattern->compare(a.key, b.key);
             if (c != 0) return c < 0;
             if (a.head.tag != b.head.tag) return a.head.tag < b.head.tag;
             return a.head.order < b.head.order;
@@ -224,7 +246,7 @@ struct DocumentSorter::State {
 
     // Negative, zero or positive, as a new document stands to one that was kept before.
     int compare(Doc key, uint64_t tag, const Entry& kept) const {
-        const int c = bson::compare_keys(key, kept.key(), pattern.descending_bits());
+        const int c = pattern.compare(key, kept.key());
         if (c != 0) return c;
         return tag < kept.tag ? -1 : (tag > kept.tag ? 1 : 0);
     }
@@ -245,14 +267,15 @@ struct DocumentSorter::State {
     void add(Doc doc, uint64_t tag, const MatchDetails& details);
 
     void keep(Entry entry, int32_t doc_size) {
-        if (runs != nullptr && !entries.empty() && spill::is_full(bytes + doc_size, kBytesMax))
+        if (runs != nullptr && !entries.empty() &&
+            spill::is_full(bytes + doc_size, pattern.bytes_max()))
             spill();
         bytes += doc_size;
-        if (bytes > kBytesMax)
-            base::fail(base::kOverflow,
+        if (bytes > pattern.bytes_max())
+            base::fail(pattern.code_of_overflow(),
                        "Overflow sort stage buffered data usage of {} bytes exceeds internal limit "
                        "of {} bytes",
-                       bytes, kBytesMax);
+                       bytes, pattern.bytes_max());
         entries.push_back(std::move(entry));
         DCHECK(limit == 0 || entries.size() <= limit);
         if (limit != 0) std::push_heap(entries.begin(), entries.end(), comparison());

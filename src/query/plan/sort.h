@@ -1,5 +1,5 @@
 // query/plan/sort.h - sort specifications, sort keys of documents, and the sort in memory with its
-// 32 MB limit, or beyond it on the disk.
+// limit, or beyond it on the disk.
 #pragma once
 
 #include <memory>
@@ -19,10 +19,18 @@ class SortPattern {
     // `filter`, if given, decides which elements of arrays count (see append_key); it must outlive
     // the pattern, and have been parsed for the same collation: `collator`, null by bytes. Throws
     // base::Error 2 ("bad sort specification") unless every value, truncated, is 1 or -1.
+    // `of_today`: in the order of bson::compare_keys_of_today, up to 100 MB, else in that of
+    // bson::compare_keys, up to 32 MB.
     explicit SortPattern(bson::Doc spec, const Matcher* filter = nullptr,
-                         std::shared_ptr<const collation::Collator> collator = nullptr);
+                         std::shared_ptr<const collation::Collator> collator = nullptr,
+                         bool of_today = false);
     bson::Doc spec() const { return spec_.doc(); }
     uint32_t descending_bits() const { return descending_; }
+    // Of two keys that append_key() made.
+    int compare(bson::Doc a, bson::Doc b) const;
+    // Of the documents that a sort holds in memory, and the code of the error beyond that.
+    int64_t bytes_max() const;
+    int code_of_overflow() const;
     // What the filter lets a document be sorted by: bounds of each field, or several of which one
     // must hold; none: everything.
     std::span<const IndexBounds> bounds() const;
@@ -36,6 +44,7 @@ class SortPattern {
     struct Keys;
     bson::Object spec_;
     uint32_t descending_ = 0;
+    bool of_today_ = false;
     std::shared_ptr<const Keys> keys_;
 };
 
@@ -49,14 +58,14 @@ class SortError : public base::Error {
 // (record ids, as the old server did), then as they came. With a limit only the top ones are kept.
 class DocumentSorter {
   public:
-    static constexpr int64_t kBytesMax = 32 << 20;
     // Limit 0: none. `disk`: the folder for what does not fit into memory (spill/run.h), empty: the
     // system's; null: then adding fails.
     DocumentSorter(const SortPattern& pattern, int64_t limit, const std::string* disk = nullptr);
     ~DocumentSorter();
     // Throws SortError 15 ("Overflow sort stage buffered data usage of N bytes exceeds internal
-    // limit of 33554432 bytes") when the kept documents outgrow the limit, what append_key throws,
-    // and 14031 where files cannot be written. `tag` is returned with the document.
+    // limit of 33554432 bytes"), or 292, when the kept documents outgrow the pattern's bytes_max(),
+    // what append_key throws, and 14031 where files cannot be written. `tag` is returned with the
+    // document.
     void add(bson::Doc doc, uint64_t tag, const MatchDetails& details);
     // The same in two steps: the first one, which may take long, may be given up and begun again.
     void make_key(bson::Doc doc);

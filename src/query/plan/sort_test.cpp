@@ -204,5 +204,20 @@ TEST(Sort, TheDiskGivesTheSameOrder) {
     EXPECT_EQ(spill::bytes_on_disk(), 0);
 }
 
+TEST(Sort, OfTodayHasAllDatesBeforeTimestampsAndMoreMemory) {
+    const bson::Object date = bson::parse_test_json(R"({"": {"$date": {"$numberLong": "9"}}})");
+    const bson::Object stamp = bson::parse_test_json(R"({"": {"$timestamp": {"t": 0, "i": 5}}})");
+    const SortPattern old(bson::parse_test_json(R"({"a": 1})"));
+    const SortPattern today(bson::parse_test_json(R"({"a": 1})"), nullptr, nullptr, true);
+    const SortPattern downwards(bson::parse_test_json(R"({"a": -1})"), nullptr, nullptr, true);
+    EXPECT_GT(old.compare(date, stamp), 0);
+    EXPECT_LT(today.compare(date, stamp), 0);
+    EXPECT_GT(downwards.compare(date, stamp), 0);
+    EXPECT_EQ(old.bytes_max(), 32 << 20);
+    EXPECT_EQ(today.bytes_max(), 100 << 20);
+    EXPECT_EQ(old.code_of_overflow(), 15);
+    EXPECT_EQ(today.code_of_overflow(), 292);
+}
+
 }  // namespace
 }  // namespace query

@@ -40,6 +40,8 @@ struct Rules {
     const Rules* find(std::string_view name) const;
     void keep(std::string_view path, bool wanted, bool top = true);
     void slice(std::string_view path, int32_t new_skip, int32_t new_limit, bool top = true);
+    // Of what is on the way to `path` nothing else is kept.
+    void keep_only(std::string_view path);
 
     bool keep_others = true;
     bool sliced = false;
@@ -94,6 +96,12 @@ void Rules::slice(std::string_view path, int32_t new_skip, int32_t new_limit, bo
     descend(&path).slice(path, new_skip, new_limit, false);
 }
 
+void Rules::keep_only(std::string_view path) {
+    if (path.empty()) return;
+    keep_others = false;
+    descend(&path).keep_only(path);
+}
+
 // An $elemMatch projection: the first element of `field` that matches, in an array of its own.
 struct ElementMatch {
     std::string field;
@@ -105,7 +113,7 @@ class FieldProjection : public Projection {
     void apply(Doc doc, const MatchDetails* details, bson::Buffer& buffer) const override {
         Builder out(buffer);
         for (const Element& e : doc) {
-            if (e.name() == "_id") {
+            if (e.name() == "_id" && !parts_of_id_) {
                 if (keep_id_) out.append(e);
             } else if (const ElementMatch* match = find_match(e.name())) {
                 append_match(*match, e, out);
@@ -126,14 +134,14 @@ class FieldProjection : public Projection {
         };
         if (root_.keep_others || needs_details() || !matches_.empty() || !scores_.empty())
             return false;
-        if (keep_id_ && !held("_id")) return false;
+        if (keep_id_ && !parts_of_id_ && !held("_id")) return false;
         return std::all_of(
             root_.fields.begin(), root_.fields.end(),
             [&](const Rules::Field& field) { return is_plain(field.rules) && held(field.name); });
     }
 
     bool takes(std::string_view field) const override {
-        return field == "_id" ? keep_id_ : root_.find(field) != nullptr;
+        return field == "_id" && !parts_of_id_ ? keep_id_ : root_.find(field) != nullptr;
     }
 
   private:
@@ -231,6 +239,7 @@ class FieldProjection : public Projection {
 
     Rules root_;
     bool keep_id_ = true;
+    bool parts_of_id_ = false;  // `_id` has rules as any other field
     int code_of_mismatch_ = base::kBadValue;
     std::string positional_;  // the path with `$`; empty: none
     sched::Vector<ElementMatch> matches_;
@@ -268,8 +277,12 @@ bool is_positional(std::string_view path) {
 
 class Parser {
   public:
-    Parser(const Matcher* filter, const ExpressionParser* expressions, bool by_name)
-        : filter_(filter), expressions_(expressions), by_name_(by_name) {}
+    Parser(const Matcher* filter, const ExpressionParser* expressions, bool by_name,
+           std::shared_ptr<const collation::Collator> collator)
+        : filter_(filter),
+          expressions_(expressions),
+          by_name_(by_name),
+          collator_(std::move(collator)) {}
 
     std::unique_ptr<Projection> parse(Doc spec) {
         for (const Element& e : spec) {
@@ -282,7 +295,12 @@ class Parser {
             else
                 parse_field(e);
             if (is_positional(e.name())) check_positional(e.name(), is_wanted(e));
+            if (expressions_ != nullptr && e.name().starts_with("_id."))
+                result_->parts_of_id_ = true;
         }
+        if (expressions_ != nullptr && !result_->root_.keep_others)
+            for (const std::string_view path : slices_)
+                result_->root_.keep_only(path);
         return std::move(result_);
     }
 
@@ -344,6 +362,7 @@ class Parser {
     }
 
     void parse_slice(std::string_view path, const Element& op) {
+        slices_.push_back(path);
         if (op.is_number()) {
             const int32_t n = op.to_int32();
             result_->root_.slice(path, std::min(n, 0), n < 0 ? -std::max(n, -INT32_MAX) : n);
@@ -367,10 +386,10 @@ class Parser {
             bad(kPositionAndElementMatch, "Cannot specify positional operator and $elemMatch.");
         if (path.find('.') != std::string_view::npos)
             bad(kElementMatchNested, "Cannot use $elemMatch projection on a nested field.");
-        auto matcher = Matcher::parse(bson::make(path, argument).doc(), expressions_);
+        auto matcher = Matcher::parse(bson::make(path, argument).doc(), expressions_, collator_);
         // To a filter {$ref: ...} and {$comment: ...} are no conditions on a field.
         if (path.starts_with('$'))
-            matcher = Matcher::parse(bson::make("", argument).doc(), expressions_);
+            matcher = Matcher::parse(bson::make("", argument).doc(), expressions_, collator_);
         result_->match_index_.added(result_->matches_.size(), path);
         result_->matches_.push_back({std::string(path), std::move(matcher)});
         result_->root_.keep(path, true);
@@ -386,6 +405,8 @@ class Parser {
     const Matcher* filter_;
     const ExpressionParser* const expressions_;
     const bool by_name_;
+    const std::shared_ptr<const collation::Collator> collator_;
+    std::vector<std::string_view> slices_;
     std::unique_ptr<FieldProjection> result_ = std::make_unique<FieldProjection>();
     std::optional<bool> inclusion_;  // once a plain field has decided
 };
@@ -393,15 +414,17 @@ class Parser {
 }  // namespace
 
 std::unique_ptr<Projection> Projection::parse(Doc spec, const Matcher* filter,
-                                              const ExpressionParser* expressions) {
+                                              const ExpressionParser* expressions,
+                                              std::shared_ptr<const collation::Collator> collator) {
     if (spec.empty()) return nullptr;
-    return Parser(filter, expressions, false).parse(spec);
+    return Parser(filter, expressions, false, std::move(collator)).parse(spec);
 }
 
-std::unique_ptr<Projection> Projection::parse_by_name(Doc spec,
-                                                      const ExpressionParser* expressions) {
+std::unique_ptr<Projection> Projection::parse_by_name(
+    Doc spec, const ExpressionParser* expressions,
+    std::shared_ptr<const collation::Collator> collator) {
     if (spec.empty()) return nullptr;
-    return Parser(nullptr, expressions, true).parse(spec);
+    return Parser(nullptr, expressions, true, std::move(collator)).parse(spec);
 }
 
 }  // namespace query

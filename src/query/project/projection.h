@@ -14,15 +14,18 @@ namespace query {
 class Projection {
   public:
     // Throws base::Error 2 for a bad specification. `filter` is needed to check positional
-    // projections; `expressions` as for Matcher::parse. Null result: an empty specification,
-    // everything is returned.
-    static std::unique_ptr<Projection> parse(bson::Doc spec, const Matcher* filter,
-                                             const ExpressionParser* expressions = nullptr);
+    // projections; `expressions` and `collator` as for Matcher::parse. Of clients of today, who
+    // give `expressions`, parts of `_id` are as other paths, and of what is chosen beside a $slice
+    // of a path only that path comes. Null result: an empty specification, everything is returned.
+    static std::unique_ptr<Projection> parse(
+        bson::Doc spec, const Matcher* filter, const ExpressionParser* expressions = nullptr,
+        std::shared_ptr<const collation::Collator> collator = nullptr);
     // The same for findAndModify, which knows no positional projection: `$` is a name like others
     // (`a.$` shows of each element of `a` the field `$`). Throws base::Error 10053, 13097..13100,
     // 16342..16347.
-    static std::unique_ptr<Projection> parse_by_name(bson::Doc spec,
-                                                     const ExpressionParser* expressions = nullptr);
+    static std::unique_ptr<Projection> parse_by_name(
+        bson::Doc spec, const ExpressionParser* expressions = nullptr,
+        std::shared_ptr<const collation::Collator> collator = nullptr);
     virtual ~Projection() = default;
 
     // Appends the projected document at the end of `out` as one whole document. `details` comes

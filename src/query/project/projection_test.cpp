@@ -138,5 +138,33 @@ TEST(Projection, FromIndexKeys) {
     }
 }
 
+TEST(Projection, OfTodayHasPartsOfIdAndOnlyWhatIsSlicedOfADocument) {
+    const auto shown = [](const char* spec, const char* doc) {
+        bson::Buffer out;
+        Projection::parse(bson::parse_test_json(spec), nullptr, &kNoExpressionsHere)
+            ->apply(bson::parse_test_json(doc), nullptr, out);
+        return bson::Object(bson::Doc(out.data()));
+    };
+    const char* doc = R"({"_id": {"a": 1, "c": 2}, "q": 1, "d": {"n": 1, "l": [1, 2]}})";
+    expect(shown(R"({"_id.a": 1})", doc), R"({"_id": {"a": 1}})");
+    expect(shown(R"({"_id.c": 0, "d": 0})", doc), R"({"_id": {"a": 1}, "q": 1})");
+    expect(shown(R"({"q": 1, "d.l": {"$slice": 1}})", doc),
+           R"({"_id": {"a": 1, "c": 2}, "q": 1, "d": {"l": [1]}})");
+    expect(shown(R"({"q": 0, "d.l": {"$slice": 1}})", doc),
+           R"({"_id": {"a": 1, "c": 2}, "d": {"n": 1, "l": [1]}})");
+    expect(apply(R"({"_id.a": 1})", doc), R"({"_id": {"a": 1, "c": 2}})");
+    expect(apply(R"({"q": 1, "d.l": {"$slice": 1}})", doc),
+           R"({"_id": {"a": 1, "c": 2}, "q": 1, "d": {"n": 1, "l": [1]}})");
+}
+
+TEST(Projection, ElemMatchComparesUnderTheCollation) {
+    const auto english = collation::Collator::make(bson::make("locale", "en", "strength", 2));
+    const bson::Object spec = bson::parse_test_json(R"({"a": {"$elemMatch": {"$eq": "X"}}})");
+    const bson::Object doc = bson::parse_test_json(R"({"_id": 1, "a": ["y", "x"]})");
+    bson::Buffer out;
+    Projection::parse(spec, nullptr, &kNoExpressionsHere, english)->apply(doc, nullptr, out);
+    expect(bson::Object(bson::Doc(out.data())), R"({"_id": 1, "a": ["x"]})");
+}
+
 }  // namespace
 }  // namespace query

@@ -20,6 +20,8 @@ enum class FieldNames : uint8_t {
 constexpr FieldNames names_in_documents(bool over_msg) {
     return over_msg ? FieldNames::any : FieldNames::plain;
 }
+// Throws base::Error 2: by clients of today a document has one `_id`.
+[[noreturn]] void refuse_second_id();
 constexpr FieldNames names_in_id(bool over_msg) {
     return over_msg ? FieldNames::dotted : FieldNames::plain;
 }

@@ -28,13 +28,14 @@ void append_with_time(const Element& e, bson::Buffer& out) {
 }
 
 void check_id(const Element& id, bool over_msg) {
+    const int code = over_msg ? base::kInvalidIdField : base::kBadValue;
     switch (id.type()) {
         case Type::array:
-            base::fail(base::kBadValue, "can't use an array for _id");
+            base::fail(code, "can't use an array for _id");
         case Type::undefined:
-            base::fail(base::kBadValue, "can't use a undefined for _id");
+            base::fail(code, "can't use a undefined for _id");
         case Type::regex:
-            base::fail(base::kBadValue, "can't use a regex for _id");
+            base::fail(code, "can't use a regex for _id");
         case Type::object:
             check_stored_names(id.as_doc(), false, 2, names_in_id(over_msg));
             break;
@@ -45,7 +46,12 @@ void check_id(const Element& id, bool over_msg) {
 
 }  // namespace
 
-bool fix_for_insert(bson::Doc doc, bool need_id, bson::Buffer& out, bool over_msg) {
+void refuse_second_id() {
+    base::fail(base::kBadValue, "can't have multiple _id fields in one document");
+}
+
+bool fix_for_insert(bson::Doc doc, bool need_id, bson::Buffer& out, bool over_msg,
+                    bool fills_timestamps) {
     if (doc.size() > bson::kDocumentBytesMax) {
         base::fail(base::kBadValue, "object to insert too large. size in bytes: {}, max size: {}",
                    doc.size(), bson::kDocumentBytesMax);
@@ -61,12 +67,13 @@ bool fix_for_insert(bson::Doc doc, bool need_id, bson::Buffer& out, bool over_ms
         }
         if (name == "_id") {
             check_id(e, over_msg);
+            if (id && over_msg) refuse_second_id();
             if (!id) {
                 id = e;
                 id_first = first;
             }
         }
-        times = times || wants_time(e);
+        times = times || (fills_timestamps && wants_time(e));
         first = false;
     }
     if ((id ? id_first : !need_id) && !times) return false;
@@ -78,7 +85,10 @@ bool fix_for_insert(bson::Doc doc, bool need_id, bson::Buffer& out, bool over_ms
     }
     for (const Element& e : doc) {
         if (id && e.name() == "_id") continue;  // the first one stands, further ones are dropped
-        append_with_time(e, out);
+        if (times)
+            append_with_time(e, out);
+        else
+            out.append(e.raw(), e.size());
     }
     close_doc(out, start);
     return true;

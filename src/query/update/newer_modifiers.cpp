@@ -5,6 +5,7 @@
 #include "bson/json.h"
 #include "query/match/match_tree.h"
 #include "query/match/regex_flags.h"
+#include "query/update/update_modifier.h"
 
 namespace query {
 
@@ -14,9 +15,7 @@ using bson::Element;
 
 // Throws base::Error 51108 (query/match/regex_flags.h).
 void refuse_odd_flags_of_pull(const Element& condition) {
-    const bool of_values =
-        condition.type() == bson::Type::regex ||
-        (condition.is_object() && condition.as_doc().first().name().starts_with('$'));
+    const bool of_values = pulls_values(condition);
     if (!of_values && !condition.is_object()) return;
     bson::Builder wrapped;
     if (of_values) wrapped.append(condition);

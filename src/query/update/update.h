@@ -46,6 +46,8 @@ class Update {
         // New fields come in the order in which it names them, as an entry in a log of writes means
         // it (idempotent.h). That is so anyway where it came by the old messages.
         bool in_given_order = false;
+        // A replacement keeps each Timestamp(0,0) at its top level as it is.
+        bool keeps_empty_timestamps = false;
         // Under which it compares texts; null: by their bytes.
         std::shared_ptr<const collation::Collator> collator = nullptr;
     };
@@ -73,10 +75,12 @@ class Update {
 bson::Doc updated_document(bson::Doc before, const UpdateResult& result, bson::Buffer& out);
 
 // Checks a document that is to be stored (top-level and _id rules) and returns it with _id first,
-// added if missing, and a top-level Timestamp(0,0) filled; `out` receives the fixed copy only if
-// something had to change (else the input is good as it is and false is returned). Throws
-// base::Error 2, 52, 53, 57 as insert does. By OP_MSG names may begin with '$', except in `_id`.
-bool fix_for_insert(bson::Doc doc, bool need_id, bson::Buffer& out, bool over_msg = false);
+// added if missing, and, if `fills_timestamps`, a top-level Timestamp(0,0) filled; `out` receives
+// the fixed copy only if something had to change (else the input is good as it is and false is
+// returned). Throws base::Error 2, 52, 53, 57 as insert does. By OP_MSG names may begin with '$',
+// except in `_id`, and a second `_id` is refused, which is dropped else.
+bool fix_for_insert(bson::Doc doc, bool need_id, bson::Buffer& out, bool over_msg = false,
+                    bool fills_timestamps = true);
 
 // Writes a copy of the document with the time in each Timestamp(0,0) at its top level, `_id`
 // excepted, to `out`. False, and nothing is written, where there is none.

@@ -82,7 +82,8 @@ bool all_clean(const Elements& elements) {
 // are.
 class ValueSet {
   public:
-    explicit ValueSet(const collation::Collator* collator) : collator_(collator) {}
+    explicit ValueSet(const ValueOrder& order)
+        : collator_(order.collator), values_(0, bson::ValueHash(), Equal{order.of_today}) {}
 
     // Whether it is a new one.
     bool insert(const Element& e) {
@@ -98,17 +99,24 @@ class ValueSet {
     }
 
   private:
+    struct Equal {
+        bool of_today;
+        bool operator()(const Element& a, const Element& b) const {
+            return ValueOrder{nullptr, of_today}.equal(a, b);
+        }
+    };
+
     bool has_key(const Element& e) const { return collator_ != nullptr && collation::has_text(e); }
 
     const collation::Collator* collator_;
-    std::unordered_set<Element, bson::ValueHash, bson::ValueEqual> values_;
+    std::unordered_set<Element, bson::ValueHash, Equal> values_;
     std::deque<bson::Object> keys_;  // of values with texts
 };
 
 // The order of $push with $sort: whole values, or dotted fields of documents.
 class ElementOrder {
   public:
-    ElementOrder(const Element& spec, const collation::Collator* collator) : collator_(collator) {
+    ElementOrder(const Element& spec, const ValueOrder& order) : order_(order) {
         if (spec.is_number()) {
             const double direction = spec.to_double();
             if (direction != 1 && direction != -1) {
@@ -135,12 +143,11 @@ class ElementOrder {
     bool operator()(const Element& a, const Element& b) const {
         if (!by_field_) {
             sched::tick();
-            return collation::compare_values(a, b, collator_) * sign_ < 0;
+            return order_.compare(a, b) * sign_ < 0;
         }
         for (const auto& [path, sign] : fields_) {
             sched::tick();
-            const int c =
-                collation::compare_values(field(a, path), field(b, path), collator_) * sign;
+            const int c = order_.compare(field(a, path), field(b, path)) * sign;
             if (c != 0) return c < 0;
         }
         return false;
@@ -176,7 +183,7 @@ class ElementOrder {
         return e ? e : Element(kNull);
     }
 
-    const collation::Collator* collator_;
+    ValueOrder order_;
     bool by_field_ = false;
     int sign_ = 1;
     std::vector<std::pair<std::string, int>> fields_;
@@ -198,8 +205,7 @@ int64_t whole_number(const Element& e, const char* what) {
 
 class Push : public Modifier {
   public:
-    Push(const Element& operand, const collation::Collator* collator, bool from_end)
-        : collator_(collator) {
+    Push(const Element& operand, const ValueOrder& order, bool from_end) : values_(order) {
         if (operand.is_object() && operand.as_doc().has("$each")) {
             parse_clauses(operand.as_doc(), from_end);
         } else {
@@ -248,7 +254,7 @@ class Push : public Modifier {
                 slice_ = whole_number(e, "$slice");
             } else if (clause == "$sort") {
                 once(order_.has_value(), clause);
-                order_.emplace(e, collator_);
+                order_.emplace(e, values_);
             } else if (clause == "$position") {
                 once(position_.has_value(), clause);
                 const int64_t position = whole_number(e, "$position");
@@ -290,7 +296,7 @@ class Push : public Modifier {
         }
     }
 
-    const collation::Collator* collator_ = nullptr;
+    ValueOrder values_;
     Elements added_;
     std::optional<int64_t> slice_;
     std::optional<int64_t> position_;  // negative: from the end
@@ -300,15 +306,15 @@ class Push : public Modifier {
 
 class AddToSet : public Modifier {
   public:
-    AddToSet(const Element& operand, FieldNames names, const collation::Collator* collator)
-        : names_(names), collator_(collator) {
+    AddToSet(const Element& operand, FieldNames names, const ValueOrder& order)
+        : names_(names), order_(order) {
         if (operand.is_object() && operand.as_doc().first().name() == "$each") {
             // Further clauses of $push are ignored here.
             const bson::Doc clauses = operand.as_doc();
             if (!clauses.first().is_array()) {
                 base::fail(base::kBadValue, "$each requires an array value in $addToSet");
             }
-            ValueSet seen(collator);
+            ValueSet seen(order);
             for (const Element& e : clauses.first().as_doc()) {
                 if (seen.insert(e)) added_.push_back(e);
             }
@@ -329,7 +335,7 @@ class AddToSet : public Modifier {
         if (missing.size() == 1) {
             if (any_equal(old.as_doc(), missing[0])) missing.clear();
         } else {
-            ValueSet present(collator_);
+            ValueSet present(order_);
             for (const Element& e : old.as_doc())
                 present.insert(e);
             std::erase_if(missing, [&](const Element& e) { return present.contains(e); });
@@ -344,7 +350,7 @@ class AddToSet : public Modifier {
     bool any_equal(bson::Doc array, const Element& value) const {
         for (const Element& e : array) {
             sched::tick();
-            if (collation::equal_values(e, value, collator_)) return true;
+            if (order_.equal(e, value)) return true;
         }
         return false;
     }
@@ -357,7 +363,7 @@ class AddToSet : public Modifier {
     }
 
     const FieldNames names_;
-    const collation::Collator* const collator_;
+    const ValueOrder order_;
     Elements added_;
     bool clean_ = false;
 };
@@ -413,7 +419,7 @@ class Puller : public Remover {
 
 class PullAll : public Puller {
   public:
-    PullAll(bson::Doc values, const collation::Collator* collator) : values_(collator) {
+    PullAll(bson::Doc values, const ValueOrder& order) : values_(order) {
         for (const Element& e : values)
             values_.insert(e);
     }
@@ -427,17 +433,14 @@ class PullAll : public Puller {
 
 class PullEqual : public Puller {
   public:
-    PullEqual(const Element& value, const collation::Collator* collator)
-        : value_(value), collator_(collator) {}
+    PullEqual(const Element& value, const ValueOrder& order) : value_(value), order_(order) {}
 
   protected:
-    bool selects(const Element& e) override {
-        return collation::equal_values(value_, e, collator_);
-    }
+    bool selects(const Element& e) override { return order_.equal(value_, e); }
 
   private:
     Element value_;
-    const collation::Collator* const collator_;
+    const ValueOrder order_;
 };
 
 // {$pull: {a: {x: 1}}}: elements that are documents, as a query selects documents.
@@ -482,7 +485,8 @@ class PullValues : public Puller {
 };
 
 // Operators that may start a condition on a single value.
-bool is_value_operator(std::string_view name) {
+bool is_value_operator(std::string_view name, bool newer) {
+    if (newer && (name == "$eq" || BitTest::is_one(name))) return true;
     static constexpr std::string_view kNames[] = {
         "$lt",   "$lte",    "$gt",   "$gte", "$ne",    "$in",      "$nin",      "$mod",
         "$size", "$exists", "$type", "$all", "$regex", "$options", "$elemMatch"};
@@ -491,9 +495,9 @@ bool is_value_operator(std::string_view name) {
 
 }  // namespace
 
-std::unique_ptr<Modifier> make_push(const Element& operand, const collation::Collator* collator,
+std::unique_ptr<Modifier> make_push(const Element& operand, const ValueOrder& order,
                                     bool from_end) {
-    return std::make_unique<Push>(operand, collator, from_end);
+    return std::make_unique<Push>(operand, order, from_end);
 }
 
 std::unique_ptr<Modifier> make_push_all(const Element& operand) {
@@ -505,32 +509,37 @@ std::unique_ptr<Modifier> make_push_all(const Element& operand) {
 }
 
 std::unique_ptr<Modifier> make_add_to_set(const Element& operand, FieldNames names,
-                                          const collation::Collator* collator) {
-    return std::make_unique<AddToSet>(operand, names, collator);
+                                          const ValueOrder& order) {
+    return std::make_unique<AddToSet>(operand, names, order);
 }
 
 std::unique_ptr<Modifier> make_pop(const Element& operand, int code_of_others) {
     return std::make_unique<Pop>(operand.is_number() && operand.to_double() < 0, code_of_others);
 }
 
+bool pulls_values(const Element& condition) {
+    return condition.type() == Type::regex ||
+           (condition.is_object() && is_value_operator(condition.as_doc().first().name(), true));
+}
+
 std::unique_ptr<Modifier> make_pull(const Element& operand, const ExpressionParser* expressions,
                                     const std::shared_ptr<const collation::Collator>& collator) {
     if (operand.type() == Type::regex)
         return std::make_unique<PullValues>(operand, expressions, collator);
-    if (!operand.is_object()) return std::make_unique<PullEqual>(operand, collator.get());
-    const std::string_view first = operand.as_doc().first().name();
-    if (is_value_operator(first) || (expressions != nullptr && BitTest::is_one(first)))
+    if (!operand.is_object())
+        return std::make_unique<PullEqual>(operand,
+                                           ValueOrder{collator.get(), expressions != nullptr});
+    if (is_value_operator(operand.as_doc().first().name(), expressions != nullptr))
         return std::make_unique<PullValues>(operand, expressions, collator);
     return std::make_unique<PullObjects>(operand.as_doc(), expressions, collator);
 }
 
-std::unique_ptr<Modifier> make_pull_all(const Element& operand,
-                                        const collation::Collator* collator) {
+std::unique_ptr<Modifier> make_pull_all(const Element& operand, const ValueOrder& order) {
     if (!operand.is_array()) {
         base::fail(base::kBadValue, "$pullAll requires an array argument but was given {}",
                    bson::to_text(operand));
     }
-    return std::make_unique<PullAll>(operand.as_doc(), collator);
+    return std::make_unique<PullAll>(operand.as_doc(), order);
 }
 
 }  // namespace query

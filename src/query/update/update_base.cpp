@@ -22,15 +22,21 @@ using bson::Type;
 
 namespace {
 
+// {$in: [x]}: to later servers, since 3.4, an equality. Under a collation only a key of x is left.
+bool is_one_value(const MatchNode& node) {
+    return node.kind == MatchKind::in && node.values.size() == 1 && node.regexes.empty() &&
+           node.collator == nullptr;
+}
+
 // Equality nodes that always apply: below the root and nested conjunctions and $all, and an $or of
 // a single clause.
-void collect_equalities(const MatchNode& node, std::vector<const MatchNode*>& out) {
+void collect_equalities(const MatchNode& node, bool over_msg, std::vector<const MatchNode*>& out) {
     for (const auto& child : node.children) {
-        if (child->kind == MatchKind::eq) {
+        if (child->kind == MatchKind::eq || (over_msg && is_one_value(*child))) {
             out.push_back(child.get());
         } else if (child->kind == MatchKind::conjunction || child->kind == MatchKind::all ||
                    (child->kind == MatchKind::disjunction && child->children.size() == 1)) {
-            collect_equalities(*child, out);
+            collect_equalities(*child, over_msg, out);
         }
     }
 }
@@ -51,6 +57,7 @@ std::string order_of(const std::string& path) {
 }
 
 Element stated_value(const MatchNode& node) {
+    if (node.kind == MatchKind::in) return node.values.front();
     return node.collator != nullptr ? node.stated : node.operand;
 }
 
@@ -134,9 +141,20 @@ void check_size(bson::Doc doc) {
     }
 }
 
+void refuse_part_of_id(const Matcher& query) {
+    std::vector<const MatchNode*> equalities;
+    collect_equalities(query.root(), true, equalities);
+    for (const MatchNode* node : equalities)
+        if (node->path.starts_with("_id."))
+            base::fail(base::kNotExactValueField,
+                       "field at '_id' must be exactly specified, field at sub-path '{}' found",
+                       node->path);
+}
+
 UpsertBase::UpsertBase(const Matcher& query, bool over_msg) : over_msg_(over_msg) {
     std::vector<const MatchNode*> equalities;
-    collect_equalities(query.root(), equalities);
+    collect_equalities(query.root(), over_msg, equalities);
+    if (over_msg) refuse_part_of_id(query);
     std::vector<std::pair<std::string, const MatchNode*>> ordered;
     for (const MatchNode* node : equalities)
         ordered.emplace_back(order_of(node->path), node);

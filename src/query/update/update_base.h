@@ -14,10 +14,9 @@
 #include "bson/builder.h"
 #include "bson/view.h"
 #include "query/match/match_tree.h"
+#include "query/update/update.h"
 
 namespace query {
-
-class Update;
 
 // Paths shorter than this can't take a value checked at parse time past the nesting limit.
 constexpr size_t kShallow = 64;
@@ -37,10 +36,12 @@ auto with_code(int code, std::initializer_list<int> causes, Work&& work) {
     }
 }
 
-std::unique_ptr<Update> make_replacement(bson::Doc u, bool over_msg);
+std::unique_ptr<Update> make_replacement(bson::Doc u, const Update::Options& options);
 
 // The name of the field at `path`, seen among its siblings. Throws base::Error 52, 55, 57.
 void check_leaf_name(const std::vector<std::string>& path, bson::Doc doc);
+// Of an upsert by clients of today: throws base::Error 111 where the query has a part of `_id`.
+void refuse_part_of_id(const Matcher& query);
 // `_id` is there as before: throws base::Error 66, or 54 where it became an array.
 void check_same_id(const bson::Element& before, const bson::Element& now);
 // A type `_id` can't have (array, undefined, regular expression): throws base::Error 53.

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "bson/builder.h"
+#include "bson/compare.h"
+#include "bson/order_of_today.h"
 #include "bson/view.h"
 #include "query/match/match_expression.h"
 #include "query/update/document_check.h"
@@ -50,32 +52,46 @@ class MovedValue : public Modifier {
     bson::Element value_;
 };
 
+// How an update compares values: texts under a collation, which must outlive the modifier (null: by
+// their bytes), Dates and Timestamps as two classes or as one.
+struct ValueOrder {
+    const collation::Collator* collator = nullptr;
+    bool of_today = false;
+
+    int compare(const bson::Element& a, const bson::Element& b) const {
+        if (collator != nullptr && collation::has_text(a) && collation::has_text(b))
+            return ValueOrder{nullptr, of_today}.compare(collator->key_of(a).doc().first(),
+                                                         collator->key_of(b).doc().first());
+        return of_today ? bson::compare_values_of_today(a, b) : bson::compare_values(a, b);
+    }
+    bool equal(const bson::Element& a, const bson::Element& b) const { return compare(a, b) == 0; }
+};
+
 // Each throws base::Error with the code of a bad operand. `operand` must outlive the modifier.
-std::unique_ptr<Modifier> make_set(const bson::Element& operand);
+// `keeps_equal`: what is there stays where it is equal, of whatever numeric type; else only where
+// it is the same byte for byte.
+std::unique_ptr<Modifier> make_set(const bson::Element& operand, bool keeps_equal = true);
 std::unique_ptr<Modifier> make_unset();
 std::unique_ptr<Modifier> make_inc(const bson::Element& operand);
 std::unique_ptr<Modifier> make_mul(const bson::Element& operand);
-// `collator`: under which texts are compared, and which must outlive the modifier; null: by their
-// bytes.
-std::unique_ptr<Modifier> make_min(const bson::Element& operand,
-                                   const collation::Collator* collator);
-std::unique_ptr<Modifier> make_max(const bson::Element& operand,
-                                   const collation::Collator* collator);
+std::unique_ptr<Modifier> make_min(const bson::Element& operand, const ValueOrder& order);
+std::unique_ptr<Modifier> make_max(const bson::Element& operand, const ValueOrder& order);
 std::unique_ptr<Modifier> make_bit(const bson::Element& operand);
 std::unique_ptr<Modifier> make_current_date(const bson::Element& operand);
 // `from_end`: whether there are negative positions, which count from there.
-std::unique_ptr<Modifier> make_push(const bson::Element& operand,
-                                    const collation::Collator* collator, bool from_end);
+std::unique_ptr<Modifier> make_push(const bson::Element& operand, const ValueOrder& order,
+                                    bool from_end);
 std::unique_ptr<Modifier> make_push_all(const bson::Element& operand);
 std::unique_ptr<Modifier> make_add_to_set(const bson::Element& operand, FieldNames names,
-                                          const collation::Collator* collator);
+                                          const ValueOrder& order);
 // `code_of_others`: of the error where there is something else than an array.
 std::unique_ptr<Modifier> make_pop(const bson::Element& operand, int code_of_others);
+// Whether it is a condition on values, to clients of today, or else one on documents.
+bool pulls_values(const bson::Element& condition);
 // `expressions`: as for Matcher::parse.
 std::unique_ptr<Modifier> make_pull(const bson::Element& operand,
                                     const ExpressionParser* expressions,
                                     const std::shared_ptr<const collation::Collator>& collator);
-std::unique_ptr<Modifier> make_pull_all(const bson::Element& operand,
-                                        const collation::Collator* collator);
+std::unique_ptr<Modifier> make_pull_all(const bson::Element& operand, const ValueOrder& order);
 
 }  // namespace query

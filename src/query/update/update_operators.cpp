@@ -32,9 +32,13 @@ std::unique_ptr<Modifier> of_operand(const Element& operand, const Update::Optio
     return Make(operand);
 }
 
-template <std::unique_ptr<Modifier> (*Make)(const Element&, const collation::Collator*)>
+ValueOrder order_of(const Update::Options& options) {
+    return {options.collator.get(), options.over_msg};
+}
+
+template <std::unique_ptr<Modifier> (*Make)(const Element&, const ValueOrder&)>
 std::unique_ptr<Modifier> comparing(const Element& operand, const Update::Options& options) {
-    return Make(operand, options.collator.get());
+    return Make(operand, order_of(options));
 }
 
 struct NamedMaker {
@@ -44,8 +48,15 @@ struct NamedMaker {
 
 // The most frequent first.
 constexpr NamedMaker kMakers[] = {
-    {"$set", of_operand<make_set>},
-    {"$setOnInsert", of_operand<make_set>},
+    {"$set",
+     [](const Element& operand,
+        const Update::Options& options) {  // An `_id` stays as it is.
+         const std::string_view name = operand.name();
+         const bool of_id = name == "_id" || name.starts_with("_id.");
+         return make_set(operand, !options.over_msg || of_id);
+     }},
+    {"$setOnInsert",
+     [](const Element& operand, const Update::Options&) { return make_set(operand); }},
     {"$unset", [](const Element&, const Update::Options&) { return make_unset(); }},
     {"$inc", of_operand<make_inc>},
     {"$mul", of_operand<make_mul>},
@@ -55,13 +66,12 @@ constexpr NamedMaker kMakers[] = {
     {"$currentDate", of_operand<make_current_date>},
     {"$push",
      [](const Element& operand, const Update::Options& options) {
-         return make_push(operand, options.collator.get(), options.over_msg);
+         return make_push(operand, order_of(options), options.over_msg);
      }},
     {"$pushAll", of_operand<make_push_all>},
     {"$addToSet",
      [](const Element& operand, const Update::Options& options) {
-         return make_add_to_set(operand, names_in_documents(options.over_msg),
-                                options.collator.get());
+         return make_add_to_set(operand, names_in_documents(options.over_msg), order_of(options));
      }},
     {"$pop",
      [](const Element& operand, const Update::Options& options) {
@@ -594,7 +604,7 @@ std::unique_ptr<Update> Update::parse(bson::Doc u, const Options& options) {
     if (options.multi) {
         base::fail(base::kFailedToParse, "multi update only works with $ operators");
     }
-    return make_replacement(u, options.over_msg);
+    return make_replacement(u, options);
 }
 
 }  // namespace query

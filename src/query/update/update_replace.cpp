@@ -1,6 +1,7 @@
 // Replacement of a whole document, and the insert of one that was not found.
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "bson/compare.h"
@@ -17,9 +18,10 @@ namespace {
 
 class Replacement : public Update {
   public:
-    Replacement(bson::Doc u, bool over_msg) : source_(u), over_msg_(over_msg) {
+    Replacement(bson::Doc u, const Options& options) : source_(u), over_msg_(options.over_msg) {
         bson::Buffer filled;
-        if (fill_timestamps(u, filled)) source_ = bson::Object(bson::Doc(filled.data()));
+        if (!options.keeps_empty_timestamps && fill_timestamps(u, filled))
+            source_ = bson::Object(bson::Doc(filled.data()));
     }
 
     bool needs_details() const override { return false; }
@@ -48,6 +50,7 @@ class Replacement : public Update {
     }
 
     void build_upsert(const Matcher& query, bson::Buffer& out) override {
+        if (over_msg_) refuse_part_of_id(query);
         check_names();
         const Element id = id_from(query);
         if (!id) {
@@ -67,8 +70,10 @@ class Replacement : public Update {
 
   private:
     void check_names() const {
+        bool has_id = false;
         for (const Element& e : source_) {
             if (!over_msg_) break;
+            if (e.name() == "_id" && std::exchange(has_id, true)) refuse_second_id();
             if (e.name().starts_with('$'))
                 base::fail(base::kDollarPrefixedFieldName,
                            "A replacement cannot have the dollar ($) prefixed field '{}' at its "
@@ -107,8 +112,8 @@ class Replacement : public Update {
 
 }  // namespace
 
-std::unique_ptr<Update> make_replacement(bson::Doc u, bool over_msg) {
-    return std::make_unique<Replacement>(u, over_msg);
+std::unique_ptr<Update> make_replacement(bson::Doc u, const Update::Options& options) {
+    return std::make_unique<Replacement>(u, options);
 }
 
 }  // namespace query

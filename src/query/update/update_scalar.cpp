@@ -36,12 +36,18 @@ bool same_decimals(const Element& a, const Element& b) {
                multiply ? "$mul" : "$inc");
 }
 
+bool is_identical(const Element& a, const Element& b) {
+    return a.type() == b.type() && std::ranges::equal(a.value_bytes(), b.value_bytes());
+}
+
 class Set : public Modifier {
   public:
-    explicit Set(const Element& operand) : operand_(operand), clean_(names_are_clean(operand)) {}
+    Set(const Element& operand, bool keeps_equal)
+        : operand_(operand), keeps_equal_(keeps_equal), clean_(names_are_clean(operand)) {}
     Effect apply(const Element& old, std::string_view name, bson::Buffer& out) override {
-        // An equal value is left alone even where its type differs (1 and 1.0).
-        if (old && bson::equal_values(old, operand_) && same_decimals(old, operand_))
+        // To the old server an equal value was left alone even where its type differs (1 and 1.0).
+        if (old && (keeps_equal_ ? bson::equal_values(old, operand_) && same_decimals(old, operand_)
+                                 : is_identical(old, operand_)))
             return Effect::none;
         write_value(out, name, operand_);
         return Effect::write;
@@ -51,6 +57,7 @@ class Set : public Modifier {
 
   private:
     Element operand_;
+    bool keeps_equal_;
     bool clean_;
 };
 
@@ -148,11 +155,10 @@ class Arithmetic : public Modifier {
 
 class Extreme : public Modifier {
   public:
-    Extreme(const Element& operand, int sign, const collation::Collator* collator)
-        : operand_(operand), sign_(sign), collator_(collator), clean_(names_are_clean(operand)) {}
+    Extreme(const Element& operand, int sign, const ValueOrder& order)
+        : operand_(operand), sign_(sign), order_(order), clean_(names_are_clean(operand)) {}
     Effect apply(const Element& old, std::string_view name, bson::Buffer& out) override {
-        if (old && collation::compare_values(operand_, old, collator_) * sign_ <= 0)
-            return Effect::none;
+        if (old && order_.compare(operand_, old) * sign_ <= 0) return Effect::none;
         write_value(out, name, operand_);
         return Effect::write;
     }
@@ -162,7 +168,7 @@ class Extreme : public Modifier {
   private:
     Element operand_;
     int sign_;  // 1: the larger wins
-    const collation::Collator* collator_;
+    ValueOrder order_;
     bool clean_;
 };
 
@@ -223,8 +229,8 @@ Effect MovedValue::apply(const Element&, std::string_view name, bson::Buffer& ou
     return Effect::write;
 }
 
-std::unique_ptr<Modifier> make_set(const Element& operand) {
-    return std::make_unique<Set>(operand);
+std::unique_ptr<Modifier> make_set(const Element& operand, bool keeps_equal) {
+    return std::make_unique<Set>(operand, keeps_equal);
 }
 
 std::unique_ptr<Modifier> make_unset() {
@@ -241,12 +247,12 @@ std::unique_ptr<Modifier> make_mul(const Element& operand) {
     return std::make_unique<Arithmetic>(operand, true);
 }
 
-std::unique_ptr<Modifier> make_min(const Element& operand, const collation::Collator* collator) {
-    return std::make_unique<Extreme>(operand, -1, collator);
+std::unique_ptr<Modifier> make_min(const Element& operand, const ValueOrder& order) {
+    return std::make_unique<Extreme>(operand, -1, order);
 }
 
-std::unique_ptr<Modifier> make_max(const Element& operand, const collation::Collator* collator) {
-    return std::make_unique<Extreme>(operand, 1, collator);
+std::unique_ptr<Modifier> make_max(const Element& operand, const ValueOrder& order) {
+    return std::make_unique<Extreme>(operand, 1, order);
 }
 
 std::unique_ptr<Modifier> make_bit(const Element& operand) {

@@ -426,5 +426,53 @@ TEST(Update, NewFieldsComeInTheOrderOfTheirNames) {
     }
 }
 
+TEST(Update, SetOfAnEqualNumberOfAnotherTypeCountsToday) {
+    const char* update = R"({"$set": {"a": {"$numberLong": "1"}}})";
+    EXPECT_FALSE(apply(update, R"({"_id": 1, "a": 1})", -1, false).result.changed);
+    EXPECT_TRUE(apply(update, R"({"_id": 1, "a": 1})").result.changed);
+    EXPECT_FALSE(apply(update, R"({"_id": 1, "a": {"$numberLong": "1"}})").result.changed);
+}
+
+TEST(Update, PullTakesLogicalConditionsToday) {
+    const char* doc = R"({"_id": 1, "a": [{"x": 1}, {"x": 2}, {"x": 3}]})";
+    for (const char* condition :
+         {R"({"$or": [{"x": 1}, {"x": 2}]})", R"({"$nor": [{"x": 3}]})",
+          R"({"$and": [{"x": {"$lt": 3}}]})", R"({"$comment": "c", "x": {"$lte": 2}})"}) {
+        const std::string update = fmt::format(R"({{"$pull": {{"a": {}}}}})", condition);
+        Applied applied = apply(update.c_str(), doc);
+        const bson::Doc now =
+            updated_document(bson::parse_test_json(doc), applied.result, applied.out);
+        EXPECT_EQ(now["a"].as_doc().field_count(), 1) << condition;
+    }
+    EXPECT_TRUE(
+        apply(R"({"$pull": {"a": {"$eq": 1}}})", R"({"_id": 1, "a": [1, 2]})").result.changed);
+}
+
+TEST(Update, OneIdAndTimestampsOfToday) {
+    bson::Buffer out;
+    const bson::Object twice = bson::parse_test_json(R"({"_id": 1, "a": 1, "_id": 2})");
+    EXPECT_FALSE(fix_for_insert(twice, true, out));
+    EXPECT_THROW(fix_for_insert(twice, true, out, true), base::Error);
+    const bson::Object stamp =
+        bson::parse_test_json(R"({"_id": 1, "a": {"$timestamp": {"t": 0, "i": 0}}})");
+    EXPECT_FALSE(fix_for_insert(stamp, true, out, true, false));
+    out.clear();
+    EXPECT_TRUE(fix_for_insert(stamp, true, out, true));
+}
+
+TEST(Update, UpsertByAListOfOneValueToday) {
+    const auto made = [](const char* filter, bool over_msg) {
+        const auto matcher = Matcher::parse(bson::parse_test_json(filter));
+        bson::Buffer out;
+        Update::parse(bson::parse_test_json(R"({"$set": {"b": 1}})"), {.over_msg = over_msg})
+            ->build_upsert(*matcher, out);
+        return bson::to_text(bson::Doc(out.data()));
+    };
+    EXPECT_EQ(made(R"({"_id": 1, "a": {"$in": [5]}})", true), "{ _id: 1, a: 5, b: 1 }");
+    EXPECT_EQ(made(R"({"_id": 1, "a": {"$in": [5]}})", false), "{ _id: 1, b: 1 }");
+    EXPECT_EQ(made(R"({"_id": 1, "a": {"$in": [5, 6]}})", true), "{ _id: 1, b: 1 }");
+    EXPECT_THROW(made(R"({"_id.x": 1})", true), base::Error);
+}
+
 }  // namespace
 }  // namespace query

@@ -33,6 +33,9 @@ const std::vector<Texts> kGroups = {
      "{'$date': {'$numberLong': '-1000'}}", "{'$date': {'$numberLong': '-9223372036854775808'}}",
      "{'$date': {'$numberLong': '9223372036854775807'}}", "{'$timestamp': {'t': 1, 'i': 0}}",
      "{'$timestamp': {'t': 1, 'i': 1}}", "{'$timestamp': {'t': 4294967295, 'i': 4294967295}}"},
+    // As clocks give them: in the order of all indexes.
+    {"{'$date': {'$numberLong': '1600000000000'}}", "{'$date': {'$numberLong': '1600000000001'}}",
+     "{'$timestamp': {'t': 1600000000, 'i': 1}}", "{'$timestamp': {'t': 1600000000, 'i': 2}}"},
     {"true", "false"},
     {"{'$oid': '507f1f77bcf86cd799439011'}", "{'$oid': '000000000000000000000000'}",
      "{'$oid': 'ffffffffffffffffffffffff'}", "{'$ref': 'c', '$id': 1}",
@@ -46,6 +49,9 @@ const std::vector<Texts> kGroups = {
      "{'$regularExpression': {'pattern': 'x', 'options': 'i'}}"},
     {"{'b': 1}", "{'b': 1, 'c': 2}", "[1, 2]", "[[1, 2]]", "[1]", "[[1]]", "{'0': 1}"},
 };
+// Equal, and to $set another value.
+const Texts kOnes = {"1", "{'$numberLong': '1'}", "{'$numberDouble': '1'}",
+                     "{'$numberDecimal': '1'}"};
 const Texts kPatterns = {"'^x'", "'x'", "'^xy$'", "'^'", "'^x|y'", "'[\\\\w-.]'", "'^X'"};
 
 const Texts kTop = {"a", "a", "a", "a", "b"};
@@ -473,7 +479,7 @@ Node Generator::modifiers() {
     for (int n = chance(20) ? 2 : 1; n > 0; --n) {
         std::string target = place();
         if (chance(40)) target += pick(kElements);
-        Node change = object().set(target, chance(30) ? text("1") : value(2));
+        Node change = object().set(target, chance(30) ? any_of(kOnes) : value(2));
         made.set(pick(kNames), std::move(change));
     }
     return made;
