@@ -240,7 +240,7 @@ void first_batch(CursorManager& cursors, Client& client, CollectionLock& lock, L
     std::optional<query::ExecutionStats> top;
     if (const query::Executor* executor = cursor->source->executor()) {
         const bool too_few = count < std::abs(int64_t{message.to_return});
-        if (executor->stats().scan_and_order)
+        if (!executor->query().sort.empty() && executor->stats().scan_and_order)
             top = query::sort_with_limit(executor->report(), too_few);
         if (report.wants_stages) report.stages = stages_of(*executor);
     }
