@@ -12,7 +12,7 @@ test('the base does not know it', () => assertBaseRejects(name, '64'));
 // 1024, or less where there is little memory.
 let usual;
 
-test('by default what the memory allows, and shown where data files are written at the flush', () => {
+test('by default what memory allows, shown where data files are written at the flush', () => {
     const server = startServer({options: quick});
     usual = parameter(server, name);
     assertTrue(usual >= 16 && usual <= 1024, `${usual} MB`);

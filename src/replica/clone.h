@@ -7,9 +7,9 @@
 // what the primary's log tells of the time before it in which clients may send a write again
 // (oplog/retries.h): should this member become the primary, it knows what has been done.
 //
-// Collections may get other names, go and come meanwhile. Of each that was copied it is known
+// Collections may get other names, go and come during it. Of each that was copied it is known
 // between which entries of the log: those before have nothing to do with it, those behind are
-// applied, and where something else got its name between the two it cannot be told which of them
+// applied, and where something else got its name between the two it is not known which of them
 // was read. That one is copied once more when all else has been applied, again and again if need
 // be: one that always has another name before it is copied keeps the copy from its end.
 //

@@ -88,7 +88,7 @@ std::vector<std::string> RemoteSource::databases() {
 void RemoteSource::read(std::string_view ns, const std::function<void(bson::Doc batch)>& visit) {
     bson::Builder command;
     command.append_all(find_in(ns));
-    // As much as an answer holds: what is read by one request does not change meanwhile.
+    // As much as an answer holds: what is read by one request does not change during it.
     command.append("batchSize", kDocumentsMany);
     peer::Cursor cursor(data_, catalog::split(ns).db, command.doc(), kAnswerLimit);
     visit(cursor.batch());

@@ -16,7 +16,7 @@ namespace server {
 struct OrderedSettings {
     int64_t cache_bytes = 0;
     int64_t memory_bytes = 0;  // that the process may have
-    std::string config = {};  // in the library's own words
+    std::string config = {};   // in the library's own words
 };
 
 // Opens the dbpath. Throws base::Error where this build has no such engine, and when the dbpath

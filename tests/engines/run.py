@@ -25,7 +25,7 @@ import totals  # noqa: E402
 DRIVER = os.path.join(TOP, 'build', 'venv', 'bin', 'python')
 ENGINES = ['wiredTiger', 'rocksdb']
 
-# All but `storage`, which is about extents, and `observe`, where documents move and sizes are told.
+# All but `storage`, which is about extents, and `observe`, about moved documents and sizes.
 RECORDED = ','.join(name for name in replay.SETS if name not in ('storage', 'observe'))
 
 # name: (command for a change, what --whole adds or puts in its place); once for each engine

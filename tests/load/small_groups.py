@@ -1,9 +1,9 @@
-"""Servers in control groups with little memory, without an option about memory: they live, refuse at
-most, and keep what they acknowledged.
+"""Servers in control groups with little memory, without an option about memory: they live, refuse
+at most, and keep what they acknowledged.
 
 A profile is a selection of patches with options; a load, one kind of work that wants memory. After
-each load comes a kill; all that was acknowledged with j: true has to be there. What a server refuses
-is said with the result: in a small group it may refuse, but it may not die.
+each load comes a kill; all that was acknowledged with j: true has to be there. What a server
+refuses is said with the result: in a small group it may refuse, but it may not die.
 """
 
 import os
@@ -79,8 +79,8 @@ class Load:
 
 
 def inserts(document_bytes, clients, share):
-    """Messages as large as the server takes, of documents of one size, a share of the group's memory
-    in all; then one with j: true."""
+    """Messages as large as the server takes, of documents of one size, a share of the group's
+    memory in all; then one with j: true."""
     def run(load):
         with Client(load.port) as client:
             hello = client.run({'hello': 1}, DATABASE)
@@ -125,8 +125,8 @@ def sorts(load):
                                            for n in range(first, first + 100)], ACKNOWLEDGED)
 
     def work(client, number):
-        for pipeline in ([{'$group': {'_id': '$n', 'all': {'$push': '$text'}}}, {'$sort': {'all': 1}},
-                          {'$limit': 1}],
+        for pipeline in ([{'$group': {'_id': '$n', 'all': {'$push': '$text'}}},
+                          {'$sort': {'all': 1}}, {'$limit': 1}],
                          [{'$sort': {'text': 1, 'n': -1}}, {'$skip': 3999}]):
             load.attempt(client, {'aggregate': 'sorted', 'pipeline': pipeline, 'cursor': {},
                                   'allowDiskUse': number % 2 == 0})

@@ -253,8 +253,8 @@ TELLING = ('message', 'profile', 'log', 'delta', 'running')
 TEXTS_OF_LINE = [(re.compile(r'(?s)exception: .* code:'), 'exception: TEXT code:'),
                  (re.compile(r'(?s)assertion (\d+) .* (ns:\S+ query:)'), r'assertion \1 TEXT \2')]
 LENGTH_OF_REPLY = re.compile(r'reslen:\d+')
-# Commands in whose replies `n` or `ok` is of another number type than in ours (wire spec 2.0), and by
-# how much ours are longer for that.
+# Commands in whose replies `n` or `ok` is of another number type than in ours (wire spec 2.0), and
+# by how much ours are longer for that.
 LONGER_REPLIES = {'count': -4, 'insert': 4, 'update': 4, 'delete': 4}
 COMMAND_OF_LINE = re.compile(r'^command \S+ command: (\w+) ')
 

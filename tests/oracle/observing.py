@@ -126,7 +126,7 @@ class Observing:
         return answer
 
     def _let_end(self):
-        """Comes back when the last operations of both connections have ended, with their lines
+        """Returns when the last operations of both connections have ended, with their lines
         and entries."""
         self.command('admin', ('ping', 1))
         if self.old_messages:
@@ -137,7 +137,7 @@ class Observing:
             self.run(database, collection, operation)
         self._let_end()
 
-    # ---- what is told ----
+    # ---- what is shown ----
 
     def _profile(self, database, collection, arguments, pick):
         fields = dict(arguments)

@@ -272,7 +272,7 @@ TEST_P(CollationTest, CollectionsGiveTheirsToWhatNamesNone) {
         EXPECT_EQ(bson::to_text(listed.doc().at_path(
                       fmt::format("cursor.firstBatch.{}.collation.strength", index))),
                   "2");
-    // Whoever makes the index again by that gets the same one.
+    // A client that makes the index again by that gets the same one.
     EXPECT_EQ(bson::to_text(listed.doc().at_path("cursor.firstBatch.2.collation")),
               R"({ locale: "simple" })");
     EXPECT_EQ(ids(R"("filter": {"t": "BANANA"}, "sort": {"_id": 1})"), "B c ");

@@ -27,8 +27,8 @@ struct OpReport {
 
     bson::Doc request;  // the query, the inserted document, or the command
     bool has_request = false;
-    // By OP_MSG: `request` is shown as a command, whatever was done. Else all is told as the old
-    // server told it.
+    // By OP_MSG: `request` is shown as a command, whatever was done. Else all is described as by
+    // the old server.
     bool as_command = false;
     std::string_view command_name;  // as the server writes it
     bson::Doc update;

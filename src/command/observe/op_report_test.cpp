@@ -106,7 +106,7 @@ TEST(Report, WhatCameAsACommandIsShownAsOne) {
     EXPECT_EQ(report_line(finished, report).rfind("remove test.c command: { q: ", 0), 0U);
 }
 
-// ---- what came by an old message is told as the old server told it ----
+// ---- what came by an old message is described as by the old server ----
 
 constexpr int64_t kHeadBytes = 16;
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kProfileBytes = 1 << 20;
 
-// A system.profile that somebody made, and that would have no end.
+// A system.profile that a client made, and that would have no end.
 bool has_uncapped(catalog::Database& db) {
     const catalog::Collection* const found = db.collection(db.name() + ".system.profile");
     return found != nullptr && !found->capped();
