@@ -239,15 +239,18 @@ class OldDefinitions(unittest.TestCase):
         dialects = {
             'canonical': '{"options": {"capped": true, "size": {"$numberInt": "8192"}}, "indexes": '
                          '[{"v": {"$numberInt": "2"}, "key": {"a": {"$numberDouble": "1.0"}}, '
-                         '"name": "a", "expireAfterSeconds": {"$numberLong": "60"}}]}',
+                         '"name": "a", "partialFilterExpression": '
+                         '{"a": {"$gt": {"$numberLong": "60"}}}}]}',
             'relaxed': '\ufeff{"options": {"capped": true, "size": 8192}, "indexes": '
-                       '[{"v": 2, "key": {"a": 1.0}, "name": "a", "expireAfterSeconds": 60}]}',
+                       '[{"v": 2, "key": {"a": 1.0}, "name": "a", '
+                       '"partialFilterExpression": {"a": {"$gt": 60}}}]}',
             'strict': '{ "options" : { "create" : "c", "capped" : true, "size" : 8192 }, "indexes" '
                       ': [ { "v" : 1, "key" : { "a" : 1.0 }, "ns" : "old.strict", "name" : "a", '
-                      '"expireAfterSeconds" : { "$numberLong" : "60" } } ] }',
+                      '"partialFilterExpression" : { "a" : { "$gt" : { "$numberLong" : "60" } } } '
+                      '} ] }',
             'shell': "{ options: { capped: true, size: NumberInt(8192) }, indexes: [ { v: "
                      "NumberInt(1), key: { a: 1.0 }, ns: 'shop.shell', name: 'a', "
-                     "expireAfterSeconds: NumberLong(\"60\") } ] }"}
+                     "partialFilterExpression: { a: { $gt: NumberLong(\"60\") } } } ] }"}
         code, said = self.restore({name: content for dialect, text in dialects.items()
                                    for name, content in ((dialect + '.bson', [{'_id': 1}]),
                                                          (dialect + '.metadata.json', text))})
@@ -256,7 +259,7 @@ class OldDefinitions(unittest.TestCase):
             self.assertIn('shop.%s: 1 documents, 2 indexes, as in the dump' % dialect, said)
             index = self.index(dialect, 'a')
             self.assertIsInstance(index['key']['a'], float)
-            self.assertEqual(index['expireAfterSeconds'], 60)
+            self.assertEqual(index['partialFilterExpression'], {'a': {'$gt': 60}})
             self.assertEqual(self.target.shop[dialect].options()['size'], 8192)
 
     def test_values_of_a_filter_in_the_forms_of_a_shell(self):

@@ -44,6 +44,7 @@ SELECTION: none, all (the default), upto:PATCH or PATCH,PATCH.''')
     parser.add_argument('--seed', metavar='S', help='other histories (1)')
     parser.add_argument('--jobs', metavar='N',
                         help='threads that check states (one for each core)')
+    parser.add_argument('--faults', metavar='N', help='end with so many faults (10)')
     parser.add_argument('--at', metavar='H:C',
                         help='only the state at call C of history H, as a failure prints it; H:0 '
                         'is the whole history H')
