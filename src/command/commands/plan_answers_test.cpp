@@ -188,8 +188,8 @@ TEST_P(PlanAnswersTest, OneKeyForLargeNumbersThatDiffer) {
     store(R"({"_id": 4, "b": {"$numberLong": "9007199254740994"}})");
     expect_ids(R"({"b": {"$mod": [2, 1]}})", "1 2 3 ");
     expect_ids(R"({"c": null, "b": {"$mod": [2, 1]}})", "1 2 3 ");
-    expect_ids(R"({"c": null, "b": {"$mod": [2, 0]}})", "1 2 4 ");
-    expect_ids(R"({"b": {"$not": {"$mod": [2, 0]}}})", "3 ");
+    expect_ids(R"({"c": null, "b": {"$mod": [2, 0]}})", "2 4 ");
+    expect_ids(R"({"b": {"$not": {"$mod": [2, 0]}}})", "1 3 ");
 }
 
 // What the key decides is decided by its own field, whatever the others are called.

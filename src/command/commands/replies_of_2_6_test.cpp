@@ -424,13 +424,13 @@ TEST_P(RepliesOf26Test, DropDupsRemovesNothingFromARing) {
     // Also where it would have nothing to remove, or no index to remove for.
     for (const char* more : {R"("unique": true, "dropDups": true)", R"("dropDups": true)",
                              R"("unique": true, "dropDups": 1, "background": true)"}) {
-        const bson::Object reply = run(fmt::format(
+        const bson::Object reply = run_old(fmt::format(
             R"({{"createIndexes": "ring", "indexes": [{{"key": {{"a": 1}}, "name": "a", {}}}]}})",
             more));
         EXPECT_EQ(code(reply), 67) << more;
     }
     for (const char* more : {R"("unique": true, "dropDups": false)", R"("dropDups": null)"}) {
-        const bson::Object reply = run(fmt::format(
+        const bson::Object reply = run_old(fmt::format(
             R"({{"createIndexes": "ring", "indexes": [{{"key": {{"a": 1}}, "name": "a", {}}}]}})",
             more));
         EXPECT_EQ(code(reply), 0) << more;
