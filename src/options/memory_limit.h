@@ -22,8 +22,8 @@ constexpr MemoryLimits limits_of_memory(int64_t megabytes) {
     const int64_t bytes = megabytes << 20;
     return {.all_operations_bytes = bytes,
             // A document of a pipeline, of up to 64 MB, is there several times while a stage makes
-            // another of it.
-            .operation_bytes = bytes / 5 * 2,
+            // another of it. A reply of 16 MB is there twice while it grows.
+            .operation_bytes = std::max(bytes / 5 * 2, int64_t{40} << 20),
             .incomplete_messages_bytes = bytes / 4,
             .temporary_files_bytes = bytes * 16,
             .cursors = megabytes * 10,

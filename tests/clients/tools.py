@@ -145,7 +145,7 @@ class Tools(Conversation):
         self.assertEqual(rows[:2] + rows[-1:],
                          [{'_id': 0, 'a': 0}, {'_id': 1, 'a': 1}, {'_id': 2994, 'a': 4}])
         self.greet()
-        self.assertEqual(self.drop(self.db.name, 'target'), 26)
+        self.assertEqual(self.drop(self.db.name, 'target'), 0)
         for start in range(0, len(rows), 1000):
             part = rows[start:start + 1000]
             self.assertEqual(self.ok(self.db.name, 'insert', value='target', documents=part,

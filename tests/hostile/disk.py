@@ -75,9 +75,9 @@ class Spilled(Case):
                          list(range(ROWS)))
 
     def test_without_it_the_limit_stands(self):
-        self.refused(16819, aggregate('big', SORT))
-        self.refused(16945, aggregate('big', GROUP))
-        self.refused(15, {'find': 'big', 'sort': {'k': 1}})
+        self.refused(292, aggregate('big', SORT, allowDiskUse=False))
+        self.refused(292, aggregate('big', GROUP, allowDiskUse=False))
+        self.refused(292, {'find': 'big', 'sort': {'k': 1}, 'allowDiskUse': False})
         self.assertEqual(self.files(), {})
 
     def test_files_belong_to_a_cursor(self):

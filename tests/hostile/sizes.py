@@ -93,7 +93,8 @@ class Memory(Case):
         command = aggregate('wide', {'$project': {'x': {'$size': {'$map': {
             'input': '$arr', 'as': 'q', 'in': '$$ROOT'}}}}})
         self.assertIn('memoryLimitMB', self.refused(146, command).text)
-        self.refused(16945, aggregate('wide', {'$unwind': '$arr'}, {'$group': {'_id': '$$ROOT'}}))
+        self.refused(292, aggregate('wide', {'$unwind': '$arr'}, {'$group': {'_id': '$$ROOT'}},
+                                    allowDiskUse=False))
         small = aggregate('wide', {'$project': {'x': {'$setUnion': ['$arr', ['a']]}}})
         self.client.run(small)
         with self.assertRaises(Refused):

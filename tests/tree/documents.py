@@ -78,7 +78,9 @@ class Values(unittest.TestCase):
     # other forms; are of an engine that only some builds have (tests/engines/starts.py).
     OTHERS = ('--help', '--version', '--describe', '--tlsMode', '--clusterAuthMode', '--oplogSize',
               '--verbose', '--rocksdbCacheSizeGB', '--rocksdbConfigString',
-              '--wiredTigerCacheSizeGB', '--wiredTigerEngineConfigString')
+              '--wiredTigerCacheSizeGB', '--wiredTigerEngineConfigString',
+              # What a number promises may not be here: tests/server/process.py.
+              'announcedMaxWireVersion')
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()

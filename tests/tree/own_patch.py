@@ -37,7 +37,7 @@ SOURCE_WORDS = [('say in a line what it changes', 'logs the size of journal file
                 ('Say which calls it changes; here none', 'It changes no call')]
 PREPARE = '    pool_.prepare(settings_.preallocation_allowed);\n'
 LOGS = '    if (say_more.get()) base::log::info("journal files of {} bytes", pool_.file_bytes());\n'
-ENSURE = '    ensure_open();\n}\n\nvoid Journal::check_space() {\n'
+ENSURE = '    ensure_open();\n}\n\n// A tenth more than the files that are still to be made'
 OPEN = '    if (file_) return;\n    try {\n'
 
 
