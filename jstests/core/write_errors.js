@@ -41,10 +41,10 @@ test('a unique index keeps records and indexes in step', () => {
 });
 
 test('documents that cannot be stored', () => {
-    const cases = [[{_id: [1]}, 53], [{_id: /x/}, 2]];
-    for (const [document, code] of cases) {
+    const cases = [{_id: [1]}, {_id: /x/}];
+    for (const document of cases) {
         const reply = db1.runCommand({insert: t.getName(), documents: [document]});
-        assertEq([reply.ok, reply.n, reply.writeErrors[0].code], [1, 0, code], show(document));
+        assertEq([reply.ok, reply.n, reply.writeErrors[0].code], [1, 0, 53], show(document));
     }
 });
 
