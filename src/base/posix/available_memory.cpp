@@ -5,13 +5,12 @@
 #include <algorithm>
 #include <fstream>
 #include <sstream>
-#include <vector>
 
 namespace base {
 
 namespace {
 
-// What stands alone in a file, if it is a number: without a limit version 2 says "max".
+// Reads the number that stands alone in a file. Without a limit version 2 says "max".
 int64_t number_in(const std::string& path) {
     std::ifstream file(path);
     int64_t number = 0;
