@@ -43,12 +43,13 @@ class LargeOperations : public command::ServiceTest {
                   0);
     }
 
-    // Runs a command, and keeps the state after each commit that may come during it.
+    // Runs a command by an old message, which drops duplicates, and keeps the state after each
+    // commit that may come during it.
     std::vector<Files> files_at_commits(const std::string& json) {
         std::vector<Files> left;
         engine().set_may_commit(
             [&] { left.push_back(std::make_unique<mmapv1::TestViews>(engine().views())); });
-        const bson::Object reply = run(json);
+        const bson::Object reply = run_old(json);
         engine().set_may_commit(nullptr);
         EXPECT_EQ(code(reply), 0) << bson::to_text(reply.doc());
         EXPECT_FALSE(left.empty()) << json;

@@ -196,7 +196,8 @@ class ClosingDatabases(Plain):
                'grow': 1, 'index': 8, 'drop': 1, 'drop_database': 2, 'close': 25}
     spread = True
     moments = ('close', 'close', 'close')
-    interruption = r'collection dropped between getMore calls or during the operation'
+    interruption = (r'collection dropped between getMore calls or during the operation'
+                    r'|cursor id \d+ not found')
     longer = 8
     preloaded = 'moving_maps.so'
 

@@ -18,13 +18,14 @@ ROUNDS = 6
 
 
 def requests():
-    """Each wants more than there is, alone or together with the others."""
+    """Each wants more than there is, alone or together with the others; none goes on in files."""
     large = {'s': 'y' * 12000000}
     return [
-        {'find': 'wide', 'sort': {'arr': 1, 'f1': 1}},
-        {'find': 'long', 'sort': {'s': 1}},
-        aggregate('wide', {'$unwind': '$arr'}, {'$group': {'_id': 1, 'x': {'$push': '$$ROOT'}}}),
-        aggregate('wide', {'$unwind': '$arr'}, {'$sort': {'arr': -1}}),
+        {'find': 'wide', 'sort': {'arr': 1, 'f1': 1}, 'allowDiskUse': False},
+        {'find': 'long', 'sort': {'s': 1}, 'allowDiskUse': False},
+        aggregate('wide', {'$unwind': '$arr'}, {'$group': {'_id': 1, 'x': {'$push': '$$ROOT'}}},
+                  allowDiskUse=False),
+        aggregate('wide', {'$unwind': '$arr'}, {'$sort': {'arr': -1}}, allowDiskUse=False),
         aggregate('long', {'$project': {'x': {'$concat': ['$s'] * 12}}}),
         {'insert': 'large', 'documents': [large]},
         {'update': 'large', 'updates': [{'q': {}, 'u': {'$set': {'t': 'z' * 3000000}},
@@ -166,5 +167,6 @@ class Memory(Own):
                     self.assertEqual(error.code, 26, error)
             status = client.run({'serverStatus': 1}, 'admin')
             self.assertEqual(status['globalLock']['currentQueue']['total'], 0)
-            self.assertEqual(len(list(client.run({'currentOp': 1}, 'admin')['inprog'])), 1)
+            running = list(client.run({'currentOp': 1}, 'admin')['inprog'])
+            self.assertEqual(len(running), 1, running)
         self.own.stop()
