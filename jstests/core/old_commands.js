@@ -1,5 +1,5 @@
 // Commands of the old server beside those that drivers send: names, distinct values, sizes, errors.
-// Follows: docs/differences.md, "Protocol and replies".
+// Follows: docs/differences.md, "Protocol".
 // Group: core
 const server = startServer({options: ['--setParameter', 'enableTestCommands=1']});
 const admin = server.shell.getDB('admin');

@@ -121,7 +121,7 @@ class Commands(unittest.TestCase):
         self.assertEqual(sorted(name for name in newer if '`%s`' % name not in self.document), [])
 
     def test_what_is_refused_is_documented_and_the_other_way_round(self):
-        section = self.document.split('\nRefused, each with')[1].split('\nAnswered,')[0]
+        section = self.document.split('\nRefused, with')[1].split('\n\n- ')[0]
         rows = [row.split('|')[1:3] for row in section.splitlines() if row.startswith('| `')]
         documented = {name: int(code) for names, code in rows
                       for name in re.findall(r'`([^`]+)`', names)}
