@@ -7,6 +7,7 @@ or says where it is tested; one that is as 2.6 may have its reason alone.
 
 A request is a command; "@db" names its database, and "@pick" the paths whose types make its answer.
 By the old messages a find is an OP_QUERY of the collection.
+Usage: build/venv/bin/python tests/compatibility/notes.py       prints a line for each row
 """
 
 import contextlib
@@ -14,14 +15,17 @@ import json
 import os
 import re
 import struct
+import sys
 
 import bson
 from bson import json_util
 import pymongo
 
-import wire
-
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path[:0] = [os.path.join(TOP, folder) for folder in ('tests/lib', 'tests/oracle')]
+
+import wire  # noqa: E402
+
 FILE = os.path.join(TOP, 'tests', 'compatibility', 'notes.jsonl')
 DATABASE = 'notes'
 # Rows of each release, and of what the others imply.
@@ -36,14 +40,12 @@ REPLY_FIELDS = ('n', 'nModified', 'upserted', 'value', 'values', 'valid')
 HEAD = '''\
 ## What changed since
 
-What the published notes of 3.0 to 8.0 say that a client can see, and the edges that these only
-imply (`e`), a row each. By OP_MSG the server means a request as these say; by the old messages, as
-2.6 did. "refused": never ignored, the request fails. "as 2.6": in both dialects, for the reason
-given. [notes.jsonl](../tests/compatibility/notes.jsonl) has cases with their answers in both
-dialects, and the tests run them.
+Published notes of 3.0 to 8.0 name changes that a client can see; rows `e` are edges that they only
+imply. Of these %d rows the server does %d by OP_MSG, and as 2.6 by old messages. It refuses %d, and
+keeps %d as 2.6 has them in both dialects. `build/venv/bin/python tests/compatibility/notes.py`
+prints every row. [notes.jsonl](../tests/compatibility/notes.jsonl) has their requests with the
+answers in both dialects, which the tests run.
 
-| | about | here | |
-|---|---|---|---|
 '''
 
 
@@ -84,14 +86,26 @@ def faults(listed):
 
 
 def table(listed):
-    lines = []
-    for row in listed:
-        note = row.get('note', '')
-        if row.get('tested'):
-            note += ('; ' if note else '') + '[%s](../%s)' % (os.path.basename(row['tested']),
-                                                             row['tested'])
-        lines.append('| %s | %s | %s | %s |\n' % (row['row'], row['what'], row['verdict'], note))
-    return HEAD + ''.join(lines) + '\n'
+    lines = ['| %s | %s | %s |\n' % (row['row'], row['what'], note_of(row)) for row in listed]
+    return '| | about | |\n|---|---|---|\n' + ''.join(lines) + '\n'
+
+
+def note_of(row):
+    note = row.get('note', '')
+    if row.get('tested'):
+        note += ('; ' if note else '') + '[%s](../%s)' % (os.path.basename(row['tested']),
+                                                         row['tested'])
+    return note
+
+
+def section(listed):
+    """The page's section: every row is counted, those that today's clients may miss are told."""
+    of = {verdict: [row for row in listed if row['verdict'] == verdict] for verdict in VERDICTS}
+    noted = [row for row in of['done'] if row.get('note')]
+    return HEAD % (len(listed), *(len(of[verdict]) for verdict in VERDICTS)) \
+        + 'Done, with a limit:\n\n' + table(noted) \
+        + 'Refused:\n\n' + table(of['refused']) \
+        + 'The same as 2.6, with the reason:\n\n' + table(of['as 2.6'])
 
 
 class Dialogue:
@@ -237,3 +251,13 @@ def replay(port, listed):
                         text_of(got)))
         dialogue.close()
     return wrong, right
+
+
+def main():
+    for row in rows():
+        print('%-7s %-8s %s%s' % (row['row'], row['verdict'], row['what'],
+                                  '; ' + note_of(row) if note_of(row) else ''))
+
+
+if __name__ == '__main__':
+    main()

@@ -13,6 +13,7 @@ import os
 import struct
 import sys
 import tempfile
+import textwrap
 
 import bson
 import pymongo
@@ -34,39 +35,32 @@ OPTIONS = ['--smallfiles', '--nssize', '1', '--setParameter', 'enableTestCommand
 HEAD = '''\
 # Compatibility
 
-What current servers document, and whether it is here. The page is made by asking a server
-(`build/venv/bin/python tests/compatibility/page.py --write`), and the tests hold it to the answers.
-What differs in a command or an operator is in [differences.md](differences.md), what is planned in
-[roadmap.md](roadmap.md).
+Names that current servers document, and whether they are here. A server's answers make this page
+(`build/venv/bin/python tests/compatibility/page.py --write`), and the tests hold it to them.
+[differences.md](differences.md) says how commands and operators differ.
 
-"By OP_MSG" is what today's drivers send, "by the old messages" what those of an old server sent:
-OP_QUERY and the other opcodes. What is missing is never ignored: a request with it fails, and the
-number is the code of that error.
+Drivers of today send OP_MSG; "old messages" are OP_QUERY and the other opcodes. A request with a
+missing name always fails; the number is its error code.
 
 '''
 
 PROGRAMS = '''\
 ## Programs
 
-These clients and applications run against a server in `./lab test clients`
-([run.py](../tests/clients/run.py)). Each must pass all of its checks, but for those tests of an
-application that [applications.js](../tests/clients/node/applications.js) leaves out, by name and
-reason.
+`./lab test clients` ([run.py](../tests/clients/run.py)) runs these clients and applications. Each
+passes all of its checks, but for tests that
+[applications.js](../tests/clients/node/applications.js) leaves out by name and reason:
+%s.
 
-%s
+`./lab test programs` ([programs.py](../tests/programs/programs.py)) installs others from their
+registries and runs their own test suites. Rows marked "ours" have no suite in their package, so a
+program of ours uses them as their guide does: Mongoose, the Node.js drivers, ODMantic and Beanie in
+the list above are of that kind, too. MongoEngine's package has the smaller part of its suite;
+pymongo's runs without asyncio. NodeBB stands for its documented indexes and queries.
+[known/](../tests/programs/known) lists each failure that the server causes, with its reason. "Not
+counted" are failures of the machine or of the program itself.
 
-Others have test suites of their own, or need much; `./lab test programs`
-([programs.py](../tests/programs/programs.py)) installs each by its name from its registry and runs
-these. Where the package of the registry has no tests, a program of ours uses it as its guide does,
-and the row says so: its figures say that what it does works, not what the project's own suite would
-find. So it is with Mongoose, the drivers for Node.js (`node_7`), ODMantic and Beanie
-(`object_mappers`) in the list above; MongoEngine's package has the lesser part of its suite, and of
-pymongo's the half without asyncio is run. NodeBB is not in the registry at all: its row is its
-documented indexes and queries by the driver. What fails because the server lacks something or does
-otherwise is in [known/](../tests/programs/known), with reasons. Not counted is what the machine
-lacks, as a name server, or what fails by the program itself.
-
-| | tests | server | passed | failed | wanted at most | not counted | skipped |
+| | tests | server | passed | failed | at most | not counted | skipped |
 |---|---|---|---|---|---|---|---|
 %s
 '''
@@ -74,12 +68,9 @@ lacks, as a name server, or what fails by the program itself.
 FIELDS = '''\
 ## Fields of commands
 
-Beside those that every command may have. What is in no column is refused by OP_MSG (40415) and has
-no meaning by the old messages, as it had none for the old server. What is refused is so only where
-it asks for something.
+Fields beside those of every command; "new" ones are taken by OP_MSG alone, "refused" ones fail (72)
+where they ask for something. Other fields fail by OP_MSG (40415) and mean nothing by old messages.
 
-| | taken | by OP_MSG alone | refused (72) |
-|---|---|---|---|
 %s
 
 '''
@@ -126,10 +117,32 @@ def here(code, lacking=None):
     return 'no (%d)' % code
 
 
-def table(title, rows):
-    lines = ['## %s' % title, '', '| | by OP_MSG | by the old messages |', '|---|---|---|']
-    lines += ['| %s | %s | %s |' % row for row in sorted(rows, key=lambda row: row[0].strip('`'))]
-    return '\n'.join(lines) + '\n\n'
+def wrapped(text, indent=''):
+    return textwrap.wrap(text, 100, subsequent_indent=indent, break_long_words=False,
+                         break_on_hyphens=False)
+
+
+def names_by_answer(title, rows):
+    """A section: one paragraph for each pair of answers."""
+    lines = ['## %s' % title, '']
+    by_answer = {}
+    for name, by_msg, by_query in rows:
+        by_answer.setdefault((by_msg, by_query), []).append(name)
+    for answers, found in sorted(by_answer.items(), reverse=True):
+        names_found = ', '.join(sorted(found, key=lambda name: name.strip('`')))
+        lines += wrapped('%s: %s.' % (said(*answers), names_found)) + ['']
+    return '\n'.join(lines) + '\n'
+
+
+def said(by_msg, by_query):
+    if by_msg == by_query:
+        return 'In both dialects' if by_msg == 'yes' else 'In neither %s' % by_msg.removeprefix('no ')
+    if by_msg == 'yes':
+        return 'By OP_MSG, not by old messages %s' % by_query.removeprefix('no ')
+    if by_query == 'yes':
+        return 'By old messages, not by OP_MSG %s' % by_msg.removeprefix('no ')
+    return 'In neither (by OP_MSG %s, by old messages %s)' % tuple(
+        answer.strip('no ()') for answer in (by_msg, by_query))
 
 
 def both(asked, name, request, lacking=None):
@@ -158,7 +171,7 @@ def stage_row(asked, name, spec):
 def clients():
     sys.path.insert(0, os.path.join(TOP, 'tests', 'clients'))
     import run  # pylint: disable=import-outside-toplevel
-    return '\n'.join('- `%s`' % name for name in sorted(run.CLIENTS))
+    return '\n'.join(wrapped(', '.join('`%s`' % name for name in sorted(run.CLIENTS))))
 
 
 def programs():
@@ -177,10 +190,12 @@ def programs():
 def fields(asked):
     rows = []
     for name, uses in asked.client[DATABASE].command('_commandFields')['commands'].items():
-        columns = [', '.join('`%s`' % field for field in sorted(uses) if uses[field] == use)
-                   for use in ('taken', 'by OP_MSG', 'refused')]
-        if any(columns):
-            rows.append('| `%s` | %s |' % (name, ' | '.join(columns)))
+        said_of = ['%s%s' % (label, ', '.join('`%s`' % field for field in sorted(uses)
+                                              if uses[field] == use))
+                   for label, use in (('', 'taken'), ('new ', 'by OP_MSG'), ('refused ', 'refused'))
+                   if use in uses.values()]
+        if said_of:
+            rows += wrapped('- `%s`: %s' % (name, '; '.join(said_of)), '  ')
     return FIELDS % '\n'.join(rows)
 
 
@@ -203,8 +218,8 @@ def page(asked):
                      for name, update in names.UPDATES.items()]),
         ('Commands', [command_row(asked, name) for name in names.COMMANDS]),
     ]
-    return HEAD + ''.join(table(*section) for section in sections) + fields(asked) \
-        + notes.table(notes.rows()) + PROGRAMS % (clients(), programs())
+    return HEAD + ''.join(names_by_answer(*section) for section in sections) + fields(asked) \
+        + notes.section(notes.rows()) + PROGRAMS % (clients(), programs())
 
 
 NOT_ASKED = ('shutdown', 'dropConnections')  # they would end the conversation

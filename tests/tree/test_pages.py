@@ -1,4 +1,4 @@
-"""Keeps the pages of docs/ short and their sentences direct; docs/spec/ is reference and not counted.
+"""Keeps the pages of docs/ short and their sentences direct; docs/spec/ is not counted.
 
 Usage: python3 tests/tree/test_pages.py --figures       prints a line for each page
 """
@@ -11,7 +11,7 @@ import unittest
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PAGES_MOST = 20
-WORDS_MOST = 54600
+WORDS_MOST = 49900
 CELL_MOST = 660
 INDIRECT_MOST_PERCENT = 8
 # A sentence that begins so mostly hides its subject.
