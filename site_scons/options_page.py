@@ -1,6 +1,8 @@
 """Makes docs/options.md from what two mongods print: the base's options, then, under a heading of
 its own, each option that is there or reads otherwise with the full series.
 
+The programs print a list of facts for each option; the page has them in one line and leaves out
+what its head says of all options.
 Usage: python3 site_scons/options_page.py > docs/options.md     (./lab docs builds both first)
 """
 
@@ -8,15 +10,28 @@ import os
 import re
 import subprocess
 import sys
+import textwrap
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+HEAD = '''# Options of mongod
+
+`./lab docs` makes this page from the descriptions in `src/options/` and `src/journal/options/`;
+`mongod --help` prints the same texts. The command line wins over the configuration file; brackets
+have an option's name there ("opposite": with the opposite sense), its older names, its values and
+what may be lost. Unless an entry says otherwise, an option is set at the start only, a switch is
+off, and a text has no default.
+'''
 
 WITH_PATCHES = '''
 ## With patches
 
 Options that patches of the series bring, and those that take more with them. The base refuses them
-and names the patch.
+and names the patch. Unless an entry says otherwise, durability is unchanged.
 '''
+
+# Said once, by HEAD and WITH_PATCHES.
+SAID = re.compile(r' Default (?:off|none)\.| Durability is unchanged(?:\.|, (?:and )?(\w))')
 
 
 def described(program, form='markdown'):
@@ -35,11 +50,95 @@ def blocks(page):
     return found
 
 
+def wrapped(text, indent=''):
+    return '\n'.join(textwrap.wrap(text, 100, subsequent_indent=indent, break_long_words=False,
+                                   break_on_hyphens=False))
+
+
+def facts_of(text):
+    return dict(re.findall(r'^- ([^:\n]+)(?:: (.*))?$', text, re.MULTILINE))
+
+
+def values_of(facts):
+    """The values, unless the name of the value or the kind of the option says them."""
+    values = facts.get('Values', '')
+    named = re.split(', | or ', values)
+    if values.startswith('text') or values in ('on or off', 'a whole number') or \
+            all(each in facts.get('Command line', '') for each in named):
+        return ''
+    return re.sub(r'^a whole number|^a number', lambda kind: 'whole,' if 'whole' in kind[0] else '',
+                  values).strip()
+
+
+def change_of(name, facts):
+    change = facts.get('Can be changed', '')
+    shown = re.search(r'(?:parameter|shows) (\w+)$', change)
+    other = ' `%s`' % shown[1] if shown and shown[1] != name.lstrip('-') else ''
+    if 'while the server runs' in change:
+        return 'at run time' + (other and ' by parameter' + other)
+    return 'shown by getParameter' + other if 'shows' in change else ''
+
+
+def line_of(name, help_text, facts):
+    """The facts of an option that neither its text nor the page's head has."""
+    default = facts.get('Default', 'none')
+    line = [facts.get('YAML', '').replace(' with the opposite sense', ' (opposite)'),
+            'Old names' in facts and 'old ' + facts['Old names'], values_of(facts),
+            default not in ('off', 'none') and 'Default ' not in help_text and 'default ' + default,
+            change_of(name, facts),
+            'Can be lost' in facts and 'loss: ' + facts['Can be lost'],
+            'Patch' in facts and 'patch ' + facts['Patch'],
+            'Not in `--help`' in facts and 'not in `--help`']
+    return '; '.join(each for each in line if each)
+
+
+def entry(heading, text, suffix=''):
+    """An option as the page has it."""
+    name = heading.removeprefix('### ')
+    facts = facts_of(text)
+    help_text = re.sub(r'\n*(^- .*\n?)+\Z', '', text, flags=re.MULTILINE).strip()
+    line = line_of(name, help_text, facts)
+    help_text = SAID.sub(lambda said: ' ' + said[1].upper() if said[1] else '', help_text)
+    value = facts.get('Command line', '').strip('`').split(name, 1)[-1].strip()
+    letter = re.match(r'`(-\w), ', facts.get('Command line', ''))
+    head = '**`%s%s%s`**%s' % (letter[1] + ', ' if letter else '', name, ' ' + value if value else '',
+                               suffix)
+    return '\n%s\n' % wrapped('%s %s%s' % (head, help_text, ' [%s]' % line if line else ''))
+
+
+def grouped(rows):
+    """A list with an item for each reason."""
+    by_reason = {}
+    for name, detail, reason in rows:
+        by_reason.setdefault(reason, []).append('%s%s' % (name, detail and ' (%s)' % detail))
+    return '\n'.join(wrapped('- %s: %s' % (reason.rstrip('.'), ', '.join(names)), '  ')
+                     for reason, names in by_reason.items()) + '\n'
+
+
+def shorter(page):
+    """A program's page with its lists and tables told in lines."""
+    out = []
+    for part in re.split(r'^(?=##)', page.split('\n', 1)[1], flags=re.MULTILINE)[1:]:
+        if part.startswith('### '):
+            heading, text = part.split('\n', 1)
+            out.append(entry(heading, text.strip()))
+        else:
+            out.append('\n' + re.sub(r'(?:^\|.*\n)+', table_as_list, part, flags=re.MULTILINE)
+                       .strip('\n') + '\n')
+    return ''.join(out)
+
+
+def table_as_list(table):
+    rows = [[cell.strip() for cell in row.strip('|\n').split('|')]
+            for row in table[0].splitlines()[2:]]
+    return grouped((name, detail.replace(' with the opposite sense', ', opposite'), reason)
+                   for name, detail, reason in rows)
+
+
 def page(base, series):
     known = blocks(base)
-    return base + WITH_PATCHES + ''.join(
-        '\n%s (with the patch)\n\n%s\n' % (heading, text) if heading in known
-        else '\n%s\n\n%s\n' % (heading, text)
+    return HEAD + shorter(base) + WITH_PATCHES + ''.join(
+        entry(heading, text, ' with the patch:' if heading in known else '')
         for heading, text in blocks(series).items() if known.get(heading) != text)
 
 

@@ -136,7 +136,7 @@ def names_by_answer(title, rows):
 
 def said(by_msg, by_query):
     if by_msg == by_query:
-        return 'In both dialects' if by_msg == 'yes' else 'In neither %s' % by_msg.removeprefix('no ')
+        return 'In both dialects' if by_msg == 'yes' else 'In neither ' + by_msg.removeprefix('no ')
     if by_msg == 'yes':
         return 'By OP_MSG, not by old messages %s' % by_query.removeprefix('no ')
     if by_query == 'yes':
