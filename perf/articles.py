@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """The figures of the articles: articles.json has each one once, as they were published.
 
-docs/articles.md shows them in tables that this program writes, behind lines <!-- table: NAME -->;
+docs/articles.md shows most in tables that this program writes, behind lines <!-- table: NAME -->;
 the tables `requests` (claims.py) and `sizes` (iibench_sizes.py) there set them beside the results
 that are kept.
-Usage:    articles.py        writes the tables of docs/articles.md anew; ./lab bench PATCH --keep
-                             does it too
+Usage:    articles.py            writes the tables of docs/articles.md anew; ./lab bench PATCH
+                                 --keep does it too
+          articles.py --print    prints all tables of articles.json
 """
 
 import argparse
@@ -77,9 +78,13 @@ def write_page():
 
 
 def main():
-    argparse.ArgumentParser(description=__doc__,
-                            formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
-    write_page()
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--print', action='store_true')
+    if parser.parse_args().print:
+        print('\n'.join('%s\n\n%s' % (name, table(name)) for name in tables()))
+    else:
+        write_page()
 
 
 if __name__ == '__main__':

@@ -21,7 +21,7 @@ def fail(kind, text):
 
 DESCRIPTION = """\
 The patches on your own checkout of the original server, 2.4, 2.6 or 3.4: finds the places by
-identifiers and prints a git diff with our code there. docs/upstreaming.md walks through it.
+identifiers and prints a git diff with our code there. port/README.md walks through it.
 """
 
 

@@ -101,7 +101,7 @@ def entry(heading, text, suffix=''):
     help_text = SAID.sub(lambda said: ' ' + said[1].upper() if said[1] else '', help_text)
     value = facts.get('Command line', '').strip('`').split(name, 1)[-1].strip()
     letter = re.match(r'`(-\w), ', facts.get('Command line', ''))
-    head = '**`%s%s%s`**%s' % (letter[1] + ', ' if letter else '', name, ' ' + value if value else '',
+    head = '**`%s%s%s`**%s' % (letter[1] + ', ' if letter else '', name, value and ' ' + value,
                                suffix)
     return '\n%s\n' % wrapped('%s %s%s' % (head, help_text, ' [%s]' % line if line else ''))
 
@@ -110,7 +110,8 @@ def grouped(rows):
     """A list with an item for each reason."""
     by_reason = {}
     for name, detail, reason in rows:
-        by_reason.setdefault(reason, []).append('%s%s' % (name, detail and ' (%s)' % detail))
+        more = ' (%s)' % detail if '`' in detail else detail and ': ' + detail
+        by_reason.setdefault(reason, []).append(name + more)
     return '\n'.join(wrapped('- %s: %s' % (reason.rstrip('.'), ', '.join(names)), '  ')
                      for reason, names in by_reason.items()) + '\n'
 

@@ -3,7 +3,7 @@
 page.py says what a command is. They run in a fresh folder with our programs and mongosh on the
 path, conf/durable.yaml, tools/ and the fixtures beside, and the ports of the page replaced by free
 ones. A page ends with its servers stopped. docs/windows.md is run by tests/windows/,
-docs/upstreaming.md by tests/port/. The line that a ticket says to test a patch with is run, too.
+port/README.md by tests/port/. The line that a ticket says to test a patch with is run, too.
 Usage: build/venv/bin/python tests/pages/run.py [--write] [PAGE...]
        --write puts what the commands print now into the pages.
 """

@@ -1,4 +1,4 @@
-"""The commands of docs/upstreaming.md, as they stand there: those of ./lab port and of git on a
+"""The commands of port/README.md, as they stand there: those of ./lab port and of git on a
 small tree in place of the checkout, those that measure up to where they would begin."""
 
 import os
@@ -10,7 +10,7 @@ import unittest
 
 from small_trees import TOP, VERSIONS, SmallTree, git
 
-PAGE = os.path.join(TOP, 'docs', 'upstreaming.md')
+PAGE = os.path.join(TOP, 'port', 'README.md')
 # What stands for a server that was ported and built.
 SERVER = '#!/bin/sh\nexit 0\n'
 # They fetch and build the original server, which is not here.

@@ -23,7 +23,7 @@ CITES_NOT_REALLY = {
 
 
 # Files in which paths are those of the original server.
-SPEAKS_OF_ANOTHER_TREE = ('docs/upstreaming.md', 'port/', 'patches/upstream/', 'tests/port/',
+SPEAKS_OF_ANOTHER_TREE = ('port/', 'patches/upstream/', 'tests/port/',
                           'perf/pr.py')
 
 
