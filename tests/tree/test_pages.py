@@ -11,9 +11,9 @@ import unittest
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PAGES_MOST = 19
-WORDS_MOST = 44000
+WORDS_MOST = 41800
 CELL_MOST = 660
-INDIRECT_MOST_PERCENT = 8
+INDIRECT_MOST_PERCENT = 7
 # A sentence that begins so mostly hides its subject.
 INDIRECT = ('What', 'Of', 'That', 'Where', 'As', 'By', 'Those', 'All', 'So')
 BLOCK = re.compile(r'\s*(?:[-*]|\d+\.)\s+')
