@@ -107,7 +107,7 @@ class Restore(IntoServer):
         return metadata
 
     def views(self, path, database):
-        """A salvaged database has them as documents (docs/old-data.md)."""
+        """A salvaged database has them as documents (docs/operating.md)."""
         where = database + '.system.views'
         for raw in documents_in(path, lambda text: self.complain(where, text)):
             try:

@@ -2,7 +2,7 @@
 
 page.py says what a command is. They run in a fresh folder with our programs and mongosh on the
 path, conf/durable.yaml, tools/ and the fixtures beside, and the ports of the page replaced by free
-ones. A page ends with its servers stopped. docs/windows.md is run by tests/windows/,
+ones. A page ends with its servers stopped. docs/developing.md is run by tests/windows/,
 port/README.md by tests/port/. The line that a ticket says to test a patch with is run, too.
 Usage: build/venv/bin/python tests/pages/run.py [--write] [PAGE...]
        --write puts what the commands print now into the pages.
@@ -30,7 +30,7 @@ from totals import Totals  # noqa: E402
 sys.path.insert(0, os.path.join(TOP, 'perf'))
 import pr  # noqa: E402
 
-PAGES = ['README.md', 'docs/operating.md', 'docs/old-data.md']
+PAGES = ['README.md', 'docs/operating.md']
 PROGRAMS = ['mongod', 'journal_dump', 'dbpath_check']
 
 # On the page's server, unless it names another; ./lab as in a checkout.

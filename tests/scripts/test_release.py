@@ -256,13 +256,13 @@ class Command(Bare):
                 self.assertTrue(os.path.exists(os.path.join(TOP, path)), path)
 
     def test_the_page_names_steps_and_files_that_are(self):
-        with open(os.path.join(TOP, 'docs', 'releasing.md'), encoding='utf-8') as file:
-            page = file.read()
-        calls = re.findall(r'\./lab release --check((?: [a-z]+)*)(?: {2}|$)', page, re.MULTILINE)
+        with open(os.path.join(TOP, 'docs', 'developing.md'), encoding='utf-8') as file:
+            page = file.read().split('\n## Releasing\n')[1].split('\n## ')[0]
+        calls = re.findall(r'`\./lab release --check((?: [a-z]+)*)`', page)
         named = {name for call in calls for name in call.split()}
         self.assertTrue(named)
         self.assertLessEqual(named, {step.name for step in release.STEPS})
-        self.assertIn('`%s`. It is the only place' % program_version.FILE, page)
+        self.assertIn('`%s`, the only place' % program_version.FILE, page)
 
 
 if __name__ == '__main__':

@@ -59,7 +59,7 @@ class Words(unittest.TestCase):
         for name, known in (('unit', 'test_run'), ('process', 'test_'), ('commands', 'test_'),
                             ('crash', 'full-disk'), ('crash-patched', 'full-disk'),
                             ('documents', 'ManPage.test_has_every_option'), ('tidy', 'journal/'),
-                            ('windows', 'docs/windows.md'), ('fuzz', 'match'), ('load', 'soak')):
+                            ('windows', 'docs/developing.md'), ('fuzz', 'match'), ('load', 'soak')):
             part = run.read_parts()[name]
             if not os.path.exists(part.command[0]):
                 continue

@@ -8,7 +8,7 @@ of each open, every write with its size, every flush, nothing else.
 A template's head says for which patches, and with which options of the probe. Its calls up to the
 line "each commit" happen once, those behind it as often as there are commits.
 
-At last the commands of docs/windows.md run, and must print what the page says.
+At last the commands of docs/developing.md run, and must print what the page says.
 Usage: tests/windows/run.py [FILTER]      FILTER is a part of a name, e.g. journal, base or docs
 """
 
@@ -39,7 +39,7 @@ UNIT_TESTS = {'none': ('test_base', 'test_options', 'test_os', 'test_journal'),
               'all': ('test_os', 'test_journal')}
 COMMITS = 23
 EACH_COMMIT = 'each commit'
-PAGE = 'docs/windows.md'
+PAGE = 'docs/developing.md'
 # It is what runs here.
 NOT_RUN = ['./lab test windows']
 

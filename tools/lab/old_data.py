@@ -1,5 +1,5 @@
 """./lab check, salvage, restore, copy: data of an old server, or a damaged one
-(docs/old-data.md)."""
+(docs/operating.md)."""
 
 import contextlib
 import glob

@@ -1,4 +1,4 @@
-"""./lab release: what a release needs, step by step; docs/releasing.md has the rest.
+"""./lab release: what a release needs, step by step; docs/developing.md has the rest.
 
 A step says what it looks at, and the command that does it or puts it right. What is cheap is run;
 what takes hours, or much of the machine, is read from the record that it left.
@@ -250,7 +250,7 @@ def release_parser(_):
 ./lab release --list                the steps, and their commands''',
                     epilog='''\
 The steps are %s. What is cheap is run; what takes hours is read
-from its record, such as tests/last_full_run. docs/releasing.md has the way to a release.'''
+from its record, such as tests/last_full_run. docs/developing.md has the way to a release.'''
                     % ', '.join(step.name for step in STEPS))
     parser.add_argument('--check', action='store_true', help='go through the steps')
     parser.add_argument('--list', action='store_true', help='only print them')
