@@ -59,12 +59,14 @@ def facts_of(text):
     return dict(re.findall(r'^- ([^:\n]+)(?:: (.*))?$', text, re.MULTILINE))
 
 
-def values_of(facts):
-    """The values, unless the name of the value or the kind of the option says them."""
+def values_of(help_text, facts):
+    """The values, unless the text, the name of the value or the kind of the option says them."""
     values = facts.get('Values', '')
     named = re.split(', | or ', values)
+    bounds = re.fullmatch(r'a (?:whole )?number from (-?\d+) to (\d+)(?: \w+)?', values)
     if values.startswith('text') or values in ('on or off', 'a whole number') or \
-            all(each in facts.get('Command line', '') for each in named):
+            all(each in facts.get('Command line', '') or each in help_text for each in named) or \
+            bounds and re.search(r'\b%s to %s\b' % bounds.groups(), help_text):
         return ''
     return re.sub(r'^a whole number|^a number', lambda kind: 'whole,' if 'whole' in kind[0] else '',
                   values).strip()
@@ -83,7 +85,7 @@ def line_of(name, help_text, facts):
     """The facts of an option that neither its text nor the page's head has."""
     default = facts.get('Default', 'none')
     line = [facts.get('YAML', '').replace(' with the opposite sense', ' (opposite)'),
-            'Old names' in facts and 'old ' + facts['Old names'], values_of(facts),
+            'Old names' in facts and 'old ' + facts['Old names'], values_of(help_text, facts),
             default not in ('off', 'none') and 'Default ' not in help_text and 'default ' + default,
             change_of(name, facts),
             'Can be lost' in facts and 'loss: ' + facts['Can be lost'],

@@ -41,10 +41,10 @@ HEAD = '''\
 ## What changed since
 
 Published notes of 3.0 to 8.0 name changes that a client can see; rows `e` are edges that they only
-imply. Of these %d rows the server does %d by OP_MSG, and as 2.6 by old messages. It refuses %d, and
-keeps %d as 2.6 has them in both dialects. `build/venv/bin/python tests/compatibility/notes.py`
-prints every row. [notes.jsonl](../tests/compatibility/notes.jsonl) has their requests with the
-answers in both dialects, which the tests run.
+imply. The server does %d of %d rows by OP_MSG, and as 2.6 by old messages; it refuses %d, and keeps
+%d as 2.6 has them. `build/venv/bin/python tests/compatibility/notes.py` prints every row.
+[notes.jsonl](../tests/compatibility/notes.jsonl) has requests with answers in both dialects, which
+the tests run.
 
 '''
 
@@ -85,27 +85,22 @@ def faults(listed):
     return found
 
 
-def table(listed):
-    lines = ['| %s | %s | %s |\n' % (row['row'], row['what'], note_of(row)) for row in listed]
-    return '| | about | |\n|---|---|---|\n' + ''.join(lines) + '\n'
-
-
-def note_of(row):
-    note = row.get('note', '')
-    if row.get('tested'):
-        note += ('; ' if note else '') + '[%s](../%s)' % (os.path.basename(row['tested']),
-                                                         row['tested'])
-    return note
+def items(listed):
+    """A list of the rows that have a note; the others stand in its last line."""
+    lines = ['- `%s` %s: %s' % (row['row'], row['what'], row['note'])
+             for row in listed if row.get('note')]
+    others = ['`%s` %s' % (row['row'], row['what']) for row in listed if not row.get('note')]
+    return '\n'.join(lines + ['- ' + '; '.join(others)] * bool(others)) + '\n\n'
 
 
 def section(listed):
     """The page's section: every row is counted, those that today's clients may miss are told."""
     of = {verdict: [row for row in listed if row['verdict'] == verdict] for verdict in VERDICTS}
     noted = [row for row in of['done'] if row.get('note')]
-    return HEAD % (len(listed), *(len(of[verdict]) for verdict in VERDICTS)) \
-        + 'Done, with a limit:\n\n' + table(noted) \
-        + 'Refused:\n\n' + table(of['refused']) \
-        + 'The same as 2.6, with the reason:\n\n' + table(of['as 2.6'])
+    done, *others = [len(of[verdict]) for verdict in VERDICTS]
+    return HEAD % (done, len(listed), *others) + 'Done, with a limit:\n\n' + items(noted) \
+        + 'Refused:\n\n' + items(of['refused']) \
+        + 'The same as 2.6, with the reason:\n\n' + items(of['as 2.6'])
 
 
 class Dialogue:
@@ -255,8 +250,8 @@ def replay(port, listed):
 
 def main():
     for row in rows():
-        print('%-7s %-8s %s%s' % (row['row'], row['verdict'], row['what'],
-                                  '; ' + note_of(row) if note_of(row) else ''))
+        more = [row[word] for word in ('note', 'tested') if row.get(word)]
+        print('%-7s %-8s %s' % (row['row'], row['verdict'], '; '.join([row['what'], *more])))
 
 
 if __name__ == '__main__':
