@@ -18,9 +18,9 @@ HEAD = '''# Options of mongod
 
 `./lab docs` makes this page from the descriptions in `src/options/` and `src/journal/options/`;
 `mongod --help` prints the same texts. The command line wins over the configuration file; brackets
-have an option's name there ("opposite": with the opposite sense), its older names, its values and
-what may be lost. Unless an entry says otherwise, an option is set at the start only, a switch is
-off, and a text has no default.
+have an option's name there ("opposite": with the opposite sense), its older names and its values.
+"Run-time" options can change while the server runs, "readable" ones only be read as parameters.
+Unless an entry says otherwise, a switch is off, and a text has no default.
 '''
 
 WITH_PATCHES = '''
@@ -68,8 +68,10 @@ def values_of(help_text, facts):
             all(each in facts.get('Command line', '') or each in help_text for each in named) or \
             bounds and re.search(r'\b%s to %s\b' % bounds.groups(), help_text):
         return ''
-    return re.sub(r'^a whole number|^a number', lambda kind: 'whole,' if 'whole' in kind[0] else '',
-                  values).strip()
+    values = re.sub(r'from (-?\d+) to (\d+)', r'\1..\2', values)
+    values = values.replace('a whole number ', '')
+    return re.sub(r'^a number (\S+(?: \w+)?)', r'\1' if 'ractions' in help_text
+                  else r'\1, fractions too', values)
 
 
 def change_of(name, facts):
@@ -77,8 +79,8 @@ def change_of(name, facts):
     shown = re.search(r'(?:parameter|shows) (\w+)$', change)
     other = ' `%s`' % shown[1] if shown and shown[1] != name.lstrip('-') else ''
     if 'while the server runs' in change:
-        return 'at run time' + (other and ' by parameter' + other)
-    return 'shown by getParameter' + other if 'shows' in change else ''
+        return 'run-time' + (other and ' parameter' + other)
+    return 'readable' + other if 'shows' in change else ''
 
 
 def line_of(name, help_text, facts):

@@ -96,10 +96,8 @@ def items(listed):
 def section(listed):
     """The page's section: every row is counted, those that today's clients may miss are told."""
     of = {verdict: [row for row in listed if row['verdict'] == verdict] for verdict in VERDICTS}
-    noted = [row for row in of['done'] if row.get('note')]
     done, *others = [len(of[verdict]) for verdict in VERDICTS]
-    return HEAD % (done, len(listed), *others) + 'Done, with a limit:\n\n' + items(noted) \
-        + 'Refused:\n\n' + items(of['refused']) \
+    return HEAD % (done, len(listed), *others) + 'Refused:\n\n' + items(of['refused']) \
         + 'The same as 2.6, with the reason:\n\n' + items(of['as 2.6'])
 
 

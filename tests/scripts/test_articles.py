@@ -29,7 +29,7 @@ class Figures(unittest.TestCase):
                          'run build/venv/bin/python perf/articles.py')
         shown = re.findall(r'<!-- table: ([a-z-]+) -->', page())
         self.assertEqual(len(shown), len(set(shown)))
-        for name in ('requests', 'sizes', 'durable-inserts', 'write-concerns', 'insert-benchmark'):
+        for name in ('requests', 'sizes', 'durable-inserts', 'write-concerns'):
             self.assertIn(name, shown)
 
     def test_another_figure_on_the_page_is_found(self):
