@@ -90,8 +90,9 @@ History::~History() {
 void History::end_session() {
     died_ = true;  // what threads still do while they end changes nothing
     waiting_.clear();
-    if (server_) server_->give_locks_back();
-    server_.reset();
+    if (engine_ != nullptr) give_locks_back(*engine_);
+    server_.reset();  // waits for its threads
+    engine_ = nullptr;
     // By it those threads know whose they are, if a call of theirs fails.
     if (disk_) disk_->set_observer(nullptr);
 }
@@ -109,6 +110,7 @@ void History::start(std::unique_ptr<os::SimFileSystem> disk) {
     starting_ = true;
     const std::vector<ImagePtr> expected = accepted_after(*disk_);
     server_ = std::make_unique<LiveServer>(*disk_, *clock_, setting_.engine_options(journal_));
+    engine_ = &server_->engine();
     starting_ = false;
     const ImagePtr found = image_of(*disk_);
     failed_drops_.clear();
@@ -155,15 +157,15 @@ void History::die() {
     // Others go on for a moment that would have ended with it, and may want its locks.
     static thread_local struct AtItsEnd {
         os::StepClock* clock = nullptr;
-        LiveServer* server = nullptr;
+        storage::Engine* engine = nullptr;
         ~AtItsEnd() {
             if (clock == nullptr) return;
-            if (server != nullptr) server->give_locks_back();  // null: it has not started yet
+            if (engine != nullptr) give_locks_back(*engine);  // null: it has not started yet
             clock->thread_ends();
         }
     } at_its_end;
     at_its_end.clock = clock_.get();
-    at_its_end.server = server_.get();
+    at_its_end.engine = engine_;
     ::pthread_exit(nullptr);
 }
 

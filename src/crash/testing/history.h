@@ -164,6 +164,7 @@ class History {
     std::unique_ptr<os::SimFileSystem> disk_;
     std::unique_ptr<os::StepClock> clock_;
     std::unique_ptr<LiveServer> server_;
+    std::atomic<storage::Engine*> engine_{nullptr};  // its own, until its threads have ended
     std::vector<Waiting> waiting_;
     std::thread::id life_;  // the thread of this life's clients
     bool journal_ = true;   // in this life

@@ -97,17 +97,16 @@ void LiveServer::flush_around(const std::function<void()>& use) {
     clock_.step_end(kFlushSleeper);
 }
 
-void LiveServer::give_locks_back() {
-    storage::LockManager& locks = engine_->locks();
-    if (storage::LockManager::mode() != storage::GlobalMode::none) locks.unlock_global();
-    engine_->durability().unlock_commits();
-}
-
 void LiveServer::stop() {
     clock_.run_free();
     service_ = nullptr;
     catalog_ = nullptr;
     engine_->shutdown();
+}
+
+void give_locks_back(storage::Engine& engine) {
+    if (storage::LockManager::mode() != storage::GlobalMode::none) engine.locks().unlock_global();
+    engine.durability().unlock_commits();
 }
 
 bool succeeded(const bson::Object& reply) {

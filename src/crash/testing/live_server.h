@@ -59,8 +59,7 @@ class LiveServer {
     void step_journal() {
         if (engine_->durability().journaling()) clock_.step(kJournalSleeper);
     }
-    // What the calling thread holds, which has ended in the middle of a commit.
-    void give_locks_back();
+    storage::Engine& engine() { return *engine_; }
     // All data files are flushed by the thread that does it once a minute.
     void flush() { clock_.step(kFlushSleeper); }
     // The same, but while `use` is called it stops where it first has to wait, with dataFileWrites
@@ -84,6 +83,10 @@ class LiveServer {
     std::unique_ptr<command::Service> service_;
     int64_t connections_ = 0;
 };
+
+// What the calling thread holds, which has ended in the middle of a commit. Also while the engine
+// goes, which waits for its threads.
+void give_locks_back(storage::Engine& engine);
 
 // Whether a reply says that all went well.
 bool succeeded(const bson::Object& reply);

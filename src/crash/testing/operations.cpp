@@ -221,9 +221,8 @@ void History::flush_now() {
     check_alive();
 }
 
-// Not where a server may end in the middle of it: a thread was left that waited for the commits.
 bool History::flushes_around() const {
-    return journal_ && !setting_.calls_fail && has_option("dataFileWrites", "flush");
+    return journal_ && has_option("dataFileWrites", "flush");
 }
 
 // Pages have been copied and are to be stored, when others change them, commit them and have them
