@@ -30,13 +30,16 @@ uint8_t* Addresses::take(size_t bytes) {
     const std::lock_guard lock(mutex_);
     if (holes_for(bytes) == 0) reserve(std::max(bytes, kReservedBytes));
     holes_.reserve(reserved_.size() + taken_ + 2);
+    uint8_t* begin = random_() % 2 == 0 ? place_left(bytes) : nullptr;
     size_t skip = random_() % holes_for(bytes);
-    const auto hole = std::ranges::find_if(
-        holes_, [&](const Range& each) { return each.bytes >= bytes && skip-- == 0; });
-    // At its begin, where one may have been before, or somewhat behind.
-    const size_t behind = random_() % 2 == 0 ? 0 : random_() % kPagesBehind * kPageBytes;
+    const auto hole = std::ranges::find_if(holes_, [&](const Range& each) {
+        return begin != nullptr ? each.has(begin, bytes) : each.bytes >= bytes && skip-- == 0;
+    });
     const Range whole = *hole;
-    uint8_t* const begin = whole.begin + (behind <= whole.bytes - bytes ? behind : 0);
+    if (begin == nullptr) {
+        const size_t behind = random_() % 2 == 0 ? 0 : random_() % kPagesBehind * kPageBytes;
+        begin = whole.begin + (behind <= whole.bytes - bytes ? behind : 0);
+    }
     if (mmap(begin, bytes, PROT_READ | PROT_WRITE, kAnonymous | MAP_FIXED, -1, 0) == MAP_FAILED)
         throw std::bad_alloc();
     madvise(begin, bytes, MADV_NOHUGEPAGE);
@@ -54,6 +57,7 @@ void Addresses::give_back(uint8_t* begin, size_t bytes) {
     const std::lock_guard lock(mutex_);
     if (mmap(begin, bytes, PROT_NONE, kAnonymous | MAP_FIXED, -1, 0) == MAP_FAILED) std::abort();
     --taken_;
+    left_[gifts_++ % left_.size()] = {begin, bytes};
     auto after = std::ranges::upper_bound(holes_, begin, {}, &Range::begin);
     if (after != holes_.begin() && std::prev(after)->end() == begin) {
         --after;
@@ -70,6 +74,17 @@ void Addresses::give_back(uint8_t* begin, size_t bytes) {
 size_t Addresses::holes_for(size_t bytes) const {
     return static_cast<size_t>(
         std::ranges::count_if(holes_, [&](const Range& hole) { return hole.bytes >= bytes; }));
+}
+
+uint8_t* Addresses::place_left(size_t bytes) {
+    std::array<uint8_t*, std::tuple_size_v<decltype(left_)>> free{};
+    size_t count = 0;
+    for (const Range& left : left_)
+        if (left.bytes == bytes && std::ranges::any_of(holes_, [&](const Range& hole) {
+                return hole.has(left.begin, bytes);
+            }))
+            free[count++] = left.begin;
+    return count == 0 ? nullptr : free[random_() % count];
 }
 
 void Addresses::reserve(size_t bytes) {

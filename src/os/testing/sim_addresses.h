@@ -3,6 +3,7 @@
 // may say something else of another file.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -21,7 +22,7 @@ class Addresses {
 
     // Whole pages, all zeros, which cost nothing until they are touched.
     uint8_t* take(size_t bytes);
-    // A look at them ends the process from now on.
+    // A look at them ends the process from now on. Others of that length often get them.
     void give_back(uint8_t* begin, size_t bytes);
 
   private:
@@ -31,9 +32,14 @@ class Addresses {
         uint8_t* begin;
         size_t bytes;
         uint8_t* end() const { return begin + bytes; }
+        bool has(const uint8_t* from, size_t length) const {
+            return from >= begin && from + length <= end();
+        }
     };
 
     size_t holes_for(size_t bytes) const;
+    // Where one of that length was before and nothing is now; null: nowhere.
+    uint8_t* place_left(size_t bytes);
     void reserve(size_t bytes);
 
     std::mutex mutex_;
@@ -42,6 +48,8 @@ class Addresses {
     std::vector<Range> holes_;
     std::vector<Range> reserved_;
     size_t taken_ = 0;
+    std::array<Range, 32> left_{};  // given back last
+    size_t gifts_ = 0;
 };
 
 }  // namespace os::sim
