@@ -148,6 +148,7 @@ class History {
              Promise promise = Promise::none);
     bool write(const std::string& name, const std::string& db, const std::string& fields);
     std::string documents();
+    std::string large_insert(const char* concern);
     void acknowledge();
 
     const uint64_t seed_;

@@ -164,11 +164,14 @@ void History::fill_journal_file(const std::string& db) {
     constexpr int kInsertsMax = 20;
     const uint64_t before = journal_files_begun_;
     for (int i = 0; i < kInsertsMax && journal_files_begun_ == before; ++i)
-        run("insertLarge", db,
-            fmt::format(R"({{"insert": "c", "documents": [{{"_id": {}, "a": {}, "t": "{}"}}], )"
-                        R"("writeConcern": {{"j": true}}}})",
-                        next_id_++, random_.below(kValues), noise(random_, kLargeBytes)),
-            Promise::all);
+        run("insertLarge", db, large_insert(R"({"j": true})"), Promise::all);
+}
+
+std::string History::large_insert(const char* concern) {
+    const size_t value = random_.below(kValues);
+    return fmt::format(R"({{"insert": "c", "documents": [{{"_id": {}, "a": {}, "t": "{}"}}], )"
+                       R"("writeConcern": {}}})",
+                       next_id_++, value, noise(random_, kLargeBytes), concern);
 }
 
 // Data files that are opened again, in another order, and written to. Or a flush comes while some
@@ -177,6 +180,11 @@ void History::close_and_open() {
     const std::string& other = random_.pick(kDatabases);
     const bool lets_go = journal_ && !in_between_ && random_.chance(60);
     if (lets_go) fill_journal_file(other);
+    // So that the commit of the first file that is closed is one behind which the journal goes on
+    // in another file.
+    if (lets_go && random_.chance(50))
+        for (uint64_t bytes = 0; bytes < setting_.journal_file_bytes; bytes += kLargeBytes)
+            run("insertLarge", other, large_insert(R"({"w": 1})"));
     if (random_.chance(50)) {
         for (const std::string& db : kDatabases)
             run("insert", db,

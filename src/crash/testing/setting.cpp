@@ -120,6 +120,7 @@ Setting make_setting(uint64_t seed, uint64_t turn) {
             break;
         case 2:
             setting.spare_files = true;
+            setting.long_spares = random.chance(50);
             break;
         default:
             break;  // the speed test says no
@@ -142,7 +143,7 @@ std::string Setting::text() const {
     if (directory_per_db) text += ", directoryperdb";
     if (nopreallocj) text += ", nopreallocj";
     if (slow_growth) text += ", preallocation is faster";
-    if (spare_files) text += ", spare journal files";
+    if (spare_files) text += long_spares ? ", long spare journal files" : ", spare journal files";
     if (own_device) text += ", journal on its own device";
     if (old_blocks) text += ", old blocks show";
     if (calls_fail)
@@ -189,7 +190,7 @@ std::unique_ptr<os::SimFileSystem> Setting::make_disk() const {
         for (int i = 0; i < 3; ++i) {
             const auto file = disk->open(os::join(journal, fmt::format("prealloc.{}", i)),
                                          {.access = os::Access::read_write, .create = true});
-            file->allocate(journal_file_bytes);
+            file->allocate(journal_file_bytes * (long_spares ? 2 : 1));
             file->sync();
         }
         disk->sync_directory(journal);

@@ -21,6 +21,7 @@ struct Setting {
     bool directory_per_db = false;
     bool nopreallocj = false;
     bool spare_files = false;  // an earlier run has left prealloc.<n>
+    bool long_spares = false;  // it made longer ones
     bool slow_growth = false;  // the speed test of journal preallocation says yes
     bool own_device = false;   // for the journal; all else lies on device 1
     bool old_blocks = false;   // files that grow may show them
