@@ -27,7 +27,7 @@ class CrashCampaign : public testing::Test {
 
 TEST_F(CrashCampaign, EveryStateOfSomeHistoriesIsRecovered) {
     Plan plan;
-    plan.states = 1500;  // fewer of them meet no refusal
+    plan.states = 2500;  // fewer of them do not come everywhere
     const Outcome outcome = run_campaign(plan, nullptr);
     for (const std::string& fault : outcome.faults)
         ADD_FAILURE() << fault;

@@ -25,11 +25,13 @@ constexpr int64_t kGrowthUs = 3000;
 // Of data files that are made in advance: as long as the second one of a small database.
 constexpr uint64_t kFileInAdvanceBytes = 32 << 20;
 
-size_t journal_files_on(os::SimFileSystem& disk) {
+std::vector<std::string> journal_files_on(os::SimFileSystem& disk) {
     const std::string directory = os::join(kDbpath, mmapv1::kJournalDirectory);
-    if (!disk.exists(directory)) return 0;
-    return static_cast<size_t>(std::ranges::count_if(
-        disk.list(directory), [](const std::string& name) { return name.starts_with("j._"); }));
+    std::vector<std::string> paths;
+    if (!disk.exists(directory)) return paths;
+    for (const std::string& name : disk.list(directory))
+        if (name.starts_with("j._")) paths.push_back(os::join(directory, name));
+    return paths;
 }
 
 // Whose disk the calling thread has used last, or whose clock.
@@ -49,6 +51,8 @@ const char* name_of(Situation situation) {
             return "a journal file begun during a flush";
         case Situation::journal_file_let_go:
             return "a journal file let go by a server that runs";
+        case Situation::journal_file_stays:
+            return "a journal file that cannot be removed";
         case Situation::committed_between_two_files:
             return "committed between the flushes of two files";
         case Situation::flushed_during_a_commit:
@@ -114,6 +118,7 @@ void History::start(std::unique_ptr<os::SimFileSystem> disk) {
     starting_ = false;
     const ImagePtr found = image_of(*disk_);
     failed_drops_.clear();
+    staying_.clear();
     if (!images_.empty() && std::none_of(expected.begin(), expected.end(),
                                          [&](const ImagePtr& each) { return *each == *found; }))
         throw std::runtime_error("the start shows none of the commits that may be there:" +
@@ -219,6 +224,10 @@ void History::note(const os::SimFileSystem::Event& event) {
     if (of_journal && (event.call == Call::remove || event.call == Call::rename) && !starting_ &&
         !stopping_ && operation_ != "fsyncLock")
         note(Situation::journal_file_let_go);
+    if (event.call == Call::remove && event.path == staying_) {
+        note(Situation::journal_file_stays);
+        staying_.clear();
+    }
     if (is_disturbed()) take_states(of_journal && event.call == Call::sync_data);
     disturb(event);
     if (flushing_ && event.call == Call::sync_mapping) flush_in_between();
@@ -247,7 +256,7 @@ void History::take_states(bool section_unsynced) {
     Random random(mixed(seed_, calls_ * 2 + 1));
     if (!random.chance(section_unsynced ? wanted_.percent_per_sync : wanted_.percent_per_call))
         return;
-    if (journal_files_on(*disk_) > 1) {
+    if (journal_files_on(*disk_).size() > 1) {
         note(Situation::several_journal_files);
         if (section_unsynced) note(Situation::unsynced_behind_other_files);
     }
@@ -335,6 +344,15 @@ void History::acknowledge() {
     acknowledged_ = images_.size() - 1;
 }
 
+// A journal file stays, once, when it is no longer needed: it is neither used again nor removed.
+void History::let_a_journal_file_stay() {
+    const std::vector<std::string> files = journal_files_on(*disk_);
+    if (files.empty()) return;
+    staying_ = random_.pick(files);
+    disk_->fail(Call::rename, staying_, std::errc::io_error);
+    disk_->fail(Call::remove, staying_, std::errc::io_error);
+}
+
 // One of the calls that come fails, once, or a store finds no page. A full disk stays full, and a
 // device that is gone stays away, until the server has ended.
 void History::let_a_call_fail() {
@@ -362,6 +380,7 @@ void History::let_a_call_fail() {
         {Call::create_directory, "", std::errc::no_space_on_device, 0},
     };
     ++failed_calls_;
+    if (random_.chance(25)) return let_a_journal_file_stay();
     if (random_.chance(15)) return disk_->set_full_at_write_back(true);
     if (random_.chance(10))
         return disk_->end_at_store("", static_cast<int>(random_.below(30)), [this] { die(); });

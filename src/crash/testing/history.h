@@ -37,6 +37,7 @@ enum class Situation : unsigned char {
     unsynced_behind_other_files,
     journal_file_begun_in_a_flush,
     journal_file_let_go,
+    journal_file_stays,
     committed_between_two_files,
     flushed_during_a_commit,
     files_opened_again,
@@ -124,6 +125,7 @@ class History {
     std::vector<ImagePtr> accepted_after(const os::SimFileSystem& disk) const;
     void operate();
     void let_a_call_fail();
+    void let_a_journal_file_stay();
     void end_life();
     void stop();
     void fill_journal_file(const std::string& db);
@@ -187,6 +189,7 @@ class History {
     // a database back.
     std::pair<std::string, Image> dropped_;
     std::map<std::string, Image> failed_drops_;
+    std::string staying_;  // the journal file that cannot be removed once
     int next_id_ = 0;
     std::string operation_;  // under way
     DoneByName done_;
