@@ -19,7 +19,11 @@ kills (src/crash/) makes of it alone, without any unit test:
     campaign: 2000                   it finds the fault among so many states
     campaign: none, and here why     no state shows it, or only one that is too rare
 
-Such a mutant may be without a `killer`.
+Such a mutant may be without a `killer`. Of the order is a step of commit, flush, closing, rotation,
+removal or recovery that is left out or comes too early, where only a cut, a kill or a call that
+fails at the right moment shows it. Not of it, and without the line, is what is refused, counted,
+bounded or said, and what damage or another program has made of a file. One of the order that has no
+line has not been tried alone.
 
 Sources are compiled with their DCHECKs (base/dcheck.h), some of which kill mutants that no test
 would notice by what they do.
