@@ -243,8 +243,10 @@ void fill(Collection& collection, storage::Engine& engine, int slot, sched::Yiel
     const bool mixed = Build(collection, engine, slot, yield_point, log).run();
     collection.reload_indexes(false);
     const Index* const built = collection.find_index(name);
-    if (mixed && built != nullptr && built->generator != nullptr)
-        set_mixes_times(*built->generator);
+    if (built != nullptr && built->generator != nullptr) {
+        if (mixed) set_mixes_times(*built->generator);
+        set_knows_times(*built->generator);
+    }
     if (records == 0) return;
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - started;
     base::log::info("build index done.  scanned {} total records. {:.3f} secs", records,

@@ -242,8 +242,9 @@ bool stands_elsewhere(const Element& e) {
     sched::tick();
     if (e.type() == bson::Type::date) return e.as_date() >= kBetween;
     if (e.type() == bson::Type::timestamp) return e.as_timestamp() < uint64_t{kBetween};
-    if (!e.is_object() && !e.is_array()) return false;
-    for (const Element& member : e.as_doc())
+    const bool scoped = e.type() == bson::Type::code_with_scope;
+    if (!scoped && !e.is_object() && !e.is_array()) return false;
+    for (const Element& member : scoped ? e.code_scope() : e.as_doc())
         if (stands_elsewhere(member)) return true;
     return false;
 }
@@ -277,14 +278,19 @@ class BtreeKeyGenerator : public KeyGenerator {
 
     bool mixes_times() const { return mixes_times_.load(std::memory_order_relaxed); }
     void set_mixes_times() const { mixes_times_.store(true, std::memory_order_relaxed); }
+    bool knows_times() const { return knows_times_.load(std::memory_order_relaxed); }
+    void set_knows_times() const { knows_times_.store(true, std::memory_order_relaxed); }
 
-  private:
+    // For each value of each key, before the key can be found in the index: who has learned the
+    // order of the index (catalog/mixed_times.h) relies on it.
     void note_time(const Element& e) const {
         const bool may_be = e.type() == bson::Type::date || e.type() == bson::Type::timestamp ||
-                            e.is_object() || e.is_array();
+                            e.is_object() || e.is_array() ||
+                            e.type() == bson::Type::code_with_scope;
         if (may_be && stands_elsewhere(e)) set_mixes_times();
     }
 
+  private:
     // The usual document, with no array on any path: one key, or none. False: start again.
     bool plain_keys(Doc doc, KeySet& out) const {
         bson::Builder key(out.buffer());
@@ -312,6 +318,7 @@ class BtreeKeyGenerator : public KeyGenerator {
 
     std::vector<FieldPath> paths_;
     mutable std::atomic<bool> mixes_times_ = false;
+    mutable std::atomic<bool> knows_times_ = false;
 };
 
 class HashedKeyGenerator : public KeyGenerator {
@@ -474,6 +481,22 @@ bool mixes_times(const KeyGenerator& generator) {
 
 void set_mixes_times(const KeyGenerator& generator) {
     if (const BtreeKeyGenerator* const plain = plain_generator(generator)) plain->set_mixes_times();
+}
+
+void note_times(const KeyGenerator& generator, Doc key) {
+    const BtreeKeyGenerator* const plain = plain_generator(generator);
+    if (plain == nullptr) return;
+    for (const Element& e : key)
+        plain->note_time(e);
+}
+
+bool knows_times(const KeyGenerator& generator) {
+    const BtreeKeyGenerator* const plain = plain_generator(generator);
+    return plain == nullptr || plain->knows_times();
+}
+
+void set_knows_times(const KeyGenerator& generator) {
+    if (const BtreeKeyGenerator* const plain = plain_generator(generator)) plain->set_knows_times();
 }
 
 std::shared_ptr<const collation::Collator> collator_of(Doc spec) {

@@ -166,7 +166,16 @@ class ReachedDocuments {
 };
 
 bool tells_times(const catalog::Index& index, const DistinctValues& values) {
-    return !values.of_today() || !catalog::mixes_times(*index.generator);
+    return !values.of_today() || catalog::order_of_times(index) != catalog::OrderOfTimes::mixed;
+}
+
+// Whether it was not known whether the index tells times, and now is. Plans made before are stale.
+bool has_learned(const catalog::Index& index, const DistinctValues& values, const std::string& ns,
+                 sched::YieldPoint* yield_point) {
+    if (!values.of_today() || catalog::order_of_times(index) != catalog::OrderOfTimes::unknown)
+        return false;
+    if (!catalog::learn_order_of_times(index, yield_point)) throw_dropped(ns);
+    return true;
 }
 
 bool has_all_documents(const catalog::Index& index) {
@@ -189,9 +198,11 @@ const catalog::Index* smallest_index(const catalog::Collection& collection, std:
 
 std::optional<int64_t> distinct_by_index(catalog::Collection& collection, std::string_view path,
                                          DistinctValues& values, sched::YieldPoint* yield_point) {
-    const catalog::Index* index = smallest_index(collection, path, values);
-    if (index == nullptr) return std::nullopt;
     const std::string ns = collection.ns();
+    const catalog::Index* index = smallest_index(collection, path, values);
+    while (index != nullptr && has_learned(*index, values, ns, yield_point))
+        index = smallest_index(collection, path, values);
+    if (index == nullptr) return std::nullopt;
     const auto cursor = index->store->cursor(storage::Direction::forward);
     sched::LongLoop loop(yield_point);
     const auto yield_if_due = [&] {
@@ -231,17 +242,21 @@ std::optional<int64_t> distinct_by_bounds(catalog::Collection& collection, std::
     if (path.empty() || path == "_id") return std::nullopt;
     const bson::Object only = bson::make("_id", 0, path, 1);
     query.projection = Projection::parse(only, query.matcher.get());
-    const std::vector<Plan> plans = make_plans(collection, query, {});
-    query.projection = nullptr;
+    const std::string ns = collection.ns();
+    std::vector<Plan> plans = make_plans(collection, query, {}, yield_point);
     const auto fits = [&](const Plan& plan) {
         return plan.covered && plan.scans.size() == 1 && plan.scans[0].key_filter.empty() &&
                tells_values(*plan.scans[0].index, path) &&
                tells_times(*plan.scans[0].index, values);
     };
-    const auto found = std::ranges::find_if(plans, fits);
+    auto found = std::ranges::find_if(plans, fits);
+    while (found != plans.end() && has_learned(*found->scans[0].index, values, ns, yield_point)) {
+        plans = make_plans(collection, query, {}, yield_point);
+        found = std::ranges::find_if(plans, fits);
+    }
+    query.projection = nullptr;
     if (found == plans.end()) return std::nullopt;
     found->scans[0].index->count_use();
-    const std::string ns = collection.ns();
     IndexScan scan(found->scans[0]);
     ReachedDocuments documents(collection, *found->scans[0].index, values);
     sched::LongLoop loop(yield_point);

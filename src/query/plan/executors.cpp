@@ -160,7 +160,7 @@ class PlannedExecutor : public Executor {
 
   private:
     Plan choose_plan(catalog::Collection& collection) {
-        std::vector<Plan> plans = make_plans(collection, query_, options_);
+        std::vector<Plan> plans = make_plans(collection, query_, options_, yield_point_);
         if (plans.size() == 1) return std::move(plans[0]);
         return best_plan(collection, query_, options_, std::move(plans), rejected_, ended_in_trial_,
                          yield_point_);

@@ -45,7 +45,7 @@ class PlanTrialTest : public testing::Test, protected sched::YieldPoint {
         FindQuery::Parts parts;
         parts.filter = parsed;
         query_.canonicalise(parts);
-        std::vector<Plan> plans = make_plans(*collection_, query_, options_);
+        std::vector<Plan> plans = make_plans(*collection_, query_, options_, nullptr);
         EXPECT_GE(plans.size(), count);
         plans.erase(plans.begin() + static_cast<std::ptrdiff_t>(count), plans.end());
         rejected_.clear();

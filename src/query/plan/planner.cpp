@@ -54,13 +54,12 @@ bool is_point_list(const IntervalList& list) {
 }
 
 // Does the index order, after dropping `skip` leading fields, begin with the sort of the query (in
-// either direction)?
-bool order_matches(const catalog::Index& index, size_t skip, const FindQuery& query,
-                   bool* backward) {
+// either direction), but for its times (Planner::orders_times)?
+bool fields_match(const catalog::Index& index, size_t skip, const FindQuery& query,
+                  bool* backward) {
     DCHECK(!query.sort.empty());
     if (index.generator->hashed() ||
-        !collation::is_same(index.generator->collator(), query.collator.get()) ||
-        (is_of_today(*query.matcher) && catalog::mixes_times(*index.generator)))
+        !collation::is_same(index.generator->collator(), query.collator.get()))
         return false;
     auto key = index.key_pattern.begin();
     for (size_t i = 0; i < skip && key != index.key_pattern.end(); ++i)
@@ -76,14 +75,6 @@ bool order_matches(const catalog::Index& index, size_t skip, const FindQuery& qu
     }
     *backward = direction < 0;
     return true;
-}
-
-bool provides_sort(const ConjunctionBounds& bounds, const FindQuery& query, bool* backward) {
-    if (order_matches(*bounds.index, 0, query, backward)) return true;
-    size_t points = 0;
-    while (points < bounds.fields.size() && is_point_list(bounds.fields[points]))
-        ++points;
-    return points > 0 && order_matches(*bounds.index, points, query, backward);
 }
 
 class Planner {
@@ -122,7 +113,29 @@ class Planner {
         return plans;
     }
 
+    // An index that could give the order of the sort, or the range that is asked for, if it has the
+    // order that the client means, which is not known yet. The plans that were made are without it.
+    const catalog::Index* unknown() const { return unknown_; }
+
   private:
+    // Whether it has the order that the client means (catalog/mixed_times.h).
+    bool orders_times(const catalog::Index& index) const {
+        if (!is_of_today(*query_.matcher)) return true;
+        const catalog::OrderOfTimes order = catalog::order_of_times(index);
+        if (order == catalog::OrderOfTimes::unknown) unknown_ = &index;
+        return order == catalog::OrderOfTimes::of_today;
+    }
+    bool order_matches(const catalog::Index& index, size_t skip, bool* backward) const {
+        return fields_match(index, skip, query_, backward) && orders_times(index);
+    }
+    bool provides_sort(const ConjunctionBounds& bounds, bool* backward) const {
+        if (order_matches(*bounds.index, 0, backward)) return true;
+        size_t points = 0;
+        while (points < bounds.fields.size() && is_point_list(bounds.fields[points]))
+            ++points;
+        return points > 0 && order_matches(*bounds.index, points, backward);
+    }
+
     bool is_only_disjunction() const {
         return conjunction_.predicates.empty() && conjunction_.disjunctions.size() == 1 &&
                !conjunction_.others;
@@ -216,7 +229,7 @@ class Planner {
         plan.check_document = bounds.check_document;
         bool backward = false;
         const bool alike = query_.sort.empty() || sorts_alike({&bounds, 1});
-        if (!alike || (!query_.sort.empty() && !provides_sort(bounds, query_, &backward))) {
+        if (!alike || (!query_.sort.empty() && !provides_sort(bounds, &backward))) {
             if (alike && explode(bounds, plan.scans)) {
                 plan.merge = true;
                 return plan;
@@ -251,7 +264,7 @@ class Planner {
         }
         bool backward = false;
         if (prefix == 0 || scans < 2 || prefix == bounds.fields.size() ||
-            !order_matches(*bounds.index, prefix, query_, &backward))
+            !order_matches(*bounds.index, prefix, &backward))
             return false;
         for (size_t n = 0; n < scans; ++n) {
             ConjunctionBounds one = bounds;
@@ -270,7 +283,7 @@ class Planner {
     // where there are none.
     bool sorted_scans(const ConjunctionBounds& bounds, sched::Vector<ScanPlan>& out) const {
         bool backward = false;
-        if (!provides_sort(bounds, query_, &backward)) return explode(bounds, out);
+        if (!provides_sort(bounds, &backward)) return explode(bounds, out);
         out.push_back(to_scan(bounds, backward));
         return true;
     }
@@ -331,7 +344,7 @@ class Planner {
 
     // Whether a scan of all of it gives the order of the sort.
     bool whole_index_sorts(const catalog::Index& index, bool* backward) const {
-        if (!order_matches(index, 0, query_, backward)) return false;
+        if (!order_matches(index, 0, backward)) return false;
         ConjunctionBounds all;
         all.index = &index;
         all.fields.assign(index.generator->fields().size(), {all_values()});
@@ -421,8 +434,7 @@ class Planner {
                 if (bson::has_time(e)) return true;
             return false;
         };
-        if (is_of_today(*query_.matcher) && catalog::mixes_times(*index.generator) &&
-            (any(query_.min) || any(query_.max)))
+        if ((any(query_.min) || any(query_.max)) && !orders_times(index) && unknown_ == nullptr)
             base::fail(
                 base::kBadValue,
                 "min and max of Dates and Timestamps cannot be used with the index {}, which "
@@ -455,7 +467,7 @@ class Planner {
         if (!query_.min.empty()) scan.range_min = unnamed(query_.min, *found);
         if (!query_.max.empty()) scan.range_max = unnamed(query_.max, *found);
         bool backward = false;
-        if (!query_.sort.empty()) plan.blocking_sort = !order_matches(*found, 0, query_, &backward);
+        if (!query_.sort.empty()) plan.blocking_sort = !order_matches(*found, 0, &backward);
         plan.check_document = !query_.matcher->root().children.empty();
         scan.backward = backward;
         plan.scans.push_back(std::move(scan));
@@ -466,6 +478,7 @@ class Planner {
     const FindQuery& query_;
     const ExecutorOptions& options_;
     Conjunction conjunction_;
+    mutable const catalog::Index* unknown_ = nullptr;
 };
 
 }  // namespace
@@ -484,12 +497,22 @@ ScanPlan whole_index(const catalog::Index& index, bool backward) {
 }
 
 std::vector<Plan> make_plans(const catalog::Collection& collection, const FindQuery& query,
-                             const ExecutorOptions& options) {
-    const sched::WorkLimit limit("the planning of one query");
-    std::vector<Plan> plans = Planner(collection, query, options).make();
-    DCHECK(!plans.empty());
-    DCHECK(std::ranges::all_of(plans, [&](const Plan& p) { return is_consistent(p, query); }));
-    return plans;
+                             const ExecutorOptions& options, sched::YieldPoint* yield_point) {
+    for (;;) {
+        const catalog::Index* unknown = nullptr;
+        {
+            const sched::WorkLimit limit("the planning of one query");
+            Planner planner(collection, query, options);
+            std::vector<Plan> plans = planner.make();
+            DCHECK(!plans.empty());
+            DCHECK(
+                std::ranges::all_of(plans, [&](const Plan& p) { return is_consistent(p, query); }));
+            unknown = planner.unknown();
+            if (unknown == nullptr) return plans;
+        }
+        const std::string ns = collection.ns();  // which may go
+        if (!catalog::learn_order_of_times(*unknown, yield_point)) throw_dropped(ns);
+    }
 }
 
 bool is_consistent(const Plan& plan, const FindQuery& query) {
