@@ -236,9 +236,8 @@ void fill(Collection& collection, storage::Engine& engine, int slot, sched::Yiel
           ChangeLog* log) {
     const auto started = std::chrono::steady_clock::now();
     const int64_t records = collection.records().count();
-    if (records > 0)
-        base::log::info("build index on: {} properties: {}", collection.ns(),
-                        bson::to_text(collection.store().index(slot).spec));
+    base::log::info("build index on: {} properties: {}", collection.ns(),
+                    bson::to_text(collection.store().index(slot).spec));
     const std::string name = collection.store().index(slot).name;
     const bool mixed = Build(collection, engine, slot, yield_point, log).run();
     collection.reload_indexes(false);

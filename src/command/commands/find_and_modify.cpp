@@ -373,6 +373,7 @@ class FindAndModify {
             return;
         }
         reply.append_all(value);
+        if (!invocation_.over_msg() && outcome.n == 0) return;  // as the old server
         bson::Builder last = reply.sub_object("lastErrorObject");
         if (outcome.update) last.append("updatedExisting", outcome.existing);
         last.append("n", outcome.n);
@@ -506,9 +507,6 @@ void run_find_and_modify(Invocation& invocation) {
     if (!invocation.over_msg() && !invocation.first().is_string() && !request.upsert) {
         // What is no name leads to no collection.
         invocation.reply->append_null("value");
-        bson::Builder last = invocation.reply->sub_object("lastErrorObject");
-        if (request.has_update) last.append("updatedExisting", false);
-        last.append("n", 0);
         return;
     }
     if (const auto found = WriteHistory(invocation.client, invocation.turn).find_and_modify())

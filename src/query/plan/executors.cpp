@@ -121,6 +121,12 @@ class PlannedExecutor : public Executor {
             for (size_t i = 0; i < branch_count(); ++i)
                 branches.push_back(run_->branch_stats(i));
             stats = sum(run_->plan(), branches);
+            // A write stops by itself where it has enough, not so the trial; a limit is in both.
+            if (options_.for_write && !won_.branches.empty()) {
+                const ExecutionStats trial = sum(run_->plan(), won_.branches);
+                stats.keys_examined = std::max(stats.keys_examined, trial.keys_examined);
+                stats.docs_examined = std::max(stats.docs_examined, trial.docs_examined);
+            }
         }
         stats.returned = returned_;
         stats.yields = loop_.yields();
@@ -146,7 +152,7 @@ class PlannedExecutor : public Executor {
             report.dropped = run_->dropped();
         }
         report.has_collection = run_ != nullptr;
-        report.ended_in_trial = ended_in_trial_;
+        report.ended_in_trial = won_.ended;
         report.stats = stats();
         for (const Rejected& other : rejected_) {
             ExplainReport lost{query_, sum(other.plan, other.branches), &other.plan,
@@ -162,7 +168,7 @@ class PlannedExecutor : public Executor {
     Plan choose_plan(catalog::Collection& collection) {
         std::vector<Plan> plans = make_plans(collection, query_, options_, yield_point_);
         if (plans.size() == 1) return std::move(plans[0]);
-        return best_plan(collection, query_, options_, std::move(plans), rejected_, ended_in_trial_,
+        return best_plan(collection, query_, options_, std::move(plans), rejected_, won_,
                          yield_point_);
     }
 
@@ -199,7 +205,7 @@ class PlannedExecutor : public Executor {
     sched::LongLoop loop_;
     std::string ns_;
     std::vector<Rejected> rejected_;
-    bool ended_in_trial_ = false;
+    Won won_;
     std::unique_ptr<PlanRun> run_;
     int64_t returned_ = 0;
     int64_t skipped_ = 0;

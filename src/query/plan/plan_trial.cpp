@@ -52,7 +52,7 @@ void yield(const Runs& runs, sched::LongLoop& loop, const std::string& ns) {
 
 Plan best_plan(catalog::Collection& collection, const FindQuery& query,
                const ExecutorOptions& options, std::vector<Plan> plans,
-               std::vector<Rejected>& rejected, bool& ended, sched::YieldPoint* yield_point) {
+               std::vector<Rejected>& rejected, Won& won, sched::YieldPoint* yield_point) {
     DCHECK(!plans.empty());
     Runs runs;
     const std::string ns = collection.ns();
@@ -97,13 +97,16 @@ Plan best_plan(catalog::Collection& collection, const FindQuery& query,
         ++best;
     for (size_t i = best + 1; i < runs.size(); ++i)
         if (!failed[i] && score(*runs[i]) > score(*runs[best])) best = i;
-    ended = runs[best]->ended();
+    const auto branches = [](const PlanRun& run) {
+        std::vector<PlanRun::BranchStats> all;
+        for (size_t branch = 0; branch < std::max<size_t>(run.plan().scans.size(), 1); ++branch)
+            all.push_back(run.branch_stats(branch));
+        return all;
+    };
+    won = {runs[best]->ended(), branches(*runs[best])};
     for (size_t i = 0; i < runs.size(); ++i) {
-        if (i == best) continue;
-        Rejected one{std::move(plans[i]), {}, runs[i]->advanced()};
-        for (size_t branch = 0; branch < std::max<size_t>(one.plan.scans.size(), 1); ++branch)
-            one.branches.push_back(runs[i]->branch_stats(branch));
-        rejected.push_back(std::move(one));
+        if (i != best)
+            rejected.push_back({std::move(plans[i]), branches(*runs[i]), runs[i]->advanced()});
     }
     return std::move(plans[best]);
 }

@@ -17,11 +17,17 @@ struct Rejected {
     int64_t returned = 0;
 };
 
+// What the winner had done by then.
+struct Won {
+    bool ended = false;  // it had the whole answer
+    std::vector<PlanRun::BranchStats> branches;
+};
+
 // Lets the plans compete; they yield as a scan does (at `yield_point`, if any). Returns the winner;
-// the others go to `rejected`, and `ended` says whether it had the whole answer by then. Throws
-// base::Error when the last plan standing fails, and when the collection has gone.
+// the others go to `rejected`. Throws base::Error when the last plan standing fails, and when the
+// collection has gone.
 Plan best_plan(catalog::Collection& collection, const FindQuery& query,
                const ExecutorOptions& options, std::vector<Plan> plans,
-               std::vector<Rejected>& rejected, bool& ended, sched::YieldPoint* yield_point);
+               std::vector<Rejected>& rejected, Won& won, sched::YieldPoint* yield_point);
 
 }  // namespace query

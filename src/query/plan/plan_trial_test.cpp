@@ -49,7 +49,7 @@ class PlanTrialTest : public testing::Test, protected sched::YieldPoint {
         EXPECT_GE(plans.size(), count);
         plans.erase(plans.begin() + static_cast<std::ptrdiff_t>(count), plans.end());
         rejected_.clear();
-        return best_plan(*collection_, query_, options_, std::move(plans), rejected_, ended_, this);
+        return best_plan(*collection_, query_, options_, std::move(plans), rejected_, won_, this);
     }
     // Of the ranges of both indexes, which hold all documents.
     Plan compete_for_all() { return compete(R"({"a": {"$gte": 0}, "b": {"$lte": 0}, "c": 1})", 2); }
@@ -73,7 +73,7 @@ class PlanTrialTest : public testing::Test, protected sched::YieldPoint {
     sched::Operation op_;
     const sched::Operation::Scope own_;
     FindQuery query_;
-    bool ended_ = false;
+    Won won_;
     const ExecutorOptions options_;
     std::vector<Rejected> rejected_;
     bool others_wait_ = true;
