@@ -6,7 +6,9 @@ both dialects; they run one after the other on a collection `c` with "docs" in i
 or says where it is tested; one that is as 2.6 may have its reason alone.
 
 A request is a command; "@db" names its database, and "@pick" the paths whose types make its answer.
-By the old messages a find is an OP_QUERY of the collection.
+"@cursor" in it is the cursor that was opened last. By the old messages a find is an OP_QUERY of the
+collection. Of what is sent by OP_MSG "@flags" are the flags, and "@sequence" names the list that
+travels in a section of its own; these, and "@raw", go without what the driver would add.
 Usage: build/venv/bin/python tests/compatibility/notes.py       prints a line for each row
 """
 
@@ -35,6 +37,7 @@ VERDICTS = ('done', 'refused', 'as 2.6')
 # Beside these of a find by OP_QUERY only its filter has a place in the message.
 MODIFIERS = {'sort': '$orderby', 'hint': '$hint', 'min': '$min', 'max': '$max',
              'snapshot': '$snapshot', 'maxScan': '$maxScan', 'showRecordId': '$showDiskLoc'}
+MORE_TO_COME = 2  # a flag of OP_MSG: no reply is wanted
 REPLY_FIELDS = ('n', 'nModified', 'upserted', 'value', 'values', 'valid')
 
 HEAD = '''\
@@ -107,6 +110,7 @@ class Dialogue:
     def __init__(self, port, dialect):
         self.port, self.dialect = port, dialect
         self.client = pymongo.MongoClient('127.0.0.1', port)
+        self.cursor = bson.int64.Int64(0)
 
     def close(self):
         self.client.close()
@@ -118,15 +122,31 @@ class Dialogue:
             self.client[DATABASE].c.insert_many(docs)
 
     def ask(self, request):
-        request = bson.son.SON(request)
+        request = self._with_cursor(bson.son.SON(request))
         database = request.pop('@db', DATABASE)
         picked = request.pop('@pick', None)
         reply = self._send(database, request)
+        if reply is None:
+            return {'closed': True}
+        if reply.get('cursor', {}).get('id'):
+            self.cursor = bson.int64.Int64(reply['cursor']['id'])
         if picked is not None:
             return {path: type_at(reply, path) for path in picked}
         return answer_of(reply)
 
+    def _with_cursor(self, value):
+        if isinstance(value, dict):
+            return type(value)((name, self._with_cursor(item)) for name, item in value.items())
+        if isinstance(value, list):
+            return [self._with_cursor(item) for item in value]
+        return self.cursor if value == '@cursor' else value
+
     def _send(self, database, request):
+        """The reply; None: the connection was closed."""
+        flags, sequence = request.pop('@flags', 0), request.pop('@sequence', None)
+        raw = request.pop('@raw', False) or flags or sequence
+        if self.dialect == 'new' and raw:
+            return self._by_message(database, request, flags, sequence)
         if self.dialect == 'new':
             try:
                 return self.client[database].command(
@@ -140,11 +160,26 @@ class Dialogue:
             return self._query(database, request)
         return self._one('%s.$cmd' % database, request)
 
-    def _by_message(self, database, request):
+    def _by_message(self, database, request, flags=0, sequence=None):
         """What the driver does not send."""
-        body = b'\0\0\0\0' + b'\0' + bson.encode(dict(request, **{'$db': database}))
+        request = bson.son.SON(request, **{'$db': database})
+        section = b''
+        if sequence is not None:
+            items = b''.join(bson.encode(item) for item in request.pop(sequence))
+            section = sequence.encode() + b'\0' + items
+            section = b'\1' + struct.pack('<i', 4 + len(section)) + section
+        body = struct.pack('<I', flags) + b'\0' + bson.encode(request) + section
         with contextlib.closing(wire.Connection(self.port)) as connection:
-            return bson.decode(connection.exchange(wire.OP_MSG, body)[21:])
+            connection.send(wire.OP_MSG, body)
+            if flags & MORE_TO_COME:
+                # Its reply would come before that of the next request.
+                connection.send(wire.OP_MSG, b'\0' * 5 + bson.encode(
+                    bson.son.SON([('count', 'c'), ('$db', database)])))
+            try:
+                return bson.decode(connection.receive()[21:], bson.codec_options.CodecOptions(
+                    bson.son.SON))
+            except ConnectionError:
+                return None
 
     def _query(self, database, find):
         query = bson.son.SON([('$query', find.get('filter', {}))])
@@ -159,7 +194,8 @@ class Dialogue:
             bson.son.SON, unicode_decode_error_handler='replace'))]
         if len(docs) == 1 and '$err' in docs[0]:
             return {'ok': 0.0, 'code': docs[0].get('code', -1)}
-        return {'ok': 1.0, 'cursor': {'firstBatch': docs}}
+        return {'ok': 1.0,
+                'cursor': {'firstBatch': docs, 'id': struct.unpack_from('<q', reply, 20)[0]}}
 
     def _one(self, namespace, request):
         reply = self._message(namespace, request, 0, -1)
@@ -190,7 +226,7 @@ def answer_of(reply):
         first = reply['writeErrors'][0]
         return with_text({'code': first['code'], 'n': reply['n']}, first)
     if 'cursor' in reply:
-        return {'docs': reply['cursor']['firstBatch']}
+        return {'docs': reply['cursor'].get('firstBatch', reply['cursor'].get('nextBatch'))}
     answer = {field: reply[field] for field in REPLY_FIELDS if field in reply}
     if 'queryPlanner' in reply or 'stages' in reply:
         answer['fields'] = sorted(reply)

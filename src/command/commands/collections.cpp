@@ -295,6 +295,8 @@ void run_rename_collection(Invocation& invocation) {
         base::fail(base::kNamespaceNotFound, "source namespace does not exist");
     }
     if (service.catalog().collection(to) != nullptr) {
+        if (from == to && invocation.over_msg())
+            base::fail(base::kIllegalOperation, "a collection cannot be renamed to itself");
         if (!invocation.body["dropTarget"].truthy() || from == to)
             base::fail(base::kNamespaceExists, "target namespace exists");
         service.cursors().kill_collection(to);

@@ -378,7 +378,8 @@ FindRequest parse_find(bson::Doc command, bool over_msg) {
         if (e.name() != "lsid" && e.name() != "$db") parse_field(e, request);
     }
     const bool has_ends = !request.query.min.empty() || !request.query.max.empty();
-    if (over_msg && has_ends && request.parts.hint.missing())
+    if (over_msg && has_ends && request.parts.hint.missing() &&
+        !query::is_id_query(request.parts.filter))
         base::fail(kEndsWithoutHint,
                    "When using min()/max() a hint of which index to use must be provided");
     if (over_msg && !request.parts.projection.empty())

@@ -299,7 +299,7 @@ class FindAndModify {
     std::unique_ptr<query::Projection> parse_positional() const {
         try {
             auto projection = query::Projection::parse(request_.fields, find_.matcher.get(),
-                                                       expressions_.get(), find_.collator);
+                                                       expressions_.get(), asked_.collator);
             return projection != nullptr && projection->needs_details() ? std::move(projection)
                                                                         : nullptr;
         } catch (const base::Error& e) {
@@ -333,7 +333,7 @@ class FindAndModify {
             return;
         }
         const auto projection =
-            query::Projection::parse_by_name(request_.fields, expressions_.get(), find_.collator);
+            query::Projection::parse_by_name(request_.fields, expressions_.get(), asked_.collator);
         if (projection == nullptr) {
             out.append("value", doc);
             return;

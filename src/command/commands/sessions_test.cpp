@@ -109,14 +109,14 @@ TEST_P(SessionsTest, OwnTheirCursors) {
         const int64_t cursor =
             list ? opened.doc().at_path("cursors.0.cursor.id").as_int64() : cursor_of(opened);
         ASSERT_NE(cursor, 0) << opening;
-        EXPECT_EQ(code(run(more(cursor))), 50736) << opening;
+        EXPECT_EQ(code(run(more(cursor))), 50737) << opening;
         EXPECT_EQ(code(run(more_in(two_, cursor))), 50738);
         // From another connection of the client is well.
         EXPECT_EQ(code(other_.run(more_in(one_, cursor))), 0);
     }
     EXPECT_EQ(open_cursors(), 3);
     const int64_t outside = cursor_of(run(R"({"find": "c", "batchSize": 1})"));
-    EXPECT_EQ(code(run(more_in(one_, outside))), 50737);
+    EXPECT_EQ(code(run(more_in(one_, outside))), 50736);
     EXPECT_EQ(code(run(more(outside))), 0);
 }
 
@@ -127,7 +127,7 @@ TEST_P(SessionsTest, OwnTheCursorsOfListsToo) {
         run(in(one_, R"({"listCollections": 1, "cursor": {"batchSize": 1}})"));
     const int64_t cursor = cursor_of(opened);
     ASSERT_NE(cursor, 0);
-    EXPECT_EQ(code(run(more(cursor, "$cmd.listCollections"))), 50736);
+    EXPECT_EQ(code(run(more(cursor, "$cmd.listCollections"))), 50737);
     run(list("endSessions", {one_}));
     EXPECT_EQ(open_cursors(), 0);
 }
@@ -136,7 +136,7 @@ TEST_P(SessionsTest, AnOldMessageDoesNotGoOnWithACursorOfOne) {
     cursor_ = open_cursor(one_);
     const std::vector<bson::Object> documents = get_more("test.c", 1);
     EXPECT_EQ(reply_flags_ & wire::ReplyWriter::kQueryFailure, wire::ReplyWriter::kQueryFailure);
-    EXPECT_EQ(documents.at(0)["code"].to_int32(), 50736);
+    EXPECT_EQ(documents.at(0)["code"].to_int32(), 50737);
     EXPECT_EQ(open_cursors(), 1);
 }
 

@@ -18,8 +18,8 @@ namespace {
 
 constexpr int kCollectionDropped = 17356;
 // As later servers number them.
-constexpr int kNeedsSession = 50736;
-constexpr int kOutsideSessions = 50737;
+constexpr int kOutsideSessions = 50736;
+constexpr int kNeedsSession = 50737;
 constexpr int kOtherSession = 50738;
 constexpr std::string_view kDroppedText = "collection dropped between getMore calls";
 
