@@ -97,7 +97,7 @@ def items(listed):
 
 
 def section(listed):
-    """The page's section: every row is counted, those that today's clients may miss are told."""
+    """The page's section: counts of all rows, and those that are not done."""
     of = {verdict: [row for row in listed if row['verdict'] == verdict] for verdict in VERDICTS}
     done, *others = [len(of[verdict]) for verdict in VERDICTS]
     return HEAD % (done, len(listed), *others) + 'Refused:\n\n' + items(of['refused']) \
