@@ -177,15 +177,15 @@ void Clone::copy_collection(const std::string& ns, bson::Doc options, oplog::Pos
     try {
         source_.read(ns, [&](bson::Doc batch) {
             part.was_there |= !batch.empty();
+            // What happens to its name while the documents are stored is after they were read.
+            part.until = newest();
             applier_.copy(ns, batch);
         });
     } catch (const base::Error& error) {
         if (!is_change_of_collection(error)) throw;
         forget(ns);
         missing_.insert(ns);
-        return;
     }
-    part.until = newest();
 }
 
 // What has changed under its reader, and what has the name of a collection that was not copied.

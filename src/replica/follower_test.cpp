@@ -69,6 +69,26 @@ TEST_F(FollowerTest, ACopyEndsWhileCollectionsAreRenamed) {
     }
 }
 
+// It takes its time to store them, and names may change meanwhile again and again.
+TEST_F(FollowerTest, WhatIsRenamedWhileItsDocumentsAreStoredIsNotReadAgain) {
+    begin();
+    script_ = {};
+    primary_->write("test", [](catalog::Database& db) {
+        for (const int id : {1, 2})
+            db.get_or_create("test.before").insert(bson::make("_id", id));
+    });
+    script_.after_visit = [&](std::string_view ns) {
+        if (ns == "test.before")
+            primary_->run(
+                "admin",
+                bson::from_json(R"({"renameCollection": "test.before", "to": "test.later"})"));
+    };
+    catch_up();
+    expect_equal();
+    EXPECT_EQ(script_.reads["test.before"], 1);
+    EXPECT_EQ(script_.reads["test.later"], 0);
+}
+
 // At every moment: what the primary was at that position.
 TEST_F(FollowerTest, IsAlwaysAPrefixOfThePrimary) {
     for (uint32_t seed = 1; seed <= 5; ++seed) {

@@ -35,7 +35,8 @@ bson::Object RemoteSource::end_of_log(int direction) {
     command.append_all(find_in(oplog::kSetLog));
     command.append("sort", bson::make("$natural", direction)).append("limit", 1);
     command.append("singleBatch", true);
-    const peer::Cursor cursor(data_, "local", command.doc(), kAnswerLimit);
+    // While documents are visited the other connection holds them.
+    const peer::Cursor cursor(is_visiting_ ? log_ : data_, "local", command.doc(), kAnswerLimit);
     const bson::Element first = cursor.batch().first();
     return first ? bson::Object(first.as_doc()) : bson::Object();
 }
@@ -91,10 +92,12 @@ void RemoteSource::read(std::string_view ns, const std::function<void(bson::Doc 
     // As much as an answer holds: what is read by one request does not change during it.
     command.append("batchSize", kDocumentsMany);
     peer::Cursor cursor(data_, catalog::split(ns).db, command.doc(), kAnswerLimit);
-    visit(cursor.batch());
-    while (cursor.is_open()) {
-        cursor.fetch();
+    for (;;) {
+        is_visiting_ = true;
         visit(cursor.batch());
+        is_visiting_ = false;
+        if (!cursor.is_open()) return;
+        cursor.fetch();
     }
 }
 

@@ -38,6 +38,7 @@ class RemoteSource final : public Source {
     std::optional<peer::Cursor> entries_;
     uint64_t from_ = 0;
     bool is_first_batch_ = false;
+    bool is_visiting_ = false;  // read() shows documents that `data_` holds
     bool is_journaling_ = false;
 };
 

@@ -34,7 +34,8 @@ class Source {
     virtual void report(const Reached& reached) = 0;
 
     virtual std::vector<std::string> databases() = 0;
-    // All documents of a collection in their natural order, by arrays.
+    // All documents of a collection in their natural order, by arrays, of which there is at least
+    // one. `visit` may ask for the newest entry.
     virtual void read(std::string_view ns, const std::function<void(bson::Doc batch)>& visit) = 0;
     // The first document that has the fields of `which`; empty: there is none.
     virtual bson::Object find(std::string_view ns, bson::Doc which) = 0;

@@ -268,6 +268,9 @@ class PlayedSource final : public Source {
         int calls = 0;
         int copies = 0;
         Reached reported;
+        std::map<std::string, int, std::less<>> reads = {};  // of each collection
+        // After each array of documents of a collection has been taken.
+        std::function<void(std::string_view ns)> after_visit = [](std::string_view) {};
     };
     PlayedSource(Node& primary, Script& script) : primary_(primary), script_(script) {}
 
@@ -307,15 +310,19 @@ class PlayedSource final : public Source {
         begin();
         const std::vector<bson::Object> seen = primary_.all(ns);
         const uint64_t incarnation = primary_.incarnation(ns);
-        for (size_t at = 0; at < seen.size(); at += kBatch) {
+        ++script_.reads[std::string(ns)];
+        size_t at = 0;
+        do {
             if (primary_.incarnation(ns) != incarnation)
                 base::fail(base::kCursorNotFound, "cursor not found");
             bson::Builder batch;
             for (size_t i = at; i < std::min(seen.size(), at + kBatch); ++i)
                 batch.append(bson::IndexName(static_cast<uint32_t>(i - at)).view(), seen[i]);
             visit(batch.doc());
+            script_.after_visit(ns);
             begin();
-        }
+            at += kBatch;
+        } while (at < seen.size());
     }
     bson::Object find(std::string_view ns, bson::Doc which) override {
         begin();
