@@ -9,6 +9,7 @@ refuses is said with the result: in a small group it may refuse, but it may not 
 import os
 import random
 import re
+import subprocess
 import threading
 
 import bson
@@ -19,15 +20,22 @@ import server
 
 ACKNOWLEDGED = {'w': 1, 'j': True}
 DATABASE = 'load'
+SECONDS_TO_END = 10  # of a server that cut connections: whether it is ending
 
-# name: (selection of patches, options)
+OF_COMMITS = ['--journalCommitInterval', '0', '--journalCommitDelay', '--journalWaiterCommits']
+
+# name: (selection of patches, options). Of conf/durable.yaml the other engines have what is about
+# commits.
 PROFILES = {
     'base': ('none', []),
     'durable': ('all', ['--config', os.path.join(TOP, 'conf', 'durable.yaml')]),
     'wiredTiger': ('none', ['--storageEngine', 'wiredTiger']),
     'rocksdb': ('none', ['--storageEngine', 'rocksdb']),
+    'wiredTiger-durable': ('all', ['--storageEngine', 'wiredTiger'] + OF_COMMITS),
+    'rocksdb-durable': ('all', ['--storageEngine', 'rocksdb'] + OF_COMMITS),
 }
 REFUSED = re.compile(r'memory|too large|cache is too small|commit carries|can carry')
+CODE = re.compile(r"'code': (\d+)")
 
 
 class Load:
@@ -69,18 +77,20 @@ class Load:
                 self.kept[kept[0]] = self.kept.get(kept[0], 0) + kept[1]
         return reply
 
-    def insert(self, client, name, documents, concern=None):
+    def insert(self, client, name, documents, concern=None, before=0):
+        """Returns how many were taken. With j: true these are kept, and `before` that many."""
         command = {'insert': name}
         if concern:
             command['writeConcern'] = concern
-        return self.attempt(client, command,
-                            ('documents', b''.join(bson.encode(each) for each in documents)),
-                            (name, len(documents)) if concern else None)
+        reply = self.attempt(client, command,
+                             ('documents', b''.join(bson.encode(each) for each in documents)),
+                             (name, before + len(documents)) if concern else None)
+        return reply['n'] if reply else 0
 
 
 def inserts(document_bytes, clients, share):
     """Messages as large as the server takes, of documents of one size, a share of the group's
-    memory in all; then one with j: true."""
+    memory in all; then a small one with j: true."""
     def run(load):
         with Client(load.port) as client:
             hello = client.run({'hello': 1}, DATABASE)
@@ -91,10 +101,13 @@ def inserts(document_bytes, clients, share):
         whole = int(load.megabytes * MB * share / document_bytes / clients)
 
         def work(client, number):
+            taken = 0
             for first in range(0, whole, batch):
-                load.insert(client, name, [{'_id': '%d %d' % (number, n), 'text': text}
-                                           for n in range(first, min(first + batch, whole))])
-            load.insert(client, name, [{'_id': number, 'text': text}], ACKNOWLEDGED)
+                taken += load.insert(client, name, [
+                    {'_id': '%d %d' % (number, n), 'text': text}
+                    for n in range(first, min(first + batch, whole))])
+            # What this client wrote before is in the journal, too.
+            load.insert(client, name, [{'_id': number}], ACKNOWLEDGED, taken)
         load.together(clients, work)
     return run
 
@@ -152,6 +165,23 @@ def check(port, kept):
                               % (name, documents, found))
 
 
+def check_log(path, megabytes):
+    with open(path, encoding='utf-8') as log:
+        found = re.search(r'memory: the control group may have (\d+) MB, .*memoryLimitMB is (\d+)',
+                          log.read())
+    if not found or int(found.group(1)) != megabytes or int(found.group(2)) > megabytes / 2:
+        raise Failure('the log does not say what memory there is')
+
+
+def row(megabytes, profile, name, load, own):
+    """Of the table of results."""
+    codes = sorted({code for told in load.told for code in CODE.findall(told)}, key=int)
+    return '| %d MB | %s | %s | alive, %d MB of its own | %s | %d acknowledged, 0 lost |' % (
+        megabytes, profile, name, own / MB,
+        'refused %d by %s' % (len(load.told), ', '.join(codes)) if load.told else '-',
+        sum(load.kept.values()))
+
+
 def run_profile(stage, directory, profile, megabytes, loads, say=print):
     """Runs loads one after the other in one group; returns what was refused, by load."""
     try:
@@ -163,25 +193,27 @@ def run_profile(stage, directory, profile, megabytes, loads, say=print):
         options = PROFILES[profile][1] + ['--syncdelay', '5']
         with Watched(stage, directory, options, group.server()) as watched:
             port = watched.start()
+            check_log(watched.running.log_path, megabytes)
             for name in loads:
                 load = Load(port, megabytes)
                 try:
                     LOADS[name](load)
                 except Failure as failure:
-                    code = watched.running.process.poll()
-                    if code is None:
-                        raise
+                    try:
+                        code = watched.running.process.wait(SECONDS_TO_END)
+                    except subprocess.TimeoutExpired:
+                        raise failure from None
                     raise Failure('%s: the server ended with %d (%s)\n%s' % (
                         name, code, failure, watched.errors())) from failure
                 refused[name] = len(load.told)
-                say('%d MB, %s, %s: %s, %d MB of its own%s' % (
-                    megabytes, profile, name, sum(load.kept.values()), watched.memory() / MB,
-                    '; refused %d: %s' % (len(load.told), load.told[0][:160]) if load.told else ''),
-                    flush=True)
+                if sum(load.kept.values()) == 0:
+                    raise Failure('%s: nothing was acknowledged' % name)
                 kept.update(load.kept)
+                own = watched.memory()
                 watched.kill()
                 port = watched.start()
                 check(port, kept)
+                say(row(megabytes, profile, name, load, own), flush=True)
             if PROFILES[profile][1][:1] == ['--storageEngine']:
                 watched.running.stop()
             else:
@@ -199,7 +231,7 @@ USUAL = [('durable', 300, ['medium', 'iibench'])]
 def build(profile, sanitize):
     selection, options = PROFILES[profile]
     targets = ['mongod', 'dbpath_check']
-    engine = options[-1] if options[:1] == ['--storageEngine'] else None
+    engine = options[1] if options[:1] == ['--storageEngine'] else None
     if engine:
         os.environ[server.ENGINE] = engine
         targets.append('engine_%s.so' % engine.lower())
