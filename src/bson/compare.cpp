@@ -231,14 +231,21 @@ size_t hash_value(const Element& value) {
 }
 
 bool has_time(const Element& value) {
-    if (is_time(value)) return true;
-    if (value.type() == Type::code_with_scope) return true;  // perhaps in its scope
-    if (!value.is_object() && !value.is_array()) return false;
-    for (const Element& e : value.as_doc()) {
-        sched::tick();
-        if (has_time(e)) return true;
+    switch (value.type()) {
+        case Type::date:
+        case Type::timestamp:
+        case Type::code_with_scope:  // perhaps in its scope
+            return true;
+        case Type::object:
+        case Type::array:
+            for (const Element& e : value.as_doc()) {
+                sched::tick();
+                if (has_time(e)) return true;
+            }
+            return false;
+        default:
+            return false;
     }
-    return false;
 }
 
 int compare_values(const Element& a, const Element& b) {

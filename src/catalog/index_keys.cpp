@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <map>
+#include <typeinfo>
 #include <utility>
 
 #include "base/error.h"
@@ -249,7 +250,7 @@ bool stands_elsewhere(const Element& e) {
     return false;
 }
 
-class BtreeKeyGenerator : public KeyGenerator {
+class BtreeKeyGenerator final : public KeyGenerator {
   public:
     explicit BtreeKeyGenerator(Doc spec) {
         constexpr int64_t kTicksPerField = 4;
@@ -465,11 +466,13 @@ namespace {
 
 // What makes the keys that others filter, or put under a collation. Null: hashes do.
 const BtreeKeyGenerator* plain_generator(const KeyGenerator& generator) {
+    if (typeid(generator) == typeid(BtreeKeyGenerator))  // as most are
+        return static_cast<const BtreeKeyGenerator*>(&generator);
     if (const auto* partial = dynamic_cast<const PartialKeyGenerator*>(&generator))
         return plain_generator(partial->of());
     if (const auto* collated = dynamic_cast<const CollatedKeyGenerator*>(&generator))
         return plain_generator(collated->of());
-    return dynamic_cast<const BtreeKeyGenerator*>(&generator);
+    return nullptr;
 }
 
 }  // namespace

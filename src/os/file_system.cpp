@@ -12,7 +12,9 @@ void FileSystem::remove_all(const std::string& path) {
 }
 
 std::string join(std::string_view directory, std::string_view name) {
-    std::string path(directory);
+    std::string path;
+    path.reserve(directory.size() + 1 + name.size());
+    path.append(directory);
     if (!path.empty() && path.back() != '/') path += '/';
     return path.append(name);
 }

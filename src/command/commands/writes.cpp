@@ -181,16 +181,14 @@ class ItemReport {
     const sched::Operation::Clock::time_point started_ = sched::Operation::Clock::now();
 };
 
-bool bool_field(bson::Doc item, std::string_view field, bool over_msg) {
-    const bson::Element e = item[field];
+bool bool_field(const bson::Element& e, std::string_view field, bool over_msg) {
     if (is_absent(e, over_msg)) return false;
     if (e.type() != bson::Type::boolean)
         base::fail(base::kFailedToParse, "wrong type for '{}' field, expected bool", field);
     return e.as_bool();
 }
 
-bson::Doc document_field(bson::Doc item, std::string_view field) {
-    const bson::Element e = item[field];
+bson::Doc document_field(const bson::Element& e, std::string_view field) {
     if (e.missing()) base::fail(base::kFailedToParse, "missing {} field", field);
     if (!e.is_object())
         base::fail(base::kFailedToParse, "wrong type for '{}' field, expected object", field);
@@ -215,6 +213,24 @@ void check_index_targets(const Invocation& invocation) {
     });
 }
 
+// What a write leaves out of what is done with each document.
+struct Bypassed {
+    Validation validation = Validation::asked;
+    bool empty_timestamps = false;  // they stay as they are
+};
+
+// Found in one go, since each write asks and hardly any says.
+Bypassed bypassed_by(bson::Doc command) {
+    Bypassed found;
+    for (const bson::Element& e : command) {
+        const std::string_view name = e.name();
+        if (!name.starts_with("bypass") || !e.truthy()) continue;
+        if (name == kBypassValidation.name) found.validation = Validation::bypassed;
+        if (name == kKeepsEmptyTimestamps.name) found.empty_timestamps = true;
+    }
+    return found;
+}
+
 // By the old messages each document is an operation of its own, which the profiler writes down
 // under the same lock.
 storage::Access access_of(const Invocation& invocation) {
@@ -229,8 +245,7 @@ void run_insert(Invocation& invocation) {
     Service& service = invocation.service;
     Client& client = invocation.client;
     bson::Buffer& scratch = client.scratch();
-    const Validation validation = validation_of(invocation.body);
-    const bool fills_timestamps = !invocation.body[kKeepsEmptyTimestamps.name].truthy();
+    const Bypassed bypassed = bypassed_by(invocation.body);
     int64_t inserted = 0;
     int64_t done_before = 0;  // when the same came for the first time
     {
@@ -251,8 +266,9 @@ void run_insert(Invocation& invocation) {
                 }
                 const oplog::Statement statement(invocation.turn, number);
                 service.counters().insert.fetch_add(1, std::memory_order_relaxed);
-                const int64_t count = insert_document(lock, doc, scratch, invocation.over_msg(),
-                                                      validation, fills_timestamps);
+                const int64_t count =
+                    insert_document(lock, doc, scratch, invocation.over_msg(), bypassed.validation,
+                                    !bypassed.empty_timestamps);
                 inserted += count;
                 client.report().inserted = item ? count : inserted;
                 client.last_error().record_insert();
@@ -280,6 +296,31 @@ constexpr Field kUpdateItem[] = {
     by_msg("c", types::object, "4.2"),
 };
 
+// What nearly all items have, found in one go. Of a field that comes again the first one counts.
+struct UpdateItem {
+    explicit UpdateItem(bson::Doc item) {
+        for (const bson::Element& e : item) {
+            bson::Element* const place = place_of(e.name());
+            if (place == nullptr)
+                has_more = true;
+            else if (place->missing())
+                *place = e;
+        }
+    }
+
+    bson::Element query, update, multi, upsert;
+    bool has_more = false;
+
+  private:
+    bson::Element* place_of(std::string_view name) {
+        if (name == "q") return &query;
+        if (name == "u") return &update;
+        if (name == "multi") return &multi;
+        if (name == "upsert") return &upsert;
+        return nullptr;
+    }
+};
+
 [[noreturn]] void refuse_to_retry(const char* why) {
     base::fail(base::kInvalidOptions, "Cannot use (or request) retryable writes with {}", why);
 }
@@ -300,13 +341,12 @@ void run_update(Invocation& invocation) {
     Service& service = invocation.service;
     Client& client = invocation.client;
     sched::Vector<UpdateRequest> requests;
-    const Validation validation = validation_of(invocation.body);
-    const bool keeps_empty_timestamps = invocation.body[kKeepsEmptyTimestamps.name].truthy();
+    const Bypassed bypassed = bypassed_by(invocation.body);
     const RequestExpressions expressions(invocation);
     invocation.each_document("updates", [&](bson::Doc item) {
         requests.push_back(parse_update_item(item, invocation.over_msg()));
-        requests.back().validation = validation;
-        requests.back().keeps_empty_timestamps = keeps_empty_timestamps;
+        requests.back().validation = bypassed.validation;
+        requests.back().keeps_empty_timestamps = bypassed.empty_timestamps;
         requests.back().expressions = expressions.get();
     });
     int64_t n = 0;
@@ -369,7 +409,7 @@ DeleteRequest parse_delete(bson::Doc item, bool over_msg) {
     read_fields(item, "delete.deletes", kDeleteItem, over_msg);
     DeleteRequest request;
     request.item = item;
-    request.query = document_field(item, "q");
+    request.query = document_field(item["q"], "q");
     const bson::Element limit = item["limit"];
     if (limit.missing()) base::fail(base::kFailedToParse, "missing limit field");
     if (!limit.is_number())
@@ -504,16 +544,19 @@ Fields update_item_fields() {
 UpdateRequest parse_update_item(bson::Doc item, bool over_msg) {
     read_fields(item, "update.updates", kUpdateItem, over_msg);
     UpdateRequest request;
-    request.query = document_field(item, "q");
-    refuse_pipeline(item["u"], over_msg);
-    request.by_pipeline = item["u"].is_array();
-    request.update = request.by_pipeline ? item["u"].as_doc() : document_field(item, "u");
+    const UpdateItem fields(item);
+    request.query = document_field(fields.query, "q");
+    refuse_pipeline(fields.update, over_msg);
+    request.by_pipeline = fields.update.is_array();
+    request.update =
+        request.by_pipeline ? fields.update.as_doc() : document_field(fields.update, "u");
     if (request.by_pipeline) query::check_stage_names(request.update);
-    request.multi = bool_field(item, "multi", over_msg);
-    request.upsert = bool_field(item, "upsert", over_msg);
+    request.multi = bool_field(fields.multi, "multi", over_msg);
+    request.upsert = bool_field(fields.upsert, "upsert", over_msg);
     request.over_msg = over_msg;
-    request.hint = item["hint"];
     request.item = item;
+    if (!fields.has_more) return request;
+    request.hint = item["hint"];
     request.array_filters = array_filters_of(item, over_msg);
     request.collator = collator_of(item, over_msg);
     if (over_msg) request.constants = item["c"];

@@ -158,7 +158,7 @@ std::unique_ptr<Cursor> open_cursor(CollectionLock& lock, query::FindQuery query
     if (query.tailable && query.natural < 0)
         base::fail(base::kBadValue, "tailable cursor requested with a hint of {{ $natural: -1 }}");
     query::ExecutorOptions options = execution_options();
-    if (query.allow_disk_use)
+    if (query.allow_disk_use && !query.sort.empty())
         options.scratch_directory = lock.context().catalog().engine().scratch_directory();
     cursor->source = std::make_unique<ExecutorSource>(
         query::make_executor(collection, std::move(query), options, &lock));

@@ -179,7 +179,7 @@ void reply_one(bson::Buffer& reply, const wire::Header& header, int32_t flags,
     writer.finish(flags, 0, 0);
 }
 
-void reply_explain(std::string_view host, CollectionLock& lock, LegacyFind find,
+void reply_explain(std::string_view host, CollectionLock& lock, LegacyFind&& find,
                    const wire::QueryMessage& message, bson::Buffer& reply) {
     const auto started = sched::Operation::Clock::now();
     const auto executor = run_stage(kPlanning, [&] {
@@ -210,7 +210,7 @@ void tell_sort_with_limit(const query::ExecutionStats& stats, OpReport& report) 
     report.plan = fmt::format("{0}, {0}", report.plan);
 }
 
-void first_batch(CursorManager& cursors, Client& client, CollectionLock& lock, LegacyFind find,
+void first_batch(CursorManager& cursors, Client& client, CollectionLock& lock, LegacyFind&& find,
                  const wire::QueryMessage& message, std::unique_ptr<Cursor>& cursor,
                  bson::Buffer& reply) {
     cursor = run_stage(kPlanning, [&] { return open_cursor(lock, std::move(find.query)); });

@@ -41,6 +41,11 @@ std::unique_ptr<Modifier> comparing(const Element& operand, const Update::Option
     return Make(operand, order_of(options));
 }
 
+// An `_id` that is equal stays as it is.
+bool is_of_id(std::string_view path) {
+    return path.starts_with("_id") && (path.size() == 3 || path[3] == '.');
+}
+
 struct NamedMaker {
     std::string_view name;
     Maker make;
@@ -49,11 +54,8 @@ struct NamedMaker {
 // The most frequent first.
 constexpr NamedMaker kMakers[] = {
     {"$set",
-     [](const Element& operand,
-        const Update::Options& options) {  // An `_id` stays as it is.
-         const std::string_view name = operand.name();
-         const bool of_id = name == "_id" || name.starts_with("_id.");
-         return make_set(operand, !options.over_msg || of_id);
+     [](const Element& operand, const Update::Options& options) {
+         return make_set(operand, !options.over_msg || is_of_id(operand.name()));
      }},
     {"$setOnInsert",
      [](const Element& operand, const Update::Options&) { return make_set(operand); }},

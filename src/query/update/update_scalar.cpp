@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <limits>
 
 #include "base/error.h"
@@ -37,7 +38,9 @@ bool same_decimals(const Element& a, const Element& b) {
 }
 
 bool is_identical(const Element& a, const Element& b) {
-    return a.type() == b.type() && std::ranges::equal(a.value_bytes(), b.value_bytes());
+    const uint32_t size = a.value_size();
+    return a.type() == b.type() && size == b.value_size() &&
+           std::memcmp(a.value(), b.value(), size) == 0;
 }
 
 class Set : public Modifier {
