@@ -1,6 +1,7 @@
 // insert, update, delete (wire spec 3.3 to 3.5).
 #include "command/commands/writes.h"
 
+#include <memory>
 #include <optional>
 
 #include "base/error.h"
@@ -165,7 +166,8 @@ class ItemReport {
   private:
     int64_t yields() const { return client_.current().yields(); }
     void start(bson::Doc request) {
-        report() = OpReport();
+        std::destroy_at(&report());
+        std::construct_at(&report());
         report().request = request;
         report().has_request = true;
         report().as_command = as_command_;
@@ -224,7 +226,7 @@ Bypassed bypassed_by(bson::Doc command) {
     Bypassed found;
     for (const bson::Element& e : command) {
         const std::string_view name = e.name();
-        if (!name.starts_with("bypass") || !e.truthy()) continue;
+        if (!name.starts_with('b') || !e.truthy()) continue;
         if (name == kBypassValidation.name) found.validation = Validation::bypassed;
         if (name == kKeepsEmptyTimestamps.name) found.empty_timestamps = true;
     }

@@ -312,17 +312,18 @@ bool is_id_query(bson::Doc filter) {
     if (it == filter.end() || it->name() != "_id") return false;
     const bson::Element id = *it;
     if (++it != filter.end()) return false;
-    // An index takes Dates and Timestamps for one class.
-    if (bson::has_time(id)) return false;
     switch (id.type()) {
         case bson::Type::array:
         case bson::Type::regex:
         case bson::Type::null:
         case bson::Type::undefined:
+        case bson::Type::date:  // an index takes it and a timestamp for one class
+        case bson::Type::timestamp:
+        case bson::Type::code_with_scope:  // perhaps with one in it
             return false;
         case bson::Type::object: {
             const std::string_view name = id.as_doc().first().name();
-            return !name.starts_with('$');
+            return !name.starts_with('$') && !bson::has_time(id);
         }
         case bson::Type::int64:
         case bson::Type::decimal128:
