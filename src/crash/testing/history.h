@@ -130,6 +130,7 @@ class History {
     void stop();
     void fill_journal_file(const std::string& db);
     void close_and_open();
+    void insert_where_another_was();
     void flush();
     void flush_now();
     void flush_in_between();

@@ -12,6 +12,7 @@ namespace crash {
 namespace {
 
 const std::vector<std::string> kDatabases{"a", "b", "long-name"};
+constexpr const char* kTwins[] = {"twin0", "twin1", "twin2"};
 const std::string kRing = "ring";
 const std::vector<std::string> kCollections{"c", "d", "e", kRing};
 const std::vector<std::string> kKeys{"a", "t", "list"};
@@ -177,6 +178,9 @@ std::string History::large_insert(const char* concern) {
 // Data files that are opened again, in another order, and written to. Or a flush comes while some
 // are closed, and the journal lets go of what it covers.
 void History::close_and_open() {
+    if (journal_ && !in_between_ && has_option("journalInsertEntries", "true") &&
+        random_.chance(70))
+        return insert_where_another_was();
     const std::string& other = random_.pick(kDatabases);
     const bool lets_go = journal_ && !in_between_ && random_.chance(60);
     if (lets_go) fill_journal_file(other);
@@ -206,6 +210,25 @@ void History::close_and_open() {
             is_there)
             note(Situation::files_opened_again);
     }
+}
+
+// Databases that were made alike have their buckets at the same offsets. A journal file knows one
+// of them; after the closing the file of another may lie at its address.
+void History::insert_where_another_was() {
+    const auto insert = [this](const char* db) {
+        run("insert", db,
+            fmt::format(R"({{"insert": "c", "documents": [{{"_id": {}}}], )"
+                        R"("writeConcern": {{"j": true}}}})",
+                        next_id_++),
+            Promise::all);
+    };
+    for (const char* const db : kTwins)
+        insert(db);
+    fill_journal_file(random_.pick(kDatabases));
+    insert(kTwins[0]);
+    if (!run("closeAllDatabases", "admin", R"({"closeAllDatabases": 1})")) return;
+    for (const char* const db : {kTwins[1], kTwins[2]})
+        insert(db);
 }
 
 // With it a journal file is let go by chance only: it has to be left before, long enough, and the
