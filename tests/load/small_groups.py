@@ -191,7 +191,9 @@ def run_profile(stage, directory, profile, megabytes, loads, say=print):
     refused, kept = {}, {}
     try:
         options = PROFILES[profile][1] + ['--syncdelay', '5']
-        with Watched(stage, directory, options, group.server()) as watched:
+        kind = group.server()
+        kind.ready_seconds_max = server.STOPPED_SECONDS_MAX  # a recovery reads all of the journal
+        with Watched(stage, directory, options, kind) as watched:
             port = watched.start()
             check_log(watched.running.log_path, megabytes)
             for name in loads:
