@@ -34,6 +34,12 @@ class Mapping {
     // private_copy: throws all private copies away by mapping the file again at the same address.
     // Throws IoError; the mapping is then unusable. REQUIRES: no thread reads or writes it.
     virtual void remap() = 0;
+
+    // Hint, which a remap keeps: pages are looked at in no order, so the system reads those that
+    // are missing and nothing around them.
+    virtual void expect_random_access() {}
+    // Hint: that part is looked at soon, so the system begins to read it. Inside the size.
+    virtual void read_ahead(uint64_t /*offset*/, uint64_t /*bytes*/) {}
 };
 
 }  // namespace os

@@ -12,8 +12,10 @@
 #include "base/program_version.h"
 #include "bson/json.h"
 #include "options/catalogue.h"
+#include "os/device_read_ahead.h"
 #include "server/version.h"
 #include "server/wire_version.h"
+#include "storage/mmapv1/mapping/random_access.h"
 
 namespace server {
 
@@ -37,6 +39,20 @@ void log_versions() {
     base::log::info("build info: patches {}; running on {} {} {}", patches_text(), system.sysname,
                     system.release, system.machine);
     base::log::info("allocator: system");
+}
+
+// As of the old server: a page of a mapped file that is missing brings as many others with it.
+void warn_of_device_read_ahead() {
+    constexpr int64_t kWantedKb = 256;
+    constexpr int64_t kSectorsInKb = 2;
+    const auto kb = os::device_read_ahead_kb(options::dbpath.get());
+    if (!kb || *kb <= kWantedKb) return;
+    base::log::startup_warning(
+        fmt::format("** WARNING: Readahead for {} is set to {}KB", options::dbpath.get(), *kb));
+    base::log::startup_warning(
+        fmt::format("**          We suggest setting it to {}KB ({} sectors) or less", kWantedKb,
+                    kWantedKb * kSectorsInKb));
+    base::log::startup_warning("**          http://dochub.mongodb.org/core/readahead");
 }
 
 }  // namespace
@@ -101,6 +117,8 @@ void log_start_warnings(const CommandLine& command_line) {
             "a device of its own). --journalCommitInterval shortens that; conf/durable.yaml, in a "
             "build with the patch series, answers as soon as the disk has it");
     }
+    if (options::storage_engine.get() == "mmapv1" && !mmapv1::expects_random_access())
+        warn_of_device_read_ahead();
     const uint64_t files = soft_limit(RLIMIT_NOFILE);
     if (files < kFilesLeast) {
         startup_warning(

@@ -173,6 +173,22 @@ class PosixMapping final : public Mapping {
     void remap() override {
         void* p = ::mmap(data_, size_, PROT_READ | PROT_WRITE, flags_ | MAP_FIXED, fd_, 0);
         if (p != data_) fail_io("remap", path_);
+        if (random_) expect_random_access();
+    }
+
+    // Hints may be refused.
+    void expect_random_access() override {
+        random_ = true;
+        ::madvise(data_, size_, MADV_RANDOM);
+    }
+    void read_ahead(uint64_t offset, uint64_t bytes) override {
+        // For one call the system reads no more than the device takes at once, and nothing that is
+        // there: so each call asks for all that is left.
+        constexpr uint64_t kTakenAtOnce = 128 << 10;
+        static const auto page_bytes = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+        const uint64_t end = offset + bytes;
+        for (uint64_t at = offset - offset % page_bytes; at < end; at += kTakenAtOnce)
+            ::madvise(data_ + at, end - at, MADV_WILLNEED);
     }
 
   private:
@@ -181,6 +197,7 @@ class PosixMapping final : public Mapping {
     const int fd_;
     const uint64_t size_;
     uint8_t* data_ = nullptr;
+    bool random_ = false;
 };
 
 // Whether the next descriptor is one of the last.

@@ -80,6 +80,8 @@ class FailingMapping final : public Mapping {
         owner_.count(Kind::map, "remap", path_);
         under_->remap();
     }
+    void expect_random_access() override { under_->expect_random_access(); }
+    void read_ahead(uint64_t offset, uint64_t bytes) override { under_->read_ahead(offset, bytes); }
 
   private:
     FailingFileSystem& owner_;

@@ -213,6 +213,12 @@ class SimMapping final : public Mapping {
         memory_->clear();
         memory_->fill(node_->content.now());
     }
+    void expect_random_access() override {
+        owner_.record(SimFileSystem::Call::expect_random_access, path_);
+    }
+    void read_ahead(uint64_t offset, uint64_t bytes) override {
+        owner_.record(SimFileSystem::Call::read_ahead, path_, offset, bytes);
+    }
 
   private:
     SimFileSystem& owner_;

@@ -75,6 +75,8 @@ class SimFileSystem final : public FileSystem {
         map,
         sync_mapping,
         store,  // into a shared mapping
+        expect_random_access,
+        read_ahead,
     };
     struct Event {
         Call call;

@@ -51,9 +51,11 @@ CompactSizes parse(const bson::Object& command) {
 void copy_extent(MmapRecordStore& records, DiskLoc extent, const CompactSizes& sizes,
                  const storage::CompactHooks& hooks) {
     NamespaceStorage& space = records.storage();
+    ReadAhead ahead(&space.files());
     for (;;) {
         const DiskLoc loc = space.files().extent(extent).first_record;
         if (loc.is_null()) return;
+        ahead.come_to(loc);
         const RecordHeader& record = space.checked_live(loc);
         const bson::Doc doc = space.files().document(loc);
         const int32_t bytes = doc.size() + kRecordHeaderBytes;

@@ -9,6 +9,7 @@
 #include "storage/mmapv1/check.h"
 #include "storage/mmapv1/collection.h"
 #include "storage/mmapv1/space/natural_order.h"
+#include "storage/mmapv1/space/read_ahead.h"
 
 namespace mmapv1 {
 
@@ -129,9 +130,11 @@ class Validation {
     void append_records() {
         RecordCounts counts;
         DiskLoc before = DiskLoc::null();
+        ReadAhead ahead(&files_);
         for (DiskLoc at = first_record(storage_, storage::Direction::forward); at.is_valid();
              at = next_record(storage_, at, storage::Direction::forward)) {
             if (counts.records % 256 == 0) sched::Operation::check();
+            ahead.come_to(at);
             count_record(at, &counts);
             if (before.is_valid() && at < before) counts.address_decreases++;
             before = at;

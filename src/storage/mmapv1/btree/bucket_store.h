@@ -11,6 +11,8 @@ namespace mmapv1 {
 
 constexpr int32_t kBucketBytes = 8176;  // record of 8192 with its 16-byte header (mmapv1 spec 6.4)
 
+class DataFiles;  // space/data_files.h
+
 class BucketStore {
   public:
     virtual ~BucketStore() = default;
@@ -31,6 +33,8 @@ class BucketStore {
     virtual void set_root(DiskLoc root) = 0;
     virtual Views& views() const = 0;
     virtual int64_t bucket_count() const = 0;
+    // Where buckets and records lie, to read ahead in; null: nowhere.
+    virtual const DataFiles* files() const { return nullptr; }
 };
 
 }  // namespace mmapv1

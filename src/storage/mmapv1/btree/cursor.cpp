@@ -22,6 +22,13 @@ void BTreeCursor::next() {
     move_to(tree_.advance(at_, direction_));
 }
 
+// Between two leaves it stands in what is above them.
+void BTreeCursor::read_ahead() {
+    if (at_end()) return;
+    const bool is_leaf = !tree_.bucket(at_.bucket).child(at_.index).is_valid();
+    if (is_leaf) leaves_.come_to(at_.bucket);
+}
+
 bson::Doc BTreeCursor::key() {
     DCHECK(!at_end());
     return decode(tree_.bucket(at_.bucket).key(at_.index));

@@ -3,6 +3,7 @@
 
 #include "bson/builder.h"
 #include "storage/mmapv1/btree/btree.h"
+#include "storage/mmapv1/space/read_ahead.h"
 #include "storage/sorted_index.h"
 
 namespace mmapv1 {
@@ -13,7 +14,7 @@ namespace mmapv1 {
 class BTreeCursor final : public storage::IndexCursor {
   public:
     BTreeCursor(const BTree& tree, storage::Direction direction)
-        : tree_(tree), direction_(direction) {}
+        : tree_(tree), direction_(direction), leaves_(tree.store().files()) {}
 
     void seek(bson::Doc key, bool past) override;
     void seek_to_start() override;
@@ -25,7 +26,11 @@ class BTreeCursor final : public storage::IndexCursor {
     bool restore() override;
 
   private:
-    void move_to(BTreePosition at) { at_ = tree_.skip_unused(at, direction_); }
+    void move_to(BTreePosition at) {
+        at_ = tree_.skip_unused(at, direction_);
+        if (leaves_.is_wanted()) read_ahead();
+    }
+    void read_ahead();
     bool is_forward() const { return direction_ == storage::Direction::forward; }
     bool still_there() const;
     bson::Doc decode(KeyView key);
@@ -36,6 +41,7 @@ class BTreeCursor final : public storage::IndexCursor {
     bson::Buffer decoded_;    // room for one compact key as BSON
     bson::Buffer saved_key_;  // encoded
     uint64_t saved_order_ = 0;
+    ReadAhead leaves_;
 };
 
 }  // namespace mmapv1

@@ -71,12 +71,19 @@ class BTreeIndex final : public storage::SortedIndex {
         BTreeCheck check;
         check.root = tree_.store().root();
         check.descending = tree_.descending();
-        check.bucket = [this](DiskLoc loc) { return tree_.store().bucket(loc); };
+        ReadAhead ahead(tree_.store().files());
+        check.bucket = [&](DiskLoc loc) {
+            ahead.come_to_all(loc, DataFiles::kCheckedBytes);
+            return tree_.store().bucket(loc);
+        };
         check.error = [&](DiskLoc, const std::string& text) { errors(text); };
         return validate_btree(check).used_keys;
     }
 
-    void touch() const override { touch(tree_.store().root(), 1); }
+    void touch() const override {
+        ReadAhead ahead(tree_.store().files());
+        touch(tree_.store().root(), 1, ahead);
+    }
 
   private:
     // Each key splits a leaf at most once; one that has been split takes a third of its body before
@@ -106,7 +113,7 @@ class BTreeIndex final : public storage::SortedIndex {
     }
 
     // Reads the nodes and so brings the bucket's pages in.
-    void touch(DiskLoc loc, int depth) const {
+    void touch(DiskLoc loc, int depth, ReadAhead& ahead) const {
         if (!loc.is_valid()) return;
         if (depth > kTreeDepthMax)
             base::fail(
@@ -114,10 +121,11 @@ class BTreeIndex final : public storage::SortedIndex {
                 "an index is damaged: its bucket {} lies too deep; drop it and build it again",
                 to_string(loc));
         sched::tick();
+        ahead.come_to_all(loc, DataFiles::kCheckedBytes);
         const Bucket b = tree_.bucket(loc);
         for (int i = 0; i <= b.n(); ++i) {
             if (!b.child(i).is_valid()) continue;
-            touch(tree_.child_bucket(b.child(i), loc).loc(), depth + 1);
+            touch(tree_.child_bucket(b.child(i), loc).loc(), depth + 1, ahead);
         }
     }
 

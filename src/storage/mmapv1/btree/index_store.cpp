@@ -2,10 +2,12 @@
 
 #include "base/error.h"
 #include "storage/mmapv1/btree/validate.h"
+#include "storage/mmapv1/space/read_ahead.h"
 
 namespace mmapv1 {
 
 void IndexStore::check(DiskLoc bucket, const uint8_t* data) const {
+    ReadAhead(&storage_.files()).come_to_all(bucket, kBucketRecordBytes);
     const bool apart =
         bucket.offset % 4 == 0 && !storage_.files().in_checked(bucket, kBucketRecordBytes);
     std::string fault;

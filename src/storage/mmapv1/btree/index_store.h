@@ -69,6 +69,7 @@ class IndexStore final : public BucketStore {
         const int64_t most = storage_.files().total_bytes() / kBucketRecordBytes;
         return std::clamp<int64_t>(storage_.details().record_count, 0, most);
     }
+    const DataFiles* files() const override { return &storage_.files(); }
 
   private:
     void check(DiskLoc bucket, const uint8_t* data) const;

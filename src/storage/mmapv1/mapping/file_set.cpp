@@ -19,6 +19,7 @@ DurableFile::DurableFile(os::FileSystem& files, const std::string& dbpath,
     shared_ = files.map(*file, os::MapKind::shared, file->length());
     if (private_view) private_ = files.map(*file, os::MapKind::private_copy, file->length());
     view_ = (private_ ? private_ : shared_)->data();
+    give_hints();
 }
 
 void DurableFile::flush(bool wait) {

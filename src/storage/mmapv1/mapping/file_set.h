@@ -27,6 +27,11 @@ class DurableFile final : public MappedFile {
     DurableFile(os::FileSystem& files, const std::string& dbpath, std::string relative_path,
                 bool private_view);
 
+    // Of random_access.cpp.
+    bool wants_read_ahead() const override;
+    void read_ahead(int64_t offset, int64_t bytes) override;
+    void give_hints();
+
     uint8_t* view() const override { return view_; }
     int64_t length() const override { return length_; }
     const std::string& path() const override { return path_; }

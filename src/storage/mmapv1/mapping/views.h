@@ -21,6 +21,13 @@ class MappedFile {
     virtual ~MappedFile() = default;
     virtual uint8_t* view() const = 0;  // the view that code reads and writes
     virtual int64_t length() const = 0;
+
+    // Whether the system reads nothing of it but pages that are looked at: who walks through it, or
+    // looks at many pages in a row, then says so with read_ahead(), in time. Never so in the base,
+    // where the device's read-ahead decides.
+    virtual bool wants_read_ahead() const { return false; }
+    virtual void read_ahead(int64_t /*offset*/, int64_t /*bytes*/) {}
+
     virtual const std::string& path()
         const = 0;  // relative to dbpath: "test.ns", "test.0", "test/test.0"
 };

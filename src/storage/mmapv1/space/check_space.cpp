@@ -7,6 +7,7 @@
 #include "storage/mmapv1/space/check_space.h"
 #include "storage/mmapv1/space/checked.h"
 #include "storage/mmapv1/space/layout.h"
+#include "storage/mmapv1/space/read_ahead.h"
 
 namespace mmapv1 {
 
@@ -89,8 +90,10 @@ class SpaceCheck {
     void walk_records(DiskLoc extent_loc) {
         const ExtentHeader& e = files_.extent(extent_loc);
         int32_t before = -1;
+        ReadAhead ahead(&files_);
         for (DiskLoc at = e.first_record; at.is_valid();) {
             sched::tick(kTicksPerRecord);
+            ahead.come_to(at);
             if (!checked_record(files_, at, extent_loc)) {
                 // Where there is no such place, what is wrong is the link.
                 const DiskLoc link = before == -1 ? extent_loc : DiskLoc{extent_loc.file, before};

@@ -120,6 +120,7 @@ void DataFiles::attach(MappedFile& file) {
     by_address_.push_back(files_.size() - 1);
     DCHECK(by_address_.size() == files_.size());
     std::ranges::sort(by_address_, {}, [this](size_t n) { return files_[n].address(); });
+    wants_read_ahead_ = file.wants_read_ahead();
     last_file_ = last_gap_ = {};
 }
 
@@ -152,6 +153,11 @@ void DataFiles::find_stretch(uintptr_t address) const {
     }
     last_gap_ = {gap, (after == by_address_.end() ? UINTPTR_MAX : files_[*after].address()) - gap};
     DCHECK(address - last_gap_.begin < last_gap_.bytes);
+}
+
+void DataFiles::read_ahead(int32_t file, int64_t offset, int64_t bytes) const {
+    if (static_cast<uint32_t>(file) >= files_.size()) return;
+    files_[static_cast<size_t>(file)].mapped->read_ahead(offset, bytes);
 }
 
 int64_t DataFiles::total_bytes() const {
@@ -248,9 +254,12 @@ void count_reading(int64_t bytes) {
 
 bson::Doc DataFiles::document(DiskLoc loc) const {
     constexpr int kDamagedDocument = 10334;
+    constexpr int64_t kReadAheadBytes = 16 << 10;  // less is some pages
     const RecordHeader& header = record(loc);
     const int64_t available =
         std::min<int64_t>(header.length, bytes_behind(loc)) - static_cast<int64_t>(sizeof header);
+    if (available >= kReadAheadBytes && wants_read_ahead_)
+        read_ahead(loc.file, loc.offset, available);
     const std::string fault =
         bson::validate(header.data(), static_cast<size_t>(std::max<int64_t>(available, 0)), nullptr,
                        bson::Source::data_file);

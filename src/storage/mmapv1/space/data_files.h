@@ -124,6 +124,10 @@ class DataFiles {
     bson::Doc document(DiskLoc loc) const;
     DeletedRecord& deleted(DiskLoc loc) const { return as<DeletedRecord>(loc); }
     ExtentHeader& extent(DiskLoc loc) const { return as<ExtentHeader>(loc); }
+    // Whether who walks through records or buckets has to ask for them (MappedFile).
+    bool wants_read_ahead() const { return wants_read_ahead_; }
+    // No error where there is no such place: a damaged link may lead there.
+    void read_ahead(int32_t file, int64_t offset, int64_t bytes) const;
     // Bytes from a place that at() accepts to the end of what records may use.
     int64_t bytes_behind(DiskLoc loc) const {
         DCHECK(plausible(loc));
@@ -251,6 +255,7 @@ class DataFiles {
     std::vector<File> files_;
     std::vector<size_t> by_address_;  // numbers of the files, by their place in memory
     std::atomic<uint32_t> next_index_{0};
+    bool wants_read_ahead_ = false;
     // Writes go to a few records, and to the namespace file between them: two answers are kept.
     mutable AddressRange last_file_;
     mutable size_t last_number_ = 0;

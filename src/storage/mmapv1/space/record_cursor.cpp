@@ -27,7 +27,7 @@ void CursorList::detach_all() {
 
 NaturalCursor::NaturalCursor(const NamespaceStorage& storage, std::shared_ptr<CursorList> list,
                              storage::Direction direction)
-    : storage_(&storage), list_(std::move(list)), direction_(direction) {
+    : storage_(&storage), list_(std::move(list)), direction_(direction), ahead_(&storage.files()) {
     const std::lock_guard guard(list_->mutex_);
     next_ = list_->head_;
     if (next_ != nullptr) next_->prev_ = this;
@@ -54,6 +54,7 @@ std::optional<storage::Record> NaturalCursor::next() {
     }
     started_ = returned_ = true;
     at_ = loc;
+    ahead_.come_to(loc);
     const storage::Record record{loc.id(), storage_->files().document(loc)};
     count(record.doc.size());
     return record;

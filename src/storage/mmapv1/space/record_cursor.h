@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "storage/mmapv1/space/namespace_storage.h"
+#include "storage/mmapv1/space/read_ahead.h"
 #include "storage/record_store.h"
 
 namespace mmapv1 {
@@ -57,8 +58,9 @@ class NaturalCursor final : public storage::RecordCursor {
     bool started_ = false;
     bool returned_ = false;  // at_ has been returned
     bool lost_ = false;
-    int64_t passed_ = 0;             // since the start or the last end, see count()
-    int64_t look_at_ = 0;            // when that is so much
+    int64_t passed_ = 0;   // since the start or the last end, see count()
+    int64_t look_at_ = 0;  // when that is so much
+    ReadAhead ahead_;
     NaturalCursor* next_ = nullptr;  // in the list
     NaturalCursor* prev_ = nullptr;
 };

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "sched/tick.h"
 #include "storage/mmapv1/space/natural_order.h"
+#include "storage/mmapv1/space/read_ahead.h"
 #include "storage/space_request.h"
 
 namespace mmapv1 {
@@ -227,15 +228,24 @@ storage::RecordId MmapRecordStore::behind_extents(int64_t bytes) const {
     return {};
 }
 
+// A range of an index is read by one thread, so what a thread gets may be a walk.
+void MmapRecordStore::read_ahead(DiskLoc loc) const {
+    thread_local ReadAhead ahead(nullptr);
+    if (!ahead.is_of(storage_.files())) ahead = ReadAhead(&storage_.files());
+    ahead.come_to(loc);
+}
+
 void MmapRecordStore::touch() {
     constexpr int32_t kPageBytes = 4096;
     constexpr int64_t kTicksPerPage = 8;  // it may have to come from the disk
     int64_t extents = 0;
+    ReadAhead ahead(&storage_.files());
     for (DiskLoc at = storage_.details().first_extent; at.is_valid();
          at = storage_.files().extent(at).next) {
         const ExtentHeader& extent = storage_.checked_extent_at(at, ++extents);
         const auto* start = reinterpret_cast<const volatile uint8_t*>(&extent);
         for (int32_t i = 0; i < extent.length; i += kPageBytes) {
+            ahead.come_to({at.file, at.offset + i});
             static_cast<void>(start[i]);
             sched::tick(kTicksPerPage);
         }

@@ -60,7 +60,9 @@ class MmapRecordStore : public storage::RecordStore {
     void set_before_capped_removal(BeforeRemoval callback) override;
     storage::RecordId insert(bson::Doc doc) override;
     bson::Doc get(storage::RecordId id) const override {
-        return storage_.files().document(DiskLoc::from(id));
+        const DataFiles& files = storage_.files();
+        if (files.wants_read_ahead()) read_ahead(DiskLoc::from(id));
+        return files.document(DiskLoc::from(id));
     }
     int64_t record_bytes(storage::RecordId id) const override {
         return storage_.checked_live(DiskLoc::from(id)).data_bytes();
@@ -93,6 +95,7 @@ class MmapRecordStore : public storage::RecordStore {
 
   private:
     [[noreturn]] void refuse_write() const;
+    void read_ahead(DiskLoc loc) const;
     Region take(int32_t doc_bytes);
     storage::RecordId put(const Region& region, bson::Doc doc);
     void padding_fits();

@@ -30,7 +30,12 @@ class TestFile final : public MappedFile {
     uint8_t* view() const override { return view_; }
     int64_t length() const override { return length_; }
     const std::string& path() const override { return path_; }
+    bool wants_read_ahead() const override { return asked != nullptr; }
+    void read_ahead(int64_t offset, int64_t bytes) override { asked(path_, offset, bytes); }
     uint8_t* shadow() const { return shadow_; }
+
+    // Called by read_ahead(), which is not called without.
+    std::function<void(const std::string&, int64_t, int64_t)> asked;
 
   private:
     static uint8_t* map(int64_t length) {
@@ -59,6 +64,8 @@ class TestViews final : public Views {
 
     // Called by declare(), so that the stores before it are done and those that it announces not.
     std::function<void()> before_store;
+    // Called with what is to be read ahead of the files that are made from then on.
+    std::function<void(const std::string& path, int64_t offset, int64_t bytes)> asked;
 
     bool exists(const std::string& path) const override { return files_.contains(path); }
     int64_t unused_bytes(const std::string& path) const override {
@@ -69,7 +76,9 @@ class TestViews final : public Views {
     MappedFile& open(const std::string& path) override { return *files_.at(path); }
     MappedFile& create(const std::string& path, int64_t length) override {
         created_++;
-        return *(files_[path] = std::make_unique<TestFile>(path, length));
+        auto file = std::make_unique<TestFile>(path, length);
+        file->asked = asked;
+        return *(files_[path] = std::move(file));
     }
     void note_created(const MappedFile&) override { created_--; }
     void close(MappedFile&) override {}  // the content stays, like that of a file
