@@ -149,7 +149,7 @@ def check_names(name, text, top):
     slug = OTHER_SLUGS.get(option, words)
     if re.match('journal[A-Z]', option):
         own, key, source = option[7].lower() + option[8:], 'storage.journal.', words[8:]
-    elif re.match('(flush|dataFile)[A-Z]', option):
+    elif re.match('(flush|dataFiles?)[A-Z]', option):
         own, key, source = option, 'storage.', words
     else:
         yield '%s: "Option: %s" does not begin with journal, flush or dataFile' % (name, option)
