@@ -12,6 +12,7 @@
 #include "base/utf8.h"
 #include "sched/blocking.h"
 #include "sched/compute_slots.h"
+#include "sched/fault_point.h"
 #include "sched/operation.h"
 #include "storage/open_change.h"
 #include "storage/reader_writer_lock.h"
@@ -483,6 +484,7 @@ void DatabaseLock::yield() {
 }
 
 void DatabaseLock::lock(bool may_give_up) {
+    sched::FaultPoint::pass();
     t.may_give_up = may_give_up;
     manager_.lock_global(access_ == Access::read ? GlobalMode::r : GlobalMode::w);
     t.may_give_up = may_give_up;

@@ -1,6 +1,7 @@
 #include "wire/loop_threads.h"
 
 #include <pthread.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 
@@ -8,12 +9,19 @@
 #include "base/log.h"
 #include "base/signal_stack.h"
 #include "sched/blocking.h"
+#include "sched/fault_point.h"
 
 namespace wire {
 
 namespace {
 
 constexpr int kIdleSpares = 4;
+constexpr int kIdleSparesWithoutPages = 64;
+// A thread looks how many pages it has waited for after so many handlers: a call to the system.
+constexpr int kHandlersPerLook = 64;
+// So many of these are frequent, and so few no more.
+constexpr int64_t kManyPageWaits = 8;
+constexpr int64_t kFewPageWaits = 2;
 // The keeper looks so often after the last blocked operation, then slows down until nudged.
 constexpr int kQuietLooks = 50;
 
@@ -21,7 +29,21 @@ constexpr int kQuietLooks = 50;
 thread_local LoopThreads* t_threads = nullptr;
 thread_local EventLoop* t_loop = nullptr;
 
+// Of the last look at what the calling thread has waited for.
+struct PageWaitsSeen {
+    int handlers = 0;  // since
+    int64_t waits = 0;
+};
+thread_local PageWaitsSeen t_seen;
+
+int64_t page_waits_of_thread() {
+    rusage usage{};
+    return ::getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_majflt : 0;
+}
+
 }  // namespace
+
+LoopThreads::LoopThreads() : page_waits_(page_waits_of_thread) {}
 
 LoopThreads::~LoopThreads() {
     stop();
@@ -68,8 +90,10 @@ void LoopThreads::run_loop(EventLoop& loop) {
     t_relieved_ = false;
     loop.seat();
     sched::BlockingSection::set_hook(&about_to_block);
-    while (run_one(loop) && settle()) {
-    }
+    do {
+        review_page_waits();
+    } while (run_one(loop) && settle());
+    sched::FaultPoint::set_hook(nullptr);
     sched::BlockingSection::set_hook(nullptr);
     t_loop = nullptr;
     t_ticket_ = 0;
@@ -99,6 +123,25 @@ void LoopThreads::about_to_block() {
     t_threads->nudge(t_loop->is_shared() ? Pace::fast : Pace::slow);
 }
 
+// Where others wait for the loop: a lone client would gain nothing.
+void LoopThreads::about_to_wait_for_pages() {
+    about_to_block();
+    if (!t_relieved_ && t_loop->is_shared() && t_loop->take_away(t_ticket_))
+        t_threads->give_away(*t_loop);
+}
+
+void LoopThreads::review_page_waits() {
+    if (++t_seen.handlers >= kHandlersPerLook) {
+        const int64_t waits = page_waits_();
+        const int64_t fresh = waits - t_seen.waits;
+        t_seen = {0, waits};
+        if (fresh >= kManyPageWaits) pages_are_missing_.store(true, std::memory_order_relaxed);
+        if (fresh <= kFewPageWaits) pages_are_missing_.store(false, std::memory_order_relaxed);
+    }
+    const bool missing = pages_are_missing_.load(std::memory_order_relaxed);
+    sched::FaultPoint::set_hook(missing ? &about_to_wait_for_pages : nullptr);
+}
+
 void LoopThreads::nudge(Pace pace) {
     // Sequentially consistent with the keeper: either it still sees the mark before it slows down,
     // or this sees that it has.
@@ -111,7 +154,9 @@ void LoopThreads::nudge(Pace pace) {
 // A spare thread waits here for a loop; null: the thread may end.
 EventLoop* LoopThreads::next_loop() {
     std::unique_lock lock(mutex_);
-    if (unattended_.empty() && (spares_ >= kIdleSpares || stopping_)) {
+    const int spares_wanted =
+        pages_are_missing_.load(std::memory_order_relaxed) ? kIdleSparesWithoutPages : kIdleSpares;
+    if (unattended_.empty() && (spares_ >= spares_wanted || stopping_)) {
         ended_.push_back(std::this_thread::get_id());
         return nullptr;
     }

@@ -7,6 +7,10 @@
 // at most twice kBlockedLoopTimeout. While the blocked loop has served one connection only, the
 // keeper looks far less often: a lone client that commits must not wake it all the time. There are
 // as many threads as blocked operations plus loops, plus some idle spares.
+//
+// A wait for a page of a mapped file opens no section. While threads meet many of them, an
+// operation gives its loop away before it comes to the data (sched::FaultPoint), at once: the page
+// comes before the keeper would look.
 #pragma once
 
 #include <atomic>
@@ -28,7 +32,7 @@ class LoopThreads {
     // Of a loop that served no other connection of late.
     static constexpr std::chrono::milliseconds kLoneLoopTimeout{50};
 
-    LoopThreads() = default;
+    LoopThreads();
     ~LoopThreads();
     LoopThreads(const LoopThreads&) = delete;
     LoopThreads& operator=(const LoopThreads&) = delete;
@@ -37,6 +41,11 @@ class LoopThreads {
     void start(std::vector<EventLoop*> loops);
     // Stops the loops; waits for the threads, also for those inside an operation. Idempotent.
     void stop();
+
+    // How many pages the calling thread has waited for since it began.
+    using PageWaits = int64_t (*)();
+    // Before start(), for tests.
+    void count_page_waits(PageWaits count) { page_waits_ = count; }
 
     // How often the keeper looks at the loops, for tests.
     enum class Pace : int { asleep, slow, fast };
@@ -63,9 +72,13 @@ class LoopThreads {
     Pace wanted_pace() const;
     void look_at_loops(std::vector<uint64_t>& seen);
     static void about_to_block();
+    static void about_to_wait_for_pages();
+    void review_page_waits();
 
     std::vector<EventLoop*> loops_;  // fixed after start
     std::atomic<Pace> pace_{Pace::asleep};
+    PageWaits page_waits_;
+    std::atomic<bool> pages_are_missing_{false};  // as a thread has seen last
 
     std::mutex mutex_;
     std::condition_variable keeper_wakes_;  // with mutex_
