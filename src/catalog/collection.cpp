@@ -211,7 +211,7 @@ Collection::Scratch& Collection::scratch() {
 
 // Before the keys are written. That an index gets its first array is no change of a document alone.
 void Collection::check_multikey(const Index& index, const KeySet& keys) {
-    if (keys.multikey() && !index.multikey && storage::LockManager::is_beside_others())
+    if (keys.multikey() && !index.multikey && storage::LockManager::is_concurrent())
         throw storage::WriteConflict{.needs_all = true};
 }
 

@@ -2,10 +2,10 @@
 // indexes in step.
 //
 // Collection objects belong to their Database and live until drop, rename or close. Reading calls
-// require the database lock shared, changing calls exclusive. Where allows_side_by_side() is true,
-// insert(), update(), patch() and remove() are for holders of storage::Access::documents too, which
-// have claimed the record (storage/record_store.h). They then may throw storage::WriteConflict,
-// with nothing changed.
+// require the database lock shared, changing calls exclusive. Where allows_concurrent_changes() is
+// true, insert(), update(), patch() and remove() are for holders of storage::Access::documents too,
+// which have locked the record (storage/record_store.h). They then may throw
+// storage::WriteConflict, with nothing changed.
 #pragma once
 
 #include <atomic>
@@ -100,8 +100,8 @@ class Collection {
     // Whether documents may be changed under storage::Access::documents; else under `all` only:
     // where the engine does no more, where the server itself reads the documents (system
     // collections), and where a validator has to see one after the other.
-    bool allows_side_by_side() const {
-        return records_.allows_side_by_side() && !is_system_ && validator_ == nullptr &&
+    bool allows_concurrent_changes() const {
+        return records_.allows_concurrent_changes() && !is_system_ && validator_ == nullptr &&
                log_ == nullptr;
     }
     // Unique in the process; a new value when an index went away or the records were rewritten.

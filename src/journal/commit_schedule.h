@@ -11,7 +11,7 @@
 //
 // Writers, waiters and commits tell the schedule of themselves by its hooks. What it makes of them
 // is its own affair: another schedule derives from this one. Every storage engine has one: that of
-// mmapv1's journal, and that of the log of the others (storage/ordered/log_sync.h).
+// mmapv1's journal, and that of the log of the others (storage/kv/log_sync.h).
 #pragma once
 
 #include <atomic>

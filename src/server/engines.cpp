@@ -11,7 +11,7 @@
 #include "options/server_parameters.h"
 #include "options/storage.h"
 #include "options/wiredtiger.h"
-#include "server/ordered_engine.h"
+#include "server/kv_engine.h"
 #include "storage/mmapv1/engine.h"
 #include "storage/mmapv1/salvage/salvage.h"
 

@@ -55,7 +55,7 @@ struct ThreadState {
     DatabaseState* log = nullptr;    // held beside it, exclusive
     std::string_view database_name;  // kept by the holder of the lock
     bool exclusive = false;
-    bool beside_others = false;
+    bool concurrent = false;
     // The next lock is asked for by a request, whose wait may end with an error. Commits, which
     // run on the same threads, wait as long as it takes.
     bool may_give_up = false;
@@ -140,7 +140,7 @@ void require(bool condition, const char* text) {
 struct LockManager::State {
     std::atomic<int> waiting_threads{0};
     LockHooks* hooks = nullptr;
-    bool side_by_side = false;
+    bool concurrent_changes = false;
     const int64_t started_us = now_us();
     ModeLock global;
     Times times;                   // of R and W
@@ -219,8 +219,8 @@ void LockManager::set_log_database(std::string_view db) {
     state_->log = &state_->database(db);
 }
 
-void LockManager::allow_side_by_side() {
-    state_->side_by_side = true;
+void LockManager::allow_concurrent_changes() {
+    state_->concurrent_changes = true;
 }
 
 GlobalMode LockManager::mode() {
@@ -229,12 +229,12 @@ GlobalMode LockManager::mode() {
 bool LockManager::holds_database_write() {
     return t.database != nullptr && t.exclusive;
 }
-bool LockManager::is_beside_others() {
-    return t.beside_others;
+bool LockManager::is_concurrent() {
+    return t.concurrent;
 }
-bool LockManager::is_beside_others_for_long() {
+bool LockManager::is_concurrent_for_long() {
     constexpr int64_t kLongUs = 1'000'000;
-    return t.beside_others && now_us() - t.locked_at > kLongUs;
+    return t.concurrent && now_us() - t.locked_at > kLongUs;
 }
 std::string_view LockManager::database() {
     return t.database == nullptr ? std::string_view{} : t.database_name;
@@ -350,7 +350,7 @@ void LockManager::lock_database(std::string_view db, Access access) {
     require(t.database == nullptr, "one database lock at a time");
     const InterruptCheck interrupt_check = take_interrupt_check();
     // One log is written by one thread at a time.
-    const bool shares = state_->side_by_side && state_->log == nullptr;
+    const bool shares = state_->concurrent_changes && state_->log == nullptr;
     const bool exclusive = access == Access::all || (access == Access::documents && !shares);
     DatabaseState& database = state_->database(db);
     state_->lock(database, exclusive, interrupt_check);
@@ -368,7 +368,7 @@ void LockManager::lock_database(std::string_view db, Access access) {
     t.database = &database;
     t.database_name = db;
     t.exclusive = exclusive;
-    t.beside_others = !exclusive && shares;
+    t.concurrent = !exclusive && shares;
     t.locked_at = now_us();
     show_hold(is_write(t.mode));
     show_locks();
@@ -387,12 +387,12 @@ void LockManager::unlock_database() {
     }
     t.database->lock.unlock(t.exclusive);
     t.database = nullptr;
-    t.exclusive = t.beside_others = false;
+    t.exclusive = t.concurrent = false;
     show_locks();
 }
 
 void LockManager::await_conflict() {
-    require(t.beside_others, "a conflict of documents needs their access");
+    require(t.concurrent, "a conflict of documents needs their access");
     const ShownWait wait(true);
     const CountedWait counted(state_->waiting_threads);
     state_->hooks->await_conflict();
@@ -472,7 +472,7 @@ DatabaseLock::~DatabaseLock() {
 
 bool DatabaseLock::should_yield() const {
     return manager_.contended() || (!covered_ && sched::ComputeSlots::must_yield()) ||
-           LockManager::is_beside_others_for_long();
+           LockManager::is_concurrent_for_long();
 }
 
 void DatabaseLock::yield() {

@@ -6,7 +6,7 @@
 // lock is recursive. A thread that has to wait opens a sched::BlockingSection first.
 //
 // Every engine owns one manager and takes no other locks that callers could see. An engine that
-// lets documents be changed side by side keeps those apart that change the same one, and says so by
+// lets documents be changed concurrently keeps those apart that change the same one, and says so by
 // WriteConflict (write_conflict.h); to the rooms above there is nothing else.
 #pragma once
 
@@ -21,7 +21,7 @@ namespace storage {
 
 // How the lock of a database is held. `read` and `documents` share it; `all` has it alone, and
 // changes what there is beside documents: collections, indexes, capped collections. Where the
-// engine changes no documents side by side, `documents` is `all`.
+// engine changes no documents concurrently, `documents` is `all`.
 enum class Access : unsigned char { read, documents, all };
 
 // What the engine wants to know about write locks. All calls are made by the locking thread.
@@ -55,8 +55,8 @@ class LockManager {
     // Before the first lock: who writes another database may write this one too, which is locked
     // with it, and in the same commit. Access::documents is `all` from then on.
     void set_log_database(std::string_view db);
-    // Before the first lock: the engine changes documents side by side.
-    void allow_side_by_side();
+    // Before the first lock: the engine changes documents concurrently.
+    void allow_concurrent_changes();
 
     void lock_global(GlobalMode mode);  // r, w, R or W
     void unlock_global();               // whatever this thread holds
@@ -73,9 +73,9 @@ class LockManager {
     static GlobalMode mode();
     static bool holds_database_write();  // alone
     // Whether others may change documents of its database at the same time.
-    static bool is_beside_others();
+    static bool is_concurrent();
     // The same, and since a second: what it reads is as old as that.
-    static bool is_beside_others_for_long();
+    static bool is_concurrent_for_long();
     static std::string_view database();
     // Whether what it holds lets it read, or change, that database. For DCHECKs of preconditions.
     static bool may_read(std::string_view db);

@@ -325,36 +325,36 @@ TEST_F(LockTest, DocumentsHaveTheDatabaseAloneWhereTheEngineDoesNotKeepThemApart
     first.run([&] {
         const DatabaseLock lock(manager, "a", Access::documents);
         EXPECT_TRUE(LockManager::holds_database_write());
-        EXPECT_FALSE(LockManager::is_beside_others());
+        EXPECT_FALSE(LockManager::is_concurrent());
     });
 }
 
 TEST_F(LockTest, DocumentsAreWrittenBesideReadersAndEachOther) {
-    manager.allow_side_by_side();
+    manager.allow_concurrent_changes();
     std::optional<DatabaseLock> writer, reader;
     first.run([&] {
         writer.emplace(manager, "a", Access::documents);
-        EXPECT_TRUE(LockManager::is_beside_others());
+        EXPECT_TRUE(LockManager::is_concurrent());
         EXPECT_TRUE(LockManager::may_write("a"));
         EXPECT_FALSE(LockManager::may_write("b"));
         EXPECT_FALSE(LockManager::holds_database_write());
     });
     second.run([&] {
         reader.emplace(manager, "a", Access::read);
-        EXPECT_TRUE(LockManager::is_beside_others());
+        EXPECT_TRUE(LockManager::is_concurrent());
         EXPECT_FALSE(LockManager::may_write("a"));
     });
     third.run([&] { const DatabaseLock lock(manager, "a", Access::documents); });
     third.post([&] {
         const DatabaseLock lock(manager, "a", Access::all);
         EXPECT_TRUE(LockManager::holds_database_write());
-        EXPECT_FALSE(LockManager::is_beside_others());
+        EXPECT_FALSE(LockManager::is_concurrent());
     });
     wait_for_queue(manager, "writers", 1);
     first.run([&] {
         EXPECT_TRUE(writer->should_yield());
         writer.reset();
-        EXPECT_FALSE(LockManager::is_beside_others());
+        EXPECT_FALSE(LockManager::is_concurrent());
     });
     EXPECT_FALSE(third.idle());
     second.run([&] { reader.reset(); });
@@ -362,7 +362,7 @@ TEST_F(LockTest, DocumentsAreWrittenBesideReadersAndEachOther) {
 }
 
 TEST_F(LockTest, ALogOfChangesIsWrittenByOneThreadAtATime) {
-    manager.allow_side_by_side();
+    manager.allow_concurrent_changes();
     manager.set_log_database("log");
     first.run([&] {
         const DatabaseLock lock(manager, "a", Access::documents);

@@ -2,8 +2,8 @@
 //
 // A record is one BSON document, named by a RecordId that stays the same for as long as the record
 // is not moved. Every mutating call requires the database lock in exclusive mode, every other one
-// at least in shared mode; several readers may call at once. Where allows_side_by_side() is true,
-// insert(), overwrite(), overwrite_range(), remove() and claim() are for holders of
+// at least in shared mode; several readers may call at once. Where allows_concurrent_changes() is
+// true, insert(), overwrite(), overwrite_range(), remove() and lock_record() are for holders of
 // Access::documents (lock.h) too.
 //
 // Documents are returned as views into the engine's memory, and callers that need them longer copy
@@ -135,12 +135,12 @@ class RecordStore {
     virtual void remove(RecordId id) = 0;
 
     // Whether its documents may be changed by holders of Access::documents; else of `all` only.
-    virtual bool allows_side_by_side() const { return false; }
+    virtual bool allows_concurrent_changes() const { return false; }
     // Before a document that was found is overwritten or removed under Access::documents: no other
     // thread changes it until this one commits, and what this one reads from now on is the latest.
     // Ends what cursors show, which are saved or not used any more. False: it has been removed.
-    // Throws WriteConflict while another thread has claimed it.
-    virtual bool claim(RecordId /*id*/) { return true; }
+    // Throws WriteConflict while another thread has locked it.
+    virtual bool lock_record(RecordId /*id*/) { return true; }
 
     HeldCursor cursor(Direction direction) {
         if constexpr (base::kDebugChecks) return with_brief_rows(open_cursor(direction));

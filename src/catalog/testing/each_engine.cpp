@@ -4,21 +4,21 @@
 #include <optional>
 
 #include "storage/contract/memory_engine.h"
+#include "storage/kv/engine.h"
+#include "storage/kv/testing/memory_map.h"
 #include "storage/mmapv1/engine.h"
-#include "storage/ordered/engine.h"
-#include "storage/ordered/testing/memory_map.h"
 
 namespace catalog {
 
 namespace {
 
-// At every third claim, and now and then one for which a change takes the whole database.
-ordered::ConflictOnPurpose conflicts_on_purpose() {
+// At every third lock, and now and then one for which a change takes the whole database.
+kv::InjectedConflict conflicts_on_purpose() {
     constexpr int kEvery = 3, kWhole = 30;
-    return [claims = std::make_shared<std::atomic<int>>(0)]() {
-        const int claim = ++*claims;
+    return [locks = std::make_shared<std::atomic<int>>(0)]() {
+        const int lock = ++*locks;
         std::optional<storage::WriteConflict> conflict;
-        if (claim % kEvery == 0) conflict = storage::WriteConflict{claim % kWhole == 0};
+        if (lock % kEvery == 0) conflict = storage::WriteConflict{lock % kWhole == 0};
         return conflict;
     };
 }
@@ -29,12 +29,12 @@ std::unique_ptr<storage::Engine> make_test_engine(TestEngine engine, const std::
                                                   bool journal) {
     if (engine == TestEngine::memory)
         return std::make_unique<storage::contract::MemoryEngine>(journal);
-    if (engine == TestEngine::ordered)
-        return std::make_unique<ordered::Engine>(
-            std::make_unique<ordered::MemoryMap>(),
-            ordered::EngineOptions{.name = "ordered",
-                                   .durable = {.journaling = journal},
-                                   .conflict_on_purpose = conflicts_on_purpose()});
+    if (engine == TestEngine::kv)
+        return std::make_unique<kv::Engine>(
+            std::make_unique<kv::MemoryMap>(),
+            kv::EngineOptions{.name = "kv",
+                              .durable = {.journaling = journal},
+                              .injected_conflict = conflicts_on_purpose()});
     mmapv1::EngineOptions options;
     options.dbpath = dbpath;
     options.files.small_files = true;

@@ -25,9 +25,9 @@ namespace catalog {
 
 using base::failure;
 
-enum class TestEngine { mmapv1, memory, ordered };
+enum class TestEngine { mmapv1, memory, kv };
 inline const auto kTestEngines =
-    testing::Values(TestEngine::mmapv1, TestEngine::memory, TestEngine::ordered);
+    testing::Values(TestEngine::mmapv1, TestEngine::memory, TestEngine::kv);
 inline std::string engine_name(const testing::TestParamInfo<TestEngine>& info) {
     constexpr const char* kNames[] = {"mmapv1", "memory", "ordered"};
     return kNames[static_cast<size_t>(info.param)];

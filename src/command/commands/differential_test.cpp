@@ -185,7 +185,7 @@ const std::vector<Found> kFound = {
 };
 
 TEST(Differential, FoundFaultsStayFixed) {
-    for (const TestEngine engine : {TestEngine::mmapv1, TestEngine::memory, TestEngine::ordered}) {
+    for (const TestEngine engine : {TestEngine::mmapv1, TestEngine::memory, TestEngine::kv}) {
         Ways ways(engine);
         for (const Found& found : kFound) {
             Case one;
@@ -212,7 +212,7 @@ TEST(Differential, AllWaysAgree) {
     const auto failures_shown = from_environment("DIFFERENTIAL_FAILURES", 1);
     const uint64_t seeds = from_environment("DIFFERENTIAL_SEEDS", 8);
     Ways ways[] = {Ways(TestEngine::mmapv1), Ways(TestEngine::memory),
-                   Ways(TestEngine::ordered)};  // alternately
+                   Ways(TestEngine::kv)};  // alternately
     int cases = 0;
     uint64_t failures = 0;
     for (uint64_t n = 0; seconds == 0 ? n < seeds : Clock::now() < end; ++n, ++seed) {

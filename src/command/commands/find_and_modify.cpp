@@ -133,7 +133,7 @@ class FindAndModify {
         const auto executor = plan(lock);
         query::Row row;
         const bool found = executor->next(&row);
-        if (!found && request_.upsert && lock.is_beside_others()) {
+        if (!found && request_.upsert && lock.is_concurrent()) {
             // Another thread must not insert it between the look and the insert.
             access_ = storage::Access::all;
             return false;
@@ -149,7 +149,7 @@ class FindAndModify {
             return true;
         }
         bson::Object sorted;  // as it was when the sort chose it
-        if (lock.must_claim() && !request_.sort.empty()) sorted = bson::Object(row.doc);
+        if (lock.must_lock_records() && !request_.sort.empty()) sorted = bson::Object(row.doc);
         executor->save();
         return change_document(lock, [&] {
             const query::Matcher* const filter = executor->query().matcher.get();

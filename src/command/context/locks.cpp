@@ -50,9 +50,9 @@ CollectionLock::CollectionLock(OperationContext& context, std::string_view ns,
 
 void CollectionLock::look_up() {
     collection_ = context_.catalog().collection(ns_);
-    if (access_ != storage::Access::documents || !is_beside_others()) return;
-    must_claim_ = true;
-    if (collection_ == nullptr || !collection_->allows_side_by_side()) take_all();
+    if (access_ != storage::Access::documents || !is_concurrent()) return;
+    must_lock_records_ = true;
+    if (collection_ == nullptr || !collection_->allows_concurrent_changes()) take_all();
 }
 
 void CollectionLock::take_all() {
@@ -69,7 +69,7 @@ void CollectionLock::settle(const storage::WriteConflict& conflict) {
 
 catalog::Collection& CollectionLock::make() {
     if (collection_ == nullptr) {
-        DCHECK(!is_beside_others());
+        DCHECK(!is_concurrent());
         collection_ = &context_.catalog().collection_for_write(ns_);
         incarnation_ = collection_->incarnation();
     }

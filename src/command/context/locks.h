@@ -60,10 +60,10 @@ class CollectionLock final : public sched::YieldPoint {
         return collection_ != nullptr && collection_->incarnation() == incarnation_;
     }
     // Whether others may change documents of the collection at the same time.
-    bool is_beside_others() const { return storage::LockManager::is_beside_others(); }
+    bool is_concurrent() const { return storage::LockManager::is_concurrent(); }
     // Whether they may have done so since the lock was first taken: a document that was found is
-    // claimed, and looked at again, before it is changed (command/write/document_change.h).
-    bool must_claim() const { return must_claim_; }
+    // locked, and looked at again, before it is changed (command/write/document_change.h).
+    bool must_lock_records() const { return must_lock_records_; }
     // A change has been undone because of a conflict: when this returns it may be tried again.
     // What was changed before is committed; the lock may have been given up (is_same()).
     void settle(const storage::WriteConflict& conflict);
@@ -93,7 +93,7 @@ class CollectionLock final : public sched::YieldPoint {
     uint64_t incarnation_ = 0;
     int64_t yields_ = 0;
     bool kept_ = false;
-    bool must_claim_ = false;
+    bool must_lock_records_ = false;
 };
 
 }  // namespace command

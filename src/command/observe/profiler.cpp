@@ -81,7 +81,7 @@ void Profiler::store(std::string_view db, bson::Doc doc) {
     try {
         std::optional<storage::DatabaseLock> lock;
         // A part of a command that began before operations were to be kept.
-        if (storage::LockManager::is_beside_others()) return;
+        if (storage::LockManager::is_concurrent()) return;
         if (!storage::LockManager::holds_database_write()) {
             if (fsync_lock_.busy()) return;
             lock.emplace(catalog_.engine().locks(), db, true);

@@ -1,6 +1,6 @@
 // command/write/document_change.h - changing one document while other threads change others.
 //
-// Under storage::Access::documents a change goes: look for the document; claim it, and see whether
+// Under storage::Access::documents a change goes: look for the document; lock it, and see whether
 // it is still what was looked for; change it, with all its index entries. A conflict with another
 // thread shows before the first byte that stays (storage/write_conflict.h). Then the change is done
 // again, here and nowhere else.

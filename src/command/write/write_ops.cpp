@@ -142,10 +142,10 @@ int64_t insert_document(CollectionLock& lock, bson::Doc doc, bson::Buffer& scrat
 }
 
 bool hold_document(CollectionLock& lock, query::Row& row, const query::Matcher* filter) {
-    if (!lock.must_claim()) return true;
+    if (!lock.must_lock_records()) return true;
     if (!lock.is_same()) query::throw_dropped(lock.ns());
     storage::RecordStore& records = lock.collection()->records();
-    if (!records.claim(row.id)) return false;
+    if (!records.lock_record(row.id)) return false;
     if (filter == nullptr) return true;
     const sched::WorkLimit limit(query::kMatchWork);
     const bool wanted = row.details.want_index;
@@ -336,7 +336,7 @@ class UpdateRun {
             update_first(lock, *executor);
         const bool inserts = outcome_.matched == 0 && request_.upsert;
         // Another thread must not insert it between the look and the insert.
-        if (inserts && lock.is_beside_others()) return false;
+        if (inserts && lock.is_concurrent()) return false;
         report_query(context_, *executor, {}, true);
         if (inserts) upsert(lock, *executor);
         return true;
@@ -345,9 +345,9 @@ class UpdateRun {
     void update_first(CollectionLock& lock, query::Executor& executor) {
         query::Row row;
         while (executor.next(&row)) {
-            if (lock.must_claim()) executor.save();
+            if (lock.must_lock_records()) executor.save();
             if (update_record(lock, row, executor.query().matcher.get())) return;
-            context_.durability().commit_if_needed();  // gives the claim up
+            context_.durability().commit_if_needed();  // gives the lock up
             executor.restore();
         }
     }

@@ -6,9 +6,9 @@
 
 namespace rocks {
 
-using ordered::Table;
+using kv::Table;
 
-Compactor::Compactor(rocksdb::DB& db, const ordered::Host& host)
+Compactor::Compactor(rocksdb::DB& db, const kv::Host& host)
     : db_(db), host_(host), thread_([this] { run(); }) {}
 
 Compactor::~Compactor() {
@@ -43,7 +43,7 @@ void Compactor::run() {
             const rocksdb::Slice from(begin), to(end);
             const rocksdb::Status status = db_.CompactRange(options, &from, &to);
             if (!status.ok() && !stopping_)
-                host_.log(ordered::Host::Severity::warning,
+                host_.log(kv::Host::Severity::warning,
                           "RocksDB could not give back the space of what was dropped: " +
                               status.ToString());
         }

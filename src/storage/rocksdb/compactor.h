@@ -10,28 +10,28 @@
 #include <thread>
 #include <vector>
 
-#include "storage/ordered/host.h"
-#include "storage/ordered/map.h"
+#include "storage/kv/host.h"
+#include "storage/kv/map.h"
 
 namespace rocks {
 
 class Compactor {
   public:
-    Compactor(rocksdb::DB& db, const ordered::Host& host);
+    Compactor(rocksdb::DB& db, const kv::Host& host);
     // What is under way is given up.
     ~Compactor();
 
-    void add(const std::vector<ordered::Table>& dropped);
+    void add(const std::vector<kv::Table>& dropped);
 
   private:
     void run();
 
     rocksdb::DB& db_;
-    const ordered::Host& host_;
+    const kv::Host& host_;
     std::atomic<bool> stopping_{false};
     std::mutex mutex_;
     std::condition_variable changed_;
-    std::vector<ordered::Table> dropped_;  // guarded by mutex_
+    std::vector<kv::Table> dropped_;  // guarded by mutex_
     std::thread thread_;
 };
 

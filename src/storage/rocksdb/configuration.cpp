@@ -73,7 +73,7 @@ constexpr std::string_view kWordsOfTables[] = {
 };
 
 // Before the library looks at them: some of them make objects, or open files.
-void check_words(const ordered::Host& host, const std::string& config,
+void check_words(const kv::Host& host, const std::string& config,
                  std::span<const std::string_view> allowed, const std::string& whose) {
     std::unordered_map<std::string, std::string> words;
     const rocksdb::Status status = rocksdb::StringToMap(config, &words);
@@ -99,7 +99,7 @@ int open_files_max() {
     return static_cast<int>(std::clamp(limit.rlim_cur / 4, kFilesMin, kFilesMax));
 }
 
-rocksdb::Options ours(const ordered::MapSettings& settings, rocksdb::Env* env) {
+rocksdb::Options ours(const kv::MapSettings& settings, rocksdb::Env* env) {
     rocksdb::Options options;
     options.env = env;
     options.info_log = std::make_shared<Log>(*settings.host);
@@ -137,9 +137,9 @@ rocksdb::Options ours(const ordered::MapSettings& settings, rocksdb::Env* env) {
 
 }  // namespace
 
-rocksdb::Options configuration(const ordered::MapSettings& settings, rocksdb::Env* env,
+rocksdb::Options configuration(const kv::MapSettings& settings, rocksdb::Env* env,
                                std::shared_ptr<Watch> watch) {
-    const ordered::Host& host = *settings.host;
+    const kv::Host& host = *settings.host;
     check_words(host, settings.config, kWords, "RocksDB");
     rocksdb::ConfigOptions parsing;
     parsing.env = env;

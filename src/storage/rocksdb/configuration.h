@@ -5,14 +5,14 @@
 
 #include <memory>
 
-#include "storage/ordered/host.h"
+#include "storage/kv/host.h"
 #include "storage/rocksdb/watch.h"
 
 namespace rocks {
 
 // Ours, then the words of settings.config, "name=value;name=value", over them. Throws base::Error
 // for other words than those that only trade speed, memory and space.
-rocksdb::Options configuration(const ordered::MapSettings& settings, rocksdb::Env* env,
+rocksdb::Options configuration(const kv::MapSettings& settings, rocksdb::Env* env,
                                std::shared_ptr<Watch> watch);
 
 }  // namespace rocks

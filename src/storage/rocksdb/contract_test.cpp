@@ -4,25 +4,25 @@
 #include "storage/contract/engine_contract.h"
 #include "storage/contract/record_store_contract.h"
 #include "storage/contract/sorted_index_contract.h"
-#include "storage/ordered/testing/harness.h"
-#include "storage/ordered/testing/map_contract.h"
-#include "storage/ordered/testing/side_by_side_contract.h"
+#include "storage/kv/testing/concurrent_contract.h"
+#include "storage/kv/testing/harness.h"
+#include "storage/kv/testing/map_contract.h"
 #include "storage/rocksdb/open.h"
 
 namespace {
 
-ordered::MakeMap maps_of_new_directory() {
-    return [home = std::make_shared<os::TestDirectory>()] {
+kv::MakeMap maps_of_new_directory() {
+    return [store = std::make_shared<os::TestDirectory>()] {
         return rocks::open_map(
-            {.directory = *home / "map", .cache_bytes = 8 << 20, .host = &ordered::base_host()});
+            {.directory = *store / "map", .cache_bytes = 8 << 20, .host = &kv::base_host()});
     };
 }
 
 std::unique_ptr<storage::contract::EngineHarness> make_engine() {
-    return std::make_unique<ordered::EngineHarness>(maps_of_new_directory());
+    return std::make_unique<kv::EngineHarness>(maps_of_new_directory());
 }
 std::unique_ptr<storage::contract::DatabaseHarness> make_database() {
-    return std::make_unique<ordered::DatabaseHarness>(maps_of_new_directory());
+    return std::make_unique<kv::DatabaseHarness>(maps_of_new_directory());
 }
 
 }  // namespace
@@ -35,9 +35,9 @@ INSTANTIATE_TEST_SUITE_P(rocksdb, CappedStoreContract, testing::Values(&make_dat
 INSTANTIATE_TEST_SUITE_P(rocksdb, SortedIndexContract, testing::Values(&make_database));
 }  // namespace storage::contract
 
-namespace ordered {
+namespace kv {
 const auto kMaps = testing::Values(&maps_of_new_directory);
 INSTANTIATE_TEST_SUITE_P(rocksdb, MapContract, kMaps);
-INSTANTIATE_TEST_SUITE_P(rocksdb, FrozenMapContract, kMaps);
-INSTANTIATE_TEST_SUITE_P(rocksdb, SideBySideContract, kMaps);
-}  // namespace ordered
+INSTANTIATE_TEST_SUITE_P(rocksdb, SnapshotContract, kMaps);
+INSTANTIATE_TEST_SUITE_P(rocksdb, ConcurrentContract, kMaps);
+}  // namespace kv

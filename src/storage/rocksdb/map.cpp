@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "base/error_codes.h"
-#include "storage/ordered/bytes.h"
+#include "storage/kv/bytes.h"
 #include "storage/rocksdb/configuration.h"
 #include "storage/rocksdb/open.h"
 #include "storage/rocksdb/session.h"
@@ -15,7 +15,7 @@
 
 namespace rocks {
 
-using ordered::Table;
+using kv::Table;
 using rocksdb::Slice;
 using rocksdb::Status;
 
@@ -26,7 +26,7 @@ constexpr std::string_view kMarker = "FORMAT";
 const std::string kFormat = "mongod-dur 1\n";
 
 std::string dropped_key(Table table) {
-    return table_key(kDroppedTable, ordered::big_endian(static_cast<uint32_t>(table)));
+    return table_key(kDroppedTable, kv::big_endian(static_cast<uint32_t>(table)));
 }
 
 // Its name until the database is there.
@@ -36,13 +36,13 @@ std::string unfinished(const std::string& marker) {
 
 }  // namespace
 
-std::unique_ptr<ordered::Map> open_map(const ordered::MapSettings& settings,
-                                       std::shared_ptr<rocksdb::FileSystem> files) {
+std::unique_ptr<kv::Map> open_map(const kv::MapSettings& settings,
+                                  std::shared_ptr<rocksdb::FileSystem> files) {
     return std::make_unique<Map>(
         settings, files == nullptr ? nullptr : rocksdb::NewCompositeEnv(std::move(files)));
 }
 
-Map::Map(const ordered::MapSettings& settings, std::unique_ptr<rocksdb::Env> env)
+Map::Map(const kv::MapSettings& settings, std::unique_ptr<rocksdb::Env> env)
     : host_(*settings.host),
       directory_(settings.directory),
       has_log_(settings.log),
@@ -63,7 +63,7 @@ Map::~Map() {
     compactor_.reset();
     const Status status = db_->Close();
     if (!status.ok())
-        host_.log(ordered::Host::Severity::error, "RocksDB at its end: " + status.ToString());
+        host_.log(kv::Host::Severity::error, "RocksDB at its end: " + status.ToString());
 }
 
 // The library would change what it opens, so a file beside its own is looked at first. That has its
@@ -145,7 +145,7 @@ rocksdb::WriteOptions Map::write_options() const {
     return options;
 }
 
-std::unique_ptr<ordered::Session> Map::session() {
+std::unique_ptr<kv::Session> Map::session() {
     return std::make_unique<Session>(
         *db_, host_, [this](rocksdb::WriteBatch& batch) { write(batch); }, walks_far_);
 }
@@ -200,7 +200,7 @@ std::vector<Table> Map::dropped_tables() {
     for (rows->Seek(table_key(kDroppedTable)); rows->Valid() && rows->key().compare(end) < 0;
          rows->Next())
         dropped.push_back(
-            Table{ordered::from_big_endian<uint32_t>(as_bytes(rows->key()).subspan(kTableBytes))});
+            Table{kv::from_big_endian<uint32_t>(as_bytes(rows->key()).subspan(kTableBytes))});
     check(host_, rows->status());
     return dropped;
 }
@@ -258,8 +258,7 @@ void Map::checkpoint(bool wait) {
         drops_.insert(drops_.end(), dropped.begin(), dropped.end());
     }
     if (wait) fail(host_, status);
-    host_.log(ordered::Host::Severity::error,
-              "RocksDB cannot write a checkpoint: " + status.ToString());
+    host_.log(kv::Host::Severity::error, "RocksDB cannot write a checkpoint: " + status.ToString());
 }
 
 void Map::pause() {

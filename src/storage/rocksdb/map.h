@@ -1,6 +1,6 @@
-// storage/rocksdb/map.h - the database of the library as an ordered::Map.
+// storage/rocksdb/map.h - the database of the library as an kv::Map.
 //
-// Beside the tables of the room ordered there is one of the map itself, behind all others: the
+// Beside the tables of the room kv there is one of the map itself, behind all others: the
 // tables that have been dropped and whose files may still hold their rows. The file FORMAT in the
 // directory says that it is ours, and that the database is in it.
 #pragma once
@@ -13,28 +13,28 @@
 #include <mutex>
 #include <vector>
 
-#include "storage/ordered/host.h"
-#include "storage/ordered/map.h"
+#include "storage/kv/host.h"
+#include "storage/kv/map.h"
 #include "storage/rocksdb/compactor.h"
 #include "storage/rocksdb/watch.h"
 
 namespace rocks {
 
-class Map final : public ordered::Map {
+class Map final : public kv::Map {
   public:
     // See open_map(). `env` is null for the library's own.
-    Map(const ordered::MapSettings& settings, std::unique_ptr<rocksdb::Env> env);
+    Map(const kv::MapSettings& settings, std::unique_ptr<rocksdb::Env> env);
     ~Map() override;
 
-    std::unique_ptr<ordered::Session> session() override;
-    void drop(ordered::Table table) override;
+    std::unique_ptr<kv::Session> session() override;
+    void drop(kv::Table table) override;
     void sync_log() override;
     void checkpoint(bool wait) override;
     void pause() override;
     void resume() override;
     void check_space(uint64_t begun) override;
     bool is_stalling() const override { return watch_->is_stalling(); }
-    std::optional<int64_t> disk_bytes(ordered::Table table) const override;
+    std::optional<int64_t> disk_bytes(kv::Table table) const override;
     void report(const AddMetric& add) const override;
 
   private:
@@ -49,12 +49,12 @@ class Map final : public ordered::Map {
     rocksdb::Status flush(bool wait);
     void flush_removed_rows();
     // REQUIRES: a flush has ended since these were dropped.
-    void remove_files_of(const std::vector<ordered::Table>& dropped);
-    std::vector<ordered::Table> dropped_tables();
+    void remove_files_of(const std::vector<kv::Table>& dropped);
+    std::vector<kv::Table> dropped_tables();
     // Returns why there is none; empty: there is.
     std::string space_fault() const;
 
-    const ordered::Host& host_;
+    const kv::Host& host_;
     const std::string directory_;
     const bool has_log_;
     const std::unique_ptr<rocksdb::Env> env_;  // null: the library's own
@@ -65,7 +65,7 @@ class Map final : public ordered::Map {
     std::atomic<bool> walks_far_{false};  // a cursor has, since the last commit
 
     std::mutex drops_mutex_;
-    std::vector<ordered::Table> drops_;  // guarded by drops_mutex_: since the last checkpoint
+    std::vector<kv::Table> drops_;  // guarded by drops_mutex_: since the last checkpoint
 
     mutable std::mutex space_mutex_;
     mutable Clock::time_point looked_at_{};  // guarded by space_mutex_

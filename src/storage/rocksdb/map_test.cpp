@@ -14,8 +14,8 @@
 #include "bson/builder.h"
 #include "os/testing/directory.h"
 #include "storage/contract/harness.h"
-#include "storage/ordered/bytes.h"
-#include "storage/ordered/engine.h"
+#include "storage/kv/bytes.h"
+#include "storage/kv/engine.h"
 #include "storage/rocksdb/open.h"
 #include "storage/rocksdb/session.h"
 #include "storage/rocksdb/testing/faulty_files.h"
@@ -23,7 +23,7 @@
 namespace rocks {
 namespace {
 
-using ordered::Table;
+using kv::Table;
 using storage::contract::failure;
 
 constexpr Table kTable{16};
@@ -37,12 +37,12 @@ void throw_ended(int, std::string_view text) {
 
 class RocksMapTest : public testing::Test {
   protected:
-    ordered::MapSettings settings(const std::string& config = "") {
-        ordered::MapSettings settings;
+    kv::MapSettings settings(const std::string& config = "") {
+        kv::MapSettings settings;
         settings.directory = directory;
         settings.cache_bytes = 8 << 20;
         settings.config = config;
-        settings.host = &ordered::base_host();
+        settings.host = &kv::base_host();
         return settings;
     }
     void open(const std::string& config = "") {
@@ -64,7 +64,7 @@ class RocksMapTest : public testing::Test {
         return "";
     }
     void put(int key, const std::string& value, Table table = kTable) {
-        session->put(table, ordered::big_endian(key), ordered::as_bytes(value));
+        session->put(table, kv::big_endian(key), kv::as_bytes(value));
     }
     void fill(int rows, Table table, size_t value_bytes = 1000) {
         std::string value(value_bytes, 'x');
@@ -102,11 +102,11 @@ class RocksMapTest : public testing::Test {
         return bytes;
     }
 
-    os::TestDirectory home;
-    std::string directory = home / "map";
+    os::TestDirectory store;
+    std::string directory = store / "map";
     std::shared_ptr<FaultyFiles> files = std::make_shared<FaultyFiles>();
-    std::unique_ptr<ordered::Map> map;
-    std::unique_ptr<ordered::Session> session;
+    std::unique_ptr<kv::Map> map;
+    std::unique_ptr<kv::Session> session;
 
   private:
     uint64_t state_ = 1;
@@ -120,7 +120,7 @@ TEST_F(RocksMapTest, APowerCutLeavesWhatWasSynced) {
     put(2, "not synced");
     session->commit();
     put(3, "not committed");
-    const std::string after = home / "after";
+    const std::string after = store / "after";
     files->copy_synced(directory, after);
     close();
     directory = after;
@@ -133,7 +133,7 @@ TEST_F(RocksMapTest, AKillLeavesWhatWasCommitted) {
     put(1, "committed");
     session->commit();
     put(2, "not committed");
-    const std::string after = home / "after";
+    const std::string after = store / "after";
     std::filesystem::copy(directory, after);
     close();
     directory = after;
@@ -142,7 +142,7 @@ TEST_F(RocksMapTest, AKillLeavesWhatWasCommitted) {
 }
 
 TEST_F(RocksMapTest, WithoutALogTheLastCheckpointIsLeft) {
-    ordered::MapSettings without_log = settings();
+    kv::MapSettings without_log = settings();
     without_log.log = false;
     map = open_map(without_log, files);
     session = map->session();
@@ -151,7 +151,7 @@ TEST_F(RocksMapTest, WithoutALogTheLastCheckpointIsLeft) {
     map->checkpoint(true);
     put(2, "b");
     session->commit();
-    const std::string after = home / "after";
+    const std::string after = store / "after";
     files->copy_synced(directory, after);
     close();
     directory = after;
@@ -168,7 +168,7 @@ TEST_F(RocksMapTest, APowerCutBehindADropLeavesAllRowsOrNone) {
         const int before = count();
         map->drop(kTable);
         if (is_checkpointed) map->checkpoint(false);
-        const std::string after = home / (is_checkpointed ? "second" : "first");
+        const std::string after = store / (is_checkpointed ? "second" : "first");
         files->copy_synced(directory, after);
         const std::string kept = std::exchange(directory, after);
         close();
@@ -204,7 +204,7 @@ TEST_F(RocksMapTest, AQueueDoesNotSlowDown) {
     constexpr int kRows = 60'000, kLength = 10;
     for (int i = 0; i < kRows; ++i) {
         put(i, "some row of a queue, as long as this");
-        if (i >= kLength) session->erase(kTable, ordered::big_endian(i - kLength));
+        if (i >= kLength) session->erase(kTable, kv::big_endian(i - kLength));
         if (i % 100 == 0) session->commit();
     }
     session->commit();
@@ -221,7 +221,7 @@ TEST_F(RocksMapTest, RemovedRowsLeaveTheMemoryWhereTheyAreInTheWay) {
     uint64_t most = 0;
     for (int i = 0; i < kRows; ++i) {
         put(i, "row");
-        if (i >= kLength) session->erase(kTable, ordered::big_endian(i - kLength));
+        if (i >= kLength) session->erase(kTable, kv::big_endian(i - kLength));
         if (i % 100 != 0) continue;
         session->commit();
         most = std::max(most, walked());
@@ -266,7 +266,7 @@ TEST_F(RocksMapTest, GoesOnWhenAFullDiskHasRoomAgain) {
     put(2, "b");
     session->commit();
     map->checkpoint(true);
-    const std::string after = home / "after";
+    const std::string after = store / "after";
     files->copy_synced(directory, after);
     close();
     directory = after;
@@ -388,10 +388,10 @@ TEST_F(RocksMapTest, NoEmptyDatabaseIsMadeWhereOneWas) {
         }
         return std::string();
     };
-    std::filesystem::rename(directory + "/CURRENT", home / "CURRENT");
+    std::filesystem::rename(directory + "/CURRENT", store / "CURRENT");
     for (int start = 0; start < 2; ++start)
         EXPECT_NE(refused().find("/CURRENT: files of RocksDB are missing"), std::string::npos);
-    std::filesystem::rename(home / "CURRENT", directory + "/CURRENT");
+    std::filesystem::rename(store / "CURRENT", directory + "/CURRENT");
     open();
     EXPECT_EQ(count(), 100);
     close();
@@ -409,7 +409,7 @@ TEST_F(RocksMapTest, AMissingLogIsNotTakenForAnEmptyOne) {
         put(2, "in the log");
         session->commit();
         map->sync_log();
-        const std::string after = home / (is_clean ? "stopped" : "killed");
+        const std::string after = store / (is_clean ? "stopped" : "killed");
         if (is_clean) close();
         std::filesystem::copy(directory, after);
         close();
@@ -417,7 +417,7 @@ TEST_F(RocksMapTest, AMissingLogIsNotTakenForAnEmptyOne) {
         for (const auto& entry : std::filesystem::directory_iterator(directory))
             if (entry.path().extension() == ".log") std::filesystem::remove(entry.path());
         EXPECT_EQ(failure([&] { open(); }), base::kInternalError);
-        ordered::MapSettings without_log = settings();
+        kv::MapSettings without_log = settings();
         without_log.log = false;
         open_map(without_log, files).reset();
         open();
@@ -544,10 +544,10 @@ TEST_F(RocksMapTest, WordsThatBreakPromisesAreRefusedByName) {
 
 TEST_F(RocksMapTest, TheEngineFindsItsCollectionsAfterAPowerCut) {
     const auto start = [&] {
-        return std::make_unique<ordered::Engine>(open_map(settings(), files),
-                                                 ordered::EngineOptions{.name = "rocksdb"});
+        return std::make_unique<kv::Engine>(open_map(settings(), files),
+                                            kv::EngineOptions{.name = "rocksdb"});
     };
-    const std::string after = home / "after";
+    const std::string after = store / "after";
     {
         const auto engine = start();
         {

@@ -1,16 +1,16 @@
-// storage/rocksdb/open.h - an ordered map (storage/ordered/map.h) of the library RocksDB.
+// storage/rocksdb/open.h - an ordered map (storage/kv/map.h) of the library RocksDB.
 //
 // All tables are in one column family: the key of a row is the number of its table, 4 bytes,
 // big-endian, then its key in the table. A session collects its changes in a batch, which it also
 // reads, and which a commit writes as a whole. No two sessions change one row, so nothing is locked
-// here; a frozen one reads by a snapshot of the library. Nothing is synced but by sync_log() and
+// here; a snapshot one reads by a snapshot of the library. Nothing is synced but by sync_log() and
 // checkpoint().
 #pragma once
 
 #include <memory>
 
-#include "storage/ordered/host.h"
-#include "storage/ordered/map.h"
+#include "storage/kv/host.h"
+#include "storage/kv/map.h"
 
 namespace rocksdb {
 class FileSystem;
@@ -21,7 +21,7 @@ namespace rocks {
 // Throws base::Error where the directory holds what is none of ours, is damaged or cannot be used,
 // and for words of the configuration that docs/engines.md does not list. `files`, for tests: in the
 // place of the real ones.
-std::unique_ptr<ordered::Map> open_map(const ordered::MapSettings& settings,
-                                       std::shared_ptr<rocksdb::FileSystem> files = nullptr);
+std::unique_ptr<kv::Map> open_map(const kv::MapSettings& settings,
+                                  std::shared_ptr<rocksdb::FileSystem> files = nullptr);
 
 }  // namespace rocks

@@ -10,21 +10,21 @@
 
 namespace rocks {
 
-using ordered::Bytes;
-using ordered::Table;
+using kv::Bytes;
+using kv::Table;
 using rocksdb::PinnableSlice;
 using rocksdb::Slice;
 
 namespace {
 
-class Cursor final : public ordered::Cursor {
+class Cursor final : public kv::Cursor {
   public:
-    // Without a batch: the rows of the database alone. `frozen`: as they were then; null: now.
-    Cursor(rocksdb::DB& db, const ordered::Host& host, rocksdb::WriteBatchWithIndex* batch,
-           const rocksdb::Snapshot* frozen, Table table, std::atomic<bool>& walks_far)
+    // Without a batch: the rows of the database alone. `snapshot`: as they were then; null: now.
+    Cursor(rocksdb::DB& db, const kv::Host& host, rocksdb::WriteBatchWithIndex* batch,
+           const rocksdb::Snapshot* snapshot, Table table, std::atomic<bool>& walks_far)
         : host_(host), table_(table), end_(end_of(table)), end_slice_(end_), walks_far_(walks_far) {
         options_.iterate_upper_bound = &end_slice_;
-        options_.snapshot = frozen;
+        options_.snapshot = snapshot;
         rocksdb::Iterator* rows = db.NewIterator(options_);
         if (batch != nullptr)
             rows = batch->NewIteratorWithBase(db.DefaultColumnFamily(), rows, &options_);
@@ -67,7 +67,7 @@ class Cursor final : public ordered::Cursor {
         if (!rows_->Valid()) check(host_, rows_->status());
     }
 
-    const ordered::Host& host_;
+    const kv::Host& host_;
     const Table table_;
     const std::string end_;
     const Slice end_slice_;
@@ -86,19 +86,19 @@ std::unique_ptr<Session::Batch> Session::new_batch() {
                                    kNoLimit);
 }
 
-void Session::freeze() {
-    frozen_ = db_.GetSnapshot();
+void Session::begin_snapshot() {
+    snapshot_ = db_.GetSnapshot();
 }
 
-void Session::thaw() {
-    if (frozen_ != nullptr) db_.ReleaseSnapshot(std::exchange(frozen_, nullptr));
+void Session::end_snapshot() {
+    if (snapshot_ != nullptr) db_.ReleaseSnapshot(std::exchange(snapshot_, nullptr));
 }
 
 bool Session::find(Table table, Bytes key, PinnableSlice& value) {
     const std::string row = table_key(table, key);  // the key may lie in the value
     value.Reset();
     rocksdb::ReadOptions options;
-    options.snapshot = frozen_;
+    options.snapshot = snapshot_;
     const rocksdb::Status status = batch_->GetFromBatchAndDB(&db_, options, row, &value);
     if (status.IsNotFound()) return false;
     check(host_, status);
@@ -131,10 +131,10 @@ void Session::note_change(Table table) {
     if (std::ranges::find(changed_, table) == changed_.end()) changed_.push_back(table);
 }
 
-std::unique_ptr<ordered::Cursor> Session::cursor(Table table) {
+std::unique_ptr<kv::Cursor> Session::cursor(Table table) {
     const bool is_changed = std::ranges::find(changed_, table) != changed_.end();
-    return std::make_unique<Cursor>(db_, host_, is_changed ? batch_.get() : nullptr, frozen_, table,
-                                    walks_far_);
+    return std::make_unique<Cursor>(db_, host_, is_changed ? batch_.get() : nullptr, snapshot_,
+                                    table, walks_far_);
 }
 
 size_t Session::changed_bytes() const {

@@ -9,8 +9,8 @@
 #include <functional>
 #include <vector>
 
-#include "storage/ordered/host.h"
-#include "storage/ordered/map.h"
+#include "storage/kv/host.h"
+#include "storage/kv/map.h"
 
 namespace rocks {
 
@@ -18,28 +18,28 @@ namespace rocks {
 // (configuration.cpp), if they are in memory.
 constexpr uint64_t kRemovedRowsMany = 10'000;
 
-class Session final : public ordered::Session {
+class Session final : public kv::Session {
   public:
     // Writes a batch, or ends the process.
     using Write = std::function<void(rocksdb::WriteBatch&)>;
 
     // `walks_far` is set when a cursor has walked over many removed rows to its next one; it
     // outlives the cursors.
-    Session(rocksdb::DB& db, const ordered::Host& host, Write write, std::atomic<bool>& walks_far)
+    Session(rocksdb::DB& db, const kv::Host& host, Write write, std::atomic<bool>& walks_far)
         : db_(db),
           host_(host),
           write_(std::move(write)),
           walks_far_(walks_far),
           batch_(new_batch()) {}
-    ~Session() override { thaw(); }
+    ~Session() override { end_snapshot(); }
 
-    void freeze() override;
-    void thaw() override;
-    bool get(ordered::Table table, ordered::Bytes key, ordered::Bytes* value) override;
-    std::optional<size_t> size_of(ordered::Table table, ordered::Bytes key) override;
-    void put(ordered::Table table, ordered::Bytes key, ordered::Bytes value) override;
-    void erase(ordered::Table table, ordered::Bytes key) override;
-    std::unique_ptr<ordered::Cursor> cursor(ordered::Table table) override;
+    void begin_snapshot() override;
+    void end_snapshot() override;
+    bool get(kv::Table table, kv::Bytes key, kv::Bytes* value) override;
+    std::optional<size_t> size_of(kv::Table table, kv::Bytes key) override;
+    void put(kv::Table table, kv::Bytes key, kv::Bytes value) override;
+    void erase(kv::Table table, kv::Bytes key) override;
+    std::unique_ptr<kv::Cursor> cursor(kv::Table table) override;
     size_t changed_bytes() const override;
     void commit() override;
 
@@ -47,17 +47,17 @@ class Session final : public ordered::Session {
     using Batch = rocksdb::WriteBatchWithIndex;
 
     static std::unique_ptr<Batch> new_batch();
-    bool find(ordered::Table table, ordered::Bytes key, rocksdb::PinnableSlice& value);
-    void note_change(ordered::Table table);
+    bool find(kv::Table table, kv::Bytes key, rocksdb::PinnableSlice& value);
+    void note_change(kv::Table table);
 
     rocksdb::DB& db_;
-    const ordered::Host& host_;
+    const kv::Host& host_;
     const Write write_;
     std::atomic<bool>& walks_far_;
     std::unique_ptr<Batch> batch_;
-    std::vector<ordered::Table> changed_;  // since the last commit
-    rocksdb::PinnableSlice found_;         // by get()
-    const rocksdb::Snapshot* frozen_ = nullptr;
+    std::vector<kv::Table> changed_;  // since the last commit
+    rocksdb::PinnableSlice found_;    // by get()
+    const rocksdb::Snapshot* snapshot_ = nullptr;
 };
 
 }  // namespace rocks

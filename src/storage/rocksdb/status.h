@@ -5,17 +5,17 @@
 
 #include <string>
 
-#include "storage/ordered/host.h"
+#include "storage/kv/host.h"
 
 namespace rocks {
 
 // Throws base::Error.
-[[noreturn]] void fail(const ordered::Host& host, int code, const std::string& text);
-[[noreturn]] void fail(const ordered::Host& host, const rocksdb::Status& status);
+[[noreturn]] void fail(const kv::Host& host, int code, const std::string& text);
+[[noreturn]] void fail(const kv::Host& host, const rocksdb::Status& status);
 // Ends the process.
-[[noreturn]] void end_process(const ordered::Host& host, const std::string& text);
+[[noreturn]] void end_process(const kv::Host& host, const std::string& text);
 
-inline void check(const ordered::Host& host, const rocksdb::Status& status) {
+inline void check(const kv::Host& host, const rocksdb::Status& status) {
     if (!status.ok()) fail(host, status);
 }
 

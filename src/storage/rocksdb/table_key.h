@@ -6,13 +6,13 @@
 
 #include <string>
 
-#include "storage/ordered/map.h"
+#include "storage/kv/map.h"
 
 namespace rocks {
 
 constexpr size_t kTableBytes = sizeof(uint32_t);
 
-inline std::string table_key(ordered::Table table, ordered::Bytes key = {}) {
+inline std::string table_key(kv::Table table, kv::Bytes key = {}) {
     const auto number = static_cast<uint32_t>(table);
     std::string out;
     out.reserve(kTableBytes + key.size());
@@ -22,14 +22,14 @@ inline std::string table_key(ordered::Table table, ordered::Bytes key = {}) {
 }
 
 // Where the rows of the next table begin.
-inline std::string end_of(ordered::Table table) {
-    return table_key(ordered::Table{static_cast<uint32_t>(table) + 1});
+inline std::string end_of(kv::Table table) {
+    return table_key(kv::Table{static_cast<uint32_t>(table) + 1});
 }
 
-inline rocksdb::Slice as_slice(ordered::Bytes bytes) {
+inline rocksdb::Slice as_slice(kv::Bytes bytes) {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
-inline ordered::Bytes as_bytes(const rocksdb::Slice& slice) {
+inline kv::Bytes as_bytes(const rocksdb::Slice& slice) {
     return {reinterpret_cast<const uint8_t*>(slice.data()), slice.size()};
 }
 

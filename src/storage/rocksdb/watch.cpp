@@ -6,7 +6,7 @@
 
 namespace rocks {
 
-using ordered::Host;
+using kv::Host;
 
 void Log::Logv(rocksdb::InfoLogLevel level, const char* format, va_list arguments) {
     if (level < GetInfoLogLevel() || level > rocksdb::InfoLogLevel::FATAL_LEVEL) return;

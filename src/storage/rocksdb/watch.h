@@ -9,26 +9,25 @@
 #include <mutex>
 #include <string>
 
-#include "storage/ordered/host.h"
+#include "storage/kv/host.h"
 
 namespace rocks {
 
 // Warnings and errors go to the server's log.
 class Log final : public rocksdb::Logger {
   public:
-    explicit Log(const ordered::Host& host)
-        : Logger(rocksdb::InfoLogLevel::WARN_LEVEL), host_(host) {}
+    explicit Log(const kv::Host& host) : Logger(rocksdb::InfoLogLevel::WARN_LEVEL), host_(host) {}
     using Logger::Logv;
     void Logv(rocksdb::InfoLogLevel level, const char* format, va_list arguments) override;
 
   private:
-    const ordered::Host& host_;
+    const kv::Host& host_;
 };
 
 // Calls come from any thread.
 class Watch final : public rocksdb::EventListener {
   public:
-    explicit Watch(const ordered::Host& host) : host_(host) {}
+    explicit Watch(const kv::Host& host) : host_(host) {}
 
     // Why a flush or a compaction could not be done; empty while all can.
     std::string error() const;
@@ -41,7 +40,7 @@ class Watch final : public rocksdb::EventListener {
     void OnStallConditionsChanged(const rocksdb::WriteStallInfo& info) override;
 
   private:
-    const ordered::Host& host_;
+    const kv::Host& host_;
     std::atomic<bool> is_stalling_{false};
     std::atomic<bool> has_error_{false};
     mutable std::mutex mutex_;

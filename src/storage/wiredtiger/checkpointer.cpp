@@ -7,7 +7,7 @@
 
 namespace wt {
 
-Checkpointer::Checkpointer(const Connection& connection, Tables& tables, const ordered::Host& host,
+Checkpointer::Checkpointer(const Connection& connection, Tables& tables, const kv::Host& host,
                            std::function<void()> sync_log)
     : tables_(tables),
       host_(host),
@@ -88,7 +88,7 @@ void Checkpointer::run() {
 
 // Before the file of a table goes, that it is dropped has to last: by the log, or by a checkpoint.
 void Checkpointer::work(bool with_checkpoint) {
-    const std::vector<ordered::Table> dropped = tables_.dropped();
+    const std::vector<kv::Table> dropped = tables_.dropped();
     if (with_checkpoint)
         check(host_, session_->checkpoint(session_.get(), nullptr));
     else

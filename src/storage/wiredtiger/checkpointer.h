@@ -17,7 +17,7 @@ namespace wt {
 
 class Checkpointer {
   public:
-    Checkpointer(const Connection& connection, Tables& tables, const ordered::Host& host,
+    Checkpointer(const Connection& connection, Tables& tables, const kv::Host& host,
                  std::function<void()> sync_log);
     // Ends what is under way.
     ~Checkpointer();
@@ -38,7 +38,7 @@ class Checkpointer {
     void work(bool with_checkpoint);
 
     Tables& tables_;
-    const ordered::Host& host_;
+    const kv::Host& host_;
     const std::function<void()> sync_log_;
     const SessionHandle session_;  // of the thread
     std::mutex mutex_;

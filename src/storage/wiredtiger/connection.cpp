@@ -19,7 +19,7 @@
 
 namespace wt {
 
-using ordered::Host;
+using kv::Host;
 
 namespace {
 
@@ -121,7 +121,7 @@ void check_words(const Host& host, const std::string& config) {
 constexpr int kCacheOverheadPercent = 25;
 
 // All of it is said at each start: neither the words of the first one nor the environment count.
-std::string configuration(const ordered::MapSettings& settings) {
+std::string configuration(const kv::MapSettings& settings) {
     std::string config =
         "create,config_base=false,use_environment=false,statistics=(fast),session_max=20000,"
         "extensions=[libwiredtiger_snappy.so],"
@@ -134,7 +134,7 @@ std::string configuration(const ordered::MapSettings& settings) {
 
 }  // namespace
 
-Connection::Connection(const ordered::MapSettings& settings)
+Connection::Connection(const kv::MapSettings& settings)
     : host_(*settings.host),
       events_{{.handle_error = handle_error,
                .handle_message = handle_message,

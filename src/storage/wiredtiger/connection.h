@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "storage/ordered/host.h"
+#include "storage/kv/host.h"
 
 namespace wt {
 
@@ -26,7 +26,7 @@ using SessionHandle = std::unique_ptr<WT_SESSION, CloseSession>;
 class Connection {
   public:
     // See open_map().
-    explicit Connection(const ordered::MapSettings& settings);
+    explicit Connection(const kv::MapSettings& settings);
     // Writes a last checkpoint. REQUIRES: all sessions are closed.
     ~Connection();
     Connection(const Connection&) = delete;
@@ -41,7 +41,7 @@ class Connection {
     // The library knows the first member only.
     struct Events {
         WT_EVENT_HANDLER handler;
-        const ordered::Host* host;
+        const kv::Host* host;
         bool is_open;  // until then the answer to the open is what counts
     };
 
@@ -49,7 +49,7 @@ class Connection {
                             const char* text);
     static int handle_message(WT_EVENT_HANDLER* handler, WT_SESSION* session, const char* text);
 
-    const ordered::Host& host_;
+    const kv::Host& host_;
     Events events_;
     WT_CONNECTION* connection_ = nullptr;
 };

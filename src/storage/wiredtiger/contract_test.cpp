@@ -8,26 +8,26 @@
 #include "storage/contract/engine_contract.h"
 #include "storage/contract/record_store_contract.h"
 #include "storage/contract/sorted_index_contract.h"
-#include "storage/ordered/testing/harness.h"
-#include "storage/ordered/testing/map_contract.h"
-#include "storage/ordered/testing/side_by_side_contract.h"
+#include "storage/kv/testing/concurrent_contract.h"
+#include "storage/kv/testing/harness.h"
+#include "storage/kv/testing/map_contract.h"
 #include "storage/wiredtiger/open.h"
 
 namespace {
 
-ordered::MakeMap make_maps(std::function<bool()> rolls_back) {
-    return [home = std::make_shared<os::TestDirectory>(), rolls_back = std::move(rolls_back)] {
+kv::MakeMap make_maps(std::function<bool()> rolls_back) {
+    return [store = std::make_shared<os::TestDirectory>(), rolls_back = std::move(rolls_back)] {
         return wt::open_map(
-            {.directory = *home / "map", .cache_bytes = 64 << 20, .host = &ordered::base_host()},
+            {.directory = *store / "map", .cache_bytes = 64 << 20, .host = &kv::base_host()},
             {.rolls_back = rolls_back});
     };
 }
-ordered::MakeMap maps() {
+kv::MakeMap maps() {
     return make_maps(nullptr);
 }
 // The library rolls back as when its cache is full: at first often, then less and less so, that
 // many changes can be made again too.
-ordered::MakeMap maps_that_roll_back() {
+kv::MakeMap maps_that_roll_back() {
     constexpr int kFirstCall = 10;
     struct Calls {
         int made = 0, next = kFirstCall, between = kFirstCall;
@@ -42,13 +42,13 @@ ordered::MakeMap maps_that_roll_back() {
 }
 
 std::unique_ptr<storage::contract::EngineHarness> make_engine() {
-    return std::make_unique<ordered::EngineHarness>(maps());
+    return std::make_unique<kv::EngineHarness>(maps());
 }
 std::unique_ptr<storage::contract::DatabaseHarness> make_database() {
-    return std::make_unique<ordered::DatabaseHarness>(maps());
+    return std::make_unique<kv::DatabaseHarness>(maps());
 }
 std::unique_ptr<storage::contract::DatabaseHarness> make_database_that_rolls_back() {
-    return std::make_unique<ordered::DatabaseHarness>(maps_that_roll_back());
+    return std::make_unique<kv::DatabaseHarness>(maps_that_roll_back());
 }
 
 const auto kDatabases = testing::Values(&make_database, &make_database_that_rolls_back);
@@ -63,8 +63,8 @@ INSTANTIATE_TEST_SUITE_P(wiredTiger, CappedStoreContract, kDatabases);
 INSTANTIATE_TEST_SUITE_P(wiredTiger, SortedIndexContract, kDatabases);
 }  // namespace storage::contract
 
-namespace ordered {
+namespace kv {
 INSTANTIATE_TEST_SUITE_P(wiredTiger, MapContract, testing::Values(&maps, &maps_that_roll_back));
-INSTANTIATE_TEST_SUITE_P(wiredTiger, FrozenMapContract, testing::Values(&maps));
-INSTANTIATE_TEST_SUITE_P(wiredTiger, SideBySideContract, testing::Values(&maps));
-}  // namespace ordered
+INSTANTIATE_TEST_SUITE_P(wiredTiger, SnapshotContract, testing::Values(&maps));
+INSTANTIATE_TEST_SUITE_P(wiredTiger, ConcurrentContract, testing::Values(&maps));
+}  // namespace kv

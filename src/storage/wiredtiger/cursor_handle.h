@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "storage/ordered/map.h"
+#include "storage/kv/map.h"
 #include "storage/wiredtiger/status.h"
 
 namespace wt {
@@ -17,13 +17,13 @@ struct CloseCursor {
 using CursorHandle = std::unique_ptr<WT_CURSOR, CloseCursor>;
 
 // Throws base::Error, also where there is no such object.
-inline CursorHandle open_cursor(const ordered::Host& host, WT_SESSION* session, const char* uri) {
+inline CursorHandle open_cursor(const kv::Host& host, WT_SESSION* session, const char* uri) {
     WT_CURSOR* cursor = nullptr;
     check(host, session->open_cursor(session, uri, nullptr, nullptr, &cursor));
     return CursorHandle(cursor);
 }
 
-inline WT_ITEM as_item(ordered::Bytes bytes) {
+inline WT_ITEM as_item(kv::Bytes bytes) {
     WT_ITEM item{};
     item.data = bytes.data();
     item.size = bytes.size();

@@ -3,9 +3,9 @@
 #include "storage/wiredtiger/open.h"
 
 extern "C" {
-__attribute__((visibility("default"))) extern const ordered::MapLibrary mongod_dur_map_library;
-const ordered::MapLibrary mongod_dur_map_library{
+__attribute__((visibility("default"))) extern const kv::MapLibrary mongod_dur_map_library;
+const kv::MapLibrary mongod_dur_map_library{
     base::kProgramVersion,
-    [](const ordered::MapSettings& settings) { return wt::open_map(settings); },
+    [](const kv::MapSettings& settings) { return wt::open_map(settings); },
 };
 }

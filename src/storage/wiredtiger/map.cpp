@@ -12,7 +12,7 @@
 
 namespace wt {
 
-using ordered::Table;
+using kv::Table;
 
 namespace {
 
@@ -24,11 +24,11 @@ bool read_metric(WT_CURSOR* metrics, int number, int64_t* value) {
 
 }  // namespace
 
-std::unique_ptr<ordered::Map> open_map(const ordered::MapSettings& settings, const Faults& faults) {
+std::unique_ptr<kv::Map> open_map(const kv::MapSettings& settings, const Faults& faults) {
     return std::make_unique<Map>(settings, faults);
 }
 
-Map::Map(const ordered::MapSettings& settings, const Faults& faults)
+Map::Map(const kv::MapSettings& settings, const Faults& faults)
     : host_(*settings.host),
       directory_(settings.directory),
       cache_bytes_(settings.cache_bytes),
@@ -39,7 +39,7 @@ Map::Map(const ordered::MapSettings& settings, const Faults& faults)
       report_session_(connection_.open_session()),
       checkpointer_(connection_, tables_, host_, [this] { sync_log(); }) {}
 
-std::unique_ptr<ordered::Session> Map::session() {
+std::unique_ptr<kv::Session> Map::session() {
     return std::make_unique<Session>(connection_, tables_, host_, faults_,
                                      [this](size_t bytes) { count_bytes(bytes); });
 }

@@ -1,4 +1,4 @@
-// storage/wiredtiger/map.h - the database of the library as an ordered::Map.
+// storage/wiredtiger/map.h - the database of the library as an kv::Map.
 #pragma once
 
 #include <atomic>
@@ -15,23 +15,23 @@
 
 namespace wt {
 
-class Map final : public ordered::Map {
+class Map final : public kv::Map {
   public:
     // See open_map().
-    Map(const ordered::MapSettings& settings, const Faults& faults);
+    Map(const kv::MapSettings& settings, const Faults& faults);
 
-    std::unique_ptr<ordered::Session> session() override;
-    void add_table(ordered::Table table, ordered::Kind kind) override { tables_.add(table, kind); }
-    bool has_table(ordered::Table table) const override { return tables_.has(table); }
-    bool repair(ordered::Table table) override { return tables_.repair(table); }
-    void keep_only(const std::set<ordered::Table>& tables) override;
-    void drop(ordered::Table table) override;
+    std::unique_ptr<kv::Session> session() override;
+    void add_table(kv::Table table, kv::Kind kind) override { tables_.add(table, kind); }
+    bool has_table(kv::Table table) const override { return tables_.has(table); }
+    bool repair(kv::Table table) override { return tables_.repair(table); }
+    void keep_only(const std::set<kv::Table>& tables) override;
+    void drop(kv::Table table) override;
     void sync_log() override;
     void checkpoint(bool wait) override;
     void pause() override;
     void resume() override;
     void check_space(uint64_t begun) override;
-    std::optional<int64_t> disk_bytes(ordered::Table table) const override;
+    std::optional<int64_t> disk_bytes(kv::Table table) const override;
     void report(const AddMetric& add) const override;
 
   private:
@@ -42,7 +42,7 @@ class Map final : public ordered::Map {
     // Of pages that are to be written.
     uint64_t dirty_bytes() const;
 
-    const ordered::Host& host_;
+    const kv::Host& host_;
     const std::string directory_;
     const int64_t cache_bytes_;
     const Faults faults_;

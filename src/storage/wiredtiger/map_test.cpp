@@ -15,15 +15,15 @@
 #include "bson/builder.h"
 #include "os/testing/directory.h"
 #include "storage/contract/harness.h"
-#include "storage/ordered/bytes.h"
-#include "storage/ordered/engine.h"
+#include "storage/kv/bytes.h"
+#include "storage/kv/engine.h"
 #include "storage/wiredtiger/open.h"
 
 namespace wt {
 namespace {
 
-using ordered::Kind;
-using ordered::Table;
+using kv::Kind;
+using kv::Table;
 using storage::contract::failure;
 
 constexpr Table kTable{16};
@@ -31,13 +31,13 @@ constexpr uint64_t kMegabyte = uint64_t{1} << 20;
 
 class WiredTigerMapTest : public testing::Test {
   protected:
-    ordered::MapSettings settings(const std::string& config = "") {
-        ordered::MapSettings settings;
+    kv::MapSettings settings(const std::string& config = "") {
+        kv::MapSettings settings;
         settings.directory = directory;
         settings.log = log;
         settings.cache_bytes = cache_bytes;
         settings.config = config;
-        settings.host = &ordered::base_host();
+        settings.host = &kv::base_host();
         return settings;
     }
     void open(const std::string& config = "") {
@@ -53,7 +53,7 @@ class WiredTigerMapTest : public testing::Test {
     }
     // As a kill leaves the directory.
     void open_copy() {
-        const std::string copy = home / ("copy" + std::to_string(++copies_));
+        const std::string copy = store / ("copy" + std::to_string(++copies_));
         std::filesystem::create_directory(copy);
         for (const auto& entry : std::filesystem::directory_iterator(directory)) {
             std::error_code renamed;  // files of the log that the library makes in advance
@@ -73,7 +73,7 @@ class WiredTigerMapTest : public testing::Test {
         return "";
     }
     void put(int key, const std::string& value, Table table = kTable) {
-        session->put(table, ordered::big_endian(key), ordered::as_bytes(value));
+        session->put(table, kv::big_endian(key), kv::as_bytes(value));
     }
     int count(Table table = kTable) {
         int rows = 0;
@@ -93,14 +93,14 @@ class WiredTigerMapTest : public testing::Test {
         return std::filesystem::exists(directory + "/" + name);
     }
 
-    os::TestDirectory home;
-    std::string directory = home / "map";
+    os::TestDirectory store;
+    std::string directory = store / "map";
     bool log = true;
     int64_t cache_bytes = 64 << 20;
     std::atomic<uint64_t> free_bytes{uint64_t{1} << 40};
     std::function<bool()> rolls_back;
-    std::unique_ptr<ordered::Map> map;
-    std::unique_ptr<ordered::Session> session;
+    std::unique_ptr<kv::Map> map;
+    std::unique_ptr<kv::Session> session;
 
   private:
     int copies_ = 0;
@@ -157,7 +157,7 @@ TEST_F(WiredTigerMapTest, ADropGoesOnAtTheNextStart) {
     map->pause();  // nothing is removed now
     map->drop(kTable);
     map->sync_log();
-    const std::string copy = home / "copy";
+    const std::string copy = store / "copy";
     std::filesystem::copy(directory, copy);
     EXPECT_TRUE(has_file("t16.wt"));
     map->resume();
@@ -278,7 +278,7 @@ TEST_F(WiredTigerMapTest, WhatTheLibraryRollsBackIsMadeAgain) {
     open();
     for (int i = 0; i < 500; ++i) {
         put(i, "a");
-        if (i % 7 == 3) session->erase(kTable, ordered::big_endian(i));
+        if (i % 7 == 3) session->erase(kTable, kv::big_endian(i));
         if (i % 5 == 4) session->commit();
     }
     EXPECT_GT(rolled_back, 30);
@@ -286,7 +286,7 @@ TEST_F(WiredTigerMapTest, WhatTheLibraryRollsBackIsMadeAgain) {
     rolls_back = nullptr;
     open();
     for (int i = 0; i < 500; ++i)
-        EXPECT_EQ(session->size_of(kTable, ordered::big_endian(i)).has_value(), i % 7 != 3) << i;
+        EXPECT_EQ(session->size_of(kTable, kv::big_endian(i)).has_value(), i % 7 != 3) << i;
 }
 
 // Changes beyond what its cache should hold, which only the commit ends.
@@ -298,8 +298,8 @@ TEST_F(WiredTigerMapTest, LargeDocumentsFitASmallCache) {
         put(i, value);
         if (i % 2 == 1) session->commit();
     }
-    ordered::Bytes found;
-    ASSERT_TRUE(session->get(kTable, ordered::big_endian(7), &found));
+    kv::Bytes found;
+    ASSERT_TRUE(session->get(kTable, kv::big_endian(7), &found));
     EXPECT_EQ(found.size(), value.size());
     EXPECT_LT(metric("cacheBytes"), static_cast<int64_t>(300 * kMegabyte));
 }
@@ -315,7 +315,7 @@ TEST_F(WiredTigerMapTest, ACommitDoesNotEndCursorsOfOtherTables) {
     const auto cursor = session->cursor(kTable);
     int rows = 0;
     for (cursor->seek({}); !cursor->at_end(); cursor->next(), ++rows) {
-        EXPECT_EQ(ordered::from_big_endian<int>(cursor->key()), rows);
+        EXPECT_EQ(kv::from_big_endian<int>(cursor->key()), rows);
         put(rows, "b", kOther);
         if (rows % 3 == 0) session->commit();
         if (rows % 10 == 0) map->checkpoint(true);
@@ -485,10 +485,10 @@ TEST_F(WiredTigerMapTest, ALogThatCannotBeWrittenEndsTheProcess) {
 
 TEST_F(WiredTigerMapTest, TheEngineFindsItsCollectionsAfterAKill) {
     const auto start = [&] {
-        return std::make_unique<ordered::Engine>(open_map(settings()),
-                                                 ordered::EngineOptions{.name = "wiredTiger"});
+        return std::make_unique<kv::Engine>(open_map(settings()),
+                                            kv::EngineOptions{.name = "wiredTiger"});
     };
-    const std::string after = home / "after";
+    const std::string after = store / "after";
     {
         const auto engine = start();
         {

@@ -1,4 +1,4 @@
-// storage/wiredtiger/open.h - an ordered map (storage/ordered/map.h) of the library WiredTiger.
+// storage/wiredtiger/open.h - an ordered map (storage/kv/map.h) of the library WiredTiger.
 //
 // Each table is one of the library, called t and its number, in a file of its own. A session makes
 // its changes in a transaction of the library, and keeps them to make them again where the library
@@ -10,8 +10,8 @@
 #include <functional>
 #include <memory>
 
-#include "storage/ordered/host.h"
-#include "storage/ordered/map.h"
+#include "storage/kv/host.h"
+#include "storage/kv/map.h"
 
 namespace wt {
 
@@ -24,7 +24,6 @@ struct Faults {
 // Throws base::Error where the directory holds what is none of ours, is damaged or cannot be used,
 // and for words of the configuration that the library does not know or that would break what a map
 // promises.
-std::unique_ptr<ordered::Map> open_map(const ordered::MapSettings& settings,
-                                       const Faults& faults = {});
+std::unique_ptr<kv::Map> open_map(const kv::MapSettings& settings, const Faults& faults = {});
 
 }  // namespace wt

@@ -9,13 +9,13 @@
 #include <utility>
 
 #include "base/error_codes.h"
-#include "storage/ordered/bytes.h"
+#include "storage/kv/bytes.h"
 
 namespace wt {
 
-using ordered::Bytes;
-using ordered::Host;
-using ordered::Table;
+using kv::Bytes;
+using kv::Host;
+using kv::Table;
 
 namespace {
 
@@ -40,7 +40,7 @@ int make_change(WT_CURSOR* cursor, Bytes key, const Bytes* value) {
 }
 
 // Copies key and value, so that the place in the library may be lost at any time.
-class Cursor final : public ordered::Cursor, Session::EndedWithTurn {
+class Cursor final : public kv::Cursor, Session::EndedWithTurn {
   public:
     Cursor(Session& session, Table table)
         : session_(&session),
@@ -86,16 +86,16 @@ class Cursor final : public ordered::Cursor, Session::EndedWithTurn {
     void previous() override {
         place([&] { return has_place() ? cursor_->prev(cursor_.get()) : before(key_); });
     }
-    Bytes key() const override { return ordered::as_bytes(key_); }
-    Bytes value() const override { return ordered::as_bytes(value_); }
+    Bytes key() const override { return kv::as_bytes(key_); }
+    Bytes value() const override { return kv::as_bytes(value_); }
 
   private:
-    static std::string copied(Bytes bytes) { return std::string(ordered::as_text(bytes)); }
+    static std::string copied(Bytes bytes) { return std::string(kv::as_text(bytes)); }
 
     bool has_place() const { return resets_ == session_->resets(); }
 
     int search_near(const std::string& key, int* side) {
-        const WT_ITEM item = as_item(ordered::as_bytes(key));
+        const WT_ITEM item = as_item(kv::as_bytes(key));
         cursor_->set_key(cursor_.get(), &item);
         return cursor_->search_near(cursor_.get(), side);
     }
@@ -195,7 +195,7 @@ bool Session::get(Table table, Bytes key, Bytes* value) {
     if (!there) return false;
     if (found_.capacity() > kKeptBytes && there->size <= kKeptBytes) found_ = std::string();
     found_.assign(static_cast<const char*>(there->data), there->size);
-    *value = ordered::as_bytes(found_);
+    *value = kv::as_bytes(found_);
     return true;
 }
 
@@ -243,23 +243,23 @@ void Session::begin_transaction(WT_SESSION* session) const {
     check(host_, session->begin_transaction(session, nullptr));
 }
 
-void Session::freeze() {
+void Session::begin_snapshot() {
     if (!cursors_.empty()) lose_places();
-    if (frozen_ == nullptr) frozen_ = connection_.open_session(Isolation::snapshot);
-    begin_transaction(frozen_.get());
-    is_frozen_ = true;
+    if (snapshot_ == nullptr) snapshot_ = connection_.open_session(Isolation::snapshot);
+    begin_transaction(snapshot_.get());
+    has_snapshot_ = true;
 }
 
-void Session::thaw() {
-    if (!std::exchange(is_frozen_, false)) return;
+void Session::end_snapshot() {
+    if (!std::exchange(has_snapshot_, false)) return;
     ++resets_;
-    check(host_, frozen_->commit_transaction(frozen_.get(), nullptr));
+    check(host_, snapshot_->commit_transaction(snapshot_.get(), nullptr));
 }
 
-void Session::fail_frozen() {
-    is_frozen_ = false;
+void Session::fail_snapshot() {
+    has_snapshot_ = false;
     ++resets_;
-    check(host_, frozen_->rollback_transaction(frozen_.get(), nullptr));
+    check(host_, snapshot_->rollback_transaction(snapshot_.get(), nullptr));
     fail(host_, base::kWriteConflict,
          "WiredTiger has no room in its cache to read what was there when the operation began");
 }
@@ -305,7 +305,7 @@ int Session::make_changes() {
     return 0;
 }
 
-std::unique_ptr<ordered::Cursor> Session::cursor(Table table) {
+std::unique_ptr<kv::Cursor> Session::cursor(Table table) {
     return std::make_unique<Cursor>(*this, table);
 }
 

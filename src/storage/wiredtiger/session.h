@@ -4,7 +4,7 @@
 // one back at any call, when its cache is full. Then all changes, of which the session has a copy,
 // are made again: no other session has changed these rows.
 //
-// Frozen, it reads by a second session of the library, in a transaction with a snapshot, which
+// A snapshot is a second session of the library, in a transaction with a snapshot, which
 // changes nothing. Where the library rolls that one back the rows of then are lost: the call throws
 // base::Error 112. There are two because a transaction takes the isolation of its session for free,
 // and reads its own in 8,000 instructions.
@@ -21,12 +21,12 @@
 
 namespace wt {
 
-class Session final : public ordered::Session {
+class Session final : public kv::Session {
   public:
     // Told of each commit, with its bytes.
     using Committed = std::function<void(size_t bytes)>;
 
-    Session(const Connection& connection, const Tables& tables, const ordered::Host& host,
+    Session(const Connection& connection, const Tables& tables, const kv::Host& host,
             const Faults& faults, Committed committed)
         : connection_(connection),
           tables_(tables),
@@ -35,13 +35,13 @@ class Session final : public ordered::Session {
           committed_(std::move(committed)),
           session_(connection.open_session(Isolation::read_committed)) {}
 
-    void freeze() override;
-    void thaw() override;
-    bool get(ordered::Table table, ordered::Bytes key, ordered::Bytes* value) override;
-    std::optional<size_t> size_of(ordered::Table table, ordered::Bytes key) override;
-    void put(ordered::Table table, ordered::Bytes key, ordered::Bytes value) override;
-    void erase(ordered::Table table, ordered::Bytes key) override;
-    std::unique_ptr<ordered::Cursor> cursor(ordered::Table table) override;
+    void begin_snapshot() override;
+    void end_snapshot() override;
+    bool get(kv::Table table, kv::Bytes key, kv::Bytes* value) override;
+    std::optional<size_t> size_of(kv::Table table, kv::Bytes key) override;
+    void put(kv::Table table, kv::Bytes key, kv::Bytes value) override;
+    void erase(kv::Table table, kv::Bytes key) override;
+    std::unique_ptr<kv::Cursor> cursor(kv::Table table) override;
     size_t changed_bytes() const override { return changes_.size(); }
     void commit() override;
 
@@ -59,19 +59,19 @@ class Session final : public ordered::Session {
     void forget(EndedWithTurn* cursor);
 
     // For cursors. Null: there is no such table.
-    CursorHandle open(ordered::Table table) const;
+    CursorHandle open(kv::Table table) const;
     // The one of the library's two that reads now.
-    WT_SESSION* reading() const { return is_frozen_ ? frozen_.get() : session_.get(); }
+    WT_SESSION* reading() const { return has_snapshot_ ? snapshot_.get() : session_.get(); }
     // Counts the times at which all cursors have lost their places.
     uint64_t resets() const { return resets_; }
-    const ordered::Host& host() const { return host_; }
+    const kv::Host& host() const { return host_; }
     // Calls until the library has done it, and returns its answer.
     template <typename Call>
     int call(const Call& call) {
         for (int tries = 0;; ++tries) {
             const int status = call_once(call);
             if (status != WT_ROLLBACK) return status;
-            if (is_frozen_) fail_frozen();
+            if (has_snapshot_) fail_snapshot();
             make_again();
             back_off(tries);
         }
@@ -86,26 +86,26 @@ class Session final : public ordered::Session {
     static void back_off(int tries);
 
     // Of a row, if it is there; the library's until `cursor` moves.
-    std::optional<WT_ITEM> find(WT_CURSOR* cursor, ordered::Bytes key);
-    void change(ordered::Table table, ordered::Bytes key, const ordered::Bytes* value);
+    std::optional<WT_ITEM> find(WT_CURSOR* cursor, kv::Bytes key);
+    void change(kv::Table table, kv::Bytes key, const kv::Bytes* value);
     // Adds to changes_.
-    void note_change(ordered::Table table, ordered::Bytes key, const ordered::Bytes* value);
+    void note_change(kv::Table table, kv::Bytes key, const kv::Bytes* value);
     void begin();
     void begin_transaction(WT_SESSION* session) const;
     void lose_places();
-    [[noreturn]] void fail_frozen();
+    [[noreturn]] void fail_snapshot();
     // After the library has rolled back: until it takes all changes.
     void make_again();
     int make_changes();
 
     const Connection& connection_;
     const Tables& tables_;
-    const ordered::Host& host_;
+    const kv::Host& host_;
     const Faults& faults_;
     const Committed committed_;
     const SessionHandle session_;
-    SessionHandle frozen_;  // null: never was
-    bool is_frozen_ = false;
+    SessionHandle snapshot_;  // null: never was
+    bool has_snapshot_ = false;
     bool is_begun_ = false;         // a transaction of changes
     std::vector<uint8_t> changes_;  // of it
     std::string found_;             // by get()

@@ -5,18 +5,18 @@
 
 #include <string>
 
-#include "storage/ordered/host.h"
+#include "storage/kv/host.h"
 
 namespace wt {
 
 // Throws base::Error.
-[[noreturn]] void fail(const ordered::Host& host, int code, const std::string& text);
+[[noreturn]] void fail(const kv::Host& host, int code, const std::string& text);
 // For an answer of the library; ends the process where the library can do nothing any more.
-[[noreturn]] void fail_status(const ordered::Host& host, int status);
+[[noreturn]] void fail_status(const kv::Host& host, int status);
 // Ends the process.
-[[noreturn]] void end_process(const ordered::Host& host, const std::string& text);
+[[noreturn]] void end_process(const kv::Host& host, const std::string& text);
 
-inline void check(const ordered::Host& host, int status) {
+inline void check(const kv::Host& host, int status) {
     if (status != 0) fail_status(host, status);
 }
 

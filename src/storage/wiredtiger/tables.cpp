@@ -18,9 +18,9 @@
 
 namespace wt {
 
-using ordered::Host;
-using ordered::Kind;
-using ordered::Table;
+using kv::Host;
+using kv::Kind;
+using kv::Table;
 
 namespace {
 
@@ -101,7 +101,7 @@ void Tables::check_files(const Host& host, const std::string& directory) {
                  " open, half of the limit: start with a higher limit of open files (ulimit -n)");
 }
 
-Tables::Tables(const Connection& connection, const ordered::Host& host, std::string directory)
+Tables::Tables(const Connection& connection, const kv::Host& host, std::string directory)
     : host_(host),
       directory_(std::move(directory)),
       tables_max_(most_tables()),

@@ -1,0 +1,319 @@
+#include "storage/kv/store.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/damage.h"
+#include "base/dcheck.h"
+#include "base/log.h"
+#include "sched/blocking.h"
+#include "storage/kv/bytes.h"
+
+namespace kv {
+
+thread_local Store::Held Store::t_held;
+
+namespace {
+
+auto row_of(Table table) {
+    return big_endian(static_cast<uint32_t>(table));
+}
+
+auto counter_row_of(Table table, uint32_t session) {
+    return big_endian(uint64_t{static_cast<uint32_t>(table)} << 32 | session);
+}
+
+Counts counts_of(Bytes value) {
+    Counts counts;
+    if (value.size() == sizeof counts) std::memcpy(&counts, value.data(), sizeof counts);
+    return counts;
+}
+
+// Calls `use` with each row of a table's counter: key and value. A version before this one had a
+// single row, without the number of a session.
+template <typename Use>
+void each_counter_row(Session& session, Table table, const Use& use) {
+    const auto begin = row_of(table);
+    const auto rows = session.cursor(kCounters);
+    for (rows->seek(begin); !rows->at_end(); rows->next()) {
+        if (!std::ranges::equal(rows->key().first(begin.size()), begin)) return;
+        use(rows->key(), rows->value());
+    }
+}
+
+}  // namespace
+
+Store::Store(std::unique_ptr<Map> map, storage::LockManager& locks, Expected found,
+             InjectedConflict injected_conflict)
+    : map_(std::move(map)), found_(found), injected_conflict_(std::move(injected_conflict)) {
+    locks.set_hooks(this);
+    try {
+        start();
+    } catch (...) {
+        t_held = {};  // before the map goes
+        throw;
+    }
+}
+
+void Store::start() {
+    if (found_ != Expected::nothing && !map_->has_table(kCatalogue))
+        base::fail(base::Damaged{base::kInternalError},
+                   "the catalogue of all collections, table t{}, is missing",
+                   static_cast<uint32_t>(kCatalogue));
+    expect(kCatalogue, Kind::entries, "the catalogue");
+    expect(kCounters, Kind::entries, "the counts of documents");
+    expect(kDropped, Kind::entries, "the list of what is to be dropped");
+    std::vector<Table> dropped;
+    {
+        const auto cursor = session().cursor(kDropped);
+        for (cursor->seek({}); !cursor->at_end(); cursor->next())
+            dropped.push_back(Table{from_big_endian<uint32_t>(cursor->key())});
+    }
+    for (const Table table : dropped) {
+        named_.insert(table);
+        note_used(table);
+        transaction().dropped.push_back(table);
+    }
+    commit();
+}
+
+Store::~Store() {
+    if (t_held.store == this) t_held = {};
+}
+
+Store::Transaction& Store::transaction() {
+    if (t_held.store == this) return *t_held.transaction;
+    DCHECK(t_held.store == nullptr || t_held.transaction->session->changed_bytes() == 0);
+    std::unique_ptr<Transaction> taken;
+    uint32_t number = 0;
+    {
+        const std::lock_guard lock(mutex_);
+        if (!idle_.empty()) {
+            taken = std::move(idle_.back());
+            idle_.pop_back();
+        } else {
+            number = sessions_++;
+        }
+    }
+    if (taken == nullptr)
+        taken = std::make_unique<Transaction>(
+            Transaction{.session = map_->session(), .number = number});
+    t_held = {this, std::move(taken)};
+    return *t_held.transaction;
+}
+
+Session& Store::session() {
+    Transaction& mine = transaction();
+    if (!mine.has_snapshot && !mine.is_changing && storage::LockManager::is_concurrent()) {
+        mine.session->begin_snapshot();
+        mine.has_snapshot = true;
+    }
+    return *mine.session;
+}
+
+void Store::end_snapshot(Transaction& transaction) {
+    if (std::exchange(transaction.has_snapshot, false)) transaction.session->end_snapshot();
+}
+
+Session& Store::changing() {
+    Transaction& mine = transaction();
+    end_snapshot(mine);
+    mine.is_changing = true;
+    return *mine.session;
+}
+
+void Store::lock_row(Table table, Bytes key) {
+    changing();
+    if (!storage::LockManager::is_concurrent()) return;
+    DCHECK(storage::LockManager::may_write());
+    std::optional<storage::WriteConflict> conflict;
+    if (injected_conflict_) conflict = injected_conflict_();
+    if (!conflict && !row_locks_.take(transaction().row_locks, table, key)) conflict.emplace();
+    if (!conflict) return;
+    conflicts_.fetch_add(1, std::memory_order_relaxed);
+    throw storage::WriteConflict(*conflict);
+}
+
+bool Store::has_row_locks() const {
+    return t_held.store == this && !t_held.transaction->row_locks.empty();
+}
+
+bool Store::may_change(Table table, Bytes key) {
+    return !storage::LockManager::is_concurrent() ||
+           row_locks_.has(transaction().row_locks, table, key);
+}
+
+void Store::await_conflict() {
+    if (t_held.store != this) return;
+    commit();
+    row_locks_.await_refused(t_held.transaction->row_locks);
+}
+
+size_t Store::changed_bytes() {
+    return t_held.store == this ? t_held.transaction->session->changed_bytes() : 0;
+}
+
+void Store::check_space(size_t bytes) {
+    Transaction& mine = transaction();
+    mine.begun_bytes += bytes;
+    const uint64_t begun = begun_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+    if (!mine.has_space) map_->check_space(begun);
+    mine.has_space = true;
+}
+
+void Store::commit() {
+    if (t_held.store == this) commit(*t_held.transaction);
+}
+
+void Store::commit(Transaction& transaction) {
+    end_snapshot(transaction);
+    transaction.is_changing = transaction.has_space = false;
+    write_counters(transaction);
+    if (transaction.session->changed_bytes() != 0) commit(*transaction.session);
+    begun_bytes_.fetch_sub(std::exchange(transaction.begun_bytes, 0), std::memory_order_relaxed);
+    for (const Added& added : transaction.added) {
+        added.counter->rows.fetch_add(added.counts.rows, std::memory_order_relaxed);
+        added.counter->bytes.fetch_add(added.counts.bytes, std::memory_order_relaxed);
+    }
+    transaction.added.clear();
+    row_locks_.release(transaction.row_locks);
+    if (transaction.dropped.empty()) return;
+    const sched::BlockingSection section;
+    // That they are dropped has been committed with what dropped them.
+    for (const Table table : std::exchange(transaction.dropped, {})) {
+        map_->drop(table);
+        transaction.session->erase(kDropped, row_of(table));
+    }
+    commit(*transaction.session);
+}
+
+// By a cursor: what get() has given last may be in use.
+void Store::write_counters(Transaction& transaction) {
+    constexpr size_t kKept = 1000;
+    if (transaction.counters.size() > kKept) transaction.counters.clear();
+    for (const Added& added : transaction.added) {
+        if (added.counts.rows == 0 && added.counts.bytes == 0) continue;
+        const Table table = added.counter->table;
+        const auto row = counter_row_of(table, transaction.number);
+        const auto [kept, is_new] = transaction.counters.try_emplace(table);
+        if (is_new) {
+            const auto rows = transaction.session->cursor(kCounters);
+            rows->seek(row);
+            if (!rows->at_end() && std::ranges::equal(rows->key(), row))
+                kept->second = counts_of(rows->value());
+        }
+        const Counts& counts = kept->second += added.counts;
+        transaction.session->put(kCounters, row,
+                                 {reinterpret_cast<const uint8_t*>(&counts), sizeof counts});
+    }
+}
+
+void Store::commit(Session& session) {
+    if (map_->is_stalling()) sched::BlockingSection();
+    session.commit();
+    commits_.fetch_add(1, std::memory_order_release);
+    if (schedule_ != nullptr) schedule_->note_write();
+}
+
+// The lock goes whatever happens, and others see then what could not be committed as a whole.
+void Store::before_unlock() try {
+    if (t_held.store != this) return;
+    commit();
+    t_held.transaction->session->end_cursors();
+    t_held.store = nullptr;
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(t_held.transaction));
+} catch (const std::exception& error) {
+    base::fatal(0, error.what());
+}
+
+Table Store::new_table(Kind kind) {
+    const Table table{next_table_.fetch_add(1)};
+    map_->add_table(table, kind);
+    return table;
+}
+
+void Store::note_named(Table table, Kind kind, std::string_view what) {
+    expect(table, kind, what);
+    note_used(table);
+}
+
+void Store::expect(Table table, Kind kind, std::string_view what) {
+    bool is_missing = found_ != Expected::nothing && !map_->has_table(table);
+    // Without some of its rows it would look as if there were no such collections.
+    if (found_ == Expected::parts && !is_missing && table != kCatalogue)
+        is_missing = !map_->repair(table);
+    const auto number = static_cast<uint32_t>(table);
+    if (is_missing && found_ == Expected::everything)
+        base::fail(base::Damaged{base::kInternalError},
+                   "table t{}, {}, is missing; --repair goes on without it", number, what);
+    if (is_missing) base::log::error("table t{}, {}, is missing: it is made anew", number, what);
+    if (table < Table{kFirstTable} || is_missing) map_->add_table(table, kind);
+    try {
+        session().cursor(table);
+    } catch (const base::Error& error) {
+        base::log::error("{}", error.what());
+        base::fail(base::Damaged{base::kInternalError}, "table t{}, {}, cannot be opened{}", number,
+                   what, table == kCatalogue ? "" : "; --repair keeps what can be read of it");
+    }
+    named_.insert(table);
+}
+
+void Store::end_start() {
+    const std::set<Table> named = std::exchange(named_, {});
+    if (std::exchange(found_, Expected::everything) == Expected::everything) map_->keep_only(named);
+}
+
+void Store::note_used(Table table) {
+    const uint32_t behind = static_cast<uint32_t>(table) + 1;
+    if (behind > next_table_) next_table_ = behind;
+}
+
+void Store::drop(Table table) {
+    transaction().session->put(kDropped, row_of(table), {});
+    transaction().dropped.push_back(table);
+}
+
+void Store::count(Counter& counter, int64_t rows, int64_t bytes) {
+    if (rows == 0 && bytes == 0) return;
+    std::vector<Added>& added = transaction().added;
+    auto mine = std::ranges::find(added, &counter, &Added::counter);
+    if (mine == added.end()) mine = added.insert(mine, Added{&counter, {}});
+    mine->counts += {rows, bytes};
+}
+
+Counts Store::total(const Counter& counter) const {
+    Counts sum{counter.rows.load(std::memory_order_relaxed),
+               counter.bytes.load(std::memory_order_relaxed)};
+    if (t_held.store != this) return sum;
+    for (const Added& added : t_held.transaction->added)
+        if (added.counter == &counter) sum += added.counts;
+    return sum;
+}
+
+Counts Store::seen(const Counter& counter) {
+    Counts sum;
+    each_counter_row(session(), counter.table,
+                     [&](Bytes, Bytes value) { sum += counts_of(value); });
+    for (const Added& added : transaction().added)
+        if (added.counter == &counter) sum += added.counts;
+    return sum;
+}
+
+void Store::read(Counter& counter) {
+    const Counts counts = seen(counter);
+    counter.rows = counts.rows;
+    counter.bytes = counts.bytes;
+}
+
+void Store::forget(Counter& counter) {
+    Transaction& mine = transaction();
+    std::erase_if(mine.added, [&](const Added& added) { return added.counter == &counter; });
+    std::vector<std::vector<uint8_t>> rows;
+    each_counter_row(*mine.session, counter.table,
+                     [&](Bytes key, Bytes) { rows.emplace_back(key.begin(), key.end()); });
+    for (const std::vector<uint8_t>& row : rows)
+        mine.session->erase(kCounters, row);
+}
+
+}  // namespace kv

@@ -1,0 +1,184 @@
+// storage/kv/store.h - one map and what the threads of a server do with it: transactions, commits,
+// the numbers of tables.
+//
+// A thread has a transaction from its first access under a database lock until it gives that up.
+// The transaction commits before the lock goes: the next holder sees its changes. The store rolls
+// nothing back: what fails above undoes itself by further changes.
+//
+// Where others change documents too (storage::LockManager::is_concurrent), a transaction reads a
+// snapshot, so that an entry of an index leads to a record, and to the one that it was made of.
+// Before it changes a row it locks the row (row_locks.h), and from then on reads rows as they are
+// now; those that its change rests on stay as they are until it commits. Its next read takes
+// another snapshot.
+//
+//   table 0   the catalogue: a row for each database (database.h) and each collection
+//             (collection.h)
+//   table 1   counters: table number and number of the session -> rows and bytes that the session
+//             has added to the table. Their sum is exact after any crash, since they are committed
+//             with the rows that they count, and sessions do not wait for each other
+//   table 2   tables to be dropped
+//   table 16  and on: records and indexes
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include "journal/commit_schedule.h"
+#include "storage/kv/map.h"
+#include "storage/kv/row_locks.h"
+#include "storage/lock.h"
+#include "storage/write_conflict.h"
+
+namespace kv {
+
+constexpr Table kCatalogue{0}, kCounters{1}, kDropped{2};
+constexpr uint32_t kFirstTable = 16;
+
+struct Counts {
+    int64_t rows = 0;
+    int64_t bytes = 0;
+    Counts& operator+=(const Counts& other) {
+        rows += other.rows;
+        bytes += other.bytes;
+        return *this;
+    }
+};
+
+// Rows of a table and their bytes, as they are committed.
+struct Counter {
+    explicit Counter(Table counted) : table(counted) {}
+
+    Table table;
+    std::atomic<int64_t> rows{0};
+    std::atomic<int64_t> bytes{0};
+};
+
+// For tests: asked before each row lock. The store throws what it gives.
+using InjectedConflict = std::function<std::optional<storage::WriteConflict>()>;
+
+// What a map is expected to hold at the start.
+enum class Expected {
+    nothing,     // perhaps: it is new
+    everything,  // what is missing is damage
+    parts,       // what is missing is made anew, without rows; but for the catalogue
+};
+
+class Store final : public storage::LockHooks {
+  public:
+    // Finishes drops that a restart has interrupted. Throws base::Error where one of its own tables
+    // is missing.
+    Store(std::unique_ptr<Map> map, storage::LockManager& locks, Expected found = Expected::nothing,
+          InjectedConflict injected_conflict = nullptr);
+    ~Store() override;
+
+    Map& map() const { return *map_; }
+    // The calling thread's, to read. REQUIRES: a lock, but for the time before the server takes
+    // requests and after it.
+    Session& session();
+    // The same, to change rows.
+    Session& changing();
+    // No other thread locks or changes the row before this one commits. Throws
+    // storage::WriteConflict where another has it.
+    void lock_row(Table table, Bytes key);
+    bool has_row_locks() const;
+    // Whether the row may be changed; for DCHECKs.
+    bool may_change(Table table, Bytes key);
+    // Of the calling thread; what it has changed becomes visible to others.
+    void commit();
+    size_t changed_bytes();
+    // Asked before changes that take space, about so many bytes. Throws base::Error 14031 where the
+    // disk has none, but not between two changes that are committed together.
+    void check_space(size_t bytes = 0);
+
+    // Makes a table with a number that no other has. Throws base::Error where there can be no more.
+    Table new_table(Kind kind);
+    // While the catalogue is read, which says that the table is `what`. Throws base::Error where it
+    // is missing.
+    void note_named(Table table, Kind kind, std::string_view what);
+    // The catalogue has been read. What a kill has left of tables that it does not name goes.
+    void end_start();
+    // Once the changes of the calling thread are committed.
+    void drop(Table table);
+
+    // It hears of each commit from now on; null: no schedule does. REQUIRES: no thread commits.
+    void set_schedule(journal::CommitSchedule* schedule) { schedule_ = schedule; }
+    // How often something was committed, and how often one thread was in another's way.
+    uint64_t commits() const { return commits_.load(std::memory_order_acquire); }
+    uint64_t conflicts() const { return conflicts_.load(std::memory_order_relaxed); }
+
+    // Adds to a counter with the commit.
+    void count(Counter& counter, int64_t rows, int64_t bytes);
+    // With what this thread has added since its last commit.
+    Counts total(const Counter& counter) const;
+    // The same as it follows from the rows that this thread sees.
+    Counts seen(const Counter& counter);
+    void read(Counter& counter);
+    // It goes, and its rows.
+    void forget(Counter& counter);
+    // What its rows take on the device, about.
+    int64_t disk_bytes(const Counter& counter) const {
+        const int64_t known = map_->disk_bytes(counter.table).value_or(0);
+        return known > 0 ? known : total(counter).bytes;
+    }
+
+    void before_write_lock() override {}
+    void before_write_unlock() override {}
+    void before_unlock() override;
+    void await_conflict() override;
+
+  private:
+    struct Added {
+        Counter* counter;
+        Counts counts;
+    };
+    // What a thread has under its locks.
+    struct Transaction {
+        std::unique_ptr<Session> session;
+        uint32_t number;            // of the session
+        bool has_snapshot = false;  // reads of one moment
+        bool is_changing = false;
+        RowLocks::Held row_locks = {};
+        std::vector<Added> added = {};
+        std::map<Table, Counts> counters = {};  // rows of the session, some of them
+        std::vector<Table> dropped = {};
+        bool has_space = false;    // until the commit
+        uint64_t begun_bytes = 0;  // until the commit: for which space was asked
+    };
+    struct Held {
+        const Store* store = nullptr;
+        std::unique_ptr<Transaction> transaction;
+    };
+    static thread_local Held t_held;
+
+    void start();
+    void expect(Table table, Kind kind, std::string_view what);
+    void note_used(Table table);
+    Transaction& transaction();
+    static void end_snapshot(Transaction& transaction);
+    void commit(Transaction& transaction);
+    void commit(Session& session);
+    static void write_counters(Transaction& transaction);
+
+    const std::unique_ptr<Map> map_;
+    Expected found_;         // everything after end_start()
+    std::set<Table> named_;  // until end_start()
+    const InjectedConflict injected_conflict_;
+    RowLocks row_locks_;
+    std::atomic<uint32_t> next_table_{kFirstTable};
+    std::atomic<uint64_t> begun_bytes_{0};  // of all threads
+    std::atomic<uint64_t> commits_{0};
+    std::atomic<uint64_t> conflicts_{0};
+    journal::CommitSchedule* schedule_ = nullptr;
+    std::mutex mutex_;
+    uint32_t sessions_ = 0;                           // guarded by mutex_
+    std::vector<std::unique_ptr<Transaction>> idle_;  // guarded by mutex_; the last one is warm
+};
+
+}  // namespace kv
