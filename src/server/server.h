@@ -12,7 +12,7 @@
 #include "catalog/catalog.h"
 #include "command/request/service.h"
 #include "oplog/log.h"
-#include "query/aggregation/filter_expression.h"
+#include "query/expression/filter_expression.h"
 #include "replica/follower.h"
 #include "replica/heartbeats.h"
 #include "replica/member.h"

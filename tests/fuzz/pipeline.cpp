@@ -1,8 +1,8 @@
 // Fuzz target: {pipeline: [...]} as the command has it, and the documents of the collection.
-#include "query/aggregation/pipeline.h"
+#include "query/stage/pipeline.h"
 
 #include "mutator.h"
-#include "query/aggregation/foreign.h"
+#include "query/stage/foreign.h"
 #include "target.h"
 
 std::span<const char* const> fuzz::words() {

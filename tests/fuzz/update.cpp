@@ -6,7 +6,7 @@
 
 #include "bson/compare.h"
 #include "mutator.h"
-#include "query/aggregation/update_pipeline.h"
+#include "query/stage/update_pipeline.h"
 #include "target.h"
 
 std::span<const char* const> fuzz::words() {

@@ -13,7 +13,7 @@
 #include "command/commands/explain.h"
 #include "command/cursor/batch.h"
 #include "command/request/invocation.h"
-#include "query/aggregation/let_variables.h"
+#include "query/expression/let_variables.h"
 
 namespace command {
 

@@ -13,8 +13,8 @@
 #include "command/cursor/query_cursors.h"
 #include "command/request/authorization.h"
 #include "oplog/entry.h"
-#include "query/aggregation/computed_projection.h"
 #include "query/match/regex_flags.h"
+#include "query/stage/computed_projection.h"
 #include "sched/tick.h"
 #include "sched/work_limit.h"
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "bson/view.h"
-#include "query/aggregation/let_variables.h"
+#include "query/expression/let_variables.h"
 #include "query/plan/query.h"
 
 namespace command {

@@ -17,11 +17,11 @@
 #include "command/write/document_change.h"
 #include "command/write/write_ops.h"
 #include "oplog/statement.h"
-#include "query/aggregation/computed_projection.h"
-#include "query/aggregation/update_pipeline.h"
 #include "query/match/regex_flags.h"
 #include "query/plan/executor.h"
 #include "query/plan/sort.h"
+#include "query/stage/computed_projection.h"
+#include "query/stage/update_pipeline.h"
 #include "sched/interruption.h"
 #include "sched/work_limit.h"
 

@@ -9,7 +9,7 @@
 
 #include "command/commands/resolved_view.h"
 #include "command/context/operation_context.h"
-#include "query/aggregation/foreign.h"
+#include "query/stage/foreign.h"
 
 namespace command {
 

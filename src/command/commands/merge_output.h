@@ -8,7 +8,7 @@
 #include "command/commands/newer_fields.h"
 #include "command/commands/result_writer.h"
 #include "command/request/invocation.h"
-#include "query/aggregation/output.h"
+#include "query/stage/output.h"
 
 namespace command {
 

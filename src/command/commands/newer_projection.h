@@ -6,7 +6,7 @@
 
 namespace command {
 
-// Whether a projection is one that $project makes (query/aggregation/computed_projection.h): it
+// Whether a projection is one that $project makes (query/stage/computed_projection.h): it
 // computes fields, or is written in a way that the old server did not know. Throws base::Error
 // where it can be neither: 31253 and 31254 for a mixture, 31249 and 31250 for one path inside
 // another, 15998, 16410, 31394, 40352, 40353 for paths that lead nowhere, 31256, 31274 to 31276 and

@@ -6,8 +6,8 @@
 
 #include "bson/builder.h"
 #include "command/context/locks.h"
-#include "query/aggregation/pipeline.h"
 #include "query/plan/executor.h"
+#include "query/stage/pipeline.h"
 
 namespace command {
 

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "command/request/invocation.h"
-#include "query/aggregation/filter_expression.h"
+#include "query/expression/filter_expression.h"
 
 namespace command {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "command/request/invocation.h"
-#include "query/aggregation/pipeline_context.h"
+#include "query/expression/pipeline_context.h"
 
 namespace command {
 

@@ -9,8 +9,8 @@
 #include "command/commands/server_stages.h"
 #include "command/context/locks.h"
 #include "command/request/authorization.h"
-#include "query/aggregation/output.h"
-#include "query/aggregation/pipeline.h"
+#include "query/stage/output.h"
+#include "query/stage/pipeline.h"
 #include "sched/tick.h"
 
 namespace command {

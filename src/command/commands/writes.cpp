@@ -19,7 +19,7 @@
 #include "command/request/run_command.h"
 #include "command/write/write_ops.h"
 #include "oplog/statement.h"
-#include "query/aggregation/update_pipeline.h"
+#include "query/stage/update_pipeline.h"
 #include "sched/interruption.h"
 
 namespace command {

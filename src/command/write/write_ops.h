@@ -17,7 +17,7 @@
 #include "bson/builder.h"
 #include "collation/collator.h"
 #include "command/context/locks.h"
-#include "query/aggregation/filter_expression.h"
+#include "query/expression/filter_expression.h"
 #include "query/match/match_tree.h"
 #include "query/update/update.h"
 

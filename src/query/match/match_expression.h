@@ -1,6 +1,6 @@
 // query/match/match_expression.h - $expr: an expression of pipelines as a predicate on a document.
 //
-// The language of expressions lies in a room above (query/aggregation/filter_expression.h), which
+// The language of expressions lies in a room above (query/expression/filter_expression.h), which
 // gives Matcher::parse what reads it. Without that there is no $expr.
 #pragma once
 

@@ -16,7 +16,7 @@
 #include "catalog/testing/each_engine.h"
 #include "command/commands/families.h"
 #include "command/request/service.h"
-#include "query/aggregation/filter_expression.h"
+#include "query/expression/filter_expression.h"
 #include "wire/message.h"
 
 namespace command {

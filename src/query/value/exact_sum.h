@@ -1,0 +1,55 @@
+// query/value/exact_sum.h - sums of numbers as later servers make them: integers exactly, and
+// doubles with what each addition rounds off, so that the order of the numbers hardly matters.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "query/value/value.h"
+
+namespace query {
+
+// Plain data: $group writes it to the disk as it is.
+class ExactSum {
+  public:
+    // REQUIRES: a number, and no decimal.
+    void add(const Value& v) {
+        if (v.type() == bson::Type::number_double) {
+            type_ = bson::Type::number_double;
+            return add_double(v.as_double());
+        }
+        if (v.type() == bson::Type::int64 && type_ == bson::Type::int32) type_ = v.type();
+        add_integer(v.to_int64());
+    }
+    void add_integer(int64_t v) { whole_ += v; }
+    void add_double(double v) {
+        const double sum = real_ + v;
+        // What the addition lost (Knuth). Of infinities nothing is.
+        if (std::isfinite(sum)) {
+            const double rest = sum - real_;
+            lost_ += (real_ - (sum - rest)) + (v - rest);
+        } else {
+            lost_ = 0;
+        }
+        real_ = sum;
+    }
+    double as_double() const { return real_ + (lost_ + static_cast<double>(whole_)); }
+    bool is_whole() const { return type_ != bson::Type::number_double; }
+    // An int32 if all were and it fits, else an int64; a double if one was, or if it does not fit.
+    Value value(Arena& arena) const {
+        const auto narrow = static_cast<int64_t>(whole_);
+        if (!is_whole() || narrow != whole_) return make_double(arena, as_double());
+        return type_ == bson::Type::int64 ? make_long(arena, narrow)
+                                          : make_int_or_long(arena, narrow);
+    }
+
+  private:
+    // Wide enough for any number of int64s that there can be.
+    __extension__ using Wide = __int128;
+    Wide whole_ = 0;
+    double real_ = 0;
+    double lost_ = 0;
+    bson::Type type_ = bson::Type::int32;
+};
+
+}  // namespace query
