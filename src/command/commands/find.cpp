@@ -6,12 +6,12 @@
 
 #include "base/error.h"
 #include "command/commands/families.h"
-#include "command/commands/newer_fields.h"
 #include "command/commands/newer_projection.h"
 #include "command/commands/request_expressions.h"
 #include "command/commands/views.h"
 #include "command/cursor/query_cursors.h"
 #include "command/request/authorization.h"
+#include "command/request/newer_fields.h"
 #include "oplog/entry.h"
 #include "query/match/regex_flags.h"
 #include "query/stage/computed_projection.h"

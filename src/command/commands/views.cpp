@@ -4,11 +4,11 @@
 #include <set>
 
 #include "base/error.h"
-#include "command/commands/foreign_reader.h"
-#include "command/commands/newer_fields.h"
 #include "command/commands/server_stages.h"
 #include "command/context/locks.h"
+#include "command/pipeline/foreign_reader.h"
 #include "command/request/authorization.h"
+#include "command/request/newer_fields.h"
 #include "query/stage/output.h"
 #include "query/stage/pipeline.h"
 #include "sched/tick.h"

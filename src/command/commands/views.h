@@ -14,7 +14,7 @@
 #include "collation/collator.h"
 #include "command/commands/aggregate.h"
 #include "command/commands/find.h"
-#include "command/commands/resolved_view.h"
+#include "command/pipeline/resolved_view.h"
 #include "command/request/invocation.h"
 
 namespace command {

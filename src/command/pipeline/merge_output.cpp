@@ -1,4 +1,4 @@
-#include "command/commands/merge_output.h"
+#include "command/pipeline/merge_output.h"
 
 #include <algorithm>
 

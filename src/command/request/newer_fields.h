@@ -1,4 +1,4 @@
-// command/commands/newer_fields.h - values of fields that later servers read otherwise than the old
+// command/request/newer_fields.h - values of fields that later servers read otherwise than the old
 // one. They are refused: taken for what they were, they would lead to wrong answers or wrong
 // documents (wire spec 0 rule 7).
 #pragma once

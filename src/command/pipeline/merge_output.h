@@ -1,13 +1,13 @@
-// command/commands/merge_output.h - $merge: each result is put together with a document of another
+// command/pipeline/merge_output.h - $merge: each result is put together with a document of another
 // collection, or inserted there.
 #pragma once
 
 #include <string>
 
 #include "collation/collator.h"
-#include "command/commands/newer_fields.h"
-#include "command/commands/result_writer.h"
+#include "command/pipeline/result_writer.h"
 #include "command/request/invocation.h"
+#include "command/request/newer_fields.h"
 #include "query/stage/output.h"
 
 namespace command {

@@ -1,4 +1,4 @@
-#include "command/commands/newer_fields.h"
+#include "command/request/newer_fields.h"
 
 #include "base/error.h"
 #include "command/context/default_collation.h"

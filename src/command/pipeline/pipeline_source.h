@@ -1,13 +1,13 @@
-// command/commands/pipeline_source.h - a pipeline over a collection as the source of a cursor.
+// command/pipeline/pipeline_source.h - a pipeline over a collection as the source of a cursor.
 #pragma once
 
 #include <memory>
 #include <optional>
 #include <utility>
 
-#include "command/commands/foreign_reader.h"
-#include "command/commands/pipeline_query.h"
 #include "command/cursor/cursors.h"
+#include "command/pipeline/foreign_reader.h"
+#include "command/pipeline/pipeline_query.h"
 #include "query/plan/query.h"
 
 namespace command {

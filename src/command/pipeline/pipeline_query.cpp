@@ -1,4 +1,4 @@
-#include "command/commands/pipeline_query.h"
+#include "command/pipeline/pipeline_query.h"
 
 #include <utility>
 

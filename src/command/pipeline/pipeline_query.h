@@ -1,4 +1,4 @@
-// command/commands/pipeline_query.h - the query by which a pipeline reads a collection.
+// command/pipeline/pipeline_query.h - the query by which a pipeline reads a collection.
 #pragma once
 
 #include <cstdint>

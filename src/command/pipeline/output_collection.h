@@ -1,12 +1,12 @@
-// command/commands/output_collection.h - $out: results go into a new collection that takes the
+// command/pipeline/output_collection.h - $out: results go into a new collection that takes the
 // target's place at the end.
 #pragma once
 
 #include <string>
 
-#include "command/commands/newer_fields.h"
-#include "command/commands/result_writer.h"
+#include "command/pipeline/result_writer.h"
 #include "command/request/invocation.h"
+#include "command/request/newer_fields.h"
 #include "query/stage/output.h"
 
 namespace command {

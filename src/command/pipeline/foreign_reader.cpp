@@ -1,4 +1,4 @@
-#include "command/commands/foreign_reader.h"
+#include "command/pipeline/foreign_reader.h"
 
 #include <fmt/core.h>
 
@@ -6,9 +6,9 @@
 #include <memory>
 
 #include "base/error.h"
-#include "command/commands/pipeline_query.h"
 #include "command/context/locks.h"
 #include "command/cursor/query_cursors.h"
+#include "command/pipeline/pipeline_query.h"
 #include "sched/tick.h"
 
 namespace command {

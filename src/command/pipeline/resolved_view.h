@@ -1,4 +1,4 @@
-// command/commands/resolved_view.h - a view down to the collection that it stands on.
+// command/pipeline/resolved_view.h - a view down to the collection that it stands on.
 #pragma once
 
 #include <memory>

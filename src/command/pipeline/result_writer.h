@@ -1,7 +1,7 @@
-// command/commands/result_writer.h - where the results of a pipeline go instead of to the client.
+// command/pipeline/result_writer.h - where the results of a pipeline go instead of to the client.
 #pragma once
 
-#include "command/commands/pipeline_source.h"
+#include "command/pipeline/pipeline_source.h"
 
 namespace command {
 

@@ -1,4 +1,4 @@
-#include "command/commands/resolved_view.h"
+#include "command/pipeline/resolved_view.h"
 
 #include <algorithm>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "command/commands/pipeline_source.h"
+#include "command/pipeline/pipeline_source.h"
 
 #include <utility>
 

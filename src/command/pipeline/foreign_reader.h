@@ -1,4 +1,4 @@
-// command/commands/foreign_reader.h - how the stages of a pipeline read other collections of its
+// command/pipeline/foreign_reader.h - how the stages of a pipeline read other collections of its
 // database.
 #pragma once
 
@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "command/commands/resolved_view.h"
 #include "command/context/operation_context.h"
+#include "command/pipeline/resolved_view.h"
 #include "query/stage/foreign.h"
 
 namespace command {

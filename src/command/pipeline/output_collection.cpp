@@ -1,4 +1,4 @@
-#include "command/commands/output_collection.h"
+#include "command/pipeline/output_collection.h"
 
 #include <atomic>
 
