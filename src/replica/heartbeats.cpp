@@ -28,10 +28,10 @@ void Heartbeats::ask(const std::string& host) {
         if (connection == nullptr)
             connection = std::make_unique<peer::Connection>(host, end_, kLimit, identity_);
         const bson::Doc answer = connection->run("admin", member_.question(), kLimit);
-        member_.hear(host, answer, base::ms_since(begin));
+        member_.note_answer(host, answer, base::ms_since(begin));
     } catch (const base::Error& error) {
         connection = nullptr;
-        if (!end_.is_set()) member_.hear_nothing(host, error.what());
+        if (!end_.is_set()) member_.note_no_answer(host, error.what());
     }
 }
 

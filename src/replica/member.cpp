@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/milliseconds.h"
 #include "catalog/names.h"
-#include "replica/clone.h"
+#include "replica/initial_sync.h"
 #include "replica/own_host.h"
 #include "sched/blocking.h"
 
@@ -15,7 +15,7 @@ namespace replica {
 
 namespace {
 
-constexpr size_t kAskersMax = 50;
+constexpr size_t kAskedByMax = 50;
 
 // What of a heartbeat says that there is no configuration yet.
 constexpr int32_t kNoVersion = -2;
@@ -100,13 +100,13 @@ void Member::open() {
     }
 }
 
-void Member::take_office() {
+void Member::begin_own_term() {
     const sched::BlockingSection away;
     const storage::GlobalLock lock(engine_.locks(), storage::GlobalMode::W);
     const std::shared_ptr<const Config> config = this->config();
     if (config == nullptr || is_primary() || !config->is_of_primary()) return;
-    if (Clone::is_under_way(catalog_))
-        return complain(
+    if (InitialSync::is_under_way(catalog_))
+        return report_problem(
             "the configuration makes this server the primary, but its copy of the data "
             "is not complete: it takes no writes");
     become(*config, log_.last().term + 1, "new primary");
@@ -148,10 +148,10 @@ void Member::set_state(State state) {
 }
 
 // The same is said once.
-void Member::complain(const std::string& what) {
+void Member::report_problem(const std::string& what) {
     {
         const std::lock_guard guard(mutex_);
-        if (std::exchange(complaint_, what) == what) return;
+        if (std::exchange(last_problem_, what) == what) return;
         message_ = what;
     }
     base::log::error("replica set {}: {}", options_.set_name, what);
@@ -222,10 +222,10 @@ bson::ObjectId Member::election_id() const {
     return id;
 }
 
-Heard Member::heard_of(const std::string& host) const {
+Peer Member::peer(const std::string& host) const {
     const std::lock_guard guard(mutex_);
-    const auto found = heard_.find(host);
-    return found == heard_.end() ? Heard() : found->second;
+    const auto found = peers_.find(host);
+    return found == peers_.end() ? Peer() : found->second;
 }
 
 std::string Member::primary_host() const {
@@ -233,7 +233,7 @@ std::string Member::primary_host() const {
     if (config == nullptr) return {};
     const std::string& host = config->primary().host;
     const bool known =
-        config->is_of_primary() ? takes_writes() : heard_of(host).state == State::primary;
+        config->is_of_primary() ? takes_writes() : peer(host).state == State::primary;
     return known ? host : std::string();
 }
 
@@ -241,7 +241,7 @@ int64_t Member::lag_seconds() const {
     const std::shared_ptr<const Config> config = this->config();
     if (config == nullptr || config->is_of_primary()) return 0;
     const auto seconds = [](uint64_t ts) { return static_cast<int64_t>(ts >> 32); };
-    const int64_t lag = seconds(heard_of(config->primary().host).last.ts) - seconds(last().ts);
+    const int64_t lag = seconds(peer(config->primary().host).last.ts) - seconds(last().ts);
     return std::max<int64_t>(lag, 0);
 }
 
@@ -308,7 +308,7 @@ void Member::reconfigure(bson::Doc given, bool force) {
     const std::shared_ptr<const Config> old = this->config();
     if (!is_primary() && !force)
         base::fail(base::kNotWritablePrimary, "this member is not the primary any more");
-    check_hands_nothing_over();
+    check_not_stepping_down();
     if (old != nullptr && config.version <= old->version) {
         if (!force)
             base::fail(base::kNewReplicaSetConfigurationIncompatible,
@@ -319,7 +319,7 @@ void Member::reconfigure(bson::Doc given, bool force) {
         config = config.with_version(old->version + 1);
         config.own_index = own;
     }
-    if (!is_primary() && Clone::is_under_way(catalog_))
+    if (!is_primary() && InitialSync::is_under_way(catalog_))
         base::fail(base::kNodeNotElectable,
                    "this member cannot become the primary: its copy of the data is not complete");
     store(config);
@@ -356,7 +356,7 @@ void Member::become(Config config, int64_t term, const char* why) {
         why_removed_.clear();
         syncing_to_.clear();
         message_.clear();
-        askers_.clear();
+        asked_by_.clear();
     }
     base::log::info("replica set {}: term {}", options_.set_name, term);
     set_state(State::primary);
@@ -365,12 +365,12 @@ void Member::become(Config config, int64_t term, const char* why) {
 void Member::become_follower(Config config) {
     if (!log_.is_open()) log_.open(options_.log_bytes);
     log_.follow();
-    const bool has_data = log_.last().ts != 0 && !Clone::is_under_way(catalog_);
+    const bool has_data = log_.last().ts != 0 && !InitialSync::is_under_way(catalog_);
     set_config(std::make_shared<const Config>(std::move(config)));
     {
         const std::lock_guard guard(mutex_);
         why_removed_.clear();
-        askers_.clear();
+        asked_by_.clear();
     }
     set_state(has_data ? State::secondary : State::startup2);
     progress_.end_all(base::kPrimarySteppedDown);
@@ -379,7 +379,7 @@ void Member::become_follower(Config config) {
 std::vector<std::string> Member::others() const {
     const std::lock_guard guard(mutex_);
     std::vector<std::string> hosts;
-    if (config_ == nullptr) return {askers_.begin(), askers_.end()};
+    if (config_ == nullptr) return {asked_by_.begin(), asked_by_.end()};
     for (size_t i = 0; i < config_->members.size(); ++i)
         if (i != config_->own_index) hosts.push_back(config_->members[i].host);
     return hosts;
@@ -409,11 +409,11 @@ void Member::answer(bson::Doc question, bson::Builder& out) {
     bool has_news = config != nullptr && question["v"].to_int64() > config->version;
     {
         const std::lock_guard guard(mutex_);
-        if (config == nullptr && has_name && askers_.size() < kAskersMax)
-            askers_.insert(with_port(from.as_string()));
+        if (config == nullptr && has_name && asked_by_.size() < kAskedByMax)
+            asked_by_.insert(with_port(from.as_string()));
         if (config != nullptr && has_name)
-            if (const auto found = heard_.find(std::string(from.as_string()));
-                found != heard_.end()) {
+            if (const auto found = peers_.find(std::string(from.as_string()));
+                found != peers_.end()) {
                 found->second.last_question_ms = base::ms_since_1970();
                 has_news |= question.has("state") &&
                             question["state"].to_int64() != static_cast<int>(found->second.state);
@@ -449,7 +449,7 @@ void Member::ask_soon() {
     asks_.notify_all();
 }
 
-void Member::hear(const std::string& host, bson::Doc answer, int64_t round_trip_ms) {
+void Member::note_answer(const std::string& host, bson::Doc answer, int64_t round_trip_ms) {
     const auto text = [&answer](const char* name) {
         const bson::Element e = answer[name];
         return e.is_string() ? std::string(e.as_string()) : std::string();
@@ -461,33 +461,34 @@ void Member::hear(const std::string& host, bson::Doc answer, int64_t round_trip_
     const int64_t now = base::ms_since_1970();
     {
         const std::lock_guard guard(mutex_);
-        Heard& heard = heard_[host];
-        if (!std::exchange(heard.is_up, true)) heard.up_since_ms = now;
-        heard.state = static_cast<State>(answer["state"].to_int32());
-        heard.last = {answer["t"].to_int64(), timestamp("opTime")};
-        heard.election_ts = timestamp("electionTime");
-        heard.last_answer_ms = now;
-        heard.round_trip_ms = round_trip_ms;
-        heard.config_version = answer["v"].to_int32();
-        heard.syncing_to = text("syncingTo");
-        heard.message = text("hbmsg");
+        Peer& peer = peers_[host];
+        if (!std::exchange(peer.is_up, true)) peer.up_since_ms = now;
+        peer.state = static_cast<State>(answer["state"].to_int32());
+        peer.last = {answer["t"].to_int64(), timestamp("opTime")};
+        peer.election_ts = timestamp("electionTime");
+        peer.last_answer_ms = now;
+        peer.round_trip_ms = round_trip_ms;
+        peer.config_version = answer["v"].to_int32();
+        peer.syncing_to = text("syncingTo");
+        peer.message = text("hbmsg");
     }
     const bson::Element config = answer["config"];
     if (!config.is_object()) return;
     try {
         adopt(host, config.as_doc(), {answer["t"].to_int64(), timestamp("opTime")});
     } catch (const base::Error& error) {
-        complain(fmt::format("the configuration of {} is not taken over: {}", host, error.what()));
+        report_problem(
+            fmt::format("the configuration of {} is not taken over: {}", host, error.what()));
     }
 }
 
-void Member::hear_nothing(const std::string& host, const std::string& why) {
+void Member::note_no_answer(const std::string& host, const std::string& why) {
     const std::lock_guard guard(mutex_);
-    Heard& heard = heard_[host];
-    heard.is_up = false;
-    heard.state = State::down;
-    heard.message = why;
-    heard.config_version = 0;
+    Peer& peer = peers_[host];
+    peer.is_up = false;
+    peer.state = State::down;
+    peer.message = why;
+    peer.config_version = 0;
 }
 
 // What a configuration from outside would have the first copy drop.
@@ -523,7 +524,7 @@ void Member::adopt(const std::string& host, bson::Doc given, oplog::Position las
         base::fail(base::kNewReplicaSetConfigurationIncompatible,
                    "it is that of another replica set of this name");
     const bool is_new_primary = config.is_of_primary() && !is_primary();
-    if (is_new_primary && !is_handed_over(old.get(), host, last))
+    if (is_new_primary && !is_handed_to_this(old.get(), host, last))
         base::fail(base::kNodeNotElectable,
                    "by it this server is the primary, but it has not been until now. If it has the "
                    "data, make it so by rs.reconfig(configuration, {{force: true}}) here");
@@ -624,7 +625,7 @@ void Member::take_report(bson::Doc report) {
                           {position("appliedOpTime"), position("durableOpTime")}))
         base::fail(base::kInvalidReplicaSetConfig, "the configuration has no member {}",
                    from.as_string());
-    if (!hands_over_.load(std::memory_order_acquire)) return;
+    if (!is_stepping_down_.load(std::memory_order_acquire)) return;
     const std::lock_guard guard(report_mutex_);
     report_came_.notify_all();
 }

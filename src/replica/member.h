@@ -2,7 +2,7 @@
 //
 // The room replica: what makes a server with --replSet a member: the set's configuration, which
 // state the member is in, and what follows from it; how it follows another member (follower.h,
-// clone.h) and hears of all of them (heartbeats.h).
+// initial_sync.h) and hears of all of them (heartbeats.h).
 //
 // There are no elections. The configuration says which member is the primary; each start of one
 // begins a term, which its entries in the log carry (oplog/entry.h), and its `electionId`: clients
@@ -45,7 +45,7 @@ enum class State : int32_t {
 std::string_view name_of(State state);
 
 // What is known of another member, by its last answer to a heartbeat.
-struct Heard {
+struct Peer {
     State state = State::unknown;
     bool is_up = false;
     oplog::Position last;
@@ -90,7 +90,7 @@ class Member {
     void open();
     // No lock, at the start, when the other members have been asked for a newer configuration, as
     // far as they answer: begins a term where the configuration says that this is the primary.
-    void take_office();
+    void begin_own_term();
 
     // Any thread, all that follow.
     const std::string& set_name() const { return options_.set_name; }
@@ -98,7 +98,7 @@ class Member {
     bool is_primary() const { return state() == State::primary; }
     // A primary that hands over takes no writes any more.
     bool takes_writes() const {
-        return is_primary() && !hands_over_.load(std::memory_order_acquire);
+        return is_primary() && !is_stepping_down_.load(std::memory_order_acquire);
     }
     oplog::Log& log() const { return log_; }
     // Whether it is, or is to become, a secondary: it changes only what the primary has changed.
@@ -114,7 +114,7 @@ class Member {
     bson::ObjectId election_id() const;
     uint64_t election_ts() const { return election_ts_.load(std::memory_order_relaxed); }
     // Of one of the configuration.
-    Heard heard_of(const std::string& host) const;
+    Peer peer(const std::string& host) const;
     // "name:port" of the member that is the primary, as far as is known; or nothing.
     std::string primary_host() const;
     // By how many seconds it is behind what it knows of the primary; 0 for that itself.
@@ -146,7 +146,7 @@ class Member {
     // that by heartbeats. Where none has the entry in that time, writes are taken again. Throws
     // base::Error 10107 (not the primary, or hands over already), 50 (none has all), 189 (another
     // configuration has come), and what ends the calling operation.
-    void hand_over(std::chrono::milliseconds limit);
+    void step_down(std::chrono::milliseconds limit);
 
     // No lock. The last entry whose change is over.
     oplog::Position last_settled() const;
@@ -179,8 +179,8 @@ class Member {
     // Appends the answer. Throws base::Error 2, 116 where it comes from another set.
     void answer(bson::Doc question, bson::Builder& out);
     // No lock: a newer configuration in the answer is taken over.
-    void hear(const std::string& host, bson::Doc answer, int64_t round_trip_ms);
-    void hear_nothing(const std::string& host, const std::string& why);
+    void note_answer(const std::string& host, bson::Doc answer, int64_t round_trip_ms);
+    void note_no_answer(const std::string& host, const std::string& why);
 
     // Of the follower, while the member follows: the state between secondary, recovering and
     // startup2. Both texts may be empty.
@@ -195,11 +195,12 @@ class Member {
     void check_takes_others(const Config& config) const;
     void check_is_primary_of(const Config& config) const;
     void check_brings_no_data();
-    bool is_handed_over(const Config* old, const std::string& host, oplog::Position last) const;
-    std::optional<size_t> heir(const Config& config, oplog::Position last) const;
-    size_t await_heir(const Config& config, oplog::Position last, std::chrono::milliseconds limit);
-    void take_writes_again();
-    void check_hands_nothing_over() const;
+    bool is_handed_to_this(const Config* old, const std::string& host, oplog::Position last) const;
+    std::optional<size_t> successor(const Config& config, oplog::Position last) const;
+    size_t await_successor(const Config& config, oplog::Position last,
+                           std::chrono::milliseconds limit);
+    void stay_primary();
+    void check_not_stepping_down() const;
     void store(const Config& config);
     void adopt(const std::string& host, bson::Doc given, oplog::Position last);
     void become(Config config, int64_t term, const char* why);
@@ -208,7 +209,7 @@ class Member {
     void note_reached();
     void set_config(std::shared_ptr<const Config> config);
     void set_state(State state);
-    void complain(const std::string& what);
+    void report_problem(const std::string& what);
 
     storage::Engine& engine_;
     catalog::Catalog& catalog_;
@@ -216,14 +217,14 @@ class Member {
     const Options options_;
     std::atomic<State> state_{State::startup};
     std::atomic<uint64_t> election_ts_{0};
-    std::atomic<bool> hands_over_{false};  // changed under global W
+    std::atomic<bool> is_stepping_down_{false};  // changed under global W
     std::atomic<bool> has_default_concern_{false};
     FollowCounts counts_;
     Progress progress_;
     std::mutex watch_mutex_;
     std::function<void()> reached_changed_;  // guarded by it
     oplog::Position applied_;                // the same; a follower's
-    std::mutex report_mutex_;                // of report_came_, which hand_over() waits for
+    std::mutex report_mutex_;                // of report_came_, which step_down() waits for
     std::condition_variable report_came_;
     std::mutex ask_mutex_;
     std::condition_variable asks_;
@@ -232,11 +233,11 @@ class Member {
     // Guarded by it, all that follow.
     std::shared_ptr<const Config> config_;
     std::string why_removed_;
-    std::map<std::string, Heard> heard_;
-    std::set<std::string> askers_;  // who asked while there is no configuration
+    std::map<std::string, Peer> peers_;
+    std::set<std::string> asked_by_;  // who asked while there is no configuration
     std::string syncing_to_;
     std::string message_;
-    std::string complaint_;  // the last one
+    std::string last_problem_;  // the last one
     bson::ObjectId reports_since_{};
     OwnCommits commits_;  // it calls what is above
 };

@@ -228,7 +228,7 @@ class TwoMembersTest : public MemberTest {
     static void ask(Member& one, Member& other, const char* host) {
         bson::Builder answer;
         other.answer(one.question(), answer);
-        one.hear(host, answer.doc(), 5);
+        one.note_answer(host, answer.doc(), 5);
     }
     void exchange(Member& second) {
         ask(*member_, second, kSecond);
@@ -244,24 +244,24 @@ TEST_F(TwoMembersTest, TheOtherGetsTheConfigurationByHeartbeats) {
     EXPECT_TRUE(member_->is_primary());
     EXPECT_EQ(member_->others(), std::vector<std::string>{kSecond});
     EXPECT_TRUE(second.member->others().empty());
-    EXPECT_EQ(member_->heard_of(kSecond).state, State::unknown);
+    EXPECT_EQ(member_->peer(kSecond).state, State::unknown);
     ask(*member_, *second.member, kSecond);
-    EXPECT_EQ(member_->heard_of(kSecond).state, State::startup);
+    EXPECT_EQ(member_->peer(kSecond).state, State::startup);
     EXPECT_EQ(second.member->others(), std::vector<std::string>{kFirst});
     ask(*second.member, *member_, kFirst);
     EXPECT_EQ(second.member->state(), State::startup2);
     EXPECT_TRUE(second.member->follows());
     EXPECT_EQ(second.member->config()->set_id, member_->config()->set_id);
     EXPECT_EQ(second.member->primary_host(), kFirst);
-    EXPECT_EQ(second.member->heard_of(kFirst).state, State::primary);
-    EXPECT_EQ(second.member->heard_of(kFirst).last, member_->last());
-    EXPECT_EQ(second.member->heard_of(kFirst).round_trip_ms, 5);
+    EXPECT_EQ(second.member->peer(kFirst).state, State::primary);
+    EXPECT_EQ(second.member->peer(kFirst).last, member_->last());
+    EXPECT_EQ(second.member->peer(kFirst).round_trip_ms, 5);
     EXPECT_GT(second.member->lag_seconds(), 0);
-    second.member->hear_nothing(kFirst, "as the test wants it");
-    EXPECT_EQ(second.member->heard_of(kFirst).state, State::down);
+    second.member->note_no_answer(kFirst, "as the test wants it");
+    EXPECT_EQ(second.member->peer(kFirst).state, State::down);
     EXPECT_EQ(second.member->primary_host(), "");
     // It becomes no primary by a start.
-    second.member->take_office();
+    second.member->begin_own_term();
     EXPECT_EQ(second.member->state(), State::startup2);
     EXPECT_EQ(failure([&] { second.member->reconfigure(bson::from_json(kBoth), false); }),
               base::kNotWritablePrimary);
@@ -312,7 +312,7 @@ TEST_F(TwoMembersTest, APrimaryThatWasReplacedFollows) {
     start();
     EXPECT_EQ(member_->state(), State::secondary);
     ask(*member_, *second.member, kSecond);
-    member_->take_office();
+    member_->begin_own_term();
     EXPECT_EQ(member_->state(), State::secondary);
     EXPECT_EQ(member_->config()->version, 2);
     // Nor does one that runs go on with its writes.
@@ -336,7 +336,7 @@ TEST_F(TwoMembersTest, AStartOfThePrimaryBeginsATermOnceOthersWereAsked) {
     ASSERT_EQ(initiate(kBoth), 0);
     start();
     EXPECT_EQ(member_->state(), State::secondary);
-    member_->take_office();
+    member_->begin_own_term();
     EXPECT_TRUE(member_->is_primary());
     EXPECT_EQ(member_->last().term, 2);
 }

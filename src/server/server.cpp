@@ -18,7 +18,7 @@
 #include "journal/commit_schedule.h"
 #include "options/catalogue.h"
 #include "peer/interrupt.h"
-#include "replica/remote_source.h"
+#include "replica/remote_sync_source.h"
 #include "sched/memory.h"
 #include "sched/operation.h"
 #include "server/engines.h"
@@ -247,20 +247,21 @@ void Server::open_member() {
     }
     heartbeats_ = std::make_unique<replica::Heartbeats>(*member_, identity_);
     heartbeats_->ask_all();
-    member_->take_office();
+    member_->begin_own_term();
 }
 
 // The listener answers by now.
 void Server::start_following() {
     if (member_ == nullptr) return;
     heartbeats_->start();
-    follower_ = std::make_unique<replica::Follower>(
+    follower_ = std::make_unique<replica::Tailer>(
         *catalog_, *member_,
         [this](std::string_view db, bson::Doc command) {
             command::run_entry_command(*service_, db, command);
         },
         [this](const std::string& host, const peer::Interrupt& interrupt) {
-            return std::make_unique<replica::RemoteSource>(host, *member_, interrupt, identity_);
+            return std::make_unique<replica::RemoteSyncSource>(host, *member_, interrupt,
+                                                               identity_);
         },
         [this](bson::Doc entry) { service_->access_control().users.applied(entry); });
     reporter_ = std::make_unique<replica::Reporter>(*member_, identity_);

@@ -13,10 +13,10 @@
 #include "command/request/service.h"
 #include "oplog/log.h"
 #include "query/expression/filter_expression.h"
-#include "replica/follower.h"
 #include "replica/heartbeats.h"
 #include "replica/member.h"
 #include "replica/reporter.h"
+#include "replica/tailer.h"
 #include "server/log_setup.h"
 #include "server/options.h"
 #include "server/periodic.h"
@@ -69,7 +69,7 @@ class Server {
     std::unique_ptr<wire::Listener> listener_;
     std::vector<std::unique_ptr<Periodic>> background_;
     std::unique_ptr<replica::Heartbeats> heartbeats_;  // null: of no set, as the next
-    std::unique_ptr<replica::Follower> follower_;
+    std::unique_ptr<replica::Tailer> follower_;
     std::unique_ptr<replica::Reporter> reporter_;
 };
 

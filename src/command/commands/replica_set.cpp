@@ -89,26 +89,26 @@ void append_self(Invocation& invocation, const replica::Member& member,
 }
 
 // `reached`: what it has reported to this server, if that is the primary; zeros: nothing.
-void append_other(bool over_msg, const replica::Heard& heard, const replica::Reached& reached,
+void append_other(bool over_msg, const replica::Peer& peer, const replica::Reached& reached,
                   const replica::Config& config, bson::Builder& out) {
-    out.append("health", heard.is_up ? 1.0 : 0.0)
-        .append("state", static_cast<int32_t>(heard.state))
-        .append("stateStr", replica::name_of(heard.state))
-        .append("uptime", heard.is_up ? seconds_since(heard.up_since_ms) : int32_t{0});
+    out.append("health", peer.is_up ? 1.0 : 0.0)
+        .append("state", static_cast<int32_t>(peer.state))
+        .append("stateStr", replica::name_of(peer.state))
+        .append("uptime", peer.is_up ? seconds_since(peer.up_since_ms) : int32_t{0});
     // One that copies the data anew has lost what it has reported.
-    const bool follows = heard.state == replica::State::secondary;
-    append_times(over_msg, follows ? std::max(heard.last, reached.applied) : heard.last, out);
+    const bool follows = peer.state == replica::State::secondary;
+    append_times(over_msg, follows ? std::max(peer.last, reached.applied) : peer.last, out);
     if (follows && reached.durable.ts != 0 && over_msg) {
         append_position(out, "optimeDurable", reached.durable);
         out.append_date("optimeDurableDate", ms_of(reached.durable.ts));
     }
-    out.append_date("lastHeartbeat", heard.last_answer_ms)
-        .append_date("lastHeartbeatRecv", heard.last_question_ms)
-        .append("pingMs", heard.round_trip_ms)
-        .append("lastHeartbeatMessage", heard.message);
-    append_sync_source(config, heard.syncing_to, out);
-    if (heard.state == replica::State::primary) append_election(heard.election_ts, out);
-    out.append("configVersion", heard.config_version);
+    out.append_date("lastHeartbeat", peer.last_answer_ms)
+        .append_date("lastHeartbeatRecv", peer.last_question_ms)
+        .append("pingMs", peer.round_trip_ms)
+        .append("lastHeartbeatMessage", peer.message);
+    append_sync_source(config, peer.syncing_to, out);
+    if (peer.state == replica::State::primary) append_election(peer.election_ts, out);
+    out.append("configVersion", peer.config_version);
 }
 
 void append_members(Invocation& invocation, const replica::Member& member,
@@ -120,7 +120,7 @@ void append_members(Invocation& invocation, const replica::Member& member,
         if (i == config.own_index)
             append_self(invocation, member, config, each);
         else
-            append_other(invocation.over_msg(), member.heard_of(config.members[i].host),
+            append_other(invocation.over_msg(), member.peer(config.members[i].host),
                          member.progress().reached_by(config.members[i].host), config, each);
     }
 }
@@ -187,7 +187,7 @@ void run_step_down(Invocation& invocation) {
         base::fail(base::kIllegalOperation,
                    "force is not supported: without a member that has all, what the others lack "
                    "would be lost. Stop the server instead (shutdown)");
-    member.hand_over(std::chrono::seconds(limit));
+    member.step_down(std::chrono::seconds(limit));
 }
 
 void run_get_rollback_id(Invocation& invocation) {

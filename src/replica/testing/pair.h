@@ -19,7 +19,7 @@
 #include "bson/json.h"
 #include "bson/testing/json.h"
 #include "catalog/names.h"
-#include "replica/follower.h"
+#include "replica/tailer.h"
 #include "storage/contract/memory_engine.h"
 
 namespace replica {
@@ -261,7 +261,7 @@ class Writes {
 
 // A primary as its follower sees it. `before_each` runs before each call, as other clients of the
 // primary would.
-class PlayedSource final : public Source {
+class PlayedSyncSource final : public SyncSource {
   public:
     struct Script {
         std::function<void()> before_each = [] {};
@@ -272,7 +272,7 @@ class PlayedSource final : public Source {
         // After each array of documents of a collection has been taken.
         std::function<void(std::string_view ns)> after_visit = [](std::string_view) {};
     };
-    PlayedSource(Node& primary, Script& script) : primary_(primary), script_(script) {}
+    PlayedSyncSource(Node& primary, Script& script) : primary_(primary), script_(script) {}
 
     const std::string& host() const override { return host_; }
     bson::Object oldest_entry() override { return end(true); }
@@ -351,7 +351,7 @@ class PlayedSource final : public Source {
     bson::Object batch_;
 };
 
-class FollowerTest : public testing::Test {
+class TailerTest : public testing::Test {
   protected:
     void begin(int64_t log_bytes = kLogBytes) {
         primary_.emplace(kFirst, 27017, log_bytes);
@@ -366,11 +366,11 @@ class FollowerTest : public testing::Test {
     }
     void follow() {
         follower_ = nullptr;
-        follower_ = std::make_unique<Follower>(
+        follower_ = std::make_unique<Tailer>(
             second_->catalog(), second_->member(),
             [this](std::string_view db, bson::Doc command) { second_->run(db, command); },
             [this](const std::string&, const peer::Interrupt&) {
-                return std::make_unique<PlayedSource>(*primary_, script_);
+                return std::make_unique<PlayedSyncSource>(*primary_, script_);
             });
     }
     // As a start of the second one would.
@@ -382,7 +382,7 @@ class FollowerTest : public testing::Test {
     static void ask(Member& one, Member& other, const char* host) {
         bson::Builder answer;
         other.answer(one.question(), answer);
-        one.hear(host, answer.doc(), 5);
+        one.note_answer(host, answer.doc(), 5);
     }
     void catch_up() {
         for (int i = 0; i < 10000 && second_->member().last() != primary_->member().last(); ++i)
@@ -403,8 +403,8 @@ class FollowerTest : public testing::Test {
     const base::MutedLog muted_;
     std::optional<Node> primary_;
     std::optional<Node> second_;
-    PlayedSource::Script script_;
-    std::unique_ptr<Follower> follower_;
+    PlayedSyncSource::Script script_;
+    std::unique_ptr<Tailer> follower_;
 };
 
 }  // namespace replica

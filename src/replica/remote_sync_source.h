@@ -1,4 +1,4 @@
-// replica/remote_source.h - a primary on the network.
+// replica/remote_sync_source.h - a primary on the network.
 #pragma once
 
 #include <memory>
@@ -6,17 +6,17 @@
 
 #include "peer/connection.h"
 #include "replica/member.h"
-#include "replica/source.h"
+#include "replica/sync_source.h"
 
 namespace replica {
 
 // By two connections, one of them for the log. The others outlive this. Throws what
 // peer::Connection does.
-class RemoteSource final : public Source {
+class RemoteSyncSource final : public SyncSource {
   public:
     // `member`: whose reports it sends.
-    RemoteSource(std::string_view host, const Member& member, const peer::Interrupt& interrupt,
-                 const peer::Identity& identity);
+    RemoteSyncSource(std::string_view host, const Member& member, const peer::Interrupt& interrupt,
+                     const peer::Identity& identity);
 
     const std::string& host() const override { return data_.host(); }
     bson::Object oldest_entry() override { return end_of_log(1); }

@@ -1,4 +1,4 @@
-// replica/clone.h - the first copy of a primary's data, for a member that has none.
+// replica/initial_sync.h - the first copy of a primary's data, for a member that has none.
 //
 // Collections are copied one after the other while the primary goes on writing, without indexes
 // but those on `_id`. Then everything that its log tells of that time is applied by
@@ -13,7 +13,8 @@
 // was read. That one is copied once more when all else has been applied, again and again if need
 // be: one that always has another name before it is copied keeps the copy from its end.
 //
-// A clone that does not come to its end is begun anew: the database `local` keeps a mark of it.
+// An initial sync that does not come to its end is begun anew: the database `local` keeps a mark of
+// it.
 #pragma once
 
 #include <map>
@@ -24,14 +25,15 @@
 #include "catalog/catalog.h"
 #include "oplog/apply.h"
 #include "oplog/log.h"
-#include "replica/source.h"
+#include "replica/sync_source.h"
 
 namespace replica {
 
-class Clone {
+class InitialSync {
   public:
     // All outlive this.
-    Clone(catalog::Catalog& catalog, oplog::Log& log, oplog::Applier& applier, Source& source)
+    InitialSync(catalog::Catalog& catalog, oplog::Log& log, oplog::Applier& applier,
+                SyncSource& source)
         : catalog_(catalog), log_(log), applier_(applier), source_(source) {}
 
     // No lock. What there was, but `local`, goes. Throws base::Error: what the source does, what
@@ -80,7 +82,7 @@ class Clone {
     catalog::Catalog& catalog_;
     oplog::Log& log_;
     oplog::Applier& applier_;
-    Source& source_;
+    SyncSource& source_;
     Indexes indexes_;                    // to be built at the end
     std::map<std::string, Part> parts_;  // all collections that are here
     // Names that collections of the primary have, or had, and none that is here: to be copied.

@@ -1,4 +1,4 @@
-#include "replica/remote_source.h"
+#include "replica/remote_sync_source.h"
 
 #include "base/error.h"
 #include "catalog/names.h"
@@ -22,15 +22,15 @@ bson::Object find_in(std::string_view ns) {
 
 }  // namespace
 
-RemoteSource::RemoteSource(std::string_view host, const Member& member,
-                           const peer::Interrupt& interrupt, const peer::Identity& identity)
+RemoteSyncSource::RemoteSyncSource(std::string_view host, const Member& member,
+                                   const peer::Interrupt& interrupt, const peer::Identity& identity)
     : member_(member),
       data_(host, interrupt, kConnectLimit, identity),
       log_(host, interrupt, kConnectLimit, identity) {
     is_journaling_ = data_.run("admin", bson::make("serverStatus", 1), kAnswerLimit).has("dur");
 }
 
-bson::Object RemoteSource::end_of_log(int direction) {
+bson::Object RemoteSyncSource::end_of_log(int direction) {
     bson::Builder command;
     command.append_all(find_in(oplog::kSetLog));
     command.append("sort", bson::make("$natural", direction)).append("limit", 1);
@@ -41,7 +41,7 @@ bson::Object RemoteSource::end_of_log(int direction) {
     return first ? bson::Object(first.as_doc()) : bson::Object();
 }
 
-void RemoteSource::read_log(uint64_t from) {
+void RemoteSyncSource::read_log(uint64_t from) {
     from_ = from;
     entries_.reset();
     bson::Builder range;
@@ -58,12 +58,12 @@ void RemoteSource::read_log(uint64_t from) {
 
 // What the primary has not committed it may lose: then this member would have what the primary has
 // not, and could follow it no longer. Later batches are sent when they are committed.
-void RemoteSource::await_commit() {
+void RemoteSyncSource::await_commit() {
     if (!is_journaling_) return;
     data_.run("admin", bson::make("getLastError", 1, "j", true), kAnswerLimit);
 }
 
-bson::Doc RemoteSource::next_entries() {
+bson::Doc RemoteSyncSource::next_entries() {
     if (std::exchange(is_first_batch_, false)) {
         if (!entries_->batch().empty()) await_commit();
         return entries_->batch();
@@ -74,11 +74,11 @@ bson::Doc RemoteSource::next_entries() {
     return entries_->batch();
 }
 
-void RemoteSource::report(const Reached& reached) {
+void RemoteSyncSource::report(const Reached& reached) {
     log_.tell("admin", member_.report(reached), kAnswerLimit);
 }
 
-std::vector<std::string> RemoteSource::databases() {
+std::vector<std::string> RemoteSyncSource::databases() {
     std::vector<std::string> names;
     const bson::Doc answer = data_.run("admin", bson::make("listDatabases", 1), kAnswerLimit);
     for (const bson::Element& each : answer["databases"].as_doc())
@@ -86,7 +86,8 @@ std::vector<std::string> RemoteSource::databases() {
     return names;
 }
 
-void RemoteSource::read(std::string_view ns, const std::function<void(bson::Doc batch)>& visit) {
+void RemoteSyncSource::read(std::string_view ns,
+                            const std::function<void(bson::Doc batch)>& visit) {
     bson::Builder command;
     command.append_all(find_in(ns));
     // As much as an answer holds: what is read by one request does not change during it.
@@ -101,7 +102,7 @@ void RemoteSource::read(std::string_view ns, const std::function<void(bson::Doc 
     }
 }
 
-bson::Object RemoteSource::find(std::string_view ns, bson::Doc which) {
+bson::Object RemoteSyncSource::find(std::string_view ns, bson::Doc which) {
     bson::Builder exactly;
     for (const bson::Element& e : which) {
         // Also where the value is a document that looks like an operator.

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "replica/clone.h"
+#include "replica/initial_sync.h"
 #include "replica/member.h"
 #include "sched/blocking.h"
 #include "sched/operation.h"
@@ -14,22 +14,22 @@
 
 namespace replica {
 
-void Member::check_hands_nothing_over() const {
-    if (hands_over_.load(std::memory_order_relaxed))
+void Member::check_not_stepping_down() const {
+    if (is_stepping_down_.load(std::memory_order_relaxed))
         base::fail(base::kNotWritablePrimary,
                    "this member is about to make another one the primary (replSetStepDown)");
 }
 
 // The configuration is in the journal before another member can hear of it: so this server is not
 // the primary any more, also if it is killed then.
-void Member::hand_over(std::chrono::milliseconds limit) {
+void Member::step_down(std::chrono::milliseconds limit) {
     const sched::BlockingSection away;
     std::shared_ptr<const Config> config;
     oplog::Position last;
     {
         const storage::GlobalLock lock(engine_.locks(), storage::GlobalMode::W);
         if (!is_primary()) base::fail(base::kNotWritablePrimary, "not primary so can't step down");
-        check_hands_nothing_over();
+        check_not_stepping_down();
         config = this->config();
         if (config->members.size() == 1)
             base::fail(base::kExceededTimeLimit,
@@ -38,23 +38,23 @@ void Member::hand_over(std::chrono::milliseconds limit) {
         log_.add_note(bson::make("msg", "Stepping down"));
         last = log_.last();
         engine_.durability().commit_now();  // others get nothing before
-        hands_over_.store(true, std::memory_order_release);
+        is_stepping_down_.store(true, std::memory_order_release);
         log_.follow();
     }
     Config next;
     try {
-        const size_t heir = await_heir(*config, last, limit);
+        const size_t successor = await_successor(*config, last, limit);
         next = Config::parse(
-            config->handed_to(heir),
+            config->handed_to(successor),
             {.set_name = options_.set_name, .set_id = config->set_id, .term = last.term});
         next.own_index = config->own_index;
     } catch (...) {
-        take_writes_again();
+        stay_primary();
         throw;
     }
     const sched::Uninterruptible whole;
     const storage::GlobalLock lock(engine_.locks(), storage::GlobalMode::W);
-    hands_over_.store(false, std::memory_order_release);
+    is_stepping_down_.store(false, std::memory_order_release);
     if (this->config() != config) {
         if (is_primary()) log_.go_on();
         base::fail(base::kPrimarySteppedDown, "another configuration has come in the meantime");
@@ -72,16 +72,16 @@ void Member::hand_over(std::chrono::milliseconds limit) {
     ask_soon();
 }
 
-void Member::take_writes_again() {
+void Member::stay_primary() {
     const sched::Uninterruptible whole;
     const storage::GlobalLock lock(engine_.locks(), storage::GlobalMode::W);
-    hands_over_.store(false, std::memory_order_release);
+    is_stepping_down_.store(false, std::memory_order_release);
     if (is_primary()) log_.go_on();
 }
 
 // The first member that has all and can be the primary. One without a vote can where no other one
 // has a vote.
-std::optional<size_t> Member::heir(const Config& config, oplog::Position last) const {
+std::optional<size_t> Member::successor(const Config& config, oplog::Position last) const {
     std::vector<size_t> with_vote, without;
     for (size_t i = 0; i < config.members.size(); ++i) {
         const MemberConfig& each = config.members[i];
@@ -93,13 +93,13 @@ std::optional<size_t> Member::heir(const Config& config, oplog::Position last) c
     return {};
 }
 
-size_t Member::await_heir(const Config& config, oplog::Position last,
-                          std::chrono::milliseconds limit) {
+size_t Member::await_successor(const Config& config, oplog::Position last,
+                               std::chrono::milliseconds limit) {
     constexpr std::chrono::milliseconds kInterruptCheckInterval{50};
     const auto until = std::chrono::steady_clock::now() + limit;
     std::unique_lock lock(report_mutex_);
     for (;;) {
-        if (const std::optional<size_t> found = heir(config, last)) return *found;
+        if (const std::optional<size_t> found = successor(config, last)) return *found;
         sched::Operation::check();
         const auto now = std::chrono::steady_clock::now();
         if (now >= until)
@@ -114,10 +114,10 @@ size_t Member::await_heir(const Config& config, oplog::Position last,
 // Whether a newer configuration of that member, whose last entry that is, may make this one the
 // primary: that one was it, takes no writes any more, and has nothing that is missing here. One
 // that has lost its data has no configuration of before.
-bool Member::is_handed_over(const Config* old, const std::string& host,
-                            oplog::Position last) const {
+bool Member::is_handed_to_this(const Config* old, const std::string& host,
+                               oplog::Position last) const {
     return old != nullptr && old->primary().host == host && state() == State::secondary &&
-           last <= this->last() && !Clone::is_under_way(catalog_);
+           last <= this->last() && !InitialSync::is_under_way(catalog_);
 }
 
 }  // namespace replica

@@ -1,4 +1,4 @@
-#include "replica/clone.h"
+#include "replica/initial_sync.h"
 
 #include <algorithm>
 #include <chrono>
@@ -60,7 +60,7 @@ void change_index(std::map<std::string, bson::Object>& specs, bson::Doc change) 
 }
 
 // What tells that the source's log has been written over, or begun anew, since.
-[[noreturn]] void lost_log(const Source& source) {
+[[noreturn]] void lost_log(const SyncSource& source) {
     base::fail(base::kIllegalOperation,
                "the log of {} does not reach back to the beginning of the copy any more: it needs "
                "to be larger there (oplogSize)",
@@ -69,7 +69,7 @@ void change_index(std::map<std::string, bson::Object>& specs, bson::Doc change) 
 
 }  // namespace
 
-bool Clone::is_under_way(catalog::Catalog& catalog) {
+bool InitialSync::is_under_way(catalog::Catalog& catalog) {
     catalog::Collection* const marks = catalog.collection(kMark);
     if (marks == nullptr) return false;
     const auto cursor = marks->records().cursor(storage::Direction::forward);
@@ -77,7 +77,7 @@ bool Clone::is_under_way(catalog::Catalog& catalog) {
     return record && record->doc[kUnderWay].truthy();
 }
 
-void Clone::set_mark(bool under_way) {
+void InitialSync::set_mark(bool under_way) {
     const sched::BlockingSection away;
     const storage::DatabaseLock lock(catalog_.engine().locks(), kOwnDatabase, true);
     catalog::Collection& marks = catalog_.collection_for_write(kMark);
@@ -92,7 +92,7 @@ void Clone::set_mark(bool under_way) {
         marks.insert(mark);
 }
 
-void Clone::run() {
+void InitialSync::run() {
     const bson::Object first = source_.newest_entry();
     if (first.empty())
         base::fail(base::kIllegalOperation, "{} has no log of writes yet", source_.host());
@@ -120,11 +120,11 @@ void Clone::run() {
     base::log::info("initial sync: done");
 }
 
-void Clone::perform(std::string_view op, std::string_view ns, bson::Doc o) {
+void InitialSync::perform(std::string_view op, std::string_view ns, bson::Doc o) {
     applier_.apply(bson::make("op", op, "ns", ns, "o", o), oplog::Manner::again);
 }
 
-void Clone::drop_all() {
+void InitialSync::drop_all() {
     std::vector<std::string> names;
     {
         const storage::GlobalLock lock(catalog_.engine().locks(), storage::GlobalMode::R);
@@ -135,7 +135,7 @@ void Clone::drop_all() {
 }
 
 // `only`: of these alone; null: all.
-void Clone::copy_database(const std::string& db, const std::set<std::string>* only) {
+void InitialSync::copy_database(const std::string& db, const std::set<std::string>* only) {
     const oplog::Position since = newest();
     const auto is_wanted = [only](const bson::Element& ns) {
         return ns.is_string() && is_copied(catalog::split(ns.as_string()).collection) &&
@@ -166,7 +166,7 @@ void Clone::copy_database(const std::string& db, const std::set<std::string>* on
     }
 }
 
-void Clone::copy_collection(const std::string& ns, bson::Doc options, oplog::Position since) {
+void InitialSync::copy_collection(const std::string& ns, bson::Doc options, oplog::Position since) {
     bson::Builder create;
     create.append("create", catalog::split(ns).collection);
     for (const bson::Element& e : options)
@@ -190,7 +190,7 @@ void Clone::copy_collection(const std::string& ns, bson::Doc options, oplog::Pos
 
 // What has changed under its reader, and what has the name of a collection that was not copied.
 // They are copied as they are by now, and the log tells what has become of all since `last`.
-bson::Object Clone::copy_missing(const bson::Object& last) {
+bson::Object InitialSync::copy_missing(const bson::Object& last) {
     sched::Operation::check();
     base::log::info("initial sync: copying {} collection(s) again that were renamed or changed",
                     missing_.size());
@@ -203,17 +203,17 @@ bson::Object Clone::copy_missing(const bson::Object& last) {
     return catch_up(last);
 }
 
-oplog::Position Clone::newest() {
+oplog::Position InitialSync::newest() {
     return oplog::position_of(source_.newest_entry());
 }
 
-void Clone::keep_index(bson::Doc spec, Indexes& indexes) {
+void InitialSync::keep_index(bson::Doc spec, Indexes& indexes) {
     indexes[std::string(spec["ns"].as_string())].emplace(spec["name"].as_string(),
                                                          bson::Object(spec));
 }
 
 // A collection that is here, and was no more at the primary.
-void Clone::forget(const std::string& ns) {
+void InitialSync::forget(const std::string& ns) {
     parts_.erase(ns);
     indexes_.erase(ns);
     const auto [db, collection] = catalog::split(ns);
@@ -221,21 +221,21 @@ void Clone::forget(const std::string& ns) {
 }
 
 // Whether the collection of that name is here as it was before `at`, or not much newer.
-bool Clone::has(const std::string& ns, oplog::Position at) const {
+bool InitialSync::has(const std::string& ns, oplog::Position at) const {
     const auto found = parts_.find(ns);
     return found != parts_.end() && found->second.since < at;
 }
 
 // Whether what is here of that name was copied later than `at`: it has nothing to do with what had
 // the name then.
-bool Clone::is_later(const std::string& ns, oplog::Position at) const {
+bool InitialSync::is_later(const std::string& ns, oplog::Position at) const {
     const auto found = parts_.find(ns);
     return found != parts_.end() && found->second.since >= at;
 }
 
 // From the entry before the copy to the end, which moves on as documents are fetched. Returns that
 // last one.
-bson::Object Clone::catch_up(const bson::Object& first) {
+bson::Object InitialSync::catch_up(const bson::Object& first) {
     end_ = newest();
     source_.read_log(first["ts"].as_timestamp());
     bool is_first = true;
@@ -256,7 +256,7 @@ bson::Object Clone::catch_up(const bson::Object& first) {
 }
 
 // What a copy has left that was cut short.
-void Clone::clear_log() {
+void InitialSync::clear_log() {
     const sched::BlockingSection away;
     const storage::DatabaseLock lock(catalog_.engine().locks(), kOwnDatabase, true);
     log_.clear();
@@ -264,7 +264,7 @@ void Clone::clear_log() {
 
 // All entries of that time, and not only those that may come again: a member that follows this one
 // later must find no gap. Without the one at the end.
-void Clone::copy_log(oplog::Position end) {
+void InitialSync::copy_log(oplog::Position end) {
     constexpr auto kSeconds =
         std::chrono::duration_cast<std::chrono::seconds>(oplog::Retries::kKept).count();
     constexpr uint64_t kSpan = static_cast<uint64_t>(kSeconds) << 32;
@@ -279,7 +279,7 @@ void Clone::copy_log(oplog::Position end) {
     }
 }
 
-void Clone::apply(bson::Doc entry) {
+void InitialSync::apply(bson::Doc entry) {
     const bson::Element op = entry["op"];
     const bson::Element ns = entry["ns"];
     const bson::Element o = entry["o"];
@@ -315,7 +315,7 @@ void Clone::apply(bson::Doc entry) {
 
 // Another collection gets that name: it may be the one that was read by it, where that is not known
 // to have been read before.
-void Clone::doubt(const std::string& name, oplog::Position at) {
+void InitialSync::doubt(const std::string& name, oplog::Position at) {
     std::vector<std::string> doubted;
     for (const auto& [ns, part] : parts_)
         if (part.read_as == name && part.since < at && part.until >= at) doubted.push_back(ns);
@@ -323,12 +323,12 @@ void Clone::doubt(const std::string& name, oplog::Position at) {
         miss(ns);
 }
 
-void Clone::miss(const std::string& ns) {
+void InitialSync::miss(const std::string& ns) {
     if (parts_.contains(ns)) forget(ns);
     missing_.insert(ns);
 }
 
-void Clone::apply_command(bson::Doc entry, oplog::Position at) {
+void InitialSync::apply_command(bson::Doc entry, oplog::Position at) {
     const std::string db(catalog::split(entry["ns"].as_string()).db);
     const bson::Doc command = entry["o"].as_doc();
     const bson::Element first = command.first();
@@ -367,7 +367,7 @@ void Clone::apply_command(bson::Doc entry, oplog::Position at) {
     }
 }
 
-void Clone::drop_database(bson::Doc entry, const std::string& db, oplog::Position at) {
+void InitialSync::drop_database(bson::Doc entry, const std::string& db, oplog::Position at) {
     const auto is_of_it = [&db](std::string_view ns) { return catalog::split(ns).db == db; };
     std::erase_if(missing_, is_of_it);
     std::vector<std::string> gone;
@@ -391,7 +391,7 @@ void Clone::drop_database(bson::Doc entry, const std::string& db, oplog::Positio
     applier_.apply(entry, oplog::Manner::again);
 }
 
-void Clone::rename(const std::string& from, bson::Doc command, oplog::Position at) {
+void InitialSync::rename(const std::string& from, bson::Doc command, oplog::Position at) {
     const std::string to(command["to"].as_string());
     doubt(to, at);
     const bool is_here = has(from, at);
@@ -425,7 +425,7 @@ void Clone::rename(const std::string& from, bson::Doc command, oplog::Position a
                        "dropTarget", true));
 }
 
-void Clone::build_indexes() {
+void InitialSync::build_indexes() {
     for (const auto& [ns, specs] : indexes_) {
         const std::string db(catalog::split(ns).db);
         {

@@ -1,11 +1,11 @@
-#include "replica/follower.h"
+#include "replica/tailer.h"
 
 #include <pthread.h>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "base/signal_stack.h"
-#include "replica/clone.h"
+#include "replica/initial_sync.h"
 #include "sched/blocking.h"
 #include "sched/operation.h"
 
@@ -20,24 +20,24 @@ constexpr auto kLongPause = 10s;  // where only an administrator can help
 
 }  // namespace
 
-Follower::Follower(catalog::Catalog& catalog, Member& member, oplog::Applier::RunCommand run,
-                   Connect connect, Applied applied)
+Tailer::Tailer(catalog::Catalog& catalog, Member& member, oplog::Applier::RunCommand run,
+               Connect connect, Applied applied)
     : catalog_(catalog),
       member_(member),
       applier_(catalog, std::move(run)),
       connect_(std::move(connect)),
       applied_(std::move(applied)) {}
 
-void Follower::start() {
+void Tailer::start() {
     thread_ = std::thread([this] { run(); });
 }
 
-void Follower::stop() {
+void Tailer::stop() {
     end_.set();
     if (thread_.joinable()) thread_.join();
 }
 
-void Follower::run() {
+void Tailer::run() {
     const base::SignalStack signal_stack;
     base::log::set_context("rsSync");
     ::pthread_setname_np(::pthread_self(), "rsSync");
@@ -52,7 +52,7 @@ void Follower::run() {
     }
 }
 
-bool Follower::step() try {
+bool Tailer::step() try {
     const std::shared_ptr<const Config> config = member_.config();
     if (config == nullptr || !member_.follows() || config->is_of_primary()) {
         source_ = nullptr;
@@ -80,16 +80,16 @@ bool Follower::step() try {
 }
 
 // A copy where there is no data, then the place in the log of the primary.
-bool Follower::begin() {
+bool Tailer::begin() {
     bool lacks_data = member_.last().ts == 0;
     {
         const sched::BlockingSection away;
         const storage::DatabaseLock lock(catalog_.engine().locks(), "local", false);
-        lacks_data |= Clone::is_under_way(catalog_);
+        lacks_data |= InitialSync::is_under_way(catalog_);
     }
     if (lacks_data) {
         member_.set_following(State::startup2, source_->host(), "initial sync");
-        Clone(catalog_, member_.log(), applier_, *source_).run();
+        InitialSync(catalog_, member_.log(), applier_, *source_).run();
         applied_({});
     }
     const oplog::Position last = member_.last();
@@ -122,7 +122,7 @@ bool Follower::begin() {
     return true;
 }
 
-void Follower::stay_behind(const std::string& why) {
+void Tailer::stay_behind(const std::string& why) {
     if (std::exchange(last_error_, why) != why)
         base::log::error(
             "{}. Stop this member, empty its directory, or put a copy of another "
@@ -132,14 +132,14 @@ void Follower::stay_behind(const std::string& why) {
     member_.set_following(State::recovering, "", why);
 }
 
-int64_t Follower::last_hash() const {
+int64_t Tailer::last_hash() const {
     const sched::BlockingSection away;
     const storage::DatabaseLock lock(catalog_.engine().locks(), "local", false);
     return member_.log().last_hash();
 }
 
 // What is here already is the entry from which the log is read.
-void Follower::apply(bson::Doc batch) {
+void Tailer::apply(bson::Doc batch) {
     for (const bson::Element& each : batch) {
         const bson::Doc entry = each.as_doc();
         if (oplog::position_of(entry) <= member_.last()) continue;

@@ -1,4 +1,4 @@
-// replica/follower.h - follows the primary, by a thread of its own: copies its data once, then
+// replica/tailer.h - follows the primary, by a thread of its own: copies its data once, then
 // reads its log from the last own entry on and does what it says, each entry in the commit of its
 // change. So this member is at every moment what the primary was at an earlier one.
 //
@@ -17,24 +17,24 @@
 #include "oplog/apply.h"
 #include "peer/interrupt.h"
 #include "replica/member.h"
-#include "replica/source.h"
+#include "replica/sync_source.h"
 
 namespace replica {
 
-class Follower {
+class Tailer {
   public:
     // Throws base::Error where there is no such source. The interrupt ends all that waits for it.
-    using Connect = std::function<std::unique_ptr<Source>(const std::string& host,
-                                                          const peer::Interrupt& interrupt)>;
+    using Connect = std::function<std::unique_ptr<SyncSource>(const std::string& host,
+                                                              const peer::Interrupt& interrupt)>;
     // Hears of an entry that has been applied; of an empty one when a copy has been made.
     using Applied = std::function<void(bson::Doc entry)>;
     // All outlive this.
-    Follower(
+    Tailer(
         catalog::Catalog& catalog, Member& member, oplog::Applier::RunCommand run, Connect connect,
         Applied applied = [](bson::Doc) {});
-    ~Follower() { stop(); }
-    Follower(const Follower&) = delete;
-    Follower& operator=(const Follower&) = delete;
+    ~Tailer() { stop(); }
+    Tailer(const Tailer&) = delete;
+    Tailer& operator=(const Tailer&) = delete;
 
     void start();
     // Waits for the thread.
@@ -58,7 +58,7 @@ class Follower {
     const Connect connect_;
     const Applied applied_;
     peer::Interrupt end_;
-    std::unique_ptr<Source> source_;  // null: to be connected
+    std::unique_ptr<SyncSource> source_;  // null: to be connected
     bool reads_log_ = false;
     std::string last_error_;
     std::thread thread_;

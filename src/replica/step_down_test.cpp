@@ -10,13 +10,13 @@ namespace replica {
 namespace {
 
 // What a step down does on the thread of its command.
-class FollowerHandOverTest : public FollowerTest {
+class StepDownTest : public TailerTest {
   protected:
     // Its code.
-    std::future<int> hand_over(std::chrono::milliseconds limit) {
+    std::future<int> step_down(std::chrono::milliseconds limit) {
         return std::async(std::launch::async, [this, limit] {
             try {
-                primary_->member().hand_over(limit);
+                primary_->member().step_down(limit);
             } catch (const base::Error& error) {
                 return error.code();
             }
@@ -44,7 +44,7 @@ class FollowerHandOverTest : public FollowerTest {
     }
 };
 
-TEST_F(FollowerHandOverTest, TheOtherBecomesThePrimaryOnceItHasAll) {
+TEST_F(StepDownTest, TheOtherBecomesThePrimaryOnceItHasAll) {
     begin();
     Writes writes(*primary_, 7);
     for (int i = 0; i < 50; ++i)
@@ -52,7 +52,7 @@ TEST_F(FollowerHandOverTest, TheOtherBecomesThePrimaryOnceItHasAll) {
     catch_up();
     for (int i = 0; i < 50; ++i)
         writes.one();
-    std::future<int> done = hand_over(std::chrono::hours(1));
+    std::future<int> done = step_down(std::chrono::hours(1));
     while (primary_->member().is_primary())
         follow_and_report();
     EXPECT_EQ(done.get(), 0);
@@ -65,7 +65,7 @@ TEST_F(FollowerHandOverTest, TheOtherBecomesThePrimaryOnceItHasAll) {
     const oplog::Position last = primary_->member().last();
     // It hears of it also when the old one, and it itself, have been started again.
     primary_->start();
-    primary_->member().take_office();
+    primary_->member().begin_own_term();
     EXPECT_EQ(primary_->member().state(), State::secondary);
     restart_second();
     EXPECT_EQ(second_->member().state(), State::secondary);
@@ -77,7 +77,7 @@ TEST_F(FollowerHandOverTest, TheOtherBecomesThePrimaryOnceItHasAll) {
     EXPECT_EQ(insert(*primary_, 2), base::kInterruptedDueToReplStateChange);
 }
 
-TEST_F(FollowerHandOverTest, WritesGoOnWhereNoMemberHasAll) {
+TEST_F(StepDownTest, WritesGoOnWhereNoMemberHasAll) {
     begin();
     Writes writes(*primary_, 8);
     writes.one();
@@ -85,7 +85,7 @@ TEST_F(FollowerHandOverTest, WritesGoOnWhereNoMemberHasAll) {
     // It has all but what says that it follows now.
     const oplog::Position last = second_->member().last();
     primary_->member().take_report(second_->member().report({last, last}));
-    EXPECT_EQ(hand_over(std::chrono::milliseconds(1)).get(), base::kExceededTimeLimit);
+    EXPECT_EQ(step_down(std::chrono::milliseconds(1)).get(), base::kExceededTimeLimit);
     EXPECT_TRUE(primary_->member().takes_writes());
     EXPECT_EQ(insert(*primary_, 1), 0);
     EXPECT_EQ(primary_->member().config()->version, 1);
@@ -94,15 +94,15 @@ TEST_F(FollowerHandOverTest, WritesGoOnWhereNoMemberHasAll) {
     expect_equal();
 }
 
-TEST_F(FollowerHandOverTest, TakesNoWritesWhileItWaits) {
+TEST_F(StepDownTest, TakesNoWritesWhileItWaits) {
     begin();
     catch_up();
-    std::future<int> done = hand_over(std::chrono::hours(1));
+    std::future<int> done = step_down(std::chrono::hours(1));
     while (primary_->member().takes_writes())
         std::this_thread::yield();
     EXPECT_TRUE(primary_->member().is_primary());
     EXPECT_EQ(insert(*primary_, 1), base::kInterruptedDueToReplStateChange);
-    EXPECT_EQ(hand_over(std::chrono::hours(1)).get(), base::kNotWritablePrimary);
+    EXPECT_EQ(step_down(std::chrono::hours(1)).get(), base::kNotWritablePrimary);
     EXPECT_TRUE(primary_->member().primary_host().empty());
     while (primary_->member().is_primary())
         follow_and_report();
@@ -110,11 +110,11 @@ TEST_F(FollowerHandOverTest, TakesNoWritesWhileItWaits) {
 }
 
 // Only the old primary itself says that it is none any more, and what it had.
-TEST_F(FollowerHandOverTest, OneThatLacksSomethingIsNotMadeThePrimary) {
+TEST_F(StepDownTest, OneThatLacksSomethingIsNotMadeThePrimary) {
     begin();
     catch_up();
     bson::Builder answer;
-    std::future<int> done = hand_over(std::chrono::hours(1));
+    std::future<int> done = step_down(std::chrono::hours(1));
     while (primary_->member().is_primary())
         follow_and_report();
     EXPECT_EQ(done.get(), 0);
@@ -126,16 +126,16 @@ TEST_F(FollowerHandOverTest, OneThatLacksSomethingIsNotMadeThePrimary) {
         else
             later.append(e);
     }
-    second_->member().hear(kFirst, later.doc(), 1);
+    second_->member().note_answer(kFirst, later.doc(), 1);
     EXPECT_EQ(second_->member().state(), State::secondary);
-    second_->member().hear("other.example:27017", answer.doc(), 1);
+    second_->member().note_answer("other.example:27017", answer.doc(), 1);
     EXPECT_EQ(second_->member().state(), State::secondary);
-    second_->member().hear(kFirst, answer.doc(), 1);
+    second_->member().note_answer(kFirst, answer.doc(), 1);
     EXPECT_TRUE(second_->member().is_primary());
 }
 
 // Also of what it has got by the first copy, and with a start of it in between.
-TEST_F(FollowerHandOverTest, TheOtherKnowsWhatClientsMaySendAgain) {
+TEST_F(StepDownTest, TheOtherKnowsWhatClientsMaySendAgain) {
     for (const bool starts_again : {false, true}) {
         SCOPED_TRACE(starts_again);
         begin();
@@ -155,7 +155,7 @@ TEST_F(FollowerHandOverTest, TheOtherKnowsWhatClientsMaySendAgain) {
         EXPECT_NE(ts, 0U);
         catch_up();
         if (starts_again) restart_second();
-        std::future<int> handed = hand_over(std::chrono::hours(1));
+        std::future<int> handed = step_down(std::chrono::hours(1));
         while (primary_->member().is_primary())
             follow_and_report();
         EXPECT_EQ(handed.get(), 0);

@@ -1,16 +1,16 @@
 // A member that follows a primary which the test plays.
-#include "replica/follower.h"
+#include "replica/tailer.h"
 
 #include <gtest/gtest.h>
 
 #include "base/testing/effort.h"
-#include "replica/clone.h"
+#include "replica/initial_sync.h"
 #include "replica/testing/pair.h"
 
 namespace replica {
 namespace {
 
-TEST_F(FollowerTest, CopiesThenFollows) {
+TEST_F(TailerTest, CopiesThenFollows) {
     begin();
     Writes writes(*primary_, 1);
     for (int i = 0; i < 200; ++i)
@@ -29,7 +29,7 @@ TEST_F(FollowerTest, CopiesThenFollows) {
     EXPECT_EQ(second_->entries().size(), primary_->entries().size());
 }
 
-TEST_F(FollowerTest, CopiesWhatIsBeingWritten) {
+TEST_F(TailerTest, CopiesWhatIsBeingWritten) {
     for (int seed = 1; seed <= base::test_effort(60); ++seed) {
         SCOPED_TRACE(seed);
         begin();
@@ -50,7 +50,7 @@ TEST_F(FollowerTest, CopiesWhatIsBeingWritten) {
 }
 
 // Names and options change all the time.
-TEST_F(FollowerTest, ACopyEndsWhileCollectionsAreRenamed) {
+TEST_F(TailerTest, ACopyEndsWhileCollectionsAreRenamed) {
     for (uint32_t seed = 1; seed <= 10; ++seed) {
         SCOPED_TRACE(seed);
         begin();
@@ -90,7 +90,7 @@ TEST_F(FollowerTest, WhatIsRenamedWhileItsDocumentsAreStoredIsNotReadAgain) {
 }
 
 // At every moment: what the primary was at that position.
-TEST_F(FollowerTest, IsAlwaysAPrefixOfThePrimary) {
+TEST_F(TailerTest, IsAlwaysAPrefixOfThePrimary) {
     for (uint32_t seed = 1; seed <= 5; ++seed) {
         SCOPED_TRACE(seed);
         begin();
@@ -119,7 +119,7 @@ TEST_F(FollowerTest, IsAlwaysAPrefixOfThePrimary) {
 }
 
 // Whatever call to the primary fails, and with the copy begun anew by another start.
-TEST_F(FollowerTest, BeginsACopyAnewThatWasCutShort) {
+TEST_F(TailerTest, BeginsACopyAnewThatWasCutShort) {
     for (int fails_at = 1;; ++fails_at) {
         SCOPED_TRACE(fails_at);
         begin();
@@ -141,7 +141,8 @@ TEST_F(FollowerTest, BeginsACopyAnewThatWasCutShort) {
         writes.one();
         const bool has_copy = [this] {
             const storage::DatabaseLock lock(second_->catalog().engine().locks(), "local", false);
-            return second_->member().last().ts != 0 && !Clone::is_under_way(second_->catalog());
+            return second_->member().last().ts != 0 &&
+                   !InitialSync::is_under_way(second_->catalog());
         }();
         restart_second();
         EXPECT_EQ(second_->member().state(), has_copy ? State::secondary : State::startup2);
@@ -150,7 +151,7 @@ TEST_F(FollowerTest, BeginsACopyAnewThatWasCutShort) {
     }
 }
 
-TEST_F(FollowerTest, GoesOnWhereItWasAfterAStart) {
+TEST_F(TailerTest, GoesOnWhereItWasAfterAStart) {
     begin();
     Writes writes(*primary_, 4);
     for (int round = 0; round < 5; ++round) {
@@ -168,7 +169,7 @@ TEST_F(FollowerTest, GoesOnWhereItWasAfterAStart) {
     EXPECT_EQ(second_->member().state(), State::secondary);
 }
 
-TEST_F(FollowerTest, StaysBehindWhereItIsTooStale) {
+TEST_F(TailerTest, StaysBehindWhereItIsTooStale) {
     begin(64 << 10);
     Writes writes(*primary_, 5);
     writes.one();
@@ -185,7 +186,7 @@ TEST_F(FollowerTest, StaysBehindWhereItIsTooStale) {
 }
 
 // The next entry alone needs more than half of the log: it overwrites all that were there.
-TEST_F(FollowerTest, GoesOnBehindAnEntryThatHasOverwrittenItsLast) {
+TEST_F(TailerTest, GoesOnBehindAnEntryThatHasOverwrittenItsLast) {
     begin(64 << 10);
     Writes writes(*primary_, 9);
     writes.one();
@@ -214,7 +215,7 @@ TEST_F(FollowerTest, GoesOnBehindAnEntryThatHasOverwrittenItsLast) {
     EXPECT_NE(second_->member().message().find("error RS102 too stale"), std::string::npos);
 }
 
-TEST_F(FollowerTest, StaysBehindWhereTheHistoriesHaveParted) {
+TEST_F(TailerTest, StaysBehindWhereTheHistoriesHaveParted) {
     begin();
     Writes writes(*primary_, 6);
     writes.one();

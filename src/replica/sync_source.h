@@ -1,4 +1,4 @@
-// replica/source.h - the primary, as a member that follows it reads it.
+// replica/sync_source.h - the primary, as a member that follows it reads it.
 #pragma once
 
 #include <functional>
@@ -16,9 +16,9 @@ namespace replica {
 
 // Each call throws base::Error where it cannot be read, also at the end of this server. By one
 // thread.
-class Source {
+class SyncSource {
   public:
-    virtual ~Source() = default;
+    virtual ~SyncSource() = default;
     virtual const std::string& host() const = 0;  // "name:port"
 
     // Of its log, by insertion; empty: it has none.
