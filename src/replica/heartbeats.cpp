@@ -27,16 +27,16 @@ void Heartbeats::ask(const std::string& host) {
     try {
         if (connection == nullptr)
             connection = std::make_unique<peer::Connection>(host, end_, kLimit, identity_);
-        const bson::Doc answer = connection->run("admin", member_.question(), kLimit);
-        member_.note_answer(host, answer, base::ms_since(begin));
+        const bson::Doc answer = connection->run("admin", member_.peers().question(), kLimit);
+        member_.peers().note_answer(host, answer, base::ms_since(begin));
     } catch (const base::Error& error) {
         connection = nullptr;
-        if (!end_.is_set()) member_.note_no_answer(host, error.what());
+        if (!end_.is_set()) member_.peers().note_no_answer(host, error.what());
     }
 }
 
 void Heartbeats::ask_all() {
-    const std::vector<std::string> hosts = member_.others();
+    const std::vector<std::string> hosts = member_.peers().hosts();
     std::erase_if(connections_, [&hosts](const auto& each) {
         return std::ranges::find(hosts, each.first) == hosts.end();
     });
@@ -50,7 +50,7 @@ void Heartbeats::start() {
 
 void Heartbeats::stop() {
     end_.set();
-    member_.ask_soon();
+    member_.peers().ask_soon();
     if (thread_.joinable()) thread_.join();
 }
 
@@ -63,7 +63,7 @@ void Heartbeats::run() {
         const std::chrono::milliseconds interval =
             config == nullptr ? std::chrono::milliseconds(kFirstInterval)
                               : std::chrono::milliseconds(config->heartbeat_interval_ms);
-        member_.wait_to_ask(interval);
+        member_.peers().wait_to_ask(interval);
         if (end_.is_set()) return;
         try {
             ask_all();

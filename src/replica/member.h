@@ -1,8 +1,8 @@
 // replica/member.h - this server as a member of a replica set.
 //
-// The room replica: what makes a server with --replSet a member: the set's configuration, which
-// state the member is in, and what follows from it; how it follows another member (follower.h,
-// initial_sync.h) and hears of all of them (heartbeats.h).
+// The room replica: what makes a server with --replSet a member: the set's configuration
+// (own_config.h), which state the member is in (role.h), how it steps down (step_down.h), how it
+// follows another member (tailer.h, initial_sync.h) and hears of all of them (peers.h).
 //
 // There are no elections. The configuration says which member is the primary; each start of one
 // begins a term, which its entries in the log carry (oplog/entry.h), and its `electionId`: clients
@@ -13,11 +13,8 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,60 +22,19 @@
 #include "catalog/catalog.h"
 #include "oplog/log.h"
 #include "replica/config.h"
+#include "replica/following.h"
 #include "replica/own_commits.h"
+#include "replica/own_config.h"
+#include "replica/peers.h"
 #include "replica/progress.h"
+#include "replica/role.h"
 #include "storage/engine.h"
 
 namespace replica {
 
-// By the numbers that clients know.
-enum class State : int32_t {
-    startup = 0,     // has no configuration
-    primary = 1,     // takes the writes
-    secondary = 2,   // its data is that of a moment
-    recovering = 3,  // cannot follow; or what it has is of no moment
-    startup2 = 5,    // copies the primary's data
-    unknown = 6,     // of another member that has not been heard of yet
-    down = 8,        // of another member that does not answer
-    removed = 10,    // has a configuration that it cannot serve
-};
-std::string_view name_of(State state);
-
-// What is known of another member, by its last answer to a heartbeat.
-struct Peer {
-    State state = State::unknown;
-    bool is_up = false;
-    oplog::Position last;
-    uint64_t election_ts = 0;
-    int64_t up_since_ms = 0;       // since 1970, as those that follow
-    int64_t last_answer_ms = 0;    // 0: never
-    int64_t last_question_ms = 0;  // of that member to this one
-    int64_t round_trip_ms = 0;
-    int32_t config_version = 0;
-    std::string syncing_to;
-    std::string message;
-};
-
-// What following has come to.
-struct FollowCounts {
-    std::atomic<int64_t> entries{0};
-    std::atomic<int64_t> batches{0};
-    std::atomic<int64_t> bytes{0};
-    std::atomic<int64_t> sources{0};  // connections to one
-};
-
 class Member {
   public:
-    struct Options {
-        std::string set_name;
-        std::string own_name;  // of this machine
-        std::string own_host;  // "name:port", by which clients reach this server
-        int port = 0;
-        int64_t log_bytes = 0;  // of the log that a set begins with
-        // Why members could not exchange anything with this server as it was started; empty: they
-        // can.
-        std::string why_alone = {};
-    };
+    using Options = MemberOptions;
 
     // `log` has the form of a set. All outlive this.
     Member(storage::Engine& engine, catalog::Catalog& catalog, oplog::Log& log, Options options);
@@ -94,15 +50,12 @@ class Member {
 
     // Any thread, all that follow.
     const std::string& set_name() const { return options_.set_name; }
-    State state() const { return state_.load(std::memory_order_acquire); }
-    bool is_primary() const { return state() == State::primary; }
-    // A primary that hands over takes no writes any more.
-    bool takes_writes() const {
-        return is_primary() && !is_stepping_down_.load(std::memory_order_acquire);
-    }
+    const Role& role() const { return role_; }
+    Peers& peers() { return peers_; }
+    const Peers& peers() const { return peers_; }
+    Following& following() { return following_; }
+    const Following& following() const { return following_; }
     oplog::Log& log() const { return log_; }
-    // Whether it is, or is to become, a secondary: it changes only what the primary has changed.
-    bool follows() const;
     // Null in startup and removed.
     std::shared_ptr<const Config> config() const;
     // Throws base::Error 94 in startup, 93 where it is removed.
@@ -113,15 +66,10 @@ class Member {
     // Of the term that this start began.
     bson::ObjectId election_id() const;
     uint64_t election_ts() const { return election_ts_.load(std::memory_order_relaxed); }
-    // Of one of the configuration.
-    Peer peer(const std::string& host) const;
     // "name:port" of the member that is the primary, as far as is known; or nothing.
     std::string primary_host() const;
     // By how many seconds it is behind what it knows of the primary; 0 for that itself.
     int64_t lag_seconds() const;
-    // What it follows now, and why it does not; or nothing.
-    std::string syncing_to() const;
-    std::string message() const;
     // Whether the configuration has a write concern for writes that name none.
     bool has_default_concern() const {
         return has_default_concern_.load(std::memory_order_relaxed);
@@ -130,8 +78,6 @@ class Member {
     const Progress& progress() const { return progress_; }
     // Up to which entry this server's journal has all, as far as it was asked for.
     oplog::Position durable() const { return commits_.durable(); }
-    FollowCounts& counts() { return counts_; }
-    const FollowCounts& counts() const { return counts_; }
 
     // No lock: they take global W, after names have been looked up. `given` empty: this server
     // alone. Throws base::Error 23 (has one already), 93, 74 (the host is not this server), 20.
@@ -157,88 +103,51 @@ class Member {
         progress_.give_up(waiter, position, need);
     }
 
-    // Of a secondary. `changed` is called when it has applied entries, or its journal has more, by
-    // the thread that applies or commits; null: not any more. It must be short.
-    void watch_reached(std::function<void()> changed);
-    void note_applied();
     // No lock. Its journal is to have what has been applied. False: it has none, and so never does.
     bool want_durable();
-    // A run of reports to the primary begins.
-    void begin_reports();
     // The command that reports what this member has.
     bson::Object report(const Reached& reached) const;
     // Of the primary: such a command. Throws base::Error 108, 10107, 93.
     void take_report(bson::Doc report);
 
-    // Heartbeats. Whom to ask; in startup those who have asked.
-    std::vector<std::string> others() const;
-    // Waits so long, or until there is a reason to ask at once, such as a newer configuration.
-    void wait_to_ask(std::chrono::milliseconds limit);
-    void ask_soon();
-    bson::Object question() const;
-    // Appends the answer. Throws base::Error 2, 116 where it comes from another set.
-    void answer(bson::Doc question, bson::Builder& out);
-    // No lock: a newer configuration in the answer is taken over.
-    void note_answer(const std::string& host, bson::Doc answer, int64_t round_trip_ms);
-    void note_no_answer(const std::string& host, const std::string& why);
-
-    // Of the follower, while the member follows: the state between secondary, recovering and
+    // No lock. Of the tailer, while the member follows: the state between secondary, recovering and
     // startup2. Both texts may be empty.
     void set_following(State state, const std::string& syncing_to, const std::string& message);
 
-  private:
-    struct Stored;
+    // No lock. Takes over another member's configuration, where it is newer than what is here.
+    // `last` is what that member had at that time or later. Throws base::Error 93, 74, 103, 110,
+    // 320.
+    void adopt(const std::string& host, bson::Doc given, oplog::Position last);
+    // Logs a problem of following, and shows it; the same one is logged once.
+    void report_problem(const std::string& what);
 
-    Stored read_stored() const;
-    Config parse(bson::Doc given, const Config* before, int64_t term) const;
-    size_t own_index(const Config& config) const;
-    void check_takes_others(const Config& config) const;
+  private:
+    friend class StepDown;
+
     void check_is_primary_of(const Config& config) const;
     void check_brings_no_data();
     bool is_handed_to_this(const Config* old, const std::string& host, oplog::Position last) const;
-    std::optional<size_t> successor(const Config& config, oplog::Position last) const;
-    size_t await_successor(const Config& config, oplog::Position last,
-                           std::chrono::milliseconds limit);
-    void stay_primary();
-    void check_not_stepping_down() const;
-    void store(const Config& config);
-    void adopt(const std::string& host, bson::Doc given, oplog::Position last);
     void become(Config config, int64_t term, const char* why);
     void become_follower(Config config);
     void leave(const std::string& why);
-    void note_reached();
     void set_config(std::shared_ptr<const Config> config);
     void set_state(State state);
-    void report_problem(const std::string& what);
 
     storage::Engine& engine_;
     catalog::Catalog& catalog_;
     oplog::Log& log_;
     const Options options_;
-    std::atomic<State> state_{State::startup};
+    Role role_;
+    Peers peers_{*this};
+    Following following_;
     std::atomic<uint64_t> election_ts_{0};
-    std::atomic<bool> is_stepping_down_{false};  // changed under global W
     std::atomic<bool> has_default_concern_{false};
-    FollowCounts counts_;
     Progress progress_;
-    std::mutex watch_mutex_;
-    std::function<void()> reached_changed_;  // guarded by it
-    oplog::Position applied_;                // the same; a follower's
-    std::mutex report_mutex_;                // of report_came_, which step_down() waits for
+    std::mutex report_mutex_;  // of report_came_, for which StepDown waits
     std::condition_variable report_came_;
-    std::mutex ask_mutex_;
-    std::condition_variable asks_;
-    bool is_to_ask_ = false;  // guarded by ask_mutex_
     mutable std::mutex mutex_;
-    // Guarded by it, all that follow.
-    std::shared_ptr<const Config> config_;
+    std::shared_ptr<const Config> config_;  // guarded by mutex_, as the next
     std::string why_removed_;
-    std::map<std::string, Peer> peers_;
-    std::set<std::string> asked_by_;  // who asked while there is no configuration
-    std::string syncing_to_;
-    std::string message_;
-    std::string last_problem_;  // the last one
-    bson::ObjectId reports_since_{};
     OwnCommits commits_;  // it calls what is above
 };
 

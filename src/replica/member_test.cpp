@@ -72,12 +72,12 @@ class MemberTest : public testing::Test {
 };
 
 TEST_F(MemberTest, WaitsUntilItIsInitiated) {
-    EXPECT_EQ(member_->state(), State::startup);
+    EXPECT_EQ(member_->role().state(), State::startup);
     EXPECT_EQ(member_->config(), nullptr);
     EXPECT_EQ(failure([this] { member_->needed_config(); }), base::kNotYetInitialized);
     EXPECT_EQ(reconfigure(R"({"_id": "rs0"})", true), base::kNotYetInitialized);
     EXPECT_EQ(initiate(), 0);
-    EXPECT_TRUE(member_->is_primary());
+    EXPECT_TRUE(member_->role().is_primary());
     EXPECT_EQ(member_->config()->own().host, "here.example:27017");
     EXPECT_EQ(member_->last().term, 1);
     EXPECT_EQ(member_->election_ts(), member_->last().ts);
@@ -90,7 +90,7 @@ TEST_F(MemberTest, EachStartBeginsATerm) {
     const bson::ObjectId set_id = member_->config()->set_id;
     const bson::ObjectId first = member_->election_id();
     start();
-    EXPECT_TRUE(member_->is_primary());
+    EXPECT_TRUE(member_->role().is_primary());
     EXPECT_EQ(member_->last().term, 2);
     EXPECT_EQ(member_->config()->set_id, set_id);
     const bson::ObjectId second = member_->election_id();
@@ -109,7 +109,7 @@ TEST_F(MemberTest, IsInitiatedOnlyWithItself) {
     EXPECT_EQ(initiate(R"({"_id": "rs0", "version": 2,
                            "members": [{"_id": 0, "host": "here.example"}]})"),
               base::kInvalidReplicaSetConfig);
-    EXPECT_EQ(member_->state(), State::startup);
+    EXPECT_EQ(member_->role().state(), State::startup);
     EXPECT_EQ(stored_configs(), 0);
     EXPECT_TRUE(notes().empty());
     EXPECT_EQ(initiate(R"({"_id": "rs0", "members": [{"_id": 5, "host": "127.0.0.1"}]})"), 0);
@@ -156,7 +156,7 @@ TEST_F(MemberTest, TakesANewerConfiguration) {
 TEST_F(MemberTest, IsRemovedByAConfigurationOfOthers) {
     ASSERT_EQ(initiate(), 0);
     start("here.example:27017", "rs9");
-    EXPECT_EQ(member_->state(), State::removed);
+    EXPECT_EQ(member_->role().state(), State::removed);
     EXPECT_EQ(initiate(), base::kAlreadyInitialized);
     EXPECT_EQ(failure([this] { member_->needed_config(); }), base::kInvalidReplicaSetConfig);
     {
@@ -168,13 +168,13 @@ TEST_F(MemberTest, IsRemovedByAConfigurationOfOthers) {
                 .document);
     }
     start();
-    EXPECT_EQ(member_->state(), State::removed);
+    EXPECT_EQ(member_->role().state(), State::removed);
     EXPECT_EQ(notes().size(), 1U);
     constexpr const char* kOwn =
         R"({"_id": "rs0", "members": [{"_id": 0, "host": "here.example"}]})";
     EXPECT_EQ(reconfigure(kOwn), base::kNotWritablePrimary);
     EXPECT_EQ(reconfigure(kOwn, true), 0);
-    EXPECT_TRUE(member_->is_primary());
+    EXPECT_TRUE(member_->role().is_primary());
     EXPECT_EQ(member_->last().term, 2);
     EXPECT_EQ(stored_configs(), 1);
 }
@@ -192,7 +192,7 @@ TEST_F(MemberTest, DoesNotBeginASetOnTheLogOfAnother) {
         plain.collection("local.oplog.rs")->insert(bson::make("op", "n"));
     }
     EXPECT_EQ(initiate(), base::kAlreadyInitialized);
-    EXPECT_EQ(member_->state(), State::startup);
+    EXPECT_EQ(member_->role().state(), State::startup);
 }
 
 // Of a set of two on this machine, by port.
@@ -227,8 +227,8 @@ class TwoMembersTest : public MemberTest {
     // One asks the other.
     static void ask(Member& one, Member& other, const char* host) {
         bson::Builder answer;
-        other.answer(one.question(), answer);
-        one.note_answer(host, answer.doc(), 5);
+        other.peers().answer(one.peers().question(), answer);
+        one.peers().note_answer(host, answer.doc(), 5);
     }
     void exchange(Member& second) {
         ask(*member_, second, kSecond);
@@ -241,28 +241,28 @@ class TwoMembersTest : public MemberTest {
 TEST_F(TwoMembersTest, TheOtherGetsTheConfigurationByHeartbeats) {
     Second second(*this);
     ASSERT_EQ(initiate(kBoth), 0);
-    EXPECT_TRUE(member_->is_primary());
-    EXPECT_EQ(member_->others(), std::vector<std::string>{kSecond});
-    EXPECT_TRUE(second.member->others().empty());
-    EXPECT_EQ(member_->peer(kSecond).state, State::unknown);
+    EXPECT_TRUE(member_->role().is_primary());
+    EXPECT_EQ(member_->peers().hosts(), std::vector<std::string>{kSecond});
+    EXPECT_TRUE(second.member->peers().hosts().empty());
+    EXPECT_EQ(member_->peers().peer(kSecond).state, State::unknown);
     ask(*member_, *second.member, kSecond);
-    EXPECT_EQ(member_->peer(kSecond).state, State::startup);
-    EXPECT_EQ(second.member->others(), std::vector<std::string>{kFirst});
+    EXPECT_EQ(member_->peers().peer(kSecond).state, State::startup);
+    EXPECT_EQ(second.member->peers().hosts(), std::vector<std::string>{kFirst});
     ask(*second.member, *member_, kFirst);
-    EXPECT_EQ(second.member->state(), State::startup2);
-    EXPECT_TRUE(second.member->follows());
+    EXPECT_EQ(second.member->role().state(), State::startup2);
+    EXPECT_TRUE(second.member->role().follows());
     EXPECT_EQ(second.member->config()->set_id, member_->config()->set_id);
     EXPECT_EQ(second.member->primary_host(), kFirst);
-    EXPECT_EQ(second.member->peer(kFirst).state, State::primary);
-    EXPECT_EQ(second.member->peer(kFirst).last, member_->last());
-    EXPECT_EQ(second.member->peer(kFirst).round_trip_ms, 5);
+    EXPECT_EQ(second.member->peers().peer(kFirst).state, State::primary);
+    EXPECT_EQ(second.member->peers().peer(kFirst).last, member_->last());
+    EXPECT_EQ(second.member->peers().peer(kFirst).round_trip_ms, 5);
     EXPECT_GT(second.member->lag_seconds(), 0);
-    second.member->note_no_answer(kFirst, "as the test wants it");
-    EXPECT_EQ(second.member->peer(kFirst).state, State::down);
+    second.member->peers().note_no_answer(kFirst, "as the test wants it");
+    EXPECT_EQ(second.member->peers().peer(kFirst).state, State::down);
     EXPECT_EQ(second.member->primary_host(), "");
     // It becomes no primary by a start.
     second.member->begin_own_term();
-    EXPECT_EQ(second.member->state(), State::startup2);
+    EXPECT_EQ(second.member->role().state(), State::startup2);
     EXPECT_EQ(failure([&] { second.member->reconfigure(bson::from_json(kBoth), false); }),
               base::kNotWritablePrimary);
 }
@@ -272,7 +272,7 @@ TEST_F(TwoMembersTest, OnlyThePrimaryInitiates) {
                           {"_id": 0, "host": "here.example:27017", "priority": 0},
                           {"_id": 1, "host": "here.example:27018"}]})"),
               base::kNodeNotElectable);
-    EXPECT_EQ(member_->state(), State::startup);
+    EXPECT_EQ(member_->role().state(), State::startup);
 }
 
 TEST_F(TwoMembersTest, AnotherSetIsNotHeard) {
@@ -281,7 +281,7 @@ TEST_F(TwoMembersTest, AnotherSetIsNotHeard) {
     ASSERT_EQ(initiate(kBoth), 0);
     EXPECT_EQ(failure([&] { ask(*member_, *second.member, kSecond); }),
               base::kInconsistentReplicaSetNames);
-    EXPECT_TRUE(second.member->others().empty());
+    EXPECT_TRUE(second.member->peers().hosts().empty());
 }
 
 TEST_F(TwoMembersTest, DataOfItsOwnStays) {
@@ -292,8 +292,8 @@ TEST_F(TwoMembersTest, DataOfItsOwnStays) {
     }
     ASSERT_EQ(initiate(kBoth), 0);
     exchange(*second.member);
-    EXPECT_EQ(second.member->state(), State::startup);
-    EXPECT_NE(second.member->message().find("has data of its own"), std::string::npos);
+    EXPECT_EQ(second.member->role().state(), State::startup);
+    EXPECT_NE(second.member->following().message().find("has data of its own"), std::string::npos);
 }
 
 // After a restart the primary has asked the others first. A secondary that was made the primary
@@ -303,17 +303,17 @@ TEST_F(TwoMembersTest, APrimaryThatWasReplacedFollows) {
     ASSERT_EQ(initiate(kBoth), 0);
     exchange(*second.member);
     EXPECT_EQ(failure([&] { second.member->reconfigure(bson::from_json(kSecondFirst), true); }), 0);
-    EXPECT_TRUE(second.member->is_primary());
+    EXPECT_TRUE(second.member->role().is_primary());
     EXPECT_EQ(second.member->config()->version, 2);
     {
         const storage::DatabaseLock lock(engine_.locks(), "test", true);
         catalog_->collection_for_write("test.c").insert(bson::make("_id", 1));
     }
     start();
-    EXPECT_EQ(member_->state(), State::secondary);
+    EXPECT_EQ(member_->role().state(), State::secondary);
     ask(*member_, *second.member, kSecond);
     member_->begin_own_term();
-    EXPECT_EQ(member_->state(), State::secondary);
+    EXPECT_EQ(member_->role().state(), State::secondary);
     EXPECT_EQ(member_->config()->version, 2);
     // Nor does one that runs go on with its writes.
     const storage::DatabaseLock lock(engine_.locks(), "test", true);
@@ -328,16 +328,16 @@ TEST_F(TwoMembersTest, APrimaryStepsDownForANewerConfiguration) {
     exchange(*second.member);
     second.member->reconfigure(bson::from_json(kSecondFirst), true);
     ask(*member_, *second.member, kSecond);
-    EXPECT_EQ(member_->state(), State::secondary);
+    EXPECT_EQ(member_->role().state(), State::secondary);
     EXPECT_EQ(member_->primary_host(), kSecond);
 }
 
 TEST_F(TwoMembersTest, AStartOfThePrimaryBeginsATermOnceOthersWereAsked) {
     ASSERT_EQ(initiate(kBoth), 0);
     start();
-    EXPECT_EQ(member_->state(), State::secondary);
+    EXPECT_EQ(member_->role().state(), State::secondary);
     member_->begin_own_term();
-    EXPECT_TRUE(member_->is_primary());
+    EXPECT_TRUE(member_->role().is_primary());
     EXPECT_EQ(member_->last().term, 2);
 }
 
@@ -349,8 +349,9 @@ TEST_F(TwoMembersTest, APrimaryWithoutDataIsNone) {
     Second empty(*this, kFirst, 27017);
     ask(*second.member, *empty.member, kFirst);
     ask(*empty.member, *second.member, kSecond);
-    EXPECT_EQ(empty.member->state(), State::startup);
-    EXPECT_NE(empty.member->message().find("by it this server is the primary"), std::string::npos);
+    EXPECT_EQ(empty.member->role().state(), State::startup);
+    EXPECT_NE(empty.member->following().message().find("by it this server is the primary"),
+              std::string::npos);
 }
 
 TEST_F(TwoMembersTest, IsAloneWhereItWasStartedSo) {

@@ -21,7 +21,7 @@ constexpr auto kPause = 500ms;  // after a failure
 
 void Reporter::start() {
     thread_ = std::thread([this] { run(); });
-    member_.watch_reached([this] {
+    member_.following().watch([this] {
         {
             const std::lock_guard guard(mutex_);
             has_news_ = true;
@@ -31,7 +31,7 @@ void Reporter::start() {
 }
 
 void Reporter::stop() {
-    member_.watch_reached(nullptr);
+    member_.following().watch(nullptr);
     {
         const std::lock_guard guard(mutex_);
         stopping_ = true;
@@ -70,8 +70,8 @@ void Reporter::run() {
 
 // Only while it follows: what a member has that does not, the primary may have lost.
 void Reporter::report() {
-    const std::string host = member_.syncing_to();
-    if (host.empty() || member_.state() != State::secondary) return;
+    const std::string host = member_.following().syncing_to();
+    if (host.empty() || member_.role().state() != State::secondary) return;
     if (!member_.want_durable()) return;  // when that is so, there is news again
     const oplog::Position durable = member_.durable();
     if (durable == std::exchange(told_, durable)) return;

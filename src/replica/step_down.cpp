@@ -1,5 +1,5 @@
-// How a primary makes another member the primary: the side that hands over, and what the other one
-// has to find before it takes that.
+#include "replica/step_down.h"
+
 #include <algorithm>
 #include <vector>
 
@@ -14,74 +14,75 @@
 
 namespace replica {
 
-void Member::check_not_stepping_down() const {
-    if (is_stepping_down_.load(std::memory_order_relaxed))
+void check_not_stepping_down(const Role& role) {
+    if (role.is_stepping_down())
         base::fail(base::kNotWritablePrimary,
                    "this member is about to make another one the primary (replSetStepDown)");
 }
 
 // The configuration is in the journal before another member can hear of it: so this server is not
 // the primary any more, also if it is killed then.
-void Member::step_down(std::chrono::milliseconds limit) {
+void StepDown::run(std::chrono::milliseconds limit) {
     const sched::BlockingSection away;
     std::shared_ptr<const Config> config;
     oplog::Position last;
     {
-        const storage::GlobalLock lock(engine_.locks(), storage::GlobalMode::W);
-        if (!is_primary()) base::fail(base::kNotWritablePrimary, "not primary so can't step down");
-        check_not_stepping_down();
-        config = this->config();
+        const storage::GlobalLock lock(member_.engine_.locks(), storage::GlobalMode::W);
+        if (!member_.role_.is_primary())
+            base::fail(base::kNotWritablePrimary, "not primary so can't step down");
+        check_not_stepping_down(member_.role_);
+        config = member_.config();
         if (config->members.size() == 1)
             base::fail(base::kExceededTimeLimit,
                        "No electable secondaries caught up: the set has no other member");
         // A member that has this one follows now.
-        log_.add_note(bson::make("msg", "Stepping down"));
-        last = log_.last();
-        engine_.durability().commit_now();  // others get nothing before
-        is_stepping_down_.store(true, std::memory_order_release);
-        log_.follow();
+        member_.log_.add_note(bson::make("msg", "Stepping down"));
+        last = member_.log_.last();
+        member_.engine_.durability().commit_now();  // others get nothing before
+        member_.role_.set_stepping_down(true);
+        member_.log_.follow();
     }
     Config next;
     try {
         const size_t successor = await_successor(*config, last, limit);
         next = Config::parse(
             config->handed_to(successor),
-            {.set_name = options_.set_name, .set_id = config->set_id, .term = last.term});
+            {.set_name = member_.options_.set_name, .set_id = config->set_id, .term = last.term});
         next.own_index = config->own_index;
     } catch (...) {
         stay_primary();
         throw;
     }
     const sched::Uninterruptible whole;
-    const storage::GlobalLock lock(engine_.locks(), storage::GlobalMode::W);
-    is_stepping_down_.store(false, std::memory_order_release);
-    if (this->config() != config) {
-        if (is_primary()) log_.go_on();
+    const storage::GlobalLock lock(member_.engine_.locks(), storage::GlobalMode::W);
+    member_.role_.set_stepping_down(false);
+    if (member_.config() != config) {
+        if (member_.role_.is_primary()) member_.log_.go_on();
         base::fail(base::kPrimarySteppedDown, "another configuration has come in the meantime");
     }
-    base::log::info("replica set {}: {} is to be the primary", options_.set_name,
+    base::log::info("replica set {}: {} is to be the primary", member_.options_.set_name,
                     next.primary().host);
     try {
-        store(next);
+        store_config(member_.catalog_, next);
     } catch (...) {
-        log_.go_on();
+        member_.log_.go_on();
         throw;
     }
-    engine_.durability().commit_now();
-    become_follower(std::move(next));
-    ask_soon();
+    member_.engine_.durability().commit_now();
+    member_.become_follower(std::move(next));
+    member_.peers_.ask_soon();
 }
 
-void Member::stay_primary() {
+void StepDown::stay_primary() {
     const sched::Uninterruptible whole;
-    const storage::GlobalLock lock(engine_.locks(), storage::GlobalMode::W);
-    is_stepping_down_.store(false, std::memory_order_release);
-    if (is_primary()) log_.go_on();
+    const storage::GlobalLock lock(member_.engine_.locks(), storage::GlobalMode::W);
+    member_.role_.set_stepping_down(false);
+    if (member_.role_.is_primary()) member_.log_.go_on();
 }
 
 // The first member that has all and can be the primary. One without a vote can where no other one
 // has a vote.
-std::optional<size_t> Member::successor(const Config& config, oplog::Position last) const {
+std::optional<size_t> StepDown::successor(const Config& config, oplog::Position last) const {
     std::vector<size_t> with_vote, without;
     for (size_t i = 0; i < config.members.size(); ++i) {
         const MemberConfig& each = config.members[i];
@@ -89,15 +90,15 @@ std::optional<size_t> Member::successor(const Config& config, oplog::Position la
         (each.has_vote ? with_vote : without).push_back(i);
     }
     for (const size_t i : with_vote.empty() ? without : with_vote)
-        if (progress_.reached_by(config.members[i].host).durable >= last) return i;
+        if (member_.progress_.reached_by(config.members[i].host).durable >= last) return i;
     return {};
 }
 
-size_t Member::await_successor(const Config& config, oplog::Position last,
-                               std::chrono::milliseconds limit) {
+size_t StepDown::await_successor(const Config& config, oplog::Position last,
+                                 std::chrono::milliseconds limit) {
     constexpr std::chrono::milliseconds kInterruptCheckInterval{50};
     const auto until = std::chrono::steady_clock::now() + limit;
-    std::unique_lock lock(report_mutex_);
+    std::unique_lock lock(member_.report_mutex_);
     for (;;) {
         if (const std::optional<size_t> found = successor(config, last)) return *found;
         sched::Operation::check();
@@ -107,8 +108,12 @@ size_t Member::await_successor(const Config& config, oplog::Position last,
                        "No electable secondaries caught up: in {} ms no member that clients see "
                        "had the last entry in its journal. Writes are taken again",
                        limit.count());
-        report_came_.wait_until(lock, std::min(until, now + kInterruptCheckInterval));
+        member_.report_came_.wait_until(lock, std::min(until, now + kInterruptCheckInterval));
     }
+}
+
+void Member::step_down(std::chrono::milliseconds limit) {
+    StepDown(*this).run(limit);
 }
 
 // Whether a newer configuration of that member, whose last entry that is, may make this one the
@@ -116,7 +121,7 @@ size_t Member::await_successor(const Config& config, oplog::Position last,
 // that has lost its data has no configuration of before.
 bool Member::is_handed_to_this(const Config* old, const std::string& host,
                                oplog::Position last) const {
-    return old != nullptr && old->primary().host == host && state() == State::secondary &&
+    return old != nullptr && old->primary().host == host && role_.state() == State::secondary &&
            last <= this->last() && !InitialSync::is_under_way(catalog_);
 }
 

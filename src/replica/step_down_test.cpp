@@ -53,12 +53,12 @@ TEST_F(StepDownTest, TheOtherBecomesThePrimaryOnceItHasAll) {
     for (int i = 0; i < 50; ++i)
         writes.one();
     std::future<int> done = step_down(std::chrono::hours(1));
-    while (primary_->member().is_primary())
+    while (primary_->member().role().is_primary())
         follow_and_report();
     EXPECT_EQ(done.get(), 0);
     expect_equal();
     // Now none is the primary, and neither takes writes.
-    EXPECT_EQ(primary_->member().state(), State::secondary);
+    EXPECT_EQ(primary_->member().role().state(), State::secondary);
     EXPECT_EQ(insert(*primary_, 1), base::kInterruptedDueToReplStateChange);
     EXPECT_EQ(insert(*second_, 1), base::kInterruptedDueToReplStateChange);
     EXPECT_EQ(primary_->member().config()->primary().host, kSecond);
@@ -66,11 +66,11 @@ TEST_F(StepDownTest, TheOtherBecomesThePrimaryOnceItHasAll) {
     // It hears of it also when the old one, and it itself, have been started again.
     primary_->start();
     primary_->member().begin_own_term();
-    EXPECT_EQ(primary_->member().state(), State::secondary);
+    EXPECT_EQ(primary_->member().role().state(), State::secondary);
     restart_second();
-    EXPECT_EQ(second_->member().state(), State::secondary);
+    EXPECT_EQ(second_->member().role().state(), State::secondary);
     ask(second_->member(), primary_->member(), kFirst);
-    EXPECT_TRUE(second_->member().is_primary());
+    EXPECT_TRUE(second_->member().role().is_primary());
     EXPECT_EQ(second_->member().last().term, last.term + 1);
     EXPECT_EQ(second_->member().config()->version, 2);
     EXPECT_EQ(insert(*second_, 1), 0);
@@ -86,7 +86,7 @@ TEST_F(StepDownTest, WritesGoOnWhereNoMemberHasAll) {
     const oplog::Position last = second_->member().last();
     primary_->member().take_report(second_->member().report({last, last}));
     EXPECT_EQ(step_down(std::chrono::milliseconds(1)).get(), base::kExceededTimeLimit);
-    EXPECT_TRUE(primary_->member().takes_writes());
+    EXPECT_TRUE(primary_->member().role().takes_writes());
     EXPECT_EQ(insert(*primary_, 1), 0);
     EXPECT_EQ(primary_->member().config()->version, 1);
     ask(second_->member(), primary_->member(), kFirst);
@@ -98,13 +98,13 @@ TEST_F(StepDownTest, TakesNoWritesWhileItWaits) {
     begin();
     catch_up();
     std::future<int> done = step_down(std::chrono::hours(1));
-    while (primary_->member().takes_writes())
+    while (primary_->member().role().takes_writes())
         std::this_thread::yield();
-    EXPECT_TRUE(primary_->member().is_primary());
+    EXPECT_TRUE(primary_->member().role().is_primary());
     EXPECT_EQ(insert(*primary_, 1), base::kInterruptedDueToReplStateChange);
     EXPECT_EQ(step_down(std::chrono::hours(1)).get(), base::kNotWritablePrimary);
     EXPECT_TRUE(primary_->member().primary_host().empty());
-    while (primary_->member().is_primary())
+    while (primary_->member().role().is_primary())
         follow_and_report();
     EXPECT_EQ(done.get(), 0);
 }
@@ -115,10 +115,10 @@ TEST_F(StepDownTest, OneThatLacksSomethingIsNotMadeThePrimary) {
     catch_up();
     bson::Builder answer;
     std::future<int> done = step_down(std::chrono::hours(1));
-    while (primary_->member().is_primary())
+    while (primary_->member().role().is_primary())
         follow_and_report();
     EXPECT_EQ(done.get(), 0);
-    primary_->member().answer(second_->member().question(), answer);
+    primary_->member().peers().answer(second_->member().peers().question(), answer);
     bson::Builder later;
     for (const bson::Element& e : answer.doc()) {
         if (e.name() == "opTime")
@@ -126,12 +126,12 @@ TEST_F(StepDownTest, OneThatLacksSomethingIsNotMadeThePrimary) {
         else
             later.append(e);
     }
-    second_->member().note_answer(kFirst, later.doc(), 1);
-    EXPECT_EQ(second_->member().state(), State::secondary);
-    second_->member().note_answer("other.example:27017", answer.doc(), 1);
-    EXPECT_EQ(second_->member().state(), State::secondary);
-    second_->member().note_answer(kFirst, answer.doc(), 1);
-    EXPECT_TRUE(second_->member().is_primary());
+    second_->member().peers().note_answer(kFirst, later.doc(), 1);
+    EXPECT_EQ(second_->member().role().state(), State::secondary);
+    second_->member().peers().note_answer("other.example:27017", answer.doc(), 1);
+    EXPECT_EQ(second_->member().role().state(), State::secondary);
+    second_->member().peers().note_answer(kFirst, answer.doc(), 1);
+    EXPECT_TRUE(second_->member().role().is_primary());
 }
 
 // Also of what it has got by the first copy, and with a start of it in between.
@@ -156,11 +156,11 @@ TEST_F(StepDownTest, TheOtherKnowsWhatClientsMaySendAgain) {
         catch_up();
         if (starts_again) restart_second();
         std::future<int> handed = step_down(std::chrono::hours(1));
-        while (primary_->member().is_primary())
+        while (primary_->member().role().is_primary())
             follow_and_report();
         EXPECT_EQ(handed.get(), 0);
         ask(second_->member(), primary_->member(), kFirst);
-        ASSERT_TRUE(second_->member().is_primary());
+        ASSERT_TRUE(second_->member().role().is_primary());
         EXPECT_EQ(done(*second_), ts);
     }
 }

@@ -48,13 +48,14 @@ void Tailer::run() {
         } catch (const std::exception& error) {
             base::log::warning("{}", error.what());
         }
-        if (!goes_on) end_.wait_for(member_.state() == State::recovering ? kLongPause : kPause);
+        if (!goes_on)
+            end_.wait_for(member_.role().state() == State::recovering ? kLongPause : kPause);
     }
 }
 
 bool Tailer::step() try {
     const std::shared_ptr<const Config> config = member_.config();
-    if (config == nullptr || !member_.follows() || config->is_of_primary()) {
+    if (config == nullptr || !member_.role().follows() || config->is_of_primary()) {
         source_ = nullptr;
         return false;
     }
@@ -62,8 +63,8 @@ bool Tailer::step() try {
     if (source_ == nullptr) {
         reads_log_ = false;
         source_ = connect_(config->primary().host, end_);
-        member_.begin_reports();
-        member_.counts().sources.fetch_add(1, std::memory_order_relaxed);
+        member_.following().begin_reports();
+        member_.following().counts().sources.fetch_add(1, std::memory_order_relaxed);
     }
     if (!reads_log_) return begin();
     source_->report({member_.last(), member_.durable()});
@@ -75,7 +76,7 @@ bool Tailer::step() try {
     // A primary that is away is no news each time.
     if (std::exchange(last_error_, error.what()) != error.what())
         base::log::warning("cannot follow: {}", error.what());
-    member_.set_following(member_.state(), "", last_error_);
+    member_.set_following(member_.role().state(), "", last_error_);
     return false;
 }
 
@@ -143,17 +144,17 @@ void Tailer::apply(bson::Doc batch) {
     for (const bson::Element& each : batch) {
         const bson::Doc entry = each.as_doc();
         if (oplog::position_of(entry) <= member_.last()) continue;
-        if (end_.is_set() || !member_.follows()) return;
+        if (end_.is_set() || !member_.role().follows()) return;
         oplog::ForeignChange foreign(member_.log(), entry);
         applier_.apply(entry, oplog::Manner::exact);
         foreign.finish();
         applied_(entry);
-        member_.counts().entries.fetch_add(1, std::memory_order_relaxed);
-        member_.counts().bytes.fetch_add(entry.size(), std::memory_order_relaxed);
+        member_.following().counts().entries.fetch_add(1, std::memory_order_relaxed);
+        member_.following().counts().bytes.fetch_add(entry.size(), std::memory_order_relaxed);
     }
     if (batch.empty()) return;
-    member_.counts().batches.fetch_add(1, std::memory_order_relaxed);
-    member_.note_applied();
+    member_.following().counts().batches.fetch_add(1, std::memory_order_relaxed);
+    member_.following().note_applied(member_.last());
 }
 
 }  // namespace replica

@@ -15,16 +15,16 @@ TEST_F(TailerTest, CopiesThenFollows) {
     Writes writes(*primary_, 1);
     for (int i = 0; i < 200; ++i)
         writes.one();
-    EXPECT_EQ(second_->member().state(), State::startup2);
+    EXPECT_EQ(second_->member().role().state(), State::startup2);
     EXPECT_TRUE(follower_->step());
     expect_equal();
-    EXPECT_EQ(second_->member().syncing_to(), kFirst);
+    EXPECT_EQ(second_->member().following().syncing_to(), kFirst);
     for (int i = 0; i < 200; ++i)
         writes.one();
     catch_up();
     expect_equal();
     EXPECT_EQ(script_.copies, 1);
-    EXPECT_GT(second_->member().counts().entries.load(), 0);
+    EXPECT_GT(second_->member().following().counts().entries.load(), 0);
     // All of it is of the last minutes.
     EXPECT_EQ(second_->entries().size(), primary_->entries().size());
 }
@@ -109,7 +109,8 @@ TEST_F(TailerTest, IsAlwaysAPrefixOfThePrimary) {
         while (second_->member().last() != primary_->member().last() || left > 0) {
             follower_->step();
             const auto then = history.find(second_->member().last());
-            if (second_->member().state() != State::secondary || then == history.end()) continue;
+            if (second_->member().role().state() != State::secondary || then == history.end())
+                continue;
             ++compared;
             ASSERT_EQ(second_->contents(), then->second);
         }
@@ -136,8 +137,9 @@ TEST_F(TailerTest, BeginsACopyAnewThatWasCutShort) {
         follower_->step();
         if (!failed) break;
         ASSERT_LT(fails_at, 1000);
-        EXPECT_NE(second_->member().state(), State::secondary);
-        EXPECT_NE(second_->member().message().find("as the test wants it"), std::string::npos);
+        EXPECT_NE(second_->member().role().state(), State::secondary);
+        EXPECT_NE(second_->member().following().message().find("as the test wants it"),
+                  std::string::npos);
         writes.one();
         const bool has_copy = [this] {
             const storage::DatabaseLock lock(second_->catalog().engine().locks(), "local", false);
@@ -145,7 +147,7 @@ TEST_F(TailerTest, BeginsACopyAnewThatWasCutShort) {
                    !InitialSync::is_under_way(second_->catalog());
         }();
         restart_second();
-        EXPECT_EQ(second_->member().state(), has_copy ? State::secondary : State::startup2);
+        EXPECT_EQ(second_->member().role().state(), has_copy ? State::secondary : State::startup2);
         catch_up();
         expect_equal();
     }
@@ -166,7 +168,7 @@ TEST_F(TailerTest, GoesOnWhereItWasAfterAStart) {
     script_.before_each = [] { base::fail(base::kHostUnreachable, "as the test wants it"); };
     restart_second();
     follower_->step();
-    EXPECT_EQ(second_->member().state(), State::secondary);
+    EXPECT_EQ(second_->member().role().state(), State::secondary);
 }
 
 TEST_F(TailerTest, StaysBehindWhereItIsTooStale) {
@@ -179,8 +181,9 @@ TEST_F(TailerTest, StaysBehindWhereItIsTooStale) {
     restart_second();
     const Contents before = second_->contents();
     EXPECT_FALSE(follower_->step());
-    EXPECT_EQ(second_->member().state(), State::recovering);
-    EXPECT_NE(second_->member().message().find("error RS102 too stale"), std::string::npos);
+    EXPECT_EQ(second_->member().role().state(), State::recovering);
+    EXPECT_NE(second_->member().following().message().find("error RS102 too stale"),
+              std::string::npos);
     EXPECT_EQ(second_->contents(), before);
     EXPECT_EQ(script_.copies, 1);
 }
@@ -211,8 +214,9 @@ TEST_F(TailerTest, GoesOnBehindAnEntryThatHasOverwrittenItsLast) {
     insert_large(4);
     restart_second();
     EXPECT_FALSE(follower_->step());
-    EXPECT_EQ(second_->member().state(), State::recovering);
-    EXPECT_NE(second_->member().message().find("error RS102 too stale"), std::string::npos);
+    EXPECT_EQ(second_->member().role().state(), State::recovering);
+    EXPECT_NE(second_->member().following().message().find("error RS102 too stale"),
+              std::string::npos);
 }
 
 TEST_F(TailerTest, StaysBehindWhereTheHistoriesHaveParted) {
@@ -236,11 +240,12 @@ TEST_F(TailerTest, StaysBehindWhereTheHistoriesHaveParted) {
                             {"_id": 1, "host": "here.example:27018", "priority": 0}]})"),
                                    true);
     ask(second_->member(), primary_->member(), kFirst);
-    EXPECT_TRUE(second_->member().follows());
+    EXPECT_TRUE(second_->member().role().follows());
     const Contents before = second_->contents();
     EXPECT_FALSE(follower_->step());
-    EXPECT_EQ(second_->member().state(), State::recovering);
-    EXPECT_NE(second_->member().message().find("histories have parted"), std::string::npos);
+    EXPECT_EQ(second_->member().role().state(), State::recovering);
+    EXPECT_NE(second_->member().following().message().find("histories have parted"),
+              std::string::npos);
     EXPECT_EQ(second_->contents(), before);
 }
 

@@ -322,7 +322,7 @@ void Server::listen() {
     context_.host = fmt::format("{}:{}", host_name(), listener_->port());
     if (service_->access_control().enabled)
         prepare_users(service_->contexts(), service_->access_control().users,
-                      member_ == nullptr || !member_->follows());
+                      member_ == nullptr || !member_->role().follows());
     command::log_startup(*catalog_, context_);
     listener_->start();
     start_background();
@@ -332,7 +332,7 @@ void Server::listen() {
 
 void Server::start_background() {
     background_.push_back(std::make_unique<Periodic>("TTLMonitor", kTtlInterval, [this] {
-        const bool takes_writes = member_ == nullptr || member_->takes_writes();
+        const bool takes_writes = member_ == nullptr || member_->role().takes_writes();
         if (options::ttl_monitor_enabled.get() && takes_writes)
             command::delete_expired(service_->contexts());
     }));

@@ -31,8 +31,8 @@ void append_role(const replica::Member& member, const char* primary_field, bson:
     const replica::MemberConfig& own = config->own();
     out.append("setName", config->set_name)
         .append("setVersion", config->version)
-        .append(primary_field, member.takes_writes())
-        .append("secondary", member.state() == replica::State::secondary);
+        .append(primary_field, member.role().takes_writes())
+        .append("secondary", member.role().state() == replica::State::secondary);
     append_hosts(*config, "hosts", true, out);
     if (config->members.size() > 1) append_hosts(*config, "passives", false, out);
     if (const std::string primary = member.primary_host(); !primary.empty())
@@ -41,7 +41,7 @@ void append_role(const replica::Member& member, const char* primary_field, bson:
     if (own.priority == 0) out.append("passive", true);
     if (own.is_hidden) out.append("hidden", true);
     if (!own.tags.empty()) out.append("tags", own.tags);
-    if (member.takes_writes()) out.append("electionId", member.election_id());
+    if (member.role().takes_writes()) out.append("electionId", member.election_id());
     const oplog::Position last = member.last();
     bson::Builder write = out.sub_object("lastWrite");
     append_position(write, "opTime", last);

@@ -74,14 +74,14 @@ void append_election(uint64_t election_ts, bson::Builder& out) {
 void append_self(Invocation& invocation, const replica::Member& member,
                  const replica::Config& config, bson::Builder& out) {
     out.append("health", 1.0)
-        .append("state", static_cast<int32_t>(member.state()))
-        .append("stateStr", replica::name_of(member.state()))
+        .append("state", static_cast<int32_t>(member.role().state()))
+        .append("stateStr", replica::name_of(member.role().state()))
         .append("uptime",
                 static_cast<int32_t>(base::ms_since(invocation.service.context().started) / 1000));
     append_times(invocation.over_msg(), member.last(), out);
-    append_sync_source(config, member.syncing_to(), out);
-    out.append("infoMessage", member.message());
-    if (member.is_primary()) append_election(member.election_ts(), out);
+    append_sync_source(config, member.following().syncing_to(), out);
+    out.append("infoMessage", member.following().message());
+    if (member.role().is_primary()) append_election(member.election_ts(), out);
     out.append("configVersion", config.version)
         .append("configTerm", config.document["term"].to_int64())
         .append("self", true)
@@ -120,7 +120,7 @@ void append_members(Invocation& invocation, const replica::Member& member,
         if (i == config.own_index)
             append_self(invocation, member, config, each);
         else
-            append_other(invocation.over_msg(), member.peer(config.members[i].host),
+            append_other(invocation.over_msg(), member.peers().peer(config.members[i].host),
                          member.progress().reached_by(config.members[i].host), config, each);
     }
 }
@@ -133,9 +133,9 @@ void run_get_status(Invocation& invocation) {
     bson::Builder& reply = *invocation.reply;
     reply.append("set", config->set_name)
         .append_date("date", base::ms_since_1970())
-        .append("myState", static_cast<int32_t>(member.state()))
+        .append("myState", static_cast<int32_t>(member.role().state()))
         .append("term", last.term);
-    append_sync_source(*config, member.syncing_to(), reply);
+    append_sync_source(*config, member.following().syncing_to(), reply);
     reply
         .append_as("heartbeatIntervalMillis",
                    config->document["settings"].as_doc()["heartbeatIntervalMillis"])
@@ -152,7 +152,7 @@ void run_get_status(Invocation& invocation) {
 }
 
 void run_heartbeat(Invocation& invocation) {
-    member_of(invocation).answer(invocation.body, *invocation.reply);
+    member_of(invocation).peers().answer(invocation.body, *invocation.reply);
 }
 
 void run_update_position(Invocation& invocation) {
@@ -181,7 +181,7 @@ void run_step_down(Invocation& invocation) {
     if (limit > seconds)
         base::fail(base::kBadValue,
                    "stepdown period must be longer than secondaryCatchUpPeriodSecs");
-    if (!member.is_primary())
+    if (!member.role().is_primary())
         base::fail(base::kNotWritablePrimary, "not primary so can't step down");
     if (invocation.body["force"].truthy())
         base::fail(base::kIllegalOperation,
@@ -200,12 +200,12 @@ void run_get_rollback_id(Invocation& invocation) {
 void refuse_as_primary(Invocation& invocation) {
     const replica::Member& member = member_of(invocation);
     member.needed_config();
-    if (member.state() == replica::State::secondary)
+    if (member.role().state() == replica::State::secondary)
         base::fail(base::kCommandNotSupported,
                    "{} is not supported: the configuration says whom this member follows",
                    invocation.name);
     base::fail(base::kNotSecondary, "{} is for secondaries. This node is in state {}",
-               invocation.name, replica::name_of(member.state()));
+               invocation.name, replica::name_of(member.role().state()));
 }
 
 void refuse_other_members(Invocation& invocation) {

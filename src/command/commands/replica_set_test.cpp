@@ -165,7 +165,7 @@ TEST_F(ReplicaSetTest, RefusesWhatNeedsOtherMembers) {
              {R"({"replSetFresh": 1})", base::kCommandNotSupported},
              {R"({"replSetGetRBID": 1})", 0}})
         expect_codes(command, expected, expected, "admin");
-    EXPECT_TRUE(member_->is_primary());
+    EXPECT_TRUE(member_->role().is_primary());
 }
 
 TEST_F(ReplicaSetTest, KnowsByNameWhatItRefuses) {
@@ -249,7 +249,7 @@ TEST_F(ReplicaSetTest, ASecondaryTakesReadsOfThoseWhoAreContentWithOne) {
         run(R"({"find": "c", "batchSize": 1, "$readPreference": {"mode": "secondary"}})");
     const int64_t cursor = first["cursor"].as_doc()["id"].to_int64();
     hear_of_primary("there:27017");
-    ASSERT_EQ(member_->state(), replica::State::secondary);
+    ASSERT_EQ(member_->role().state(), replica::State::secondary);
 
     expect_codes(R"({"insert": "c", "documents": [{"a": 1}]})", base::kNotWritablePrimary,
                  base::kNotWritablePrimary);

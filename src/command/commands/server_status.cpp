@@ -111,7 +111,7 @@ void append_no_time(bson::Builder& out, const char* name) {
 // What a secondary has read of the primary's log. Null: this server is no member.
 void append_replication_metrics(const replica::Member* member, bson::Builder& out) {
     static const replica::FollowCounts kNone;
-    const replica::FollowCounts& counts = member == nullptr ? kNone : member->counts();
+    const replica::FollowCounts& counts = member == nullptr ? kNone : member->following().counts();
     constexpr int32_t kBufferBytes = 256 << 20;
     bson::Builder repl = out.sub_object("repl");
     {
@@ -188,11 +188,11 @@ void append_metrics(const Metrics& metrics, const CursorManager::Counts& cursors
 // Both names of what it is: of older servers, and of today's.
 void append_repl(const replica::Member& member, bson::Builder& out) {
     append_role(member, "ismaster", out);
-    out.append("isWritablePrimary", member.takes_writes()).append("rbid", int32_t{1});
-    if (member.follows())
-        out.append("syncSourceHost", member.syncing_to())
+    out.append("isWritablePrimary", member.role().takes_writes()).append("rbid", int32_t{1});
+    if (member.role().follows())
+        out.append("syncSourceHost", member.following().syncing_to())
             .append("lagSeconds", member.lag_seconds())
-            .append("message", member.message());
+            .append("message", member.following().message());
 }
 
 struct Section {

@@ -15,7 +15,7 @@ void DatabaseOpener::finish_opening(catalog::Database& database) {
     database.complete_definitions();
     // Temporary collections go where the primary drops them. What is built again has its entry in
     // the primary's log.
-    if (context_.member != nullptr && context_.member->follows()) {
+    if (context_.member != nullptr && context_.member->role().follows()) {
         const oplog::ForeignChange copy(context_.member->log());
         return database.recover_interrupted_builds(context_.retry_index_builds);
     }

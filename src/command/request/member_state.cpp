@@ -8,13 +8,13 @@ namespace command {
 namespace {
 
 bool is_closed(const ServerContext& context, std::string_view db) {
-    return context.member != nullptr && !context.member->is_primary() && db != "local";
+    return context.member != nullptr && !context.member->role().is_primary() && db != "local";
 }
 
 }  // namespace
 
 void check_takes_writes(const ServerContext& context, std::string_view db, Dialect dialect) {
-    if (context.member != nullptr && !context.member->takes_writes() && db != "local")
+    if (context.member != nullptr && !context.member->role().takes_writes() && db != "local")
         base::fail(base::kNotWritablePrimary, "{}",
                    dialect == Dialect::today ? "not primary" : "not master");
 }
@@ -26,7 +26,7 @@ void check_takes_reads(const ServerContext& context, std::string_view db, bool s
     if (!secondary_ok)
         base::fail(base::kNotPrimaryNoSecondaryOk, "{}",
                    today ? "not primary and secondaryOk=false" : "not master and slaveOk=false");
-    if (context.member->state() == replica::State::secondary) return;
+    if (context.member->role().state() == replica::State::secondary) return;
     base::fail(base::kNotPrimaryOrSecondary, "{}",
                today ? "node is not in primary or recovering state"
                      : "not master or secondary; cannot currently read from this replSet member");

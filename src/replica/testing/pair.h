@@ -381,15 +381,16 @@ class TailerTest : public testing::Test {
     }
     static void ask(Member& one, Member& other, const char* host) {
         bson::Builder answer;
-        other.answer(one.question(), answer);
-        one.note_answer(host, answer.doc(), 5);
+        other.peers().answer(one.peers().question(), answer);
+        one.peers().note_answer(host, answer.doc(), 5);
     }
     void catch_up() {
         for (int i = 0; i < 10000 && second_->member().last() != primary_->member().last(); ++i)
             follower_->step();
     }
     void expect_equal() {
-        EXPECT_EQ(second_->member().state(), State::secondary) << second_->member().message();
+        EXPECT_EQ(second_->member().role().state(), State::secondary)
+            << second_->member().following().message();
         EXPECT_EQ(second_->member().last(), primary_->member().last());
         EXPECT_EQ(second_->contents(), primary_->contents());
         // Of the two logs, one is the end of the other.

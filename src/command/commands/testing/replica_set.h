@@ -55,7 +55,7 @@ class ReplicaSetTest : public ServiceTest {
             members.push(bson::make("_id", 0, "host", "here:27017", "priority", 0));
             members.push(bson::make("_id", 1, "host", host));
         }
-        member_->note_answer(host, answer.append("state", 1).append("v", 7).doc(), 1);
+        member_->peers().note_answer(host, answer.append("state", 1).append("v", 7).doc(), 1);
     }
     // Of the command by OP_MSG, and by OP_QUERY.
     void expect_codes(const std::string& command, int by_msg, int by_query,

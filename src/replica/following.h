@@ -1,0 +1,60 @@
+// replica/following.h - what a member that follows another one tells of that: the source, why it
+// cannot follow, and up to which entry it has applied the log.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+
+#include "oplog/entry.h"
+
+namespace replica {
+
+// What following has come to.
+struct FollowCounts {
+    std::atomic<int64_t> entries{0};
+    std::atomic<int64_t> batches{0};
+    std::atomic<int64_t> bytes{0};
+    std::atomic<int64_t> sources{0};  // connections to one
+};
+
+// All calls come from any thread.
+class Following {
+  public:
+    // What it follows now, and why it does not; or nothing.
+    std::string syncing_to() const;
+    std::string message() const;
+    void set(const std::string& syncing_to, const std::string& message);
+    // False: that was the last problem, too.
+    bool note_problem(const std::string& what);
+
+    // `changed` is called when it has applied entries, or its journal has more, by the thread that
+    // applies or commits; null: not any more. It must be short.
+    void watch(std::function<void()> changed);
+    void note_applied(oplog::Position last);
+    void note_durable();
+    oplog::Position applied() const;
+
+    // A run of reports to the primary begins.
+    void begin_reports();
+    bson::ObjectId reports_since() const;
+
+    FollowCounts& counts() { return counts_; }
+    const FollowCounts& counts() const { return counts_; }
+
+  private:
+    FollowCounts counts_;
+    mutable std::mutex watch_mutex_;
+    std::function<void()> changed_;  // guarded by it, as the next
+    oplog::Position applied_;
+    mutable std::mutex mutex_;
+    // Guarded by it, all that follow.
+    std::string syncing_to_;
+    std::string message_;
+    std::string last_problem_;
+    bson::ObjectId reports_since_{};
+};
+
+}  // namespace replica

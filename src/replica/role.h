@@ -1,0 +1,58 @@
+// replica/role.h - which state a member of a set is in, and which state may follow from it.
+//
+//   from                              when                                          to
+//   startup                           it is initiated here, or is the only member   primary
+//   startup                           another member's configuration comes          secondary,
+//   startup2 secondary, recovering, startup2   as the tailer finds the source                each
+//   other secondary, recovering, startup2   the configuration makes it the primary        primary
+//   primary                           the configuration makes another the primary   secondary,
+//   startup2 removed                           another configuration comes primary, secondary,
+//                                                                                   startup2
+//   all                               a configuration that it cannot serve comes    removed
+//
+// A primary that steps down takes no writes any more. It is the primary until another one has all.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+namespace replica {
+
+// By the numbers that clients know.
+enum class State : int32_t {
+    startup = 0,     // has no configuration
+    primary = 1,     // takes the writes
+    secondary = 2,   // its data is that of a moment
+    recovering = 3,  // cannot follow; or what it has is of no moment
+    startup2 = 5,    // copies the primary's data
+    unknown = 6,     // of another member that has not been heard of yet
+    down = 8,        // of another member that does not answer
+    removed = 10,    // has a configuration that it cannot serve
+};
+std::string_view name_of(State state);
+
+// Any thread reads; one at a time changes, under the global lock.
+class Role {
+  public:
+    State state() const { return state_.load(std::memory_order_acquire); }
+    bool is_primary() const { return state() == State::primary; }
+    bool takes_writes() const {
+        return is_primary() && !is_stepping_down_.load(std::memory_order_acquire);
+    }
+    // Whether it is, or is to become, a secondary: it changes only what the primary has changed.
+    bool follows() const;
+    bool is_stepping_down() const { return is_stepping_down_.load(std::memory_order_acquire); }
+
+    // False: it was in that state already. REQUIRES: the table above has the transition.
+    bool enter(State next);
+    void set_stepping_down(bool is_stepping_down) {
+        is_stepping_down_.store(is_stepping_down, std::memory_order_release);
+    }
+
+  private:
+    std::atomic<State> state_{State::startup};
+    std::atomic<bool> is_stepping_down_{false};
+};
+
+}  // namespace replica
