@@ -13,11 +13,11 @@ namespace auth {
 
 enum class Digest { md5, sha1, sha256 };
 
-// In bytes.
+// Returns the size in bytes.
 size_t size_of(Digest digest);
 std::string hash(Digest digest, std::string_view data);
 std::string hmac(Digest digest, std::string_view key, std::string_view data);
-// As long as the digest. Takes milliseconds: `iterations` times two hashes.
+// Returns a key as long as the digest. It takes milliseconds: `iterations` times two hashes.
 std::string pbkdf2(Digest digest, std::string_view password, std::string_view salt, int iterations);
 std::string random_bytes(size_t count);
 // The time tells nothing but the lengths.
@@ -26,7 +26,7 @@ std::string exclusive_or(std::string_view a, std::string_view b);  // of equal l
 std::string hex(std::string_view bytes);
 
 std::string to_base64(std::string_view bytes);
-// Nothing unless it is base64 from beginning to end, with its padding.
+// Returns nothing unless it is base64 from beginning to end, with its padding.
 std::optional<std::string> from_base64(std::string_view text);
 
 }  // namespace auth

@@ -1,5 +1,5 @@
-// auth/privileges.h - privileges: which actions a user may take on which resource. What roles give
-// (auth/roles.h), summed up so that asking is quick.
+// auth/privileges.h - privileges: which actions a user may take on which resource. They are the sum
+// of what roles give (auth/roles.h), so that asking is quick.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace auth {
 
-// What actions are taken on.
+// The resource that actions are taken on.
 //
 // A collection is "normal" unless its name begins with "system."; the others have to be named,
 // since they hold users, indexes and the profile. A resource of all normal collections of a
@@ -48,7 +48,7 @@ class Privileges {
     // Whether all of these are allowed, some perhaps by one role and some by another.
     bool allow_on_cluster(Actions actions) const;
     bool allow(std::string_view db, std::string_view collection, Actions actions) const;
-    // On all databases, those to come included.
+    // Whether they are allowed on all databases, those to come included.
     bool allow_anywhere(Actions actions) const;
     // Whether anything at all is allowed on some collection of this database.
     bool know_database(std::string_view db) const;

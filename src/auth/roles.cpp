@@ -166,7 +166,7 @@ void backup(Privileges& out, std::string_view) {
     add_cluster(out, listDatabases | getParameter | serverStatus);
 }
 
-// What mongorestore writes, users apart: those are made by commands.
+// The rights to write what mongorestore writes, users apart: those are made by commands.
 void restore(Privileges& out, std::string_view) {
     constexpr Actions kRestored = insert | update | remove | createCollection | createIndex |
                                   dropCollection | dropIndex | collMod | convertToCapped |
@@ -198,7 +198,7 @@ struct Entry {
     void (*add)(Privileges& out, std::string_view db);
 };
 
-// Those of every database first; the others are admin's.
+// The roles of every database come first; the others are admin's.
 constexpr Entry kRoles[] = {
     {"dbAdmin", db_admin},
     {"dbOwner", db_owner},

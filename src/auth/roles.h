@@ -1,5 +1,5 @@
-// auth/roles.h - the roles there are: names for what people of one kind of job may do. All are
-// built in; there are no others.
+// auth/roles.h - the roles there are: names for what people of one kind of job may do. Every role
+// is built in; there are no others.
 #pragma once
 
 #include <span>
@@ -18,14 +18,14 @@ struct Role {
     bool operator==(const Role&) const = default;
 };
 
-// What members of a set may do with each other: everything. No user can be given it, so that it is
-// none of the names below.
+// The role of members of a set towards each other, who may do everything. No user can be given it,
+// so that it is none of the names below.
 inline const Role kMemberRole{"__system", "admin"};
 
 // The names of a database's roles; admin has more than others.
 std::span<const std::string_view> role_names(std::string_view db);
 bool exists(const Role& role);
-// What it gives; nothing where it does not exist. Of kMemberRole too.
+// Returns what the role gives; nothing where it does not exist. It knows kMemberRole too.
 Privileges privileges_of(const Role& role);
 
 }  // namespace auth

@@ -6,8 +6,8 @@
 // authorization.h use it.
 //
 // The server never sees a password at a login: the client proves that it could derive the stored
-// key. So a login costs the server a few hashes; only making a Credential is expensive (PBKDF2,
-// some 10 ms), and is done where no other request waits for it.
+// key. A login therefore costs the server a few hashes; only making a Credential is expensive
+// (PBKDF2, some 10 ms), and is done where no other request waits for it.
 //
 // An unknown user gets the same answers as a known one with a wrong password: a salt that looks
 // like any other and stays the same, derived from the name and a secret of this process.
@@ -25,7 +25,7 @@ constexpr Mechanism kMechanisms[] = {Mechanism::sha1, Mechanism::sha256};
 std::string_view name_of(Mechanism mechanism);
 std::optional<Mechanism> find_mechanism(std::string_view name);
 
-// What stands for a password in the stored document, in bytes (not base64).
+// The values that stand for a password in the stored document, in bytes (not base64).
 struct Credential {
     int iterations = 0;
     std::string salt;
@@ -34,7 +34,7 @@ struct Credential {
     bool operator==(const Credential&) const = default;
 };
 
-// How often PBKDF2 hashes, and the bytes of a salt, in credentials made here.
+// The number of hashes of PBKDF2, and the bytes of a salt, in credentials made here.
 constexpr int default_iterations(Mechanism mechanism) {
     return mechanism == Mechanism::sha1 ? 10'000 : 15'000;
 }
@@ -49,15 +49,15 @@ struct Password {
     std::string text;
     bool is_digested = false;
 };
-// What SCRAM hashes: the digest for SCRAM-SHA-1, the password in its SASLprep form (RFC 4013) for
-// SCRAM-SHA-256. Throws base::Error 2 where there is none: control characters in a password, bytes
-// that are no UTF-8, a digested password for SCRAM-SHA-256, more than 4096 bytes.
+// Returns the text that SCRAM hashes: the digest for SCRAM-SHA-1, the password in its SASLprep form
+// (RFC 4013) for SCRAM-SHA-256. Throws base::Error 2 where there is none: control characters in a
+// password, bytes that are no UTF-8, a digested password for SCRAM-SHA-256, more than 4096 bytes.
 std::string secret_of(Mechanism mechanism, std::string_view user, const Password& password);
 
-// Slow.
+// Takes long: as many hashes as `iterations`.
 Credential make_credential(Mechanism mechanism, std::string_view secret, std::string salt,
                            int iterations);
-// With a random salt.
+// Makes one with a random salt.
 Credential make_credential(Mechanism mechanism, std::string_view user, const Password& password);
 // A credential without a known password, for users that do not exist. `secret` is this process's.
 Credential dummy_credential(Mechanism mechanism, std::string_view secret, std::string_view user_id);
@@ -72,14 +72,14 @@ class ScramServer {
 
     // Reads client-first. The user's name, whose credential answer() wants.
     std::optional<std::string> start(std::string_view client_first);
-    // server-first. `is_real`: false for a dummy, with which no proof is right.
+    // Returns server-first. `is_real`: false for a dummy, with which no proof is right.
     std::string answer(Credential credential, bool is_real);
-    // Reads client-final: server-final if the proof is right. Nothing it says is compared in a time
-    // that depends on how much of it is right.
+    // Reads client-final, and returns server-final if the proof is right. No part of it is compared
+    // in a time that depends on how much of it is right.
     std::optional<std::string> finish(std::string_view client_final);
 
     Mechanism mechanism() const { return mechanism_; }
-    // What answer() was given.
+    // The credential that answer() was given.
     const Credential& credential() const { return credential_; }
     std::string_view failure() const { return failure_; }
 

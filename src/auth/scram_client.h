@@ -9,16 +9,18 @@
 
 namespace auth {
 
-// One login. Calls come in this order: first, final, check. The last two throw base::Error 18 for
-// what a server that knows the password does not say, 2 where there is no such password.
+// The client's half of one login. Calls come in this order: first, final, check. The last two throw
+// base::Error 18 for what a server that knows the password does not say, 2 where there is no such
+// password.
 class ScramClient {
   public:
     ScramClient(Mechanism mechanism, std::string user, std::string password)
         : mechanism_(mechanism), user_(std::move(user)), password_(std::move(password)) {}
 
-    // client-first.
+    // Returns client-first.
     std::string first();
-    // client-final, of server-first. Slow: as many hashes as the server asks for.
+    // Returns client-final, for that server-first. It is slow: it makes as many hashes as the
+    // server asks for.
     std::string final(std::string_view server_first);
     // Whether server-final shows that the server knows the password too.
     void check(std::string_view server_final) const;

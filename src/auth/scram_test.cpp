@@ -34,7 +34,8 @@ Credential pencil(const Exchange& example) {
     return make_credential(example.mechanism, "pencil", *from_base64(example.salt), 4096);
 }
 
-// What the server says last in an exchange that goes as the example does, but for client-final.
+// Returns the last answer of the server in an exchange that goes as the example does, but for
+// client-final.
 std::optional<std::string> end_of(const Exchange& example, const std::string& client_final,
                                   bool is_real = true) {
     ScramServer server(example.mechanism, example.server_nonce);
@@ -127,7 +128,7 @@ TEST(Scram, AnUnknownUserLooksLikeAnyOther) {
 }
 
 TEST(Scram, WhatIsHashedForAPassword) {
-    // md5("user:mongo:pencil")
+    // The digest is md5("user:mongo:pencil").
     const std::string digest = hex(hash(Digest::md5, "user:mongo:pencil"));
     EXPECT_EQ(secret_of(Mechanism::sha1, "user", {"pencil"}), digest);
     EXPECT_EQ(secret_of(Mechanism::sha1, "user", {digest, true}), digest);

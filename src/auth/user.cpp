@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kNameBytesMax = 512;
 // The server sends it to any client that begins to log in.
 constexpr size_t kSaltBytesMax = 1024;
-// What it costs to examine a role (sched/tick.h).
+// The ticks for examining a role (sched/tick.h).
 constexpr int64_t kTicksPerRole = 4;
 
 std::string base64_of(const bson::Element& e) {

@@ -27,7 +27,7 @@ constexpr std::string_view kUsers = "admin.system.users";
 constexpr std::string_view kVersions = "admin.system.version";
 constexpr int kSchemaVersion = 3;
 
-// As many as a user may have. Of a stored document that has more, the others are left out: what
+// The most roles that a user may have. If a stored document has more, the others are left out: what
 // they allow is worked out at each login.
 constexpr size_t kRolesMax = 1000;
 
@@ -55,13 +55,14 @@ struct User {
     Privileges privileges() const;
 };
 
-// The name by which members of a set log in to each other. What they share stands for its password
-// (--keyFile), and it has no document.
+// The name by which members of a set log in to each other. The key that they share stands for its
+// password (--keyFile), and it has no document.
 UserName member_name();
 User member_user(const std::string& key);
 
-// What a stored document says. Nothing if it is no user's; a credential that is damaged, or weaker
-// than kLeastIterations, is left out, and so are roles without name or database.
+// Returns the user that a stored document describes. Returns nothing if it is no user's; a
+// credential that is damaged, or weaker than kLeastIterations, is left out, and so are roles
+// without name or database.
 std::optional<User> read_user(bson::Doc document);
 
 // { "SCRAM-SHA-1": { ... }, ... }

@@ -133,7 +133,7 @@ TEST(User, NamesOfArguments) {
     EXPECT_EQ(code_of([&] { parse_new_name(bob["n"], "$external"); }), base::kBadValue);
 }
 
-// What they allow is worked out at each login, and may not take for ever.
+// The rights of a user's roles are worked out at each login, which may not take for ever.
 TEST(User, HasAThousandRolesAtMost) {
     const auto roles = [](int count) {
         bson::Builder out;

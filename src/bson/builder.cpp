@@ -13,7 +13,7 @@ void Buffer::grow(size_t needed) {
     if (needed > kBytesMax)
         base::fail(base::kExceededMemoryLimit, "a result of {} bytes is too large, at most {}",
                    needed, kBytesMax);
-    // Where they are large, half of them unused is much of what an operation may hold.
+    // A large buffer that is half unused is much of what an operation may hold.
     constexpr size_t kDoubledToBytes = size_t{8} << 20;
     size_t capacity = std::max<size_t>(capacity_, 256);
     while (capacity < needed && capacity < kDoubledToBytes)

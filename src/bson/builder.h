@@ -67,8 +67,8 @@ class Buffer {
         if (n != 0) std::memcpy(extend(n), bytes, n);
     }
     void append_byte(uint8_t b) { *extend(1) = b; }
-    // What ends a document. Takes no memory unless it is the kEndBytes-th in a row, so that
-    // Builders may close what they have open where there is none left.
+    // Appends the byte that ends a document. Takes no memory unless it is the kEndBytes-th in a
+    // row, so that Builders may close what they have open when there is none left.
     void append_end() {
         if (size_ >= capacity_ + kEndBytes) grow(size_ + 1);
         data_[size_++] = 0;
@@ -179,12 +179,12 @@ class Builder {
     Builder& append_as(std::string_view name, const Element& e) {
         return e ? bytes(e.type(), name, e.value_bytes()) : *this;
     }
-    // All fields of a document.
+    // Appends every field of a document.
     Builder& append_all(Doc doc) {
         buffer_->append(doc.data() + 4, static_cast<size_t>(doc.size()) - 5);
         return *this;
     }
-    // A value given by type and encoded bytes.
+    // Appends a value given by type and encoded bytes.
     Builder& bytes(Type type, std::string_view name, std::span<const uint8_t> value) {
         header(type, name);
         buffer_->append(value.data(), value.size());
@@ -202,7 +202,7 @@ class Builder {
         return Builder(*buffer_);
     }
 
-    // For arrays: the name of the next element.
+    // Returns the name of the next element, for arrays.
     IndexName next() { return IndexName(next_index_++); }
     template <typename T>
     Builder& push(const T& v) {

@@ -34,7 +34,7 @@ struct ValueLess {
     bool operator()(const Element& a, const Element& b) const { return compare_values(a, b) < 0; }
 };
 
-// For hash tables: equal values hash alike, whatever their numeric type.
+// Returns a hash for tables: equal values hash alike, whatever their numeric type.
 size_t hash_value(const Element& value);
 struct ValueHash {
     size_t operator()(const Element& value) const { return hash_value(value); }

@@ -177,7 +177,7 @@ TEST(Compare, KeysNegateDescendingFields) {
     EXPECT_GT(compare_keys(low, make("", 1), 3), 0);
 }
 
-// Where being equal is not transitive, "less" still is.
+// The order "less" is transitive even where being equal is not.
 TEST(Compare, LessIsTransitiveAmongAllNumbers) {
     constexpr int64_t kTwo53 = int64_t{1} << 53;
     std::vector<Object> numbers = {make("v", kNaN), make("v", -kInfinity), make("v", kInfinity)};

@@ -11,7 +11,7 @@ namespace bson {
 
 namespace {
 
-// Of a finite one.
+// Returns the digits of a finite number.
 Digits exact_digits(const Element& number) {
     if (number.type() == Type::decimal128) return digits_of(decimal128_text(number.value()));
     if (number.type() == Type::number_double) {
@@ -47,8 +47,9 @@ int compare_decimal(const Element& a, const Element& b) {
         return three_way(std::isnan(real_a) ? 0 : 1, std::isnan(real_b) ? 0 : 1);
     // Rounding keeps the order, so only equal doubles leave a question.
     if (real_a != real_b) return real_a < real_b ? -1 : 1;
-    // An int64 from 2^53 on meets a double as a double. So does a decimal: else one that equals an
-    // int64 would differ from the double that this equals, and stand between them in an index.
+    // An int64 from 2^53 on meets a double as a double. A decimal meets one in the same way: else
+    // one that equals an int64 would differ from the double that this equals, and stand between
+    // them in an index.
     constexpr double kInt64End = 9223372036854775808.0;
     const bool one_is_double = a.type() == Type::number_double || b.type() == Type::number_double;
     const double size = std::abs(real_a);

@@ -7,12 +7,12 @@
 
 namespace bson {
 
-// As text: "1.50", "1E+3", "NaN", "-Infinity".
+// Returns the text of a decimal: "1.50", "1E+3", "NaN", "-Infinity".
 std::string decimal128_text(const uint8_t* bytes);
-// The number that a text names; false if it names none. Beyond what a decimal can hold exactly,
-// too.
+// Reads the number that a text names; false if it names none, or one beyond what a decimal can hold
+// exactly.
 bool decimal128_from_text(const std::string& text, uint8_t* bytes);
-// The nearest double; beyond their range an infinity.
+// Returns the nearest double; an infinity beyond their range.
 double decimal128_to_double(const uint8_t* bytes);
 // Truncated toward zero and clamped; NaN is 0.
 int64_t decimal128_to_int64(const uint8_t* bytes);
@@ -28,7 +28,7 @@ struct Digits {
     int exponent = 0;
 };
 
-// From "-12.50E-3": what decimal128 and doubles are printed as.
+// Reads the digits of a text such as "-12.50E-3", as decimal128 and doubles are printed.
 Digits digits_of(const std::string& text);
 
 }  // namespace bson

@@ -92,7 +92,8 @@ TEST(Decimal, HasItsExactPlaceAmongNumbers) {
     }
 }
 
-// Where int64s meet doubles as doubles: what equals such an int64 equals the same doubles.
+// Int64s from 2^53 on meet doubles as doubles: a decimal that equals such an int64 equals the same
+// doubles.
 TEST(Decimal, MeetsDoublesFrom53BitsOnAsInt64sDo) {
     for (const char* text : {"9007199254740991", "9007199254740992", "9007199254740993",
                              "9007199254740995", "9223372036854775295", "9223372036854775807",

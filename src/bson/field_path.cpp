@@ -8,7 +8,7 @@
 namespace bson {
 
 void check_path_parts(std::string_view dotted, size_t parts_max) {
-    // That many parts need that many bytes, dots included.
+    // A path of so many parts has at least as many bytes, dots included.
     if (dotted.size() < parts_max) return;
     const auto dots = static_cast<size_t>(std::ranges::count(dotted, '.'));
     if (dots < parts_max) return;

@@ -8,8 +8,8 @@
 
 namespace bson {
 
-// More parts than any document of use has levels. What splits a path refuses longer ones, so that
-// nothing that goes along it, part by part, runs out of stack.
+// More parts than any document of use has levels. Code that splits a path refuses longer ones, so
+// that nothing that goes along it, part by part, runs out of stack.
 constexpr size_t kPathPartsMax = 200;
 
 // Throws base::Error 15 for a path of more parts.

@@ -29,7 +29,7 @@ class Validator {
         return nullptr;
     }
     size_t offset() const { return at_; }
-    // What run() found, if it found anything.
+    // The defect that run() found, if it found one.
     Defect defect() const { return defect_; }
 
   private:

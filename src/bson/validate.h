@@ -15,7 +15,7 @@ namespace bson {
 // from clients they are not taken.
 enum class Source { client, data_file };
 
-// What makes a document unusable: damage, or deeper nesting than kDepthMax.
+// The reason why a document is unusable: damage, or deeper nesting than kDepthMax.
 enum class Defect { none, damaged, too_deep };
 
 // Checks that `data` starts with one whole, well-formed document of at most `available` bytes:
@@ -26,9 +26,9 @@ enum class Defect { none, damaged, too_deep };
 std::string validate(const uint8_t* data, size_t available, Defect* defect = nullptr,
                      Source source = Source::client);
 
-// For documents that were made here, from valid ones: throws base::Error kOverflow, which calls the
-// document `what`, if it is nested deeper than kDepthMax. What walks a document needs stack for
-// every level.
+// Checks a document that was made here, from valid ones: throws base::Error kOverflow, which calls
+// the document `what`, if it is nested deeper than kDepthMax. Code that walks a document needs
+// stack for every level.
 void check_depth(Doc doc, std::string_view what);
 
 }  // namespace bson

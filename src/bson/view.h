@@ -90,13 +90,14 @@ class Element {
     double to_double() const;
     int64_t to_int64() const;
     int32_t to_int32() const;  // clamped
-    // As conditions read: false, null, undefined, missing and numeric zero are false.
+    // Returns the truth of the value in conditions: false, null, undefined, missing and numeric
+    // zero are false.
     bool truthy() const;
     int canonical() const { return canonical_class(type()); }
 
   private:
-    // By type byte; the walk over a document asks for each field's. Beside what a value's first
-    // four bytes say where they are a length.
+    // The sizes of values by type byte; the walk over a document asks for each field's. A size with
+    // kBeginsWithLength counts the bytes beside those that the first four bytes of the value tell.
     static constexpr uint8_t kBeginsWithLength = 0x80;
     static constexpr uint8_t kText = kBeginsWithLength + 4;
     static constexpr uint8_t kRegex = 0xff;

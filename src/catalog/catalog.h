@@ -29,7 +29,7 @@ namespace catalog {
 
 class ListingStore;
 
-// What a build or a drop of indexes did, for the reply.
+// The result of a build or a drop of indexes, for the reply.
 struct IndexChange {
     int before = 0;
     int after = 0;
@@ -62,14 +62,14 @@ class Database {
     const View* view(std::string_view ns) const {
         return views_.empty() || collection(ns) != nullptr ? nullptr : views_.find(ns);
     }
-    // shared. Full names, sorted.
+    // shared. Returns the full names, sorted.
     std::vector<std::string> view_names() const;
-    // exclusive. Makes a view, or changes it. Throws base::Error 48 (there is a collection),
-    // 72, 73. For Catalog::put_view; whether it stands on itself is the caller's to know.
+    // exclusive. Makes a view, or changes it. Throws base::Error 48 (there is a collection), 72,
+    // 73. Catalog::put_view calls it, and its caller knows whether the view stands on itself.
     void put_view(std::string_view ns, const View& view);
     // exclusive. REQUIRES: there is one.
     void drop_view(std::string_view ns);
-    // exclusive. For Catalog::reload_views.
+    // exclusive. Catalog::reload_views calls it.
     void reload_views();
 
     // shared. Names of everything that holds documents, the engine's own collections included.
@@ -82,11 +82,12 @@ class Database {
     Collection& get_or_create(std::string_view ns);
     // exclusive. Throws base::Error 26, 20 (system collections).
     void drop(std::string_view ns);
-    // exclusive. Within this database. The target must not exist. Throws base::Error 26, 48, 73, 20
-    // (system.indexes and system.namespaces).
+    // exclusive. Gives a collection another name within this database. The target must not exist.
+    // Throws base::Error 26, 48, 73, 20 (system.indexes and system.namespaces).
     void rename(std::string_view from, std::string_view to, bool stay_temp);
 
-    // exclusive. The same, and the target may exist: then its place is taken. All of it or nothing.
+    // exclusive. Does the same, and the target may exist: then its place is taken. If it throws,
+    // nothing has changed.
     void replace(std::string_view from, std::string_view to, bool stay_temp);
     // Another name, which no collection has, no longer than `ns`: valid wherever that one is. Never
     // that of a system collection, which could not be dropped.
@@ -108,7 +109,7 @@ class Database {
     IndexChange rebuild_indexes(Collection& collection);
     // exclusive. Rewrites the records into new extents and rebuilds the indexes (compact).
     void compact(Collection& collection, const bson::Object& command, bson::Builder& out);
-    // exclusive. What storage::DatabaseStore says.
+    // exclusive. Does what storage::DatabaseStore says.
     void repair();
     // exclusive. Replaces the collection by one with the documents that can still be read, and
     // builds its indexes again; logs what is lost. Throws base::Error when the collection must stay
@@ -117,7 +118,7 @@ class Database {
     // exclusive. Removes all documents of a capped collection.
     void truncate(Collection& collection);
     // exclusive. Changes a number of the stored definition; its type stays, integers are clamped.
-    // Throws base::Error 2 if there is none. (collMod expireAfterSeconds.)
+    // Throws base::Error 2 if there is none. collMod calls it for expireAfterSeconds.
     void set_index_number(Collection& collection, const Index& index, std::string_view field,
                           int64_t value);
     // exclusive. Takes validator, validationLevel and validationAction of `change`; the others
@@ -175,16 +176,17 @@ class Catalog {
 
     storage::Engine& engine() { return engine_; }
     const query::ExpressionParser* expressions() const { return expressions_; }
-    // At the start, before a database is opened: every change gets an entry in `log`, which
+    // Called at the start, before a database is opened: every change gets an entry in `log`, which
     // outlives this.
     void set_change_log(ChangeLog* log);
     ChangeLog* change_log() const { return log_; }  // null: there is none
 
-    // At least shared on the database. Null if it does not exist.
+    // Lock: at least shared on the database. Returns null if the database does not exist.
     Database* database(std::string_view db);
     // exclusive. Throws base::Error 73 (bad name), 13297 (differs only in case from another).
     Database& get_or_create(std::string_view db);
-    // At least shared on the database: the collection, or null if it or its database is missing.
+    // Lock: at least shared on the database. Returns the collection, or null if it or its database
+    // is missing.
     Collection* collection(std::string_view ns);
     // exclusive: the collection, both made where missing.
     Collection& collection_for_write(std::string_view ns);
@@ -194,11 +196,11 @@ class Catalog {
     void reload_views(Database& db);
     // Any thread. False: no database that has been opened has ever had a view.
     bool may_have_views() const { return may_have_views_.load(std::memory_order_relaxed); }
-    // Names of all databases, sorted. Any lock.
+    // Returns the names of all databases, sorted. Lock: any.
     std::vector<std::string> database_names();
     // global W. Both throw base::Error 12586 while an index is built in the database.
     std::unique_ptr<storage::Remains> drop_database(std::string_view db);
-    // global W. The same without an entry in the log of changes, which has one.
+    // global W. Does the same without an entry in the log of changes, which has one.
     std::unique_ptr<storage::Remains> drop_database_again(std::string_view db);
     // global W. See storage::Engine.
     std::unique_ptr<storage::Remains> finish_drop(std::string_view db) {

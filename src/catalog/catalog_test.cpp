@@ -199,7 +199,7 @@ TEST_P(CatalogTest, DropDupsKeepsTheFirstOfEach) {
     EXPECT_EQ(keys(c, "_id_"), 3);
 }
 
-// What a build in the background lets others do while it has yielded.
+// A build in the background, which lets others change documents while it has yielded.
 class BackgroundBuildTest : public CatalogTest {
   protected:
     static constexpr int kDocuments = 1000;
@@ -293,7 +293,8 @@ TEST_P(BackgroundBuildTest, UniqueIndexFailsOverWhatAWriterAdds) {
     db().drop("test.c");  // nothing is being built any more
 }
 
-// In both kinds of build that a client asks for; a rebuild has no limit, and loses no index.
+// The limit holds in both kinds of build that a client asks for; a rebuild has none, and loses no
+// index.
 TEST_P(BackgroundBuildTest, TheKeysOfOneDocumentAreLimited) {
     Collection& c = fill();
     bson::Builder many;

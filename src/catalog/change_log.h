@@ -1,17 +1,17 @@
 // catalog/change_log.h - what hears of every change that this room makes to documents, collections
-// and indexes: the log of writes of a replica set. All that changes data comes through here:
-// commands, old messages, the removal of expired documents, $out. So nothing is forgotten.
+// and indexes: the log of writes of a replica set. Every change of data comes through here:
+// commands, old messages, the removal of expired documents, $out. Therefore no change is forgotten.
 //
-// It hears of what can be done again: an entry stands for the change, and stands once. What only
-// this server does to its files (compact, repair, building an index again) is no change.
+// It hears of what can be done again: an entry stands for the change, and stands once. A rewrite
+// that only this server makes of its files (compact, repair, building an index again) is no change.
 //
-// Rule R1: an entry and the change that it tells of are committed together. So a change first calls
-// prepare(), and from its first byte to its entry nothing may commit (storage/open_change.h). The
-// log writes the entry in the same thread, under the same lock.
+// Rule R1: an entry and the change that it tells of are committed together. A change therefore
+// first calls prepare(), and from its first byte to its entry nothing may commit
+// (storage/open_change.h). The log writes the entry in the same thread, under the same lock.
 //
 // A database that is dropped is the one exception, since its files go at once: the entry comes
-// first. Where a stop falls between, the log's last entry is that of a drop, which is done again.
-// Where the engine cannot drop it, the entry goes too.
+// first. If a stop falls between the two, the log's last entry is that of a drop, which is done
+// again. If the engine cannot drop it, the entry goes too.
 #pragma once
 
 #include <cstdint>
@@ -30,10 +30,10 @@ class ChangeLog {
     // Whether it is the collection that the log keeps its entries in: others may only read it.
     virtual bool keeps(std::string_view ns) const = 0;
 
-    // exclusive, all that follow. Before the first byte of a change: commits if much is uncommitted
-    // (storage::Durability::make_room), so that there is room for `change_bytes` and an entry with
-    // documents of `entry_bytes`. Throws base::Error where there is none, now or ever; what comes
-    // after it must not fail.
+    // exclusive, all that follow. Called before the first byte of a change: commits if much is
+    // uncommitted (storage::Durability::make_room), so that there is room for `change_bytes` and an
+    // entry with documents of `entry_bytes`. Throws base::Error where there is none, now or ever;
+    // what comes after it must not fail.
     virtual void prepare(int64_t change_bytes, int64_t entry_bytes) = 0;
 
     virtual void inserted(std::string_view ns, bson::Doc doc) = 0;
@@ -44,7 +44,7 @@ class ChangeLog {
     virtual void updated(std::string_view ns, bson::Doc which, bson::Doc form) = 0;
     // The stored definition, of an index that is complete.
     virtual void index_built(std::string_view ns, bson::Doc spec) = 0;
-    // As a client would send it to that database.
+    // A command, in the form in which a client would send it to that database.
     virtual void command(std::string_view db, bson::Doc command) = 0;
     // The last command has changed nothing: its entry goes. REQUIRES: the same hold of the lock.
     virtual void take_command_back() = 0;

@@ -1,5 +1,5 @@
-// What the catalog tells to a log of changes, over each engine: every change once, in the commit of
-// the change, and nothing of changes that did not happen.
+// The catalog tells a log of changes, over each engine, of every change once, in the commit of the
+// change, and of no change that did not happen.
 #include "catalog/change_log.h"
 
 #include "base/error.h"
@@ -74,7 +74,7 @@ TEST_P(ChangeLogTest, HearsNothingOfWhatFails) {
     EXPECT_EQ(log_.take_texts(), Texts{});
 }
 
-// What a ring drops goes on every copy of it by itself.
+// Every copy of a ring drops the same documents by itself.
 TEST_P(ChangeLogTest, HearsOnlyOfWhatComesIntoARing) {
     Collection& ring = db().create("test.r", bson::make("capped", true, "size", 8192));
     for (int i = 0; i < 300; ++i)

@@ -7,7 +7,8 @@
 
 namespace catalog {
 
-// Whether it is a document that names another collation. What is no document is the caller's.
+// Whether it is a document that names another collation. The caller refuses a value that is no
+// document.
 inline bool asks_for_collation(const bson::Element& collation) {
     if (!collation.is_object() || collation.as_doc().empty()) return false;
     const bson::Element locale = collation.as_doc()["locale"];

@@ -20,9 +20,9 @@ namespace catalog {
 
 namespace {
 
-// To put a key into an index or take one out (sched/tick.h).
+// The ticks for putting a key into an index or taking one out (sched/tick.h).
 constexpr int64_t kTicksPerKey = 8;
-// Of a path that is taken apart in the time of a tick, about.
+// The bytes of a path that are taken apart in the time of a tick, about.
 constexpr size_t kBytesPerTick = 32;
 
 std::atomic<uint64_t> g_next_incarnation{1};
@@ -56,13 +56,13 @@ class AtEnd {
     Work work_;
 };
 
-// As part of a write that can still be undone: to find the keys may take long.
+// Finds the keys as part of a write that can still be undone, since it may take long.
 void derive_keys(const Index& index, bson::Doc doc, KeySet& keys) {
     const sched::Uninterruptible no_change_yet(sched::Uninterruptible::Ticks::may_end);
     index.generator->keys(doc, keys);
 }
 
-// Before keys are written, which nothing ends.
+// Counts the work of writing the keys before it begins, since nothing ends it then.
 void check_work(size_t keys) {
     sched::WorkLimit::check(static_cast<int64_t>(keys) * kTicksPerKey);
 }
@@ -191,7 +191,7 @@ void Collection::check_writable() const {
                    ns(), faulty_->name, faulty_->fault);
 }
 
-// Of the thread: what a change needs for as long as it takes.
+// The buffers of a thread that a change needs for as long as it takes.
 struct Collection::Scratch {
     KeySet keys;                     // of an insert or removal
     std::vector<KeyChange> changes;  // of an update or removal, one per index
@@ -209,7 +209,8 @@ Collection::Scratch& Collection::scratch() {
     return of_thread;
 }
 
-// Before the keys are written. That an index gets its first array is no change of a document alone.
+// Throws storage::WriteConflict before the keys are written if the index would get its first array.
+// That change is not one of a document alone.
 void Collection::check_multikey(const Index& index, const KeySet& keys) {
     if (keys.multikey() && !index.multikey && storage::LockManager::is_concurrent())
         throw storage::WriteConflict{.needs_all = true};
@@ -229,13 +230,14 @@ void Collection::check_lengths(const Index& index, const KeySet& keys) const {
     }
 }
 
-// Before the first byte of a change. `entry_bytes`: of the documents in its entry.
+// Makes room before the first byte of a change. `entry_bytes`: of the documents in its entry.
 void Collection::make_room(int64_t bytes, int64_t entry_bytes) {
     if (log_ != nullptr) return log_->prepare(bytes, entry_bytes);
     durability_.make_room(bytes);
 }
 
-// What its entry calls a document. Good until the next change.
+// Returns the document by which an entry of the log names this one. The result is valid until the
+// next change.
 bson::Doc Collection::name_of(bson::Doc doc) {
     constexpr size_t kUsualBytes = 4096;
     which_.clear();
@@ -275,7 +277,7 @@ void Collection::prepare_capped_insert(bson::Doc doc) {
         indexes_[i]->store->reserve(needs_[i].first, needs_[i].second);
 }
 
-// All keys of one index or none.
+// Inserts the keys of one index, either every one or none.
 void Collection::insert_keys(Index& index, const KeySet& keys, storage::RecordId id) {
     size_t done = 0;
     try {
@@ -372,9 +374,9 @@ void Collection::unindex(Index& index, const storage::Record& record) {
     }
 }
 
-// An entry that was there before the change that is being undone. It has no place any more only
-// where the index is damaged: its space is there (find_room()). Then the index lacks it, and the
-// change itself ends with its own error.
+// Puts an entry back that was there before the change that is being undone. It has no place any
+// more only where the index is damaged: its space is there (find_room()). The index then lacks it,
+// and the change itself ends with its own error.
 void Collection::put_back(Index& index, bson::Doc key, storage::RecordId id) const {
     try {
         index.store->insert(key, id, true);
@@ -491,10 +493,11 @@ void Collection::check_all_lengths(std::span<const KeyChange> changes) const {
     }
 }
 
-// Whether every index is sure to have space for its new keys. Then the old ones go first, so that
-// their places are used again. Else the new ones come first: what is refused of these goes without
-// space, while old keys that are gone already might not find any. Throws what an index says of the
-// space where new keys have to take the places of old ones.
+// Returns whether every index is sure to have space for its new keys. If so, the old ones go first,
+// so that their places are used again. If not, the new ones come first: when one of these is
+// refused, those before it are removed, which needs no space, while old keys that are gone already
+// might not find any. Throws what an index says of the space where new keys have to take the places
+// of old ones.
 bool Collection::old_keys_may_go_first(std::span<const KeyChange> changes) {
     if (std::ranges::all_of(changes, [](const KeyChange& each) { return each.removed.empty(); }))
         return true;
@@ -559,7 +562,8 @@ UpdatedRecord Collection::update(storage::RecordId id, bson::Doc new_doc, bson::
     size_t bytes = 0;
     for (size_t i = 0; i < count; ++i) {
         plan_change(*indexes_[i], changes[i], old_doc, new_doc, id);
-        // Of all indexes together: each may repeat the document for every element of an array.
+        // The bytes of all indexes together: each may repeat the document for every element of an
+        // array.
         bytes += changes[i].bytes();
         if (bytes > 2 * kKeysBytesMax)
             base::fail(base::kExceededMemoryLimit,

@@ -2,7 +2,7 @@
 // indexes in step.
 //
 // Collection objects belong to their Database and live until drop, rename or close. Reading calls
-// require the database lock shared, changing calls exclusive. Where allows_concurrent_changes() is
+// require the database lock shared, changing calls exclusive. If allows_concurrent_changes() is
 // true, insert(), update(), patch() and remove() are for holders of storage::Access::documents too,
 // which have locked the record (storage/record_store.h). They then may throw
 // storage::WriteConflict, with nothing changed.
@@ -50,7 +50,7 @@ struct Index {
 
     std::string fault;  // why no keys can be derived by its definition; empty: they can
 
-    // What the store says of it; the generator is made once.
+    // Reads what the store says of the index; the generator is made once.
     void read(const storage::IndexEntry& entry, int at);
     // Whether a definition asks for the same keys of the same documents. An index of all documents
     // and partial ones may stand side by side on one key.
@@ -83,18 +83,18 @@ class Collection {
     const Index* id_index() const { return id_index_; }  // null if there is none
     ChangeLog* change_log() const { return log_; }       // null: none hears of its changes
     bool capped() const { return capped_; }
-    // shared. Where documents of a time stand. REQUIRES: capped.
+    // shared. The places in the ring of documents of known times. REQUIRES: capped.
     RingMarks& marks() { return *marks_; }
-    // Under which texts are compared where a request names no collation; null: by their bytes.
-    // Throws base::Error 161 where it is that of another release of the library.
+    // Returns the collation of texts where a request names none; null: they are compared by their
+    // bytes. Throws base::Error 161 where it is that of another release of the library.
     const std::shared_ptr<const collation::Collator>& collator() const;
     bool has_collation() const { return collator_ != nullptr; }
     // Whether this process has, or had, a collection with one.
     static bool may_have_collators() { return may_have_collators_.load(std::memory_order_relaxed); }
-    // What its documents have to look like; null: anything. Asked before insert() and update(),
-    // which do not, by those whose documents come from clients.
+    // The validator of its documents; null: any document is valid. It is asked before insert() and
+    // update(), which do not ask it, by those whose documents come from clients.
     const Validator* validator() const { return validator_.get(); }
-    // What the store throws where documents cannot be changed, and base::Error 20 where keys of an
+    // Throws what the store throws if documents cannot be changed, and base::Error 20 if keys of an
     // index cannot be derived, or the log of changes keeps the collection.
     void check_writable() const;
     // Whether documents may be changed under storage::Access::documents; else under `all` only:
@@ -104,9 +104,10 @@ class Collection {
         return records_.allows_concurrent_changes() && !is_system_ && validator_ == nullptr &&
                log_ == nullptr;
     }
-    // Unique in the process; a new value when an index went away or the records were rewritten.
-    // After releasing the lock an operation looks the collection up again by name and continues
-    // only if this is unchanged; otherwise saved cursors may only be destroyed.
+    // Returns a number that is unique in the process; it is a new one when an index went away or
+    // the records were rewritten. After releasing the lock an operation looks the collection up
+    // again by name and continues only if this is unchanged; otherwise saved cursors may only be
+    // destroyed.
     uint64_t incarnation() const { return incarnation_; }
 
     // Stores a document that is already checked and fixed (query/update/update.h fix_for_insert).
@@ -115,11 +116,12 @@ class Collection {
     storage::RecordId insert(bson::Doc doc);
     // Works on a full disk.
     void remove(storage::RecordId id);
-    // Replaces a document; in place if it fits and re-keys what changed, else moves it. Same
-    // errors, all or nothing. `form`: see ChangeLog::updated; empty: the new document.
+    // Replaces a document; in place if it fits and re-keys what changed, else moves it. It throws
+    // the same errors, and changes all or nothing. `form`: see ChangeLog::updated; empty: the new
+    // document.
     UpdatedRecord update(storage::RecordId id, bson::Doc new_doc, bson::Doc form = {});
-    // Same-size changes that touch no indexed path: no copy, no re-keying. `form` as above; it may
-    // be empty where change_log() is null.
+    // Makes changes of the same size that touch no indexed path: no copy, no re-keying. `form` as
+    // above; it may be empty where change_log() is null.
     void patch(storage::RecordId id, std::span<const bson::Patch> patches, bson::Doc form = {});
     // Whether a change at (or below, or above) this dotted path can change index keys.
     bool path_indexed(std::string_view path) const;
@@ -129,10 +131,10 @@ class Collection {
     storage::RecordId append(bson::Doc entry);
     // exclusive. Removes the entry that was appended last, and that no reader has seen.
     void take_back(storage::RecordId entry);
-    // exclusive. All of them; who reads the log has lost the place.
+    // exclusive. Removes every entry; who reads the log has lost the place.
     void take_all_back();
 
-    // Of the requests that wait for the next insert into a capped collection.
+    // The requests that wait for the next insert into a capped collection.
     InsertWaiters& waiters() { return waiters_; }
 
     // For Database and index builds --------------------------------------------------------------

@@ -36,7 +36,7 @@ void refuse_newer_options(bson::Doc options) {
         base::fail(base::kInvalidOptions, "the option 'storageEngine' is not supported");
 }
 
-// What is no number counts as not given.
+// Returns the element, or none if it is no number: such an option counts as not given.
 bson::Element number(const bson::Element& e) {
     return e.is_number() ? e : bson::Element();
 }

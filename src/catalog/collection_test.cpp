@@ -46,7 +46,7 @@ class RefusedChange : public testing::Test {
         collection_->insert(bson::from_json(R"({"_id": 2, "a": [3, 9], "b": 8})"));
     }
 
-    // All entries of all indexes, and the documents.
+    // Returns every entry of every index, and the documents.
     std::string contents() {
         std::string text;
         for (const auto& index : collection_->indexes()) {
@@ -122,7 +122,7 @@ TEST_F(RefusedChange, AChangeOfFewEntriesIsRefusedBeforeTheFirst) {
     EXPECT_EQ(expect_whole_or_nothing([this] { collection_->remove(changed_); }), 1);
 }
 
-// As many as a commit can carry: it makes room for them.
+// A commit carries as many entries as these: the change makes room for them.
 TEST_F(RefusedChange, AChangeOfManyEntriesIsRefusedBeforeTheFirst) {
     space().bytes_per_entry = 1 << 20;
     storage::RecordId large = collection_->insert(with_many(3, 0));
@@ -146,7 +146,7 @@ TEST_F(RefusedChange, AChangeOfTooManyEntriesIsUndone) {
     EXPECT_GT(expect_whole_or_nothing([&] { collection_->remove(large); }), 2 * kMany);
 }
 
-// What such an undo needs may not be there on a full disk.
+// The space that such an undo needs may be missing on a full disk.
 TEST_F(RefusedChange, AChangeOfTooManyEntriesIsRefusedOnAFullDisk) {
     const storage::RecordId large = collection_->insert(with_many(3, 0));
     space() = {.bytes_per_entry = 10 << 20, .full = true};
@@ -166,7 +166,7 @@ TEST_F(RefusedChange, AChangeOfTooManyEntriesIsRefusedOnAFullDisk) {
               base::kOutOfDiskSpace);
     EXPECT_EQ(refused([&] { collection_->remove(large); }), base::kOutOfDiskSpace);
     durability_.leave({});
-    // All others are removed, for that gives space back.
+    // Any other document can be removed, since that gives space back.
     EXPECT_EQ(refused([&] { collection_->remove(changed_); }), 0);
     space().bytes_per_entry = 1 << 20;
     EXPECT_EQ(refused([&] { collection_->remove(large); }), 0);
@@ -179,7 +179,8 @@ TEST_F(RefusedChange, AnInsertLeavesNoEntry) {
               3);
 }
 
-// To find the keys of one document may take long: what is killed ends there, and leaves nothing.
+// An operation that is killed while it looks for the keys of one document, which may take long,
+// ends there, and leaves nothing.
 TEST_F(RefusedChange, AKilledOperationEndsWhileItLooksForKeys) {
     const auto with_thousands = [](int id) {
         bson::Builder doc;
@@ -212,7 +213,7 @@ TEST_F(RefusedChange, AKilledOperationEndsWhileItLooksForKeys) {
     EXPECT_EQ(contents(), before);
     EXPECT_EQ(killed([&] { collection_->remove(large); }), base::kInterrupted);
     EXPECT_EQ(contents(), before);
-    // To tell whether a change concerns an index takes a look at each of their fields.
+    // path_indexed() looks at each field of the indexes to tell whether a change concerns one.
     EXPECT_EQ(killed([&] {
                   for (int i = 0; i < 1000; ++i)
                       collection_->path_indexed("x.y");
@@ -227,7 +228,7 @@ TEST_F(RefusedChange, AKilledOperationEndsWhileItLooksForKeys) {
     EXPECT_NE(contents(), before);
 }
 
-// As a damaged file may have it: it can be read, and dropped.
+// A damaged file may hold such an index: the collection can be read, and dropped.
 TEST(FaultyIndex, MakesItsCollectionReadOnly) {
     storage::LockManager locks;
     const storage::GlobalLock lock(locks, storage::GlobalMode::W);

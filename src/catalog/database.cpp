@@ -273,8 +273,8 @@ void Database::move(std::string_view from, std::string_view to, bool stay_temp) 
     adopt(*store_.collection(target_ns));
 }
 
-// A drop gives space back but does not promise it to the rename. So the old collection stays until
-// the new one has its name.
+// A drop gives space back but does not promise it to the rename. The old collection therefore stays
+// until the new one has its name.
 void Database::replace(std::string_view from, std::string_view to, bool stay_temp) {
     if (!collections_.contains(to)) return rename(from, to, stay_temp);
     const std::string aside = unused_name(to);
@@ -535,7 +535,7 @@ void Database::hide_index(Collection& collection, const Index& index, bool hidde
 void Database::drop_temporary() {
     DCHECK(storage::LockManager::may_write(name()));
     for (const std::string& ns : collection_names()) {
-        // What is damaged of one must not keep the others as they are.
+        // A damaged one must not keep the others as they are.
         try {
             if (!store_.collection(ns)->options()["temp"].truthy()) continue;
             base::log::info("dropping temporary collection {}", ns);

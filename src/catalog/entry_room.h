@@ -13,7 +13,7 @@
 
 namespace catalog {
 
-// Of one index that a change puts in or takes out.
+// The entries of one index that a change puts in or takes out.
 struct Entries {
     int64_t count = 0;
     int64_t key_bytes = 0;
@@ -24,11 +24,11 @@ bool find_room_for_many(const storage::Durability& durability,
                         std::span<const Entries> entries,
                         const std::function<void(int64_t bytes)>& make_room);
 
-// Before the first byte of a change that has `keys` entries, entries_of(i) of them in index i.
-// Returns true where the commit is sure to have room for all of them: make_room(bytes) has made it.
-// Then no entry is refused once the first one was written. Else check_room() is asked for each, and
-// the space is there that those need which are put back then; where the disk is too full for that,
-// this throws what the index says.
+// Looks for room before the first byte of a change that has `keys` entries, entries_of(i) of them
+// in index i. Returns true where the commit is sure to have room for all of them: make_room(bytes)
+// has made it. No entry is refused then once the first one was written. If it returns false,
+// check_room() is asked for each, and the space is there that those need which are put back then;
+// where the disk is too full for that, this throws what the index says.
 template <typename EntriesOf, typename MakeRoom>
 bool find_room(const storage::Durability& durability,
                std::span<const std::unique_ptr<Index>> indexes, size_t keys,

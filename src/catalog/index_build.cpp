@@ -24,12 +24,12 @@ namespace {
 
 constexpr int kKeyTooLongInBuild = 17282;
 constexpr int64_t kCheckEvery = 128;
-// What it costs to store a key, and to examine a document (sched/tick.h).
+// The ticks for storing a key, and for examining a document (sched/tick.h).
 constexpr int64_t kTicksPerKey = 8;
 constexpr int32_t kBytesPerTick = 1024;
 constexpr std::chrono::seconds kLogEvery{3};
 
-// Where a build is, for currentOp and now and then for the log.
+// The progress of a build, for currentOp and now and then for the log.
 class Progress {
   public:
     Progress(const char* text, int64_t total) : text_(text), total_(total) { show(0); }
@@ -119,7 +119,7 @@ class Build {
     int64_t insert_all() {
         return for_each_document([this](const KeySet& keys, storage::RecordId id) {
             for (size_t i = 0; i < keys.size(); ++i) {
-                // Nothing reads an index that is not ready: it may become durable in pieces.
+                // An index that is not ready may become durable in pieces: nothing reads it.
                 engine_.durability().commit_if_needed();
                 sched::tick(kTicksPerKey);
                 if (index_.store->insert(keys[i], id, !index_.unique) !=
@@ -168,7 +168,8 @@ class Build {
 
     template <typename Use>
     void use_keys(const storage::Record& record, KeySet& keys, Use& use) {
-        // What is only there again (compact, a repair) was let in before, maybe by another limit.
+        // A document that is only indexed again (compact, a repair) was let in before, maybe by
+        // another limit.
         std::optional<sched::WorkLimit> limit;
         if (yield_point_ != nullptr) limit.emplace("indexing one document");
         index_.generator->keys(record.doc, keys);

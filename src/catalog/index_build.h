@@ -15,14 +15,14 @@ namespace catalog {
 
 // exclusive. Builds the index whose stored definition is `spec`; it must not exist yet. Logs start
 // and end, commits now and then, ends early when the operation is killed. Throws base::Error 11000,
-// 17282, 10088, ...; the index is then gone again. With a yield point the keys of one document are
-// work with a limit (sched/work_limit.h). `log` hears of the index, in the commit that completes
-// it; null where it is there again.
+// 17282, 10088, ...; the index is then gone again. If there is a yield point, the keys of one
+// document are work with a limit (sched/work_limit.h). `log` hears of the index, in the commit that
+// completes it; null where it is there again.
 void build_index(Collection& collection, storage::Engine& engine, bson::Doc spec,
                  sched::YieldPoint* yield_point = nullptr, ChangeLog* log = nullptr);
 
-// exclusive. The second half, for an index that is registered already (compact): fills and
-// completes the index in `slot`. On failure it is dropped.
+// exclusive. Does the second half, for an index that is registered already (compact): fills and
+// completes the index in `slot`. If that fails, the index is dropped.
 void fill_index(Collection& collection, storage::Engine& engine, int slot,
                 sched::YieldPoint* yield_point = nullptr, ChangeLog* log = nullptr);
 
@@ -36,9 +36,9 @@ void build_indexes(Collection& collection, storage::Engine& engine,
                    const std::vector<bson::Object>& specs, const BuildFailed& failed,
                    ChangeLog* log = nullptr);
 
-// What dropping and rebuilding indexes needs beside that (exclusive, but all_specs): the stored
-// definitions, copied; and the slot of an index that is there, which moves when another build is
-// finished or another index dropped.
+// Helpers for dropping and rebuilding indexes (exclusive, but all_specs): the stored definitions,
+// copied; and the slot of an index that is there, which moves when another build is finished or
+// another index dropped.
 std::vector<bson::Object> all_specs(const Collection& collection);
 int slot_of(Collection& collection, std::string_view name);
 

@@ -54,7 +54,7 @@ Element element_at(Doc array, int64_t index) {
     return Element();
 }
 
-// What becomes of one field of the key while a document is being expanded.
+// The state of one field of the key while a document is being expanded.
 struct Slot {
     bool done = false;  // `value` is final (missing: null)
     Element value;
@@ -85,7 +85,8 @@ class Expansion {
     }
 
   private:
-    // Of each array inside another one. Not on the stack: there may be a thousand.
+    // One level for each array inside another one. They are not on the stack: there may be a
+    // thousand.
     struct Level {
         Slots slots;         // of what is being expanded at this level
         ByIndexes by_index;  // of the array that these have met
@@ -237,7 +238,7 @@ std::string_view without_empty_end(std::string_view path) {
     return path.substr(0, path.size() - (path.ends_with('.') ? 1 : 0));
 }
 
-// See catalog/mixed_times.h.
+// Whether the value is one of those that catalog/mixed_times.h is about.
 bool stands_elsewhere(const Element& e) {
     constexpr int64_t kBetween = int64_t{1} << 48;
     sched::tick();
@@ -292,7 +293,8 @@ class BtreeKeyGenerator final : public KeyGenerator {
     }
 
   private:
-    // The usual document, with no array on any path: one key, or none. False: start again.
+    // Makes the one key, or none, of a usual document, which has no array on any path. Returns
+    // false if there is an array: the caller starts again.
     bool plain_keys(Doc doc, KeySet& out) const {
         bson::Builder key(out.buffer());
         size_t missing = 0;
@@ -464,7 +466,8 @@ std::unique_ptr<KeyGenerator> KeyGenerator::make(
 
 namespace {
 
-// What makes the keys that others filter, or put under a collation. Null: hashes do.
+// Returns the generator whose keys the given one filters, or puts under a collation. Returns null
+// for a generator of hashes.
 const BtreeKeyGenerator* plain_generator(const KeyGenerator& generator) {
     if (typeid(generator) == typeid(BtreeKeyGenerator))  // as most are
         return static_cast<const BtreeKeyGenerator*>(&generator);

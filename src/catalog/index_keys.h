@@ -77,9 +77,10 @@ class KeyGenerator {
     bool hashed() const { return hashed_; }
     bool sparse() const { return sparse_; }
     const std::vector<std::string>& fields() const { return fields_; }
-    // What makes keys of texts; null: nothing.
+    // The collation that makes keys of texts; null: texts are keys as they are.
     const collation::Collator* collator() const { return collator_.get(); }
-    // Of a partial index: what the documents that have keys match. Null: all have.
+    // The filter of a partial index, which the documents match that have keys. Null: every document
+    // has keys.
     const query::Matcher* filter() const { return filter_.get(); }
     // The paths that it is about.
     const std::vector<std::string>& filter_paths() const { return filter_paths_; }
@@ -94,14 +95,15 @@ class KeyGenerator {
     std::vector<std::string> filter_paths_;
 };
 
-// Of a definition; null: texts are keys as they are. Throws what collation::Collator::make does.
+// Returns the collation of a definition; null: texts are keys as they are. Throws what
+// collation::Collator::make does.
 std::shared_ptr<const collation::Collator> collator_of(bson::Doc spec);
 // A key of an index for people and for drivers: the bytes that stand for texts under a collation as
 // "CollationKey(0x..)".
 bson::Object readable_key(bson::Doc key, const KeyGenerator& generator);
 
-// What storage::ValidateOptions::derive_keys asks for. Makes one generator per definition and keeps
-// it: the definitions must stay where they are while the function is used.
+// Returns the function that storage::ValidateOptions::derive_keys asks for. It makes one generator
+// per definition and keeps it: the definitions must stay where they are while the function is used.
 std::function<void(bson::Doc spec, bson::Doc doc, const std::function<void(bson::Doc key)>& add)>
 key_deriver();
 

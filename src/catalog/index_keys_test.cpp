@@ -22,7 +22,7 @@ Object array(const Values&... values) {
     return b.object();
 }
 
-// {name: [values]}
+// Returns {name: [values]}.
 Object with_array(std::string_view name, const Object& values) {
     bson::Builder b;
     b.append_array(name, values);
@@ -165,7 +165,7 @@ TEST(IndexKeys, ArraysNamedByIndexAreParallelToo) {
     EXPECT_EQ(error_code(make("a.0", 1), doc), 0);
 }
 
-// {a: [[members], ...others]}
+// Returns {a: [[members], ...others]}.
 Object with_array_in_front(const Object& members, const Object& others) {
     bson::Builder b;
     {

@@ -22,7 +22,7 @@ namespace catalog {
 namespace {
 
 constexpr int32_t kKeyPatternBytesMax = 2048;
-// Of a definition: they are looked for one by one whenever it is read.
+// The most options of a definition: they are looked for one by one whenever it is read.
 constexpr int kOptionsMax = 10000;
 constexpr std::string_view kPlugins[] = {"hashed", "2d", "2dsphere", "geoHaystack", "text"};
 
@@ -142,7 +142,7 @@ void check_partial(bson::Doc spec) {
             bson::to_text(filter.as_doc()));
 }
 
-// What can have no keys in another order than that of bytes.
+// Refuses a collation for the indexes whose keys can have no order but that of bytes.
 void check_collation(bson::Doc key, const collation::Collator* collator,
                      const collation::Collator* inherited) {
     if (is_id_pattern(key) && !collation::is_same(collator, inherited))
@@ -154,7 +154,8 @@ void check_collation(bson::Doc key, const collation::Collator* collator,
                        "a hashed index with a collation is not supported by this server");
 }
 
-// What the index on _id, which has all documents and which the server itself looks up, cannot be.
+// Refuses the options that the index on _id cannot have, since it has all documents and the server
+// itself looks them up by it.
 void check_id_index(bson::Doc spec) {
     if (spec["sparse"].truthy()) base::fail(base::kCannotCreateIndex, "_id index cannot be sparse");
     if (spec.has("partialFilterExpression"))
@@ -169,7 +170,7 @@ bool descriptive(std::string_view field) {
     return std::ranges::find(kFields, field) != kFields.end();
 }
 
-// The options of a definition, which may be many. Of several of one name the first counts.
+// The options of a definition, which may be many. If several have one name, the first counts.
 using Options = std::unordered_map<std::string_view, bson::Element>;
 
 Options options_of(bson::Doc spec) {
@@ -213,7 +214,7 @@ bson::Object id_index_spec(std::string_view ns, const collation::Collator* colla
 
 bson::Object normalise_index_spec(bson::Doc spec, std::string_view ns,
                                   const std::shared_ptr<const collation::Collator>& inherited) {
-    // What it costs to check one (sched/tick.h).
+    // The ticks for checking one (sched/tick.h).
     constexpr int64_t kTicks = 8;
     constexpr int32_t kBytesPerTick = 128;
     sched::tick(kTicks + spec.size() / kBytesPerTick);

@@ -19,19 +19,20 @@ bson::Object id_index_spec(std::string_view ns, const collation::Collator* colla
 // the order given, ns (behind the name where missing) and collation (at the end) among them.
 // `inherited`: the collation of the collection, which is that of the index if `spec` names none;
 // null: none. In a collection that has one every definition names its own, the simple one too: so
-// all that reads definitions (the log of writes, a first copy, listIndexes, dumps) has what makes
-// the same index again. What is stored stays as it is when it is normalised again. Throws
-// base::Error 67, 13103, 13118, 14803, 72, what query::Matcher throws for a bad filter and
+// each reader of definitions (the log of writes, an initial sync, listIndexes, dumps) has what
+// makes the same index again. A stored definition stays as it is when it is normalised again.
+// Throws base::Error 67, 13103, 13118, 14803, 72, what query::Matcher throws for a bad filter and
 // collation::Collator::make for a bad collation.
 bson::Object normalise_index_spec(
     bson::Doc spec, std::string_view ns,
     const std::shared_ptr<const collation::Collator>& inherited = nullptr);
-// To make the same index of another collection, or of that of another member, whatever its
-// collation: servers that were made before stored definitions without the simple one.
+// Returns the definition that makes the same index of another collection, or of that of another
+// member, whatever its collation: servers that were made before stored definitions without the
+// simple one.
 bson::Object spec_to_copy(bson::Doc stored);
 
-// What shows only once an index is to be built: kinds of keys that nothing can be derived from, and
-// hashes that should be unique. Throws base::Error 16763, 16764, 16767.
+// Checks the properties that matter only when an index is to be built: kinds of keys that nothing
+// can be derived from, and hashes that should be unique. Throws base::Error 16763, 16764, 16767.
 void check_key_kind(bson::Doc normalised);
 
 // Compares a normalised definition with the existing indexes. Returns true if an equal index is

@@ -98,7 +98,7 @@ TEST(IndexSpec, InACollectionWithACollationEachNamesItsOwn) {
               "\"simple\"");
 }
 
-// So members of a set have the same bytes, and a copy of a copy is one.
+// Members of a set therefore have the same bytes, and a copy of a copy is one.
 TEST(IndexSpec, WhatIsStoredStaysAsItIs) {
     const auto german = collation::Collator::make(bson::from_json(R"({"locale": "de"})"));
     for (const auto& inherited : {std::shared_ptr<const collation::Collator>(), german}) {

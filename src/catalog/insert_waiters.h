@@ -10,17 +10,17 @@
 
 namespace catalog {
 
-// For any thread.
+// Any thread may use it.
 class InsertWaiters {
   public:
     // `callback` is called once, by wake(), on its thread; it must be cheap and not throw.
     // Destroying the result ends the wait.
     [[nodiscard]] std::shared_ptr<void> add(std::function<void()> callback);
-    // After an insert, and before the collection goes.
+    // Called after an insert, and before the collection goes.
     void wake() {
         if (has_any_.load(std::memory_order_acquire)) call_all();
     }
-    // Of those that wait, and of ended waits that add() has not removed yet.
+    // Returns the number of requests that wait, and of ended waits that add() has not removed yet.
     size_t size() const;
 
   private:

@@ -29,8 +29,9 @@ void KeyChange::compare(uint32_t descending_bits) {
             order = -1;
         } else {
             order = bson::compare_keys(before[b], after[a], descending_bits);
-            // What is equal to the old key need not be equal to what the index holds, if a key
-            // before that one was kept for it (bson/compare.h). So a key is written as it is.
+            // A key that is equal to the old one need not be equal to what the index holds, if a
+            // key before that one was kept for it (bson/compare.h). The key is therefore written as
+            // it is.
             if (order == 0 && !same_bytes(before[b], after[a])) {
                 removed.push_back(b);
                 added.push_back(a);

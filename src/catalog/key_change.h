@@ -19,7 +19,7 @@ struct KeyChange {
     // Finds `removed` and `added`, only keys that differ. `descending_bits`: see KeyGenerator.
     // REQUIRES: `before` and `after` are filled.
     void compare(uint32_t descending_bits);
-    // All keys go and come: those of a record that moves.
+    // Takes every key as one that goes or comes: the change of a record that moves.
     void take_all();
     // Whether a key that is added may be met in the index as one that is removed.
     bool takes_places() const;

@@ -22,10 +22,11 @@ class KeySorter {
         : sorter_({descending}, std::move(directory), spill::Folder::Use::index_build,
                   memory_bytes) {}
 
-    // All three throw base::Error 14031 when a run cannot be written or read.
+    // Each of the three throws base::Error 14031 when a run cannot be written or read.
     void add(bson::Doc key, storage::RecordId id);
     void finish() { sorter_.finish(); }
-    // After finish(), in order of key, then record. The key is valid until the next call.
+    // Returns the keys after finish(), in order of key, then record. The key is valid until the
+    // next call.
     bool next(bson::Doc* key, storage::RecordId* id);
 
     int64_t count() const { return sorter_.count(); }

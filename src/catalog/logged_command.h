@@ -12,8 +12,8 @@
 
 namespace catalog {
 
-// Made before the first byte of the change; told() writes the entry, last. Without a log
-// it does nothing. Where the change fails, it goes without an entry.
+// The entry of a command: it is made before the first byte of the change; told() writes the entry,
+// last. Without a log it does nothing. If the change fails, the object goes without an entry.
 class LoggedCommand {
   public:
     // Throws what ChangeLog::prepare does. `fields_bytes`: of the entry, beside names.

@@ -22,7 +22,7 @@ OrderOfTimes order_of_times(const Index& index);
 // Timestamps, documents and arrays, in others at all. Then the order is known. Returns false if the
 // index has gone in a yield, and may not be used any more.
 bool learn_order_of_times(const Index& index, sched::YieldPoint* yield_point);
-// Of a generator: whether a key was made that stands elsewhere.
+// Whether a key was made that stands elsewhere.
 bool mixes_times(const KeyGenerator& generator);
 void set_mixes_times(const KeyGenerator& generator);
 // Looks at a key that is there already.

@@ -35,7 +35,7 @@ using base::valid_database_name;
 constexpr bool is_system(std::string_view collection) {
     return collection.starts_with("system.");
 }
-// Where the engine keeps what it knows of a database's collections and indexes.
+// Whether the engine keeps there what it knows of a database's collections and indexes.
 constexpr bool is_catalogue(std::string_view collection) {
     return collection == "system.indexes" || collection == "system.namespaces";
 }
@@ -46,7 +46,7 @@ constexpr bool is_oplog(std::string_view ns) {
 // A collection that users may create: not empty, no '$', short enough. Old clients may make one
 // whose name begins with a dot.
 bool valid_collection_name(std::string_view db, std::string_view collection);
-// What the errors below have as their code: to old clients 2, to those of today 73.
+// The code that the errors below have: to old clients 2, to those of today 73.
 constexpr int code_of_bad_name(bool over_msg) {
     return over_msg ? base::kInvalidNamespace : base::kBadValue;
 }
@@ -56,13 +56,13 @@ void check_writable(std::string_view ns, int code = base::kBadValue);
 // Throws base::Error `code` for system.profile: clients may make it as large as they like, but only
 // the server fills it.
 void check_not_profile(std::string_view ns, int code = base::kBadValue);
-// Both: for a namespace that clients may not add documents or indexes to.
+// Does both, for a namespace that clients may not add documents or indexes to.
 void check_insertable(std::string_view ns, int code = base::kBadValue);
 // Throws base::Error 73 for a name that old clients could give a collection, and today's cannot.
 void refuse_leading_dot(std::string_view collection);
 // Throws base::Error 73 where what is to be made anew has a name that is no UTF-8: clients expect
-// that of a text, and a list with the name in it could be read by none. What is called so already
-// is served.
+// that of a text, and a list with the name in it could be read by none. A collection that has such
+// a name already is served.
 void check_readable(std::string_view name);
 
 }  // namespace catalog

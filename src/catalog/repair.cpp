@@ -16,7 +16,7 @@ namespace catalog {
 
 namespace {
 
-// What it costs to store a document (sched/tick.h).
+// The ticks for storing a document (sched/tick.h).
 constexpr int64_t kTicksPerDocument = 8;
 constexpr int32_t kBytesPerTick = 256;
 
@@ -32,7 +32,7 @@ bool is_of_the_index(const base::Error& error) {
 void Database::repair() {
     DCHECK(storage::LockManager::may_write(name()));
     const sched::Uninterruptible whole;
-    // Also after a part of it: definitions are elsewhere then.
+    // Called also after a part of the repair: definitions are elsewhere then.
     const auto follow = [this] {
         std::erase_if(collections_, [&](const auto& each) {
             const bool is_listing =
@@ -122,7 +122,8 @@ void Database::repair(std::string_view given) {
     base::log::info("repair of {}: {} documents, {} places skipped", ns, copied, skipped);
 }
 
-// As replace(), where neither of them is open here, and the old one may be damaged beyond a rename.
+// Does what replace() does, where neither of them is open here, and the old one may be damaged
+// beyond a rename.
 void Database::put_in_place(const std::string& temporary, const std::string& ns,
                             const std::string& aside) {
     bool kept = true;

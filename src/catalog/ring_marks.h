@@ -53,7 +53,7 @@ class RingMarks {
 
     // For changes of the collection ---------------------------------------------------------------
     void inserted(const storage::Record& record);
-    // Before the record goes.
+    // Called before the record goes.
     void removed(const storage::Record& record);
     // Records changed in another way, or moved: what is known is forgotten.
     void forget();

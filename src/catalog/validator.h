@@ -16,17 +16,18 @@ namespace catalog {
 
 class Validator {
   public:
-    // What the stored options ask for; null: nothing. Throws nothing for what they say: where a
-    // filter cannot be read, every document is refused with the reason. `expressions` reads $expr
-    // and outlives this; null: there is none. `collator`: that of the collection; null: none.
+    // Returns the validator that the stored options ask for; null: they ask for none. It throws
+    // nothing for what they say: where a filter cannot be read, every document is refused with the
+    // reason. `expressions` reads $expr and outlives this; null: there is none. `collator`: that of
+    // the collection; null: none.
     static std::unique_ptr<const Validator> of(
         bson::Doc options, const query::ExpressionParser* expressions,
         std::shared_ptr<const collation::Collator> collator = nullptr);
 
-    // Before `doc` is stored in the collection `ns`; `before`: the document in whose place, null
-    // where it is a new one. Throws base::Error 121 with the details `errInfo`, and what the filter
-    // throws; by the action "warn" it writes a line to the log instead of 121. REQUIRES: one thread
-    // at a time.
+    // Checks `doc` before it is stored in the collection `ns`; `before`: the document that it
+    // replaces; null: it is a new one. Throws base::Error 121 with the details `errInfo`, and what
+    // the filter throws; by the action "warn" it writes a line to the log instead of 121. REQUIRES:
+    // one thread at a time.
     void check(std::string_view ns, bson::Doc doc, const bson::Doc* before) const;
 
   private:
@@ -40,7 +41,7 @@ class Validator {
     bool only_warns_ = false;
 };
 
-// What the three options say, before they are stored. Throws base::Error 2, 14 and 72, and what
+// Checks the three options before they are stored. Throws base::Error 2, 14 and 72, and what
 // query::Matcher throws for a bad filter.
 void check_validation(std::string_view ns, bson::Doc options,
                       const query::ExpressionParser* expressions);

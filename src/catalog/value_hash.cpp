@@ -52,8 +52,8 @@ constexpr uint32_t kBytesPerTick = 64;
 
 void hash_fields(Md5& md5, Doc doc);
 
-// As int64: truncated, NaN 0, clamped, but 2^63 itself became the smallest one, and so it is
-// stored.
+// Returns the number as int64: truncated, NaN 0, clamped, but 2^63 itself became the smallest one,
+// and so it is stored.
 int64_t whole_part(const Element& number) {
     const bool edge =
         number.type() == Type::number_double && number.as_double() == 9223372036854775808.0;

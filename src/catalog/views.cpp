@@ -20,7 +20,8 @@ bool is_view(bson::Doc doc, std::string_view db) {
            valid_collection_name(db, on.as_string()) && doc["pipeline"].is_array();
 }
 
-// Nothing is stored in the order of a view: that of another release of the library will do.
+// A collation of another release of the library will do, since nothing is stored in the order of a
+// view.
 std::shared_ptr<const collation::Collator> stored_collator(const bson::Element& stored) {
     if (!stored.is_object()) return nullptr;
     bson::Builder spec;
@@ -67,7 +68,7 @@ void Views::load(Collection& stored) {
             views_.insert_or_assign(std::string(record->doc["_id"].as_string()), std::move(view));
         }
     } catch (const base::Error& e) {
-        // What is damaged there must not keep the rest from its users.
+        // A damaged view must not keep the rest from its users.
         base::log::error("not all views of {} can be read: {}", db, e.what());
     }
 }

@@ -1,9 +1,9 @@
 // catalog/views.h - the views of a database: names that stand for a pipeline over a collection, or
 // over another view.
 //
-// As with today's servers each is a document {_id: "db.view", viewOn: "collection", pipeline:
-// [...], collation: {...}} of the collection system.views. The old server takes that for a
-// collection like any other.
+// Each is a document {_id: "db.view", viewOn: "collection", pipeline: [...], collation: {...}} of
+// the collection system.views, as with today's servers. The old server takes that for a collection
+// like any other.
 #pragma once
 
 #include <map>
@@ -23,14 +23,15 @@ constexpr std::string_view kViews = "system.views";
 struct View {
     std::string on;         // full name
     bson::Object pipeline;  // an array of stages
-    // Under which all that reads it compares texts; null: by their bytes.
+    // The collation under which all that reads the view compares texts; null: by their bytes.
     std::shared_ptr<const collation::Collator> collator = {};
 };
 
 // The locks are those of the database: shared for what is const, else exclusive.
 class Views {
   public:
-    // What is no view in `stored` is passed over, with a line in the log.
+    // Reads the stored views; a document in `stored` that is no view is passed over, with a line in
+    // the log.
     void load(Collection& stored);
 
     bool empty() const { return views_.empty(); }
@@ -39,7 +40,7 @@ class Views {
         const auto found = views_.find(ns);
         return found == views_.end() ? nullptr : &found->second;
     }
-    // Full names, sorted.
+    // Returns the full names, sorted.
     std::vector<std::string> names() const;
 
     // Stores it, in the place of the one that has the name.

@@ -29,7 +29,7 @@ namespace {
 using bson::Element;
 using bson::Type;
 
-// About what it costs to make a collator, and the key of so many bytes (sched/tick.h).
+// The ticks for making a collator, and for the key of so many bytes, about (sched/tick.h).
 constexpr int64_t kTicksPerCollator = 200;
 constexpr size_t kBytesPerTick = 16;
 constexpr size_t kCollatorsKept = 64;

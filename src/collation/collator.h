@@ -2,8 +2,9 @@
 // of a command asks for, by ICU.
 //
 // Whatever is compared under a collation is compared by keys: a value with bytes in place of each
-// text in it, whose order is that of the texts. So the order of values (bson/compare.h) is the only
-// one, and what a filter, a sort and an index make of a value under one collation is the same.
+// text in it, whose order is that of the texts. The order of values (bson/compare.h) is therefore
+// the only one, and what a filter, a sort and an index make of a value under one collation is the
+// same.
 #pragma once
 
 #include <memory>
@@ -17,13 +18,13 @@ namespace collation {
 // Immutable, for any number of threads.
 class Collator {
   public:
-    // What {locale, strength, ...} asks for. Null: the simple collation, the order of bytes. Throws
-    // base::Error 40414 without a locale, 40415, 14, 51024, 2 and 9 for other fields, 161 for a
-    // version that is not this library's.
+    // Returns the collation that {locale, strength, ...} asks for. Returns null for the simple
+    // collation, the order of bytes. Throws base::Error 40414 without a locale, 40415, 14, 51024, 2
+    // and 9 for other fields, 161 for a version that is not this library's.
     static std::shared_ptr<const Collator> make(bson::Doc spec);
     virtual ~Collator() = default;
 
-    // All fields, those that were not given as the locale has them.
+    // Returns every field; the locale decides those that were not given.
     virtual bson::Doc spec() const = 0;
     // Appends the key of a value: itself but for the texts in it, in documents and arrays, too.
     virtual void append_key(std::string_view name, const bson::Element& value,
@@ -39,7 +40,8 @@ class Collator {
 
 // Whether both are the same collation; null is the simple one.
 bool is_same(const Collator* a, const Collator* b);
-// As bson::compare_values and bson::equal_values, of texts under a collation; null: by their bytes.
+// Compare as bson::compare_values and bson::equal_values do, but texts under a collation; null: by
+// their bytes.
 int compare_values(const bson::Element& a, const bson::Element& b, const Collator* collator);
 bool equal_values(const bson::Element& a, const bson::Element& b, const Collator* collator);
 // A key that append_key() made, with "CollationKey(0x..)" in place of the bytes of each text, which

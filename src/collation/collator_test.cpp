@@ -1,5 +1,5 @@
-// What collations take for equal and how they order texts, their fields, and what is wrong with
-// them.
+// Collations: which texts they take for equal and how they order them, their fields, and the errors
+// of bad ones.
 #include "collation/collator.h"
 
 #include <gtest/gtest.h>
@@ -105,7 +105,7 @@ TEST(Collator, SaysAllOfItsFields) {
               R"({ locale: "fr_CA", caseLevel: true, caseFirst: "lower", strength: 4, )"
               R"(numericOrdering: true, alternate: "shifted", maxVariable: "space", )"
               R"(normalization: true, backwards: true })");
-    // What it says makes it again.
+    // The specification of a collation makes the same collation again.
     EXPECT_EQ(bson::to_text(Collator::make(make(R"({"locale": "da"})")->spec())->spec()),
               bson::to_text(make(R"({"locale": "da"})")->spec()));
 }

@@ -59,7 +59,7 @@ class BoundedCommits : private QuickDisk, public command::ServiceTest {
         options.durable.sync_delay_seconds = 0;  // no flush lets files of the journal go
         return mmapv1::open_engine(options, disk);
     }
-    // Of a period that is quickly compressed and decompressed.
+    // Returns a text with a period, which is quickly compressed and decompressed.
     static std::string text_of(size_t bytes) {
         std::string text;
         while (text.size() < bytes)

@@ -54,7 +54,7 @@ TEST_F(CrashCampaign, ACallAtWhichNoStateIsTakenIsNoSuccess) {
     EXPECT_TRUE(outcome.faults[0].starts_with("--seed 1 --at 3:")) << outcome.faults[0];
 }
 
-// So what a campaign finds in it is found again in that state alone.
+// An error that a campaign finds in the state is therefore found again in that state alone.
 TEST_F(CrashCampaign, AStateIsCheckedInTheSameWayWhateverWasMetBefore) {
     constexpr uint64_t kSeed = 5;
     const Setting setting = make_setting(kSeed, 0);
@@ -182,7 +182,7 @@ int losses_of_a_recovery(const Setting& setting, int* cuts) {
     return losses;
 }
 
-// By chance alone a campaign may take thousands of states to find it.
+// A campaign may take thousands of states to find it by chance alone.
 TEST_F(CrashCampaign, ALieAboutWholeJournalFilesShowsInTheRecoveryOfAKilledProcess) {
     Setting setting;
     setting.nopreallocj = true;

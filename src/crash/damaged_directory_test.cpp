@@ -70,7 +70,7 @@ void fill(const std::string& dbpath) {
     server->stop();
 }
 
-// What a client can do to it; each ends somehow.
+// Does what a client can do to it; each command ends somehow.
 void use(command::TestConnection& server) {
     const std::string more = documents(1000, 1060);
     for (const std::string& command : {

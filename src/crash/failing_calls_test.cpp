@@ -164,7 +164,7 @@ std::vector<Step> history() {
     return steps;
 }
 
-// What a process of a case tells the one that judges it.
+// The report of a case's process to the one that judges it.
 struct Report {
     int64_t requests = 0;  // for space, in the step
     int64_t call_count = 0;
@@ -303,7 +303,7 @@ class Faults : public testing::TestWithParam<bool> {
         report_->code = code;
         report_->told = true;
         end();
-        // What could not be opened is open after its next use.
+        // A database that could not be opened is open after its next use.
         for (const std::string& db : server->engine().unusable_databases())
             server->perform(db, R"({"count": "any"})");
         Report::put(report_->state, server->state(kLater));

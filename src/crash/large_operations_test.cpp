@@ -157,7 +157,7 @@ class LargeOperations : public command::ServiceTest {
         }
         return found;
     }
-    // Those that are ready.
+    // Returns the indexes that are ready.
     static Texts indexes(CopyEngine& engine) {
         Texts found;
         for (const std::string& ns : engine.test().collections()) {
@@ -288,7 +288,7 @@ TEST_F(LargeOperations, WritesOfManyDocuments) {
     run_crashed(R"({"delete": "c", "deletes": [{"q": {"b": {"$lt": -100}}, "limit": 0}]})");
 }
 
-// What was free in extents that are not emptied yet is on no list.
+// Space that was free in extents that are not emptied yet is on no list.
 TEST_F(LargeOperations, FreeSpaceThatACompactGaveUpIsFoundByTheNextOrARepair) {
     fill();
     ASSERT_EQ(code(run(R"({"delete": "c", "deletes": [{"q": {"a": 3}, "limit": 0}]})")), 0);

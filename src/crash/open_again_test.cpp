@@ -103,8 +103,8 @@ TEST_F(OpenAgainTest, ItIsTriedAsOftenAsItIsUsed) {
     EXPECT_EQ(count("d"), 1);
 }
 
-// What ends the operation that opens it (its memory, its time) says nothing about the database,
-// which stays known: as an unknown one it would be made anew.
+// An error that ends the operation that opens the database (its memory, its time) says nothing
+// about the database, which stays known: as an unknown one it would be made anew.
 TEST_F(OpenAgainTest, TheEndOfAnOperationIsNoFaultOfTheDatabase) {
     int64_t failures = 0;
     for (int64_t nth = 1;; ++nth) {

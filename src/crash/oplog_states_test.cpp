@@ -132,7 +132,7 @@ TEST_P(OplogStates, AnEntryAndItsChangeComeTogether) {
     EXPECT_GT(lengths_.size(), 6U);
 }
 
-// So much in one operation that it commits on its way.
+// One operation writes so much that it commits on its way.
 TEST_P(OplogStates, AlsoWhereAnOperationCommitsInPieces) {
     initiate();
     const std::string large(2'900'000, 'x');

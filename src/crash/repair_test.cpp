@@ -134,7 +134,7 @@ class RepairTest : public command::ServiceTest {
             command::ServerContext context;
             command::Service service(catalog, context, command::all_families());
             {
-                // As a start does, which goes on where a database is damaged.
+                // Opens the database as a start does, which goes on if one is damaged.
                 const storage::GlobalLock lock(engine.locks(), storage::GlobalMode::W);
                 try {
                     if (catalog::Database* db = catalog.database("test"))

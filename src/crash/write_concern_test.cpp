@@ -1,4 +1,5 @@
-// What a write concern promises is on the device when the reply comes, with a journal and without.
+// A write whose concern promises it is on the device when the reply comes, with a journal and
+// without.
 #include <memory>
 
 #include "crash/testing/sim_disk.h"
@@ -76,7 +77,7 @@ TEST_P(WriteConcernTest, TheCommandFsyncFlushes) {
     ASSERT_EQ(code(run(R"({"insert": "c", "documents": [{"_id": 1, "a": "in the data file"}]})")),
               0);
     ASSERT_EQ(code(run(R"({"fsync": 1})", "admin")), 0);
-    // What is on the device now, whatever the journal has.
+    // The files on the device now are read, whatever the journal has.
     disk.sync_directory("/");
     os::EveryChoice nothing_unsynced_survives;
     const auto after = disk.power_cut(nothing_unsynced_survives, 4096);

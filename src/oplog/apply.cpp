@@ -45,13 +45,13 @@ storage::RecordId find(catalog::Collection& collection, bson::Doc which) {
     return {};
 }
 
-// Whether a document keeps its place with that content. In a ring none moves: what has another size
-// there is newer than an entry that does not fit.
+// Whether a document keeps its place with that content. A document in a ring never moves: one that
+// has another size there is newer than an entry that does not fit.
 bool stays(catalog::Collection& collection, storage::RecordId id, bson::Doc doc) {
     return !collection.capped() || collection.records().fits(id, doc.size());
 }
 
-// What a command says that finds its work done, or undone by a later entry.
+// Whether a command fails this way when its work is done already, or undone by a later entry.
 bool may_be_over(const base::Error& error) {
     return error.code() == base::kNamespaceNotFound || error.code() == base::kNamespaceExists ||
            error.code() == base::kIndexNotFound;

@@ -35,7 +35,7 @@ enum class Applied : bool {
 // 115 for a form of later servers.
 bson::Object operators_of(bson::Doc o);
 
-// By one thread at a time.
+// One thread at a time may use it.
 class Applier {
   public:
     // Runs a command, as a client would send it to that database; no lock is held. Throws the
@@ -45,8 +45,8 @@ class Applier {
 
     // No lock. Throws base::Error: 2 for what is no entry, 115 for one in a form of later servers,
     // 20 for one of the database `local`; by Manner::exact 47 where there is no document to be
-    // changed, 26 where there is no collection; and what a change itself throws. Then nothing has
-    // been changed.
+    // changed, 26 where there is no collection; and what a change itself throws. If it throws,
+    // nothing has been changed.
     Applied apply(bson::Doc entry, Manner manner);
     // An array of documents of a collection, which is there: each is inserted, or takes the place
     // of that with its _id. No lock.

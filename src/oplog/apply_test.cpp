@@ -1,5 +1,5 @@
-// What entries of a log of writes make of the data, over each engine: of the data before them, and
-// of data that has seen some of them.
+// Entries of a log of writes change the data, over each engine: the data as it was before them, and
+// data that has seen some of them.
 #include "oplog/apply.h"
 
 #include <fmt/core.h>
@@ -29,7 +29,7 @@ class ApplierTest : public catalog::OverEachEngine {
     int error_of(const char* entry, Manner manner = Manner::exact) {
         return failure([&] { apply(entry, manner); });
     }
-    // In the order of their insertion.
+    // Returns the documents in the order of their insertion.
     Texts documents(const std::string& ns = "test.c") {
         Texts found;
         const storage::DatabaseLock lock(engine_->locks(), catalog::split(ns).db, false);
@@ -69,7 +69,8 @@ TEST_P(ApplierTest, ChangesDocumentsAndIndexes) {
     EXPECT_NE(catalog_->collection("test.c")->find_index("a"), nullptr);
 }
 
-// As servers wrote it that stored the simple collation nowhere: one that an index has is named.
+// Such an entry comes from servers that stored the simple collation nowhere: they named only a
+// collation that an index has.
 TEST_P(ApplierTest, AnIndexWithoutACollationIsASimpleOne) {
     const auto german = collation::Collator::make(bson::from_json(R"({"locale": "de"})"));
     applier_.apply(bson::make("op", "c", "ns", "test.$cmd", "o",
@@ -116,14 +117,14 @@ TEST_P(ApplierTest, AgainTakesWhatHasBeenDone) {
               Applied::lacks_document);
     EXPECT_EQ(again(R"({"op": "d", "ns": "test.c", "o": {"_id": 7}})"), Applied::done);
     EXPECT_EQ(again(R"({"op": "d", "ns": "test.none", "o": {"_id": 7}})"), Applied::done);
-    // Of an update that finds a scalar in its way, the other fields.
+    // An update that finds a scalar in its way changes the other fields.
     EXPECT_EQ(again(R"({"op": "u", "ns": "test.c", "o2": {"_id": 1},
                         "o": {"$set": {"b": 1, "a.b": 5, "c": 2}, "$unset": {"a.c": true}}})"),
               Applied::done);
     EXPECT_EQ(documents(), Texts{"{ _id: 1, a: \"scalar\", c: 2, b: 1 }"});
     again(R"({"op": "i", "ns": "test.c", "o": {"_id": 1, "x": 1}})");
     EXPECT_EQ(documents(), Texts{"{ _id: 1, x: 1 }"});
-    // What is wrong in any state of the data is no matter of what was done before.
+    // An error that any state of the data would give does not come from what was done before.
     again(R"({"op": "i", "ns": "test.system.indexes",
               "o": {"v": 1, "key": {"x": 1}, "name": "x", "ns": "test.c", "unique": true}})");
     EXPECT_EQ(error_of(R"({"op": "i", "ns": "test.c", "o": {"_id": 2, "x": 1}})", Manner::again),
@@ -180,7 +181,7 @@ TEST_P(ApplierTest, LeavesCommandsToItsCaller) {
     }
 }
 
-// By its options as they are stored, whatever its name.
+// A collection is made by its options as they are stored, whatever its name.
 TEST_P(ApplierTest, MakesCollectionsItself) {
     apply(R"({"op": "c", "ns": "test.$cmd", "o": {"create": "ring", "capped": true,
               "size": {"$numberInt": "8192"}, "max": {"$numberInt": "3"},
@@ -232,7 +233,7 @@ TEST_P(ApplierTest, FillsARingAgain) {
     }
 }
 
-// Of a few documents of one collection.
+// A history of a few documents of one collection.
 class History {
   public:
     using State = std::map<int, bson::Object>;
@@ -243,7 +244,7 @@ class History {
             step();
     }
     const std::vector<bson::Object>& entries() const { return entries_; }
-    // Before the n-th entry.
+    // Returns the documents before the n-th entry.
     const State& state(size_t n) const { return states_[n]; }
 
   private:
@@ -293,7 +294,7 @@ class HistoryTest : public ApplierTest {
         for (const auto& [id, doc] : state)
             c.insert(doc);
     }
-    // By their _id.
+    // Returns the documents that are there now, by their _id.
     std::map<int, std::string> now(std::string (*text)(bson::Doc)) {
         std::map<int, std::string> found;
         const storage::DatabaseLock lock(engine_->locks(), "test", false);

@@ -11,10 +11,10 @@
 // In the log of a replica set three fields follow it: `t`, the term of the primary that wrote the
 // entry, which readers of 2.6 pass over; `h`, which tells two histories apart; and `v`, which is 2.
 //
-// Where the client may send the write again, three more stand at the end, as later servers have
-// them: `lsid` and `txnNumber`, its session and the number that the write has there, and `stmtId`,
-// which one of its statements it is (oplog/retries.h). An `n` with these, whose `o` is what
-// findAndModify has shown, stands before the entry of the change:
+// If the client may send the write again, three more stand at the end, as later servers have them:
+// `lsid` and `txnNumber`, its session and the number that the write has there, and `stmtId`, which
+// one of its statements it is (oplog/retries.h). An `n` with these, whose `o` is what findAndModify
+// has shown, stands before the entry of the change:
 //
 //   {ts, t, h, v, op: "n", ns: "db.coll", o: shown, lsid: {id, uid}, txnNumber, stmtId}
 #pragma once
@@ -29,14 +29,15 @@
 
 namespace oplog {
 
-// What an entry needs beside its documents and the name, and what the fields of a statement add.
+// The bytes that an entry needs beside its documents and the name, and those that the fields of a
+// statement add.
 constexpr int32_t kEntryBytes = 100;
 constexpr int32_t kStatementBytes = 120;
 
 enum class Form : uint8_t { master, replica_set };
 
-// Where an entry stands in the history of a set. Of two, that of the later term is the later one,
-// whatever the clocks of their primaries said.
+// The place of an entry in the history of a set. The entry of a later term is the later one,
+// whatever the clocks of the two primaries said.
 struct Position {
     int64_t term = 0;
     uint64_t ts = 0;  // 0: there is no entry
@@ -58,15 +59,16 @@ struct Entry {
 // Writes it at the end of an empty buffer.
 bson::Doc write_entry(const Entry& entry, Form form, bson::Buffer& out);
 
-// Of which statement an entry is; nothing: of none.
+// Returns the statement that an entry belongs to; nothing: it belongs to none.
 std::optional<StatementId> statement_of(bson::Doc entry);
 
-// Of an entry that has a `ts`.
+// Returns the position of an entry that has a `ts`.
 inline Position position_of(bson::Doc entry) {
     return {entry["t"].to_int64(), entry["ts"].as_timestamp()};
 }
 
-// What comes after `last`, at a time in seconds since 1970; a clock that goes back changes nothing.
+// Returns the `ts` that comes after `last`, at a time in seconds since 1970; a clock that goes back
+// changes nothing.
 constexpr uint64_t next_ts(uint64_t last, int64_t now_seconds) {
     const uint64_t first_of_now = static_cast<uint64_t>(now_seconds) << 32 | 1;
     return last < first_of_now ? first_of_now : last + 1;

@@ -103,7 +103,7 @@ void Log::read_last() {
     catalog_.drop_database_again(db);
 }
 
-// From the oldest entry that counts to the newest one, as they were written.
+// Reads the entries from the oldest one that counts to the newest, as they were written.
 void Log::read_retries() {
     retries_.clear();
     storage::RecordStore& records = ring_.load(std::memory_order_relaxed)->records();
@@ -148,7 +148,7 @@ void Log::prepare(int64_t change_bytes, int64_t entry_bytes) {
     const ForeignChange* const foreign = ForeignChange::of_this_thread(*this);
     if (foreign != nullptr && foreign->is_copy_)
         return engine_.durability().make_room(change_bytes);
-    // Both ways: what a primary wrote, and what another's entry tells, end with a change of state.
+    // A change of state ends both what a primary wrote and what another's entry tells.
     const bool is_late =
         foreign == nullptr ? follows_.load(std::memory_order_relaxed) : !foreign->may_write();
     if (is_late)
@@ -246,8 +246,8 @@ void Log::append(char op, std::string_view ns, bson::Doc o, const bson::Doc* o2,
     buffer_.trim(kUsualBytes);
 }
 
-// The change has been made by now. What cannot fail is not undone: should the collection turn out
-// to be damaged, an error says so, and nothing is changed any more.
+// The change has been made by now. A step that cannot fail is not undone: should the collection
+// turn out to be damaged, an error says so, and nothing is changed any more.
 bool Log::store(bson::Doc entry, const End& end) {
     DCHECK(storage::LockManager::may_write(kDatabase));
     try {
@@ -294,7 +294,7 @@ bool ForeignChange::may_write() const {
            (is_written_ || position_of(entry_) > log_.end_.position);
 }
 
-// What comes after the first change is the rest of what the entry tells of.
+// Writes the entry at the first change; the later ones are the rest of what it tells of.
 void ForeignChange::write() {
     if (is_copy_ || is_written_) return;
     is_written_ = log_.store(entry_, {position_of(entry_), entry_["h"].to_int64()});

@@ -28,7 +28,7 @@ namespace oplog {
 
 class ForeignChange;
 
-// Where a master keeps its log, and a member of a replica set.
+// The collections in which a master keeps its log, and a member of a replica set.
 constexpr std::string_view kMasterLog = "local.oplog.$main";
 constexpr std::string_view kSetLog = "local.oplog.rs";
 
@@ -46,21 +46,23 @@ class Log final : public catalog::ChangeLog {
     void open(int64_t bytes);
     // Any thread.
     bool is_open() const { return ring_.load(std::memory_order_acquire) != nullptr; }
-    // Of a set. global W, after open(): the entries to come are those of `term`, written by the
-    // member of that id. The first one is an `n` with the document `note`. What clients may send
-    // again is read from the entries of the last Retries::kKept, at most kRetriesReadBytes of them.
+    // A set only, global W, after open(): the entries to come are those of `term`, written by the
+    // member of that id. The first one is an `n` with the document `note`. The writes that clients
+    // may send again are read from the entries of the last Retries::kKept, at most
+    // kRetriesReadBytes of them.
     void begin_term(int64_t term, int32_t member, bson::Doc note);
-    // Of a set. global W, after open(): the primary is another member, until begin_term(). Only
-    // what it has done is done here (ForeignChange); any other change fails, by prepare().
+    // A set only, global W, after open(): the primary is another member, until begin_term(). This
+    // server then makes only the changes that the primary has made (ForeignChange); any other
+    // change fails, by prepare().
     void follow() { follows_.store(true, std::memory_order_relaxed); }
-    // Of a set. global W: takes follow() back, where no entry has come since.
+    // A set only, global W: takes follow() back, where no entry has come since.
     void go_on() { follows_.store(false, std::memory_order_relaxed); }
     // exclusive on `local`, after open(), while it follows: as if there had been no entry, for a
     // copy that begins anew.
     void clear();
     // exclusive on `local`, after open(). An `n` with the document `note`.
     void add_note(bson::Doc note);
-    // `h` of the last entry. At least shared on `local`.
+    // Returns `h` of the last entry. Lock: at least shared on `local`.
     int64_t last_hash() const { return end_.hash; }
     // The last entry. Any thread; while a change is under way its entry may be it already.
     Position last() const {
@@ -94,7 +96,7 @@ class Log final : public catalog::ChangeLog {
     static inline thread_local Position written_;
     static constexpr int64_t kRetriesReadBytes = 256 << 20;
 
-    // Of a document.
+    // Writes the entry of a change of a document.
     void changed(char op, std::string_view ns, bson::Doc o, const bson::Doc* o2 = nullptr) {
         if (Statement* const statement = Statement::current())
             return changed_by(*statement, op, ns, o, o2);
@@ -114,7 +116,8 @@ class Log final : public catalog::ChangeLog {
     catalog::Catalog& catalog_;
     const Form form_;
     const std::string ns_;
-    // Null: not open. It stays where it is, since catalog/ lets nothing else drop or move it.
+    // The collection; null: the log is not open. It stays where it is, since catalog/ lets nothing
+    // else drop or move it.
     std::atomic<catalog::Collection*> ring_{nullptr};
     int64_t entry_bytes_max_ = 0;
     // Changed under the lock of `local`, exclusive. The first two are end_ for any thread.
@@ -132,19 +135,20 @@ class Log final : public catalog::ChangeLog {
 
 // While it lives, changes by this thread are those that another member has made before: its entry
 // stands in the log instead of one of our own, in the commit of the first of them, or none where
-// the changes are a copy of its data. Of those of one thread the last one counts.
+// the changes are a copy of its data. If a thread has several, the last one counts.
 class ForeignChange {
   public:
     // A copy.
     explicit ForeignChange(Log& log);
-    // `entry` outlives this. Throws base::Error 20 unless it comes after the last one.
+    // The changes are those of `entry`, which outlives this. Throws base::Error 20 unless it comes
+    // after the last one.
     ForeignChange(Log& log, bson::Doc entry);
     ~ForeignChange();
     ForeignChange(const ForeignChange&) = delete;
     ForeignChange& operator=(const ForeignChange&) = delete;
 
-    // No lock. What it tells of is done: writes the entry, unless a change has brought it along.
-    // Throws what Log::prepare does.
+    // No lock. The change that it tells of is done: writes the entry, unless a change has brought
+    // it along. Throws what Log::prepare does.
     void finish();
 
   private:

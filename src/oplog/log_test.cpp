@@ -98,7 +98,7 @@ class LogTest : public testing::Test, public catalog::EngineParam {
         if (engine_ != nullptr) engine_->shutdown();
         engine_ = nullptr;
     }
-    // What keeps its data in memory is not opened again.
+    // An engine that keeps its data in memory is not opened again.
     void open_again() {
         catalog_ = nullptr;
         log_ = nullptr;
@@ -264,7 +264,7 @@ TEST_P(LogTest, EndsADropThatWasCutShort) {
     EXPECT_NE(catalog_->database("test"), nullptr);
 }
 
-// In the same hold of the lock.
+// The entry is taken back in the same hold of the lock.
 TEST_P(LogTest, TakesTheEntryOfADropThatFailedBack) {
     open();
     insert(1, 1);
@@ -329,7 +329,7 @@ TEST_P(LogTest, OfASetSaysWhichTermWroteIt) {
     }
 }
 
-// In the entries of the documents alone, so that a start knows of them.
+// Only the entries of documents name the statement, so that a start knows of them.
 TEST_P(LogTest, SaysWhichStatementMadeAChange) {
     form_ = Form::replica_set;
     open();
@@ -437,7 +437,7 @@ TEST_P(LogTest, OfAFollowerHasTheEntriesOfThePrimary) {
     change(9, 'i', bson::make("_id", 1),
            [](catalog::Database& db) { db.collection("test.c")->insert(bson::make("_id", 1)); });
     change(10, 'n', bson::make("msg", "a note"), [](catalog::Database&) {});
-    // What one entry tells of may be several changes.
+    // One entry may tell of several changes.
     change(11, 'c', bson::make("all", 1), [](catalog::Database& db) {
         db.collection("test.c")->insert(bson::make("_id", 2));
         db.collection("test.c")->insert(bson::make("_id", 3));
@@ -460,7 +460,7 @@ TEST_P(LogTest, OfAFollowerHasTheEntriesOfThePrimary) {
               base::kIllegalOperation);
     EXPECT_EQ(failure([&] { const ForeignChange none(*log_, bson::Doc()); }),
               base::kIllegalOperation);
-    // Nothing else is changed, but what is the server's own.
+    // No other change is made, but to what is the server's own.
     EXPECT_EQ(failure([this] { insert(7, 1); }), base::kInterruptedDueToReplStateChange);
     write("local", [](catalog::Database& db) {
         db.get_or_create("local.own").insert(bson::make("_id", 1));
@@ -481,7 +481,7 @@ TEST_P(LogTest, OfAFollowerHasTheEntriesOfThePrimary) {
     expect_rising();
 }
 
-// As for an own one that failed.
+// A follower takes it back as a primary does for its own drop that failed.
 TEST_P(LogTest, OfAFollowerTakesTheEntryOfADropBack) {
     form_ = Form::replica_set;
     open();

@@ -18,7 +18,8 @@ auto place_of(std::vector<Done>& done, int32_t statement) {
     return std::ranges::lower_bound(done, statement, {}, &Done::last);
 }
 
-// In the order of the log, and so often of the statements, which make one range.
+// Adds a statement in the order of the log, which is often that of the statements: they make one
+// range.
 void add(std::vector<Done>& done, int32_t statement, char op, uint64_t ts) {
     const auto at = place_of(done, statement);
     if (at != done.end() && at->first <= statement) return;

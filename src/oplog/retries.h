@@ -3,12 +3,12 @@
 //
 // A client numbers the writes of its session (txnNumber). When it does not know what became of one,
 // it sends it again by the same number; what each statement of it has done is in the log of writes,
-// in the entry of the change itself (oplog/entry.h). Here is only by which kind of entry, and where
-// it is to be found. So a start makes all of this from the log.
+// in the entry of the change itself (oplog/entry.h). This table keeps only the kind of that entry
+// and its place in the log. A start can therefore make the whole table from the log.
 //
 // It holds what was written in the last kKept by at most kUnitsMax sessions and ranges of
-// statements: beyond that the oldest of the user who has most are forgotten. So a user who begins
-// very many sessions displaces only their own.
+// statements: beyond that the oldest of the user who has most are forgotten. A user who begins very
+// many sessions thereby displaces only their own.
 #pragma once
 
 #include <array>
@@ -33,7 +33,7 @@ struct SessionKey {
     auto operator<=>(const SessionKey&) const = default;
 };
 
-// Which statement an entry says that it belongs to.
+// The statement that an entry says that it belongs to.
 struct StatementId {
     SessionKey session;
     int64_t txn_number = 0;
@@ -67,12 +67,13 @@ class Retries {
     // base::Error 225 where it has used a later number.
     std::unique_ptr<Turn> begin(const SessionKey& session, int64_t txn_number);
 
-    // Nothing of it will come again; one that writes stays.
+    // Forgets the session, of which nothing will come again; one that writes stays.
     void forget(const SessionKey& session);
-    // What has not been used for kKept.
+    // Forgets the sessions that have not been used for kKept.
     void expire(Clock::time_point now);
 
-    // Made anew from the log, in whose order statements are found. REQUIRES: no session writes.
+    // Make the table anew from the log, in whose order statements are found. REQUIRES: no session
+    // writes.
     void clear();
     void found(const StatementId& id, char op, uint64_t ts);
 
@@ -99,13 +100,13 @@ class Retries {
     mutable std::mutex mutex_;
     // Guarded by mutex_; the history of a session that is busy belongs to its Turn.
     Histories histories_;
-    // Of those that are not busy, and 1 for each that is.
+    // The units of the sessions that are not busy, and 1 for each that is.
     size_t units_ = 0;
     std::atomic<int64_t> commands_{0};
     std::atomic<int64_t> statements_{0};
 };
 
-// While it lives, no other request of the session writes. Used by one thread.
+// While it lives, no other request of the session writes. One thread uses it.
 class Retries::Turn {
   public:
     ~Turn();
@@ -114,15 +115,16 @@ class Retries::Turn {
 
     const SessionKey& session() const { return session_.first; }
     int64_t txn_number() const { return session_.second.txn_number; }
-    // As in session_fields().
+    // The fields that session_fields() returns.
     bson::Doc fields() const { return fields_; }
 
-    // What the statement has done; null: nothing yet. Until the next note().
+    // Returns what the statement has done; null: nothing yet. The result is valid until the next
+    // note().
     const Done* done(int32_t statement) const;
     // The same, and it is counted as one that has come again.
     const Done* answered(int32_t statement);
     std::span<const Done> all_done() const { return session_.second.done; }
-    // It has been done. For the log.
+    // Notes, for the log, that the statement has been done.
     void note(int32_t statement, char op, uint64_t ts);
 
   private:

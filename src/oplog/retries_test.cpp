@@ -1,5 +1,5 @@
-// What sessions have written last: found by statement in whatever order it was noted, by one
-// request at a time, and within bounds.
+// Sessions keep what they have written last: it is found by statement in whatever order it was
+// noted, by one request at a time, and within bounds.
 #include "oplog/retries.h"
 
 #include <gtest/gtest.h>
@@ -95,7 +95,7 @@ TEST(Retries, AreKeptForATime) {
     EXPECT_EQ(retries.sessions(), 0u);
 }
 
-// Those of the user who has most.
+// The oldest sessions of the user who has most are forgotten.
 TEST(Retries, ForgetTheOldestWhereThereAreTooMany) {
     Retries retries(80);
     retries.begin(key(1, 1), 1)->note(0, 'i', 1);

@@ -22,14 +22,14 @@ class Statement {
     Statement(const Statement&) = delete;
     Statement& operator=(const Statement&) = delete;
 
-    // Null: none.
+    // Returns null if there is none.
     static Statement* current() { return current_; }
 
     Retries::Turn& turn() const { return *turn_; }
     int32_t number() const { return number_; }
 
-    // What the client is shown of the change, before the log prepares for it: an entry of
-    // its own keeps it. It lives until the change is made.
+    // Takes the document of the change that the client is shown, before the log prepares for the
+    // change: an entry of its own keeps it. The document lives until the change is made.
     void show(bson::Doc shown) {
         shown_ = shown;
         shows_ = true;

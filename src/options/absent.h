@@ -1,13 +1,13 @@
 // options/absent.h - options and parameters about what this server does not have: replication,
-// sharding, an HTTP interface, a plan cache. Old scripts, configuration files
-// and clients give and read them. What would be missed is refused; what changes nothing is taken.
+// sharding, an HTTP interface, a plan cache. Old scripts, configuration files and clients give and
+// read them. An option whose effect would be missed is refused; one that changes nothing is taken.
 #pragma once
 
 #include "options/option.h"
 
 namespace options {
 
-// Known, and refused with the reason; only the default may be given.
+// An option that is known, and refused with the reason; only the default may be given.
 class Refused : public Option {
   public:
     Refused(const char* name, Value default_value, std::vector<const char*> yaml, const char* why,
@@ -22,7 +22,7 @@ class Refused : public Option {
                   .refused = why}) {}
 };
 
-// Taken: what it asks for is so anyway.
+// An option that is taken: what it asks for is so anyway.
 class Granted : public Option {
   public:
     Granted(const char* name, std::vector<const char*> yaml, bool yaml_opposite, const char* why)
@@ -34,7 +34,7 @@ class Granted : public Option {
                   .hidden = true}) {}
 };
 
-// Taken with a warning, and without effect.
+// An option that is taken with a warning, and without effect.
 class Ignored : public Option {
   public:
     Ignored(const char* name, Value default_value, std::vector<const char*> yaml,
@@ -182,7 +182,7 @@ inline UnusedParameter unused_parameters[] = {
     {"verboseQueryLogging", Parameter::always, false, "No effect: there is no such logging."},
 };
 
-// For members of a replica set; this server is none.
+// The parameter is for members of a replica set; this server is none.
 inline Integer apply_batch_size({
     .name = "replApplyBatchSize",
     .group = Group::parameters,

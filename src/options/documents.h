@@ -8,12 +8,12 @@ namespace options {
 
 // docs/options.md without its part about patches. Each option is a block that begins with "### ".
 std::string markdown();
-// mongod.1, for man.
+// Returns mongod.1, for man.
 std::string man_page();
-// Completion for bash.
+// Returns the completion for bash.
 std::string bash_completion();
 
-// For all of them: "a whole number from 2 to 300 ms".
+// Returns the values in words, for all three: "a whole number from 2 to 300 ms".
 class Option;
 std::string values_text(const Option& option);
 // When it can be changed.

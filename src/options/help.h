@@ -15,7 +15,7 @@ struct Heading {
 // Null for groups that --help does not list.
 const Heading* heading_of(Group group);
 
-// At most 80 columns wide.
+// Returns the text, at most 80 columns wide.
 std::string help_text();
 
 }  // namespace options

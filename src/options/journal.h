@@ -1,5 +1,5 @@
-// options/journal.h - the base's options of the journal (journal spec 4.7, 5.3, 5.8). Those that
-// patches add lie in journal/options/.
+// options/journal.h - the base's options of the journal (journal spec 4.7, 5.3, 5.8). The options
+// that patches add lie in journal/options/.
 #pragma once
 
 #include "options/option.h"

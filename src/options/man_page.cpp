@@ -10,8 +10,8 @@ namespace options {
 
 namespace {
 
-// For troff: its escape and dashes that are to be typed as they are; a dot or quote at the start of
-// a line would be a request.
+// Returns the text for troff: its escape and dashes that are to be typed as they are; a dot or
+// quote at the start of a line would be a request.
 std::string escaped(std::string_view text) {
     std::string out;
     if (text.starts_with('.') || text.starts_with('\'')) out += "\\&";

@@ -24,7 +24,7 @@ std::string yaml_names(const Description& d) {
     return out;
 }
 
-// Those that stand for a value say which.
+// Returns the old names of an option, those that stand for a value with that value.
 std::string old_names(const Description& d) {
     std::string out;
     for (const OldName& old : d.old_names) {
@@ -71,7 +71,7 @@ void append_block(std::string& out, const Option& option) {
     if (d.hidden) out += "- Not in `--help`\n";
 }
 
-// Of what this server does not have, one row each.
+// Appends the options of what this server does not have, one row each.
 void append_absent(std::string& out, bool refused) {
     out += "\n| option | YAML | why |\n|---|---|---|\n";
     for (const Option* option : all()) {

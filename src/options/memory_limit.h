@@ -57,7 +57,7 @@ inline Integer memory_limit_mb({
     .parameter = Parameter::always,
 });
 
-// By the value in force now.
+// Returns the limits that follow from the value in force now.
 inline MemoryLimits memory_limits() {
     return limits_of_memory(memory_limit_mb.get());
 }

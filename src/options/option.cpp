@@ -118,7 +118,7 @@ void Option::check(const Value& value, Source source) const {
         throw base::Error(base::kBadValue, fill_in(*this, d.parameter_error));
     const std::optional<Range>& range =
         parameter && d.parameter_range ? d.parameter_range : d.range;
-    // Also what is no number at all.
+    // NaN, which is no number at all, is refused too.
     if (range && !(as_double(value) >= range->low && as_double(value) <= range->high)) {
         std::string said = parameter ? d.parameter_range_error : d.range_error;
         if (said.empty())

@@ -66,7 +66,7 @@ struct Range {
 // Whether it is a server parameter, and when setParameter may change it.
 enum class Parameter { no, read_only, at_start, at_runtime, always };
 
-// Where a new value comes from.
+// The origin of a new value.
 enum class Source {
     start_up,   // command line or configuration file
     parameter,  // setParameter, as a command or at the start
@@ -88,7 +88,7 @@ struct Description {
     std::vector<const char*> yaml = {};  // dotted names, the usual one first; none: not in YAML
     std::vector<OldName> old_names = {};
     bool yaml_opposite = false;  // a flag whose YAML switch has the opposite sense
-    // Where YAML has words: each with the value it stands for.
+    // The words that YAML has for values: each with the value it stands for.
     std::vector<std::pair<const char*, Value>> yaml_words = {};
     Group group = Group::general;
     const char* value_name = "";  // "PORT" in --help; not for flags and choices
@@ -96,7 +96,8 @@ struct Description {
     // Its alternative is the option's type; in force until another one is set.
     Value default_value = false;
     const char* default_text = "";  // for people, where the value does not say it
-    // Where the default follows from how much memory the process may have: what it is then.
+    // Returns the default that follows from how much memory the process may have; null: it does not
+    // depend on that.
     Value (*default_of_memory)(int64_t bytes) = nullptr;
     std::vector<const char*> choices = {};  // the only values, as text
     const char* choice_error = "";  // said about others, where the usual sentence is not wanted
@@ -107,10 +108,12 @@ struct Description {
     const char* parameter_range_error = "";
     void (*check)(const Value& value) = nullptr;  // throws base::Error when it is not possible
     const char* engine = "";  // the only value of --storageEngine that knows it; empty: each
-    // Of Group::added_to_journal, whose options mmapv1 alone knows: each engine knows this one.
+    // Whether each engine knows this option of Group::added_to_journal; mmapv1 alone knows the
+    // others of it.
     bool of_each_engine = false;
     const char* help = "";  // what it does, unit and range, default, what larger and smaller cost
-    // How much acknowledged work can be lost in the worst case; empty: no more than without it.
+    // The most acknowledged work that can be lost in the worst case; empty: no more than without
+    // it.
     const char* loss = "";
 
     Parameter parameter = Parameter::no;
@@ -211,21 +214,23 @@ class List : public Option {
     std::vector<std::string> get() const { return std::get<std::vector<std::string>>(value()); }
 };
 
-// In the order of --help: by group, then as they are written, or by name (Group::added_to_journal,
-// Group::parameters).
+// Returns the options in the order of --help: by group, then as they are written, or by name
+// (Group::added_to_journal, Group::parameters).
 std::vector<Option*> all();
-// Tells all options how much memory the process may have. Before values are read.
+// Tells all options how much memory the process may have. Called before values are read.
 void take_defaults_of(int64_t memory_bytes);
-// By the name on the command line. Null if there is none.
+// Returns the option by its name on the command line. Returns null if there is none.
 Option* find(std::string_view name);
 
-// `text` as a value of the option's type. Numbers are decimal. Nothing if it is none.
+// Returns `text` as a value of the option's type. Numbers are decimal. Returns nothing if it is
+// none.
 std::optional<Value> parse_value(const Option& option, std::string_view text);
-// As it would stand on the command line.
+// Returns the value as it would stand on the command line.
 std::string value_text(const Value& value);
-// What --help shows after the name: choices are shown as "a | b". Empty for flags.
+// Returns the text that --help shows after the name: choices are shown as "a | b". It is empty for
+// flags.
 std::string value_name(const Option& option);
-// What {default} stands for.
+// Returns the text that {default} stands for.
 std::string default_text(const Option& option);
 // `text` with the names in braces filled in.
 std::string fill_in(const Option& option, std::string_view text, std::string_view value = {});

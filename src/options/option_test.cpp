@@ -81,7 +81,7 @@ TEST_F(OptionTest, ChecksRangesAndKeepsItsValue) {
     EXPECT_EQ(delay_.get(), 0.5);
 }
 
-// As setParameter can have it.
+// setParameter can bring such a number.
 TEST_F(OptionTest, WhatIsNoNumberIsInNoRange) {
     const double none = std::numeric_limits<double>::quiet_NaN();
     for (const Source source : {Source::start_up, Source::parameter})

@@ -28,7 +28,7 @@ std::optional<double> number_in(const Value& given) {
     return std::nullopt;
 }
 
-// Why there is no such parameter in this configuration; empty: there is.
+// Returns why there is no such parameter in this configuration; empty: there is.
 std::string absence(const Option& option) {
     const Description& d = option.description();
     const bool of_journal = d.needs_journal || d.group == Group::added_to_journal;

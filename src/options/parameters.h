@@ -14,17 +14,18 @@ namespace options {
 
 // Null if there is none of that name.
 Option* find_parameter(std::string_view name);
-// Sorted by name.
+// Returns them sorted by name.
 std::vector<Option*> all_parameters();
 
-// Nothing: it does not exist in this configuration, and is not listed.
+// Returns nothing if the parameter does not exist in this configuration, and is not listed.
 std::optional<Value> parameter_value(const Option& parameter);
 bool settable_at_runtime(const Option& parameter);
-// At run time. Numbers become each other where nothing is lost, and numbers and booleans where a
-// switch is meant; throws base::Error 14 for other types, 2 for a value that is not possible.
+// Sets a parameter at run time. Numbers become each other where nothing is lost, and numbers and
+// booleans where a switch is meant; throws base::Error 14 for other types, 2 for a value that is
+// not possible.
 void set_parameter(Option& parameter, const Value& given);
-// --setParameter name=text. Throws base::Error 2 with a text that names the parameter: unknown, not
-// settable at start, bad value.
+// Takes --setParameter name=text. Throws base::Error 2 with a text that names the parameter:
+// unknown, not settable at start, bad value.
 void set_parameter_at_start(std::string_view name, std::string_view text);
 
 }  // namespace options

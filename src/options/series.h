@@ -18,14 +18,15 @@ struct SeriesPatch {
     bool applied;
 };
 
-// In the order of the series; valid for the life of the process.
+// Returns the patches in the order of the series; valid for the life of the process.
 std::span<const SeriesPatch> series();
 
-// Where an option that does not exist here comes from: ": it comes with the patch SLUG, ...".
-// `name`: as on the command line, or dotted. Empty if no patch of the series brings it.
+// Returns where an option that does not exist here comes from: ": it comes with the patch SLUG,
+// ...". `name`: as on the command line, or dotted. It is empty if no patch of the series brings the
+// option.
 std::string missing_patch(std::string_view name);
-// What the option would take with patches that this program was built without: "\nwith the patch
-// SLUG: VALUES" for each. Empty if there are none.
+// Returns what the option would take with patches that this program was built without: "\nwith the
+// patch SLUG: VALUES" for each. It is empty if there are none.
 std::string missing_values(std::string_view name);
 
 }  // namespace options

@@ -30,8 +30,8 @@ inline Integer announced_max_wire_version({
 // The release whose behaviour this server follows (buildInfo.version).
 constexpr const char* kDefaultVersion = "2.6.12";
 
-// What hello is to tell clients; of the releases that announcedVersion stands for, only those with
-// a wire version below `limit` count.
+// Returns the wire version that hello is to tell clients; of the releases that announcedVersion
+// stands for, only those with a wire version below `limit` count.
 int announced_wire_version(int limit);
 
 // Throws base::Error unless it is three numbers with dots.

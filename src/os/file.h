@@ -44,8 +44,8 @@ struct OpenOptions {
     unsigned mode = 0600;  // permissions of a new file, before the umask
 };
 
-// All offsets and lengths in bytes. Not synchronised: one thread at a time uses the position. Every
-// call throws IoError on failure.
+// Offsets and lengths are in bytes. A file is not synchronised: one thread at a time uses the
+// position. Every call throws IoError on failure.
 class File {
   public:
     File() = default;

@@ -50,8 +50,8 @@ class FileSystem {
     // Which device a path lies on; nothing if unknown.
     virtual std::optional<uint64_t> device_of(const std::string& path) = 0;
 
-    // Removes a directory and all below it, or a file; fine if it does not exist. Of a link, the
-    // link: what it leads to stays.
+    // Removes a directory and everything below it, or a file; fine if it does not exist. A link is
+    // removed itself: the file it leads to stays.
     void remove_all(const std::string& path);
 };
 

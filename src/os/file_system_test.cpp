@@ -160,7 +160,7 @@ TEST_P(Contract, PrivateCopiesStayPrivateUntilRemapped) {
     EXPECT_EQ(copy->data()[200], 's');
 }
 
-// All states that a cut can leave, as "name=content" lists.
+// Returns the states that a cut can leave, as "name=content" lists.
 std::set<std::string> states_after_cut(const SimFileSystem& files, size_t sector_bytes) {
     std::set<std::string> states;
     EveryChoice choices;

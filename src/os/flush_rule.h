@@ -2,8 +2,8 @@
 //
 // Windows sends the bytes of an unbuffered write to the device before the write returns, but notes
 // the file's length and its name when it likes (journal spec 3.4). Bytes can be read back after a
-// power cut only when both are on the device. So a flush is due after the first write, since the
-// name may be new, and after each write that ends behind what was flushed.
+// power cut only when both are on the device. A flush is therefore due after the first write, since
+// the name may be new, and after each write that ends behind what was flushed.
 #pragma once
 
 #include <algorithm>
@@ -11,13 +11,13 @@
 
 namespace os {
 
-// Of one open file. Offsets and lengths in bytes.
+// The rule for one open file. Offsets and lengths in bytes.
 class FlushRule {
   public:
     void note_write(uint64_t end) { written_to_ = std::max(written_to_, end); }
-    // Up to `length` bytes and name are on the device.
+    // Notes that up to `length` bytes and the name are on the device.
     void note_flush(uint64_t length) { flushed_to_ = length; }
-    // What lies behind `length` is gone, or was never written.
+    // Notes that the bytes behind `length` are gone, or were never written.
     void note_length(uint64_t length) { flushed_to_ = std::min(flushed_to_, length); }
 
     bool flush_is_due() const { return written_to_ > flushed_to_; }

@@ -1,4 +1,5 @@
-// What the simulated disk shows after power cuts, kills and failed syncs: no less than a real one.
+// Tests what the simulated disk shows after power cuts, kills and failed syncs: no less than a real
+// one.
 
 #include <gtest/gtest.h>
 
@@ -88,7 +89,8 @@ TEST_F(SimCut, AMappedPageMayBeThereAsItOnceWas) {
 }
 
 TEST(SimAddresses, AMappingMayLieWhereAnotherFileWas) {
-    // Of 32 files one after the other, while one stays mapped: which lie where one was before.
+    // Maps 32 files one after the other, while one stays mapped: returns which lie where one was
+    // before.
     const auto places = [](unsigned seed) {
         SimFileSystem files(seed);
         const auto map = [&](const std::string& path, uint64_t bytes) {
@@ -149,7 +151,7 @@ TEST_F(SimCut, AStoreIntoAPageThatIsNotThereEndsTheProcess) {
                                     store(*view, 1, 'd');
                                 }),
               "caaaaaaaaaaaaaaa");
-    // What lies before the page is there.
+    // The bytes before the page are there.
     const std::string across(2 * kBlock, 'e');
     EXPECT_EQ(letters_ending_at(0, [&] { view->store(kPage - kBlock, bytes_of(across)); }),
               "caaaaaaeaaaaaaaa");

@@ -1,5 +1,5 @@
-// What the simulated file system loses and keeps when it behaves like Windows, and when a file that
-// is written past the cache asks for a flush there.
+// Tests what the simulated file system loses and keeps when it behaves like Windows, and when a
+// file that is written past the cache asks for a flush there.
 
 #include <gtest/gtest.h>
 

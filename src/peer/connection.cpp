@@ -30,7 +30,7 @@ constexpr size_t kUsualBytes = 1 << 20;
 using Clock = std::chrono::steady_clock;
 using Addresses = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 
-// Without the port, and without the brackets of an IPv6 address.
+// Returns the name without the port, and without the brackets of an IPv6 address.
 std::string name_of(const std::string& host) {
     const size_t colon = host.rfind(':');
     if (colon == std::string::npos) base::fail(base::kHostUnreachable, "'{}' has no port", host);

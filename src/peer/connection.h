@@ -4,7 +4,7 @@
 // The room peer: a client of the server's own protocol, for members of a replica set. It knows
 // messages and documents, and no collections. A call blocks its thread until the answer has come,
 // its time is over or the interrupt is set; after a call that has thrown anything but an answer's
-// own error the connection is of no use any more. Used by one thread at a time.
+// own error the connection is of no use any more. One thread at a time may use it.
 #pragma once
 
 #include <chrono>
@@ -19,7 +19,7 @@
 
 namespace peer {
 
-// As whom this server speaks with others.
+// The identity under which this server speaks with others.
 struct Identity {
     std::string key;  // what members of a set share: it logs in by that; empty: it does not
     std::shared_ptr<const wire::TlsClient> tls;  // null: without TLS
@@ -46,7 +46,7 @@ class Connection {
     bson::Doc run(std::string_view db, bson::Doc command, Milliseconds limit);
     // Sends one and asks for no answer: what becomes of it is not known. Throws as above.
     void tell(std::string_view db, bson::Doc command, Milliseconds limit);
-    // Of answers, in all.
+    // Returns the bytes of all answers so far.
     int64_t bytes_received() const { return bytes_received_; }
 
   private:
@@ -71,8 +71,8 @@ class Connection {
     int64_t bytes_received_ = 0;
 };
 
-// The documents that a command's cursor has, batch by batch. What is left open there ends with the
-// connection's own end, or by the server's time limit.
+// The documents that a command's cursor has, batch by batch. A cursor that is left open there ends
+// with the connection's own end, or by the server's time limit.
 class Cursor {
   public:
     // Runs the command, whose answer has the first batch.

@@ -55,7 +55,7 @@ class Answers final : public wire::Handler {
 
 class ConnectionTest : public testing::Test {
   protected:
-    // What the answers are to be, and a connection to who gives them.
+    // Takes the answers that are to be given, and returns a connection to who gives them.
     std::unique_ptr<Connection> connect(Answers::Answer answer, const Identity& identity = {}) {
         answers_ = std::make_unique<Answers>(std::move(answer));
         wire::Listener::Options options;

@@ -1,4 +1,5 @@
-// What reading a document costs beyond fetching it: matching, sorting, projecting, deriving keys.
+// Measures the cost of reading a document beyond fetching it: matching, sorting, projecting,
+// deriving keys.
 #include <benchmark/benchmark.h>
 
 #include "catalog/index_keys.h"

@@ -71,7 +71,7 @@ void check_names(bson::Doc given, std::span<const std::string_view> known, const
     }
 }
 
-// What is refused unless it says what is so here.
+// Refuses a field that is there and says anything but `wanted`.
 void refuse_unless(const bson::Element& e, bool wanted, const char* why) {
     if (e && boolean(e) != wanted) invalid("{}: {} is not supported: {}", e.name(), !wanted, why);
 }
@@ -124,7 +124,7 @@ MemberConfig parse_member(bson::Doc given, bson::Builder& out) {
     return member;
 }
 
-// Which of them takes the writes.
+// Returns the index of the member that takes the writes.
 size_t index_of_primary(const std::vector<MemberConfig>& members) {
     const auto is_electable = [](const MemberConfig& member) { return member.priority > 0; };
     const auto first = std::ranges::find_if(members, is_electable);

@@ -1,6 +1,7 @@
 // replica/config.h - the configuration of a replica set: the one document of local.system.replset,
 // in the form of today's servers. There are no elections: exactly one member has a priority above
-// 0, and takes the writes. What of a configuration would need more is refused by name.
+// 0, and takes the writes. A configuration that would need more is refused, by the name of the
+// field that asks for it.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +33,7 @@ struct Config {
     size_t primary_index = 0;  // which of them takes the writes
     // Names that a write concern may give: {name: {tag: of how many values there must be members}}.
     bson::Object modes;
-    // Of writes that name no write concern, in the form of one; empty: none.
+    // The default write concern, for writes that name none; empty: there is none.
     bson::Object default_concern;
     bool majority_waits_for_journal = true;
     int64_t heartbeat_interval_ms = 0;
@@ -42,12 +43,12 @@ struct Config {
     const MemberConfig& primary() const { return members[primary_index]; }
     bool is_of_primary() const { return own_index == primary_index; }
     int votes() const;
-    // How many members with a vote are a majority of them.
+    // Returns how many members with a vote are a majority of them.
     int majority() const { return votes() / 2 + 1; }
-    // How many different values of a tag the members have.
+    // Returns how many different values of a tag the members have.
     int64_t values_of_tag(std::string_view tag) const;
 
-    // What a set's name, and the id that it keeps, have to be.
+    // The name that the set must have, and the id that it keeps.
     struct Expected {
         std::string_view set_name;
         bson::ObjectId set_id{};  // where the document gives none
@@ -64,7 +65,7 @@ struct Config {
     static bson::Object of_one_member(std::string_view set_name, std::string_view host);
 };
 
-// "name:27017" for "name". Throws base::Error 93 unless the port is one.
+// Returns "name:27017" for "name". Throws base::Error 93 unless the port is one.
 std::string with_port(std::string_view host);
 
 }  // namespace replica

@@ -47,7 +47,7 @@ TEST(ReplicaConfig, HasAllFieldsWhereItIsStored) {
               "heartbeatIntervalMillis: 2000, heartbeatTimeoutSecs: 10, electionTimeoutMillis: "
               "10000, catchUpTimeoutMillis: -1, catchUpTakeoverDelayMillis: 30000, "
               "getLastErrorModes: {}, getLastErrorDefaults: { w: 1, wtimeout: 0 }");
-    // What is read again is the same.
+    // A stored configuration that is read again is the same.
     const Config again = Config::parse(config.document, {.set_name = "rs0", .term = 4});
     EXPECT_EQ(bson::to_text(again.document.doc()), stored);
     const Config next = config.with_version(9);
@@ -73,7 +73,7 @@ TEST(ReplicaConfig, IsHandedToAnother) {
     EXPECT_EQ(other.primary().host, "c:1");
     EXPECT_EQ(other.votes(), 2);
     EXPECT_FALSE(other.members[0].has_vote);
-    // And back again.
+    // The primary is changed back again.
     EXPECT_EQ(bson::to_text(other.handed_to(0).doc()),
               bson::to_text(config.with_version(7).document.doc()));
 }

@@ -12,7 +12,7 @@
 
 namespace replica {
 
-// What following has come to.
+// Counters of what this member has fetched since its start.
 struct FollowCounts {
     std::atomic<int64_t> entries{0};
     std::atomic<int64_t> batches{0};
@@ -20,10 +20,11 @@ struct FollowCounts {
     std::atomic<int64_t> sources{0};  // connections to one
 };
 
-// All calls come from any thread.
+// Any thread may call its methods.
 class Following {
   public:
-    // What it follows now, and why it does not; or nothing.
+    // Return the sync source that the member follows now, and why it does not follow; either may be
+    // empty.
     std::string syncing_to() const;
     std::string message() const;
     void set(const std::string& syncing_to, const std::string& message);

@@ -16,7 +16,8 @@ namespace replica {
 namespace {
 
 constexpr std::string_view kOwnDatabase = "local";
-// Where 2.6 keeps up to where a member has to apply before its data is that of one moment.
+// The collection in which 2.6 keeps the position up to which a member has to apply entries before
+// its data is that of one moment.
 constexpr std::string_view kMark = "local.replset.minvalid";
 constexpr const char* kUnderWay = "doingInitialSync";
 
@@ -59,7 +60,8 @@ void change_index(std::map<std::string, bson::Object>& specs, bson::Doc change) 
     }
 }
 
-// What tells that the source's log has been written over, or begun anew, since.
+// Throws the error for a source whose log has been written over, or begun anew, since the copy
+// began.
 [[noreturn]] void lost_log(const SyncSource& source) {
     base::fail(base::kIllegalOperation,
                "the log of {} does not reach back to the beginning of the copy any more: it needs "
@@ -111,7 +113,8 @@ void InitialSync::run() {
         build_indexes();
     }
     copy_log(oplog::position_of(last));
-    // Both, or neither; and on disk before this member says that it has the data.
+    // The last entry and the mark are written both or neither; and they are on disk before this
+    // member says that it has the data.
     const sched::BlockingSection away;
     const storage::GlobalLock lock(catalog_.engine().locks(), storage::GlobalMode::W);
     oplog::ForeignChange(log_, last).finish();
@@ -188,8 +191,9 @@ void InitialSync::copy_collection(const std::string& ns, bson::Doc options, oplo
     }
 }
 
-// What has changed under its reader, and what has the name of a collection that was not copied.
-// They are copied as they are by now, and the log tells what has become of all since `last`.
+// Copies again the collections that changed under the reader of the copy, and those that have the
+// name of a collection that was not copied. They are copied as they are by now, and the log tells
+// what has become of all of them since `last`.
 bson::Object InitialSync::copy_missing(const bson::Object& last) {
     sched::Operation::check();
     base::log::info("initial sync: copying {} collection(s) again that were renamed or changed",
@@ -233,8 +237,8 @@ bool InitialSync::is_later(const std::string& ns, oplog::Position at) const {
     return found != parts_.end() && found->second.since >= at;
 }
 
-// From the entry before the copy to the end, which moves on as documents are fetched. Returns that
-// last one.
+// Applies the log from the entry before the copy to its end, which moves on as documents are
+// fetched. Returns the last entry.
 bson::Object InitialSync::catch_up(const bson::Object& first) {
     end_ = newest();
     source_.read_log(first["ts"].as_timestamp());
@@ -255,15 +259,15 @@ bson::Object InitialSync::catch_up(const bson::Object& first) {
     }
 }
 
-// What a copy has left that was cut short.
+// Removes the entries that an interrupted initial sync has left in the own log.
 void InitialSync::clear_log() {
     const sched::BlockingSection away;
     const storage::DatabaseLock lock(catalog_.engine().locks(), kOwnDatabase, true);
     log_.clear();
 }
 
-// All entries of that time, and not only those that may come again: a member that follows this one
-// later must find no gap. Without the one at the end.
+// Copies the entries of that time, and not only those of writes that may come again: a member that
+// follows this one later must find no gap. The entry at `end` is left out.
 void InitialSync::copy_log(oplog::Position end) {
     constexpr auto kSeconds =
         std::chrono::duration_cast<std::chrono::seconds>(oplog::Retries::kKept).count();
@@ -307,7 +311,7 @@ void InitialSync::apply(bson::Doc entry) {
     if (document.empty()) return;
     end_ = newest();
     Part& part = parts_[name];
-    // By another name it was read before, what has this one now may be another collection.
+    // The collection was read by another name before: another collection may have this name now.
     if (part.until >= at && part.read_as != name) return miss(name);
     part = {.since = part.since, .until = end_, .read_as = name};
     perform("i", name, document);
@@ -341,7 +345,8 @@ void InitialSync::apply_command(bson::Doc entry, oplog::Position at) {
     if (name == "create") {
         doubt(ns, at);
         if (is_later(ns, at)) return;
-        // Before it there was none: what is here is of later. All of it comes by the log.
+        // There was no collection of that name before this entry: what is here is of later. The log
+        // brings the whole of the new one.
         if (parts_.contains(ns)) forget(ns);
         missing_.erase(ns);
         indexes_.erase(ns);

@@ -7,11 +7,12 @@
 // what the primary's log tells of the time before it in which clients may send a write again
 // (oplog/retries.h): should this member become the primary, it knows what has been done.
 //
-// Collections may get other names, go and come during it. Of each that was copied it is known
-// between which entries of the log: those before have nothing to do with it, those behind are
-// applied, and where something else got its name between the two it is not known which of them
-// was read. That one is copied once more when all else has been applied, again and again if need
-// be: one that always has another name before it is copied keeps the copy from its end.
+// Collections may get other names, go and come during it. For each collection that was copied the
+// two entries of the log are known between which it was read: entries before them have nothing to
+// do with it, entries behind them are applied; where another collection got its name between the
+// two, it is not known which of them was read. Such a collection is copied once more when all else
+// has been applied, again and again if need be: one that always has another name before it is
+// copied keeps the copy from its end.
 //
 // An initial sync that does not come to its end is begun anew: the database `local` keeps a mark of
 // it.
@@ -31,17 +32,17 @@ namespace replica {
 
 class InitialSync {
   public:
-    // All outlive this.
+    // The arguments outlive this object.
     InitialSync(catalog::Catalog& catalog, oplog::Log& log, oplog::Applier& applier,
                 SyncSource& source)
         : catalog_(catalog), log_(log), applier_(applier), source_(source) {}
 
-    // No lock. What there was, but `local`, goes. Throws base::Error: what the source does, what
-    // changes throw, 20 where the log of the source does not reach back far enough, or tells of
-    // what a clone cannot follow: then it is to be begun anew.
+    // No lock. Drops every database but `local` and copies those of the source. Throws base::Error:
+    // what the source does, what changes throw, 20 where the log of the source does not reach back
+    // far enough, or tells of what a clone cannot follow: then the sync is to be begun anew.
     void run();
 
-    // At least shared on `local`. Whether one was begun, and not ended.
+    // Lock: at least shared on `local`. Returns whether an initial sync was begun, and not ended.
     static bool is_under_way(catalog::Catalog& catalog);
 
   private:
@@ -55,7 +56,7 @@ class InitialSync {
         bool was_there = false;  // something was read, and all that was is of one collection
     };
 
-    // By collection and name.
+    // The definitions of indexes, by collection and by name.
     using Indexes = std::map<std::string, std::map<std::string, bson::Object>>;
 
     void copy_database(const std::string& db, const std::set<std::string>* only);

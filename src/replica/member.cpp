@@ -38,7 +38,7 @@ void Member::open() {
         Config config =
             parse_own_config(stored.first, nullptr, stored.first["term"].to_int64(), options_);
         log_.open(options_.log_bytes);
-        // What others know comes first.
+        // A member of a larger set learns first what the other members know.
         if (config.members.size() == 1)
             become(std::move(config), log_.last().term + 1, "new primary");
         else
@@ -253,7 +253,8 @@ void Member::become_follower(Config config) {
     progress_.end_all(base::kPrimarySteppedDown);
 }
 
-// What a configuration from outside would have the first copy drop.
+// Throws if this server has data that the initial sync under a configuration from outside would
+// drop.
 void Member::check_brings_no_data() {
     for (const std::string& name : catalog_.database_names())
         if (name != "local" && !catalog_.database(name)->collection_names().empty())
@@ -311,8 +312,8 @@ oplog::Position Member::last_settled() const {
 Progress::Handle Member::wait(oplog::Position position, const Need& need,
                               std::function<void()> wake) {
     Progress::Handle waiter = progress_.wait(position, need, std::move(wake));
-    // Other members take no entry before. Those who read the log register first and ask for haste
-    // afterwards, so that one of the two sees the other.
+    // Other members take no entry that is not durable here. A thread that reads the log registers
+    // first and asks for haste afterwards, so that one of the two sees the other.
     if (waiter->outcome() == Progress::kWaiting) commits_.want(position, progress_.is_awaited());
     return waiter;
 }

@@ -6,7 +6,7 @@
 //
 // There are no elections. The configuration says which member is the primary; each start of one
 // begins a term, which its entries in the log carry (oplog/entry.h), and its `electionId`: clients
-// take what the later one says. All other members follow it.
+// take what the later one says. The other members follow it.
 #pragma once
 
 #include <atomic>
@@ -36,7 +36,7 @@ class Member {
   public:
     using Options = MemberOptions;
 
-    // `log` has the form of a set. All outlive this.
+    // `log` has the form of a set. The arguments outlive this object.
     Member(storage::Engine& engine, catalog::Catalog& catalog, oplog::Log& log, Options options);
     Member(const Member&) = delete;
     Member& operator=(const Member&) = delete;
@@ -61,22 +61,24 @@ class Member {
     // Throws base::Error 94 in startup, 93 where it is removed.
     std::shared_ptr<const Config> needed_config() const;
     oplog::Position last() const { return log_.last(); }
-    // What clients have written and may send again.
+    // The writes of sessions that clients may send again.
     oplog::Retries& retries() const { return log_.retries(); }
-    // Of the term that this start began.
+    // The `electionId` of the term that this start began.
     bson::ObjectId election_id() const;
     uint64_t election_ts() const { return election_ts_.load(std::memory_order_relaxed); }
     // "name:port" of the member that is the primary, as far as is known; or nothing.
     std::string primary_host() const;
-    // By how many seconds it is behind what it knows of the primary; 0 for that itself.
+    // Returns by how many seconds this member is behind what it knows of the primary; 0 on the
+    // primary.
     int64_t lag_seconds() const;
     // Whether the configuration has a write concern for writes that name none.
     bool has_default_concern() const {
         return has_default_concern_.load(std::memory_order_relaxed);
     }
-    // What the members have; of this one only what it has said.
+    // The position that each member has reached; of this member, the one that it has reported
+    // itself.
     const Progress& progress() const { return progress_; }
-    // Up to which entry this server's journal has all, as far as it was asked for.
+    // Returns up to which entry this server's journal has all, as far as it was asked for.
     oplog::Position durable() const { return commits_.durable(); }
 
     // No lock: they take global W, after names have been looked up. `given` empty: this server
@@ -86,12 +88,12 @@ class Member {
     // Forced, a secondary takes one that makes it the primary.
     void reconfigure(bson::Doc given, bool force);
 
-    // No lock. Another member becomes the primary, one that has all: from now on no writes are
-    // taken, and once the journal of a secondary that clients see has the last entry, the
-    // configuration that makes it the primary is that of this server, which follows it. It hears of
-    // that by heartbeats. Where none has the entry in that time, writes are taken again. Throws
-    // base::Error 10107 (not the primary, or hands over already), 50 (none has all), 189 (another
-    // configuration has come), and what ends the calling operation.
+    // No lock. Makes another member the primary, one that has every entry: from now on no writes
+    // are taken, and once the journal of a secondary that clients see has the last entry, the
+    // configuration that makes it the primary is that of this server, which follows it. The new
+    // primary hears of that by heartbeats. If no secondary has the entry within the limit, this
+    // member takes writes again. Throws base::Error 10107 (not the primary, or hands over already),
+    // 50 (none has all), 189 (another configuration has come), and what ends the calling operation.
     void step_down(std::chrono::milliseconds limit);
 
     // No lock. The last entry whose change is over.
@@ -107,11 +109,11 @@ class Member {
     bool want_durable();
     // The command that reports what this member has.
     bson::Object report(const Reached& reached) const;
-    // Of the primary: such a command. Throws base::Error 108, 10107, 93.
+    // Takes such a command on the primary. Throws base::Error 108, 10107, 93.
     void take_report(bson::Doc report);
 
-    // No lock. Of the tailer, while the member follows: the state between secondary, recovering and
-    // startup2. Both texts may be empty.
+    // No lock. Sets the state of a member that follows to secondary, recovering or startup2; the
+    // tailer calls it. Both texts may be empty.
     void set_following(State state, const std::string& syncing_to, const std::string& message);
 
     // No lock. Takes over another member's configuration, where it is newer than what is here.

@@ -186,7 +186,7 @@ TEST_F(MemberTest, DoesNotBeginASetOnTheLogOfAnother) {
             "local.oplog.rs", bson::make("capped", true, "size", 100000, "autoIndexId", false));
     }
     {
-        // As before there was this option.
+        // An entry from the time before there was this option.
         catalog::Catalog plain(engine_);
         const storage::DatabaseLock lock(engine_.locks(), "local", true);
         plain.collection("local.oplog.rs")->insert(bson::make("op", "n"));
@@ -195,7 +195,7 @@ TEST_F(MemberTest, DoesNotBeginASetOnTheLogOfAnother) {
     EXPECT_EQ(member_->role().state(), State::startup);
 }
 
-// Of a set of two on this machine, by port.
+// A member of a set of two on this machine, which differ by their ports.
 class TwoMembersTest : public MemberTest {
   protected:
     struct Second {

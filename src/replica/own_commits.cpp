@@ -51,7 +51,8 @@ void OwnCommits::want(oplog::Position position, bool at_once) {
         state_->in_haste |= at_once;
         const bool is_awaited = position <= state_->awaited;
         state_->awaited = std::max(state_->awaited, position);
-        // Where its waiter is not registered yet, the thread that does it sees the haste.
+        // If the thread that asked for it has not registered its waiter yet, it sees `in_haste`
+        // when it does.
         if (is_awaited && !at_once) return;
         if (is_awaited) return durability_.hurry();
     }

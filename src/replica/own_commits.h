@@ -9,7 +9,7 @@
 
 namespace replica {
 
-// Any thread. What it has begun to wait for outlives it.
+// Any thread may call its methods. The waits that it has begun may outlive it.
 class OwnCommits {
   public:
     // `reached` is called when it has more, by the thread that commits; it must be short.

@@ -16,8 +16,8 @@ struct MemberOptions {
     std::string own_host;  // "name:port", by which clients reach this server
     int port = 0;
     int64_t log_bytes = 0;  // of the log that a set begins with
-    // Why members could not exchange anything with this server as it was started; empty: they
-    // can.
+    // The reason why members could not exchange anything with this server as it was started; empty:
+    // they can.
     std::string why_alone = {};
 };
 
@@ -27,13 +27,14 @@ struct StoredConfig {
     bson::Object first;
     storage::RecordId id;  // of it
 };
-// At least shared on `local`.
+// Lock: at least shared on `local`.
 StoredConfig read_stored_config(catalog::Catalog& catalog);
-// In place of what is there. REQUIRES: global W.
+// Replaces the configuration that is there. REQUIRES: global W.
 void store_config(catalog::Catalog& catalog, const Config& config);
 
-// With which member this server is. `before`: the present one, which the new one has to go on from;
-// or null. No lock: it asks the resolver. Throws base::Error 93, 74 (no host is this server).
+// Reads a configuration and finds out which of its members this server is. `before`: the present
+// one, which the new one has to go on from; or null. No lock: it asks the resolver. Throws
+// base::Error 93, 74 (no host is this server).
 Config parse_own_config(bson::Doc given, const Config* before, int64_t term,
                         const MemberOptions& options);
 

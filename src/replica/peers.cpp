@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kCallersMax = 50;
 
-// What of a heartbeat says that there is no configuration yet.
+// The version by which a heartbeat says that its sender has no configuration yet.
 constexpr int32_t kNoVersion = -2;
 
 }  // namespace

@@ -19,7 +19,7 @@ namespace replica {
 
 class Member;
 
-// What is known of another member, by its last answer to a heartbeat.
+// The state of another member, as its last answer to a heartbeat says it.
 struct Peer {
     State state = State::unknown;
     bool is_up = false;
@@ -34,13 +34,13 @@ struct Peer {
     std::string message;
 };
 
-// All calls come from any thread.
+// Any thread may call its methods.
 class Peers {
   public:
     // The member outlives this.
     explicit Peers(Member& member) : member_(member) {}
 
-    // Of a host of the configuration.
+    // Returns what is known of the member with that host in the configuration.
     Peer peer(const std::string& host) const;
     // Whom to ask; without a configuration those who have asked.
     std::vector<std::string> hosts() const;

@@ -15,7 +15,7 @@ constexpr oplog::Position kAll{std::numeric_limits<int64_t>::max(),
                                std::numeric_limits<uint64_t>::max()};
 constexpr oplog::Position kNone{-1, 0};  // before any entry, and where there is none
 
-// What so many of them have.
+// Returns the last position that so many of the members have.
 oplog::Position reached_by_most(std::vector<oplog::Position> of_each, int64_t members) {
     if (members <= 0) return kAll;
     if (members > static_cast<int64_t>(of_each.size())) return kNone;
@@ -170,7 +170,7 @@ oplog::Position Progress::reached(const MemberConfig& member, bool durable) cons
     return durable ? found->second.reached.durable : found->second.reached.applied;
 }
 
-// Up to which entry the need is satisfied.
+// Returns up to which entry the need is satisfied.
 oplog::Position Progress::reached(const Need& need) const {
     if (is_of_own_journal(need)) return need.durable ? own_durable_ : kAll;
     if (config_ == nullptr) return kNone;
@@ -227,7 +227,7 @@ void Progress::end(MemberWaiter& waiter, int outcome) {
     waiter.wake_ = nullptr;
 }
 
-// So many of them wait no longer.
+// Counts so many waiters of the group as ones that wait no longer.
 void Progress::forget(std::map<Need, Waiters>::iterator group, size_t count) {
     if (!is_of_own_journal(group->first))
         awaited_.fetch_sub(static_cast<int64_t>(count), std::memory_order_release);

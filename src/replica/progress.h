@@ -25,7 +25,7 @@ struct Reached {
     oplog::Position durable;
 };
 
-// Which members have to have a write.
+// The members that have to have a write.
 struct Need {
     int32_t members = 1;   // so many, the primary among them
     std::string mode;      // in place of a number: "majority" of the votes, or a configured one
@@ -34,12 +34,12 @@ struct Need {
 
     // Whether the primary alone will do.
     bool is_met_by_primary(const Config& config) const;
-    // Nothing where the members of the configuration can do it; else base::Error 100, or 79 for a
-    // mode that the configuration does not have.
+    // Returns nothing where the members of the configuration can satisfy it; else base::Error 100,
+    // or 79 for a mode that the configuration does not have.
     std::optional<base::Error> refusal_by(const Config& config) const;
 };
 
-// All calls come from any thread.
+// Any thread may call its methods.
 class Progress {
   public:
     static constexpr int kWaiting = -1;
@@ -60,13 +60,14 @@ class Progress {
     Progress(const Progress&) = delete;
     Progress& operator=(const Progress&) = delete;
 
-    // `config` null: none. Waits for what a new one cannot give end: 100, 79.
+    // Takes the configuration of the set; null: there is none. Waits for what a new one cannot give
+    // end: 100, 79.
     void configure(std::shared_ptr<const Config> config);
-    // What a member says of itself. `since` names the run of reports: within one nothing goes back,
-    // and the first of another counts as it is, since the member may have lost what its journal had
-    // not. False: the configuration has no such member.
+    // Takes what a member reports of itself. `since` names the run of reports: within one nothing
+    // goes back, and the first of another counts as it is, since the member may have lost what its
+    // journal had not. Returns false if the configuration has no such member.
     bool report(std::string_view host, const bson::ObjectId& since, const Reached& reached);
-    // Of this server.
+    // Takes the position up to which this server's own journal has the log.
     void own_durable(oplog::Position position);
     // The primary becomes something else: all waits end with that code.
     void end_all(int code);
@@ -80,9 +81,10 @@ class Progress {
     // Whether writes wait for other members, and not only such members for this server's journal.
     bool is_awaited() const { return awaited_.load(std::memory_order_acquire) > 0; }
 
-    // Of a member; zeros: it has said nothing.
+    // Returns what that member has reported; zeros: it has reported nothing.
     Reached reached_by(const std::string& host) const;
-    // {_id, host, optime} of each member that has the entry, this server first. For getLastError.
+    // Returns {_id, host, optime} of each member that has the entry, this server first.
+    // getLastError shows it.
     std::vector<bson::Object> members_with(oplog::Position position) const;
 
   private:

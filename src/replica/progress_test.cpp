@@ -1,4 +1,4 @@
-// Which entry is in how many members, and when those who wait hear of it.
+// Progress knows which entry is in how many members, and tells those who wait for one.
 #include "replica/progress.h"
 
 #include <gtest/gtest.h>
@@ -104,7 +104,7 @@ TEST_F(ProgressTest, DurableIsWhatIsInTheJournals) {
     EXPECT_TRUE(has(at(4), members(2, true)));
     EXPECT_FALSE(has(at(5), members(2, true)));
     EXPECT_TRUE(has(at(9), members(2)));
-    // Of this server alone.
+    // A write concern that this server alone can satisfy.
     EXPECT_TRUE(has(at(9), members(1, true)));
     EXPECT_FALSE(has(at(10), members(1, true)));
     progress_.own_durable(at(2));

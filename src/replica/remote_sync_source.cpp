@@ -56,8 +56,8 @@ void RemoteSyncSource::read_log(uint64_t from) {
     is_first_batch_ = true;
 }
 
-// What the primary has not committed it may lose: then this member would have what the primary has
-// not, and could follow it no longer. Later batches are sent when they are committed.
+// The primary may lose what it has not committed: then this member would have entries that the
+// primary has not, and could follow it no longer. Later batches are sent when they are committed.
 void RemoteSyncSource::await_commit() {
     if (!is_journaling_) return;
     data_.run("admin", bson::make("getLastError", 1, "j", true), kAnswerLimit);
@@ -90,7 +90,7 @@ void RemoteSyncSource::read(std::string_view ns,
                             const std::function<void(bson::Doc batch)>& visit) {
     bson::Builder command;
     command.append_all(find_in(ns));
-    // As much as an answer holds: what is read by one request does not change during it.
+    // The batch is as large as an answer may be: what one request reads does not change during it.
     command.append("batchSize", kDocumentsMany);
     peer::Cursor cursor(data_, catalog::split(ns).db, command.doc(), kAnswerLimit);
     for (;;) {
@@ -105,7 +105,7 @@ void RemoteSyncSource::read(std::string_view ns,
 bson::Object RemoteSyncSource::find(std::string_view ns, bson::Doc which) {
     bson::Builder exactly;
     for (const bson::Element& e : which) {
-        // Also where the value is a document that looks like an operator.
+        // $eq takes the value as it is, also a document that looks like an operator.
         bson::Builder equal = exactly.sub_object(e.name());
         equal.append_as("$eq", e);
     }

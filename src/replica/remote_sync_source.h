@@ -10,8 +10,8 @@
 
 namespace replica {
 
-// By two connections, one of them for the log. The others outlive this. Throws what
-// peer::Connection does.
+// Reads another member over two connections, one of them for the log. The other arguments outlive
+// this object. Throws what peer::Connection does.
 class RemoteSyncSource final : public SyncSource {
   public:
     // `member`: whose reports it sends.

@@ -68,7 +68,7 @@ void Reporter::run() {
     }
 }
 
-// Only while it follows: what a member has that does not, the primary may have lost.
+// Reports only while the member follows: the primary may have lost what a member has that does not.
 void Reporter::report() {
     const std::string host = member_.following().syncing_to();
     if (host.empty() || member_.role().state() != State::secondary) return;

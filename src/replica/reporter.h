@@ -1,6 +1,6 @@
 // replica/reporter.h - has the journal of a secondary take what it has applied, and tells the
-// primary so, by a thread and a connection of its own: those of the log wait for entries then. What
-// has been applied goes there (Source::report).
+// primary so, by a thread and a connection of its own: those of the log wait for entries then. The
+// thread reports what has been applied over that connection (SyncSource::report).
 #pragma once
 
 #include <condition_variable>

@@ -19,7 +19,7 @@
 
 namespace replica {
 
-// By the numbers that clients know.
+// The states of a member, by the numbers that clients know.
 enum class State : int32_t {
     startup = 0,     // has no configuration
     primary = 1,     // takes the writes

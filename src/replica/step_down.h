@@ -13,7 +13,7 @@ namespace replica {
 class StepDown {
   public:
     explicit StepDown(Member& member) : member_(member) {}
-    // As Member::step_down() says.
+    // Does what Member::step_down() says.
     void run(std::chrono::milliseconds limit);
 
   private:

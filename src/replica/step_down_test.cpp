@@ -9,7 +9,7 @@
 namespace replica {
 namespace {
 
-// What a step down does on the thread of its command.
+// A step-down, on the thread of its command.
 class StepDownTest : public TailerTest {
   protected:
     // Its code.
@@ -134,7 +134,8 @@ TEST_F(StepDownTest, OneThatLacksSomethingIsNotMadeThePrimary) {
     EXPECT_TRUE(second_->member().role().is_primary());
 }
 
-// Also of what it has got by the first copy, and with a start of it in between.
+// The other member knows also the writes that it has got by the initial sync, and with a start of
+// it in between.
 TEST_F(StepDownTest, TheOtherKnowsWhatClientsMaySendAgain) {
     for (const bool starts_again : {false, true}) {
         SCOPED_TRACE(starts_again);

@@ -14,14 +14,15 @@ struct Reached;
 
 namespace replica {
 
-// Each call throws base::Error where it cannot be read, also at the end of this server. By one
-// thread.
+// Each call throws base::Error where it cannot be read, also at the end of this server. One thread
+// makes them.
 class SyncSource {
   public:
     virtual ~SyncSource() = default;
     virtual const std::string& host() const = 0;  // "name:port"
 
-    // Of its log, by insertion; empty: it has none.
+    // The entry of its log that was inserted first, and the one that was inserted last; empty: it
+    // has none.
     virtual bson::Object oldest_entry() = 0;
     virtual bson::Object newest_entry() = 0;
     // Begins to read the log, with the first entry whose `ts` is not below this one.
@@ -34,8 +35,8 @@ class SyncSource {
     virtual void report(const Reached& reached) = 0;
 
     virtual std::vector<std::string> databases() = 0;
-    // All documents of a collection in their natural order, by arrays, of which there is at least
-    // one. `visit` may ask for the newest entry.
+    // Reads the documents of a collection in their natural order and passes them on by arrays, at
+    // least one. `visit` may ask for the newest entry.
     virtual void read(std::string_view ns, const std::function<void(bson::Doc batch)>& visit) = 0;
     // The first document that has the fields of `which`; empty: there is none.
     virtual bson::Object find(std::string_view ns, bson::Doc which) = 0;

@@ -139,7 +139,8 @@ int64_t Tailer::last_hash() const {
     return member_.log().last_hash();
 }
 
-// What is here already is the entry from which the log is read.
+// Applies the entries of the batch that this member has not yet; the first batch begins with the
+// entry from which the log is read, which is here already.
 void Tailer::apply(bson::Doc batch) {
     for (const bson::Element& each : batch) {
         const bson::Doc entry = each.as_doc();

@@ -1,12 +1,12 @@
-// replica/tailer.h - follows the primary, by a thread of its own: copies its data once, then
-// reads its log from the last own entry on and does what it says, each entry in the commit of its
-// change. So this member is at every moment what the primary was at an earlier one.
+// replica/tailer.h - follows the primary, by a thread of its own: copies its data once, then reads
+// its log from the last own entry on and does what it says, each entry in the commit of its change.
+// This member therefore has at every moment the data that the primary had at an earlier one.
 //
-// What is found there decides. The last own entry is in the primary's log, or the one that was
-// written directly after it, which has overwritten it: it goes on from there. It is older than all
-// of that log: too stale, the member stays RECOVERING until its directory is emptied, or filled
-// from another member. It is in neither: the histories have parted, and the member stays
-// RECOVERING too, since only a rollback would help.
+// The place of the last own entry in the primary's log decides. If that log has it, or the entry
+// that was written directly after it, which has overwritten it, the tailer goes on from there. If
+// it is older than all of that log, the member is too stale: it stays RECOVERING until its
+// directory is emptied, or filled from another member. If it is in neither, the histories have
+// parted, and the member stays RECOVERING too, since only a rollback would help.
 #pragma once
 
 #include <functional>
@@ -28,7 +28,7 @@ class Tailer {
                                                               const peer::Interrupt& interrupt)>;
     // Hears of an entry that has been applied; of an empty one when a copy has been made.
     using Applied = std::function<void(bson::Doc entry)>;
-    // All outlive this.
+    // The arguments outlive this object.
     Tailer(
         catalog::Catalog& catalog, Member& member, oplog::Applier::RunCommand run, Connect connect,
         Applied applied = [](bson::Doc) {});
@@ -40,9 +40,9 @@ class Tailer {
     // Waits for the thread.
     void stop();
 
-    // On the calling thread, for tests: one step of what the thread does. Connects if it has to;
-    // then a copy, or the decision, or one batch of entries. False: there is nothing to do, or
-    // something has failed, and a pause is due.
+    // Does one step of what the thread does, on the calling thread, for tests. It connects if it
+    // has to; then it copies, or decides, or applies one batch of entries. Returns false if there
+    // is nothing to do, or something has failed, and a pause is due.
     bool step();
 
   private:

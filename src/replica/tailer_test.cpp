@@ -25,7 +25,7 @@ TEST_F(TailerTest, CopiesThenFollows) {
     expect_equal();
     EXPECT_EQ(script_.copies, 1);
     EXPECT_GT(second_->member().following().counts().entries.load(), 0);
-    // All of it is of the last minutes.
+    // The whole log is of the last minutes.
     EXPECT_EQ(second_->entries().size(), primary_->entries().size());
 }
 
@@ -70,7 +70,7 @@ TEST_F(TailerTest, ACopyEndsWhileCollectionsAreRenamed) {
 }
 
 // It takes its time to store them, and names may change meanwhile again and again.
-TEST_F(FollowerTest, WhatIsRenamedWhileItsDocumentsAreStoredIsNotReadAgain) {
+TEST_F(TailerTest, WhatIsRenamedWhileItsDocumentsAreStoredIsNotReadAgain) {
     begin();
     script_ = {};
     primary_->write("test", [](catalog::Database& db) {
@@ -89,7 +89,7 @@ TEST_F(FollowerTest, WhatIsRenamedWhileItsDocumentsAreStoredIsNotReadAgain) {
     EXPECT_EQ(script_.reads["test.later"], 0);
 }
 
-// At every moment: what the primary was at that position.
+// The member has at every moment what the primary was at that position.
 TEST_F(TailerTest, IsAlwaysAPrefixOfThePrimary) {
     for (uint32_t seed = 1; seed <= 5; ++seed) {
         SCOPED_TRACE(seed);
@@ -164,7 +164,7 @@ TEST_F(TailerTest, GoesOnWhereItWasAfterAStart) {
         expect_equal();
     }
     EXPECT_EQ(script_.copies, 1);
-    // With data it is a secondary at once, also while the primary is away.
+    // A member with data is a secondary at once, also while the primary is away.
     script_.before_each = [] { base::fail(base::kHostUnreachable, "as the test wants it"); };
     restart_second();
     follower_->step();
@@ -209,7 +209,7 @@ TEST_F(TailerTest, GoesOnBehindAnEntryThatHasOverwrittenItsLast) {
         EXPECT_TRUE(follower_->step());
         expect_equal();
     }
-    // Of two, one is lost.
+    // The log has lost one of two entries.
     insert_large(3);
     insert_large(4);
     restart_second();

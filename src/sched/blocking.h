@@ -19,9 +19,9 @@ class BlockingSection {
     BlockingSection(const BlockingSection&) = delete;
     BlockingSection& operator=(const BlockingSection&) = delete;
 
-    // By the loop's owner, for the calling thread; null: nothing. Called at the start of every
-    // section; must be idempotent: once the loop has been handed over, further calls during the
-    // same operation do nothing.
+    // Sets the hook for the calling thread; null: nothing. The loop's owner calls this. Every
+    // section calls the hook at its start; the hook must be idempotent: once the loop has been
+    // handed over, further calls during the same operation do nothing.
     static void set_hook(void (*hook)()) { detail::t_state.before_blocking = hook; }
 };
 

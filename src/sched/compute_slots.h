@@ -17,8 +17,8 @@ class ComputeSlots {
     // How many may compute at once.
     static int capacity();
 
-    // For the operation of the calling thread, which may hold locks: whether it has to release
-    // these and call yield_slot(). Takes a slot if one is free.
+    // Whether the operation of the calling thread, which may hold locks, has to release these and
+    // call yield_slot(). Takes a slot if one is free.
     static bool must_yield();
     // REQUIRES: no locks held. Gives the slot to the next waiter and waits for another. Returns
     // without one when the operation is interrupted (its next check() says why).

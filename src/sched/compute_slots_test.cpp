@@ -70,7 +70,7 @@ class Long {
     std::thread thread_;
 };
 
-// All slots are taken while it exists.
+// Holds all slots while it exists.
 class Full {
   public:
     Full() {

@@ -1,8 +1,9 @@
 // sched/counted.h - memory that grows with what clients send, as it counts towards the operation
 // (sched/memory.h): containers, blocks of bytes, objects of trees.
 //
-// What a request or a document makes large is held in these, or in a bson::Buffer. What is small
-// whatever comes, and what lives for a moment and is no larger than the request, is not counted.
+// Memory that a request or a document makes large is held in these, or in a bson::Buffer. Objects
+// that are small whatever comes, and those that live for a moment and are no larger than the
+// request, are not counted.
 #pragma once
 
 #include <cstddef>
@@ -22,13 +23,13 @@
 
 namespace sched {
 
-// What malloc needs for so many bytes, about.
+// Returns about how many bytes malloc takes for a block of that size.
 constexpr size_t footprint(size_t bytes) {
     constexpr size_t kLeast = 32, kOwn = 8, kUnit = 16;
     return bytes + kOwn <= kLeast ? kLeast : (bytes + kOwn + kUnit - 1) / kUnit * kUnit;
 }
 
-// operator new and delete, counted. What they throw is std::bad_alloc.
+// These call operator new and delete, and count the bytes. Throws std::bad_alloc.
 inline void* allocate_counted(size_t bytes) {
     memory::count_taken(footprint(bytes));
     try {
@@ -73,7 +74,7 @@ template <typename Key, typename T>
 using UnorderedMap = std::unordered_map<Key, T, std::hash<Key>, std::equal_to<Key>,
                                         CountingAllocator<std::pair<const Key, T>>>;
 
-// For classes whose objects are made one by one: nodes of trees, states of groups.
+// The base of classes whose objects are made one by one: nodes of trees, states of groups.
 class Counted {
   public:
     static void* operator new(size_t bytes) { return allocate_counted(bytes); }
@@ -98,7 +99,8 @@ inline Bytes make_bytes(size_t bytes) {
     return Bytes(static_cast<uint8_t*>(allocate_counted(bytes)), ReleaseBytes{bytes});
 }
 
-// What an object holds in containers that do not count, such as a string of a path.
+// Counts the bytes that an object holds in containers that do not count, such as a string of a
+// path.
 class Charge {
   public:
     Charge() = default;

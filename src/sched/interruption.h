@@ -11,8 +11,8 @@
 
 namespace sched {
 
-// Whether Operation::check_interrupt has thrown it: its time is over, killOp, a shutdown. That says
-// nothing about what the operation was doing.
+// Whether Operation::check_interrupt has thrown the error: its time is over, killOp, a shutdown.
+// The error says nothing about what the operation was doing.
 inline bool is_interruption(const base::Error& error) {
     return error.code() == base::kExceededTimeLimit || error.code() == base::kInterrupted ||
            error.code() == base::kInterruptedAtShutdown;
@@ -24,8 +24,8 @@ inline bool is_end_of_work(const base::Error& error) {
     return is_interruption(error) || error.code() == base::kWorkLimitExceeded;
 }
 
-// What `cause` means one level up, by a code and a text of its own. An end of work stays what it
-// is, since clients act on its code.
+// Throws the error that `cause` is one level up, with a code and a text of its own. An end of work
+// stays what it is, since clients act on its code.
 template <typename... Args>
 [[noreturn]] void fail_because(const base::Error& cause, int code,
                                fmt::format_string<Args...> format, Args&&... args) {

@@ -26,14 +26,14 @@ class LockView {
     void show(char global, char database);
     void set_waiting(bool on) { waiting_.store(on, std::memory_order_relaxed); }
     void add_acquiring(bool write, int64_t us);
-    // From `since_us` (steady clock) until released.
+    // Notes that the lock is held from `since_us` (steady clock) until released.
     void hold(bool write, int64_t since_us);
     void release(int64_t now_us);
 
     char global() const { return global_.load(std::memory_order_relaxed); }
     char database() const { return database_.load(std::memory_order_relaxed); }
     bool waiting() const { return waiting_.load(std::memory_order_relaxed); }
-    // What is held right now counts up to this moment.
+    // Returns the times of the locks; a lock that is held right now counts up to this moment.
     LockTimes times() const;
 
   private:

@@ -5,9 +5,9 @@
 
 namespace sched::memory {
 
-// What all operations may hold together.
+// Returns how many bytes all operations may hold together.
 int64_t all_limit();
-// What the calling thread's operation holds.
+// Returns how many bytes the calling thread's operation holds.
 int64_t held();
 
 }  // namespace sched::memory

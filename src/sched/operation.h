@@ -37,13 +37,14 @@ class Operation {
     uint32_t id() const { return id_.load(std::memory_order_relaxed); }
     Clock::time_point started() const { return started_.load(std::memory_order_relaxed); }
 
-    // maxTimeMS; 0 = no limit.
+    // Sets maxTimeMS; 0 = no limit.
     void set_deadline_ms(int64_t max_time_ms);
-    // When it has used its time. Of the running thread.
+    // Returns when it has used its time. Belongs to the running thread.
     std::optional<Clock::time_point> deadline() const {
         return has_deadline_ ? std::optional(deadline_) : std::nullopt;
     }
-    // From any thread. Does nothing to the connection's next operation if `id` has ended.
+    // Kills the operation, from any thread. Does nothing to the connection's next operation if `id`
+    // has ended.
     void kill(uint32_t id) { killed_.store(id, std::memory_order_relaxed); }
     bool kill_pending() const { return killed_.load(std::memory_order_relaxed) == id(); }
 
@@ -56,8 +57,8 @@ class Operation {
     LockView& locks() { return locks_; }
     const LockView& locks() const { return locks_; }
 
-    // What a long operation is busy with, for currentOp. `text` must be a literal; null: nothing to
-    // tell. Any thread may read.
+    // The task that a long operation is busy with, for currentOp. `text` must be a literal; null:
+    // nothing to tell. Any thread may read.
     struct Progress {
         const char* text = nullptr;
         int64_t done = 0;
@@ -69,7 +70,7 @@ class Operation {
     // check_interrupt of the current operation; only the shutdown flag where there is none.
     static void check();
 
-    // At shutdown: every operation ends at its next check.
+    // Ends every operation at its next check; called at shutdown.
     static void interrupt_all();
     static bool shutting_down();
 
@@ -88,8 +89,8 @@ class Operation {
         int64_t outer_held_;
     };
 
-    // What it holds of the heap, counted on the threads that run it (sched/memory.h). Belongs to
-    // the running thread.
+    // How many bytes of the heap it holds, counted on the threads that run it (sched/memory.h).
+    // Belongs to the running thread.
     int64_t memory_held() const { return memory_held_; }
     void set_memory_held(int64_t bytes) { memory_held_ = bytes; }
 

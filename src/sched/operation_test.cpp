@@ -86,7 +86,7 @@ TEST(Operation, ItsSlicesGoOnAfterDetachedWork) {
     EXPECT_TRUE(is_long());
 }
 
-// What a mistake means one level up is not what the end of an operation means there.
+// A mistake becomes another error one level up, the end of an operation does not.
 TEST(Operation, ItsInterruptNamesItsCause) {
     const auto wrapped = [](const base::Error& cause) {
         try {

@@ -16,7 +16,7 @@ void on_tick_budget_exhausted() {
     if (state.operation == nullptr) return;
     if (may_end) WorkLimit::check();
     const ThreadState::Clock::time_point now = ThreadState::Clock::now();
-    // As long as a connection's neighbours may have to wait for it.
+    // The longest time that a connection's neighbours may have to wait for it.
     constexpr std::chrono::milliseconds kBlockingSectionAfter{2};
     if (state.before_blocking != nullptr &&
         now - state.operation->started() > kBlockingSectionAfter)

@@ -22,7 +22,7 @@ constexpr std::chrono::milliseconds kSlice{10};
 
 namespace detail {
 
-// All that a thread knows of its operation, for the code of this room.
+// The state of a thread's operation, for the code of this room.
 struct ThreadState {
     using Clock = std::chrono::steady_clock;
     static constexpr int64_t kTicksPerLook = 64;
@@ -57,7 +57,7 @@ inline void tick(int64_t cost = 1) {
         detail::on_tick_budget_exhausted();
 }
 
-// What the calling thread has counted so far, but for the last few.
+// Returns how many ticks the calling thread has counted so far, but for the last few.
 inline int64_t ticks() {
     return detail::t_state.ticks - detail::t_state.ticks_left;
 }
@@ -74,8 +74,8 @@ inline bool is_long() {
     return detail::t_state.is_long;
 }
 
-// While in scope nothing ends what the calling thread does, as a write that has begun or a reply
-// that tells of one: tick() throws nothing and no memory limit (sched/memory.h) holds.
+// Lets nothing end what the calling thread does while it is in scope, as a write that has begun or
+// a reply that tells of one: tick() throws nothing and no memory limit (sched/memory.h) holds.
 class Uninterruptible {
   public:
     // may_end: in the scope of another, but not of several in each other, tick() throws after all.
@@ -103,9 +103,9 @@ inline bool is_uninterruptible() {
     return detail::t_state.uninterruptible != 0;
 }
 
-// While in scope, and where the calling thread holds no lock, tick() yields: computation that needs
-// no lock takes turns with others all the same (sched/compute_slots.h). REQUIRES: no mutex is held
-// where it ticks.
+// Lets tick() yield while it is in scope and the calling thread holds no lock: computation that
+// needs no lock takes turns with others all the same (sched/compute_slots.h). REQUIRES: no mutex is
+// held where it ticks.
 class Preemptible {
   public:
     Preemptible() : before_(detail::t_state.preemptible) { detail::t_state.preemptible = true; }

@@ -1,8 +1,9 @@
 // sched/work_limit.h - how much work one document may be, in ticks (sched/tick.h).
 //
 // A lock is yielded between documents, not inside one: others wait for as long as it takes to
-// match, sort, project, change or index a single one, or to plan a query. So that has a limit
-// (parameter documentWorkTicks), beyond which the operation ends with an error of its own.
+// match, sort, project, change or index a single one, or to plan a query. One document's work
+// therefore has a limit (parameter documentWorkTicks), beyond which the operation ends with an
+// error of its own.
 #pragma once
 
 #include <atomic>
@@ -12,9 +13,9 @@
 
 namespace sched {
 
-// While in scope tick() throws Error 90001 once the calling thread's operation has counted more
-// than the limit since. In the scope of another one it does nothing: the work is a part of that
-// one's. What is uninterruptible counts, and goes on.
+// Makes tick() throw Error 90001, while it is in scope, once the calling thread's operation has
+// counted more than the limit since. In the scope of another one it does nothing: the work is a
+// part of that one's. Uninterruptible work counts, and goes on.
 class WorkLimit {
   public:
     static constexpr int64_t kDefaultTicks = 10'000'000;  // about a second
@@ -38,7 +39,7 @@ class WorkLimit {
             fail_exceeded();
     }
 
-    // At any time, from any thread; for work that begins later.
+    // Sets the limit for work that begins later; at any time, from any thread.
     static void set_limit(int64_t ticks) { limit_.store(ticks, std::memory_order_relaxed); }
     static int64_t limit() { return limit_.load(std::memory_order_relaxed); }
 

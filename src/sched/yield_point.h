@@ -14,7 +14,7 @@
 
 namespace sched {
 
-// What is released and taken again; implemented around a lock.
+// An object that is released and taken again; implemented around a lock.
 class YieldPoint {
   public:
     virtual ~YieldPoint() = default;
@@ -39,7 +39,7 @@ class LongLoop {
     explicit LongLoop(YieldPoint* point) : point_(point) {}
     void set_point(YieldPoint* point) { point_ = point; }
 
-    // Before each unit: whether it is time for yield().
+    // Whether it is time for yield(); call before each unit.
     bool is_due() { return ++units_ >= kUnitsPerCheck || slice_over(); }
     // Begins a slice, and yields first if others wait: calls `save` before and `restore` behind
     // that. Returns false, having restored nothing, when the point has gone.

@@ -80,7 +80,7 @@ pid_t locked_by(const std::string& dbpath) try {
     throw;
 }
 
-// Whether it has that file open, or that is unknown. In another container the server has another
+// Whether it has that file open, or that is unknown. A server in another container has another
 // number than it wrote, and that number may belong to any process here.
 bool may_have_open(pid_t pid, const std::string& path) {
     struct stat wanted {
@@ -198,7 +198,7 @@ void PidFile::check() const {
                    path_);
 }
 
-// Only our own: another process may have put one in its place.
+// Removes only our own file: another process may have put one in its place.
 PidFile::~PidFile() {
     if (fd_ < 0) return;
     struct stat ours {

@@ -5,10 +5,10 @@
 
 namespace server {
 
-// Before anything is opened. A standard stream that is closed becomes /dev/null: the first file
-// that is opened would have its number, and get what is written to it. What is written to a closed
-// pipe (SIGPIPE), or beyond the limit of a file (SIGXFSZ, ulimit -f), is an error of that write and
-// ends nothing.
+// Called before anything is opened. A standard stream that is closed becomes /dev/null: the first
+// file that is opened would have its number, and get what is written to it. A write to a closed
+// pipe (SIGPIPE), or beyond the limit of a file (SIGXFSZ, ulimit -f), fails with an error and ends
+// nothing.
 void prepare_process();
 
 // The child's end of --fork: tells the waiting parent that the server accepts connections.
@@ -30,13 +30,14 @@ Readiness fork_into_background();
 // Makes the paths of the configuration independent of the current directory.
 void make_paths_absolute();
 
-// Exists while the server runs, locked so that another server sees whose it is. Made anew, or taken
-// over where a crash has left it; no link is followed, and a file that holds anything else stays.
+// The file of the process number: it exists while the server runs, locked so that another server
+// sees whose it is. It is made anew, or taken over where a crash has left it; no link is followed,
+// and a file that holds anything else stays.
 class PidFile {
   public:
-    // Empty: none. Throws base::Error when it cannot be written. That of another server that runs
-    // stays as it is: check() says so, once it is clear that nothing else keeps this one from
-    // starting.
+    // `path` empty: there is no such file. Throws base::Error when it cannot be written. The file
+    // of another server that runs stays as it is: check() says so, once it is clear that nothing
+    // else keeps this one from starting.
     explicit PidFile(std::string path);
     ~PidFile();
     PidFile(const PidFile&) = delete;

@@ -41,7 +41,8 @@ std::unique_ptr<storage::Engine> open_mmapv1() {
 
 constexpr int64_t kMegabyte = int64_t{1} << 20;
 
-// What an option in GB says, or `by_default` where it does not; at least so much.
+// Returns the bytes that an option in GB says, or `by_default` where it does not, but no less than
+// `least`.
 int64_t cache_bytes(double gigabytes, int64_t by_default, int64_t least) {
     constexpr double kBytesPerGB = 1 << 30;
     const int64_t wanted =
@@ -66,7 +67,7 @@ std::unique_ptr<storage::Engine> open_rocksdb() {
 
 std::unique_ptr<storage::Engine> open_wired_tiger() {
     const int64_t memory = base::available_memory().bytes();
-    // With less, its cache can be too small for changes that are made together.
+    // A smaller cache can be too small for changes that are made together.
     const int64_t least = std::min(256 * kMegabyte, memory / 8);
     return open_with_cache("wiredTiger",
                            cache_bytes(options::wired_tiger_cache_size_gb.get(),

@@ -9,8 +9,8 @@ class UserStore;
 
 namespace server {
 
-// Before clients are served. `may_make`: not on a secondary, which has what the primary has. Throws
-// base::Error when the file cannot be used.
+// Makes the first user, if there is to be one, before clients are served. `may_make`: not on a
+// secondary, which has what the primary has. Throws base::Error when the file cannot be used.
 void prepare_users(command::OperationContexts& contexts, command::UserStore& users, bool may_make);
 
 }  // namespace server

@@ -17,11 +17,11 @@ namespace server {
 class GivenOptions {
   public:
     // `shown_as`: the dotted name under which getCmdLineOpts shows `shown` (a switch of YAML may
-    // have the opposite sense). Ignored if the option was given before.
+    // have the opposite sense). The value is ignored if the option was given before.
     void add(options::Option& option, options::Value value, const std::string& shown_as,
              options::Value shown);
-    // As on the command line: under its YAML name, or at the top where it has none of the same
-    // sense.
+    // Adds it as the command line does: under its YAML name, or at the top where it has none of the
+    // same sense.
     void add(options::Option& option, options::Value value);
 
     bool has(const options::Option& option) const { return values_.contains(&option); }

@@ -24,7 +24,7 @@ namespace server {
 
 namespace {
 
-// What storage.bson says beside the engine's name, which other programs write too.
+// The format that storage.bson names beside the engine's name, which other programs write too.
 constexpr std::string_view kFormat = "mongod-dur 1";
 
 // The shared object of an engine.
@@ -35,7 +35,7 @@ std::string library_file(std::string name) {
     return fmt::format("engine_{}.so", name);
 }
 
-// Where it is; empty: nowhere.
+// Returns the path of that file; empty: it is nowhere.
 std::string library_path(const std::string& file) {
     std::error_code error;
     const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);

@@ -2,7 +2,7 @@
 // is a shared object of its own: engine_NAME.so in small letters, beside the program or in
 // ../lib/mongod-dur.
 //
-// In the dbpath lie mongod.lock, storage.bson, which names the engine, and the folder of the map,
+// The dbpath has mongod.lock, storage.bson, which names the engine, and the folder of the map,
 // which is called as the engine is.
 #pragma once
 

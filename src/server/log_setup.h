@@ -17,7 +17,8 @@ class LogSetup {
 
     // Standard output and standard error go to the log file too, if there is one.
     void capture_output();
-    // logRotate and SIGUSR1. Without a log file there is nothing to do. Throws base::Error.
+    // Rotates the log file, for logRotate and SIGUSR1. If there is no log file, it does nothing.
+    // Throws base::Error.
     void rotate();
 
   private:

@@ -70,7 +70,7 @@ void log_refusal(const std::exception& error) {
         error.what());
 }
 
-// From the moment that data files may be touched until everything is closed.
+// Runs the server from the moment that data files may be touched until everything is closed.
 int run(const CommandLine& command_line, LogSetup& log, const PidFile& pid_file, Readiness& ready,
         StopRequest& stop) {
     auto server = std::make_unique<Server>(command_line, log, [&stop] { stop.set(); });
@@ -126,8 +126,8 @@ int start(const CommandLine& command_line) {
     const std::string log_path = options::log_path.get();
     if (!log_path.empty()) std::cout << "all output going to: " << log_path << std::endl;
     base::log::set_context("initandlisten");
-    // Before going into the background, so that the terminal or script that starts the server gets
-    // the error.
+    // The log is opened before going into the background, so that the terminal or script that
+    // starts the server gets the error.
     LogSetup log;
     Readiness ready;
     if (options::fork.get()) ready = fork_into_background();

@@ -116,7 +116,7 @@ void check_salvage() {
                       salvage.get(), dbpath.get()));
 }
 
-// What only another storage engine knows would have no effect.
+// Refuses an option that only another storage engine knows, since it would have no effect.
 void check_engine() {
     const std::string engine = options::storage_engine.get();
     for (const options::Option* option : options::all()) {
@@ -139,7 +139,7 @@ void check_replication() {
           "--oplogSize needs --master or --replSet");
 }
 
-// What one option cannot know of another.
+// Checks what one option cannot know of another.
 void check_together(CommandLine& command_line) {
     using namespace options;
     if (shard_server.get() && !port.is_set()) port.set(27018);

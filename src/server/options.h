@@ -24,7 +24,7 @@ class OptionError : public std::runtime_error {
     int exit_code_;
 };
 
-// How the program was started, for getCmdLineOpts and the log.
+// The words and options by which the program was started, for getCmdLineOpts and the log.
 struct CommandLine {
     std::vector<std::string> argv;
     bson::Object parsed;               // what was given, nested by dotted name

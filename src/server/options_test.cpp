@@ -133,7 +133,7 @@ TEST(Options, CommandLine) {
     EXPECT_EQ(options::enable_test_commands.get(), 1);
     EXPECT_EQ(options::announced_version.get(), "2.4.9");
 
-    // What getCmdLineOpts shows: nested by YAML names, switches without one at the top.
+    // getCmdLineOpts shows the options nested by YAML names, and switches without one at the top.
     EXPECT_EQ(at(c.parsed, "net.port").as_int32(), 28000);
     EXPECT_EQ(at(c.parsed, "net.bindIp").as_string(), "127.0.0.1, 10.0.0.1");
     EXPECT_EQ(at(c.parsed, "storage.dbPath").as_string(), "/tmp/x/");
@@ -376,7 +376,7 @@ TEST(Options, ErrorsInYaml) {
               std::string("BadValue bad --port number") + kHint);
 }
 
-// Where a path would end that does not end there.
+// A path would end at the NUL, although its text goes on.
 TEST(Options, NoValueHoldsANul) {
     for (const char* text : {"storage: {dbPath: \"/data\\0/db\"}\n",
                              "systemLog: {path: \"/log\\0.old\", destination: file}\n",
@@ -583,7 +583,7 @@ TEST(Options, OldNamesOfTls) {
               "");
     EXPECT_EQ(options::tls_mode.get(), "requireTLS");
     EXPECT_TRUE(options::tls_allow_without_certificates.get());
-    // By both names.
+    // The command line names an option by both names.
     const std::vector<std::string> files = {"--sslPEMKeyFile", "/x", "--tlsCertificateKeyFile"};
     for (const auto& [file, error] :
          {std::pair("/x", ""), std::pair("/y",

@@ -12,8 +12,8 @@ namespace server {
 
 class Periodic {
   public:
-    // `name` is the context of its log lines. What the work throws is logged; the next run comes
-    // all the same. The first run comes after the first interval.
+    // `name` is the context of its log lines. An exception of the work is logged; the next run
+    // comes all the same. The first run comes after the first interval.
     Periodic(std::string name, std::chrono::milliseconds interval, std::function<void()> work);
     ~Periodic();  // waits for a run in progress
     Periodic(const Periodic&) = delete;

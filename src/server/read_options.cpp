@@ -38,7 +38,7 @@ std::string bare(std::string name) {
     return name;
 }
 
-// Without a value that may stand behind the name.
+// Names the option without a value that may stand behind the name.
 std::string unknown_option(const po::unknown_option& error) {
     std::string name = bare(error.get_option_name());
     name.erase(std::min(name.find('='), name.size()));
@@ -54,7 +54,7 @@ auto reading(const char* what, const Read& read) {
     } catch (const po::unknown_option& error) {
         fail(what, unknown_option(error));
     } catch (const po::invalid_config_file_syntax& error) {
-        // What follows the name may be a secret without its equals sign.
+        // The rest of the line may be a secret without its equals sign.
         const std::string line = error.tokens();
         fail(what, fmt::format("the line '{} ...' is not of the form name = value",
                                line.substr(0, line.find_first_of(" \t"))));
@@ -114,7 +114,7 @@ Value parse(const Option& option, const std::string& text) {
     return *value;
 }
 
-// What `text`, given by an old name, means; nothing where a switch is off.
+// Returns the value that `text`, given by an old name, means; nothing where a switch is off.
 std::optional<Value> parse_old(const Option& option, const options::OldName& old,
                                const std::string& text) {
     if (*old.switch_for != '\0') {
@@ -209,7 +209,7 @@ namespace {
 
 // --- YAML ---
 
-// All options behind a dotted name.
+// Returns every option behind a dotted name.
 std::vector<Option*> find_yaml(const std::string& path) {
     std::vector<Option*> found;
     for (Option* option : options::all()) {
@@ -235,7 +235,8 @@ bool yaml_switch(const std::string& path, const std::string& text) {
     bad_yaml_value(path, text);
 }
 
-// Where YAML has words in place of a switch or a number.
+// Adds the value of a word, where YAML has words in place of a switch or a number; false: it has
+// none.
 bool add_word(GivenOptions& given, const std::vector<Option*>& behind, const std::string& path,
               const std::string& text) {
     bool has_words = false;
@@ -264,7 +265,7 @@ void add_switch(GivenOptions& given, const std::vector<Option*>& behind, bool on
     if (positive != nullptr && (on || negative == nullptr)) given.add(*positive, on, shown_as, on);
 }
 
-// By the first option behind it, the name under which the file has had a value.
+// The name under which the file has had a value, by the first option behind it.
 using NamesSeen = std::map<const Option*, std::string>;
 
 void see(const Option& option, const std::string& path, NamesSeen& seen) {

@@ -20,14 +20,15 @@ struct SecretWord {
     size_t place;
     size_t begin;
 };
-// In `--name value` and `--name=value`, also with one dash, `-x value` and `-xvalue`. Where the
-// words are no valid command line, rather one too many.
+// Finds secrets in `--name value` and `--name=value`, also with one dash, `-x value` and `-xvalue`.
+// If the words are no valid command line, it returns rather one too many.
 std::vector<SecretWord> secret_words(const std::vector<std::string>& argv);
 
 // The command line as it may be shown.
 std::vector<std::string> without_secrets(std::vector<std::string> argv);
 
-// Where the other users of the machine see it, as by ps. Call once the words were copied.
+// Overwrites them where the other users of the machine see them, as by ps. Call it once the words
+// were copied.
 void hide_secrets(int argc, char** argv);
 
 }  // namespace server

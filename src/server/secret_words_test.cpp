@@ -53,7 +53,7 @@ std::vector<options::Option*> secret_options() {
     return found;
 }
 
-// How the words given may be written, and how they are shown.
+// Returns the ways to write the words of an option, and how they are shown.
 std::map<Words, Words> forms_of(const std::string& name) {
     std::map<Words, Words> forms;
     for (const std::string& dashed : {"--" + name, "-" + name}) {
@@ -72,7 +72,7 @@ CommandLine parse(Words words) {
     return parse_options(words);
 }
 
-// What getCmdLineOpts, the log and local.startup_log have of it.
+// Returns what getCmdLineOpts, the log and local.startup_log have of it.
 std::string shown(const CommandLine& command_line) {
     return fmt::format("{} {}", fmt::join(command_line.argv, " "),
                        bson::to_text(command_line.parsed.doc()));
@@ -138,7 +138,8 @@ TEST_F(SecretWords, AreTextsWithoutChoicesAndNoParameters) {
     }
 }
 
-// By what `read` reads: the value is in force, or the option is refused, and it is not shown.
+// Expects that `read` puts the value in force, or refuses the option, and that the value is not
+// shown.
 void expect_hidden(const options::Option& option, const std::string& name,
                    const std::function<CommandLine()>& read, const Words& wanted = {}) {
     try {

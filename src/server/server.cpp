@@ -42,7 +42,7 @@ constexpr auto kSessionInterval = 60s;
 // waits for its lock (journal spec 5.9).
 constexpr auto kListenerStopTimeout = 30s;
 
-// What the rooms begin with is what follows from the default.
+// The rooms begin with the values that follow from the default.
 constexpr options::MemoryLimits kDefaults = options::limits_of_memory(options::kMemoryLimitMB);
 static_assert(sched::memory::kAllBytes == kDefaults.all_operations_bytes);
 static_assert(sched::memory::kOperationBytes == kDefaults.operation_bytes);
@@ -73,7 +73,7 @@ wire::Listener::Options listener_options() {
     return listener;
 }
 
-// Of a log of writes that is made anew.
+// Returns the size of a log of writes that is made anew.
 int64_t log_bytes() {
     constexpr int64_t kMB = 1 << 20;
     constexpr int64_t kMegabytesMin = 990;
@@ -97,7 +97,7 @@ std::string reachable_name() {
     return chosen.find(':') == std::string::npos ? chosen : fmt::format("[{}]", chosen);
 }
 
-// Why other members could not be spoken with.
+// Returns why this server could not speak with other members; empty: it can.
 std::string why_alone() {
     if (options::asks_for_login() && options::key_file.get().empty())
         return "members log in to each other by a key, and none is given (--keyFile)";
@@ -198,7 +198,7 @@ void Server::open_data() {
         try {
             service_->opener().finish_opening(*catalog_->database(name));
         } catch (const base::Error& error) {
-            // What is damaged there must not keep the rest from its users.
+            // A damaged database must not keep the rest from its users.
             base::log::error("database {}: {}", name, error.what());
         }
     }
@@ -269,7 +269,7 @@ void Server::start_following() {
     follower_->start();
 }
 
-// What is written now is missing in the log that followers read.
+// Warns that the writes from now on are missing in the log that followers read.
 void Server::warn_of_set() try {
     const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::R);
     catalog::Collection* const configs = catalog_->collection(replica::kConfigs);
@@ -279,10 +279,10 @@ void Server::warn_of_set() try {
                     "replica set: what is written now will be missing in its log",
                     replica::kConfigs));
 } catch (const base::Error&) {
-    // What is wrong with `local` is said where databases are opened.
+    // The faults of `local` are told where databases are opened.
 }
 
-// What setParameter changes reaches the engine while it is open.
+// Tells the engine, while it is open, of values that setParameter changes.
 void Server::follow_options() {
     storage::Durability& durability = engine_->durability();
     options::sync_delay.follow([&durability](const options::Value&) {
@@ -295,7 +295,7 @@ void Server::follow_options() {
 
 void Server::repair() {
     int failed = 0;
-    // Those that cannot be opened are named with the reason, by the same attempt.
+    // The databases that cannot be opened are named with the reason, by the same attempt.
     std::vector<std::string> names = engine_->database_names();
     for (const std::string& name : engine_->unusable_databases())
         names.push_back(name);

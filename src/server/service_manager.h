@@ -6,8 +6,8 @@
 
 namespace server {
 
-// "READY=1", "STATUS=text", "STOPPING=1"; several by newlines. Nothing without the variable. What
-// cannot be sent is lost: no manager, no harm.
+// Sends "READY=1", "STATUS=text", "STOPPING=1"; several by newlines. Does nothing without the
+// variable. A message that cannot be sent is lost: no manager, no harm.
 void notify_service_manager(std::string_view state);
 
 }  // namespace server

@@ -37,7 +37,8 @@ sigset_t waited_for() {
     return set;
 }
 
-// Only async-signal-safe calls below; backtrace() is one once it has been called before.
+// The functions below make only async-signal-safe calls; backtrace() is one once it has been called
+// before.
 void say(const char* text) {
     [[maybe_unused]] const ssize_t n = ::write(STDERR_FILENO, text, std::strlen(text));
 }
@@ -87,7 +88,7 @@ bool say_place(const char* line, uintptr_t address) {
     return true;
 }
 
-// With system calls only.
+// Says which file is mapped at the address, with system calls only.
 void say_file(const void* address) {
     const int maps = ::open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
     if (maps < 0) return;
@@ -200,7 +201,8 @@ void install_crash_handlers() {
     ::backtrace(&frame, 1);  // loads what it needs while that is still safe
     struct sigaction action {};
     action.sa_sigaction = on_crash;
-    // On the alternate stack: the thread's own may be what is used up (base/signal_stack.h).
+    // The handler runs on the alternate stack: the thread's own may be what is used up
+    // (base/signal_stack.h).
     action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
     for (const int signal : kCrashSignals)
         ::sigaction(signal, &action, nullptr);

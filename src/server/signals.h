@@ -19,7 +19,7 @@ class SignalThread {
         std::function<void(int signal)> shut_down;  // may be called more than once
         std::function<void()> rotate_log;
     };
-    // Before any other thread is made: threads inherit what is blocked.
+    // Construct it before any other thread is made: threads inherit what is blocked.
     explicit SignalThread(Callbacks callbacks);
     ~SignalThread();
     SignalThread(const SignalThread&) = delete;
@@ -33,7 +33,7 @@ class SignalThread {
     std::thread thread_;
 };
 
-// Also makes a failed exception (std::terminate) end that way.
+// Installs them, and makes a failed exception (std::terminate) end that way.
 void install_crash_handlers();
 
 }  // namespace server

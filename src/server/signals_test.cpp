@@ -49,7 +49,7 @@ TEST(CrashHandlers, NameTheAddressAndTheFrames) {
                 "address: 0x0000000000000018\n.*Backtrace");
 }
 
-// What a sector that the device does not give does too.
+// A sector that the device does not give causes the same signal.
 TEST(CrashHandlers, NameTheFileOfAPageThatIsNotThere) {
     const os::TestDirectory directory;
     const std::string path = directory / "test.0";

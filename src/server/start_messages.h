@@ -16,7 +16,8 @@ bool is_local_address(const std::string& address);
 void log_banner(const CommandLine& command_line);
 // The server's identity, for the beginning of a log file after a rotation.
 void log_process();
-// What options take from the memory that the process may have, where a control group limits it.
+// Logs what options take from the memory that the process may have, where a control group limits
+// it.
 void log_memory();
 // Warnings that getLog startupWarnings repeats: limits of the system that are too low, an address
 // open to others, options without effect.

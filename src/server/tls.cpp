@@ -20,8 +20,8 @@ wire::TlsMode mode() {
     return chosen == kRequired ? wire::TlsMode::required : wire::TlsMode::allowed;
 }
 
-// What has no effect without a mode, and is as good as one: who gives it does not expect
-// connections that are readable on the network.
+// Refuses files without a mode: they have no effect then, and yet are as good as one, since who
+// gives them does not expect connections that are readable on the network.
 void refuse_without_mode(std::initializer_list<const Text*> files) {
     if (tls_mode.is_set()) return;
     for (const Text* option : files) {

@@ -3,9 +3,9 @@
 
 namespace server {
 
-// maxWireVersion of hello. Throws base::Error where announcedMaxWireVersion promises clients what
-// is not here (command/commands/wire_versions.h); that of announcedVersion is the highest that does
-// not.
+// Returns maxWireVersion of hello. Throws base::Error where announcedMaxWireVersion promises
+// clients what is not here (command/commands/wire_versions.h); that of announcedVersion is the
+// highest that does not.
 int announced_wire_version();
 
 }  // namespace server

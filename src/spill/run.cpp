@@ -12,17 +12,17 @@ namespace spill {
 
 namespace {
 
-// Before an entry: how many bytes it has, or kLarge and how many are left of it here.
+// The head of an entry: how many bytes it has, or kLarge and how many are left of it here.
 constexpr size_t kLengthBytes = sizeof(uint32_t);
 constexpr uint32_t kLarge = uint32_t{1} << 31;
-// What is written or read at once.
+// Run reads and writes so many bytes at once.
 constexpr size_t kChunkBytes = size_t{256} << 10;
-// What is copied or checked in the time of a tick (sched/tick.h), about.
+// About how many bytes are copied or checked in the time of a tick (sched/tick.h).
 constexpr size_t kBytesPerTick = 1024;
 // Less than this is not worth a file.
 constexpr int64_t kWorthwhileBytes = 1 << 20;
 
-// As it stands at the end of an entry.
+// The size of a place at the end of an entry.
 constexpr size_t kPlaceBytes = sizeof(uint64_t) + sizeof(uint32_t);
 
 static_assert(bson::Buffer::kBytesMax < kLarge);
@@ -77,7 +77,7 @@ void Run::append_from(const Run& other) {
     write(bytes);
 }
 
-// What is large goes past the chunk.
+// Writes bytes; a large piece goes past the chunk.
 void Run::write(std::span<const uint8_t> bytes) {
     if (chunk_.size() + bytes.size() > kChunkBytes) write_chunk();
     if (bytes.size() < kChunkBytes) {
@@ -108,7 +108,7 @@ bool Run::have(size_t bytes) {
     if (kept + left < bytes) return false;
     const size_t more = std::min<uint64_t>(std::max(bytes - kept, kChunkBytes), left);
     if (capacity_ < kept + more) {
-        // What the largest entry needs, at once: growing needs both for a moment.
+        // Makes room for the largest entry at once: growing needs both for a moment.
         const uint64_t most = kLengthBytes + largest_ + kChunkBytes;
         const size_t capacity = std::max<uint64_t>(kept + more, std::min(most, file_.size()));
         auto larger = sched::make_bytes(capacity);

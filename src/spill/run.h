@@ -16,7 +16,7 @@
 
 namespace spill {
 
-// So many bytes of memory, less where operations may hold little.
+// Returns so many bytes of memory, less if operations may hold little.
 int64_t fair_share(int64_t bytes);
 // Whether memory that would hold `bytes` should rather be written out: they are more than the fair
 // share of `limit`, or the operation has little left.
@@ -48,15 +48,16 @@ class Values {
 // interrupted.
 class Run {
   public:
-    // With `values` that is where large tails go.
+    // `values` is the place where large tails go.
     explicit Run(Folder& folder, Values* values = nullptr) : file_(folder), values_(values) {}
     Run(const Run&) = delete;
     Run& operator=(const Run&) = delete;
 
-    // One entry, in parts, which the caller need not join.
+    // Appends one entry, in parts, which the caller need not join.
     void append(std::span<const uint8_t> head, std::span<const uint8_t> body = {},
                 std::span<const uint8_t> tail = {});
-    // The entry at which another run with the same values stands; a tail among these stays there.
+    // Appends the entry at which another run with the same values stands; a tail among these stays
+    // there.
     void append_from(const Run& other);
     // Ends the writing; the next entry is the first one.
     void rewind();
@@ -69,7 +70,7 @@ class Run {
     // The whole entry, brought together in `memory` if it has a large tail.
     std::span<const uint8_t> whole(sched::Bytes& memory) const;
 
-    // What reading it holds in memory, at most, beside large tails.
+    // Returns how many bytes reading it holds in memory at most, beside large tails.
     size_t memory_bytes() const;
 
   private:

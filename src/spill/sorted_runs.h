@@ -1,6 +1,6 @@
 // spill/sorted_runs.h - sorted runs on the disk that are read as one.
 //
-// What an entry is, and how two compare, is the Order's:
+// The Order says what an entry is, and how two compare:
 //
 //     struct Order {
 //         using Item = ...;                     // an entry as it is compared
@@ -9,14 +9,15 @@
 //     };
 //
 // Neither may look into the tail of an entry (Run::append): a large one is written once, and read
-// when its entry is handed out. What merging moves are the heads.
+// when its entry is handed out. Merging moves only the heads.
 //
 // Equal entries come in the order in which their runs were added, and within a run as they were
 // written: runs of a stable sort, added as their input came, give a stable sort of it all.
 //
-// Reading a run holds a chunk and the largest entry in memory, without its large tail. So only as
-// many are open at a time as fit into kMergeBytes, and no more than kRunsAtOnce; others are merged
-// into larger ones before, each entry as often as the number of runs has digits to that base.
+// Reading a run holds a chunk and the largest entry in memory, without its large tail. Only as many
+// runs are therefore open at a time as fit into kMergeBytes, and no more than kRunsAtOnce; others
+// are merged into larger ones before, each entry as often as the number of runs has digits to that
+// base.
 #pragma once
 
 #include <algorithm>
@@ -54,13 +55,13 @@ class SortedRuns {
             merge_last(count);
     }
 
-    // After the last add().
+    // Ends the additions; call after the last add().
     void finish() {
         while (const size_t count = too_many_left())
             merge_last(count);
         merge_.emplace(*this, 0);
     }
-    // After finish(): the next entry, null at the end. Valid until the next call.
+    // Returns the next entry after finish(), null at the end. Valid until the next call.
     const Item* next() {
         const Item* item = merge_->next();
         if (item == nullptr) return nullptr;

@@ -52,7 +52,7 @@ class Sorter {
         if (!offsets_.empty()) spill();
         runs_.finish();
     }
-    // After finish(): the next entry, null at the end. Valid until the next call.
+    // Returns the next entry after finish(), null at the end. Valid until the next call.
     const Item* next() {
         if (!runs_.empty()) return runs_.next();
         if (position_ == order_of_held_.size()) return nullptr;
@@ -63,7 +63,7 @@ class Sorter {
     }
     std::span<const uint8_t> entry() const { return runs_.empty() ? entry_ : runs_.entry(); }
 
-    // After the last one has been used: lets memory and files go.
+    // Lets memory and files go, after the last entry has been used.
     void clear() {
         forget_held();
         runs_.clear();

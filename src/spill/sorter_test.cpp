@@ -136,7 +136,7 @@ TEST_F(SorterTest, SmallEntriesAreWrittenOncePerPass) {
     EXPECT_LT(os::bytes_written_by_this_thread() - before, bytes * 2);
 }
 
-// What is compared has to be in memory, one for each run.
+// The merge has to hold the heads that it compares in memory, one for each run.
 TEST_F(SorterTest, LargeHeadsAreMergedByPairs) {
     Sorter<Order> sorter({}, folder_, Folder::Use::operation, 1 << 20);
     std::vector<Entry> entries;

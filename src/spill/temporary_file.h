@@ -1,8 +1,8 @@
-// spill/temporary_file.h - the files of what does not fit into memory, and what limits them.
+// spill/temporary_file.h - the files of data that does not fit into memory, and their limits.
 //
 // A file "extsort.<process>.<n>" can be read by its owner only (mode 0600) and did not exist before
 // (O_EXCL, no link followed). It goes with the object, whether what made it ends well, fails or is
-// killed. What a crash leaves behind goes with the next start, which empties the dbpath's _tmp.
+// killed. The next start, which empties the dbpath's _tmp, removes the files that a crash leaves.
 #pragma once
 
 #include <cstdint>
@@ -15,23 +15,23 @@
 
 namespace spill {
 
-// What holds for the files of all operations together. Index builds are not counted: theirs are as
+// The limit for the files of all operations together. Index builds are not counted: theirs are as
 // large as the index.
 constexpr int64_t kAllBytes = int64_t{16} << 30;
-// So much of the disk is left to data files and journal.
+// The space of the disk that is left to data files and journal.
 constexpr uint64_t kLeftFreeBytes = uint64_t{256} << 20;
-// At any time, from any thread.
+// Sets the limit; at any time, from any thread.
 void set_limit(int64_t all_bytes);
 int64_t limit();
-// Bytes in files of operations at this moment.
+// Returns how many bytes the files of operations have at this moment.
 int64_t bytes_on_disk();
-// By how much the calling thread has made these grow so far; where it removes what others wrote,
-// less than 0.
+// Returns by how much the calling thread has made these grow so far; less than 0 if it has removed
+// what others wrote.
 int64_t bytes_by_this_thread();
-// By how much it has made the number of descriptors of files and their folders grow.
+// Returns by how much it has made the number of descriptors of files and their folders grow.
 int64_t descriptors_by_this_thread();
 
-// Where the files of one sort go. Outlives them.
+// The folder of the files of one sort. Outlives them.
 class Folder {
   public:
     enum class Use { operation, index_build };

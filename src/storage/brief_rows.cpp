@@ -1,5 +1,5 @@
-// Where memory that was given back may be read without a word, what is read there is no document:
-// the last one that has ended is kept.
+// Ends the rows of cursors. If a read of memory that was given back is not noticed, the last row
+// that has ended is kept, overwritten: a late reader then finds no document.
 #include <algorithm>
 #include <mutex>
 #include <utility>

@@ -51,11 +51,11 @@ class Durability {
     // promised.
     virtual bool journaling() const = 0;
 
-    // Registers a waiter for the first commit that starts after this call: it covers all whose
-    // lock was released before. Returns true when there is nothing to wait for (done is then not
-    // called). The caller holds no lock.
+    // Registers a waiter for the first commit that starts after this call: it covers all changes
+    // whose lock was released before. Returns true when there is nothing to wait for (done is then
+    // not called). The caller holds no lock.
     virtual bool await_commit(CommitWaiter* waiter) = 0;
-    // That commit is to come at once where the engine commits at intervals: others wait for its
+    // Makes that commit come at once if the engine commits at intervals: others wait for its
     // waiters. Any thread, in no lock.
     virtual void hurry() {}
     // Blocks until such a commit is on disk (tools, shutdown, tests).

@@ -3,15 +3,15 @@
 //
 // Nothing above this interface knows a file offset. The rules of names, index definitions,
 // uniqueness and key derivation are catalog/'s; the engine stores what it is given and keeps its
-// own structures consistent. All calls require the lock named with them; "shared" means at least
-// the database lock in shared mode, "exclusive" the database lock in exclusive mode or global W.
+// own structures consistent. Each call requires the lock named with it; "shared" means at least the
+// database lock in shared mode, "exclusive" the database lock in exclusive mode or global W.
 // Documents may be changed under less where the engine keeps those apart that change the same one:
-// record_store.h, sorted_index.h.
-// Text and documents given are copied. What fails throws base::Error with the code named and
-// changes nothing; damaged data throws too, wherever it is met.
+// record_store.h, sorted_index.h. The engine copies text and documents given. A call that fails
+// throws base::Error with the code named and changes nothing; damaged data throws too, wherever it
+// is met.
 //
-// Functions with a body here are for what not every engine has. storage/contract/ is the test that
-// an engine must pass; its memory_engine.h is the smallest one that does.
+// Functions with a body here are for abilities that not every engine has. storage/contract/ is the
+// test that an engine must pass; its memory_engine.h is the smallest one that does.
 #pragma once
 
 #include <cstdint>
@@ -48,8 +48,7 @@ struct CollectionOptions {
 // One index as stored. The spec document is the engine's copy: { v, [unique], key, name, ns, ... }.
 // It is read long after the call, as is `index`: both stay where they are, also while no lock is
 // held, until the index is dropped or its collection is dropped, renamed or closed; the spec also
-// until replace_index_spec changes it. That other indexes come, go or change slots does not
-// matter.
+// until replace_index_spec changes it. Other indexes may come, go or change slots during that time.
 struct IndexEntry {
     bson::Doc spec;
     std::string name;
@@ -70,7 +69,7 @@ struct ValidateOptions {
         derive_keys;
 };
 
-// What validate() found. The caller makes the reply of it.
+// The findings of validate(). The caller makes the reply of them.
 struct ValidateReport {
     int index_count = 0;  // indexes that are ready
     // Keys in each index, by its namespace ("db.coll.$name"); those that could be examined.
@@ -116,7 +115,7 @@ class CollectionStore {
     // exclusive. The build is complete; returns the slot the index has from now on, the first that
     // was not ready. The index that had it takes `slot`.
     virtual int finish_index(int slot) = 0;
-    // exclusive; also unfinished ones. Those behind it move up by one.
+    // exclusive; also unfinished ones. The indexes behind it move up by one.
     virtual void drop_index(int slot) = 0;
     virtual void set_multikey(int slot) = 0;  // exclusive
     // exclusive. Puts another spec in the place of the stored one: the same index, but for options
@@ -136,8 +135,8 @@ class CollectionStore {
     // the engine's to read; bad values throw base::Error before anything is changed.
     virtual void compact(const bson::Object& command, const CompactHooks& hooks,
                          bson::Builder& out) = 0;
-    // shared. What create_collection() needs to make a collection like this one, stored options
-    // included. Trusts no links.
+    // shared. Returns the options with which create_collection() makes a collection like this one,
+    // stored options included. Trusts no links.
     virtual CollectionOptions creation_options() const = 0;
     // shared. Hands out every document that can be read, in natural order, whatever else is
     // damaged; `skipped` gets a text for each place that cannot be read.
@@ -148,7 +147,7 @@ class CollectionStore {
     virtual void check_writable() const {}
 };
 
-// dbStats metrics of a database (sizes in bytes). What an engine lacks stays 0.
+// dbStats metrics of a database (sizes in bytes). A metric that an engine lacks stays 0.
 struct DatabaseStats {
     int64_t file_bytes = 0;
     int64_t ns_bytes = 0;
@@ -167,7 +166,7 @@ class DatabaseStore {
     // Null if there is none. shared. The pointer stays good until drop, rename or close.
     virtual CollectionStore* collection(std::string_view ns) = 0;
     // Whether system.namespaces and system.indexes are collections of the engine, found like any
-    // other. Where not, catalog/ makes some for the clients that query them.
+    // other. If they are not, catalog/ makes some for the clients that query them.
     virtual bool has_catalogue_collections() const { return false; }
     // Plain numbers of a non-collection namespace ("c.$a_1"), for collStats and validate; null if
     // unknown. shared.
@@ -182,14 +181,14 @@ class DatabaseStore {
     // unless `stay_temp`. Throws base::Error 26, 48, 73.
     virtual void rename_collection(std::string_view from, std::string_view to, bool stay_temp) = 0;
     // exclusive. Gives up space that waits for reuse where its book-keeping is damaged, and makes
-    // the catalogue name what is there; collections() may have others then. What is wrong inside of
+    // the catalogue name what is there; collections() may have others then. Damage inside of
     // collections stays. Throws base::Error when the disk is full.
     virtual void repair() {}
     virtual DatabaseStats stats() const = 0;
 };
 
-// What is gone already but has not been given back to the system. That ends with it, and can take
-// seconds: hold no lock then.
+// A dropped database whose space has not been given back to the system. It goes back when this
+// object ends, which can take seconds: hold no lock then.
 class Remains {
   public:
     virtual ~Remains() = default;
@@ -203,10 +202,11 @@ class Engine {
     virtual Durability& durability() = 0;
 
     virtual std::vector<std::string> database_names() const = 0;  // sorted; any lock
-    // Those that are there but cannot be opened; database() throws what is wrong. Any lock.
+    // Returns the databases that are there but cannot be opened; database() throws what is wrong
+    // with one. Any lock.
     virtual std::vector<std::string> unusable_databases() const { return {}; }
-    // Whether it is one of those, and what kept it from being opened may have passed: no more
-    // files, no memory, an error of the device. Any lock.
+    // Whether it is one of those, and the obstacle to opening it may have passed: no more files, no
+    // memory, an error of the device. Any lock.
     virtual bool may_open_now(std::string_view /*db*/) const { return false; }
     // global W. Tries it again; if it fails, database() throws why. Returns whether it is open for
     // the first time since the start, so that the caller does what belongs to a start.
@@ -216,13 +216,13 @@ class Engine {
     // shared. The pointer stays good until drop or close.
     virtual DatabaseStore* database(std::string_view db) = 0;
     virtual DatabaseStore& create_database(std::string_view db) = 0;  // exclusive; or the one there
-    // global W. With all its collections; durable when it returns. Throws base::Error 26. What is
-    // returned need not be kept.
+    // global W. Drops the database with all its collections; durable when it returns. Throws
+    // base::Error 26. The returned object need not be kept.
     virtual std::unique_ptr<Remains> drop_database(std::string_view db) = 0;
-    // global W. What a drop that has failed may have left of a database that is not there any more:
-    // when this returns it is gone for good. Throws base::Error as that drop did.
+    // global W. Removes for good what a drop that has failed may have left of a database that is
+    // not there any more. Throws base::Error as that drop did.
     virtual std::unique_ptr<Remains> finish_drop(std::string_view /*db*/) { return nullptr; }
-    // global W. Everything of it is closed; the next database() opens it again.
+    // global W. Closes everything of it; the next database() opens it again.
     virtual void close_database(std::string_view db) = 0;
     // A folder beside the data for temporary files, created by its users; what a stop of the server
     // leaves there is removed by the next start. Empty: the engine has none.

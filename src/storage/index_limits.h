@@ -7,7 +7,7 @@
 namespace storage {
 
 constexpr int kKeyFieldsMax = 32;
-// Of the path of a field, in an index that is there already; new ones have fewer.
+// The most parts in the path of a field, in an index that is there already; new ones have fewer.
 constexpr size_t kStoredPartsMax = 1024;
 
 }  // namespace storage

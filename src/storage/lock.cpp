@@ -47,7 +47,7 @@ struct DatabaseState {
     Times times;
 };
 
-// What the calling thread holds.
+// The locks that the calling thread holds.
 struct ThreadState {
     GlobalMode mode = GlobalMode::none;
     int64_t locked_at = 0;  // us; of the database lock, or of R and W
@@ -70,7 +70,7 @@ void check_interrupt() {
     if (operation != nullptr && operation->active()) operation->check_interrupt();
 }
 
-// For the lock that is asked for now.
+// Returns the check for the lock that is asked for now.
 InterruptCheck take_interrupt_check() {
     const bool may = std::exchange(t.may_give_up, false) && !sched::is_uninterruptible();
     return may ? check_interrupt : nullptr;

@@ -20,26 +20,26 @@
 namespace storage {
 
 // How the lock of a database is held. `read` and `documents` share it; `all` has it alone, and
-// changes what there is beside documents: collections, indexes, capped collections. Where the
-// engine changes no documents concurrently, `documents` is `all`.
+// changes what there is beside documents: collections, indexes, capped collections. If the engine
+// changes no documents concurrently, `documents` is `all`.
 enum class Access : unsigned char { read, documents, all };
 
-// What the engine wants to know about write locks. All calls are made by the locking thread.
-// Between the two lie the writes of that thread that become durable together: an engine with
-// transactions begins and commits one here. What failed on the way has been undone by hand before
-// (catalog/), so there is never anything to roll back.
+// The calls by which the engine hears of write locks. The locking thread makes them all. Between
+// the two lie the writes of that thread that become durable together: an engine with transactions
+// begins and commits one here. The callers have undone by hand what failed on the way (catalog/),
+// so there is never anything to roll back.
 class LockHooks {
   public:
     virtual ~LockHooks() = default;
     virtual void before_write_lock() = 0;  // holding nothing, about to take w or W
     virtual void
     before_write_unlock() = 0;  // database lock already given up, global w or W (or X) still held
-    // Before it, with all that was locked still held, and by readers too: the next holder sees what
-    // is done here. Also where W becomes R.
+    // Called before it, with everything that was locked still held, and by readers too: the next
+    // holder sees what is done here. It is also called when W becomes R.
     virtual void before_unlock() {}
-    // By a holder of Access::documents that has met a WriteConflict and undone its change: what it
-    // has changed before is committed, and when this returns the change may be tried again. Throws
-    // what ends an operation.
+    // Called by a holder of Access::documents that has met a WriteConflict and undone its change:
+    // its earlier changes are committed, and when this returns the change may be tried again.
+    // Throws the error that ends an operation.
     virtual void await_conflict() {}
 };
 
@@ -52,10 +52,10 @@ class LockManager {
 
     void set_hooks(LockHooks* hooks);  // before the first write lock; null: none
 
-    // Before the first lock: who writes another database may write this one too, which is locked
-    // with it, and in the same commit. Access::documents is `all` from then on.
+    // Lets every thread that writes another database write this one too, which is locked with it,
+    // and in the same commit. Access::documents is `all` from then on. Call before the first lock.
     void set_log_database(std::string_view db);
-    // Before the first lock: the engine changes documents concurrently.
+    // Notes that the engine changes documents concurrently. Call before the first lock.
     void allow_concurrent_changes();
 
     void lock_global(GlobalMode mode);  // r, w, R or W
@@ -74,7 +74,7 @@ class LockManager {
     static bool holds_database_write();  // alone
     // Whether others may change documents of its database at the same time.
     static bool is_concurrent();
-    // The same, and since a second: what it reads is as old as that.
+    // Whether that has been so for a second: what the thread reads is as old as that.
     static bool is_concurrent_for_long();
     static std::string_view database();
     // Whether what it holds lets it read, or change, that database. For DCHECKs of preconditions.

@@ -77,7 +77,7 @@ void wait_for_queue(const LockManager& manager, const char* kind, int n) {
     while (queued(manager, kind) != n)
         std::this_thread::yield();
 }
-// Of how many databases the manager knows the names.
+// Returns how many databases the manager knows by name.
 int known(const LockManager& manager) {
     bson::Builder status;
     manager.append_lock_status(status);
@@ -452,7 +452,7 @@ TEST_F(LockTest, StatusShowsTimesPerLock) {
     EXPECT_TRUE(status["a"].as_doc()["timeAcquiringMicros"].as_doc()["w"]);
 }
 
-// All threads do everything; plain variables stand for the data, so that a race is one.
+// Each thread does everything; plain variables stand for the data, so that a race is one.
 TEST(LockStress, ExclusionHolds) {
     LockManager manager;
     int everything = 0;        // written under W, X or both database locks
@@ -585,7 +585,7 @@ TEST(LockManager, WhatIsNoNameOfADatabaseIsNotKept) {
     EXPECT_EQ(known(manager), 0);
 }
 
-// That is checked before it is known whether the client may use the database.
+// Overload is checked before it is known whether the client may use the database.
 TEST(LockManager, AskingForOverloadTakesNoLock) {
     LockManager manager;
     std::vector<std::thread> waiting;

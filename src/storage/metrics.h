@@ -1,5 +1,5 @@
 // storage/metrics.h - metrics of the engine for serverStatus that belong to no database. Counted
-// from any thread, over the life of the process. What an engine lacks stays 0.
+// from any thread, over the life of the process. A metric that an engine lacks stays 0.
 #pragma once
 
 #include <atomic>

@@ -34,7 +34,8 @@ class ModeLock {
     void unlock(GlobalMode mode);
 
     void W_to_R();
-    // Waits until no other r or R holder is left. Of two at a time one starts over from nothing.
+    // Waits until no other r or R holder is left. If two wait at a time, one starts over from
+    // nothing.
     void R_to_W();
     // Returns when every other w holder waits here too. One of them gets true and holds X, which it
     // leaves by X_to_w(); the others still have w, and go on when it did.

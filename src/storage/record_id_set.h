@@ -4,8 +4,8 @@
 // It takes 2 to 4 bytes for each record of a few hundred bytes, some 90 for one that is far from
 // all others. Ids are kept by windows of 2^16 places, a place being what lies between multiples of
 // 4, where the engine's records begin; any other id is as good, only not in order. A window is an
-// ascending list, and a bitmap once that takes less. What it holds counts towards the operation
-// (sched/memory.h). One thread at a time.
+// ascending list, and a bitmap once that takes less. The memory of its contents counts towards the
+// operation (sched/memory.h). One thread at a time.
 #pragma once
 
 #include <algorithm>
@@ -111,7 +111,7 @@ class RecordIdSet {
 
     // Bijective, whatever the id.
     static uint64_t place_of(RecordId id) { return id.value >> 2 | id.value << 62; }
-    // Of the next multiple of 4.
+    // Returns the place of the next multiple of 4.
     static uint64_t place_from(RecordId id) { return (id.value + kPlaceBytes - 1) / kPlaceBytes; }
     static uint64_t window_of(RecordId id) { return place_of(id) / kWindow; }
     static uint16_t low_of(RecordId id) { return static_cast<uint16_t>(place_of(id) % kWindow); }

@@ -2,7 +2,7 @@
 //
 // A record is one BSON document, named by a RecordId that stays the same for as long as the record
 // is not moved. Every mutating call requires the database lock in exclusive mode, every other one
-// at least in shared mode; several readers may call at once. Where allows_concurrent_changes() is
+// at least in shared mode; several readers may call at once. If allows_concurrent_changes() is
 // true, insert(), overwrite(), overwrite_range(), remove() and lock_record() are for holders of
 // Access::documents (lock.h) too.
 //
@@ -80,12 +80,12 @@ class HeldCursor : public std::unique_ptr<RecordCursor> {
     RecordCursor& operator*() const&& = delete;
 };
 
-// A cursor whose records are copies, overwritten where their time ends and given back.
+// Returns a cursor whose records are copies, overwritten where their time ends and given back.
 std::unique_ptr<RecordCursor> with_brief_rows(std::unique_ptr<RecordCursor> cursor);
 
-// Metrics for collStats, dbStats and validate. Sizes in bytes. What an engine lacks stays as it is
-// here. system_flags bit 0: the index on _id was made with the collection (CollectionOptions), and
-// no index has been dropped since.
+// Metrics for collStats, dbStats and validate. Sizes in bytes. A metric that an engine lacks stays
+// as it is here. system_flags bit 0: the index on _id was made with the collection
+// (CollectionOptions), and no index has been dropped since.
 struct RecordStoreStats {
     int64_t count = 0;
     int64_t data_bytes = 0;     // sum of record sizes, padding included, headers not
@@ -113,12 +113,13 @@ class RecordStore {
     // Throws base::Error 16328 when a capped store is too small for the document, 14031 when the
     // disk is full.
     virtual RecordId insert(bson::Doc doc) = 0;
-    // The document of a live record; get() and all that follows must not be asked of other ids.
+    // Returns the document of a live record; get() and the functions that follow must not be asked
+    // of other ids.
     virtual bson::Doc get(RecordId id) const = 0;
-    // What the record takes of data_bytes.
+    // Returns how many of data_bytes the record takes.
     virtual int64_t record_bytes(RecordId id) const { return get(id).size(); }
     // Whether a document of that size can replace the record under its id. An engine whose records
-    // never move says yes, but in capped stores only where the document does not grow. Throws
+    // never move says yes, but in capped stores only if the document does not grow. Throws
     // base::Error 14031 when the disk is full and the engine knows that no document can be
     // replaced.
     virtual bool fits(RecordId id, int32_t doc_bytes) const = 0;
@@ -127,26 +128,26 @@ class RecordStore {
     // Replaces bytes from `offset` on inside the stored document, whose size stays. `bytes` may
     // point into another place of it.
     virtual void overwrite_range(RecordId id, int32_t offset, std::span<const uint8_t> bytes) = 0;
-    // For documents that do not fit: stores the new one under another id and returns that; the old
-    // record is still there, the caller re-points the indexes and then calls remove(old). Capped
-    // stores throw base::Error 10003.
+    // Stores a document that does not fit under another id and returns that; the old record is
+    // still there, the caller re-points the indexes and then calls remove(old). Capped stores throw
+    // base::Error 10003.
     virtual RecordId insert_moved(RecordId old, bson::Doc doc) = 0;
     // Removes a record, also in capped stores: so an insert is undone whose keys were refused.
     virtual void remove(RecordId id) = 0;
 
     // Whether its documents may be changed by holders of Access::documents; else of `all` only.
     virtual bool allows_concurrent_changes() const { return false; }
-    // Before a document that was found is overwritten or removed under Access::documents: no other
-    // thread changes it until this one commits, and what this one reads from now on is the latest.
-    // Ends what cursors show, which are saved or not used any more. False: it has been removed.
-    // Throws WriteConflict while another thread has locked it.
+    // Locks a document that was found, before it is overwritten or removed under Access::documents:
+    // no other thread changes it until this one commits, and this thread's reads from now on are of
+    // the latest state. Ends what cursors show, which are saved or not used any more. Returns false
+    // if the record has been removed. Throws WriteConflict while another thread has locked it.
     virtual bool lock_record(RecordId /*id*/) { return true; }
 
     HeldCursor cursor(Direction direction) {
         if constexpr (base::kDebugChecks) return with_brief_rows(open_cursor(direction));
         return open_cursor(direction);
     }
-    // Where a scan begins; null: there is no record.
+    // Returns the record at which a scan begins; null: there is no record.
     RecordId first_id(Direction direction = Direction::forward) {
         const HeldCursor scan = cursor(direction);
         const std::optional<Record> record = scan->next();

@@ -4,10 +4,10 @@
 // engine encodes it as it likes, but gives back each value with its type. Order: value by value in
 // canonical order (bson::compare_keys), fields that are descending in the pattern negated, ties by
 // RecordId. From 2^53 on that order has rounded numbers: an engine may keep them in their exact
-// one; a seek stands before all that compare_keys takes for equal all the same. Keys given are
-// copied. Whether a record exists is no concern of the index; uniqueness is, as far as insert() and
-// the builder are asked for it. Mutating calls require the database lock in exclusive mode, reading
-// ones shared mode; several readers may call at once. Where records are changed under
+// one; a seek stands before every key that compare_keys takes for equal all the same. Keys given
+// are copied. Whether a record exists is no concern of the index; uniqueness is, as far as insert()
+// and the builder are asked for it. Mutating calls require the database lock in exclusive mode,
+// reading ones shared mode; several readers may call at once. If records are changed under
 // Access::documents (record_store.h), insert() and remove() are for its holders too: the entry is
 // one of a record that they have claimed or just inserted.
 #pragma once
@@ -88,14 +88,14 @@ class SortedIndex {
     // Makes sure, as far as possible, that insertions of so many keys, which have so many bytes
     // together, will not fail for want of space. Throws base::Error when the disk is full.
     virtual void reserve(int64_t /*keys*/, int64_t /*key_bytes*/) {}
-    // At most how many stored bytes such insertions change, roughly.
+    // Returns roughly how many stored bytes such insertions change at most.
     virtual int64_t insertion_bytes(int64_t /*keys*/, int64_t /*key_bytes*/) const { return 0; }
-    // Whether an entry with this key names a record other than `self` (none: any record). Of one
-    // that may write: no other thread adds this key until it commits; throws WriteConflict where
-    // one does.
+    // Whether an entry with this key names a record other than `self` (none: any record). If the
+    // caller may write, no other thread adds this key until it commits; throws WriteConflict if one
+    // does.
     virtual bool has_duplicate(bson::Doc key, RecordId self) const = 0;
-    // The record of the first entry with exactly this key, or none: the fast path of a look-up by
-    // _id.
+    // Returns the record of the first entry with exactly this key, or none: the fast path of a
+    // look-up by _id.
     virtual RecordId find_one(bson::Doc key) const = 0;
     // Whether insert() would answer too_long. Seeks with such keys are allowed.
     virtual bool too_long(bson::Doc key) const = 0;

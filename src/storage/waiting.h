@@ -9,7 +9,7 @@
 
 namespace storage {
 
-// What a waiting thread asks now and then whether it may go on waiting: throws if not. null: it
+// Called now and then by a waiting thread: throws if the thread may not go on waiting. null: it
 // waits as long as it takes.
 using InterruptCheck = void (*)();
 

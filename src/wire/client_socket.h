@@ -24,27 +24,28 @@ class ClientSocket {
     static constexpr Wait kRead = boost::asio::socket_base::wait_read;
     static constexpr Wait kWrite = boost::asio::socket_base::wait_write;
 
-    // Takes over a connected socket, which is closed where this throws.
+    // Takes over a connected socket, which it closes if this throws.
     ClientSocket(EventLoop& loop, int fd, int family);
 
-    // What a client begins with, as far as it has arrived.
+    // The first bytes of a client, as far as they have arrived.
     enum class Beginning { handshake, part, other };
     Beginning peek();
     void start_tls(const TlsContext& context) { tls_ = context.open(socket_.native_handle()); }
-    // Null: plain.
+    // The stream by TLS; null: plain.
     TlsStream* tls() const { return tls_.get(); }
     bool shaking_hands() const { return tls_ != nullptr && tls_->shaking_hands(); }
-    // The next step of the handshake. For want of memory it ends as a refused one.
+    // Does the next step of the handshake. A step that fails for want of memory ends as a refused
+    // one.
     TlsStream::Result shake_hands() noexcept;
     bool holds_half() const { return tls_ != nullptr && tls_->holds_half(); }
 
-    // Sends as much as the socket takes at once, and returns how much that was. With TLS *ready is
-    // what it has to be ready for where it took less. Nothing: the client is gone and reads no
-    // more.
+    // Sends as much as the socket takes at once, and returns how much that was; nothing if the
+    // client is gone and reads no more. With TLS *ready is what it has to be ready for if it took
+    // less.
     std::optional<size_t> send(const void* data, size_t size, Wait* ready);
-    // It sends nothing more; what it has sent may not have been read yet.
+    // Whether the client sends nothing more; what it has sent may not have been read yet.
     bool client_has_ended();
-    // It counts as readable when so many bytes have arrived.
+    // Makes the socket count as readable when so many bytes have arrived.
     void set_low_mark(size_t bytes);
 
     // `done(error)`, and `done(error, size)`, as boost::asio calls them. Without TLS.
@@ -60,7 +61,7 @@ class ClientSocket {
     void async_write(boost::asio::const_buffer data, Done&& done) {
         boost::asio::async_write(socket_, data, std::forward<Done>(done));
     }
-    // What is under way is done, with an error.
+    // Ends the operations that are under way with an error.
     void cancel();
 
     void close();

@@ -25,23 +25,23 @@ namespace {
 
 // A thread's reply buffer is given back when a reply made it larger.
 constexpr size_t kKeptReplyBytes = 1024 * 1024;
-// The same for the one that a connection keeps for replies that have to wait.
+// The buffer that a connection keeps for replies that have to wait is given back beyond this.
 constexpr size_t kIdleReplyBytes = 16 * 1024;
-// What a handshake is counted as. The library takes some 30 KB for it, but 130 KB at once where the
-// client announces a hello of that size. Small ones may have half of the memory (wire/receiving.h):
-// counted so, even those fit into the whole.
+// The memory that a handshake is counted as. The library takes some 30 KB for it, but 130 KB at
+// once if the client announces a hello of that size. Small ones may have half of the memory
+// (wire/receiving.h): counted so, even those fit into the whole.
 constexpr int64_t kHandshakeBytes = Receiving::kSmallBytes;
-// So many pipelined messages of one client are served before other clients.
+// How many pipelined messages of one client are served before other clients.
 constexpr int kPipelinedPerPass = 32;
 // A large message that has to wait for memory retries after this.
 constexpr std::chrono::milliseconds kPause{10};
-// The same for a wait whose client has sent more: its end makes the socket no more readable.
+// The pause of a wait whose client has sent more: its end makes the socket no more readable.
 constexpr std::chrono::seconds kWatchPause{1};
 
 constexpr int32_t kHttpGet = 542393671;  // "GET " as a length
 constexpr int32_t kEndianProbe = -1;
 constexpr int32_t kEndianAnswer = 0x10203040;
-// Neither is the length of a message.
+// These are no length of a message.
 static_assert(kHttpGet > kMessageBytesMax && kEndianProbe < kHeaderBytes);
 static_assert(kIdleReplyBytes <= kKeptReplyBytes);
 
@@ -72,7 +72,7 @@ class Connection final : public Wakeable,
             if (tls_offered_ == nullptr) return serve_buffered();
             if (ending_.load()) return end();
             if (tls_offered_->mode() == TlsMode::required) return start_tls();
-            // What the client says first tells.
+            // The first bytes of the client tell.
             wait_until_ready(ClientSocket::kRead, [this] { choose(); });
         });
     }
@@ -109,8 +109,8 @@ class Connection final : public Wakeable,
     // kActive: not suspended. kWoken: woken since the exchange began (or while there was none).
     enum State : int { kActive, kSuspended, kWoken };
 
-    // What fails outside the session's steps, for want of memory, ends this connection and no
-    // other.
+    // Runs work outside the session's steps; a failure, for want of memory, ends this connection
+    // and no other.
     template <typename Work>
     void guarded(Work&& work) {
         base::log::set_context(context_);
@@ -222,7 +222,7 @@ class Connection final : public Wakeable,
         return input_.size() != 0 || socket_.shaking_hands() || socket_.holds_half();
     }
 
-    // What it holds when it has room for `wanted` bytes.
+    // Returns how many bytes it holds when it has room for `wanted` bytes.
     int64_t bytes_for(size_t wanted) const {
         if (socket_.shaking_hands()) return kHandshakeBytes;
         const auto capacity = static_cast<int64_t>(input_.capacity_for(wanted));
@@ -327,7 +327,7 @@ class Connection final : public Wakeable,
         });
     }
 
-    // As fetch.
+    // Does what fetch does, by TLS.
     bool fetch_encrypted(size_t wanted) {
         if (socket_.shaking_hands()) {
             shake_hands();
@@ -495,7 +495,8 @@ class Connection final : public Wakeable,
         return false;
     }
 
-    // As much as the socket takes at once; all where the client reads no more.
+    // Sends as much as the socket takes at once, and returns how much that was; everything if the
+    // client reads no more.
     size_t send_now(const void* data, size_t n, ClientSocket::Wait* ready = nullptr) {
         ClientSocket::Wait unused;
         const std::optional<size_t> sent = socket_.send(data, n, ready ? ready : &unused);

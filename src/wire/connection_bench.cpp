@@ -1,4 +1,4 @@
-// What the protocol costs: decoding, and round trips through a real socket.
+// Measures the cost of the protocol: decoding, and round trips through a real socket.
 //
 // The handler does as little as a ping. "Group" sends one request on each of N connections and
 // wakes them all together, as a group commit does.

@@ -16,10 +16,10 @@
 
 namespace wire {
 
-// All connections of a listener. Thread-safe.
+// The connections of a listener. Thread-safe.
 class ConnectionTable {
   public:
-    // What it keeps of each.
+    // A connection, as the table keeps it.
     class Entry {
       public:
         virtual ~Entry() = default;
@@ -36,15 +36,15 @@ class ConnectionTable {
         sending_.set_limits({.bytes = kUnsentBytesMax, .time = std::chrono::hours(24 * 365)});
     }
 
-    // A number for a connection about to be made; 0 if there are too many. Add() it, or dismiss()
-    // it.
+    // Returns a number for a connection about to be made; 0 if there are too many. Add() it, or
+    // dismiss() it.
     int64_t admit();
-    // The one that was admitted could not be made.
+    // Takes the number back of a connection that could not be made.
     void dismiss() { open_.fetch_sub(1); }
     void add(int64_t number, const std::shared_ptr<Entry>& connection);
     void remove(int64_t number);
 
-    // What arrives, and, counted in the same way, what has not left yet.
+    // These account for messages that arrive, and for replies that have not left yet.
     Receiving& receiving() { return receiving_; }
     Receiving& sending() { return sending_; }
 

@@ -1,9 +1,9 @@
 // wire/event_loop.h - one event loop: its waiters and deadlines, and the thread that runs it.
 //
-// Inside wire/ only. A loop is run by one thread at a time. That thread may be relieved of it while
-// it is inside a handler (LoopThreads, sched::BlockingSection); it then finishes its handler beside
-// the loop. So code of a connection that follows a call of its session asks settle() whether it is
-// still on the loop.
+// Inside wire/ only. One thread at a time runs a loop. The thread may be relieved of it while it is
+// inside a handler (LoopThreads, sched::BlockingSection); it then finishes its handler beside the
+// loop. Code of a connection that follows a call of its session therefore asks settle() whether it
+// is still on the loop.
 #pragma once
 
 #include <atomic>
@@ -51,7 +51,7 @@ class EventLoop {
     boost::asio::io_context& io();
     HandlerMemory& handler_memory() { return handler_memory_; }
 
-    // Any thread, never blocks for long: on_wake() follows on the loop. Those woken while the
+    // Any thread, never blocks for long: on_wake() follows on the loop. Wakeables woken while the
     // loop is busy are notified in one pass, in the order of their wakes.
     void wake(Wakeable& wakeable);
     // Any thread. Wakes it at `deadline` unless that is dropped before. One deadline each. May
@@ -73,7 +73,7 @@ class EventLoop {
     bool take_away(uint64_t ticket);
     void seat() { blocked_.store(0, std::memory_order_release); }
 
-    // A request of `connection` is begun. By the thread that runs the loop.
+    // Notes that a request of `connection` begins. Called by the thread that runs the loop.
     void note_request(const Wakeable* connection) {
         if (connection == last_) return;
         last_ = connection;

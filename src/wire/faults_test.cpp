@@ -1,4 +1,4 @@
-// What the system refuses: sockets, a place in epoll, threads. The connection that it is about may
+// The system refuses sockets, a place in epoll, threads. The connection that a refusal is about may
 // end; the others go on, nothing is left behind, and once the system gives again, so does the
 // server.
 #include <dlfcn.h>
@@ -23,7 +23,7 @@
 
 namespace {
 
-// So many of the next calls fail.
+// How many of the next calls fail.
 std::atomic<int> g_epoll_refusals{0};
 std::atomic<int> g_accept_refusals{0};
 std::atomic<int> g_accept_error{0};
@@ -193,7 +193,7 @@ class FaultsTest : public testing::Test {
         while (!condition())
             std::this_thread::yield();
     }
-    // As many as may connect do, so none is counted that is not there.
+    // Connects as many clients as may connect, so none is counted that is not there.
     void expect_all_slots_free() {
         eventually([this] { return listener_->stats().connections_open == 0; });
         std::vector<std::unique_ptr<Client>> clients;

@@ -24,7 +24,7 @@
 namespace wire {
 
 // May be called from any thread, also before the suspending call has returned; cheap, never blocks.
-// All wakes of one commit reach a loop in one pass.
+// The wakes of one commit reach a loop in one pass.
 class Waker {
   public:
     virtual ~Waker() = default;

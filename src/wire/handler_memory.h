@@ -1,6 +1,6 @@
 // wire/handler_memory.h - memory for the handlers of an event loop that must not fail for want of
-// it: those that wake connections, wait for clients, read the clock. What is lost there is lost for
-// good.
+// it: those that wake connections, wait for clients, read the clock. A handler that is lost there
+// is lost for good.
 //
 // Inside wire/ only. The handlers of one moment take theirs from here, further ones from the heap.
 // Any thread. It outlives the loop's io_context.

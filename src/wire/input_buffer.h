@@ -18,7 +18,7 @@ class InputBuffer {
     const uint8_t* data() const { return bytes_.get() + begin_; }
     size_t size() const { return end_ - begin_; }
     size_t capacity() const { return bytes_ == nullptr ? 0 : capacity_; }
-    // Where the next bytes go; never empty after make_room.
+    // The space for the next bytes; never empty after make_room.
     boost::asio::mutable_buffer free_space() { return {bytes_.get() + end_, capacity_ - end_}; }
     void received(size_t n) {
         DCHECK(n <= capacity_ - end_);
@@ -29,7 +29,7 @@ class InputBuffer {
         begin_ += n;
         if (begin_ == end_) begin_ = end_ = 0;
     }
-    // What capacity() is after make_room(wanted).
+    // Returns what capacity() is after make_room(wanted).
     size_t capacity_for(size_t wanted) const {
         wanted = claimed(wanted);
         const size_t kept = is_kept(wanted) ? capacity() : 0;
@@ -58,7 +58,7 @@ class InputBuffer {
     // needed, but not more than kKeptBytes.
     static constexpr size_t kFirstBytes = 2048;
     static constexpr size_t kKeptBytes = 16 * 1024;
-    // So much room a message gets for its mere length.
+    // The most room that a message gets for its mere length.
     static constexpr size_t kClaimBytesMax = 256 * 1024;
     static_assert(std::has_single_bit(kFirstBytes));
     static_assert(kFirstBytes <= kKeptBytes && kKeptBytes <= kClaimBytesMax);
@@ -75,7 +75,7 @@ class InputBuffer {
         void operator()(uint8_t* bytes) const { sched::memory::release(bytes); }
     };
 
-    // What is large moves without being copied: neighbours wait for this.
+    // Grows the buffer; a large one moves without being copied, since neighbours wait for this.
     void grow(size_t capacity) {
         DCHECK(capacity > capacity_);
         auto* const bytes = static_cast<uint8_t*>(

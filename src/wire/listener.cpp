@@ -34,9 +34,9 @@ using boost::system::error_code;
 
 namespace {
 
-// When descriptors or memory have run out, the next attempt to accept is made after this.
+// The next attempt to accept is made after this, when descriptors or memory have run out.
 constexpr std::chrono::milliseconds kAcceptPause{100};
-// So many connections are accepted before existing ones are served.
+// How many connections are accepted before existing ones are served.
 constexpr int kAcceptsPerPass = 64;
 
 std::string endpoint_text(const sockaddr_storage& address) {
@@ -82,8 +82,8 @@ void bind_socket(int fd, const sockaddr* address, socklen_t size, const std::str
     check("listen", ::listen(fd, SOMAXCONN));
 }
 
-// A socket file that a killed server left is in the way of a new one. That of a server that listens
-// stays: the bind then fails.
+// Removes a socket file that a killed server left, which is in the way of a new one. The file of a
+// server that listens stays: the bind then fails.
 void remove_stale_socket(const std::string& path, const sockaddr_un& address) {
     struct stat info {};
     if (::lstat(path.c_str(), &info) != 0 || !S_ISSOCK(info.st_mode)) return;
@@ -200,11 +200,11 @@ void Listener::Impl::bind_unix() {
     sockets.push_back(std::make_unique<ListeningSocket>(front_loop().io(), fd, AF_UNIX));
     socket_path = path;
     socket_exists = ::lstat(path.c_str(), &socket_file) == 0;
-    // What the umask took away; only the owner can replace the file by another one.
+    // The umask may have taken rights away; only the owner can replace the file by another one.
     if (::chmod(path.c_str(), options.unix_socket_mode) != 0) fail_bind("chmod", errno, path);
 }
 
-// Only our own file: where it was removed, another server may have made one in its place.
+// Removes only our own file: if it was removed, another server may have made one in its place.
 void Listener::Impl::remove_unix() {
     if (!socket_exists.exchange(false)) return;
     struct stat there {};

@@ -61,7 +61,7 @@ class Listener {
     // destroying the listener. Not to be called from a handler.
     bool stop(std::chrono::milliseconds limit);
 
-    // From any thread.
+    // Sets the limits, from any thread.
     void set_receive_limits(const ReceiveLimits& limits);
 
     int port() const;                             // the bound one

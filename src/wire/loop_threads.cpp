@@ -25,7 +25,7 @@ constexpr int64_t kFewPageWaits = 2;
 // The keeper looks so often after the last blocked operation, then slows down until nudged.
 constexpr int kQuietLooks = 50;
 
-// What the calling thread runs. Null outside LoopThreads.
+// The threads and the loop that the calling thread runs. Null outside LoopThreads.
 thread_local LoopThreads* t_threads = nullptr;
 thread_local EventLoop* t_loop = nullptr;
 
@@ -83,7 +83,7 @@ void LoopThreads::run(EventLoop* loop) {
     }
 }
 
-// Until the loop stops or is given to another thread.
+// Runs the loop until it stops or is given to another thread.
 void LoopThreads::run_loop(EventLoop& loop) {
     DCHECK(t_loop == nullptr && t_ticket_ == 0);
     t_loop = &loop;

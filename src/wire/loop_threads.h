@@ -29,7 +29,7 @@ namespace wire {
 class LoopThreads {
   public:
     static constexpr std::chrono::milliseconds kBlockedLoopTimeout{1};
-    // Of a loop that served no other connection of late.
+    // The timeout of a loop that served no other connection of late.
     static constexpr std::chrono::milliseconds kLoneLoopTimeout{50};
 
     LoopThreads();
@@ -51,13 +51,13 @@ class LoopThreads {
     enum class Pace : int { asleep, slow, fast };
     Pace pace() const { return pace_.load(); }
 
-    // For code that runs in a handler: whether this thread still runs the loop. If it does, it goes
-    // on doing so until the next BlockingSection; if not, what remains to be done for the
-    // connection must be posted to the loop.
+    // Tells code that runs in a handler whether this thread still runs the loop. If it does, it
+    // goes on doing so until the next BlockingSection; if not, the work that remains to be done for
+    // the connection must be posted to the loop.
     static bool settle() { return (t_ticket_ == 0 && !t_relieved_) || settle_mark(); }
 
   private:
-    // Of the calling thread. Both stay as they are outside of LoopThreads.
+    // These belong to the calling thread. Both stay as they are outside of LoopThreads.
     static inline constinit thread_local uint64_t t_ticket_ = 0;    // of the open mark, 0: none
     static inline constinit thread_local bool t_relieved_ = false;  // the loop is given away
 

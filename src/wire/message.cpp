@@ -94,7 +94,7 @@ class Reader {
         return doc;
     }
 
-    // All documents up to the end of what this reader may read.
+    // Reads every document up to the end of what this reader may read.
     DocSequence documents() {
         const uint8_t* begin = at_;
         while (left() > 0)

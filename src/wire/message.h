@@ -48,9 +48,9 @@ struct Header {
 // `bytes` has at least kHeaderBytes bytes. Nothing is checked.
 Header read_header(const uint8_t* bytes);
 
-// What becomes of a message that cannot be decoded. OP_QUERY and OP_GET_MORE close the connection
-// without a reply (as 2.6 does, whatever the fault), except nesting beyond the limit, which is
-// answered.
+// The server's reaction to a message that cannot be decoded. OP_QUERY and OP_GET_MORE close the
+// connection without a reply (as 2.6 does, whatever the fault), except nesting beyond the limit,
+// which is answered.
 class DecodeError : public base::Error {
   public:
     enum class Reaction {
@@ -223,7 +223,7 @@ class ReplyWriter {
         kQueryFailure = 2,
         kAwaitCapable = 8,  // set on every successful reply
     };
-    // Where the first document begins in the message.
+    // The place of the first document in the message.
     static constexpr size_t kFirstAt = kHeaderBytes + 20;
     ReplyWriter(bson::Buffer& out, int32_t response_to);
 
@@ -267,11 +267,11 @@ void write_get_more(bson::Buffer& out, int32_t request_id, std::string_view ns, 
 // Writes one OP_MSG with a single body section at the end of a buffer.
 class MsgWriter {
   public:
-    // Where the body begins in the message: behind the flags and the kind of the section.
+    // The place of the body in the message: behind the flags and the kind of the section.
     static constexpr size_t kBodyAt = kHeaderBytes + sizeof(uint32_t) + 1;
     MsgWriter(bson::Buffer& out, int32_t response_to, uint32_t flags = 0);
 
-    // The body, exactly once.
+    // Opens the body, exactly once.
     [[nodiscard]] bson::Builder body() { return bson::Builder(out_); }
     int32_t request_id() const { return request_id_; }
     void finish();

@@ -20,7 +20,7 @@ using test::Bytes;
 using test::Request;
 using Reaction = DecodeError::Reaction;
 
-// What decoding answers: -1 for "fine", else the code; the reaction goes to *reaction.
+// Returns the code of decoding: -1 for "fine"; the reaction goes to *reaction.
 template <typename Decode>
 int code_of(Decode decode, const Bytes& bytes, Reaction* reaction) {
     // A copy whose end is the end of an allocation, so that the sanitizer sees a read behind it.

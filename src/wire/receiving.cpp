@@ -65,8 +65,8 @@ void Receiving::hold(Receiver& receiver, bool held, Clock::time_point now) {
     put(std::move(node));
 }
 
-// Whether there is room for so many bytes of it. Where evicted ones make it, it waits until they
-// have closed: their threads may be late.
+// Whether there is room for so many bytes of the receiver. If room comes from evicted ones, it
+// waits until they have closed: their threads may be late.
 bool Receiving::make_room_for_small(const Receiver& receiver, int64_t bytes,
                                     Clock::time_point now) {
     const int64_t more = bytes - receiver.bytes_;
@@ -124,7 +124,7 @@ void Receiving::complete(Receiver& receiver, Clock::time_point now) {
     served_bytes_ += bytes;
 }
 
-// Those that have waited for it have their time from now on.
+// Ends a service; messages that have waited for it have their time from now on.
 void Receiving::end_service(Receiver& receiver, Clock::time_point now) {
     if (!std::exchange(receiver.served_, false)) return;
     DCHECK(!receiver.known_ && served_bytes_ >= receiver.bytes_);

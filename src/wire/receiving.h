@@ -1,14 +1,14 @@
-// wire/receiving.h - what has begun to arrive and is not complete yet, on all connections of a
-// listener: how long it may take, and how much memory it may hold together with large messages that
-// are complete and being served.
+// wire/receiving.h - messages that have begun to arrive and are not complete yet, on all
+// connections of a listener: how long they may take, and how much memory they may hold together
+// with large messages that are complete and being served.
 //
 // Inside wire/ only; thread-safe. A message counts from its first byte on, a TLS handshake from its
-// beginning; connections that just wait for their client's next request do not count. Where memory
-// is short, small messages go on, and large ones one after the other, the oldest first. Of those
-// the oldest are evicted when none makes progress, or when they did not use their time. Small ones
-// may have half of the memory; where they want more, those that are not complete a second after
-// they could go on end, the longest first, and new ones wait until then. What a message waits
-// because it is held back is not counted against it.
+// beginning; connections that just wait for their client's next request do not count. If memory is
+// short, small messages go on, and large ones one after the other, the oldest first. The oldest
+// large ones are evicted when none makes progress, or when they did not use their time. Small ones
+// may have half of the memory; if they want more, those that are not complete a second after they
+// could go on end, the longest first, and new ones wait until then. The time for which a message is
+// held back is not counted against it.
 //
 // A large message that is complete keeps its memory until it has been served, however long that
 // takes, and is never evicted. While such ones hold as much again as incomplete ones may, large
@@ -25,10 +25,10 @@
 namespace wire {
 
 struct ReceiveLimits {
-    // Of all messages that are incomplete, together; twice as much with those that are being
-    // served. The oldest one may exceed both where nothing large is being served.
+    // The limit of all incomplete messages together; twice as much with those that are being
+    // served. The oldest one may exceed both if nothing large is being served.
     int64_t bytes = 256 * 1024 * 1024;
-    // For one of them, and a second more for each kBytesPerSecond of it.
+    // The time for one of them, and a second more for each kBytesPerSecond of it.
     std::chrono::seconds time{30};
 };
 
@@ -38,21 +38,21 @@ class Receiving {
     static constexpr int64_t kBytesPerSecond = 64 * 1024;
     // Messages that hold no more are small.
     static constexpr int64_t kSmallBytes = 64 * 1024;
-    // Time for small ones to complete, where they want more than half of the memory.
+    // The time in which small ones have to complete, if they want more than half of the memory.
     static constexpr std::chrono::seconds kSmallMessageTimeout{1};
-    // Where memory is short, large ones that are older than this end if in this time no large one
-    // came to its end and all together grew by less than a kMovingPart of the memory; and those
-    // that took longer than this by themselves, and a second more for each kBytesPerSecondAtLeast
-    // they hold.
+    // If memory is short, two kinds of large messages end: those older than this, if in this time
+    // no large one came to its end and all together grew by less than a kMovingPart of the memory;
+    // and those that took longer than this by themselves, and a second more for each
+    // kBytesPerSecondAtLeast they hold.
     static constexpr std::chrono::seconds kLargeStallTimeout{5};
     static constexpr int64_t kMovingPart = 16;
     static constexpr int64_t kBytesPerSecondAtLeast = 512 * 1024;
 
-    // What a connection is to Receiving.
+    // A connection, as Receiving sees it.
     class Receiver {
       public:
-        // Eviction: its connection is closed, and what arrives is discarded. Any thread; does not
-        // wait. What it holds is counted until over().
+        // Evicts it: its connection is closed, and what arrives is discarded. Any thread; does not
+        // wait. Its memory is counted until over().
         virtual void evict() = 0;
 
       protected:
@@ -71,13 +71,14 @@ class Receiving {
         bool served_ = false;   // the same
     };
 
-    // More of it is to arrive, for which it holds so many bytes. False: not now, ask again soon.
+    // Asks whether a receiver may go on: more of its message is to arrive, for which it holds so
+    // many bytes. False: not now, ask again soon.
     bool may_go_on(Receiver& receiver, int64_t bytes, Clock::time_point now = Clock::now());
-    // It holds so many bytes and goes on in any case.
+    // Notes that it holds so many bytes and goes on in any case.
     void goes_on(Receiver& receiver, int64_t bytes, Clock::time_point now = Clock::now());
-    // It is complete, and is going to be served. What is small holds nothing any more.
+    // Notes that it is complete, and is going to be served. A small message holds nothing any more.
     void complete(Receiver& receiver, Clock::time_point now = Clock::now());
-    // It has been served, or its connection ends: it holds nothing any more.
+    // Notes that it has been served, or that its connection ends: it holds nothing any more.
     void over(Receiver& receiver, Clock::time_point now = Clock::now());
     // Evicts those that take too long. Called every sweep_interval().
     void sweep(Clock::time_point now);
@@ -96,8 +97,8 @@ class Receiving {
             return std::tuple(a->since_, a) < std::tuple(b->since_, b);
         }
     };
-    // Of small ones: the order in which they are stopped to free memory. Held back ones have waited
-    // for others.
+    // The order in which small ones are stopped to free memory. Held back ones have waited for
+    // others.
     struct StopOrder {
         bool operator()(const Receiver* a, const Receiver* b) const {
             return std::tuple(rank(*a), a->changed_, a) < std::tuple(rank(*b), b->changed_, b);

@@ -52,9 +52,10 @@ void use_certificate(SSL_CTX* context, const TlsOptions& options) {
     SSL_CTX_set_default_passwd_cb_userdata(context, nullptr);
 }
 
-// What a client may send of certificates, its own and those that lead to a known authority: a few
-// of some kilobytes. All are read before any is examined, for milliseconds of the threads that
-// shake hands with the others, too, and a connection keeps them, ten times as large, until it ends.
+// The limit of the certificates that a client may send, its own and those that lead to a known
+// authority: a few of some kilobytes. They are read before any is examined, for milliseconds of the
+// threads that shake hands with the others, too, and a connection keeps them, ten times as large,
+// until it ends.
 constexpr long kCertificateBytesMax = 16 * 1024;
 
 // Called for each flaw of a chain, and each certificate without one; 1: go on.
@@ -68,7 +69,7 @@ int accept_authorities_without_list(int good, X509_STORE_CTX* chain) {
     return good;
 }
 
-// What both sides of a connection have in common.
+// Sets what both sides of a connection have in common.
 void speak_only(SSL_CTX* context, const TlsOptions& options) {
     SSL_CTX_set_min_proto_version(context, options.tls_1_2 ? TLS1_2_VERSION : TLS1_3_VERSION);
     SSL_CTX_set_max_proto_version(context, options.tls_1_3 ? TLS1_3_VERSION : TLS1_2_VERSION);
@@ -106,9 +107,9 @@ void ask_for_certificates(SSL_CTX* context, const TlsOptions& options) {
         nullptr);
 }
 
-// What one call may take from the socket: a few records. Most carry what the call is for; a client
-// may also send without end what TLS keeps to itself (new keys, alerts), and the library would go
-// on as long as there is more.
+// The limit of what one call may take from the socket: a few records. Most carry what the call is
+// for; a client may also send without end what TLS keeps to itself (new keys, alerts), and the
+// library would go on as long as there is more.
 constexpr int kReadsPerCall = 64;
 
 // Asked by OpenSSL before it reads from the socket, and notified afterwards; `parg` is a

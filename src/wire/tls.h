@@ -1,16 +1,15 @@
 // wire/tls.h - TLS for the connections of a listener, and for those that this server makes to
 // others of its kind; by OpenSSL.
 //
-// A TlsContext holds what all of a listener's share: the server's certificate, whom it trusts, what
-// it speaks (TLS 1.2 and 1.3); a TlsClient the same for the others. A TlsStream encrypts one
-// connection. It works on the connection's own
-// non-blocking socket and waits for nothing: a call that cannot go on says for what the socket has
-// to be ready, and is repeated then, a write with the same bytes. The handshake comes first. Used
-// by one thread at a time.
+// A TlsContext holds what a listener's streams share: the server's certificate, whom it trusts,
+// what it speaks (TLS 1.2 and 1.3); a TlsClient the same for the others. A TlsStream encrypts one
+// connection. It works on the connection's own non-blocking socket and waits for nothing: a call
+// that cannot go on says for what the socket has to be ready, and is repeated then, a write with
+// the same bytes. The handshake comes first. One thread uses it at a time.
 //
 // A handshake signs with the server's private key: half a millisecond of processor time with RSA of
-// 2048 bits, more with larger keys, which others on an event loop would have to wait for. So it is
-// computed by threads of the context.
+// 2048 bits, more with larger keys, which others on an event loop would have to wait for. Threads
+// of the context therefore compute it.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +35,7 @@ struct TlsOptions {
     std::string password;              // of an encrypted key
     std::string ca_file;   // PEM: who signs clients' certificates; empty: none is asked for
     std::string crl_file;  // PEM: certificates that are revoked; needs ca_file
-    // With ca_file: a client may leave its certificate out. One that it shows must be good.
+    // Lets a client leave its certificate out, with ca_file. One that it shows must be good.
     bool without_certificate = false;
     bool tls_1_2 = true;
     bool tls_1_3 = true;
@@ -44,7 +43,7 @@ struct TlsOptions {
 
 class TlsStream {
   public:
-    // What the library takes for reading a record, about.
+    // About how many bytes the library takes for reading a record.
     static constexpr int64_t kRecordBytes = 17 * 1024;
 
     enum class Result { done, wants_read, wants_write, closed };
@@ -55,19 +54,18 @@ class TlsStream {
     TlsStream& operator=(const TlsStream&) = delete;
 
     bool shaking_hands() const;
-    // After the handshake: whether the beginning of a record has arrived, and not the rest. It lies
+    // Whether the beginning of a record has arrived, and not the rest, after the handshake. It lies
     // in a buffer of kRecordBytes.
     bool holds_half() const;
     // The next step of the handshake.
     Result shake_hands();
-    // At least one byte when done; *n of them. wants_read may also come where there is more: others
-    // are served first. `closed`: the client has gone, or is not to be
-    // trusted; see why().
+    // Reads at least one byte when done; *n of them. wants_read may also come if there is more:
+    // others are served first. `closed`: the client has gone, or is not to be trusted; see why().
     Result read(void* data, size_t size, size_t* n);
     Result write(const void* data, size_t size, size_t* n);
     // Says goodbye, if that needs no waiting.
     void end();
-    // What went wrong; empty if the other side just left.
+    // Returns what went wrong; empty if the other side just left.
     const std::string& why() const { return why_; }
 
   private:
@@ -88,7 +86,7 @@ class TlsContext {
     TlsContext& operator=(const TlsContext&) = delete;
 
     TlsMode mode() const { return mode_; }
-    // For a connected socket, which stays the caller's.
+    // Makes the stream of a connected socket, which stays the caller's.
     std::unique_ptr<TlsStream> open(int fd) const;
     // Has a thread run `work`, soon.
     void compute(std::function<void()> work) const;
@@ -112,8 +110,8 @@ class TlsClient {
     TlsClient(const TlsClient&) = delete;
     TlsClient& operator=(const TlsClient&) = delete;
 
-    // For a connected socket, which stays the caller's. `name`: of the other server's machine, or
-    // its numeric address, for which its certificate has to be.
+    // Makes the stream of a connected socket, which stays the caller's. `name`: of the other
+    // server's machine, or its numeric address, for which its certificate has to be.
     std::unique_ptr<TlsStream> open(int fd, const std::string& name) const;
 
   private:

@@ -1,4 +1,5 @@
-// What begins with a handshake. Connections by TLS are tested with clients, in tests/access/.
+// Tests streams that begin with a handshake. Connections by TLS are tested with clients, in
+// tests/access/.
 #include "wire/tls.h"
 
 #include <fcntl.h>
@@ -166,7 +167,7 @@ TEST(Tls, HalfARecordIsReported) {
     ASSERT_EQ(read_from(*pair.server), TlsStream::Result::done);
     EXPECT_FALSE(pair.server->holds_half());
     ASSERT_EQ(::fcntl(pair.server_socket(), F_SETFL, O_NONBLOCK), 0);
-    // All of its head comes last: by then only the library's state tells.
+    // The whole head of the record comes last: by then only the library's state tells.
     for (const auto part : {"\x17"sv, "\x03\x03\x40"sv, "\x00"sv}) {
         pair.send(part);
         EXPECT_EQ(read_from(*pair.server), TlsStream::Result::wants_read);

@@ -344,7 +344,7 @@ void append(bson::Builder& out, std::string_view name, const Value& value) {
     }
 }
 
-// What libbson allocated.
+// Owns a document that libbson allocated.
 class Parsed {
   public:
     explicit Parsed(bson_t* parsed) : parsed_(parsed) {}

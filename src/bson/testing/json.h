@@ -10,8 +10,8 @@
 
 namespace bson {
 
-// By libbson, relaxed or canonical. Throws base::Error 9. $undefined, $symbol and $dbPointer are
-// understood.
+// Reads JSON by libbson, relaxed or canonical. Throws base::Error 9. $undefined, $symbol and
+// $dbPointer are understood.
 Object from_json(std::string_view json);
 
 // Canonical. Type wrappers are recognised only in the exact shape that the canonical form gives

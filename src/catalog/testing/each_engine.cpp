@@ -12,7 +12,8 @@ namespace catalog {
 
 namespace {
 
-// At every third lock, and now and then one for which a change takes the whole database.
+// Makes a conflict at every third lock, and now and then one for which a change takes the whole
+// database.
 kv::InjectedConflict conflicts_on_purpose() {
     constexpr int kEvery = 3, kWhole = 30;
     return [locks = std::make_shared<std::atomic<int>>(0)]() {

@@ -1,12 +1,12 @@
 // catalog/testing/each_engine.h - the engines that catalog and commands are tested over: mmapv1, in
 // a directory of the test, the engine in memory, and the one over an ordered map, which is in
-// memory too. What they can do must not depend on it. The last one has conflicts on purpose,
-// between threads that change documents (storage/write_conflict.h).
+// memory too. The behaviour of catalog and commands must not depend on the engine. The last one has
+// conflicts on purpose, between threads that change documents (storage/write_conflict.h).
 //
 // A suite over all of them ends with INSTANTIATE_TEST_SUITE_P(engines, Suite, kTestEngines,
 // engine_name).
 //
-// How they are made is in each_engine.cpp, so that of the files of tests only that one is compiled
+// The file each_engine.cpp makes them, so that of the files of tests only that one is compiled
 // again where an engine's own headers change.
 #pragma once
 
@@ -37,7 +37,7 @@ inline std::string engine_name(const testing::TestParamInfo<TestEngine>& info) {
 std::unique_ptr<storage::Engine> make_test_engine(TestEngine engine, const std::string& dbpath,
                                                   bool journal);
 
-// What a suite over all may expect of them.
+// The properties of an engine that a suite over all of them may expect.
 class EngineParam : public testing::WithParamInterface<TestEngine> {
   protected:
     // Whether a record that outgrows its place gets another id.

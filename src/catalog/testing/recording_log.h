@@ -32,7 +32,7 @@ class RecordingLog final : public ChangeLog {
         }
     };
 
-    // Those of the log of a replica set.
+    // The same collections as the log of a replica set.
     bool covers(std::string_view ns) const override {
         const auto [db, collection] = split(ns);
         return db != "local" && collection != "system.profile" && !is_catalogue(collection);
@@ -67,7 +67,7 @@ class RecordingLog final : public ChangeLog {
 
     void set_durability(storage::Durability* durability) { durability_ = durability; }
     const std::vector<Entry>& entries() const { return entries_; }
-    // Those since the last call.
+    // Returns the entries since the last call.
     std::vector<std::string> take_texts() {
         std::vector<std::string> texts;
         for (; taken_ < entries_.size(); ++taken_)

@@ -1,6 +1,6 @@
 // command/access/access_control.h - whether clients have to log in, as whom they can, and what
-// failed logins cost. What users may do is auth/; which request needs what is
-// command/request/authorization.h.
+// failed logins cost. The rights of users are in auth/; command/request/authorization.h says which
+// request needs which.
 //
 // The room access: users as they are stored, the login of one connection, and what it costs to fail
 // at it. It knows no requests.

@@ -142,7 +142,7 @@ void Login::finish() {
                     done.who.name, done.who.db, auth::name_of(done.server.mechanism()), remote_);
 }
 
-// To the client a missing user, a wrong password and a broken message are the same.
+// The client cannot tell a missing user, a wrong password and a broken message from each other.
 void Login::fail(std::string_view why) {
     base::log::info("{} authentication failed for {} on {} from client {}: {}",
                     auth::name_of(conversation_->server.mechanism()), conversation_->who.name,

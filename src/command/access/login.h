@@ -1,8 +1,9 @@
 // command/access/login.h - the users logged in on one connection: the conversation that proves it
 // (wire spec 6.4), and what those users may do.
 //
-// As many users as databases may be logged in at a time, as the old drivers have it; they may do
-// what any of them may. Belongs to the thread that serves the connection's request.
+// Each database may have one user logged in at a time, as the old drivers have it; the connection
+// may do what any of these users may. A Login belongs to the thread that serves the connection's
+// request.
 #pragma once
 
 #include <chrono>
@@ -58,7 +59,8 @@ class Login {
     // The owner of the sessions that requests name: the user who logged in first.
     const SessionOwner& session_owner() const { return session_owner_; }
 
-    // Until when the answer to the request under way is to be held back; nothing: not at all.
+    // Returns until when the answer to the request under way is to be held back; nothing: not at
+    // all.
     std::optional<Clock::time_point> reply_at() const { return reply_at_; }
     void forget_delay() { reply_at_.reset(); }
 
@@ -93,7 +95,7 @@ class Login {
     std::optional<Clock::time_point> reply_at_;
 
     std::vector<auth::User> users_;
-    // Of each of them.
+    // The generation of each of them.
     std::vector<uint64_t> since_;
     std::vector<std::string> ids_;
     SessionOwner session_owner_ = kNoOwner;

@@ -13,8 +13,8 @@ namespace command {
 
 namespace {
 
-// What counts as one client: an IPv4 address, or the first half of an IPv6 address, which is what
-// one customer of a provider has.
+// Returns the address that counts as one client: an IPv4 address, or the first half of an IPv6
+// address, which is what one customer of a provider has.
 std::string address_of(std::string_view remote) {
     std::string text(remote.substr(0, remote.rfind(':')));
     unsigned char bytes[sizeof(in6_addr)];

@@ -7,8 +7,8 @@
 // No user is locked out: no wait is longer than kWaitMax.
 //
 // Memory is bounded: names and addresses are counted in a count-min sketch: each has one cell in
-// each row, which others may share by chance, and the smallest count holds. Which cells is secret.
-// Thread-safe.
+// each row, which others may share by chance, and the smallest count holds. The choice of the cells
+// is secret. The class is thread-safe.
 #pragma once
 
 #include <array>
@@ -25,10 +25,10 @@ class LoginDelays {
     static constexpr std::chrono::milliseconds kWaitMax{3200};
     // Counts are halved so often.
     static constexpr std::chrono::seconds kHalfLife{30};
-    // So many failures cost nothing; after so many, attempts are spaced.
+    // The failures that cost nothing, and those after which attempts are spaced.
     static constexpr int kFreeOfUser = 4, kFreeOfAddress = 16;
     static constexpr int kSpacedOfUser = 8, kSpacedOfAddress = 32;
-    // From one attempt to the next one.
+    // The time from one attempt to the next one.
     static constexpr std::chrono::milliseconds kAttemptInterval{100};
 
     LoginDelays();
@@ -37,7 +37,7 @@ class LoginDelays {
     // then reserved for it. `user`: "db.name"; `remote`: "address:port".
     Clock::time_point reserve_attempt(std::string_view user, std::string_view remote,
                                       Clock::time_point now);
-    // It was wrong. How many failures that makes, beyond those for free; 0: none.
+    // The attempt failed. Returns how many failures that makes, beyond those for free; 0: none.
     int failed(std::string_view user, std::string_view remote, Clock::time_point now);
 
   private:

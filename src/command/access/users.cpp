@@ -32,7 +32,7 @@ std::optional<auth::User> UserStore::find(const auth::UserName& who) {
     const storage::RecordId id = query::find_by_id(*users, key.doc().first());
     if (!id) return std::nullopt;
     const bson::Doc document = users->records().get(id);
-    // What else the key may say, this is whose document it is.
+    // The document itself says whose it is, whatever else the key may say.
     std::optional<auth::User> found = auth::read_user(document);
     if (!found || !(found->who == who)) return std::nullopt;
     return found;
@@ -67,7 +67,8 @@ void UserStore::added() {
 
 void UserStore::note_drop(const std::string& what) {
     const std::lock_guard guard(mutex_);
-    // Of all rather than of none: users who had logged in have to do so again.
+    // Drops are noted for every user rather than for none: users who had logged in have to do so
+    // again.
     const bool too_many = drops_.size() >= kDropsMax && !drops_.contains(what);
     if (too_many) drops_.clear();
     drops_[too_many ? std::string() : what] =

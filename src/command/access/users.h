@@ -2,7 +2,7 @@
 // connections that something about them has changed.
 //
 // They lie in admin.system.users (auth/user.h). Only commands/users.cpp and the first user of a
-// start write there; each change, once it is made, is announced here. Thread-safe.
+// start write there; each change, once it is made, is announced here. The class is thread-safe.
 #pragma once
 
 #include <atomic>
@@ -26,8 +26,8 @@ class UserStore {
 
     explicit UserStore(catalog::Catalog& catalog);
 
-    // From now on members of the set may log in by this key (auth::member_user()). Before the first
-    // request; slow.
+    // Lets members of the set log in by this key from now on (auth::member_user()). It is called
+    // before the first request, and is slow.
     void accept_members(const std::string& key);
 
     // Lock on admin, shared, for the moment.
@@ -44,19 +44,20 @@ class UserStore {
     // The same, after one was made.
     void added();
     // The same, and clients that logged in as this user have to do so again, even if a user of that
-    // name is created again. Also all users of a database, and all there are.
+    // name is created again. The other two do that for all users of a database, and for all there
+    // are.
     void dropped(const auth::UserName& who);
     void dropped_all(std::string_view db);
     void dropped_all();
     // An entry of the primary's log that has been applied: announces what it has changed here. An
     // empty one: all data has been copied.
     void applied(bson::Doc entry);
-    // Which of the users who had that name, one after the other, logged in at that generation;
-    // nothing if it has been dropped since, or if so many others have been that all of them are
-    // taken for dropped.
+    // Returns which of the users who had that name, one after the other, logged in at that
+    // generation; nothing if it has been dropped since, or if so many others have been that all of
+    // them are taken for dropped.
     std::optional<uint64_t> incarnation(const auth::UserName& who, uint64_t since) const;
 
-    // What dummy credentials are derived from; new with each process.
+    // The secret that dummy credentials are derived from; new with each process.
     std::string_view secret() const { return secret_; }
 
     // Hashing passwords keeps a processor busy: so many at once, the others are retried later.

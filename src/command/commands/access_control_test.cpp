@@ -1,4 +1,4 @@
-// Who may do what, with --auth: the check before commands and old opcodes, logging in, users.
+// Rights with --auth: the check before commands and old opcodes, logging in, users.
 #include <set>
 #include <thread>
 
@@ -220,7 +220,7 @@ TEST_F(AccessControlTest, StagesReadNoCollectionThatIsClosed) {
     }
 }
 
-// Who makes a view may read what it shows; who reads it needs to be allowed no more than that.
+// The maker of a view may read what it shows; its readers need to be allowed no more than that.
 TEST_F(AccessControlTest, AViewShowsWhatItsMakerMayRead) {
     TestConnection one, two;
     make_two_users(one, two);
@@ -251,7 +251,7 @@ TEST_F(AccessControlTest, AViewShowsWhatItsMakerMayRead) {
     EXPECT_EQ(code(one.run(bson::make("getMore", id, "collection", "v"))), 0);
 }
 
-// Also between two batches, if the right has been taken away since the first one.
+// The cursor ends also between two batches, if the right has been taken away since the first one.
 TEST_F(AccessControlTest, ACursorReadsNoOtherCollectionThatIsClosed) {
     TestConnection one, two;
     make_two_users(one, two);
@@ -607,7 +607,7 @@ TEST_F(AccessControlTest, GreetingsTellWhatIsAskedAndNoMore) {
     EXPECT_FALSE(nonsense.doc().has("speculativeAuthenticate"));
 }
 
-// What is remembered of dropped users is bounded; no client stays logged in because of that.
+// The memory for dropped users is bounded; no client stays logged in because of that.
 TEST_F(AccessControlTest, HoweverManyUsersAreDroppedTheyAreOut) {
     UserStore& users = service_->access_control().users;
     const auth::UserName first{"first", "test"}, never{"never", "test"};

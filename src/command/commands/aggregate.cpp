@@ -38,7 +38,7 @@ namespace command {
 namespace {
 
 constexpr int kResultTooLarge = 16389;
-// Of a first batch: a document that would exceed it goes into the next one.
+// The most bytes of a first batch: a document that would exceed it goes into the next one.
 constexpr int64_t kFirstBatchBytes = 4 * 1024 * 1024;
 
 void take_cursor(const bson::Element& cursor, bool over_msg, PipelineRequest& out) {
@@ -133,7 +133,7 @@ std::shared_ptr<ForeignReader> foreign_reader(Invocation& invocation,
     return reader;
 }
 
-// Of the collections that stages read besides their own.
+// Returns the names of the collections that stages read besides their own.
 std::vector<std::string> foreign_namespaces(const Invocation& invocation, bson::Doc stages) {
     std::vector<std::string> found;
     all_foreign(stages, [&](std::string_view name) {
@@ -175,7 +175,7 @@ void reply_explain(bson::Builder& reply, const PipelineSource& source) {
         stages.push(stage.doc());
 }
 
-// Of a query that all documents come from: as a find by it.
+// Appends the plan of a query that all documents come from, as a find by that query shows it.
 void append_cursor_plan(bson::Builder& out, const PipelineRequest& request,
                         const query::Executor& executor, int64_t millis) {
     query::CommandExplain how;
@@ -186,7 +186,7 @@ void append_cursor_plan(bson::Builder& out, const PipelineRequest& request,
     query::append_explain(out, executor.report(), how);
 }
 
-// As today's servers do: where the query does all the work, it is explained as a find.
+// Explains as today's servers do: a pipeline whose query does all the work is explained as a find.
 void reply_newer_explain(Invocation& invocation, const PipelineRequest& request,
                          PipelineSource& source, std::optional<CollectionLock>& lock) {
     bson::Builder& reply = *invocation.reply;
@@ -249,7 +249,7 @@ bool reads_others(bson::Doc stages) {
 }  // namespace
 
 void run_pipeline(Invocation& invocation, const PipelineRequest& request) {
-    // What the stages hold, which may be much, goes when the lock has been given up.
+    // The stages may hold much: they are freed when the lock has been given up.
     std::shared_ptr<ForeignReader> foreign = foreign_reader(invocation, request);
     const std::shared_ptr<query::Pipeline> stages = parse_pipeline(invocation, request, foreign);
     if (!reads_others(request.stages)) foreign = nullptr;
@@ -331,7 +331,7 @@ void each_result(Invocation& invocation, const PipelineRequest& request,
 
 namespace {
 
-// Of what the client asks of a view, as of the collection below it.
+// Turns what the client asks of a view into a request to the collection below it.
 PipelineRequest resolved(Invocation& invocation, PipelineRequest request) {
     request.foreign_ns = foreign_namespaces(invocation, request.stages);
     const auto view =

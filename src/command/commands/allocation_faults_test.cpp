@@ -39,7 +39,7 @@ class AllocationFaultsTest : public ServiceTest {
         }
     }
 
-    // All collections say the same with and without their indexes.
+    // Expects every collection to say the same with and without its indexes.
     void expect_valid(const std::string& what) {
         for (const char* name : kCollections) {
             const bson::Object report =
@@ -68,7 +68,7 @@ class AllocationFaultsTest : public ServiceTest {
             if (!failed) break;
             ++failures;
             if (failures % 16 == 1) expect_valid(command);
-            // As a client goes on that got an error.
+            // A client that got an error goes on in this way.
             if (failures % 64 == 0) fill();
         }
         failures_ += failures;
@@ -157,7 +157,7 @@ TEST_F(AllocationFaultsTest, OldMessages) {
     expect_valid("old messages");
 }
 
-// What an old write has no reply for, getLastError tells: an error wherever nothing was done.
+// An old write has no reply: getLastError tells of an error wherever nothing was done.
 TEST_F(AllocationFaultsTest, OldWritesThatFailAreNotTakenForDone) {
     int failures = 0;
     for (int nth = 1; nth < 2000; ++nth) {

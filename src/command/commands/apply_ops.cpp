@@ -30,7 +30,7 @@ constexpr int64_t kTicksPerEntry = 64;  // to read one and to refuse it (sched/t
 constexpr int64_t kTogetherMax = 1000;  // entries; others wait for their lock
 constexpr std::string_view kIndexes = "system.indexes";
 
-// Of the commands that change data, those that an oplog can have.
+// The commands that change data and that an oplog can have.
 constexpr std::string_view kLogged[] = {
     "collMod", "convertToCapped", "create",       "createIndexes", "deleteIndexes",
     "drop",    "dropIndexes",     "dropDatabase", "emptycapped",   "renameCollection"};
@@ -49,7 +49,7 @@ struct Entry {
     bool changes_nothing() const { return op == 'n'; }
 };
 
-// Nothing for what is no entry.
+// Returns nothing for what is no entry.
 std::optional<Entry> entry_of(bson::Doc given) {
     const bson::Element op = given["op"];
     const bson::Element ns = given["ns"];
@@ -174,7 +174,7 @@ class Application {
         });
     }
 
-    // What can be seen of an entry before the first one is applied.
+    // Throws for the faults of an entry that can be seen before the first one is applied.
     void check(const Entry& entry) {
         if (entry.changes_nothing()) return;
         if (!catalog::valid_database_name(entry.db()))
@@ -229,7 +229,7 @@ class Application {
         }
     }
 
-    // Up to the first that fails; the reply says how many there were.
+    // Applies the entries up to the first that fails; the reply says how many there were.
     void apply_all() {
         bson::Builder reply;
         bson::Builder results;
@@ -308,7 +308,8 @@ void run_apply_ops(Invocation& invocation) {
     Application(invocation).run();
 }
 
-// What each entry, and each condition, would need by itself. What is none fails by itself.
+// Whether the client has the rights that each entry, and each condition, would need by itself. A
+// value that is no entry fails by itself later.
 bool may_apply(const Invocation& invocation, const Rights& rights) {
     if (!rights.logged_in()) return false;
     bool may = true;

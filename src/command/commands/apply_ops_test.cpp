@@ -113,7 +113,7 @@ TEST_P(ApplyOpsTest, APreconditionThatDoesNotHold) {
     EXPECT_EQ(text(reply, "got"), "{ _id: 1, v: 2 }");
     EXPECT_EQ(text(reply, "whatFailed"), R"({ ns: "test.c", q: { _id: 1 }, res: { v: 1 } })");
     EXPECT_EQ(found(), "{ _id: 1, v: 2 }");
-    // What is not there has no fields.
+    // A document that is not there has no fields.
     expect_applied(apply(entry, when(R"({"_id": 2})", R"({"_id": {"$exists": false}})")), 1);
     EXPECT_EQ(code(apply(entry, when(R"({"_id": 1})", R"({"_id": {"$exists": false}})"))),
               base::kBadValue);

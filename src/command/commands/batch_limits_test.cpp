@@ -57,7 +57,7 @@ TEST_F(BatchLimitsTest, FirstBatchesEndAtTheirNumberOrSize) {
     EXPECT_EQ(query("test.c", "{}", 0).size(), 101u);
     EXPECT_EQ(query("test.c", "{}", 120).size(), 120u);
     EXPECT_EQ(get_more("test.c", 0).size(), 30u);
-    // With a negative number, and with 1, there is one batch and no cursor.
+    // A negative number, and 1, ask for one batch and no cursor.
     EXPECT_EQ(query("test.c", "{}", -7).size(), 7u);
     EXPECT_EQ(cursor_, 0);
     EXPECT_EQ(query("test.c", "{}", 1).size(), 1u);
@@ -132,7 +132,7 @@ TEST_F(BatchLimitsTest, UnindexedSortsOfOldMessagesEndAt32Megabytes) {
     EXPECT_EQ(code(run(R"({"find": "c", "sort": {"a": 1}, "batchSize": 1})")), 0);
 }
 
-// What goes through a whole collection remembers a few bytes of a record at most.
+// A command that goes through a whole collection remembers a few bytes of a record at most.
 TEST_F(BatchLimitsTest, MemoryForAWholeCollection) {
     constexpr int kDocuments = 120'000;
     constexpr int64_t kBytes = 9 * kDocuments;

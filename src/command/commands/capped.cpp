@@ -13,7 +13,7 @@ namespace command {
 
 namespace {
 
-// What it costs to store a document (sched/tick.h).
+// The ticks for storing a document (sched/tick.h).
 constexpr int64_t kTicksPerDocument = 8;
 constexpr int32_t kBytesPerTick = 256;
 
@@ -29,10 +29,10 @@ int64_t size_argument(const Invocation& invocation) {
     return size.to_int64();
 }
 
-// Copies documents in natural order into a new capped collection (database lock exclusive). As in
-// 2.6, leading extents that twice the size leaves no room for are not read (semantics 6 rule 9).
-// A copy that fails, or is interrupted, leaves nothing; what a crash leaves is temporary, so that
-// it goes with the next start.
+// Copies documents in natural order into a new capped collection (database lock exclusive). Leading
+// extents that twice the size leaves no room for are not read, as in 2.6 (semantics 6 rule 9). A
+// copy that fails, or is interrupted, leaves nothing; what a crash leaves is temporary, so that it
+// goes with the next start.
 void clone_as_capped(catalog::Database& db, catalog::Collection& source, std::string_view target_ns,
                      int64_t size) {
     bson::Builder options;

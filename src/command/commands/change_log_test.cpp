@@ -1,5 +1,5 @@
-// What clients change, by whatever way, is in the log of changes: a server that is given its
-// entries has the same collections, documents and indexes.
+// The log of changes has what clients change, by whatever way: a server that is given its entries
+// has the same collections, documents and indexes.
 #include <fmt/core.h>
 
 #include <random>
@@ -53,7 +53,7 @@ class ChangesToldTest : public EachEngineTest {
         EXPECT_EQ(code(reply), 0) << command << bson::to_text(reply.doc());
         EXPECT_TRUE(reply["writeErrors"].missing()) << command << bson::to_text(reply.doc());
     }
-    // What makes entries.
+    // Runs the command and returns how many entries it has made.
     int entries_of(const char* command, std::string_view db = "test") {
         done(command, db);
         return static_cast<int>(log_.take_texts().size());

@@ -1,4 +1,5 @@
-// What other servers of a cluster ask: answers of one that stands alone (wire spec 2.2, 7).
+// Commands that other servers of a cluster send, with the answers of a server that stands alone
+// (wire spec 2.2, 7).
 #include "base/error.h"
 #include "command/commands/families.h"
 #include "command/request/invocation.h"
@@ -34,7 +35,7 @@ void run_auth_schema_upgrade(Invocation& invocation) {
 constexpr Field kVersionFields[] = {
     without_effect("fullMetadata", types::flag),
 };
-// Nothing has to be done.
+// The command has nothing to do.
 constexpr Field kUpgradeFields[] = {
     without_effect("maxSteps", types::number),
     without_effect("upgradeShardServers", types::flag),

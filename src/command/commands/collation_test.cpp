@@ -135,7 +135,7 @@ TEST_P(CollationTest, IndexesOfTheSameCollationServeTexts) {
           R"("filter": {"$expr": {"$eq": ["$t", "BANANA"]}})",
           R"("filter": {}, "sort": {"t": 1}, "collation": {"locale": "en", "strength": 1})"})
         EXPECT_FALSE(uses(query)) << query;
-    // What is compared with no text has the same place in both orders.
+    // A value that is compared with no text has the same place in both orders.
     EXPECT_TRUE(uses(R"("filter": {"t": 5})"));
     EXPECT_TRUE(uses(R"("filter": {"t": {"$gt": 5}}, "collation": {"locale": "de"})"));
     EXPECT_NE(plan(R"("filter": {"t": "BANANA"})" + same).find("CollationKey(0x"),
@@ -533,7 +533,7 @@ TEST_P(CollationTest, Pipelines) {
     EXPECT_EQ(results("[]", R"("collation": {"locale": "nosuch"})"), "error 2");
 }
 
-// What a group keeps on the disk is found again.
+// Groups that are kept on the disk are found again.
 TEST_P(CollationTest, GroupsThatLeaveMemory) {
     ask(R"({"drop": "big"})");
     const std::string pad(100000, 'p');
@@ -577,7 +577,7 @@ TEST_P(CollationTest, Views) {
                                 .doc()
                                 .at_path("cursor.firstBatch")),
               "[ { n: 4 } ]");
-    // What it stands on, and what stands on it, has the same one.
+    // A view has the same collation as the one that it stands on, and as those that stand on it.
     EXPECT_EQ(code(ask(R"({"create": "on", "viewOn": "v", "pipeline": []})")), 167);
     EXPECT_EQ(
         code(ask(fmt::format(R"({{"create": "on", "viewOn": "v", "pipeline": [], {}}})", kNoCase))),

@@ -25,7 +25,7 @@ namespace command {
 
 namespace {
 
-// What any command may carry, and what must not be stored as options of a collection.
+// Whether any command may carry the field, which must not be stored as an option of a collection.
 bool not_an_option(std::string_view name) {
     constexpr std::string_view kGeneric[] = {"create",       "lsid",        "txnNumber",
                                              "writeConcern", "readConcern", "comment",
@@ -142,7 +142,7 @@ void run_drop(Invocation& invocation) {
     invocation.reply->append_all(was);
 }
 
-// listCollections: one entry.
+// Returns one entry of the reply to listCollections.
 bson::Object describe(catalog::Database& db, std::string_view ns, bool name_only, bool over_msg) {
     catalog::Collection& collection = *db.collection(ns);
     bson::Builder out;
@@ -222,7 +222,7 @@ std::string_view namespace_argument(const Invocation& invocation, const bson::El
 
 void copy_documents_and_indexes(catalog::Collection& source, catalog::Database& db,
                                 catalog::Collection& target) {
-    // What it costs to store a document (sched/tick.h).
+    // The ticks for storing a document (sched/tick.h).
     constexpr int64_t kTicksPerDocument = 8;
     constexpr int32_t kBytesPerTick = 256;
     const auto cursor = source.records().cursor(storage::Direction::forward);
@@ -269,7 +269,8 @@ void check_rename(std::string_view from, std::string_view to) {
     }
 }
 
-// Of what moves between them, the other members of a set could hear only the half.
+// Refuses a rename between a replicated and a local database: the other members of a set could hear
+// only half of it.
 void check_stays_local(bool in_set, std::string_view from, std::string_view to) {
     const auto is_local = [](std::string_view ns) { return catalog::split(ns).db == "local"; };
     if (in_set && is_local(from) != is_local(to))

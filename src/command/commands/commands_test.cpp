@@ -434,7 +434,7 @@ TEST_P(CommandsTest, NothingExpiresByWhatIsNoNumber) {
         list.push(definition);
     }
     EXPECT_EQ(code(run(command.object())), base::kCannotCreateIndex);
-    // As the old server had it, and old directories do.
+    // The old server had such an index, and old directories have it.
     bson::Builder insert;
     insert.append("insert", "system.indexes");
     {
@@ -459,7 +459,7 @@ TEST_P(CommandsTest, NothingExpiresBeforeItsTime) {
               base::kInvalidOptions);
     EXPECT_EQ(delete_expired(service_->contexts()), 0);
     run(R"({"dropIndexes": "c", "index": "t"})");
-    // As the old server had it, and old directories do.
+    // The old server had such an index, and old directories have it.
     EXPECT_EQ(text(run(R"({"insert": "system.indexes", "documents": [
                   {"ns": "test.c", "key": {"t": 1}, "name": "t",
                    "expireAfterSeconds": -99999999999}]})"),

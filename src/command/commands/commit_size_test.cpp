@@ -1,5 +1,5 @@
-// What one document may change at most: more than one commit carries is refused before anything is
-// changed.
+// One document may change at most what one commit carries: a larger change is refused before
+// anything is changed.
 #include <fmt/core.h>
 
 #include "command/commands/testing/service.h"

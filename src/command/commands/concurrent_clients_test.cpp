@@ -1,5 +1,5 @@
-// What no recorded case can show: several connections at once, rings that run over their readers,
-// replies and sorts at their limits.
+// Several connections at once, rings that run over their readers, replies and sorts at their
+// limits: no recorded case can show these.
 #include <fmt/core.h>
 
 #include <atomic>
@@ -52,7 +52,7 @@ class Follower {
     }
 
   private:
-    // Within the life of a cursor documents come one after the other; a new one begins at the
+    // Documents come one after the other within the life of a cursor; a new one begins at the
     // oldest that is left.
     void take(const bson::Element& batch) {
         for (const bson::Element& e : batch.as_doc()) {
@@ -159,7 +159,7 @@ class Changer {
         EXPECT_EQ(reply["n"].to_int64(), model_.contains(id) ? 1 : 0);
         if (model_.contains(id)) model_[id] = text;
     }
-    // All own documents are found, however the other threads move theirs.
+    // Finds each of its own documents, however the other threads move theirs.
     void read() {
         std::map<int64_t, int> found;
         const auto take = [&](const bson::Element& batch) {

@@ -1,6 +1,6 @@
-// What ends things, against each other and against their users: fsyncLock and its end, killOp,
-// killCursors, closeAllDatabases, drops under cursors, connections that leave. Every request is
-// answered, nothing is left behind; built with sanitize=thread it also looks for races.
+// Commands that end something, against each other and against its users: fsyncLock and its end,
+// killOp, killCursors, closeAllDatabases, drops under cursors, connections that leave. Every
+// request is answered, nothing is left behind; built with sanitize=thread it also looks for races.
 #include <fmt/core.h>
 
 #include <atomic>

@@ -55,8 +55,8 @@ void run_count(Invocation& invocation) {
     query::FindQuery query;
     query::FindQuery::Parts parts;
     parts.filter = query_of(body);
-    // Without a query the number of records is known; a hint has nothing to say then. To today's
-    // clients it has: a sparse or a partial index counts what it holds.
+    // The number of records is known without a query; a hint has nothing to say then. It has for
+    // today's clients: a sparse or a partial index counts what it holds.
     const bson::Element hint = body["hint"];
     const bool counts = !parts.filter.empty() || invocation.over_msg();
     if ((hint.is_string() || hint.is_object()) && counts) parts.hint = hint;
@@ -130,8 +130,8 @@ void append_stats(bson::Builder& reply, const DistinctStats& stats,
         .append("cursor", stats.cursor);
 }
 
-// Before the lock is taken, since it may take long: an invalid query is reported only if there is a
-// collection.
+// Called before the lock is taken, since it may take long: an invalid query is reported only if
+// there is a collection.
 std::optional<base::Error> canonicalise(query::FindQuery& query,
                                         const query::FindQuery::Parts& parts) {
     try {
@@ -216,7 +216,7 @@ constexpr Field kCountFields[] = {
     {"limit", types::number},
     {"skip", types::number},
     {"hint", types::hint},
-    // What to return of the documents; old shells send it.
+    // The fields of the documents to return; old shells send it.
     without_effect("fields", types::any),
     kCollation,
     refused("encryptionInformation", "6.0"),
@@ -246,7 +246,7 @@ int64_t count_skip(const Invocation& count) {
     const bson::Element skip = count.field("skip");
     if (skip.missing()) return 0;
     if (!skip.is_number()) base::fail(base::kBadValue, "skip value is not a valid number");
-    // As a number of documents NaN was the smallest of all.
+    // NaN was the smallest of all numbers of documents.
     if (skip.to_int64() < 0 || std::isnan(skip.to_double()))
         base::fail(count.over_msg() ? 51024 : base::kBadValue,
                    "skip value is negative in count query");

@@ -1,4 +1,4 @@
-// What a cursor shows of documents that change between its batches: each as it is when its batch is
+// A cursor shows each of the documents that change between its batches as it is when its batch is
 // read, and none that has gone.
 #include <fmt/core.h>
 #include <set>
@@ -27,7 +27,7 @@ class SourceThatTells final : public CursorSource {
 
 class EndedCursorTest : public EachEngineTest {};
 
-// What a cursor holds may be much, and long to free.
+// A cursor may hold much, which takes long to free.
 TEST_P(EndedCursorTest, IsFreedUnderNoLock) {
     run(R"({"create": "c"})");
     const auto incarnation = [this] {
@@ -161,7 +161,7 @@ TEST_P(CursorChangesTest, EveryOtherOneDeleted) {
     }
 }
 
-// In place, and by a document that has to move.
+// The documents are updated in place, and by one that has to move.
 TEST_P(CursorChangesTest, WhatWasUpdatedComesAsItIs) {
     for (const std::string& value : {std::string("new"), std::string(700, 'n')}) {
         const std::string change = fmt::format(

@@ -46,8 +46,8 @@ bson::Object describe(catalog::Catalog& catalog, const std::string& name, bool n
     return entry.object();
 }
 
-// With those that cannot be opened, and those that are always there, though nothing may be in them;
-// admin to clients of today.
+// Returns the names with those that cannot be opened, and those that are always there, though
+// nothing may be in them; admin to clients of today.
 std::vector<std::string> listed_databases(const Invocation& invocation) {
     std::vector<std::string> names = invocation.service.catalog().database_names();
     for (std::string& name : invocation.service.engine().unusable_databases())
@@ -256,7 +256,7 @@ void run_file_md5(Invocation& invocation) {
     invocation.reply->append("numChunks", chunks).append("md5", md5.hex());
 }
 
-// With admin go the users.
+// The users go with admin.
 bool may_drop_database(const Invocation& invocation, const Rights& rights) {
     return rights.logged_in() && rights.on(invocation.db, "", auth::action::dropDatabase) &&
            (invocation.db != "admin" || rights.anywhere(auth::action::dropUser));

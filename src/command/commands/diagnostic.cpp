@@ -1,5 +1,5 @@
-// What the server is and where it runs: buildInfo, hostInfo, getLog, listCommands ... (wire spec
-// 2.2).
+// Commands that tell what the server is and where it runs: buildInfo, hostInfo, getLog,
+// listCommands ... (wire spec 2.2).
 #include <gnu/libc-version.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -127,7 +127,8 @@ void run_features(Invocation& invocation) {
     const bson::ObjectId id = bson::new_object_id();
     int32_t machine = 0;
     std::memcpy(&machine, id.bytes + 4, 3);
-    // What would be chosen anew is chosen once, at random: nothing else can have the same.
+    // The number of the machine is chosen once, at random, and not anew: nothing else can have the
+    // same.
     if (invocation.body["oidReset"].truthy()) invocation.reply->append("oidMachineOld", machine);
     invocation.reply->append("oidMachine", machine);
 }

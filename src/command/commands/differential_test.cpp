@@ -100,7 +100,7 @@ const std::vector<Found> kFound = {
      "find",
      {{"projection", "{'_id': 0, 'a': 1}"}}},
     {"[{'_id': 1, 'a': [[1, 2]]}]", "{'a': 1}", "", "distinct", {{"key", "'a'"}}},
-    // What a missing field satisfies.
+    // A missing field satisfies these.
     {"[{'_id': 1}]", "{'a': 1}", "sparse", "find", {{"filter", "{'a': {'$gte': null}}"}}},
     {"[{'_id': 1}]", "{'a': 1}", "sparse", "find", {{"filter", "{'a': {'$in': [null]}}"}}},
     {"[{'_id': 1}]", "{'a': 1}", "sparse", "count", {{"query", "{'a': {'$gt': {'$minKey': 1}}}"}}},
@@ -143,7 +143,7 @@ const std::vector<Found> kFound = {
      "",
      "find",
      {{"filter", "{'b': {'$nin': []}, 'a': {'$ne': {'$minKey': 1}}}"}}},
-    // From the far end of a descending index.
+    // The range begins at the far end of a descending index.
     {"[{'_id': 1, 'a': 4}, {'_id': 2, 'a': 5}, {'_id': 3, 'a': 6}]",
      "{'a': -1}",
      "",

@@ -55,7 +55,7 @@ class DocumentWork : public EachEngineTest {
     std::string contents() {
         return bson::to_text(run(make("find", "c"))["cursor"].as_doc()["firstBatch"].as_doc());
     }
-    // Under the limit a command ends with its error, and has changed nothing.
+    // Expects that the command ends with its error under the limit, and has changed nothing.
     void expect_ended(const bson::Object& command) {
         sched::WorkLimit::set_limit(kTicks);
         const bson::Object reply = run(command);
@@ -104,7 +104,7 @@ TEST_P(DocumentWork, EndsUpdates) {
     }
 }
 
-// Which costs more the more indexes there are, and nothing of it stays.
+// Such a write costs more the more indexes there are, and nothing of it stays.
 TEST_P(DocumentWork, EndsWritesOfManyKeys) {
     ASSERT_EQ(code(run(R"({"createIndexes": "c", "indexes": [
                            {"key": {"d.x": 1}, "name": "one"},
@@ -114,7 +114,7 @@ TEST_P(DocumentWork, EndsWritesOfManyKeys) {
     expect_ended(R"({"update": "c", "updates": [{"q": {"_id": 1}, "u": {"$set": {"n": 1}}}]})");
     expect_ended(R"({"update": "c", "updates": [{"q": {"_id": 1}, "u": {"_id": 1, "n": 1}}]})");
     EXPECT_TRUE(run(R"({"validate": "c", "full": true})")["valid"].truthy());
-    // What is there can be removed.
+    // The document that is there can be removed.
     sched::WorkLimit::set_limit(kTicks);
     EXPECT_EQ(run(R"({"delete": "c", "deletes": [{"q": {"_id": 1}, "limit": 1}]})")["n"].to_int32(),
               1);

@@ -91,7 +91,8 @@ Verbosity verbosity_of(const Invocation& invocation) {
                "'allPlansExecution'}}");
 }
 
-// What today's servers show above the plan of the query, and whether it ends with one document.
+// The stage that today's servers show above the plan of the query, and whether it ends with one
+// document.
 struct Work {
     query::TopStage stage;
     bool of_one = false;
@@ -223,7 +224,7 @@ void run_explain(Invocation& invocation) {
     if (inner.over_msg()) append_explained(*invocation.reply, inner);
 }
 
-// What the explained command would need.
+// Whether the client has the rights that the explained command would need.
 bool may_explain(const Invocation& invocation, const Rights& rights) {
     if (!invocation.first().is_object()) return rights.logged_in();
     Invocation inner = invocation;

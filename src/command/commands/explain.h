@@ -11,7 +11,7 @@ namespace command {
 
 enum class Verbosity { query_planner, execution_stats, all_plans };
 
-// serverInfo.
+// Appends serverInfo.
 void append_server(bson::Builder& reply, const ServerContext& context);
 
 // command: what was explained, without what any command may carry to its session.

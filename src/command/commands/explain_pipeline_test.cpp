@@ -1,4 +1,4 @@
-// What explain says of pipelines, to clients of today.
+// Explains of pipelines, as clients of today get them.
 #include <fmt/core.h>
 
 #include "command/commands/testing/service.h"

@@ -20,7 +20,7 @@ class ExpressionsTest : public EachEngineTest {
                   0);
     }
     bson::Object ask(const std::string& command) { return run(bson::parse_test_json(command)); }
-    // What a find or an aggregate gives, or its error.
+    // Returns the _ids that a find or an aggregate gives, or its error.
     std::string ids(const std::string& command) {
         const bson::Object reply = ask(command);
         if (code(reply) != 0) return fmt::format("error {}", code(reply));
@@ -195,7 +195,7 @@ TEST_P(ExpressionsTest, AreUnknownToTheOldMessages) {
     EXPECT_EQ(left(), "1 2 3 4 5 ");
 }
 
-// By the index and without it, whatever the values are.
+// A query gives the same by the index and without it, whatever the values are.
 TEST_P(ExpressionsTest, IndexesServeComparisons) {
     ask(R"({"drop": "c"})");
     const char* values[] = {"1",

@@ -10,7 +10,7 @@ namespace command {
 
 std::span<const Family> all_families();
 
-// In the order of all_families(); each is defined by the file of that name.
+// The families in the order of all_families(); each is defined by the file of that name.
 Family handshake_commands();
 Family authentication_commands();
 Family diagnostic_commands();

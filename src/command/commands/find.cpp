@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::chrono::seconds kDefaultAwait{1};
 constexpr int kEndsWithoutHint = 51173;
-// What it costs to look for one (sched/tick.h).
+// The ticks for looking for a cursor (sched/tick.h).
 constexpr int64_t kTicksPerCursor = 4;
 
 bool truthy_flag(const bson::Element& e) {
@@ -82,8 +82,8 @@ constexpr Field kFindFields[] = {
     refused("resumeAfter", "4.4"),
 };
 
-// What is no argument of the query, and has been dealt with: fields that any command may carry, and
-// those that ask for nothing.
+// Whether the field is no argument of the query, and has been dealt with: any command may carry it,
+// or it asks for nothing.
 bool taken_elsewhere(std::string_view name) {
     static constexpr std::string_view kNames[] = {"encryptionInformation",
                                                   "maxTimeMS",
@@ -104,7 +104,7 @@ void parse_field(const bson::Element& e, FindRequest& out) {
     if (name == "filter") {
         out.parts.filter = document(e);
     } else if (name == "limit") {
-        // As with the old messages, a negative limit asks for that many and no cursor.
+        // A negative limit asks for that many and no cursor, as with the old messages.
         const bool negative = e.is_number() && e.to_double() < 0;
         // The smallest number has no counterpart.
         query.limit = negative ? -std::max(e.to_int64(), -INT64_MAX) : non_negative(e);
@@ -158,7 +158,7 @@ void parse_field(const bson::Element& e, FindRequest& out) {
     }
 }
 
-// By the old messages a negative limit means something.
+// Refuses a negative number, which means something only by the old messages.
 void refuse_negative(const bson::Element& e) {
     static constexpr std::string_view kNames[] = {"limit", "skip", "batchSize"};
     if (!e.is_number() || e.to_double() >= 0 ||
@@ -374,7 +374,8 @@ FindRequest parse_find(bson::Doc command, bool over_msg) {
     for (const bson::Element& e : command) {
         if (std::exchange(first, false) || is_absent(e, over_msg)) continue;
         if (over_msg) refuse_negative(e);
-        // Taken elsewhere as well; asked first, since nearly every request has both.
+        // parse_field() leaves these two out as well; they are asked first, since nearly every
+        // request has both.
         if (e.name() != "lsid" && e.name() != "$db") parse_field(e, request);
     }
     const bool has_ends = !request.query.min.empty() || !request.query.max.empty();

@@ -72,8 +72,8 @@ Request parse(bson::Doc body, bool over_msg) {
     request.array_filters = array_filters_of(body, over_msg);
     request.update = document("update");
     request.by_pipeline = body["update"].is_array();
-    // An empty update empties the document. By the old messages only beside a sort; else it is
-    // none.
+    // An empty update empties the document. The old messages allow that only beside a sort; else it
+    // is no update.
     const bool may_be_empty = over_msg || !document("sort").empty();
     request.has_update = request.by_pipeline ||
                          (body["update"].is_object() && (!request.update.empty() || may_be_empty));
@@ -124,7 +124,7 @@ class FindAndModify {
         parse_update();
         if (sends_requests()) client_.last_error().next_request();
         CollectionLock lock(client_, ns_, access_);
-        // From what is not there nothing is removed, whatever its name.
+        // A removal from a collection that is not there changes nothing, whatever its name.
         if (request_.remove && lock.collection() != nullptr)
             catalog::check_writable(ns_, catalog::code_of_bad_name(invocation_.over_msg()));
         find_.want_details = true;
@@ -230,8 +230,8 @@ class FindAndModify {
         return bson::compare_docs(bson::Doc(before.data()), bson::Doc(now.data())) == 0;
     }
 
-    // Before the lock is taken, since it may take long. By the old messages a fault in it is
-    // reported only where there is something to update.
+    // Parses the update before the lock is taken, since it may take long. A fault in one that came
+    // by the old messages is reported only where there is something to update.
     void parse_update() {
         if (request_.remove || update_ != nullptr || bad_update_) return;
         try {
@@ -290,8 +290,8 @@ class FindAndModify {
         bson::Object upserted = {};
     };
 
-    // With a sort the old server sent itself a query, a write and a getLastError, as its clients
-    // see; without one it did the work in one go, which getLastError knows nothing of.
+    // The old server sent itself a query, a write and a getLastError for a request with a sort, as
+    // its clients see; without one it did the work in one go, which getLastError knows nothing of.
     bool sends_requests() const { return !request_.sort.empty() && !invocation_.over_msg(); }
 
     // `fields` if they ask for the array element that the query chose. Other mistakes in them show
@@ -314,8 +314,8 @@ class FindAndModify {
         }
     }
 
-    // `details`: of the match that found the document; null if it was not there before. What has
-    // been written is returned in any case, also where the element has gone.
+    // `details`: of the match that found the document; null if it was not there before. The written
+    // document is returned in any case, also where the element has gone.
     void append_value(bson::Builder& out, bson::Doc doc, const query::MatchDetails* details) {
         if (positional_ != nullptr && details != nullptr) {
             try {
@@ -343,7 +343,7 @@ class FindAndModify {
     }
 
     // Appends the document as it was found, or what becomes of it, before anything is written: that
-    // may end the operation. What is wrong with `fields` is in not_shown_.
+    // may end the operation. An error in `fields` is kept in not_shown_.
     void show(bson::Doc doc, const query::MatchDetails* details, bson::Builder& value) {
         const sched::WorkLimit limit(kProjectionWork);
         const size_t start = value.buffer().size();
@@ -389,7 +389,8 @@ class FindAndModify {
         reply.append("ok", 1.0);
     }
 
-    // For a client that sends the request again. `value` lives until the change is made.
+    // Keeps what is shown, for a client that sends the request again. `value` lives until the
+    // change is made.
     static void keep_shown(bson::Doc value) {
         oplog::Statement* const statement = oplog::Statement::current();
         if (statement == nullptr) return;
@@ -420,7 +421,7 @@ class FindAndModify {
         client_.metrics().deleted.fetch_add(1, std::memory_order_relaxed);
     }
 
-    // What came by OP_MSG shows it as a part of the command.
+    // An update that came by OP_MSG is shown as a part of the command.
     void tell_update() {
         if (invocation_.over_msg()) return;
         client_.report().update = request_.update;
@@ -485,12 +486,12 @@ class FindAndModify {
     std::unique_ptr<query::Update> update_;
     std::exception_ptr bad_update_;
     std::exception_ptr not_shown_;
-    // Of a request with a sort, which went through a query that knew the element.
+    // The projection of a request with a sort, which went through a query that knew the element.
     std::unique_ptr<query::Projection> positional_;
     std::unique_ptr<query::Projection> computed_;
 };
 
-// What it answered when it came for the first time.
+// Gives the answer that the write got when it came for the first time.
 void answer_again(const WriteHistory::Found& found, bool removes, bson::Builder& reply) {
     if (found.has_shown)
         reply.append("value", found.shown);
@@ -505,7 +506,7 @@ void answer_again(const WriteHistory::Found& found, bool removes, bson::Builder&
 void run_find_and_modify(Invocation& invocation) {
     const Request request = parse(invocation.body, invocation.over_msg());
     if (!invocation.over_msg() && !invocation.first().is_string() && !request.upsert) {
-        // What is no name leads to no collection.
+        // A value that is no name leads to no collection.
         invocation.reply->append_null("value");
         return;
     }

@@ -23,9 +23,9 @@ constexpr int kBadAwaitTime = 31373;
 constexpr int kCounterOfTheFuture = 31382;
 constexpr int kMissingField = 40414;
 
-// Which state of the server a hello tells of. Drivers that have seen it ask the next hello to wait
-// until there is another one. Outside of a set there is none while the server runs; a member of a
-// set says none, so that drivers ask now and then.
+// The state of the server that a hello tells of. Drivers that have seen it ask the next hello to
+// wait until there is another one. A server outside of a set has no other one while it runs; a
+// member of a set tells none, so that drivers ask now and then.
 struct TopologyVersion {
     bson::ObjectId process;
     int64_t counter = 0;
@@ -50,8 +50,8 @@ bson::Element version_field(bson::Doc version, std::string_view name, bson::Type
     return e;
 }
 
-// Whether the client knows all there is to say, and will wait for news. By the old messages hello
-// has no such fields.
+// Whether the client knows all there is to say, and will wait for news. The old messages have no
+// such fields of hello.
 bool asks_to_wait(const Invocation& invocation, std::chrono::milliseconds* how_long) {
     if (!invocation.over_msg() || !tells_topology_version(invocation.service.context()))
         return false;
@@ -84,7 +84,7 @@ bool asks_to_wait(const Invocation& invocation, std::chrono::milliseconds* how_l
     return counter == topology_version().counter;
 }
 
-// Whether the request goes on waiting. Then it holds no thread, and is served again.
+// Whether the request goes on waiting. If so, it holds no thread, and is served again.
 bool waits_for_news(Invocation& invocation) {
     std::chrono::milliseconds how_long{};
     if (!asks_to_wait(invocation, &how_long)) return false;
@@ -98,7 +98,8 @@ bool waits_for_news(Invocation& invocation) {
     return invocation.await_data;
 }
 
-// saslSupportedMechs: "db.user". About users that do not exist the answer is that for new ones.
+// Appends the answer to saslSupportedMechs: "db.user". The answer about users that do not exist is
+// that for new ones.
 void append_mechanisms(Invocation& invocation, std::string_view asked) {
     const size_t dot = asked.find('.');
     if (dot == std::string_view::npos)
@@ -149,7 +150,7 @@ void check_metadata(bson::Doc metadata) {
                    kNameBytesMax);
 }
 
-// currentOp shows it.
+// Keeps the field `client` for currentOp.
 void keep_metadata(Invocation& invocation) {
     const bson::Element given = invocation.body["client"];
     if (given.missing() || invocation.service.context().max_wire_version < kFirstWithSessions)
@@ -182,8 +183,8 @@ void greet(Invocation& invocation, const char* primary_field) {
         .append("maxMessageSizeBytes", wire::kMessageBytesMax)
         .append("maxWriteBatchSize", context.max_write_batch)
         .append_date("localTime", base::ms_since_1970());
-    // A client of an older dialect sends no lsid, whatever the reply offers. In a set drivers take
-    // the offer for one of retryable writes, too.
+    // A client of an older dialect sends no lsid, whatever the reply offers. Drivers take the offer
+    // of a member of a set for one of retryable writes, too.
     if (context.max_wire_version >= kFirstWithSessions)
         reply.append("logicalSessionTimeoutMinutes",
                      static_cast<int32_t>(LogicalSessions::kTimeout.count()));

@@ -1,4 +1,4 @@
-// What programs say of themselves in hello, and who sees it.
+// Programs describe themselves in hello; this tests who sees it.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ class HandshakeTest : public ServiceTest {
   protected:
     HandshakeTest() : ServiceTest(false, TestEngine::memory) {}
 
-    // On a connection of its own.
+    // Sends a hello on a connection of its own.
     int greet(const std::string& client) {
         TestConnection connection;
         connection.open(*service_, ++number_);
@@ -129,8 +129,8 @@ TEST_F(HandshakeTest, NoPlansAreKept) {
               base::kCommandNotFound);
 }
 
-// What wire versions promise and which commands there are is one list against the other: with one
-// of these commands here, the versions up to the next promise are announced.
+// The promises of wire versions are compared with the commands that there are: with one of these
+// commands here, the versions up to the next promise are announced.
 TEST_F(HandshakeTest, AWireVersionPromisesOnlyWhatIsHere) {
     const std::span<const WirePromise> promises = wire_promises();
     EXPECT_TRUE(std::ranges::is_sorted(promises, {}, &WirePromise::wire_version));

@@ -1,4 +1,4 @@
-// What only enableTestCommands brings out, and what belongs to no other family.
+// Commands that only enableTestCommands brings out, and those that belong to no other family.
 #include <thread>
 
 #include "base/error.h"

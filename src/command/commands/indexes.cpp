@@ -75,8 +75,8 @@ void check_expiry(bson::Doc spec) {
                    bson::to_text(key.as_doc()));
 }
 
-// What a definition may have by OP_MSG. The engine reads it, and refuses options that would change
-// what the index holds.
+// The fields that a definition may have by OP_MSG. The engine reads them, and refuses options that
+// would change what the index holds.
 constexpr Field kDefinition[] = {
     required("key", types::object),
     required("name", types::string),
@@ -96,7 +96,7 @@ constexpr Field kDefinition[] = {
     {"columnstoreProjection", types::object},
     {"prepareUnique", types::flag},
     {"clustered", types::flag},
-    // Of kinds of index that are refused.
+    // Fields of kinds of index that are refused.
     {"weights", types::object | types::string},
     {"default_language", types::string},
     {"language_override", types::string},
@@ -106,7 +106,7 @@ constexpr Field kDefinition[] = {
     {"min", types::number},
     {"max", types::number},
     {"bucketSize", types::number},
-    // Of a document in system.indexes.
+    // A field of a document in system.indexes.
     without_effect("_id", types::any),
 };
 
@@ -126,7 +126,7 @@ void check_id_definition(bson::Doc spec) {
     }
 }
 
-// What the old server took for a direction, and today's refuse.
+// Refuses the directions that the old server took, and today's refuse.
 void check_directions(bson::Doc key) {
     for (const bson::Element& e : key) {
         if (e.is_string()) {
@@ -146,7 +146,7 @@ void check_directions(bson::Doc key) {
     }
 }
 
-// Of the right type, but what today's servers refuse.
+// Refuses values that have the right type, but that today's servers refuse.
 void check_odd_values(bson::Doc spec) {
     if (spec["name"].as_string() == "*")
         base::fail(base::kBadValue,
@@ -161,7 +161,8 @@ void check_odd_values(bson::Doc spec) {
         base::fail(base::kBadValue, "The field 'collation' cannot be an empty object.");
 }
 
-// To clients of today it has no effect; to the old server it had documents removed.
+// Leaves out dropDups: it has no effect for clients of today; the old server removed documents by
+// it.
 bson::Object without_drop_dups(bson::Doc spec) {
     bson::Builder out;
     for (const bson::Element& e : spec) {
@@ -179,8 +180,9 @@ bson::Object without_unknown_options(bson::Doc spec) {
     return out.object();
 }
 
-// Where the old server was content with an index that is there, and today's are not: one of the
-// same keys under another name, and one of the same name and keys that holds other documents.
+// Refuses a definition where the old server was content with an index that is there, and today's
+// are not: one of the same keys under another name, and one of the same name and keys that holds
+// other documents.
 void refuse_similar(const catalog::Collection& collection, bson::Doc spec) {
     const catalog::Index* same_key = collection.find_index_like(
         catalog::normalise_index_spec(spec, collection.ns(), collection.collator()));
@@ -241,13 +243,13 @@ void run_create_indexes(Invocation& invocation) {
     const sched::BlockingSection away;
     CollectionLock lock(invocation.client, ns, true);
     const bool created = lock.collection() == nullptr;
-    // In a collection that exists, indexes in their way are reported first.
+    // Indexes that are in the way are reported first, if the collection exists.
     if (created) check_expiries();
     catalog::Collection& collection = lock.make();
     catalog::Database& db = *lock.database();
     const int32_t before = index_count(&collection);
-    // Definitions are checked before the first index is built. In a collection that is new, too,
-    // the indexes before the first mistake remain.
+    // Definitions are checked before the first index is built. The indexes before the first mistake
+    // remain also in a collection that is new.
     const auto needed = [&](bson::Doc spec) {
         try {
             if (invocation.over_msg()) check_in_place(collection, spec);
@@ -267,7 +269,7 @@ void run_create_indexes(Invocation& invocation) {
             built += db.create_index(collection, spec, &lock) ? 1 : 0;
         }
     } catch (const base::Error& e) {
-        // Those built before the failure stay.
+        // The indexes built before the failure stay.
         bson::Builder so_far;
         so_far.append("createdCollectionAutomatically", created).append("numIndexesBefore", before);
         if (e.details() != nullptr) so_far.append_all(bson::Doc(e.details()->data()));

@@ -6,13 +6,13 @@
 
 namespace command {
 
-// A stored definition as a client expects it. By OP_MSG it is of version 2 and does not name its
-// collection: programs of today compare it with the one that they want, and make the index anew
-// where it differs.
+// Returns a stored definition as a client expects it. For OP_MSG it is of version 2 and does not
+// name its collection: programs of today compare it with the one that they want, and make the index
+// anew where it differs.
 bson::Object shown_index(bson::Doc stored, bool over_msg);
 
-// What today's servers refuse of a definition, whatever indexes there are. Throws base::Error 14,
-// 67, 197, 40413, 40414.
+// Refuses a definition that today's servers refuse, whatever indexes there are. Throws base::Error
+// 14, 67, 197, 40413, 40414.
 void check_definition(bson::Doc spec);
 
 }  // namespace command

@@ -54,7 +54,7 @@ void check_election(Invocation& invocation) {
                false);
 }
 
-// Of the set where the client gives none.
+// Returns the write concern of the client, or that of the set where the client gives none.
 WriteConcern concern_of(const Invocation& invocation) {
     const replica::Member* const member = invocation.service.context().member;
     const bool gives_one = std::ranges::any_of(

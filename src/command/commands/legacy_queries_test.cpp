@@ -132,7 +132,7 @@ TEST_P(TimesTest, IndexesFindDatesBesideTimestampsAsScansDo) {
               "9 of 0");
 }
 
-// Nothing that walks through a document may run out of stack at the deepest nesting that comes in.
+// A walk through a document may not run out of stack at the deepest nesting that comes in.
 class DeepDocumentsTest : public EachEngineTest {
   protected:
     static constexpr int kLevels = bson::kDepthMax - 10;  // the rest is for what stands around

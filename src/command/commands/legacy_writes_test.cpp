@@ -9,7 +9,7 @@ namespace {
 
 class LegacyWritesTest : public EachEngineTest {
   protected:
-    // All documents of test.c, in the shell's notation.
+    // Returns the documents of test.c, in the shell's notation.
     std::string stored() {
         std::string all;
         for (const bson::Object& doc :
@@ -43,7 +43,7 @@ TEST_P(LegacyWritesTest, ABadDocumentKeepsThoseBeforeItOut) {
         EXPECT_NE(last_code(), 0);
         EXPECT_EQ(stored(), "");
     }
-    // What is wrong with a document that is one leaves those before it.
+    // A fault in a document that is one leaves those before it.
     insert_old("test.c", {R"({"_id": 1})", R"({"_id": [2]})", R"({"_id": 3})"});
     EXPECT_EQ(last_code(), 2);
     EXPECT_EQ(stored(), "{ _id: 1 }");

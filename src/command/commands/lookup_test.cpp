@@ -61,7 +61,7 @@ TEST_P(LookupTest, UsesAnIndexOfTheOtherCollection) {
     EXPECT_GE(scanned_by(join), 10 * 200);
     ASSERT_EQ(code(run(R"({"createIndexes": "f", "indexes": [{"key": {"k": 1}, "name": "k"}]})")),
               0);
-    // Those of c, and what was found of f with at most the key behind it.
+    // The documents of c are read, and those found in f with at most the key behind each.
     EXPECT_LE(scanned_by(join), 10 + 2 * 10);
     EXPECT_LE(scanned_by(expression), 10 + 2 * 10);
     EXPECT_LE(scanned_by(graph), 1 + 2 * 11);
@@ -148,7 +148,7 @@ TEST_P(LookupTest, SeesCollectionsComeAndGo) {
         return bson::to_text(more.doc().at_path("cursor.nextBatch"));
     };
     ASSERT_EQ(code(run(R"({"drop": "f"})")), 0);
-    // On another connection, after the one that opened it has gone.
+    // Another connection goes on with the cursor, after the one that opened it has gone.
     TestConnection other;
     other.open(*service_, 2);
     session_ = nullptr;

@@ -4,7 +4,8 @@ namespace command {
 
 namespace {
 
-// Those that can be the primary, or those that cannot. Clients do not hear of hidden ones.
+// Appends the members that can be the primary, or those that cannot. Clients do not hear of hidden
+// ones.
 void append_hosts(const replica::Config& config, const char* name, bool electable,
                   bson::Builder& out) {
     bson::Builder list = out.sub_array(name);

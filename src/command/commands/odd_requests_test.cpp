@@ -13,7 +13,7 @@ class OddRequestsTest : public ServiceTest {
         run(R"({"insert": "c", "documents": [{"_id": 1, "a": 3, "list": [1, 2]}, {"_id": 2, "a": 1},
                                              {"_id": 3, "a": {"$numberDouble": "NaN"}}]})");
     }
-    // Of the command, or of the first item of a write.
+    // Returns the error of the command, or of the first item of a write.
     int error_of(const std::string& command, const std::string& db = "test") {
         const bson::Object reply = run(command, db);
         const bson::Element errors = reply["writeErrors"];

@@ -1,5 +1,5 @@
-// Those that read a log of writes from a time on: they find their place without a scan of what is
-// older, and get what a scan would give.
+// Readers of a log of writes from a time on find their place without a scan of what is older, and
+// get what a scan would give.
 #include <fmt/core.h>
 
 #include "catalog/ring_marks.h"
@@ -13,7 +13,7 @@ constexpr int32_t kOplogReplay = wire::kOplogReplay | wire::kSlaveOk;
 
 class OplogReadersTest : public EachEngineTest {
   protected:
-    // Of about that many MB, in entries of 8 KB with the `ts` first, first + 1, ...
+    // Makes a log of about that many MB, in entries of 8 KB with the `ts` first, first + 1, ...
     void make_log(int megabytes, const std::string& ns = kLog) {
         const catalog::Namespace parts = catalog::split(ns);
         run_old(
@@ -59,7 +59,7 @@ class OplogReadersTest : public EachEngineTest {
             out.push_back(first);
         return out;
     }
-    // What a query looks at.
+    // Returns how many documents a query looks at.
     int64_t examined(const bson::Object& filter, int32_t flags, const std::string& ns = kLog) {
         bson::Builder b;
         b.append("$query", filter.doc()).append("$explain", true);
@@ -166,7 +166,7 @@ TEST_P(OplogReadersTest, UnderstandEachFormOfALowerEnd) {
     EXPECT_EQ(read(backward.object(), 0), (std::vector<uint64_t>{800, 799}));
 }
 
-// What stands in no order of time is scanned.
+// A log that stands in no order of time is scanned.
 TEST_P(OplogReadersTest, LoseNothingWhereTheOrderIsBroken) {
     make_log(8);
     append(500, 300);

@@ -13,7 +13,7 @@ namespace command {
 
 namespace {
 
-// What it costs to look for a parameter (sched/tick.h).
+// The ticks for looking for a parameter (sched/tick.h).
 constexpr int64_t kTicksPerName = 16;
 
 void append_value(bson::Builder& out, std::string_view name, const options::Value& value) {
@@ -56,7 +56,7 @@ bson::Element level_of_all(const bson::Element& levels) {
     return level;
 }
 
-// Where a parameter that is asked for and not there comes from.
+// Returns a hint at the patch that brings a parameter that is asked for and not there.
 std::string missing_patch(const Invocation& invocation) {
     for (const bson::Element& e : invocation.body) {
         sched::tick(kTicksPerName);
@@ -66,8 +66,8 @@ std::string missing_patch(const Invocation& invocation) {
     return {};
 }
 
-// Which server's files these are, the first two numbers of its version; no option here, and unknown
-// to old clients, who get it by its name only.
+// The version of the server whose files these are, the first two numbers of it; no option here, and
+// unknown to old clients, who get it by its name only.
 constexpr std::string_view kCompatibility = "featureCompatibilityVersion";
 
 void append_compatibility(bson::Builder& out, std::string_view version) {

@@ -96,7 +96,7 @@ TEST_P(PartialIndexTest, HoldsWhatMatches) {
                 R"({{"update": "c", "updates": [{{"q": {{"_id": {}}}, "u": {}}}]}})", id, change))),
             0);
     };
-    // In and out of it, by the filter's field alone, in place and by a move.
+    // Documents come into it and leave it, by the filter's field alone, in place and by a move.
     update(2, R"({"$inc": {"b": 1}})");
     EXPECT_EQ(held("p"), "4 1 2 ");
     update(1, R"({"$set": {"b": -1}})");
@@ -154,7 +154,7 @@ TEST_P(PartialIndexTest, IsUniqueAmongItsDocuments) {
                               "u": {"$set": {"mail": "x"}}}]})")),
               11000);
     EXPECT_EQ(held("u"), "4 3 ");
-    // What is out of it may be there twice when it is built, too.
+    // A key of documents outside the index may be there twice when it is built, too.
     insert(R"({"_id": 1, "k": 1}, {"_id": 2, "k": 1}, {"_id": 3, "k": 2, "b": 1})", "d");
     const char* unique = R"({"key": {"k": 1}, "name": "k", "unique": true,
                              "partialFilterExpression": {"b": 1}})";

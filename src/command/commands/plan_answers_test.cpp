@@ -47,7 +47,7 @@ class PlanAnswersTest : public EachEngineTest {
     int indexes_ = 0;
 };
 
-// From 2^53 on doubles are rarer than longs, and not every index has both in one order.
+// Doubles from 2^53 on are rarer than longs, and not every index has both in one order.
 TEST_P(PlanAnswersTest, NumbersThatDoublesRound) {
     index(R"({"a": 1})");
     index(R"({"a": -1})");
@@ -98,7 +98,7 @@ TEST_P(PlanAnswersTest, ElementsOfAFurtherArrayBelowElemMatch) {
     expect_ids(R"({"a.b": {"$elemMatch": {"x": 1}}, "a.b.y": 1})", "1 3 ");
 }
 
-// Of equal doubles and longs beyond 2^53 the index keeps no order of its own.
+// The index keeps no order of its own of equal doubles and longs beyond 2^53.
 TEST_P(PlanAnswersTest, NumbersBeyondThePrecisionOfDoubles) {
     index(R"({"a": 1})");
     index(R"({"a": -1})");
@@ -192,7 +192,7 @@ TEST_P(PlanAnswersTest, OneKeyForLargeNumbersThatDiffer) {
     expect_ids(R"({"b": {"$not": {"$mod": [2, 0]}}})", "1 3 ");
 }
 
-// What the key decides is decided by its own field, whatever the others are called.
+// Each field of the key decides by itself what it can decide, whatever the others are called.
 TEST_P(PlanAnswersTest, KeyFieldsThatBeginAlike) {
     index(R"({"a.b": 1, "a.c": 1})");
     index(R"({"a.b": 1, "a": 1})");
@@ -276,7 +276,7 @@ TEST_P(PlanAnswersTest, DecimalsAmongInt64sAndDoublesFrom53BitsOn) {
     expect_ids(R"({"a": {"$lt": {"$numberDouble": "9007199254740992"}}})", "");
 }
 
-// All documents of a batch are examined before the first one is stored.
+// Every document of a batch is examined before the first one is stored.
 TEST_P(PlanAnswersTest, BatchesWithWhatIsNoDocumentStoreNothing) {
     for (const char* documents : {R"([{"_id": 1}, 2])", R"([{"_id": 1}, null])",
                                   R"([{"_id": 1}, {"_id": 2}, "x"])", R"([1])"}) {

@@ -1,4 +1,4 @@
-// Which plans are taken where it shows only in the work done: what explain and the counters say.
+// Plans whose choice shows only in the work done: what explain and the counters say.
 #include <fmt/core.h>
 
 #include <algorithm>

@@ -196,7 +196,7 @@ void run_get_rollback_id(Invocation& invocation) {
     invocation.reply->append("rbid", kNoneYet);
 }
 
-// What a secondary is asked for.
+// Refuses a command that is for secondaries.
 void refuse_as_primary(Invocation& invocation) {
     const replica::Member& member = member_of(invocation);
     member.needed_config();

@@ -51,7 +51,7 @@ TEST_F(ReplicaSetTest, BeforeItIsInitiatedItTakesNoReads) {
                   .at(0)["code"]
                   .to_int32(),
               base::kNotPrimaryOrSecondary);
-    // What is of the server itself.
+    // Commands about the server itself are answered.
     for (const char* command :
          {R"({"ping": 1})", R"({"serverStatus": 1})", R"({"hello": 1})", R"({"getLastError": 1})",
           R"({"buildInfo": 1})", R"({"currentOp": 1})", R"({"top": 1})"})
@@ -210,7 +210,7 @@ TEST_F(ReplicaSetTest, AWriteThatMeetsTheEndOfAPrimaryFailsAsAWhole) {
         EXPECT_EQ(code(reply), base::kInterruptedDueToReplStateChange) << command;
         EXPECT_EQ(reply["ok"].to_double(), 0.0) << command;
         EXPECT_TRUE(reply["errorLabels"].missing()) << command;
-        // As 2.6 answers.
+        // 2.6 answers in this way.
         const bson::Object by_old = run_old(command);
         EXPECT_EQ(by_old["ok"].to_double(), 1.0) << command;
         EXPECT_EQ(by_old.doc().at_path("writeErrors.0.code").to_int32(),
@@ -240,7 +240,8 @@ TEST_F(ReplicaSetTest, AReadPreferenceHasAModeThatIsKnown) {
             << preference;
 }
 
-// What it is beside others does not need them: it becomes a secondary by an answer to a heartbeat.
+// This test of a member beside others does not need them: it becomes a secondary by an answer to a
+// heartbeat.
 TEST_F(ReplicaSetTest, ASecondaryTakesReadsOfThoseWhoAreContentWithOne) {
     initiate();
     EXPECT_EQ(code(run(R"({"insert": "c", "documents": [{"_id": 1}, {"_id": 2}, {"_id": 3}]})")),
@@ -323,7 +324,7 @@ TEST_F(ReplicaSetTest, AWriteConcernOfMoreIsRefusedWhenTheWriteIsDone) {
     EXPECT_EQ(concern_error(run(R"({"findAndModify": "c", "query": {}, "remove": true,
                                     "writeConcern": {"w": 2}})")),
               kTooFew);
-    // Nothing was written; or nothing that others would have.
+    // No write was done; or none that others would have.
     EXPECT_EQ(concern_error(run(R"({"insert": "own", "documents": [{"a": 1}],
                                     "writeConcern": {"w": 2}})",
                                 "local")),
@@ -353,7 +354,7 @@ TEST_F(ReplicaSetTest, ByOldMessagesATimeIsWaitedFor) {
     EXPECT_EQ(error["err"].as_string(), "timeout");
     EXPECT_TRUE(error["wtimeout"].as_bool());
     EXPECT_GE(error["waited"].to_int32(), 30);
-    // Without a time it would be for ever.
+    // A wait without a time would be for ever.
     const bson::Object at_once = run_old(R"({"getlasterror": 1, "w": 2})");
     EXPECT_EQ(code(at_once), base::kUnsatisfiableWriteConcern);
     EXPECT_EQ(code(run_old(R"({"getlasterror": 1, "w": "east", "wtimeout": 5})")),

@@ -19,7 +19,7 @@ class RepliesOf26Test : public EachEngineTest {
 
 const char* const kNothings[] = {R"({"$undefined": true})", "null", "false"};
 
-// What shells send where a caller leaves an argument out.
+// Shells send one of these where a caller leaves an argument out.
 TEST_P(RepliesOf26Test, OptionalArgumentsMayStandForNothing) {
     insert_old("test.c", {R"({"_id": 1, "a": 1})"});
     constexpr const char* kCommands[] = {
@@ -66,7 +66,7 @@ TEST_P(RepliesOf26Test, OptionalArgumentsMayStandForNothing) {
             EXPECT_EQ(code(run_old(fmt::format("{{{}{}}}", command, nothing))), 0)
                 << command << nothing;
         }
-        // Of these it was never optional in this way.
+        // The write concern of these was never optional in this way.
         for (const char* write : {R"("insert": "c", "documents": [{}])",
                                   R"("delete": "c", "deletes": [{"q": {"_id": 0}, "limit": 1}])"})
             EXPECT_EQ(code(run_old(fmt::format(R"({{{}, "writeConcern": {}}})", write, nothing))),
@@ -139,7 +139,7 @@ TEST_P(RepliesOf26Test, FindAndModifyWithASortKnowsTheElement) {
     EXPECT_EQ(value(R"("query": {"_id": 1}, "sort": {"_id": 1}, "fields": {"l.$": 1}, )" + set +
                     R"("new": false)"),
               "error 51246");
-    // Without a sort the old server went another way, which did not.
+    // The old server went another way without a sort, which did not know the element.
     const std::string unsorted =
         R"({"findAndModify": "c", "query": {"l": 2}, "fields": {"l.$": 1}, )" + set +
         R"("new": false})";
@@ -421,7 +421,7 @@ TEST_P(RepliesOf26Test, HintsOfACount) {
 TEST_P(RepliesOf26Test, DropDupsRemovesNothingFromARing) {
     run(R"({"create": "ring", "capped": true, "size": 10000})");
     insert_old("test.ring", {R"({"_id": 1, "a": 1})", R"({"_id": 2, "a": 2})"});
-    // Also where it would have nothing to remove, or no index to remove for.
+    // It is refused also where it would have nothing to remove, or no index to remove for.
     for (const char* more : {R"("unique": true, "dropDups": true)", R"("dropDups": true)",
                              R"("unique": true, "dropDups": 1, "background": true)"}) {
         const bson::Object reply = run_old(fmt::format(

@@ -1,5 +1,5 @@
-// command/commands/request_expressions.h - $expr and `let` of a request. By OP_MSG alone: the old
-// server knew neither.
+// command/commands/request_expressions.h - $expr and `let` of a request. Only OP_MSG brings them:
+// the old server knew neither.
 #pragma once
 
 #include <memory>
@@ -19,11 +19,12 @@ class RequestExpressions {
     // bytes. Throws what query::LetVariables does.
     explicit RequestExpressions(const Invocation& invocation, const Collator& collator = nullptr)
         : RequestExpressions(invocation.over_msg(), invocation.field(kLet.name), collator) {}
-    // Of that field, where it is at hand.
+    // Does the same with the field `let`, where it is at hand.
     RequestExpressions(bool over_msg, const bson::Element& let, const Collator& collator)
         : over_msg_(over_msg), expressions_(variables(over_msg, let, collator)) {}
 
-    // For what reads filters: null by the old messages. What is parsed keeps the variables.
+    // Returns the expressions for readers of filters: null by the old messages. A parsed filter
+    // keeps the variables.
     const query::FilterExpressions* get() const { return over_msg_ ? &expressions_ : nullptr; }
     const std::shared_ptr<const query::LetVariables>& let() const { return expressions_.let(); }
 

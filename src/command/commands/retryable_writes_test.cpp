@@ -22,7 +22,7 @@ class RetryableWritesTest : public ReplicaSetTest, public catalog::EngineParam {
     bson::Object write(const std::string& command, int64_t number) {
         return run(numbered(command, number, session_id_));
     }
-    // What it answers twice, and by a server that has been started in between.
+    // Expects the same answer at once, again, and from a server that has been started in between.
     void expect_thrice(const std::string& command, const std::string& answer) {
         const int64_t number = ++number_;
         EXPECT_EQ(bson::to_text(write(command, number).doc()), answer) << command;
@@ -97,7 +97,8 @@ TEST_P(RetryableWritesTest, FindAndModifyShowsWhatItHasShown) {
     EXPECT_EQ(all().size(), 3u);
 }
 
-// With a sort the first answer has a getLastError in it, which tells of the connection.
+// The first answer to a command with a sort has a getLastError in it, which tells of the
+// connection.
 TEST_P(RetryableWritesTest, FindAndModifyWithASortShowsTheSame) {
     run(R"({"insert": "c", "documents": [{"_id": 1, "a": [3, 1]}, {"_id": 2, "a": [9, 1]}]})");
     const std::string command = R"({"findAndModify": "c", "query": {"a": 1}, "sort": {"_id": -1},
@@ -216,7 +217,7 @@ TEST_P(RetryableWritesTest, WaitForTheFirstTry) {
     EXPECT_EQ(all().size(), 1u);
 }
 
-// Nothing says any more what came of it.
+// The log does not say any more what came of the write.
 TEST_P(RetryableWritesTest, WhoseEntryIsGoneFail) {
     run(R"({"insert": "c", "documents": [{"_id": 1, "a": 1}]})");
     const std::string upsert =

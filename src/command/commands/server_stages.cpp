@@ -122,7 +122,7 @@ query::DocumentSource current_op(Invocation& invocation, const bson::Element& sp
     return list_source(std::move(documents));
 }
 
-// What it costs to hash a name (sched/tick.h).
+// The ticks for hashing a name (sched/tick.h).
 constexpr int64_t kTicksPerUser = 16;
 
 // The client's own, those of named users, or all: the latter two include other users only with the

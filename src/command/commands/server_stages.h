@@ -10,8 +10,8 @@
 
 namespace command {
 
-// What makes the documents of such a stage, while the invocation and `ns` live; empty if the name
-// is not one of them. Making them throws base::Error 26, 14, 9.
+// Returns what makes the documents of such a stage, while the invocation and `ns` live; empty if
+// the name is not one of them. Making them throws base::Error 26, 14, 9.
 query::FirstStage find_first_stage(Invocation& invocation, const std::string& ns,
                                    std::string_view stage);
 

@@ -108,7 +108,7 @@ void append_no_time(bson::Builder& out, const char* name) {
     out.append(name, bson::make("num", 0, "totalMillis", 0));
 }
 
-// What a secondary has read of the primary's log. Null: this server is no member.
+// Appends what a secondary has read of the primary's log. Null: this server is no member.
 void append_replication_metrics(const replica::Member* member, bson::Builder& out) {
     static const replica::FollowCounts kNone;
     const replica::FollowCounts& counts = member == nullptr ? kNone : member->following().counts();
@@ -185,7 +185,7 @@ void append_metrics(const Metrics& metrics, const CursorManager::Counts& cursors
         .append("passes", value(metrics.ttl_passes));
 }
 
-// Both names of what it is: of older servers, and of today's.
+// Appends what it is under both names: that of older servers, and that of today's.
 void append_repl(const replica::Member& member, bson::Builder& out) {
     append_role(member, "ismaster", out);
     out.append("isWritablePrimary", member.role().takes_writes()).append("rbid", int32_t{1});
@@ -282,8 +282,8 @@ void run_server_status(Invocation& invocation) {
     append_server_status(invocation.service, invocation.body, *invocation.reply);
 }
 
-// What later servers collect each second, of which this one has serverStatus. Each part says when
-// it was begun and done.
+// Replies with the data that later servers collect each second, of which this one has serverStatus.
+// Each part says when it was begun and done.
 void run_get_diagnostic_data(Invocation& invocation) {
     const auto now = [](bson::Builder& out, const char* name) {
         out.append_date(name, base::ms_since_1970());

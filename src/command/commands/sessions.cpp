@@ -16,7 +16,7 @@ namespace command {
 
 namespace {
 
-// What it costs to look for one (sched/tick.h).
+// The ticks for looking for a session (sched/tick.h).
 constexpr int64_t kTicksPerSession = 4;
 
 // The documents of the list that is the command's own value.
@@ -60,7 +60,7 @@ void check_owners(const bson::Element& list, std::string_view kind, std::string_
         check_owner(e, kind, where);
 }
 
-// Nothing if it is no digest: then it has no owner.
+// Returns nothing if it is no digest: the session then has no owner.
 std::optional<SessionOwner> owner_of(const bson::Element& uid) {
     SessionOwner owner{};
     if (uid.binary_data().size() != owner.size()) return std::nullopt;

@@ -31,7 +31,7 @@ class SessionsTest : public EachEngineTest {
         }
         return out.object();
     }
-    // Of a command that replies with a cursor.
+    // Returns the id of the cursor that a command has replied with.
     static int64_t cursor_of(const bson::Object& reply) {
         return reply.doc().at_path("cursor.id").as_int64();
     }
@@ -111,7 +111,7 @@ TEST_P(SessionsTest, OwnTheirCursors) {
         ASSERT_NE(cursor, 0) << opening;
         EXPECT_EQ(code(run(more(cursor))), 50737) << opening;
         EXPECT_EQ(code(run(more_in(two_, cursor))), 50738);
-        // From another connection of the client is well.
+        // Another connection of the client may go on with it.
         EXPECT_EQ(code(other_.run(more_in(one_, cursor))), 0);
     }
     EXPECT_EQ(open_cursors(), 3);

@@ -1,5 +1,5 @@
 // Many clients that change the same documents at the same time: what the replies say adds up to
-// what is there. For the thread sanitizer too.
+// what is there. The thread sanitizer runs it too.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -59,7 +59,7 @@ TEST_P(SideBySideTest, IncrementsOfOneDocumentAddUp) {
     std::atomic<int64_t> modified = 0;
     all_at_once([&](TestConnection& client, int) {
         for (int i = 0; i < rounds_; ++i) {
-            // By its _id, by a scan, and by findAndModify.
+            // The document is found by its _id, by a scan, and by findAndModify.
             for (const char* q : {R"({"_id": 1})", R"({"s": "x"})"})
                 modified += run(client, fmt::format(R"({{"update": "c", "updates": [
                     {{"q": {}, "u": {{"$inc": {{"n": 1}}}}}}]}})",
@@ -145,7 +145,7 @@ TEST_P(SideBySideTest, AnUpsertInsertsOnce) {
     expect_valid();
 }
 
-// As workers take jobs from a queue: each job is taken by one.
+// Clients take documents as workers take jobs from a queue: each job is taken by one.
 TEST_P(SideBySideTest, ADocumentIsRemovedByOneClient) {
     run(R"({"createIndexes": "c", "indexes": [{"key": {"order": 1}, "name": "order"}]})");
     const int jobs = kClients * rounds_;
@@ -208,7 +208,7 @@ TEST_P(SideBySideTest, UpdatesOfManyDocumentsChangeEachOfThem) {
     expect_valid();
 }
 
-// By an index whose entries writers change, a reader finds each document once, as it is.
+// A reader through an index whose entries writers change finds each document once, as it is.
 TEST_P(SideBySideTest, ReadersSeeDocumentsThatMatch) {
     run(R"({"createIndexes": "c", "indexes": [{"key": {"n": 1}, "name": "n"}]})");
     run(R"({"insert": "c", "documents": [{"_id": 1, "n": 0}, {"_id": 2, "n": 0},
@@ -235,7 +235,7 @@ TEST_P(SideBySideTest, ReadersSeeDocumentsThatMatch) {
     expect_valid();
 }
 
-// What changes collections and indexes has the database alone.
+// A command that changes collections and indexes has the database alone.
 TEST_P(SideBySideTest, CollectionsComeAndGoUnderWriters) {
     std::atomic<bool> is_done = false;
     std::thread other([&] {

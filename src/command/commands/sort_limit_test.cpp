@@ -101,7 +101,7 @@ TEST_P(SortLimitTest, ThePlanInOrderWinsOverAnOverflow) {
                             filter));
         EXPECT_EQ(found.doc().at_path("value._id").to_int32(), 0);
     }
-    // Without such a plan the sort of each one fails.
+    // A query without such a plan fails, as the sort of each of its plans does.
     const char kNoOrder[] = R"({"$query": {"b": null, "d": null}, "$orderby": {"a": 1}})";
     EXPECT_EQ(query("test.c", kNoOrder, 0).at(0)["code"].to_int32(), kQueryFailed);
     // A pipeline sorts by itself, within its own limit.
@@ -111,7 +111,7 @@ TEST_P(SortLimitTest, ThePlanInOrderWinsOverAnOverflow) {
               "39 38");
 }
 
-// As later servers have it: a find sorts on the disk where it says so.
+// A find sorts on the disk where it says so, as with later servers.
 TEST_P(SortLimitTest, WithDiskUseThereIsNoLimit) {
     const std::string find =
         R"({"find": "c", "projection": {"a": 1}, "sort": {"a": 1}, "allowDiskUse": )";

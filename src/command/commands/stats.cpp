@@ -26,7 +26,7 @@ int64_t scale_of(const bson::Element& e) {
     return e.to_int64();
 }
 
-// What sizes have been divided by.
+// Appends the number that sizes have been divided by.
 void append_scale_factor(Invocation& invocation, int64_t scale) {
     if (invocation.over_msg()) invocation.reply->append("scaleFactor", static_cast<int32_t>(scale));
 }
@@ -104,7 +104,7 @@ void run_db_stats(Invocation& invocation) {
         .append_number("indexSize", totals.index_bytes / scale)
         .append_number("fileSize", files.file_bytes / scale);
     append_scale_factor(invocation, scale);
-    // What is free belongs to the database, not to one of its collections or indexes.
+    // The free space belongs to the database, not to one of its collections or indexes.
     if (invocation.body["freeStorage"].truthy())
         reply.append("freeStorageSize", int32_t{0})
             .append("indexFreeStorageSize", int32_t{0})

@@ -12,7 +12,7 @@ namespace command {
 void append_collection_stats(catalog::Collection* collection, storage::CollectionStore& store,
                              int64_t scale, bool verbose, bson::Builder& out);
 
-// What later servers add for a capped collection: maxSize.
+// Appends the field that later servers add for a capped collection: maxSize.
 void append_capped_size(storage::CollectionStore& store, int64_t scale, bson::Builder& out);
 
 }  // namespace command

@@ -1,4 +1,4 @@
-// What operators examine: usage counters, and the server's own work among the running operations.
+// Usage counters, and the server's own work among the running operations, which operators examine.
 #include <fmt/core.h>
 
 #include <thread>

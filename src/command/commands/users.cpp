@@ -25,12 +25,12 @@ namespace {
 using auth::Role;
 using auth::UserName;
 
-// What it costs to show one, or a role (sched/tick.h).
+// The ticks for showing a user, or a role (sched/tick.h).
 constexpr int64_t kTicksPerUser = 64;
 // The cost of one authorization check.
 constexpr int64_t kTicksPerRight = 4;
 
-// What any command may carry.
+// Whether any command may carry the field.
 bool is_generic(std::string_view name) {
     constexpr std::string_view kGeneric[] = {
         "lsid",       "maxTimeMS", "writeConcern",         "readConcern", "comment",
@@ -38,7 +38,7 @@ bool is_generic(std::string_view name) {
     return name.starts_with('$') || std::ranges::find(kGeneric, name) != std::end(kGeneric);
 }
 
-// By the old messages, too.
+// Refuses fields that the command does not know, by the old messages too.
 void check_fields(const Invocation& invocation) {
     const Fields known = invocation.service.commands().find(invocation.name)->fields;
     bool first = true;
@@ -171,7 +171,8 @@ void change_user(Invocation& invocation, const UserName& who,
     make_durable(invocation);
 }
 
-// All fields of `old`, those that `fresh` has with its values, and what else it has.
+// Appends each field of `old`, with the value of `fresh` where that has one, and then the other
+// fields of `fresh`.
 void append_replaced(bson::Doc old, bson::Doc fresh, bson::Builder& out) {
     for (const bson::Element& e : old)
         out.append(fresh.has(e.name()) ? fresh[e.name()] : e);
@@ -244,12 +245,12 @@ void run_drop_all_users(Invocation& invocation) {
     make_durable(invocation);
 }
 
-// grantRolesToUser and revokeRolesFromUser.
+// Runs grantRolesToUser and revokeRolesFromUser.
 void change_roles(Invocation& invocation, bool grant) {
     check_fields(invocation);
     const UserName who = auth::parse_name(invocation.first(), invocation.db);
     const std::vector<Role> named = auth::parse_roles(invocation.body["roles"], invocation.db);
-    // Without a role it is undefined who may ask, and the reply would show which users exist.
+    // If no role is named, it is undefined who may ask, and the reply would show which users exist.
     if (named.empty()) base::fail(base::kBadValue, "{} needs one role at least", invocation.name);
     change_user(invocation, who, [&](bson::Doc old, bson::Builder& out) {
         const std::optional<auth::User> user = auth::read_user(old);
@@ -282,7 +283,8 @@ void run_invalidate_cache(Invocation& invocation) {
 
 // --- usersInfo, rolesInfo ---
 
-// What usersInfo asks about: { usersInfo: 1 } a database, { forAllDBs: true } all, else these.
+// The users that usersInfo asks about: { usersInfo: 1 } a database, { forAllDBs: true } all, else
+// these.
 struct Asked {
     bool everywhere = false;
     bool whole_database = false;
@@ -374,8 +376,8 @@ void append_role(const Role& role, bool with_privileges, bson::Builder& list) {
     }
 }
 
-// { rolesInfo: 1, showBuiltinRoles: true } lists all; a name, or names, those. Without
-// showBuiltinRoles there are none to list.
+// { rolesInfo: 1, showBuiltinRoles: true } lists all; a name, or names, those. If showBuiltinRoles
+// is missing, there are none to list.
 void run_roles_info(Invocation& invocation) {
     check_fields(invocation);
     const bool with_privileges = invocation.body["showPrivileges"].truthy();
@@ -494,7 +496,7 @@ constexpr Field kUsersInfoFields[] = {
     {"showPrivileges", types::flag},
     {"showCustomData", types::flag},
     {"filter", types::object},
-    // There are none.
+    // No user has such restrictions here.
     without_effect("showAuthenticationRestrictions", types::flag, "3.6"),
 };
 constexpr Field kRolesInfoFields[] = {

@@ -154,7 +154,7 @@ TEST_P(ValidatorTest, LevelsAndActions) {
     insert(R"({"_id": 1})", R"(, "bypassDocumentValidation": true)");
     insert(R"({"_id": 2, "a": 1})");
     EXPECT_EQ(update(R"({"_id": 1})", R"({"$set": {"b": 1}})"), base::kDocumentValidationFailure);
-    // What changes nothing is not looked at.
+    // An update that changes nothing is not examined.
     EXPECT_EQ(update(R"({"_id": 1})", R"({"$unset": {"b": 1}})"), 0);
     ask(R"({"collMod": "c", "validationLevel": "moderate"})");
     EXPECT_EQ(update(R"({"_id": 1})", R"({"$set": {"b": 1}})"), 0);

@@ -61,7 +61,7 @@ void check_options(const FindRequest& find) {
                        "the projection of '{}' is not supported on a view", e.name());
 }
 
-// What a view reads, as full names.
+// Returns the collections and views that a view reads, as full names.
 std::set<std::string> references(const catalog::View& view) {
     std::set<std::string> found{view.on};
     all_foreign(view.pipeline, [&](std::string_view name) {
@@ -75,7 +75,7 @@ std::set<std::string> references(const catalog::View& view) {
     base::fail(base::kGraphContainsCycle, "View cycle detected: {} stands on itself", ns);
 }
 
-// How a view that is about to be stored stands on others, through their pipelines, too.
+// The views that a view stands on, when it is about to be stored, through their pipelines, too.
 class ViewGraph {
   public:
     ViewGraph(const catalog::Database& db, std::string_view ns, const catalog::View& view)
@@ -118,13 +118,14 @@ class ViewGraph {
         }
         return highest;
     }
-    // On the longest way from `from` to this view, both included; 0: there is none.
+    // Returns the number of views on the longest way from `from` to this view, both included; 0:
+    // there is none.
     int above(const std::string& from, int own) {
         if (from == ns_) return 1;
         if (const auto known = height_.find(from); known != height_.end()) return known->second;
         const catalog::View* found = view(from);
         int height = 0;
-        // What is not deeper cannot stand on it.
+        // A view that is not deeper cannot stand on it.
         if (found != nullptr && below(from) > own)
             for (const std::string& next : references(*found))
                 if (const int rest = above(next, own); rest > 0)
@@ -168,7 +169,7 @@ void check_collations(const catalog::Database& db, const catalog::View& view) {
     }
 }
 
-// Who makes a view may read what it shows.
+// Checks the rights of the client: the maker of a view may read what it shows.
 void check_rights(const Invocation& invocation, const catalog::View& view) {
     if (!invocation.client.access_control().enabled) return;
     const Rights rights(invocation.client);

@@ -1,8 +1,8 @@
 // command/commands/views.h - what is asked of a view, as a pipeline over the collection that it
 // stands on.
 //
-// By OP_MSG alone: the old messages are refused a view, since what it stands for may have stages
-// that they do not know.
+// Only OP_MSG may do that: the old messages are refused a view, since what it stands for may have
+// stages that they do not know.
 #pragma once
 
 #include <memory>
@@ -19,8 +19,8 @@
 
 namespace command {
 
-// What find_view finds for a request; nothing for one by the old messages, whose lock refuses
-// views.
+// Returns the view that find_view finds for a request; nothing for one by the old messages, whose
+// lock refuses views.
 std::optional<ResolvedView> view_of(const Invocation& invocation, std::string_view ns);
 
 // The collation of a view. Throws base::Error 167 where `asked`, the field of a command, which may
@@ -28,8 +28,9 @@ std::optional<ResolvedView> view_of(const Invocation& invocation, std::string_vi
 std::shared_ptr<const collation::Collator> collator_in(const ResolvedView& view,
                                                        const bson::Element& asked);
 
-// What a find asks, a count (its result is a document {n}) or the query of a distinct. Throws
-// base::Error 168 for what a pipeline cannot do. `find` has the same lifetime as the result.
+// Return the pipeline for a find, for a count (its result is a document {n}) and for the query of a
+// distinct. Throws base::Error 168 for what a pipeline cannot do. `find` has the same lifetime as
+// the result.
 PipelineRequest find_in_view(const ResolvedView& view, std::string_view ns, const FindRequest& find,
                              std::shared_ptr<const query::LetVariables> let);
 PipelineRequest count_in_view(const ResolvedView& view, std::string_view ns, bson::Doc query,

@@ -84,7 +84,7 @@ TEST_P(ViewTest, AreReadLikeCollections) {
     EXPECT_EQ(text(ask(R"({"distinct": "v", "key": "w"})"), "values"), "[]");
     ASSERT_EQ(make("all", "c"), 0);
     EXPECT_EQ(text(ask(R"({"distinct": "all", "key": "b"})"), "values"), "[ 1, 2, 3 ]");
-    // Of a collection that does not exist, nothing.
+    // A view of a collection that does not exist is empty.
     ASSERT_EQ(make("empty", "nothing"), 0);
     EXPECT_EQ(documents(R"({"find": "empty"})"), "[]");
     EXPECT_EQ(text(ask(R"({"count": "empty"})"), "n"), "0");
@@ -233,7 +233,7 @@ TEST_P(ViewTest, AreCheckedBeforeTheyAreKept) {
     EXPECT_EQ(failure(R"({"create": "v", "viewOn": "c", "validator": {"a": 1}})"),
               base::kInvalidOptions);
     EXPECT_EQ(failure(R"({"create": "v", "viewOn": 5})"), base::kTypeMismatch);
-    // Nothing is left of these, not even a database.
+    // These have left nothing, not even a database.
     EXPECT_EQ(catalog_->database_names(), std::vector<std::string>());
     EXPECT_EQ(failure(R"({"create": "v", "viewOn": "c"})"), 0);
 }

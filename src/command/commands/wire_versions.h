@@ -20,13 +20,14 @@ struct WirePromise {
     std::string text() const;     // for people: "the command bulkWrite"
 };
 
-// In the order of their wire versions.
+// Returns the promises in the order of their wire versions.
 std::span<const WirePromise> wire_promises();
 
 // Whether `families` have it; a command that is known in order to be refused is none.
 bool is_kept(const WirePromise& promise, std::span<const Family> families);
 
-// The first one that is not: only wire versions below it may be announced. Nothing where all are.
+// Returns the first one that is not kept: only wire versions below it may be announced. Returns
+// nothing where all are.
 std::optional<WirePromise> first_unkept_promise(std::span<const Family> families);
 
 }  // namespace command

@@ -67,7 +67,7 @@ void WriteHistory::each_entry(uint64_t from, Visit&& visit) {
     }
 }
 
-// Of all statements: the client sends all of them again.
+// Reads the _ids that every statement has upserted: the client sends all of them again.
 void WriteHistory::read_upserts() {
     size_t wanted = 0;
     uint64_t from = std::numeric_limits<uint64_t>::max();

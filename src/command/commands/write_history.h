@@ -16,13 +16,14 @@ namespace command {
 // number.
 bool is_done(oplog::Retries::Turn* turn, int32_t statement, char op);
 
-// Of the statements of one update or findAndModify. What is more than a count is read from the log.
+// The outcome of the statements of one update or findAndModify that came before. An outcome that is
+// more than a count is read from the log.
 class WriteHistory {
   public:
     WriteHistory(Client& client, oplog::Retries::Turn* turn) : client_(client), turn_(turn) {}
 
-    // Nothing where the statement is still to be done. Throws base::Error 40638, and 217 where its
-    // entry is not in the log any more. REQUIRES: no lock is held.
+    // Returns nothing where the statement is still to be done. Throws base::Error 40638, and 217
+    // where its entry is not in the log any more. REQUIRES: no lock is held.
     std::optional<UpdateOutcome> update(int32_t statement);
 
     struct Found {

@@ -30,7 +30,7 @@ class WriteWaitTest : public ReplicaSetTest {
             "settings": {{"getLastErrorModes": {{"both": {{"dc": 2}}}} {}}}}})",
                            version, settings);
     }
-    // What another member has.
+    // Reports the positions that another member has reached.
     void report(const char* host, oplog::Position applied, oplog::Position durable) {
         const auto position = [](oplog::Position p) {
             bson::Builder out;
@@ -174,7 +174,7 @@ TEST_F(WriteWaitTest, AConfigurationWithoutSuchMembersEndsIt) {
               base::kUnsatisfiableWriteConcern);
 }
 
-// What the first try has written may be on no other member yet.
+// The writes of the first try may be on no other member yet.
 TEST_F(WriteWaitTest, ARetryWaitsAsWell) {
     constexpr const char* kNumbered =
         R"(, "lsid": {"id": {"$binary": {"base64": "AAAAAAAAAAAAAAAAAAAAAQ==", "subType": "04"}}},
@@ -188,7 +188,7 @@ TEST_F(WriteWaitTest, ARetryWaitsAsWell) {
     EXPECT_EQ(count(), 1);
 }
 
-// What is there already may be on no other member yet, either.
+// The documents that are there already may be on no other member yet, either.
 TEST_F(WriteWaitTest, WhoChangesNothingWaitsForWhatIsThere) {
     EXPECT_EQ(code(run(insert("{}"))), 0);
     constexpr const char* kUpdate =
@@ -202,7 +202,7 @@ TEST_F(WriteWaitTest, WhoChangesNothingWaitsForWhatIsThere) {
 
 TEST_F(WriteWaitTest, GetLastErrorWaitsForTheLastWriteOfItsConnection) {
     constexpr const char* kTwo = R"({"getlasterror": 1, "w": 2})";
-    // Nothing has been written here.
+    // This connection has written nothing.
     EXPECT_EQ(code(run_old(kTwo)), 0);
     insert_old("test.c", {R"({"_id": 1})"});
     auto waits = begin([this] { return run_old(kTwo); });
@@ -296,7 +296,7 @@ TEST_F(JournaledWaitTest, ReadersOfTheLogGetWhatTheJournalHas) {
     const bson::Doc batch = reply.doc().at_path("cursor.nextBatch").as_doc();
     EXPECT_FALSE(batch.empty());
     EXPECT_GE(member_->durable(), member_->last());
-    // Of other collections nothing of the kind is known.
+    // The position is known for no other collection.
     const bson::Object other = run(R"({"find": "c", "batchSize": 0})");
     EXPECT_EQ(code(run(fmt::format(R"({{"getMore": {{"$numberLong": "{}"}}, "collection": "c",
                                        "durable": true}})",

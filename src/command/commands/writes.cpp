@@ -28,7 +28,7 @@ namespace {
 
 constexpr int kBadNewName = 17246;
 constexpr int kConstantsWithoutPipeline = 51198;
-// What it costs to read an update or a delete and to refuse it (sched/tick.h).
+// The ticks for reading an update or a delete and refusing it (sched/tick.h).
 constexpr int64_t kTicksPerItem = 64;
 
 // writeErrors of a reply; built only when something failed.
@@ -58,7 +58,7 @@ class WriteErrors {
     int64_t count_ = 0;
 };
 
-// What the three commands share: checks before, bookkeeping per item, the reply.
+// The parts that the three commands share: checks before, bookkeeping per item, the reply.
 class WriteBatch {
   public:
     WriteBatch(Invocation& invocation, std::string_view items)
@@ -67,7 +67,7 @@ class WriteBatch {
         if (ordered && ordered.type() != bson::Type::boolean)
             base::fail(base::kFailedToParse, "wrong type for 'ordered' field, expected bool");
         ordered_ = ordered.missing() || ordered.as_bool();
-        // What is no document fails the whole command before the first item is done.
+        // An item that is no document fails the whole command before the first item is done.
         int64_t count = 0;
         invocation.each_document(items, [&count](bson::Doc) { ++count; });
         if (count == 0) base::fail(base::kInvalidLength, "no write ops were included in the batch");
@@ -90,8 +90,8 @@ class WriteBatch {
     bool stopped() const { return stopped_; }
     int64_t next_index() { return index_++; }
 
-    // What another server may do fails as a whole: so today's drivers look for that one, and send
-    // again what is numbered.
+    // A write that another server may be able to do fails as a whole: today's drivers then look for
+    // that server, and send again what is numbered.
     void failed(int64_t index, const base::Error& error) {
         if (invocation_.over_msg() && is_worth_a_retry(error.code())) throw base::Error(error);
         errors_.add(index, for_client(invocation_, error));
@@ -100,7 +100,7 @@ class WriteBatch {
         if (ordered_ || sched::is_interruption(error)) stopped_ = true;
     }
 
-    // What was done before an error counts as done, so it is as durable as was asked for.
+    // The items done before an error count as done: they are as durable as was asked for.
     void finish(int64_t succeeded) {
         invocation_.skip_concern = errors_.count() > 0 && succeeded == 0;
         if (!bare_reply()) errors_.append_to(*invocation_.reply);
@@ -215,7 +215,7 @@ void check_index_targets(const Invocation& invocation) {
     });
 }
 
-// What a write leaves out of what is done with each document.
+// The checks and changes of each document that a write leaves out.
 struct Bypassed {
     Validation validation = Validation::asked;
     bool empty_timestamps = false;  // they stay as they are
@@ -233,8 +233,8 @@ Bypassed bypassed_by(bson::Doc command) {
     return found;
 }
 
-// By the old messages each document is an operation of its own, which the profiler writes down
-// under the same lock.
+// Returns the access that an insert needs: each document of an old message is an operation of its
+// own, which the profiler writes down under the same lock.
 storage::Access access_of(const Invocation& invocation) {
     const bool profiled =
         !invocation.over_msg() && invocation.service.profiler().level(invocation.db) > 0;
@@ -256,7 +256,7 @@ void run_insert(Invocation& invocation) {
             if (batch.stopped()) return;
             const int64_t index = batch.next_index();
             const auto number = static_cast<int32_t>(index);
-            // By OP_MSG the command is what is reported.
+            // A command that came by OP_MSG is reported itself.
             std::optional<ItemReport> item;
             if (!invocation.over_msg())
                 item.emplace(service.profiler(), client, "insert", batch.ns(), doc);

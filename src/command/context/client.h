@@ -23,7 +23,7 @@ class Client final : public OperationContext {
     LogicalSessions::Recent& recent_session() { return recent_session_; }
     Login& login() { return login_; }
     AccessControl& access_control() { return access_control_; }
-    // Until when the answer to the request under way is held back; nothing: not at all.
+    // Returns until when the answer to the request under way is held back; nothing: not at all.
     std::optional<Login::Clock::time_point> reply_at() const { return login_.reply_at(); }
     void forget_delay() { login_.forget_delay(); }
     // The entry of its last change, in the log of a set; zeros: it has made none.

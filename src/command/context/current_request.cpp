@@ -33,8 +33,8 @@ int times_in_top(bson::Doc command) {
     return std::ranges::find(kTwice, name) == std::end(kTwice) ? 1 : 2;
 }
 
-// What a command is about. The strings that it goes into keep their room as long as the connection
-// lasts: of what is too long for any name its beginning is enough.
+// Returns the name that a command is about. The strings that it goes into keep their room as long
+// as the connection lasts: if it is too long for any name, its beginning is enough.
 std::string_view shown_name(const bson::Element& target) {
     return catalog::until_nul(target.as_string()).substr(0, Top::kNameBytesMax);
 }
@@ -81,12 +81,13 @@ void CurrentRequest::describe(const DescribedCommand& command) {
     report_.as_command = command.over_msg;
     report_.command_name = command.name;
     recorded_ = command.uses_data;
-    // What the old server had messages for is shown as those.
+    // A command that the old server had messages for is shown as those.
     if (on_collection && kind != Top::Kind::commands) {
         constexpr const char* kOps[] = {"query", "getmore", "insert", "update", "remove"};
         shown_.op = kOps[static_cast<size_t>(kind)];
         shown_.ns.assign(db).append(1, '.').append(collection);
-        // Of an update or a delete each item is recorded, of an insert by OP_MSG the command.
+        // The items of an update or a delete are recorded one by one, an insert by OP_MSG as the
+        // command.
         if (is_write(kind) && !(command.over_msg && kind == Top::Kind::insert)) {
             command_ns_.assign(db).append(".$cmd");
             recorded_ = false;

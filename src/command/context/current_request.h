@@ -22,7 +22,7 @@
 
 namespace command {
 
-// What a command is to the record of its request.
+// The description of a command for the record of its request.
 struct DescribedCommand {
     std::string_view name, db;
     bson::Element target;  // its collection, if it is a string
@@ -35,11 +35,12 @@ struct DescribedCommand {
     bool on_collection = false;  // `target` is the name of a collection
 };
 
-// One for each client, used again for every request of it. What is not said to be for others
-// belongs to the thread that runs the request.
+// The record of a client's request; it is used again for every request of the client. A member that
+// is not said to be for others belongs to the thread that runs the request.
 class CurrentRequest {
   public:
-    // What others see. The view points into the message, which lives until the request is over.
+    // The part that others see. The view points into the message, which lives until the request is
+    // over.
     struct Shown {
         const char* op = "none";
         std::string ns;
@@ -52,7 +53,7 @@ class CurrentRequest {
     // The calling thread begins with a request, or serves it again.
     void attach_to_this_thread() { thread_.store(pthread_self(), std::memory_order_relaxed); }
     void clear_report() { report_ = OpReport(); }
-    // What the request is from here on. `request` may be empty.
+    // Describes what the request is from here on. `request` may be empty.
     void describe(const char* op, std::string_view ns, bson::Doc request);
     // A write command is shown as the old message that it stands for.
     void describe(const DescribedCommand& command);
@@ -62,10 +63,10 @@ class CurrentRequest {
                 const std::vector<auth::User>& users);
 
     OpReport& report() { return report_; }
-    // Nothing outside of sessions.
+    // Returns nothing outside of sessions.
     const std::optional<SessionId>& session() const { return shown_.session; }
 
-    // For others too.
+    // Shows the request to `visit`; other threads may call it too.
     template <typename Visit>
     auto visit(Visit&& visit) {
         const std::lock_guard guard(mutex_);
@@ -92,7 +93,7 @@ class CurrentRequest {
     std::atomic<int64_t> yields_{0};
     std::atomic<uint64_t> thread_{0};  // pthread_t
     OpReport report_;
-    // What top counts the request as; an empty name: nothing.
+    // The name and kind under which top counts the request; an empty name: it counts nothing.
     std::string top_ns_;
     Top::Kind top_kind_ = Top::Kind::commands;
     bool top_write_ = false;

@@ -17,7 +17,7 @@ class LastError {
     // A request that is not one of the getLastError family begins.
     void next_request() {
         ++age_;
-        // Where a collection has no index on _id, it may be as large as a document.
+        // If a collection has no index on _id, the upserted _id may be as large as a document.
         if (age_ > 1 && upserted_.doc().size() > kKeptBytes) upserted_ = {};
     }
     void reset() { *this = LastError(); }
@@ -32,14 +32,14 @@ class LastError {
     // Whether the request before failed; then with this code.
     bool failed() const { return fresh() && !error_.empty(); }
     int code() const { return code_; }
-    // getLastError: err, code and n of a failure, else updatedExisting, upserted and n. Only n
-    // unless the outcome is that of the request before.
+    // Appends what getLastError tells: err, code and n of a failure, else updatedExisting, upserted
+    // and n. It appends only n unless the outcome is that of the request before.
     void append_last(bson::Builder& out) const;
     // getPrevError: the outcome however old, and nPrev (how many requests ago, -1: there is none).
     void append_previous(bson::Builder& out) const;
 
   private:
-    // So long an upserted _id is known to getPrevError; to getLastError whatever it is.
+    // The largest upserted _id that getPrevError knows; getLastError knows it whatever its size.
     static constexpr int32_t kKeptBytes = 4 * 1024;
 
     bool fresh() const { return known_ && age_ == 1; }

@@ -77,7 +77,7 @@ catalog::Collection& CollectionLock::make() {
 }
 
 bool CollectionLock::should_yield() {
-    // So much work on one request: the event loop goes on without this thread.
+    // The request has done much work: the event loop goes on without this thread.
     sched::BlockingSection away;
     sched::Operation::check();
     if (may_write()) context_.durability().commit_if_needed();

@@ -23,13 +23,14 @@ constexpr std::chrono::milliseconds kRetryAfter{50};
 bool should_defer(OperationContext& context, std::string_view db, bool exclusive,
                   bson::Doc request = {}, std::string_view limit = "maxTimeMS");
 
-// With a lock to write: throws base::Error 11600 when the server shuts down. What another operation
-// had taken away for a while, a collection's indexes, is left to the next start by then: a write
-// would not be held against a unique one, and a copy would be made without them.
+// Throws base::Error 11600 when the server shuts down; called with a lock to write. If another
+// operation had taken away the indexes of a collection for a while, the next start brings them
+// back: until then a write would not be held against a unique one, and a copy would be made without
+// them.
 void fail_if_shutting_down();
 
-// A database lock with the collection looked up under it. As a YieldPoint it yields when others
-// wait, and notices when the collection has changed under a saved scan.
+// A database lock with the collection looked up under it. It is a YieldPoint that yields when
+// others wait, and notices when the collection has changed under a saved scan.
 class CollectionLock final : public sched::YieldPoint {
   public:
     // Whether the name may be that of a view, which has no collection.
@@ -64,8 +65,8 @@ class CollectionLock final : public sched::YieldPoint {
     // Whether they may have done so since the lock was first taken: a document that was found is
     // locked, and looked at again, before it is changed (command/write/document_change.h).
     bool must_lock_records() const { return must_lock_records_; }
-    // A change has been undone because of a conflict: when this returns it may be tried again.
-    // What was changed before is committed; the lock may have been given up (is_same()).
+    // A change has been undone because of a conflict: when this returns it may be tried again. The
+    // changes made before are committed; the lock may have been given up (is_same()).
     void settle(const storage::WriteConflict& conflict);
 
     // exclusive: does not yield any more.

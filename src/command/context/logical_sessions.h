@@ -1,16 +1,18 @@
 // command/context/logical_sessions.h - logical sessions: the name that a client gives to requests
 // that belong together, on whatever connections they come (`lsid`; wire spec 2.6).
 //
-// All that is kept of a session is when it was used last. It begins with its first use and ends
-// when its client says so, or kTimeout after its last use; the cursors opened in it end with it
-// (Service sees to that). Nothing of it is stored: a restart ends them all.
+// A session keeps only the time of its last use. It begins with its first use and ends when its
+// client says so, or kTimeout after its last use; the cursors opened in it end with it (Service
+// sees to that). Nothing of it is stored: a restart ends them all.
 //
-// So one that has nothing open may also be ended earlier, and begins again with its next use, which
-// its client does not notice. When there is no room for a new one, the least recently used sessions
-// of the user who has most are ended: a user who begins very many displaces only their own.
+// A session that has nothing open may therefore also be ended earlier, and begins again with its
+// next use, which its client does not notice. When there is no room for a new one, the least
+// recently used sessions of the user who has most are ended: a user who begins very many displaces
+// only their own.
 //
-// Drivers of today send an lsid with every command. So a connection remembers the session that it
-// used last, and asks here, where locks are, once a second, or when the session may have ended.
+// Drivers of today send an lsid with every command. A connection therefore remembers the session
+// that it used last, and asks here, where locks are, once a second, or when the session may have
+// ended.
 #pragma once
 
 #include <array>
@@ -37,8 +39,8 @@ struct SessionId {
     std::array<uint8_t, 16> uuid{};
     SessionOwner owner = kNoOwner;
 
-    // From { id: UUID }, what `lsid` and the lists of the session commands hold. The digest of the
-    // owner (`uid`) may stand beside it; it must be that of `owner` if that is a user. Throws
+    // Reads { id: UUID }, which `lsid` and the lists of the session commands hold. The digest of
+    // the owner (`uid`) may stand beside it; it must be that of `owner` if that is a user. Throws
     // base::Error 13 (it is not), 14 (wrong types), 207 (no UUID), 40414 (no id), 40415 (other
     // fields); `field` is the name in the text.
     static SessionId parse(const bson::Element& document, std::string_view field,
@@ -49,7 +51,7 @@ struct SessionId {
     void append_to(bson::Builder& out, std::string_view field) const;
     // id: UUID, uid: the digest of its owner.
     void append_fields(bson::Builder& out) const;
-    // 01234567-89ab-cdef-0123-456789abcdef
+    // Returns a text such as 01234567-89ab-cdef-0123-456789abcdef.
     std::string text() const;
 
     auto operator<=>(const SessionId&) const = default;
@@ -66,7 +68,7 @@ struct SessionSet {
     }
 };
 
-// All members may be called from any thread.
+// Any thread may call its methods.
 class LogicalSessions {
   public:
     using Clock = sched::Operation::Clock;
@@ -74,20 +76,20 @@ class LogicalSessions {
     static constexpr std::chrono::minutes kTimeout{30};
     static constexpr size_t kOpenMax = 1'024'000;  // unless it is set
 
-    // What a connection remembers; it belongs to the thread that serves the connection.
+    // The session that a connection remembers; it belongs to the thread that serves the connection.
     struct Recent {
         SessionId id;
         Clock::time_point told{};  // when the registry last heard of it
         uint64_t endings = 0;      // how many sessions had ended then; 0: remembers none
     };
 
-    // Those that have something open or under way.
+    // Returns the sessions that have something open or under way.
     using Busy = std::function<std::set<SessionId>()>;
 
     // `open_max`: sessions at a time. `busy` may ask this object.
     LogicalSessions(size_t open_max, Busy busy) : open_max_(open_max), busy_(std::move(busy)) {}
 
-    // Where there are more than a new limit allows, they stay.
+    // If there are more sessions than a new limit allows, they stay.
     size_t open_max() const { return open_max_.load(std::memory_order_relaxed); }
     void set_open_max(size_t open_max) { open_max_.store(open_max, std::memory_order_relaxed); }
 

@@ -19,7 +19,7 @@ const Clock::time_point kStart = Clock::time_point{} + std::chrono::hours(100);
 
 SessionId numbered(uint32_t number) {
     SessionId id;
-    // In the first byte too, so that they lie in many shards.
+    // The first byte has it too, so that the sessions lie in many shards.
     for (size_t at = 0; at < 4; ++at)
         id.uuid[at] = id.uuid[15 - at] = static_cast<uint8_t>(number >> (8 * at));
     return id;

@@ -18,8 +18,9 @@
 
 namespace command {
 
-// Among the contexts of its server from its construction to its end. All but the references belongs
-// to the thread that works; what currentOp and killOp touch is safe for them.
+// The context of one operation, among those of its server from its construction to its end. Its
+// members belong to the thread that works, except the references; those that currentOp and killOp
+// touch are safe for them.
 class OperationContext {
   public:
     // A connection; its description is "conn7".
@@ -43,11 +44,11 @@ class OperationContext {
     // Ends an operation of that id, also where it only waits. Any thread.
     void kill(uint32_t id);
     OpReport& report() { return current_.report(); }
-    // What the client's program says of itself (`client` of its first hello), which never changes;
-    // empty: nothing. Any thread.
+    // The description that the client's program gives of itself (`client` of its first hello),
+    // which never changes; empty: it gave none. Any thread may call these two.
     bson::Object metadata() const;
     void set_metadata(bson::Doc metadata);
-    // All users who have logged in (Login::ids()).
+    // Returns the users who have logged in (Login::ids()).
     virtual std::vector<std::string> owners() const { return {}; }
 
   protected:

@@ -23,10 +23,10 @@ class OperationContexts {
     catalog::Catalog& catalog() const { return catalog_; }
     storage::LockManager& locks() const { return locks_; }
     storage::Durability& durability() const { return durability_; }
-    // What operations count in.
+    // The counters of the operations.
     Metrics& metrics() const { return metrics_; }
 
-    // For OperationContext alone.
+    // Called by OperationContext alone.
     void add(OperationContext& context) {
         const std::lock_guard guard(mutex_);
         all_.insert(&context);

@@ -88,7 +88,7 @@ class DataWait {
     void retry();
 
     bool is_retry() const { return retry_; }
-    // Until when the request may wait. Not set on its first try.
+    // Sets until when the request may wait. The deadline is not set on its first try.
     void set_deadline(Clock::time_point deadline) { deadline_ = deadline; }
     Clock::time_point deadline() const { return deadline_; }
     bool may_wait_longer() const { return Clock::now() < deadline_; }

@@ -18,7 +18,7 @@ struct BatchLimits {
 };
 
 // Appends documents of the cursor to an open array, its elements named "0", "1", ... Returns how
-// many. After it, *exhausted tells that nothing more will come now.
+// many. It sets *exhausted if nothing more will come now.
 int64_t fill_array(Cursor& cursor, const BatchLimits& limits, bson::Builder& array,
                    bool* exhausted);
 
@@ -33,8 +33,8 @@ bool is_exhausted(Cursor& cursor);
 constexpr int64_t kBatchBytesMax = bson::kDocumentBytesMax;
 constexpr int64_t kFirstBatchDocuments = 101;
 
-// { cursor: { firstBatch: [...], id, ns }, }: opens a cursor over `cursor->source`, keeps it if it
-// is not exhausted. For sources that hold no lock.
+// Appends { cursor: { firstBatch: [...], id, ns }, }: opens a cursor over `cursor->source`, keeps
+// it if it is not exhausted. It is for sources that hold no lock.
 void reply_with_cursor(CursorManager& cursors, OperationContext& context,
                        std::unique_ptr<Cursor> cursor, int64_t batch_size, bson::Builder& reply);
 

@@ -21,8 +21,8 @@ namespace command {
 
 namespace {
 
-// From the system's generator: a client that knows one id must not guess the next one, since an id
-// is all that a getMore or killCursors of another connection needs.
+// Returns a number of the system's generator: a client that knows one id must not guess the next
+// one, since an id is all that a getMore or killCursors of another connection needs.
 int64_t random_id() {
     uint64_t number = 0;
     if (::getrandom(&number, sizeof number, 0) != static_cast<ssize_t>(sizeof number))
@@ -31,7 +31,7 @@ int64_t random_id() {
     return id == 0 ? 1 : id;
 }
 
-// At the end of the document that begins at `start`.
+// Appends the field at the end of the document that begins at `start`.
 void append_to(bson::Buffer& out, size_t start, bson::Doc field) {
     out.truncate(out.size() - 1);
     out.append(field.data() + 4, static_cast<size_t>(field.size()) - 4);

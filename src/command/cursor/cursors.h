@@ -29,14 +29,14 @@ class CollectionLock;
 class OperationContext;
 class WakeOnce;
 
-// Of a request for more of a cursor that another one works with, or waits for.
+// The error of a request for more of a cursor that another request works with, or waits for.
 constexpr int kCursorInUse = 12051;
 constexpr std::string_view kInUseText = "clientcursor already in use? driver problem?";
 
-// For sched::WorkLimit.
+// The name of the work for sched::WorkLimit.
 constexpr const char* kProjectionWork = "the projection of one document";
 
-// Where a cursor's documents come from.
+// The source of a cursor's documents.
 class CursorSource {
   public:
     virtual ~CursorSource() = default;
@@ -49,9 +49,9 @@ class CursorSource {
     virtual bool put_back() { return false; }
     virtual void save() {}
     virtual void restore() {}
-    // Of the request that reads it; null: between two of them.
+    // Sets the lock of the request that reads it; null: no request does.
     virtual void set_lock(CollectionLock*) {}
-    // Of that request, also where no lock is needed.
+    // Sets the context of that request, also where no lock is needed.
     virtual void set_context(OperationContext&) {}
     // Whether documents are read from collections while the cursor lives (then the database lock is
     // needed around next, save and restore).
@@ -109,7 +109,8 @@ struct Cursor {
     std::string collection_ns;            // of the collection read; empty: none
     std::vector<std::string> foreign_ns;  // of others that are read
     uint64_t incarnation = 0;             // of that collection, when the cursor was last saved
-    // Of the request that opened it: only requests of the same go on with it, and it ends with it.
+    // The session of the request that opened it: only requests of that session go on with the
+    // cursor, and it ends with the session.
     std::optional<SessionId> session;
     std::unique_ptr<CursorSource> source;
     std::vector<std::string> owners;  // who had logged in where it was opened (Login::ids())
@@ -131,7 +132,7 @@ struct Cursor {
 // Writes the opener into it: the request's session, the users, the connection.
 void note_opener(Cursor& cursor, OperationContext& opener);
 
-// How many may be open at a time.
+// The most cursors that may be open at a time.
 struct CursorLimits {
     int64_t all = 10'240;
     int64_t of_opener = 2'048;
@@ -140,9 +141,9 @@ struct CursorLimits {
 class CursorManager {
   public:
     void set_limits(const CursorLimits& limits);
-    // Makes the cursor known and idle; returns its new id (positive, hard to guess). Where there
-    // may be no more, one that was left behind ends, the longest idle one. Throws base::Error 96
-    // where there is none, or where its opener may have no more.
+    // Makes the cursor known and idle; returns its new id (positive, hard to guess). If there may
+    // be no more, the longest idle one of those that were left behind ends. Throws base::Error 96
+    // where none was left behind, or where its opener may have no more.
     int64_t add(std::unique_ptr<Cursor> cursor);
     // The connection of that number has ended: its cursors, which others may go on with, are left
     // behind.
@@ -161,14 +162,14 @@ class CursorManager {
     void kill_database(std::string_view db);
     // Kills the cursors of the sessions that `doomed` says.
     void kill_sessions(const std::function<bool(const SessionId&)>& doomed);
-    // Those that have cursors.
+    // Returns the sessions that have cursors.
     std::set<SessionId> sessions() const;
     // Kills idle cursors that were unused for `idle` and that no request waits for; returns how
     // many.
     size_t expire(std::chrono::milliseconds idle);
 
-    // What cursors hold, about: bytes in memory and in temporary files (spill/run.h), and the
-    // descriptors of these.
+    // The resources that cursors hold, about: bytes in memory and in temporary files (spill/run.h),
+    // and the descriptors of these.
     struct Held {
         int64_t memory = 0;
         int64_t disk = 0;

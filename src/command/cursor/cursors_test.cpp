@@ -100,7 +100,7 @@ TEST(CursorManager, OfIdleCursorsThatHoldTooMuchTheLargestEnd) {
     EXPECT_EQ(manager.pin(large), nullptr);
     manager.unpin(std::move(cursor));
     EXPECT_EQ(manager.counts().open, 2);
-    // What has been freed counts no more.
+    // Memory that has been freed counts no more.
     manager.note_held(busy, {.memory = -half});
     const int64_t next = manager.add(list_cursor(1));
     manager.note_held(next, {.memory = half - 1001});
@@ -128,7 +128,7 @@ TEST(CursorManager, OfIdleCursorsThatHoldTooManyFilesTheLargestEnd) {
     manager.note_held(small, {.disk = 1});
     EXPECT_EQ(manager.pin(large), nullptr);
     EXPECT_EQ(manager.counts().timed_out, 1);
-    // What has been removed, and what has ended, count no more.
+    // Files that have been removed, and cursors that have ended, count no more.
     manager.note_held(small, {.disk = -half / 3});
     const int64_t next = manager.add(list_cursor(1));
     manager.note_held(next, {.disk = half - 1});

@@ -17,7 +17,7 @@ namespace command {
 namespace {
 
 constexpr int kCollectionDropped = 17356;
-// As later servers number them.
+// Later servers have these numbers.
 constexpr int kOutsideSessions = 50736;
 constexpr int kNeedsSession = 50737;
 constexpr int kOtherSession = 50738;

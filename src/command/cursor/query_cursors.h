@@ -26,8 +26,8 @@ void check_tailable_sort(bson::Doc sort);
 // of its filter: $gt or $gte.
 void check_oplog_replay(bson::Doc filter);
 
-// How to run a query of a client, as the server's parameters have it: what else it asks for is
-// added to that.
+// Returns how to run a query of a client, as the server's parameters have it: what else it asks for
+// is added to that.
 query::ExecutorOptions execution_options();
 
 // Plans a canonical query and makes a cursor of it (shared lock held).
@@ -37,7 +37,7 @@ std::unique_ptr<Cursor> open_cursor(CollectionLock& lock, query::FindQuery query
 // running request. `first`: it has just been planned.
 void report_query(OperationContext& context, const query::Executor& executor,
                   const query::ExecutionStats& before, bool first);
-// Of that, what it has looked at.
+// Adds only what it has looked at.
 void report_scan(OperationContext& context, const query::ExecutionStats& before,
                  const query::ExecutionStats& now);
 // The same for one look into the _id index, which needs no plan.
@@ -47,8 +47,8 @@ void report_id_lookup(OperationContext& context, int64_t found);
 void count_scans_if_told(OperationContext& context, const Profiler& profiler, std::string_view ns,
                          int64_t millis);
 
-// After the first batch: reports the query and keeps the cursor for more; returns its id. Or 0:
-// there is no more to come, and the cursor stays with the caller. It may hold much, which takes
+// Reports the query after its first batch and keeps the cursor for more; returns its id. Returns 0
+// if there is no more to come, and the cursor stays with the caller. It may hold much, which takes
 // long to free, so the caller ends it when it has given up the lock.
 int64_t keep_cursor(CursorManager& cursors, CollectionLock& lock, std::unique_ptr<Cursor>& cursor,
                     bool exhausted, bool close);

@@ -40,11 +40,12 @@ std::set<SessionId> SessionEnds::busy() {
 }
 
 void SessionEnds::expire(LogicalSessions::Clock::time_point now) {
-    // What runs for long uses its session all the while.
+    // A long operation uses its session all the while.
     each_running([&](const SessionId& id) { sessions_.keep(id, now); });
     const size_t count = sessions_.expire(now);
     if (count > 0) base::log::info("ended {} unused sessions", count);
-    // All that belong to no session any more: one may have been opened while its session ended.
+    // Kills each cursor that belongs to no session any more: one may have been opened while its
+    // session ended.
     cursors_.kill_sessions([this](const SessionId& id) { return !sessions_.contains(id); });
 }
 

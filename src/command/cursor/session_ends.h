@@ -21,7 +21,7 @@ class SessionEnds {
     void end(const SessionSet& doomed);
     // The same, and kills what runs in them but for `except`, the caller.
     void kill(const SessionSet& doomed, const OperationContext& except);
-    // Those that have cursors or run something.
+    // Returns the sessions that have cursors or run something.
     std::set<SessionId> busy();
     // Ends those that have not been used for too long; called by server/ once a minute.
     void expire(LogicalSessions::Clock::time_point now);

@@ -1,5 +1,5 @@
-// command/observe/counters.h - what serverStatus and top count. All updates are cheap and from any
-// thread.
+// command/observe/counters.h - what serverStatus and top count. Any thread may update them, at
+// little cost.
 #pragma once
 
 #include <array>
@@ -35,8 +35,8 @@ struct Metrics {
     std::atomic<int64_t> write_waits{0}, write_waits_ms{0}, write_timeouts{0};
 };
 
-// Time and number of operations per collection, by kind. What every request touches are the
-// counters of a Usage; the mutex guards only the finding of entries, which sessions remember.
+// Time and number of operations per collection, by kind. Every request touches only the counters of
+// a Usage; the mutex guards only the finding of entries, which sessions remember.
 class Top {
   public:
     enum class Kind { queries, getmore, insert, update, remove, commands };
@@ -69,7 +69,8 @@ class Top {
         Usage write_locked_;  // those of kinds_ that held a write lock
     };
 
-    // What one session counts for, so that it need not look for it again. No locks: one thread.
+    // The entry that one session counts for, so that it need not look for it again. It has no lock:
+    // one thread uses it.
     class Recent {
       public:
         Entry& find(Top& top, std::string_view ns) {

@@ -14,7 +14,7 @@ TEST(Top, NamesWithoutEndCostNoMemoryWithoutEnd) {
     bson::Builder out;
     top.append_to(out);
     EXPECT_EQ(static_cast<size_t>(out.doc().field_count()), Top::kEntriesMax + 1);
-    // What is forgotten makes room.
+    // A name that is forgotten makes room.
     top.forget("db.c0");
     recent.find(top, "db.new").record(Top::Kind::queries, false, 1);
     bson::Builder again;

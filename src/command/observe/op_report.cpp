@@ -63,13 +63,13 @@ bool inserts_by_operators(const OpReport& report) {
            !query::is_id_query(report.request);
 }
 
-// By an old message also where a client asked for the cursor 0.
+// A getMore by an old message has one also where the client asked for the cursor 0.
 bool has_cursor(const FinishedOp& finished, const OpReport& report) {
     const bool asks_on = std::string_view(finished.op) == "getmore" && !report.as_command;
     return report.cursor_id != 0 || asks_on;
 }
 
-// What the old server told of an operation: `report` in its terms.
+// Returns what the old server told of an operation: `report` in its terms.
 OpReport as_by_old_message(const FinishedOp& finished, const OpReport& report) {
     OpReport told = report;
     const std::string_view op = finished.op;
@@ -131,7 +131,7 @@ void OpReport::add(const query::ExecutionStats& before, const query::ExecutionSt
 
 namespace {
 
-// As clients can read it: whatever another one has sent.
+// Returns the request with texts that clients can read, whatever another client has sent.
 bson::Object readable(bson::Doc shown) {
     const auto bytes = shown.bytes();
     std::vector<uint8_t> copy(bytes.begin(), bytes.end());
@@ -163,7 +163,7 @@ bson::Object shown_request(bson::Doc request, int64_t max_bytes) {
 
 namespace {
 
-// Of several items of a write command only their number.
+// Returns the request with the number of items in place of several items of a write command.
 bson::Object with_counts(bson::Doc request) {
     bson::Builder out;
     for (const bson::Element& e : request) {

@@ -27,8 +27,8 @@ struct OpReport {
 
     bson::Doc request;  // the query, the inserted document, or the command
     bool has_request = false;
-    // By OP_MSG: `request` is shown as a command, whatever was done. Else all is described as by
-    // the old server.
+    // Whether the request came by OP_MSG: `request` is then shown as a command, whatever was done.
+    // If not, the operation is described as by the old server.
     bool as_command = false;
     std::string_view command_name;  // as the server writes it
     bson::Doc update;
@@ -78,7 +78,7 @@ std::string report_line(const FinishedOp& finished, const OpReport& report);
 // { op, ns, query | command, updateobj, ..., ts, client, allUsers, user }.
 bson::Object report_document(const FinishedOp& finished, const OpReport& report);
 
-// What the old server said of a query that failed, besides its line.
+// Returns the line that the old server wrote about a query that failed, besides its usual one.
 std::string assertion_line(std::string_view ns, const OpReport& report);
 
 // A request as shown in the log, in system.profile and by currentOp: the items of a write command

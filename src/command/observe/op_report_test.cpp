@@ -46,7 +46,7 @@ TEST(ShownRequest, ItsSizeIsLimitedToTheByte) {
     EXPECT_LT(size(rest + 1), kShown / 2);
 }
 
-// Of many large requests currentOp shows that they are there.
+// currentOp shows of many large requests that they are there.
 TEST(ShownRequest, IsNotCopiedInOrderToBeLeftOut) {
     constexpr size_t kLarge = 1 << 20;
     const bson::Object large = request(kLarge);
@@ -73,7 +73,7 @@ TEST(ReportDocument, IsReadableByAllClients) {
     EXPECT_TRUE(bson::texts_are_utf8(report_document(finished, report)));
 }
 
-// Also of what is not to be shown as a whole.
+// The document stays small also where the request is not to be shown as a whole.
 TEST(ReportDocument, StaysSmall) {
     const bson::Object large = bson::make("a", std::string(1 << 20, 'x'));
     FinishedOp finished;

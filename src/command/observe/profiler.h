@@ -29,7 +29,7 @@ class Profiler {
     // when there is a system.profile that is not capped; by old messages that only means that no
     // operation is kept.
     void set_level(std::string_view db, int level, bool over_msg);
-    // Of databases that have no level of their own. Before the first connection.
+    // Sets the level of databases that have none of their own. Called before the first connection.
     void set_default_level(int level);
     // The database has been dropped.
     void forget(std::string_view db);

@@ -9,11 +9,11 @@
 namespace command {
 
 // Whether the documents of a collection, system.users, are never shown in requests: they hold what
-// passwords are checked with. Which commands do: command/request/secret_commands.h.
+// passwords are checked with. The commands that do are in command/request/secret_commands.h.
 bool holds_users(std::string_view ns);
 
-// What is shown of a request with secrets: its first field, and of a document in it, that one's
-// first field.
+// Returns the part that is shown of a request with secrets: its first field, and, if that is a
+// document, only the first field of it.
 bson::Object first_field(bson::Doc request);
 
 }  // namespace command

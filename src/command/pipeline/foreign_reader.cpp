@@ -15,7 +15,7 @@ namespace command {
 
 namespace {
 
-// Where there is no such collection when it is planned, it has no documents.
+// A collection that is not there when this is planned has no documents.
 class ForeignSource {
   public:
     // Plans before the stages are pulled, since they lose some of theirs.
@@ -120,8 +120,8 @@ void append_plain_parts(bson::Doc filter, bson::Builder& parts) {
     }
 }
 
-// Of the filter that stages begin with, what can be asked behind others as well: [{$match}], or
-// nothing.
+// Returns the parts of the filter that stages begin with which can be asked behind others as well:
+// [{$match}], or nothing.
 bson::Object early_filter(bson::Doc filter) {
     bson::Builder parts;
     append_plain_parts(filter, parts);

@@ -14,15 +14,16 @@
 namespace command {
 
 // Reads some documents at a time, each time under a lock of its own. No other is held then: the
-// pipeline has saved its query and given its lock up. So others may drop or rename the collection
-// between two reads: that ends what reads it (error 17356), and what begins later finds nothing.
+// pipeline has saved its query and given its lock up. Others may therefore drop or rename the
+// collection between two reads: a pipeline that reads it then ends (error 17356), and one that
+// begins later finds nothing.
 class ForeignReader final : public query::ForeignCollections {
   public:
     // `scratch`: where the stages of views may write what they cannot hold; empty: they may not.
     ForeignReader(std::string_view db, std::string scratch)
         : ForeignReader(db, std::move(scratch), std::make_shared<OperationContext*>(), 0) {}
 
-    // Who pulls the pipeline from now on.
+    // Sets the operation that pulls the pipeline from now on.
     void set_context(OperationContext& context) { *context_ = &context; }
     void connect(std::string_view collection, query::Pipeline& stages) override;
 

@@ -20,7 +20,7 @@ constexpr int kNoUniqueIndex = 51183;
 constexpr int kSpecialCollection = 31319;
 constexpr int kInternalDatabase = 31320;
 constexpr int kNoMatchingDocument = 13113;
-// Of one result, beside what the write itself counts (sched/tick.h).
+// The ticks of one result, beside what the write itself counts (sched/tick.h).
 constexpr int64_t kTicksPerResult = 64;
 
 std::string full_name(const Invocation& invocation, const query::OutputTarget& target) {

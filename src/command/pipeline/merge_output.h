@@ -12,8 +12,8 @@
 
 namespace command {
 
-// Each result is a write of its own: what was done before an error stays. Where the pipeline reads
-// the same collection, it may come upon what it has written.
+// Each result is a write of its own: what was done before an error stays. If the pipeline reads the
+// same collection, it may come upon what it has written.
 class MergeOutput final : public ResultWriter {
   public:
     // `output`: of the pipeline whose results it stores. `collator`: of that pipeline. Throws

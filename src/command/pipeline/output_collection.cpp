@@ -15,7 +15,7 @@ namespace command {
 
 namespace {
 
-// What is stored under one lock.
+// The bytes that are stored under one lock.
 constexpr size_t kBatchBytes = 256 * 1024;
 constexpr int kInternalDatabase = 31321;
 

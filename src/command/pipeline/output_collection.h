@@ -16,7 +16,7 @@ class OutputCollection final : public ResultWriter {
     // Throws base::Error 16997, 17385, 31321 and 73 for a name that no such collection can have.
     OutputCollection(Invocation& invocation, const query::OutputTarget& target);
 
-    // All results, or nothing is changed.
+    // Writes every result, or changes nothing.
     void fill(PipelineSource& source) override;
 
   private:

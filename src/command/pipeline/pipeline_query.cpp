@@ -9,7 +9,7 @@ namespace command {
 
 namespace {
 
-// What is read under one lock.
+// The bytes and the ticks that are read under one lock.
 constexpr size_t kBatchBytes = 256 * 1024;
 constexpr int64_t kBatchTicks = 100'000;
 

@@ -13,28 +13,28 @@ namespace command {
 
 class PipelineQuery {
   public:
-    // Parsed here, before a lock is taken, since that may take long. `stages` outlive it.
+    // Parses the query, before a lock is taken, since that may take long. The `stages` outlive it.
     PipelineQuery(query::Pipeline& stages, const bson::Element& hint);
 
-    // Under the lock: the stages lose what the query does better, which is the first filter, and
-    // the first sort where an index gives the order.
+    // Plans the query under the lock: the stages lose what the query does better, which is the
+    // first filter, and the first sort where an index gives the order.
     void plan(CollectionLock& lock);
-    // Under a lock: some documents for the stages, no more than they want if that is known; none at
-    // the end. A batch ends after a slice of time, about, so that what ends early has not read much
-    // for nothing.
+    // Reads, under a lock, some documents for the stages, no more than they want if that is known;
+    // none at the end. A batch ends after a slice of time, about, so that what ends early has not
+    // read much for nothing.
     void fill(query::DocumentBatch& batch);
-    // Before the lock is given up; fill() restores it.
+    // Saves the query before the lock is given up; fill() restores it.
     void save();
-    // It has failed: nothing more can be read. Still under the lock.
+    // Drops a query that has failed, still under the lock: nothing more can be read.
     void drop() { executor_.reset(); }
-    // Of the lock under which fill() is called; null: none for now.
+    // Sets the lock under which fill() is called; null: none for now.
     void set_lock(CollectionLock* lock) {
         if (executor_) executor_->set_yield_point(lock);
     }
 
     bool all_read() const { return all_read_; }
     const query::Executor* executor() const { return executor_.get(); }
-    // What it took over.
+    // The filter and the order that the query took over from the stages.
     bson::Doc match() const { return match_; }
     bson::Doc sort() const { return sort_; }
 

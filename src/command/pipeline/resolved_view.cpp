@@ -12,7 +12,7 @@ namespace command {
 
 namespace {
 
-// Of a stage that is nothing but a $match; missing: it is another one.
+// Returns the filter of a stage that is nothing but a $match; missing: it is another one.
 bson::Element filter_of(const bson::Element& stage) {
     if (!stage.is_object() || stage.as_doc().field_count() != 1) return {};
     const bson::Element first = stage.as_doc().first();

@@ -14,7 +14,7 @@ namespace command {
 
 // Views on views, one behind another.
 constexpr int kViewDepthMax = 20;
-// Error 165.
+// Throws base::Error 165.
 [[noreturn]] void fail_too_deep();
 
 // A pipeline over what is no view.
@@ -23,8 +23,8 @@ struct ResolvedView {
     bson::Object stages;  // an array
     std::shared_ptr<const collation::Collator> collator = {};  // null: texts by their bytes
 };
-// Nothing where `ns` is no view; to know that costs a lock only where there are views. Throws
-// base::Error 165 for views on more views than kViewDepthMax. REQUIRES: no lock is held.
+// Returns nothing where `ns` is no view; to know that costs a lock only where there are views.
+// Throws base::Error 165 for views on more views than kViewDepthMax. REQUIRES: no lock is held.
 std::optional<ResolvedView> find_view(OperationContext& context, std::string_view ns);
 
 // The stages of a view, and others behind them. Filters that meet are one, so that the query can

@@ -26,7 +26,7 @@ std::string_view collection_of(const Invocation& invocation) {
     return catalog::until_nul(target.as_string());
 }
 
-// What an error text names as refused.
+// Returns the part of a request that an error text names as refused.
 std::string shown(const Invocation& invocation, const Command& command) {
     if (holds_secrets(invocation, command))
         return bson::to_text(first_field(invocation.body).doc());
@@ -119,7 +119,7 @@ void admit_on_cluster(Client& client, std::string_view what, auth::Actions actio
         base::fail(base::kUnauthorized, "not authorized for {}", what);
 }
 
-// What looks like a query on a collection that cannot exist asks about the server.
+// A message that looks like a query on a collection that cannot exist asks about the server.
 void admit_query(Client& client, std::string_view ns) {
     const std::string_view collection = catalog::split(ns).collection;
     if (collection.starts_with("$cmd.sys.inprog")) {

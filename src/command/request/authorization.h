@@ -1,11 +1,11 @@
 // command/request/authorization.h - authorization: the one place that decides it, for commands and
 // for the old opcodes.
 //
-// Without access control (--auth) nothing is asked but where a command may come from; that costs a
-// branch. With it every request needs a user who may do it: what a command needs stands in its
-// table (Need in command/request/command.h), and one without such an entry is refused. Before the
-// first user a client on this machine may create that user in admin, and nothing else (the
-// localhost exception).
+// If there is no access control (--auth), nothing is asked but where a command may come from; that
+// costs a branch. If there is, every request needs a user who may do it: what a command needs
+// stands in its table (Need in command/request/command.h), and one without such an entry is
+// refused. A client on this machine may create the first user in admin, and nothing else before
+// (the localhost exception).
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ namespace command {
 class Client;
 class CursorManager;
 
-// What a client may do at this moment. Made for each request; it may read the users anew, under the
-// lock on admin, so the caller holds no lock.
+// The rights that a client has at this moment. It is made for each request; it may read the users
+// anew, under the lock on admin, so the caller holds no lock.
 class Rights {
   public:
     explicit Rights(Client& client);
@@ -36,7 +36,7 @@ class Rights {
     bool on_cluster(auth::Actions actions) const;
     bool on(std::string_view db, std::string_view collection, auth::Actions actions) const;
     bool on(std::string_view ns, auth::Actions actions) const;
-    // On every database.
+    // Whether they are allowed on every database.
     bool anywhere(auth::Actions actions) const;
     bool know_database(std::string_view db) const;
 
@@ -71,9 +71,9 @@ bool may_make_index(const Rights& rights, bson::Doc spec);
 
 // Whether the client may end a cursor, if there is one of this id.
 bool may_kill_cursor(Client& client, const CursorManager& cursors, int64_t id);
-// Throws base::Error 13 unless the client may go on with the cursor of this id, if there is one.
-// With `tells_of_ns` the reply shows whether that collection exists: allowed to clients that may
-// read it, or have this cursor on it.
+// Throws base::Error 13 unless the client may go on with the cursor of this id, if there is one. If
+// `tells_of_ns`, the reply shows whether that collection exists: allowed to clients that may read
+// it, or have this cursor on it.
 void admit_get_more(Client& client, const CursorManager& cursors, int64_t id, std::string_view ns,
                     bool tells_of_ns);
 

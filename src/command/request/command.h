@@ -28,10 +28,10 @@ enum CommandFlag : uint32_t {
     kRetryable = 1u << 10,      // a write that may be sent again (retryable_write.h)
 };
 
-// What `help: true` shows as lockType, and what listCommands derives from it.
+// The lock that `help: true` shows as lockType, and from which listCommands derives its fields.
 enum class LockKind : int8_t { read = -1, none = 0, write = 1 };
 
-// What a client must be allowed to run a command, where access is controlled
+// The rights that a client must have to run a command, where access is controlled
 // (command/request/authorization.h).
 struct Need {
     enum class On : uint8_t {

@@ -14,8 +14,8 @@ namespace command {
 
 namespace {
 
-// Of a request, and of those of all operations together: where there are thousands, less is shown
-// of each, so that the answer goes into a document.
+// The most bytes that are shown of a request, and of those of all operations together: where there
+// are thousands, less is shown of each, so that the answer goes into a document.
 constexpr int64_t kShownRequestBytes = 8192;
 constexpr int64_t kAllShownBytes = 4 << 20;
 
@@ -62,7 +62,7 @@ bool is_write_command(const CurrentRequest::Shown& request) {
     return name == "insert" || name == "update" || name == "delete";
 }
 
-// What the old server showed of a write command that has not begun: its first item.
+// Returns what the old server showed of a write command that has not begun: its first item.
 bson::Doc first_item(bson::Doc command) {
     for (const bson::Element& e : command) {
         if (!e.is_array() || !e.as_doc().first().is_object()) continue;
@@ -74,8 +74,8 @@ bson::Doc first_item(bson::Doc command) {
     return command;
 }
 
-// What came by an old message and waits for its first lock, as the old server showed it: it had not
-// looked at the message yet, but for what a write command asks for.
+// Shows a request that came by an old message and waits for its first lock as the old server showed
+// it: it had not looked at the message yet, but for what a write command asks for.
 CurrentRequest::Shown as_not_begun(CurrentRequest::Shown request) {
     if (is_write_command(request)) {
         request.request = first_item(request.request);

@@ -12,9 +12,9 @@ namespace command {
 class OperationContext;
 class OperationContexts;
 
-// { inprog: [...] } and, while locked, fsyncLock and info. `query`: $all, and conditions on the
-// listed documents. `except` is left out. To Dialect::old what came by an old message is shown as
-// the old server showed it.
+// Appends { inprog: [...] } and, while locked, fsyncLock and info. `query`: $all, and conditions on
+// the listed documents. `except` is left out. An operation that came by an old message is shown to
+// Dialect::old as the old server showed it.
 void append_operations(OperationContexts& contexts, const storage::FsyncLock& fsync_lock,
                        const OperationContext* except, bson::Doc query, Dialect dialect,
                        bson::Builder& out);

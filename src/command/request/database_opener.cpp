@@ -13,8 +13,8 @@ namespace command {
 void DatabaseOpener::finish_opening(catalog::Database& database) {
     if (!database.writable()) return;
     database.complete_definitions();
-    // Temporary collections go where the primary drops them. What is built again has its entry in
-    // the primary's log.
+    // The primary drops temporary collections, and a member that follows it drops them with it. An
+    // index that is built again has its entry in the primary's log.
     if (context_.member != nullptr && context_.member->role().follows()) {
         const oplog::ForeignChange copy(context_.member->log());
         return database.recover_interrupted_builds(context_.retry_index_builds);

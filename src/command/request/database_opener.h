@@ -16,11 +16,11 @@ class DatabaseOpener {
                    const ServerContext& context)
         : catalog_(catalog), fsync_lock_(fsync_lock), context_(context) {}
 
-    // global W. The rest of opening a database for the first time. Throws base::Error where it is
-    // damaged.
+    // global W. Does the rest of opening a database for the first time. Throws base::Error where it
+    // is damaged.
     void finish_opening(catalog::Database& database);
-    // No lock. To be called before a database is used: if it could not be opened for a reason that
-    // may have passed, that is tried again.
+    // No lock. Called before a database is used: if it could not be opened for a reason that may
+    // have passed, that is tried again.
     void open_again(std::string_view db);
 
   private:

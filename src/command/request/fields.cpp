@@ -15,7 +15,7 @@ namespace command {
 
 namespace {
 
-// What those of today's servers have for a request that does not keep to its table.
+// The codes of today's servers for a request that does not keep to its table.
 constexpr int kDuplicateField = 40413;
 constexpr int kMissingField = 40414;
 constexpr int kUnknownField = 40415;

@@ -1,10 +1,10 @@
 // command/request/fields.h - the fields that a request may have: a table for each command, and the
 // one reader that holds requests against it.
 //
-// A program of today relies on an error where a server does not know what it asks for. So by OP_MSG
-// a request has fields of its table only, each once and of a type that it may have, or it is
-// refused and the text names the field. By the old messages a field that is not known, or of
-// another type, means what it meant to the old server; what later servers have and what would
+// A program of today relies on an error where a server does not know what it asks for. A request by
+// OP_MSG therefore has fields of its table only, each once and of a type that it may have, or it is
+// refused and the text names the field. A field of an old message that is not known, or of another
+// type, means what it meant to the old server; a field that later servers have and that would
 // change the result is refused there, too (wire spec 0 rule 7).
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace command {
 
-// A set of BSON types. By OP_MSG null and undefined stand for a missing field and need not be in
+// A set of BSON types. Null and undefined stand for a missing field by OP_MSG and need not be in
 // it.
 using Types = uint32_t;
 
@@ -146,7 +146,7 @@ class FieldReader {
     uint64_t seen_ = 0;  // by place in the table
 };
 
-// All fields of a document inside of a request.
+// Reads the fields of a document inside of a request.
 void read_fields(bson::Doc document, std::string_view where, Fields fields, bool over_msg);
 
 }  // namespace command

@@ -32,7 +32,7 @@ void Invocation::check_concern() {
     }
     concern.check(journaling, member != nullptr);
     if (member == nullptr || concern.mode != "majority" || !over_msg() || !journaling) return;
-    // Of old, a majority had only to have it.
+    // The old servers asked only that a majority has the write, not that it is in their journals.
     const std::shared_ptr<const replica::Config> config = member->config();
     const bool says_j = given().is_object() && given().as_doc().has("j");
     if (config != nullptr && config->majority_waits_for_journal && !says_j) concern.journal = true;

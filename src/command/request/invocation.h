@@ -24,7 +24,7 @@ namespace command {
 constexpr int kFieldsMax = 10000;
 [[noreturn]] void refuse_so_many_fields(std::string_view command);
 
-// Of the field `cursor` of commands that answer with one.
+// The fields of the field `cursor` of commands that answer with one.
 inline constexpr Field kCursorFields[] = {{"batchSize", types::number}};
 
 // Views live as long as the received message.
@@ -61,9 +61,9 @@ struct Invocation {
     bool await_data = false;
 
     bool over_msg() const { return msg != nullptr; }
-    // For what writes, before it does: throws base::Error 2 where this server cannot satisfy the
-    // write concern; what members of a set can do is known only afterwards (members_awaited.h).
-    // Where the client gives none the set's own takes its place.
+    // Commands that write call this before they do: it throws base::Error 2 where this server
+    // cannot satisfy the write concern; what members of a set can do is known only afterwards
+    // (members_awaited.h). If the client gives no concern, that of the set takes its place.
     void check_concern();
     bson::Element first() const { return body.first(); }
     // A field of the body; missing, too, where it counts as not given.
@@ -92,11 +92,11 @@ struct Invocation {
     // OP_MSG 14.
     template <typename Visit>
     void each_document(std::string_view field, Visit&& visit) const;
-    // How many each_document will visit; -1 if there is no such field.
+    // Returns how many documents each_document will visit; -1 if there is no such field.
     int64_t count_documents(std::string_view field) const;
 };
 
-// What a command is about: its collection as a rule, or another command.
+// Returns the target of a command: its collection as a rule, or another command.
 inline bson::Element target_of(const Invocation& invocation, const Command& command) {
     return command.name == "getMore" ? invocation.body["collection"] : invocation.first();
 }

@@ -31,7 +31,7 @@ constexpr std::chrono::seconds kAwait{4};
 constexpr int kGetMoreOfOtherNs = 17011;
 constexpr int kUpdateObjectTooLarge = 10055;
 
-// What a query was at when it failed: the old dialect has one code for each, whatever the reason.
+// The stage at which a query failed: the old dialect has one code for each, whatever the reason.
 struct Stage {
     int code;
     std::string_view failed;
@@ -162,7 +162,7 @@ LegacyFind take_apart(const wire::QueryMessage& message) {
         base::fail(base::kBadValue, "bad numberToReturn in query");
     out.query.skip = message.skip;
     out.query.tailable = (message.flags & wire::kTailable) != 0;
-    // Of a positive number only the first batch knows.
+    // A positive number counts for the first batch only.
     if (message.to_return < 0 && !out.query.tailable)
         out.query.limit = std::abs(int64_t{message.to_return});
     if (message.to_return > 0) out.query.top = message.to_return;

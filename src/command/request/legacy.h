@@ -19,8 +19,9 @@ struct OpCounters;
 // Serve one request; failures are thrown as base::Error. The reply is one OP_REPLY at the end of
 // `reply`.
 
-// inprog, killop and unlock, asked by a query on a collection that does not exist. What follows
-// these names changes nothing. Returns false, having done nothing, where it is another name.
+// Serves inprog, killop and unlock, asked by a query on a collection that does not exist.
+// Characters that follow these names change nothing. Returns false, having done nothing, where it
+// is another name.
 bool legacy_pseudo_query(OperationContexts& contexts, storage::FsyncLock& fsync_lock,
                          Client& client, const wire::QueryMessage& query, bson::Buffer& reply);
 // `host`: what an explanation shows as the server.

@@ -10,8 +10,8 @@
 
 namespace command {
 
-// By OP_MSG, whose texts are those of today's servers, or by the old messages. Drivers look for
-// both.
+// The texts of errors: those of today's servers for OP_MSG, or those for the old messages. Drivers
+// look for both.
 enum class Dialect : bool { old, today };
 
 // Throws base::Error 10107.
@@ -20,7 +20,7 @@ void check_takes_writes(const ServerContext& context, std::string_view db, Diale
 // is none.
 void check_takes_reads(const ServerContext& context, std::string_view db, bool secondary_ok,
                        Dialect dialect);
-// What a command asks by its kind.
+// Throws the same where the kind of the command needs a state that this member is not in.
 void check_member_state(const Invocation& invocation, const Command& command);
 
 // Whether $readPreference names a mode that a secondary can serve.

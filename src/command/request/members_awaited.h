@@ -24,7 +24,7 @@ struct MembersAwaited {
 // Whether the concern is of other members at all; what is written to `local` has no entry.
 bool asks_for_members(const Invocation& invocation, const WriteConcern& concern);
 // REQUIRES: asks_for_members(). Throws base::Error 79 or 100 where the configuration has no such
-// members. By the old messages a client that gives a time waits for these, too, as long.
+// members. A client that gives a time by the old messages waits for these, too, as long.
 MembersAwaited members_of(const Invocation& invocation, const WriteConcern& concern,
                           MembersAwaited::Of of, oplog::Position position);
 

@@ -34,7 +34,7 @@ class MembersWait {
     std::optional<base::Error> failure() const;
     // Whether the reply says something of it.
     bool is_reported() const;
-    // That.
+    // Appends that part of the reply.
     void report(bson::Builder& out) const;
 
   private:

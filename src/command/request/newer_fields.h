@@ -14,7 +14,7 @@
 
 namespace command {
 
-// By the old messages, too: it asks for less than the old server had.
+// The old messages may have it, too: it asks for less than the old server had.
 inline constexpr Field kBypassValidation = {"bypassDocumentValidation", types::flag,
                                             Field::Use::read, "3.2"};
 inline Validation validation_of(bson::Doc command) {
@@ -29,10 +29,11 @@ inline constexpr Field kCollation = by_msg("collation", types::object, "3.4");
 bool names_collation(const bson::Element& spec, bool over_msg);
 // Null: texts are compared by their bytes. Throws what collation::Collator::make does.
 std::shared_ptr<const collation::Collator> collator_of(const bson::Element& spec, bool over_msg);
-// Of an item of a command; none: that of its collection.
+// Returns the collation of an item of a command; none: that of its collection.
 std::optional<std::shared_ptr<const collation::Collator>> collator_of(bson::Doc fields,
                                                                       bool over_msg);
-// Of a query of a command: `spec`, or that of the collection. REQUIRES: no lock is held.
+// Sets the collation of a query of a command: `spec`, or that of the collection. REQUIRES: no lock
+// is held.
 void set_collation(OperationContext& context, std::string_view ns, const bson::Element& spec,
                    bool over_msg, query::FindQuery& query);
 

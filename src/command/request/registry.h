@@ -14,12 +14,12 @@ class Registry {
   public:
     explicit Registry(std::span<const Family> families);
 
-    // By name or alias, matched exactly. Null if there is none.
+    // Returns the command by name or alias, matched exactly. Returns null if there is none.
     const Command* find(std::string_view name) const {
         const auto found = by_name_.find(name);
         return found == by_name_.end() ? nullptr : found->second;
     }
-    // All, in order of name.
+    // Returns the commands in order of name.
     std::span<const Command* const> sorted() const { return sorted_; }
 
   private:

@@ -11,8 +11,8 @@ namespace {
 
 constexpr int kNotRetryable = 50768;
 
-// Of the specification of drivers: where the label does not come from the server, they retry by
-// these.
+// The codes of the specification of drivers: where the label does not come from the server, they
+// retry by these.
 constexpr int kRetryableCodes[] = {
     6,     // HostUnreachable
     7,     // HostNotFound

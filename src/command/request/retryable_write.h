@@ -1,6 +1,6 @@
 // command/request/retryable_write.h - writes that their client sends again when it does not know
-// what became of them: `txnNumber` beside `lsid`, on a member of a replica set. What is done of one
-// is in the log of writes (oplog/retries.h).
+// what became of them: `txnNumber` beside `lsid`, on a member of a replica set. The log of writes
+// has the statements of one that are done (oplog/retries.h).
 #pragma once
 
 #include <memory>

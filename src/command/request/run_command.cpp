@@ -25,7 +25,7 @@ namespace {
 constexpr int kNotFullNamespace = 17005;
 
 // The old server threw some errors of a command, which getLastError then knows, and answered
-// others. Those with a number of their own are thrown, but for the ones found before the command's
+// others. It threw those with a number of their own, but for the ones found before the command's
 // own work.
 bool is_exception(const Command& command, const Invocation& invocation, const base::Error& error) {
     constexpr int kFirstOwnNumber = 10000;
@@ -52,7 +52,7 @@ constexpr Field kReadConcernFields[] = {
     without_effect("provenance", types::string, "4.4"),
 };
 
-// What a set would have to promise, and does not yet (docs/replication.md).
+// Refuses the levels that a set would have to promise, and does not yet (docs/replication.md).
 void check_level_of_set(std::string_view level) {
     if (level == "majority")
         base::fail(base::kReadConcernMajorityNotEnabled,
@@ -78,7 +78,8 @@ void check_read_concern(const bson::Element& e, bool over_msg, bool in_set) {
     if (!level.is_string()) base::fail(base::kTypeMismatch, "readConcern level must be a string");
     const std::string_view name = level.as_string();
     if (in_set) check_level_of_set(name);
-    // What has been read by these must not have been overtaken elsewhere, or is older.
+    // A read by the first must not have been overtaken elsewhere; one by the second is of an older
+    // moment.
     if (name == "linearizable" || name == "snapshot")
         base::fail(base::kNotAReplicaSet,
                    "readConcern level '{}' is for members of a replica set, which this server is "
@@ -88,8 +89,8 @@ void check_read_concern(const bson::Element& e, bool over_msg, bool in_set) {
         base::fail(base::kBadValue, "readConcern level '{}' does not exist", name);
 }
 
-// What a cluster's members tell each other through their clients. This server has no such time; a
-// client that has received one elsewhere may pass it on.
+// Checks the time that members of a cluster tell each other through their clients. This server has
+// no such time; a client that has received one elsewhere may pass it on.
 void check_cluster_time(const bson::Element& e) {
     if (!e.is_object() || e.as_doc()["clusterTime"].type() != bson::Type::timestamp)
         base::fail(base::kTypeMismatch, "$clusterTime must be a document with a timestamp");
@@ -103,7 +104,7 @@ constexpr Field kWriteConcernFields[] = {
     without_effect("provenance", types::string, "4.4"),
 };
 
-// Only the write commands always knew this field; to the others of the old shells it may come as
+// The write commands alone always knew this field; to the others of the old shells it may come as
 // what stands for a missing one.
 WriteConcern concern_of(const bson::Element& e, const Command& command, bool over_msg) {
     if (e.is_object()) {
@@ -123,7 +124,7 @@ WriteConcern concern_of(const bson::Element& e, const Command& command, bool ove
     return {};
 }
 
-// What drivers, and routers before them, put into any request of theirs.
+// Takes a field that drivers, and routers before them, put into any request of theirs.
 bool take_dollar_field(const bson::Element& e, bool over_msg) {
     const std::string_view name = e.name();
     if (name == "$db") return true;
@@ -141,7 +142,8 @@ bool take_dollar_field(const bson::Element& e, bool over_msg) {
     return false;
 }
 
-// Without a set, too: no mode that is not known may count as one that allows any member.
+// Checks the mode without a set, too: no mode that is not known may count as one that allows any
+// member.
 void check_read_preference(bson::Doc preference) {
     const bson::Element mode = preference["mode"];
     if (mode.missing()) return;
@@ -285,13 +287,14 @@ void execute(Invocation& invocation, const Command& command) {
     command.run(invocation);
 }
 
-// What a write waits for beside a commit of this server; or what the set says to its concern.
+// Notes the members that a write waits for beside a commit of this server; or appends what the set
+// says to its concern.
 void await_members(Invocation& invocation, const Command& command, bson::Builder& out) {
     const bool wrote = command.lock == LockKind::write || invocation.wrote;
     if (!wrote || invocation.skip_concern || !asks_for_members(invocation, invocation.concern))
         return;
     oplog::Position position = oplog::Log::written();
-    // What a first try has done, or what others have, so that nothing had to be changed.
+    // A first try, or another client, may have done the write, so that nothing had to be changed.
     if (position.ts == 0) position = invocation.service.context().member->last_settled();
     try {
         invocation.awaited =
@@ -317,7 +320,7 @@ base::Error duplicate_key_of_today(const base::Error& error) {
     const size_t name = text.find(".$", index);
     if (index == text.npos || name == text.npos) return error;
     size_t end = text.size() - bson::key_to_text(key.doc()).size() - kKey.size();
-    // Where the text was cut.
+    // The text may have been cut.
     if (end >= text.size() || !text.substr(end).starts_with(kKey)) end = text.find(kKey, name);
     const size_t ns = index + kIndex.size();
     return base::Error(error.code(),
@@ -436,7 +439,7 @@ Outcome run_command(Invocation& invocation, bson::Buffer& reply) {
     if (invocation.await_data) return Outcome::wait_for_data;
     const bool by_concern = (command->lock == LockKind::write || invocation.wrote) &&
                             invocation.concern.waits() && !invocation.skip_concern;
-    // Without a journal only the data files can have it.
+    // The data files alone can have it, if there is no journal.
     if (by_concern && !service.durability().journaling()) {
         const sched::BlockingSection away;
         service.durability().flush_all(true);

@@ -8,7 +8,7 @@
 
 namespace command {
 
-// How its request goes on.
+// The way in which its request goes on.
 enum class Outcome {
     reply,             // the reply is complete
     close,             // close the connection, without a reply

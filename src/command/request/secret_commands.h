@@ -1,5 +1,5 @@
-// command/request/secret_commands.h - which commands hold secrets. What is shown of those:
-// command/observe/secrets.h.
+// command/request/secret_commands.h - which commands hold secrets. command/observe/secrets.h says
+// what is shown of those.
 #pragma once
 
 #include "command/request/command.h"

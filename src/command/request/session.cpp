@@ -34,16 +34,16 @@ constexpr int kInsertNotMaster = 10058;
 constexpr int kUpdateNotMaster = 10054;
 constexpr int kDeleteNotMaster = 10056;
 
-// What failed() needs for what the memory limits say.
+// The bytes that failed() needs for the text of a memory limit.
 constexpr size_t kErrorReplyBytes = 512;
 
 // Reading a larger message takes as long as neighbours on its event loop should not have to wait.
 constexpr size_t kLongToReadBytes = 256 * 1024;
 
-// Of a client that has not logged in; a login and a first user need far less.
+// The largest message of a client that has not logged in; a login and a first user need far less.
 constexpr int32_t kUnauthenticatedMessageBytesMax = 16 * 1024;
 
-// What the old opcodes take for a namespace at all: a database, a dot, something behind it.
+// Whether the old opcodes take it for a namespace at all: a database, a dot, something behind it.
 bool is_namespace(std::string_view ns) {
     const catalog::Namespace parts = catalog::split(ns);
     return !parts.collection.empty() && catalog::valid_database_name(parts.db);
@@ -159,7 +159,7 @@ wire::Step ClientSession::begin(bson::Buffer& reply) {
     const wire::Step step = dispatch_or_fail(reply);
     client_.note_write(oplog::Log::written());
     client_.report().reply_bytes = static_cast<int64_t>(reply.size() - reply_start_);
-    // What it holds beside its reply it leaves to the cursor.
+    // The request leaves to the cursor what it holds beside its reply.
     if (client_.report().left_open != 0)
         service_.cursors().note_held(
             client_.report().left_open,
@@ -239,8 +239,8 @@ wire::Step ClientSession::dispatch_or_fail(bson::Buffer& reply) {
 }
 
 // Memory may be what is missing: for a short text this needs none but what start_request() has
-// reserved. Where it throws all the same, the connection ends: a client without a reply would take
-// its write for done.
+// reserved. If it throws all the same, the connection ends: a client without a reply would take its
+// write for done.
 wire::Step ClientSession::failed(int code, const char* text, bson::Buffer& reply) {
     const sched::Uninterruptible whole;
     const wire::Header header = wire::read_header(message_.data());
@@ -482,7 +482,7 @@ wire::Step ClientSession::wait_for_members(bson::Buffer& reply) {
     return {};
 }
 
-// What the members say stands in the reply, which is complete but for that.
+// Adds what the members say to the reply, which is complete but for that.
 void ClientSession::add_to_reply(bson::Buffer& reply) {
     const sched::Uninterruptible whole;
     const wire::Header header = wire::read_header(message_.data());
@@ -558,7 +558,7 @@ wire::Step ClientSession::serve_get_more(std::span<const uint8_t> message, bson:
         service_.counters().getmore.fetch_add(1, std::memory_order_relaxed);
     }
     try {
-        // What is too long for any namespace is damage, which the decoder tells.
+        // A name that is too long for any namespace is damage, which the decoder tells.
         if (ns.size() <= catalog::kIndexNamespaceMax && !is_namespace(ns))
             base::fail(kInvalidGetMoreNs, "Invalid ns [{}]", ns);
         const wire::GetMoreMessage request = wire::decode_get_more(message);

@@ -32,7 +32,7 @@ class ClientSession final : public wire::Session {
     // The reply to what failed outside of a command's own work.
     wire::Step failed(int code, const char* text, bson::Buffer& reply);
     void end_request();
-    // After a reply to an exhaust query: prepares the OP_GET_MORE that its client need not send.
+    // Prepares, after a reply to an exhaust query, the OP_GET_MORE that its client need not send.
     wire::Step stream_on(const wire::Step& step, bson::Buffer& reply);
 
     wire::Step dispatch(std::span<const uint8_t> message, bson::Buffer& reply);
@@ -56,7 +56,7 @@ class ClientSession final : public wire::Session {
     wire::Step retry_later(bson::Buffer& reply, sched::Operation::Clock::time_point at);
     // Access control is on, and no user has logged in.
     bool is_unauthenticated();
-    // Before a login small messages are all that is needed.
+    // Limits the messages before a login, which needs only small ones.
     void limit_messages();
     wire::Step undecodable(const wire::DecodeError& error, std::span<const uint8_t> message,
                            bson::Buffer& reply);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kUserExists = 51003;
 
-// As the old server made it beside the index on _id.
+// Makes the index that the old server made beside the index on _id.
 void make_name_index(CollectionLock& lock) {
     bson::Builder spec;
     spec.append("key", bson::make("user", 1, "db", 1))

@@ -1,8 +1,8 @@
 // command/write/document_change.h - changing one document while other threads change others.
 //
-// Under storage::Access::documents a change goes: look for the document; lock it, and see whether
+// A change under storage::Access::documents goes: look for the document; lock it, and see whether
 // it is still what was looked for; change it, with all its index entries. A conflict with another
-// thread shows before the first byte that stays (storage/write_conflict.h). Then the change is done
+// thread shows before the first byte that stays (storage/write_conflict.h). The change is then done
 // again, here and nowhere else.
 #pragma once
 
@@ -12,7 +12,7 @@
 namespace command {
 
 // Calls `change` until it ends without a conflict. It must not leave anything of a try that has a
-// conflict. Where the lock had to be given up between two tries, lock.is_same() may be false.
+// conflict. If the lock had to be given up between two tries, lock.is_same() may be false.
 template <typename Change>
 auto change_document(CollectionLock& lock, const Change& change) {
     while (true) {
@@ -24,10 +24,10 @@ auto change_document(CollectionLock& lock, const Change& change) {
     }
 }
 
-// At the start of a change of a document that was found. False: another thread has removed it, or
-// it does not match `filter` any more (null: it need not). Else nothing changes it before this
-// thread does, and the details of `row` are those of the match. Cursors are saved or used no more.
-// Throws what query::throw_dropped() does.
+// Begins a change of a document that was found. Returns false if another thread has removed it, or
+// it does not match `filter` any more (null: it need not). If it returns true, nothing changes the
+// document before this thread does, and the details of `row` are those of the match. Cursors are
+// saved or used no more. Throws what query::throw_dropped() does.
 bool hold_document(CollectionLock& lock, query::Row& row, const query::Matcher* filter);
 
 }  // namespace command

@@ -18,9 +18,9 @@ struct Expiry {
     bson::Object filter;  // of a partial index: the others stay
 };
 
-// Only indexes on one field, that hold values (not hashes), and a number of seconds from 0 on: what
-// is none was taken for 0, and with one below 0 documents would go before their time, by which
-// everything would go at once.
+// Whether it is an index on one field, that holds values (not hashes), with a number of seconds
+// from 0 on: what is none was taken for 0, and with one below 0 documents would go before their
+// time, by which everything would go at once.
 bool is_ttl(const catalog::Index& index) {
     const bson::Element seconds = index.spec["expireAfterSeconds"];
     return index.ready && index.store != nullptr && !index.generator->hashed() &&
@@ -32,7 +32,7 @@ bson::Object filter_of(const catalog::Index& index) {
     return filter == nullptr ? bson::Object() : bson::Object(filter->filter());
 }
 
-// What expires.
+// Returns the filter of the documents that expire.
 bson::Object condition_of(const Expiry& expiry, int64_t before) {
     bson::Builder condition;
     condition.append_date("$lt", before);
@@ -80,7 +80,7 @@ int64_t delete_expired(OperationContexts& contexts) {
     int64_t removed = 0;
     BackgroundOperation work(contexts, "TTLMonitor");
     for (const Expiry& expiry : collect(contexts)) {
-        // Nothing is as old as what has no milliseconds; wrapped around, everything would be.
+        // No date is as old as what has no milliseconds; wrapped around, every date would be.
         int64_t ms = 0;
         int64_t before = 0;
         if (__builtin_mul_overflow(expiry.seconds, int64_t{1000}, &ms) ||

@@ -7,7 +7,8 @@ namespace command {
 
 class OperationContexts;
 
-// Looks at all TTL indexes once. Called by server/ once a minute. Returns how many documents went.
+// Looks at all TTL indexes once. The server calls it once a minute (server/). Returns how many
+// documents went.
 int64_t delete_expired(OperationContexts& contexts);
 
 }  // namespace command

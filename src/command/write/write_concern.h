@@ -28,12 +28,12 @@ struct WriteConcern {
     // `options`: the writeConcern document, or a getLastError command (w, j, fsync, wtimeout are
     // read, the rest ignored). Throws base::Error 9 for wrong types and for j with fsync.
     static WriteConcern parse(bson::Doc options);
-    // Of writes that name none, by the configuration of a set.
+    // Returns the concern of writes that name none, by the configuration of a set.
     static WriteConcern of_set(const replica::Member& member);
     // Throws base::Error 2 where this server cannot satisfy it; of a set's members only what
     // concerns the journal.
     void check(bool journaling, bool in_set) const;
-    // Which members of a set it asks for.
+    // Returns which members of a set it asks for.
     replica::Need need() const { return {.members = w, .mode = mode, .durable = waits()}; }
 };
 

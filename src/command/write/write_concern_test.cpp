@@ -53,7 +53,7 @@ TEST(WriteConcern, WhatItAsksOfMembers) {
     EXPECT_EQ(need(R"({"w": "majority"})"), "1 majority false");
     EXPECT_TRUE(WriteConcern::parse(bson::from_json(R"({"w": 1, "j": 1})")).asks_for_one_member());
     EXPECT_FALSE(WriteConcern::parse(bson::from_json(R"({"w": "m"})")).asks_for_one_member());
-    // Only afterwards.
+    // A set finds out only afterwards.
     EXPECT_EQ(code_of(R"({"w": 2})", true, true), 0);
     EXPECT_EQ(code_of(R"({"j": true})", false, true), base::kBadValue);
 }

@@ -29,7 +29,7 @@ constexpr int kNoCollectionInNs = 16886;
 constexpr int kUpdateCannotRun = 17243;
 constexpr int kDeleteCannotRun = 17219;
 constexpr int kRemoveFromIndexes = 12050;
-// Of what a log of changes hears of an update.
+// The bytes of the form in which a log of changes hears of an update.
 constexpr size_t kUsualFormBytes = 256;
 constexpr size_t kKeptFormBytes = 4096;
 
@@ -66,7 +66,7 @@ bool touches_index(const catalog::Collection& collection, const query::UpdateRes
     return false;
 }
 
-// Under notablescan throws base::Error `cannot_run` where no index helps.
+// Throws base::Error `cannot_run` under notablescan where no index helps.
 std::unique_ptr<query::Executor> writing_executor(CollectionLock& lock, query::FindQuery query,
                                                   int cannot_run) {
     query::ExecutorOptions options = execution_options();
@@ -79,7 +79,7 @@ std::unique_ptr<query::Executor> writing_executor(CollectionLock& lock, query::F
     }
 }
 
-// What a request asks for, or else the collection has.
+// The collation that a request asks for, or else the one that the collection has.
 struct Collation {
     Collation(OperationContext& context, std::string_view ns,
               const std::optional<std::shared_ptr<const collation::Collator>>& asked)
@@ -224,7 +224,7 @@ void check_updatable(std::string_view ns, int code) {
 
 namespace {
 
-// Those of the command, and behind them the constants of its item.
+// Returns the variables of the command, and behind them the constants of its item.
 std::shared_ptr<const query::LetVariables> variables_of(const UpdateRequest& request) {
     auto of_command = query::let_of(request.expressions);
     if (!request.constants.is_object()) return of_command;
@@ -258,7 +258,7 @@ void report_update(OpReport& report, const UpdateOutcome& outcome) {
 
 namespace {
 
-// Such a write is never seen in part (wire spec 4.2).
+// Whether the write is never seen in part (wire spec 4.2).
 bool is_isolated(bson::Doc filter) {
     for (const bson::Element& e : filter) {
         if (!e.name().starts_with('$')) continue;
@@ -291,7 +291,7 @@ class UpdateRun {
         const bool apart = is_isolated(request_.query);
         if (!run(apart ? storage::Access::all : storage::Access::documents))
             run(storage::Access::all);
-        // Also those that were as they should be.
+        // The number has also those that were as they should be.
         context_.metrics().updated.fetch_add(outcome_.matched, std::memory_order_relaxed);
         return std::move(outcome_);
     }

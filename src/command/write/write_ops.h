@@ -23,19 +23,19 @@
 
 namespace command {
 
-// For sched::WorkLimit.
+// The names of the work for sched::WorkLimit.
 constexpr const char* kInsertWork = "the insert of one document";
 constexpr const char* kUpdateWork = "the update of one document";
 
-// Before each of the documents that are inserted under one lock (the first has number 0): yields
-// where others wait. That is seen to every few documents, and before each large one.
+// Yields where others wait; called before each of the documents that are inserted under one lock
+// (the first has number 0). It looks for others every few documents, and before each large one.
 void yield_before_insert(CollectionLock& lock, int64_t number, bson::Doc doc);
 
 // Whether a collection's validator is asked (catalog/validator.h); else the client has said
 // bypassDocumentValidation.
 enum class Validation : bool { asked, bypassed };
-// Before a document is stored, with a lock to write held; `before`: the one that it replaces, if
-// any. Throws what catalog::Validator::check does.
+// Validates a document before it is stored, with a lock to write held; `before`: the one that it
+// replaces, if any. Throws what catalog::Validator::check does.
 void validate(const catalog::Collection& collection, Validation validation, bson::Doc doc,
               const bson::Doc* before = nullptr);
 
@@ -73,8 +73,8 @@ struct UpdateOutcome {
     // n of the reply.
     int64_t n() const { return matched + (upserted.empty() ? 0 : 1); }
 };
-// What it makes of a document. `collator`: under which it compares texts. Throws what
-// query::parse_update does, and query::LetVariables::define.
+// Returns the update of a document that the request asks for. `collator`: under which it compares
+// texts. Throws what query::parse_update does, and query::LetVariables::define.
 std::unique_ptr<query::Update> make_update(const UpdateRequest& request,
                                            std::shared_ptr<const collation::Collator> collator);
 void report_update(OpReport& report, const UpdateOutcome& outcome);

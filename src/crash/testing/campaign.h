@@ -20,7 +20,7 @@ struct Plan {
     uint64_t only_call = 0;
     uint64_t most_faults = 10;  // the campaign ends with so many
     std::vector<std::pair<os::SimFileSystem::Call, std::string>> lies;  // as in Setting
-    // What becomes of a process in which a server ends itself and should not.
+    // Called in a process whose server ends itself and should not.
     base::FatalHandler ends = nullptr;
 };
 

@@ -42,8 +42,8 @@ bool parse(std::string_view text, uint64_t& number) {
     return error == std::errc() && end == text.data() + text.size();
 }
 
-// What finds a state again with this build: its options are taken alternately from the patches it
-// has.
+// Returns the command that finds a state again with this build: its options are taken alternately
+// from the patches it has.
 std::string same_build() {
     std::string slugs;
     bool all = true;

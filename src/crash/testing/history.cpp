@@ -19,10 +19,10 @@ namespace {
 
 using Call = os::SimFileSystem::Call;
 
-// What a growing file costs more.
+// The additional time that a growing file costs.
 constexpr int64_t kGrowthUs = 3000;
 
-// Of data files that are made in advance: as long as the second one of a small database.
+// The size of data files that are made in advance: as long as the second one of a small database.
 constexpr uint64_t kFileInAdvanceBytes = 32 << 20;
 
 std::vector<std::string> journal_files_on(os::SimFileSystem& disk) {
@@ -97,11 +97,11 @@ void History::end_session() {
     if (engine_ != nullptr) give_locks_back(*engine_);
     server_.reset();  // waits for its threads
     engine_ = nullptr;
-    // By it those threads know whose they are, if a call of theirs fails.
+    // The server's threads know by the observer whose they are, if a call of theirs fails.
     if (disk_) disk_->set_observer(nullptr);
 }
 
-// What the disk has now is what the server has to start from.
+// Starts from the disk as it is now.
 void History::start(std::unique_ptr<os::SimFileSystem> disk) {
     disk_ = std::move(disk);
     disk_->set_observer([this](const os::SimFileSystem::Event& event) { note(event); });
@@ -133,7 +133,7 @@ void History::end_if_expected() {
     if (t_history->died_ || t_history->disk_->has_failed()) t_history->die();
 }
 
-// By each thread that is about to wait; only a flush stops, while it has to.
+// Called by each thread that is about to wait; only a flush stops, while it has to.
 void History::stop_flush() {
     if (t_history->flush_stops_.exchange(false)) t_history->clock_->stop_here();
 }
@@ -143,7 +143,7 @@ SomeSurvives History::choices_of_a_cut() {
     return SomeSurvives(random_.next(), percent);
 }
 
-// Of the thread that noticed; the others are notified when its stack is gone.
+// Ends the life on the thread that noticed; the others are notified when its stack is gone.
 void History::die() {
     if (!died_.exchange(true)) {
         ++deaths_;
@@ -249,8 +249,8 @@ bool History::may_flush_beside() const {
            (std::this_thread::get_id() == life_ || clock_->has_slept());
 }
 
-// What a kill leaves between the writing and the syncing of a section is what a recovery must not
-// trust; so there are more of those than chance would give.
+// A recovery must not trust the files that a kill leaves between the writing and the syncing of a
+// section; so there are more of those states than chance would give.
 void History::take_states(bool section_unsynced) {
     if (wanted_.only_call != 0 && wanted_.only_call != calls_) return;
     Random random(mixed(seed_, calls_ * 2 + 1));
@@ -277,7 +277,8 @@ void History::take_states(bool section_unsynced) {
     sink_(std::move(state));
 }
 
-// What a server may show that starts from the disk, or from one that was cut in that start.
+// Returns the images that a server may show that starts from the disk, or from one that was cut in
+// that start.
 std::vector<ImagePtr> History::accepted_after(const os::SimFileSystem& disk) const {
     std::vector<ImagePtr> accepted(images_.begin() + static_cast<ptrdiff_t>(acknowledged_),
                                    images_.end());
@@ -326,15 +327,15 @@ bool History::settle(const std::string& name, Exchange& exchange) {
     return true;
 }
 
-// Those whose commits have come; or all.
+// Settles the exchanges whose commits have come; or all.
 void History::settle_waiting(bool all) {
     for (Waiting& each : waiting_)
         if (all || each.exchange->woken()) settle(each.name, *each.exchange);
     std::erase_if(waiting_, [](const Waiting& each) { return each.exchange->done(); });
 }
 
-// All that there is now, whether its section is on the disk, or is written later than it should be.
-// Without a journal nothing is, until a clean stop.
+// Takes everything that there is now for durable, whether its section is on the disk, or is written
+// later than it should be. Without a journal nothing is durable until a clean stop.
 void History::acknowledge() {
     if (died_) return;
     if (journal_) {
@@ -457,7 +458,7 @@ void History::disturb(const os::SimFileSystem::Event& event) {
     }
 }
 
-// By a program that does not sync its name. Gives up on disk errors.
+// Makes the file as a program does that does not sync its name. Gives up on disk errors.
 void History::make_in_advance(const std::string& path) {
     if (disk_->exists(path) || !disk_->exists(os::parent(path))) return;
     const std::string growing = os::join(os::parent(path), "growing");

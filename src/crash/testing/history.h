@@ -24,13 +24,13 @@
 
 namespace crash {
 
-// What operations were done, and how many of them the server did not refuse.
+// How many operations were tried, and how many of them the server did not refuse.
 struct Done {
     uint64_t tried = 0, succeeded = 0;
 };
 using DoneByName = std::map<std::string, Done>;
-// Where a wrong order shows, and how often histories came there. A campaign that never does says
-// nothing about it.
+// The situations in which a wrong order shows; Met counts how often histories came there. A
+// campaign that never does says nothing about it.
 enum class Situation : unsigned char {
     promised_before_the_reply,
     several_journal_files,
@@ -48,12 +48,12 @@ enum class Situation : unsigned char {
     how_many,
 };
 const char* name_of(Situation situation);
-// Those before it come about in every build.
+// The situations before it come about in every build.
 inline constexpr Situation kFirstOfPatches = Situation::flush_asked_for;
 using Met = std::array<uint64_t, static_cast<size_t>(Situation::how_many)>;
 
-// What the clients of a history do instead of what chance would have, and what befalls one call to
-// the disk.
+// The steps that the clients of a history take instead of random ones, and the disturbance of one
+// call to the disk.
 struct Script {
     struct Step {
         std::string name, db, command;  // no command: `name` is a data file that is made in advance
@@ -67,7 +67,7 @@ struct Script {
 
 class History {
   public:
-    // `sink` gets each state, as soon as it is there. Of one call there may be several.
+    // `sink` gets each state as soon as it is there. One call may give several.
     struct Wanted {
         int operations = 60;
         int operations_per_life = 25;    // at most
@@ -94,9 +94,8 @@ class History {
     uint64_t failed_calls() const { return failed_calls_; }
     uint64_t deaths() const { return deaths_; }
 
-    // For the handler of fatal errors: where the calling thread is a server's of a history, and a
-    // call to its disk has failed, the server has ended as it should, and this does not return.
-    // Else it does.
+    // Called by the handler of fatal errors. Does not return if the calling thread is a server's of
+    // a history, and a call to its disk has failed: the server has ended as it should.
     static void end_if_expected();
 
   private:
@@ -143,8 +142,8 @@ class History {
     void leave_killed(std::unique_ptr<os::SimFileSystem> disk);
     bool settle(const std::string& name, Exchange& exchange);
     void settle_waiting(bool all);
-    // What is durable when a command has succeeded: what was written until then, or only what was
-    // committed, as where it may have had nothing to do.
+    // The changes that are durable when a command has succeeded: those written until then, or only
+    // those that were committed, as if it may have had nothing to do.
     enum class Promise { none, committed, all };
     // Whether it succeeded.
     bool run(const std::string& name, const std::string& db, const std::string& command,
@@ -185,9 +184,9 @@ class History {
     size_t lives_ = 0;                  // that have begun
     std::vector<ImagePtr> images_;      // of each commit that was written
     size_t acknowledged_ = 0;           // the last of them that was promised
-    // By namespace file: the data files that a drop has made an end of, and in this life all those
-    // whose drop was said to have failed. While no sync of their names succeeds, a cut brings such
-    // a database back.
+    // The data files, by namespace file, that a drop has made an end of, and in this life those of
+    // every database whose drop was said to have failed. While no sync of their names succeeds, a
+    // cut brings such a database back.
     std::pair<std::string, Image> dropped_;
     std::map<std::string, Image> failed_drops_;
     std::string staying_;  // the journal file that cannot be removed once

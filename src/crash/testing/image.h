@@ -16,10 +16,11 @@ namespace crash {
 using Image = std::map<std::string, uint64_t>;
 using ImagePtr = std::shared_ptr<const Image>;
 
-// As the program that runs on the disk sees them, without a file that is about to go.
+// Returns the files as the program that runs on the disk sees them, without one that is about to
+// go.
 ImagePtr image_of(os::SimFileSystem& disk, const std::string& without = {});
 uint64_t hash_of(const Image& image);
-// How two images differ, for people.
+// Returns how two images differ, for people.
 std::string difference(const Image& found, const Image& wanted);
 
 }  // namespace crash

@@ -16,7 +16,7 @@ namespace crash {
 
 namespace {
 
-// Of the journal thread, for one commit: the fixed schedule has three at most.
+// The most sleeps of the journal thread for one commit: the fixed schedule has three at most.
 constexpr int kSleepsMax = 100;
 
 }  // namespace

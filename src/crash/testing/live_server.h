@@ -22,7 +22,7 @@ namespace crash {
 // before its server.
 class Exchange final : public wire::Waker {
   public:
-    // As soon as it is notified of its commit, `committed` is called.
+    // Calls `committed` as soon as it is notified of its commit.
     Exchange(command::Service& service, int64_t connection, const std::string& db,
              const bson::Object& command, std::function<void()> committed);
     bool done() const { return step_.kind != wire::Step::Kind::suspend; }
@@ -49,30 +49,32 @@ class LiveServer {
     LiveServer(os::SimFileSystem& disk, os::StepClock& clock, const mmapv1::EngineOptions& options);
     ~LiveServer();  // as by a kill
 
-    // What a server does after that and before it takes connections.
+    // Does what a server does after its start and before it takes connections.
     void prepare();
     std::unique_ptr<Exchange> begin(const std::string& db, const bson::Object& command,
                                     std::function<void()> committed);
-    // A commit that it waits for is made by the journal thread. `alive` is asked after each step.
+    // Finishes the exchange: the journal thread makes a commit that it waits for. `alive` is asked
+    // after each step.
     void finish(Exchange& exchange, const std::function<bool()>& alive);
     // The journal thread's sleep ends, and it does what is due.
     void step_journal() {
         if (engine_->durability().journaling()) clock_.step(kJournalSleeper);
     }
     storage::Engine& engine() { return *engine_; }
-    // All data files are flushed by the thread that does it once a minute.
+    // Flushes the data files by the thread that does it once a minute.
     void flush() { clock_.step(kFlushSleeper); }
-    // The same, but while `use` is called it stops where it first has to wait, with dataFileWrites
-    // "flush" between copying and storing pages: the hook of its sched::BlockingSection has to
-    // call the clock's stop_here(). `use` may write and flush, and wait for no commit.
+    // Flushes in the same way, but while `use` is called it stops where it first has to wait, with
+    // dataFileWrites "flush" between copying and storing pages: the hook of its
+    // sched::BlockingSection has to call the clock's stop_here(). `use` may write and flush, and
+    // wait for no commit.
     void flush_around(const std::function<void()>& use);
-    // So much was written that it is to do so early.
+    // Whether so much was written that the thread is to flush early.
     bool wants_flush() const { return clock_.was_woken(kFlushSleeper); }
-    // A clean stop.
+    // Stops the server cleanly.
     void stop();
 
   private:
-    // In the order in which an engine makes them.
+    // The sleepers in the order in which an engine makes them.
     static constexpr size_t kJournalSleeper = 0;
     static constexpr size_t kFlushSleeper = 1;
 

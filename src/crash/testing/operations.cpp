@@ -1,4 +1,4 @@
-// What the clients of a history do.
+// Runs the operations of a history's clients.
 
 #include <fmt/format.h>
 
@@ -19,7 +19,7 @@ const std::vector<std::string> kKeys{"a", "t", "list"};
 constexpr size_t kValues = 50;
 // A journal file is let go by a flush that begins 10 s after its closing.
 constexpr int64_t kLongEnoughUs = 11'000'000;
-// Of a document of which few fill a journal file.
+// The size of a document of which few fill a journal file.
 constexpr size_t kLargeBytes = 12 << 10;
 
 // Does not compress, so that sections are long enough to be torn.
@@ -123,7 +123,7 @@ void History::operate() {
     } else if (kind < 77) {
         run("repairDatabase", db, R"({"repairDatabase": 1})");
     } else if (kind < 80) {
-        // Of one that fails, a step may have been taken for done.
+        // A step of a drop that fails may have been taken for done.
         dropped_ = {};
         if (run("dropDatabase", db, R"({"dropDatabase": 1})", Promise::committed)) {
             std::erase_if(failed_drops_, [&](const auto& drop) {
@@ -257,7 +257,7 @@ bool History::flushes_around() const {
 }
 
 // Pages have been copied and are to be stored, when others change them, commit them and have them
-// stored. What follows finds out which of them the data files have in the end.
+// stored. The steps that follow find out which of them the data files have in the end.
 void History::change_during_flush() {
     const std::string& db = random_.pick(kDatabases);
     run("insert", db, fmt::format(R"({{"insert": "c", "documents": [{}]}})", documents()));

@@ -35,7 +35,7 @@ class Random {
     uint64_t state_;
 };
 
-// What a power cut leaves: with a number from 0 to 100, about how much of what was not synced.
+// Chooses what a power cut leaves: about `percent` of the writes that were not synced, 0 to 100.
 // Runs of one kind meet more than single ones by chance: nothing, all, little, much, half.
 class SomeSurvives final : public os::Choices {
   public:

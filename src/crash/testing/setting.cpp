@@ -17,7 +17,8 @@ namespace crash {
 
 namespace {
 
-// So that 16 MB, the least that some limit can be, is what a life writes.
+// The megabyte of options is so small that a life writes 16 of them, the least that some limit can
+// be.
 constexpr uint64_t kMegabyte = 16 << 10;
 // A commit of these histories has 8 to 40 KB.
 constexpr uint64_t kJournalFileBytes[] = {24 << 10, 40 << 10, 64 << 10, 160 << 10};
@@ -54,7 +55,7 @@ struct Added {
     std::vector<std::string> values;
 };
 
-// What patches add. The commit interval is the base's; a patch lets it be 0.
+// Returns the options that patches add. The commit interval is the base's; a patch lets it be 0.
 const std::vector<Added>& added_options() {
     static const std::vector<Added> found = [] {
         std::vector<Added> added;

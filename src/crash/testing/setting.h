@@ -35,12 +35,14 @@ struct Setting {
     uint64_t megabyte = 1 << 20;  // of options that patches add
     // Syncs that the disk ignores (os::SimFileSystem::ignore): only to see that this shows.
     std::vector<std::pair<os::SimFileSystem::Call, std::string>> lies;
-    // Of what patches add, whichever are built in. Of one life: the next has others.
+    // The options that patches add, whichever are built in. They are for one life: the next has
+    // others.
     Options options;
 
     std::string text() const;
     mmapv1::EngineOptions engine_options(bool journal) const;
-    // The same for one of many short starts: without the speed test of journal preallocation.
+    // Returns the options for one of many short starts: without the speed test of journal
+    // preallocation.
     mmapv1::EngineOptions quick_engine_options(bool journal) const {
         mmapv1::EngineOptions engine = engine_options(journal);
         engine.durable.no_prealloc_journal = true;
@@ -52,7 +54,7 @@ struct Setting {
     std::unique_ptr<os::SimFileSystem> make_disk() const;
 };
 
-// But for its options.
+// Makes the setting of a turn, but for its options.
 Setting make_setting(uint64_t seed, uint64_t turn);
 
 // How many choices of options there are: none, each one, each two.

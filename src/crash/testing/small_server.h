@@ -49,7 +49,7 @@ class SleepyClock : public os::Clock {
     };
 };
 
-// What log of writes a server keeps; `bytes` 0: none.
+// The log of writes that a server keeps; `bytes` 0: none.
 struct KeptLog {
     int64_t bytes = 0;
     oplog::Form form = oplog::Form::master;
@@ -70,7 +70,7 @@ class EngineServer : public command::TestConnection {
 
     mmapv1::MmapEngine& engine() { return *engine_; }
     catalog::Catalog& catalog() { return *catalog_; }
-    // Of a log in the form of a set.
+    // Returns the member of a server that has a log in the form of a set.
     replica::Member& member() { return *member_; }
     void stop() {
         session_ = nullptr;
@@ -125,7 +125,7 @@ class SmallServer : private ItsClock, public EngineServer {
         finish_what_was_interrupted();
     }
 
-    // What j: true waits for: when it returns, everything until now is durable.
+    // Waits as j: true does: when it returns, everything until now is durable.
     void commit() {
         const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::W);
         engine_->durability().commit_now();
@@ -208,7 +208,7 @@ class SmallServer : private ItsClock, public EngineServer {
         return count;
     }
 
-    // What is wrong with the data files and indexes; empty if nothing is.
+    // Returns what is wrong with the data files and indexes; empty if nothing is.
     std::string damage() {
         std::string text;
         for (const std::string& db : engine_->database_names()) {
@@ -237,7 +237,7 @@ class SmallServer : private ItsClock, public EngineServer {
         options.durable.journal_file_bytes = 65536;  // rotates now and then
         return options;
     }
-    // As server.cpp does.
+    // Finishes the interrupted operations as server.cpp does.
     void finish_what_was_interrupted() {
         const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::W);
         for (const std::string& name : catalog_->database_names()) {

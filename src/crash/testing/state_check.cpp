@@ -36,7 +36,8 @@ class Server {
     std::unique_ptr<mmapv1::MmapEngine> engine_;
 };
 
-// What the server does before it takes connections, then everything that validate examines.
+// Does what the server does before it takes connections, then examines everything that validate
+// does. Returns the first fault.
 std::string validate_all(mmapv1::MmapEngine& engine) {
     if (!engine.unusable_databases().empty())
         return fmt::format("database {} cannot be opened", engine.unusable_databases().front());
@@ -117,7 +118,7 @@ bool is_accepted(const Image& found, const State& state) {
 }
 
 // With a journal from now on or without: a start does not take what an unclean end has left for
-// what was promised. Where no database is left there is nothing to be wrong about.
+// what was promised. If no database is left, there is nothing to be wrong about.
 std::string check_without_journal(const State& state, const Setting& setting, CheckCounts& counts) {
     Random random(state.seed);
     const bool journal = random.chance(50);
@@ -158,7 +159,7 @@ std::string check_state(State state, const Setting& setting, Known& known, Check
                 return;
             if (random.below(++calls) != 0) return;
             cut_at = calls;
-            // What a killed process has left unsynced shows where some of it is lost.
+            // A write that a killed process has left unsynced shows if some of it is lost.
             const int percent = state.killed ? 20 + static_cast<int>(random.below(4)) * 20
                                              : static_cast<int>(random.below(6)) * 20;
             SomeSurvives choices(random.next(), percent);

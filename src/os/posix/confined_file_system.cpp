@@ -45,7 +45,8 @@ bool is_link_at(int directory, const char* name) {
     return ::fstatat(directory, name, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(info.st_mode);
 }
 
-// The same by parts. `path` is relative and made of plain names.
+// Opens below the directory as openat2_beneath() does, part by part. `path` is relative and made of
+// plain names.
 int walk_beneath(int directory, std::string_view path, int flags, unsigned mode) {
     Descriptor at;
     for (;;) {
@@ -80,7 +81,7 @@ class ConfinedFileSystem final : public FileSystem {
         add_root(directory);
         for (const std::string& each : followed)
             add_root(each);
-        // Of two that fit, the inner one counts.
+        // The inner one of two roots that fit counts.
         std::ranges::sort(roots_, std::ranges::greater(),
                           [](const Root& root) { return root.path.size(); });
         by_kernel_ = walk == PathWalk::by_kernel && kernel_can();
@@ -225,7 +226,7 @@ class ConfinedFileSystem final : public FileSystem {
         return nullptr;
     }
 
-    // As open(2): a descriptor, or -1 with errno.
+    // Opens as open(2) does: returns a descriptor, or -1 with errno.
     int open_at(const std::string& path, int flags, unsigned mode = 0) const {
         std::string_view rest;
         const Root* root = root_of(path, &rest);
@@ -239,12 +240,12 @@ class ConfinedFileSystem final : public FileSystem {
         if (!fd) fail("open", path);
         return fd;
     }
-    // Of the entry itself; false, with errno, where there is none.
+    // Tells the stat of the entry itself; false, with errno, if there is none.
     bool stat(const std::string& path, struct stat* info) const {
         const Descriptor fd(open_uninterrupted([&] { return open_at(path, kEntry); }));
         return fd && ::fstat(fd.get(), info) == 0;
     }
-    // False where there is none; throws where that is unknown.
+    // Returns false if there is none; throws if that is unknown.
     bool is_there(const std::string& path, struct stat* info) const {
         if (stat(path, info)) return true;
         if (!cannot_tell(errno)) return false;

@@ -186,7 +186,7 @@ TEST_P(Confined, LinksAreSeenAndNotFollowed) {
         EXPECT_NE(std::string(error.what()).find("are not followed"), std::string::npos)
             << error.what();
     }
-    // What replaces or removes a link leaves what it leads to.
+    // A call that replaces or removes a link leaves the file that it leads to.
     files_->rename(path("plain"), path("file"));
     EXPECT_EQ(text_of(path("file")), "plain");
     files_->remove(path("folder"));

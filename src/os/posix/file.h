@@ -25,7 +25,7 @@ int open_uninterrupted(const std::function<int()>& open_with);
 std::unique_ptr<File> open_posix(const std::string& path, const OpenOptions& options,
                                  const std::function<int(int flags)>& open_with);
 
-// Of a file that open_posix has made.
+// Maps a file that open_posix has made.
 std::unique_ptr<Mapping> map_posix(File& file, MapKind kind, uint64_t length);
 
 // Syncs an open directory. Throws IoError.

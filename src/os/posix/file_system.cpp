@@ -16,7 +16,7 @@ namespace os {
 
 namespace {
 
-// What stat says; throws where that is nothing.
+// Whether the result of stat says that the path is there; throws if it says nothing.
 bool is_there(int result, const std::string& path) {
     if (result == 0) return true;
     if (!cannot_tell(errno)) return false;

@@ -141,7 +141,7 @@ TEST(Interrupted, EveryCallIsMadeAgainAndGoesOnWhereItStopped) {
     t_most = 0;
     for (int name = 0; name < kNames; ++name)
         EXPECT_GE(t_interrupted[name], 2) << name;
-    // Where a flag is not known it is tried without.
+    // A flag that is not known is left out in a second try.
     t_times = 2;
     const auto file = files.open(directory / "a", {.direct = true, .no_atime = true});
     t_times = 0;

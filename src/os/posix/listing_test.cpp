@@ -42,7 +42,7 @@ dirent* failing_readdir(DIR* directory) {
 namespace os {
 namespace {
 
-// What lies behind would be taken for lost, or made anew.
+// The names behind the error would be taken for lost, or made anew.
 TEST(Listing, ADirectoryThatCannotBeReadToItsEndIsNoShorterOne) {
     if (!kCanFail) GTEST_SKIP() << "not under this sanitizer";
     const TestDirectory directory;

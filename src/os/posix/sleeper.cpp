@@ -12,8 +12,8 @@ namespace os {
 
 namespace {
 
-// Linux lets a thread's sleeps end 50 us late so as to wake the processor less often. That is much
-// for a commit that waits 1 ms, and more than a commit delay may be long.
+// Linux lets a thread's sleeps end 50 us late so as to wake the processor less often. The delay is
+// much for a commit that waits 1 ms, and more than a commit delay may be long.
 void end_sleeps_in_time() {
 #ifdef __linux__
     constexpr unsigned long kSlackNs = 1000;

@@ -20,7 +20,7 @@ namespace os {
 
 class FailingFileSystem final : public FileSystem {
   public:
-    // What a call is, as far as that decides how it may fail.
+    // The kind of a call, as far as that decides how it may fail.
     enum class Kind {
         open,
         create,  // an open that may make the file
@@ -43,13 +43,13 @@ class FailingFileSystem final : public FileSystem {
     // Nothing is synced and no file past the page cache: for tests in which no power is cut.
     void skip_syncs() { skip_syncs_ = true; }
 
-    // From now on calls are counted anew; the n-th one, from 1, fails. 0: none does.
+    // Counts calls anew from now on; the n-th one, from 1, fails. 0: none does.
     void arm(int64_t n, std::errc reason = std::errc::io_error);
     void disarm() { arm(0); }
     bool has_failed() const { return has_failed_; }
-    // Since arm(), in their order.
+    // Returns the calls since arm(), in their order.
     std::vector<Kind> calls() const;
-    // Since arm(): how often a directory was listed.
+    // Returns how often a directory was listed since arm().
     int times_listed(const std::string& path) const;
     // The call that failed, for messages.
     std::string failed_call() const;

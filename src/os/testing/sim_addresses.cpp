@@ -99,7 +99,7 @@ void Addresses::reserve(size_t bytes) {
 
 #else
 
-// As its library does it.
+// The library of this system chooses the addresses.
 Addresses::~Addresses() = default;
 
 uint8_t* Addresses::take(size_t bytes) {

@@ -44,7 +44,8 @@ class Addresses {
 
     std::mutex mutex_;
     std::mt19937 random_;
-    // By address. Each mapping that is there has room for its hole: to give back takes no memory.
+    // These are sorted by address. Each mapping that is there has room for its hole: to give back
+    // takes no memory.
     std::vector<Range> holes_;
     std::vector<Range> reserved_;
     size_t taken_ = 0;

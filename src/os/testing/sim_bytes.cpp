@@ -65,7 +65,7 @@ uint64_t print_of(uint64_t number, const BlockPtr& block) {
 
 void SparseBytes::resize(uint64_t length) {
     if (length < length_) {
-        // What lies behind the end must not reappear when the file grows again.
+        // Bytes behind the end must not reappear when the file grows again.
         const uint64_t kept = (length + kBlockBytes - 1) / kBlockBytes;
         for (uint64_t n = kept; n < blocks(); ++n)
             if (block(n)) set_block(n, nullptr);

@@ -12,9 +12,9 @@ namespace os::sim {
 
 class Addresses;
 
-// What versions are kept of: no device tears less.
+// The unit of which versions are kept: no device tears less.
 constexpr size_t kBlockBytes = 512;
-// What the system marks dirty and writes back.
+// The unit that the system marks dirty and writes back.
 constexpr size_t kPageBytes = 4096;
 
 struct Block {
@@ -24,10 +24,10 @@ struct Block {
 // Never changes once it is made, so copies of a file share it. Null: zeros.
 using BlockPtr = std::shared_ptr<const Block>;
 
-// Null for zeros. `bytes`: at most kBlockBytes, the rest is zeros.
+// Returns a block of the bytes; null for zeros. `bytes`: at most kBlockBytes, the rest is zeros.
 BlockPtr make_block(std::span<const uint8_t> bytes);
 bool same(const BlockPtr& a, const BlockPtr& b);
-// Of n blocks from `first` on as if a file had them; what each block adds to print().
+// Returns what block `number` adds to the print() of a file that has it.
 uint64_t print_of(uint64_t number, const BlockPtr& block);
 
 // A file's content. Zeros take no room and a copy shares all blocks, so that whole disks are
@@ -35,7 +35,8 @@ uint64_t print_of(uint64_t number, const BlockPtr& block);
 class SparseBytes {
   public:
     uint64_t length() const { return length_; }
-    // The same for the same bytes, however many zeros lie behind them; 0 for nothing but zeros.
+    // Returns a number that is the same for the same bytes, however many zeros lie behind them; 0
+    // for nothing but zeros.
     uint64_t print() const { return print_; }
 
     void resize(uint64_t length);  // what is new is zero
@@ -81,7 +82,8 @@ class Memory {
     size_t size() const { return size_; }
     void clear();  // zeros again
     void fill(const SparseBytes& content);
-    // For each page that may hold something else than zeros: whether it does is not examined.
+    // Returns for each page whether it may hold something else than zeros: whether it does is not
+    // examined.
     std::vector<bool> touched_pages() const;
 
   private:

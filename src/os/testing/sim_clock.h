@@ -11,8 +11,8 @@
 
 namespace os {
 
-// A sleep moves the time by its length and returns at once. What a test wants to happen during the
-// sleep it does in the callback, which runs after the time has moved.
+// A sleep moves the time by its length and returns at once. The callback, which runs after the time
+// has moved, does what a test wants to happen during the sleep.
 class SimClock final : public Clock {
   public:
     int64_t monotonic_us() override { return now_us_; }

@@ -29,7 +29,7 @@ void Content::change_block(uint64_t time, uint64_t number, BlockPtr block) {
     for (auto at = lost_.lower_bound(page); at != lost_.end() && at->first < page + kPageBlocks;
          at = lost_.erase(at))
         dirty_[at->first].push_back({time, block_of(now_, at->first)});
-    // Where the file has grown the device may have something else even for zeros.
+    // The device may have something else where the file has grown, even for zeros.
     const uint64_t offset = number * kBlockBytes;
     const bool has_place = offset < durable_.length() || offset < allocated_;
     if (has_place && same(now_.block(number), block)) return;
@@ -243,8 +243,8 @@ void Content::look_at_memory(uint64_t time) {
         const size_t at = number * kBlockBytes;
         const size_t n = std::min<uint64_t>(kBlockBytes, length() - at);
         now_.read(at, known);
-        // What the kernel reads of mapped memory it reads while programs write there: without a
-        // journal a flush does not wait for writers.
+        // The kernel reads mapped memory while programs write there: without a journal a flush does
+        // not wait for writers.
         [[maybe_unused]] const base::UnobservedReads kernel_reads;
         if (std::memcmp(known.data(), mapped->data() + at, n) == 0) continue;
         change_block(time, number, make_block({mapped->data() + at, n}));

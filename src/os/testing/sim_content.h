@@ -18,7 +18,7 @@ class Choices;
 
 namespace os::sim {
 
-// What was removed or cut off: old blocks that a file which grows may show.
+// Contents that were removed or cut off: old blocks that a file which grows may show.
 using OldContents = std::deque<std::shared_ptr<const SparseBytes>>;
 
 class Content {
@@ -33,25 +33,26 @@ class Content {
     void resize(uint64_t time, uint64_t length);
     void allocate(uint64_t time, uint64_t length);
 
-    // All of it is on the device; but for what a failed sync has left out.
+    // Puts the whole content on the device, but for what a failed sync has left out.
     void make_durable();
-    // As much of these bytes as the durable length reaches.
+    // Puts these bytes on the device, as far as the durable length reaches.
     void make_bytes_durable(uint64_t begin, uint64_t end);
-    // A sync has failed and the system takes all pages for clean: some have reached the device.
+    // Takes all pages for clean, as the system does when a sync has failed: some have reached the
+    // device.
     void lose_dirty(Choices& choices);
-    // The system drops pages that it takes for clean, and reads the device again.
+    // Drops the pages that the system takes for clean; it reads the device again.
     void forget_clean();
 
-    // What the device may have after a cut. Choice 0 is always what was synced.
+    // Returns the bytes that the device may have after a cut. Choice 0 is always what was synced.
     SparseBytes after_cut(Choices& choices, size_t sector_bytes, const OldContents* old) const;
-    // Some of it reaches the device without having been asked to.
+    // Lets some of the content reach the device without having been asked to.
     void write_back(Choices& choices, size_t sector_bytes) {
         durable_ = after_cut(choices, sector_bytes, nullptr);
     }
-    // As of now, all of it durable.
+    // Makes content of these bytes, all durable.
     static Content of(SparseBytes bytes);
 
-    // The memory of all shared mappings of the file; null while there is none.
+    // Returns the memory of the shared mappings of the file; null while there is none.
     std::shared_ptr<Memory> memory() const { return memory_.lock(); }
     std::shared_ptr<Memory> map_shared(const std::shared_ptr<Addresses>& addresses);
     // Undeclared stores, straight into that memory.

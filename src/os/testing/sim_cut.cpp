@@ -1,4 +1,4 @@
-// What a power cut, a kill, or the system itself makes of a simulated disk.
+// Changes a simulated disk as a power cut, a kill, or the system itself does.
 
 #include <algorithm>
 

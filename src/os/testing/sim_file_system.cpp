@@ -31,7 +31,7 @@ std::vector<std::string> names_in(const std::string& path) {
     return names;
 }
 
-// What a failed sync has left out: every other block that could be.
+// Chooses what a failed sync has left out: every other block that could be.
 class EveryOther final : public Choices {
   public:
     size_t choose(size_t alternatives) override { return ++count_ % alternatives; }

@@ -8,8 +8,8 @@
 //    each sector by itself. A store into a shared mapping is an event (os::Mapping::store) and may
 //    reach the disk at once, later or never, also before what was stored earlier. Sectors are what
 //    the caller says: 512 or 4096 bytes. 8 versions of a block of 512 bytes are kept;
-//  - of a length changed since: any that it had. Where a file grew by writing and not by
-//    allocate(), old blocks of removed and cut files may show (show_old_blocks);
+//  - of a length changed since: any that it had. If a file grew by writing and not by allocate(),
+//    old blocks of removed and cut files may show (show_old_blocks);
 //  - names as of the last sync of their directory, and any of the later changes in that directory,
 //    each by itself: a rename inside a directory is one change, one between two directories is two.
 //    A directory's own name is its parent's affair; those in / are there for good.
@@ -97,7 +97,8 @@ class SimFileSystem final : public FileSystem {
     void clear_events();
     // Observers are still called.
     void keep_no_events() { keeps_events_ = false; }
-    // All stores into mappings go through Mapping::store(), so they need not be searched for.
+    // Promises that each store into a mapping goes through Mapping::store(), so that stores need
+    // not be searched for.
     void stores_are_reported() { stores_are_reported_ = true; }
     // Lets a coming call fail: the one after `skip` others of that kind on a path that ends so.
     void fail(Call call, const std::string& path_end, std::errc reason, int skip = 0);
@@ -106,13 +107,13 @@ class SimFileSystem final : public FileSystem {
     // Whether any call has failed for one of these reasons.
     bool has_failed() const { return has_failed_; }
     // A coming store into a shared mapping, the one after `skip` others on paths that end so, finds
-    // that its last page is not there. What lies in the pages before it is stored; then `end` is
+    // that its last page is not there. The bytes in the pages before it are stored; then `end` is
     // called by the storing thread. It must not return: the system ends a process by SIGBUS.
     void end_at_store(const std::string& path_end, int skip, std::function<void()> end);
-    // A disk that lies: syncs of that kind, on paths that have this in them, do nothing. So do
-    // those after a cut or a kill. Shows what relies on them.
+    // Makes the disk lie: syncs of that kind, on paths that have this in them, do nothing, also
+    // after a cut or a kill. Shows what relies on them.
     void ignore(Call call, const std::string& path_part) { ignored_.emplace_back(call, path_part); }
-    // What becomes of the pages of a sync that fails.
+    // Sets the fate of the pages of a sync that fails.
     void after_failed_sync(FailedPages pages) { failed_pages_ = pages; }
     void set_free_bytes(uint64_t bytes);
     void set_full(bool full) { full_ = full; }  // allocate() finds no space
@@ -188,9 +189,9 @@ class SimFileSystem final : public FileSystem {
     void record(Call call, const std::string& path, uint64_t offset = 0, uint64_t bytes = 0);
     std::optional<std::errc> failure_of(const Event& event);
     [[noreturn]] void fail_as_told(const char* call, const std::string& path, std::errc reason);
-    // What ends the process that stores there now; empty: nothing.
+    // Returns the function that ends the process that stores there now; empty: none does.
     std::function<void()> end_of_store(const std::string& path);
-    // As record(), for a sync of `node`, which loses pages if it fails.
+    // Records as record() does, for a sync of `node`, which loses pages if it fails.
     void record_sync(Call call, const std::string& path, Node& node);
     void look_at_memory() const;
     bool is_ignored(Call call, const std::string& path) const;

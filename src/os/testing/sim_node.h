@@ -13,10 +13,11 @@ namespace os {
 
 struct SimFileSystem::Node {
     bool directory = false;
-    // Of a directory: as a running program sees them; as of its last sync; what lies between.
+    // A directory's names as a running program sees them; as of its last sync; the changes between
+    // them.
     Names names, durable_names;
     std::vector<NameChange> pending;
-    // Of a file:
+    // A file's members:
     sim::Content content;
     int mappings = 0;
     sim::Memory* private_view = nullptr;  // the one that was mapped last

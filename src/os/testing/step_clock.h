@@ -30,11 +30,11 @@ class StepClock final : public Clock {
     // Ends the sleep of a sleeper, by the order of their making, and returns when its thread
     // sleeps again, or has ended. The time moves by the length of the sleep, unless it was woken.
     void step(size_t sleeper);
-    // The same up to where its thread calls stop_here(), if it does; returns whether it did.
+    // Runs a step up to where its thread calls stop_here(), if it does; returns whether it did.
     bool step_until_stop(size_t sleeper);
-    // By a thread that sleeps at times: it stays there until it is let go, or all run free.
+    // Called by a thread that sleeps at times: it stays there until it is let go, or all run free.
     void stop_here();
-    // It goes on; step_end() returns when it sleeps again, or has ended.
+    // Lets the thread go on; step_end() returns when it sleeps again, or has ended.
     void let_go(size_t sleeper);
     void step_end(size_t sleeper);
     // Whether that sleep would have ended by itself, without a step.
@@ -43,7 +43,7 @@ class StepClock final : public Clock {
     bool has_slept() const;
     // The calling thread ends, and will not sleep any more.
     void thread_ends();
-    // From now on woken threads go on, and no other sleep ends: for a shutdown, which joins.
+    // Lets woken threads go on from now on, and no other sleep ends: for a shutdown, which joins.
     void run_free();
     size_t sleepers() const;
 

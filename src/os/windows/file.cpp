@@ -17,7 +17,7 @@ constexpr size_t kLargestWrite = size_t{8} << 20;
 constexpr size_t kLargestRead = size_t{8} << 20;
 // Locks keep others from reading on Windows, so the byte that is locked lies where no file ends.
 constexpr uint64_t kLockedByte = uint64_t{1} << 62;
-// Above, Windows takes a path only in its longer form.
+// Windows takes a longer path only in its longer form.
 constexpr size_t kShortPath = 240;
 
 // The least that any device has.
@@ -161,9 +161,9 @@ void WindowsFile::sync_data() {
     rule_.note_flush(length());
 }
 
-// A file can be longer than what was ever written to it. What is then written behind that point
-// reads as zeros until Windows has noted a new point, which it does when it likes. Writing the last
-// block as it is moves the point to the end, once.
+// A file can be longer than the bytes that were ever written to it. A write behind that point reads
+// as zeros until Windows has noted a new point, which it does when it likes. Writing the last block
+// as it is moves the point to the end, once.
 void WindowsFile::write_end_back() {
     const uint64_t whole = length();
     if (whole <= rule_.written_to()) return;

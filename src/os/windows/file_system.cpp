@@ -118,7 +118,7 @@ class WindowsFileSystem final : public FileSystem {
             return;
         fail_windows("remove", path);
     }
-    // With write-through, since what a directory says of a file is not flushed by itself.
+    // Renames with write-through, since what a directory says of a file is not flushed by itself.
     void rename(const std::string& from, const std::string& to) override {
         if (!::MoveFileExW(windows_path(from).c_str(), windows_path(to).c_str(),
                            MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH))

@@ -1,4 +1,4 @@
-// What is particular about files of Windows. The contract that all systems keep is in
+// Tests the particulars of files of Windows. The contract that all systems keep is in
 // os/file_system_test.cpp.
 
 #include "os/windows/file.h"

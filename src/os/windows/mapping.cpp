@@ -26,7 +26,7 @@ DWORD access_of(MapKind kind) {
     return kind == MapKind::shared ? FILE_MAP_READ | FILE_MAP_WRITE : FILE_MAP_COPY;
 }
 
-// At a free address of the range.
+// Maps a view at a free address of the range.
 uint8_t* map_view(HANDLE section, MapKind kind, uint64_t size) {
     for (;;) {
         void* const wish = next_address(size);

@@ -16,7 +16,7 @@ namespace {
 constexpr DWORD CREATE_WAITABLE_TIMER_HIGH_RESOLUTION = 2;
 #endif
 
-// What a timer cannot do: until then the thread only yields its processor.
+// The shortest sleep of a timer: a thread that waits for less only yields its processor.
 constexpr int64_t kFinestTimerUs = 500;
 
 HANDLE make_timer() {

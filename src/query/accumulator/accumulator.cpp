@@ -19,7 +19,7 @@ using bson::Type;
 
 namespace {
 
-// What an accumulator appended to its saved state at the beginning.
+// Copies the state that an accumulator appended at the beginning of what it saved.
 template <typename State>
 void copy_state(std::span<const uint8_t> saved, State& to) {
     std::memcpy(&to, saved.data(), sizeof to);
@@ -62,7 +62,7 @@ class Sum : public Accumulator {
     State now_;
 };
 
-// As later servers do: integers that do not fit become doubles.
+// Sums as later servers do: integers that do not fit become doubles.
 class LaterSum : public Accumulator {
   public:
     void add(const Value& v) override {

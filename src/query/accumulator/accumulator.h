@@ -18,12 +18,12 @@ class Accumulator : public sched::Counted {
   public:
     virtual ~Accumulator() = default;
     virtual void add(const Value& v) = 0;
-    // Appends `name: result` to an open document. Of $push it is the last call.
+    // Appends `name: result` to an open document. For $push it must be the last call.
     virtual void write(std::string_view name, bson::Buffer& out) = 0;
     // Bytes held besides the object itself, for the memory limit.
     virtual int64_t bytes() const { return 0; }
-    // All that it knows, to go on in another one of the same kind: restore(), right after it was
-    // made, takes what save() appended.
+    // Appends all that the accumulator knows, so that another one of the same kind can go on: its
+    // restore() takes these bytes, right after it was made.
     virtual void save(bson::Buffer& out) const = 0;
     virtual void restore(std::span<const uint8_t> saved) = 0;
 };
@@ -37,7 +37,7 @@ AccumulatorMaker find_accumulator(std::string_view name, bool later,
 // $count, which needs no values. Not found by its name, since it has no operand either.
 AccumulatorMaker count_maker();
 
-// What an accumulator makes of some values.
+// Returns the result of an accumulator for some values.
 Value accumulated(Arena& arena, Accumulator& accumulator, std::span<const Value> values);
 
 }  // namespace query

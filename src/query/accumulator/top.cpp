@@ -12,13 +12,13 @@ using bson::Type;
 
 namespace {
 
-// Where a new value goes, and which ones leave: all of them are kept in an order.
+// Decides where a new value goes, and which ones leave: all of them are kept in an order.
 class Ranking {
   public:
     virtual ~Ranking() = default;
     // Whether `a` comes before `b`, the one that was there earlier.
     virtual bool comes_before(const Value& a, const Value& b) const = 0;
-    // What the result shows of it.
+    // Returns the part of a value that the result shows.
     virtual Value shown(const Value& v) const { return v; }
     virtual bool takes(const Value&) const { return true; }
 };

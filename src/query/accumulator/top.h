@@ -13,14 +13,14 @@ struct Extremes {
     bool single = false;  // the result is a value, no array
 };
 
-// By ascending or descending a null is no value.
+// A null counts as no value if the order is ascending or descending.
 enum class ValueOrder { as_they_come, ascending, descending };
 
 AccumulatorMaker values_maker(ValueOrder order, std::shared_ptr<const collation::Collator> collator,
                               const Extremes& extremes);
 
-// Of arrays of two: a sort key, whose fields descend where a bit of `descending` says so, and the
-// value that the result shows.
+// Makes an accumulator of arrays of two: a sort key, whose fields descend where a bit of
+// `descending` says so, and the value that the result shows.
 AccumulatorMaker keyed_values_maker(uint32_t descending, const Extremes& extremes);
 
 }  // namespace query

@@ -10,7 +10,7 @@
 
 namespace query {
 
-// What a specification asks for: accumulators, and what each of them gets of a document.
+// A specification's accumulators, and the expression whose value each of them gets of a document.
 struct AccumulatorSpec {
     AccumulatorMaker maker;
     ExpressionPtr input;
@@ -27,7 +27,8 @@ struct GroupField {
 };
 GroupField parse_group_field(const Value& e, Names& names);
 
-// Those that have operands beside their values ($topN, $percentile); null for other names.
+// Finds the parser of an accumulator with operands beside its values ($topN, $percentile); null for
+// other names.
 using AccumulatorParser = AccumulatorSpec (*)(const Value& op, Names& names);
 AccumulatorParser find_top_accumulator(std::string_view name);
 AccumulatorParser find_percentile_accumulator(std::string_view name);

@@ -12,18 +12,18 @@ namespace query {
 
 using ZonePtr = std::shared_ptr<const TimeZone>;
 
-// The time zone that operand `i` names, UTC if it is not given; null where its value is null.
+// Returns the time zone that operand `i` names, UTC if it is not given; null if its value is null.
 // Throws base::Error 40517, 40485.
 ZonePtr zone_operand(const Call& call, Values v, size_t i);
 
 enum class TimeUnit { year, quarter, month, week, day, hour, minute, second, millisecond };
 
-// Throws base::Error `type_code` for what is no text, and 9 for what is no unit.
+// Throws base::Error `type_code` for a value that is no text, and 9 for a text that is no unit.
 TimeUnit unit_of(const Value& v, std::string_view op, int type_code);
-// 1 (Monday) to 7, as ISO 8601 counts. Throws base::Error `type_code` for what is no text, and 9
-// for what is no day.
+// Returns 1 (Monday) to 7, as ISO 8601 counts. Throws base::Error `type_code` for a value that is
+// no text, and 9 for a text that is no day.
 int week_day_of(const Value& v, std::string_view op, int type_code);
-// Of a unit that is always as long, from a day down.
+// Returns the length of a unit that is always as long, from a day down.
 int64_t milliseconds_in(TimeUnit unit);
 
 }  // namespace query

@@ -29,7 +29,7 @@ void check_name_rest(std::string_view name, int code) {
     }
 }
 
-// In milliseconds since 1970, the same wherever an operation asks.
+// Returns the time in milliseconds since 1970, the same wherever an operation asks.
 int64_t operation_time() {
     struct Reading {
         const sched::Operation* operation = nullptr;
@@ -368,7 +368,8 @@ void ObjectExpression::project_later(bson::Doc input, Scope& scope, bson::Buffer
     }
 }
 
-// What is no document leaves nothing over, but becomes one where something is computed in it.
+// A value that is no document leaves nothing over, but becomes a document if a field is computed in
+// it.
 void ObjectExpression::project_below(const Field& field, const Value& old, std::string_view name,
                                      Scope& scope, bson::Buffer& out) {
     sched::tick();
@@ -406,7 +407,7 @@ void ObjectExpression::add_to(bson::Doc input, Scope& scope, bson::Buffer& out) 
         if (!done[i]) add_field(fields_[i], Value(), fields_[i].name, scope, out);
 }
 
-// Below a path, whatever is no document becomes one, in every element of an array.
+// Adds a field; below a path a value that is no document becomes one, in every element of an array.
 void ObjectExpression::add_field(const Field& field, const Value& old, std::string_view name,
                                  Scope& scope, bson::Buffer& out) {
     sched::tick();

@@ -23,7 +23,7 @@ namespace query {
 class Names;
 struct PipelineContext;
 
-// What expressions see: the variables, ROOT and CURRENT first, and where to put results.
+// The variables that expressions see, ROOT and CURRENT first, and the arena for their results.
 struct Scope {
     static constexpr size_t kRoot = 0;
     static constexpr size_t kCurrent = 1;
@@ -35,7 +35,7 @@ struct Scope {
 
     explicit Scope(Arena& a, const collation::Collator* order = nullptr)
         : arena(a), collator(order), variables(2) {}
-    // For expressions that were parsed with these names.
+    // Makes room for the variables of expressions that were parsed with these names.
     void prepare(const Names& names);
     void set_root(bson::Doc doc) { variables[kRoot] = variables[kCurrent] = {Value(), doc.data()}; }
 
@@ -44,19 +44,20 @@ struct Scope {
     std::vector<Variable> variables;
 };
 
-// The names a $let or $map brings in, while parsing; every name gets its own slot in Scope.
+// The names that a $let or $map brings in, while parsing; every name gets its own slot in Scope.
 class Names {
   public:
-    // `outer` lives longer than this. Those variables need no slot. `later`, `collator`: see below.
+    // `outer` lives longer than this object. Its variables need no slot. `later`, `collator`: see
+    // below.
     explicit Names(const OuterVariables& outer, bool later = false,
                    std::shared_ptr<const collation::Collator> collator = nullptr);
-    // Those of a stage.
+    // Takes these from the context of a stage.
     explicit Names(const PipelineContext& context, bool later = false);
-    // Slot of a name that may be read. Throws base::Error 16869, 16870, 16871, 17276.
+    // Returns the slot of a name that may be read. Throws base::Error 16869, 16870, 16871, 17276.
     size_t read(std::string_view name) const;
-    // Null if the name is none of `outer`, or one that was defined since.
+    // Returns the value of a name of `outer`; null if it is none of these, or was defined since.
     const Value* outer_value(std::string_view name) const;
-    // A new slot for a name. Throws base::Error 16866, 16867, 16868.
+    // Makes a new slot for a name. Throws base::Error 16866, 16867, 16868.
     size_t define(std::string_view name);
     size_t save() const { return known_.size(); }
     void restore(size_t saved) { known_.resize(saved); }
@@ -68,11 +69,12 @@ class Names {
     }
 
     int depth = 0;  // nesting of the expression that is being parsed
-    // For a later client than one of 2.6, or in a later stage: documents and arrays are computed
-    // part by part, what is no expression stands for itself, there are the later operators
-    // (operators.h) and the variables REMOVE and NOW.
+    // Set for a later client than one of 2.6, or in a later stage: documents and arrays are
+    // computed part by part, a value that is no expression stands for itself, there are the later
+    // operators (operators.h) and the variables REMOVE and NOW.
     const bool later;
-    // Under which what is parsed compares texts, and which must live as long; null: by their bytes.
+    // The collation of the parsed expressions, which must live as long; null: texts are compared by
+    // their bytes.
     const std::shared_ptr<const collation::Collator> collator;
 
   private:
@@ -179,20 +181,21 @@ class ObjectExpression : public Expression {
 
     // Appends the fields for `input` to an open document.
     void project(bson::Doc input, Scope& scope, bson::Buffer& out) const;
-    // The same as later servers do it: what is taken over comes in the order of `input`, and what
-    // is computed behind it, but for `_id`; below a path it is computed for each element of an
-    // array.
+    // Projects as later servers do: fields that are taken over come in the order of `input`, and
+    // computed ones after them, but for `_id`; below a path they are computed for each element of
+    // an array.
     void project_later(bson::Doc input, Scope& scope, bson::Buffer& out) const;
-    // The same for $addFields: what is not named stays, and a missing value takes its field away.
+    // Projects for $addFields: a field that is not named stays, and a missing value takes its field
+    // away.
     void add_to(bson::Doc input, Scope& scope, bson::Buffer& out) const;
     void exclude_id() { exclude_id_ = true; }
     void set_root() { at_root_ = true; }
     size_t field_count() const { return fields_.size(); }
-    // Needs with what is taken over from the input, `prefix` being the path of this object. It is
-    // the same afterwards: one for all, since it may be as long as a request.
+    // Adds the fields that it takes over from the input, `prefix` being the path of this object. It
+    // is the same afterwards: one for all, since it may be as long as a request.
     void add_needs_below(std::string& prefix, Needs& needs) const;
     bool computes_something() const;
-    // The first parts of paths that have more.
+    // Adds the first parts of paths that have more.
     void add_names_with_parts(Needs& needs) const;
 
   private:
@@ -202,7 +205,7 @@ class ObjectExpression : public Expression {
         std::unique_ptr<ObjectExpression> object;
     };
     Field* find(std::string_view name);
-    // Without an expression that applies to the whole field.
+    // Throws base::Error 16401 if an expression applies to the whole field.
     static void require_object(const Field& field);
     size_t position(std::string_view name) const;
     // Appends one field; nothing for a missing value or an empty computed document.
@@ -219,7 +222,7 @@ class ObjectExpression : public Expression {
     bool at_root_ = false;
 };
 
-// What an object may hold where it stands.
+// The syntax that an object may have at the place where it stands.
 struct ObjectRules {
     bool top_level = false;  // of $project: dotted names, no operator
     bool documents = false;  // {a: <expression>} besides {$operator: ...}
@@ -233,7 +236,7 @@ ExpressionPtr parse_operand(const Value& spec, Names& names);
 ExpressionPtr parse_object(bson::Doc spec, const ObjectRules& rules, Names& names);
 // {$project} specification as a whole; throws base::Error 16403 besides.
 std::unique_ptr<ObjectExpression> parse_projection(bson::Doc spec, Names& names);
-// The same as later servers read it: what is no number and no boolean is computed. Throws
+// Parses as later servers read it: a value that is no number and no boolean is computed. Throws
 // base::Error 31249, 31250, 31252 to 31254, 51270 and 51272.
 std::unique_ptr<ObjectExpression> parse_later_projection(bson::Doc spec, Names& names);
 // {$addFields} specification as a whole; throws base::Error 40176, 40180, 40183 besides.

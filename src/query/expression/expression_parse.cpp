@@ -213,7 +213,7 @@ bool chooses(const Value& e) {
     return e.is_number() || e.type() == Type::boolean;
 }
 
-// As parse_added(), with fields that are taken over.
+// Parses as parse_added() does, with fields that are taken over.
 void parse_projected(bson::Doc spec, Depth depth, ObjectExpression& object, Names& names) {
     const Level level(names);
     for (const Value& e : spec) {
@@ -244,7 +244,8 @@ void parse_projected(bson::Doc spec, Depth depth, ObjectExpression& object, Name
     }
 }
 
-// Of the first field, other than `_id`, that is chosen or not: which of the two. True of none.
+// Returns whether the first field other than `_id` that is chosen or not is chosen; true if there
+// is no such field.
 bool first_choice(bson::Doc spec, bool top_level) {
     for (const Value& e : spec) {
         sched::tick();
@@ -256,7 +257,7 @@ bool first_choice(bson::Doc spec, bool top_level) {
     return true;
 }
 
-// What takes fields away can do nothing else.
+// A projection that takes fields away can do nothing else.
 void refuse_mixture(bson::Doc spec, bool top_level) {
     for (const Value& e : spec) {
         sched::tick();

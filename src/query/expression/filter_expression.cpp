@@ -38,7 +38,7 @@ bool has_order(const Value& v) {
     }
 }
 
-// The same comparison with its sides exchanged; empty: `op` is none that gives a range.
+// Returns the comparison with its sides exchanged; empty if `op` is none that gives a range.
 std::string_view exchanged(std::string_view op) {
     if (op == "$lt") return "$gt";
     if (op == "$lte") return "$gte";
@@ -53,7 +53,7 @@ bool excludes_arrays(std::string_view op, const Value& v) {
     return op.starts_with("$gt") == above;
 }
 
-// What is known of one field by comparisons.
+// The facts about one field that comparisons give.
 struct Known {
     bool no_array = false;
     std::vector<std::pair<std::string_view, Value>> ends;  // operator, value
@@ -99,8 +99,8 @@ class FilterExpression : public MatchExpression {
     void add_needs(Needs& needs) const { expression_->add_needs(needs); }
 
   private:
-    // Of {$eq: ["$path", value]} and other comparisons, in either order, by themselves or in an
-    // $and.
+    // Adds the facts that follow from {$eq: ["$path", value]} and other comparisons, in either
+    // order, by themselves or in an $and.
     void add_implied(const Value& spec, Names& names, bson::Builder& equalities,
                      std::map<std::string_view, Known>& known) {
         if (!spec.is_object()) return;
@@ -133,7 +133,7 @@ class FilterExpression : public MatchExpression {
         }
     }
 
-    // What depends on no document; missing: it does.
+    // Returns a value that depends on no document; missing if it depends on one.
     Value known_value(const Value& spec, Names& names) {
         ExpressionPtr operand = parse_operand(spec, names);
         simplify(operand);
@@ -148,7 +148,7 @@ class FilterExpression : public MatchExpression {
     bson::Object implied_;
     bson::Object implied_ranges_;
     Arena known_;
-    // Where matches() computes.
+    // The memory in which matches() computes.
     mutable Arena arena_;
     mutable Scope scope_{arena_};
 };

@@ -15,9 +15,9 @@ struct Needs;
 class FilterExpressions : public ExpressionParser {
   public:
     FilterExpressions() = default;
-    // The values of the variables live longer than what is parsed here.
+    // The values of the variables live longer than the expressions that are parsed here.
     explicit FilterExpressions(OuterVariables variables) : variables_(std::move(variables)) {}
-    // What is parsed here keeps `let`, which may be null: no variables.
+    // The expressions that are parsed here keep `let`, which may be null: no variables.
     explicit FilterExpressions(std::shared_ptr<const LetVariables> let)
         : variables_(let == nullptr ? OuterVariables() : let->variables()), let_(std::move(let)) {}
     std::unique_ptr<const MatchExpression> parse(
@@ -31,7 +31,7 @@ class FilterExpressions : public ExpressionParser {
     const std::shared_ptr<const LetVariables> let_;
 };
 
-// Of those that may be null.
+// Returns the variables that `expressions` keeps; null if there are none.
 inline std::shared_ptr<const LetVariables> let_of(const FilterExpressions* expressions) {
     return expressions == nullptr ? nullptr : expressions->let();
 }

@@ -17,15 +17,15 @@ class LetVariables {
     // `collator`: under which they compare texts; null: by their bytes.
     explicit LetVariables(bson::Doc let,
                           const std::shared_ptr<const collation::Collator>& collator = nullptr);
-    // Those of a command, which may be null, for others beside them.
+    // Starts with the variables of a command, which may be null, for others beside them.
     explicit LetVariables(std::shared_ptr<const LetVariables> outer)
         : outer_(std::move(outer)),
           variables_(outer_ == nullptr ? OuterVariables() : outer_->variables()) {}
     LetVariables(const LetVariables&) = delete;
     LetVariables& operator=(const LetVariables&) = delete;
 
-    // For a name that a client gives. Copies the value, which is no expression. Throws base::Error
-    // 16866 to 16868 for a name that no variable can have.
+    // Defines a name that a client gives. Copies the value, which is no expression. Throws
+    // base::Error 16866 to 16868 for a name that no variable can have.
     void define(std::string_view name, const Value& value);
     // Copies the value.
     void add(std::string_view name, const Value& value) {

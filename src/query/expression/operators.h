@@ -31,7 +31,7 @@ struct ByName {
     bool optional = false;  // a single operand may stand for the first one
 };
 
-// What a computation has beside the values of its operands.
+// The things that a computation has beside the values of its operands.
 struct Call {
     Arena& arena;
     const collation::Collator* collator;  // as in Scope
@@ -43,7 +43,8 @@ struct Call {
 };
 using Values = std::span<const Value>;
 
-// What values an operator takes. Others are refused by name, but for null where that is the result.
+// The types of values that an operator takes. It refuses others by name, but not null where that is
+// the result.
 enum class Takes : uint8_t { any, numbers, integers, strings, arrays, objects };
 
 struct Operator {

@@ -36,7 +36,7 @@ int64_t wrapping_multiply(int64_t a, int64_t b) {
     return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
 }
 
-// As x86 converts: everything out of range becomes the smallest value.
+// Converts as x86 does: everything out of range becomes the smallest value.
 int64_t to_long(double d) {
     constexpr double kLimit = 9223372036854775808.0;
     return d >= -kLimit && d < kLimit ? static_cast<int64_t>(d)
@@ -163,7 +163,7 @@ Value mod(Scope& scope, const Operands& operands) {
     return number(scope.arena, is_long ? Type::int64 : Type::int32, rest, 0);
 }
 
-// What is added to a date, or taken from it, in whole milliseconds.
+// Returns the whole milliseconds that are added to a date, or taken from it.
 int64_t milliseconds_of(const Value& v) {
     const double ms = v.to_double();
     constexpr double kLimit = 9223372036854775808.0;

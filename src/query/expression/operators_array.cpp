@@ -38,7 +38,8 @@ int32_t whole_of(const Value& v, int type_code, int whole_code, std::string_view
     return v.to_int32();
 }
 
-// What an array holds at a place, counted from its end if that is negative; missing beyond it.
+// Returns the element of an array at a place, counted from its end if that is negative; missing
+// beyond it.
 Value element_at(const Value& array, int64_t place) {
     if (place < 0) place += array.as_doc().field_count();
     if (place < 0) return {};

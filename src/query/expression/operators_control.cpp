@@ -1,4 +1,5 @@
-// What chooses and names values: $cond $switch $let $literal, and $rand, which makes one.
+// The operators that choose and name values, $cond $switch $let $literal, and $rand, which makes
+// one.
 
 #include <array>
 

@@ -56,7 +56,7 @@ constexpr Operator comparison(std::string_view name, Dialect dialect, Operator::
     return {.name = name, .dialect = dialect, .least = 2, .most = 2, .apply = apply};
 }
 
-// What an operator says of how its first operand stands to the second one.
+// Decides an operator's result from the order of its first operand and its second one.
 using Decide = bool (*)(int order);
 constexpr Decide kEqual = [](int order) { return order == 0; };
 constexpr Decide kNotEqual = [](int order) { return order != 0; };

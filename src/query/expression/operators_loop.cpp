@@ -1,4 +1,4 @@
-// What computes an expression for each element of an array: $map $filter $reduce.
+// The operators that compute an expression for each element of an array: $map $filter $reduce.
 
 #include <limits>
 

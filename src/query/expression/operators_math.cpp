@@ -32,7 +32,7 @@ Value of_double(const Call& call, Values v) {
     return make_double(call.arena, Function(v[0].to_double()));
 }
 
-// Of an integer it is the integer.
+// Returns an integer as it is.
 template <double (*Function)(double)>
 Value of_fraction(const Call& call, Values v) {
     return is_integer(v[0]) ? v[0] : make_double(call.arena, Function(v[0].as_double()));
@@ -154,8 +154,8 @@ void count_up(std::string& digits) {
     digits.insert(0, "1");
 }
 
-// From all digits that a double has, so that exactly what lies in the middle goes to the even
-// neighbour.
+// Rounds or cuts by all digits that a double has, so that a value exactly in the middle goes to the
+// even neighbour.
 double at_places(double x, int places, bool rounds) {
     constexpr int kFractionMax = 1074;  // digits that the smallest double has behind the point
     constexpr int kWholeMax = 310;

@@ -113,7 +113,7 @@ Value bytes_of_document(const Call& call, Values v) {
     return make_int(call.arena, v[0].as_doc().size());
 }
 
-// A field by its name, dots and $ being part of it. Of what is no document there is none.
+// Returns a field by its name, dots and $ being part of it; missing if the value is no document.
 Value field_of(const Call& call, Values v) {
     if (!v[0].is_string())
         base::fail(5654602, "{} requires 'field' to evaluate to type String, but got {}", call.name,
@@ -185,7 +185,7 @@ ExpressionPtr parse_set_field(const Operator& op, const Value& spec, Names& name
 
 constexpr NamedOperand kSortArray[] = {{"input", 2942502}, {"sortBy", 2942503}};
 
-// By whole values, 1 or -1, or by fields of documents.
+// Sorts by whole values, 1 or -1, or by fields of documents.
 class SortArray : public Expression {
   public:
     SortArray(ExpressionPtr input, const Value& sort_by,

@@ -159,7 +159,7 @@ class RegexExpression : public Expression {
         while ((at == 0 || at < text.size()) && regex.find(text, at, &parts)) {
             write_header(out, Type::object, bson::IndexName(index++).view());
             write_match(out, text, parts, passed);
-            // What is empty would be found here again. \K may put a beginning behind its end.
+            // An empty match would be found here again. \K may put a beginning behind its end.
             const bool is_empty = parts[0].begin >= parts[0].end;
             const size_t end = std::max(at, parts[0].end);
             const bool further = !is_empty && end > at;

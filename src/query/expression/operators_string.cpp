@@ -69,7 +69,7 @@ bool is_inside_character(std::string_view text, size_t at) {
     return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80;
 }
 
-// Of bytes, but never a part of a character.
+// Takes a part of a text by bytes, but never a part of a character.
 Value substr_bytes(const Call& call, Values v) {
     const sched::String text = text_of(v[0], true);
     if (!v[1].is_number())

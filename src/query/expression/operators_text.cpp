@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t kBytesPerTick = 256;  // searched (sched/tick.h)
 
-// As std::string_view::find, which may compare the whole of `part` at each place.
+// Finds as std::string_view::find does, which may compare the whole of `part` at each place.
 size_t find_text(std::string_view text, std::string_view part, size_t from) {
     if (from > text.size()) return std::string_view::npos;
     if (part.empty()) return from;
@@ -237,7 +237,7 @@ Value replace(const Call& call, Values v) {
         if (!All) break;
         if (!wanted.empty()) continue;
         if (at == text.size()) break;
-        // What is empty is found before each character, and at the end.
+        // An empty text is found before each character, and at the end.
         const size_t bytes = character_bytes(text.substr(at));
         out += text.substr(at, bytes);
         at += bytes;

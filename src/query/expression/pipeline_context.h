@@ -45,19 +45,20 @@ struct PipelineContext {
     // Fields that no later stage reads are not carried along. False only to compare: the results
     // are the same.
     bool narrows = true;
-    // Called for a stage that this room does not know, e.g. $collStats: what makes the documents it
-    // starts the pipeline with, or nothing if the command layer does not know it either (error
-    // 16436, with over_msg 40324). Such a stage has to be the first one (error 40602), and not in a
-    // $facet (error 40600). May be empty.
+    // Called for a stage that this room does not know, e.g. $collStats: gives the function that
+    // makes the documents the stage starts the pipeline with, or nothing if the command layer does
+    // not know it either (error 16436, with over_msg 40324). Such a stage has to be the first one
+    // (error 40602), and not in a $facet (error 40600). May be empty.
     std::function<FirstStage(std::string_view stage)> find_first_stage;
-    // Where $lookup and $graphLookup read. Null: there are no such stages (error 16436).
+    // The collections that $lookup and $graphLookup read. Null: there are no such stages (error
+    // 16436).
     std::shared_ptr<ForeignCollections> foreign;
-    // Under which texts are compared, everywhere in the pipeline and those inside of it, which keep
-    // it. Null: by their bytes.
+    // The order of texts, everywhere in the pipeline and in those inside of it, which keep it.
+    // Null: by their bytes.
     std::shared_ptr<const collation::Collator> collator;
     // Variables for expressions, whose values outlive the pipeline.
     OuterVariables variables;
-    // Where these are those of a command: the pipeline keeps them.
+    // The owner of the variables if they are those of a command: the pipeline keeps it.
     std::shared_ptr<const LetVariables> let;
     // How many pipelines there are around this one, and how many stages these have together.
     int outer_pipelines = 0;

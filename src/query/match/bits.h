@@ -1,9 +1,9 @@
 // query/match/bits.h - $bitsAllSet, $bitsAllClear, $bitsAnySet and $bitsAnyClear: whether bits
 // of a number or of a binary are as asked.
 //
-// Bit 0 is the lowest. Of a number there are as many as one likes, beyond the 64th all like its
-// sign; of a binary, whose first byte has bits 0 to 7, those behind its end are clear. Numbers that
-// are no whole ones of 64 bits, and values of other types, have no bits and are never as asked.
+// Bit 0 is the lowest. A number has as many bits as one likes, beyond the 64th all like its sign; a
+// binary's first byte has bits 0 to 7, and the bits behind its end are clear. Numbers that are no
+// whole ones of 64 bits, and values of other types, have no bits and are never as asked.
 #pragma once
 
 #include <string_view>

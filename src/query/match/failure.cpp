@@ -126,7 +126,7 @@ class Explainer {
         return made.append(e).object();
     }
 
-    // Those of several filters that match, or that do not.
+    // Explains those of several filters that match, or those that do not.
     void explain_each(const std::vector<bson::Object>& filters, bool fulfilled, Builder& out) {
         Builder list = out.sub_array(fulfilled ? "clausesSatisfied" : "clausesNotSatisfied");
         int32_t index = 0;

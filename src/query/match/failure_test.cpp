@@ -17,7 +17,7 @@ std::string explain(const std::string& filter, const std::string& doc) {
     return bson::to_text(explain_failure(parsed, &kNoExpressionsHere, held));
 }
 
-// Of a schema, the rules that are not kept.
+// Returns the rules of a schema that the document does not keep.
 std::string rules(const std::string& schema, const std::string& doc) {
     const bson::Object parsed = bson::from_json(schema);
     const bson::Object held = bson::from_json(doc);
@@ -185,7 +185,7 @@ TEST(ExplainSchema, Arrays) {
               "reason: \"found additional items\" } ]");
 }
 
-// What it says stays short, however much there would be to say.
+// The explanation stays short, however much there would be to say.
 TEST(ExplainFailure, IsBounded) {
     bson::Builder choices;
     for (int i = 0; i < 20000; ++i)

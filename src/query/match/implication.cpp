@@ -178,7 +178,7 @@ bool needs_value(const MatchNode& node) {
     }
 }
 
-// By number $type is about elements of arrays, by name also about the whole array.
+// A $type by number is about elements of arrays, one by name also about the whole array.
 bool type_follows(const MatchNode& narrow, const MatchNode& wide) {
     const auto in_wide = [&wide](int64_t type) {
         return std::ranges::binary_search(wide.types, type);

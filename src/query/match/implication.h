@@ -6,14 +6,14 @@
 
 namespace query {
 
-// Whether every document that `narrow` matches is one that `wide` matches. False also where that is
-// not known. It knows $and, $or and $in, that a comparison follows from a stricter one of the same
-// path, that what finds a value at a path says that there is one ($exists), and what is the same on
-// both sides.
+// Returns whether every document that `narrow` matches is one that `wide` matches; false also if
+// that is not known. It knows $and, $or and $in, that a comparison follows from a stricter one of
+// the same path, that a predicate which finds a value at a path implies that there is one
+// ($exists), and predicates that are the same on both sides.
 //
-// All but the last rest on the walk of a path (query/match/path.h): two predicates of one path are
-// asked about the same values, and each of them is satisfied by one of those. So what holds of one
-// value holds of the document.
+// Each of these but the last rests on the walk of a path (query/match/path.h): two predicates of
+// one path are asked about the same values, and each of them is satisfied by one of those. An
+// implication for one value therefore holds for the document.
 bool implies(const MatchNode& narrow, const MatchNode& wide);
 
 }  // namespace query

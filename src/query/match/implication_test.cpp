@@ -101,12 +101,12 @@ TEST(Implication, ClaimsNothingElse) {
         // {a: [5]} has no value at a.b that could be null.
         {"{'a.b': {'$ne': null}}", "{'a.b': {'$exists': true}}"},
         {"{'a': null}", "{'a': {'$in': [null]}}"},
-        // All three are one value to a double.
+        // A double cannot tell these three values apart.
         {"{'a': {'$numberLong': '9007199254740993'}}",
          "{'a': {'$gte': {'$numberDouble': '9007199254740992'}}}"},
         {"{'a': {'b': {'$numberLong': '9007199254740993'}}}",
          "{'a': {'b': {'$numberDouble': '9007199254740992'}}}"},
-        // By number it is about elements.
+        // A $type by number is about elements.
         {"{'a': {'$type': 'array'}}", "{'a': {'$type': 4}}"},
         {"{'a': {'$type': 'number'}}", "{'a': {'$type': 'int'}}"},
         {"{'a': [1]}", "{'a': 1}"},
@@ -134,7 +134,7 @@ TEST(Implication, KnowsWhereNaNIs) {
     EXPECT_TRUE(implies("{'a': {'$gte': " + nan + "}}", "{'a': {'$exists': true}}", today, today));
 }
 
-// What it says of random filters holds of all documents of a few values.
+// An implication of random filters holds for all documents of a few values.
 TEST(Implication, HoldsForDocuments) {
     static const std::vector<std::string> kValues = {"null",
                                                      "1",

@@ -37,7 +37,7 @@ struct PatternRules {
     std::unique_ptr<const Regex> pattern;
     RulesPtr rules;
 };
-// With the field `name` the document needs either more fields or to fit.
+// A document with the field `name` needs either more fields or to fit.
 struct Dependency {
     std::string_view name;
     sched::Vector<std::string_view> fields;
@@ -352,7 +352,7 @@ RulesPtr parse_rules(Doc schema, int depth) {
     return rules;
 }
 
-// What a schema looks at: an element, or a document that is in none.
+// The value that a schema looks at: an element, or a document that is in none.
 struct Value {
     Value(const Element& value) : element(value), type(value.type()) {}  // NOLINT: one of the two
     explicit Value(Doc whole) : doc(whole), type(Type::object) {}

@@ -1,7 +1,7 @@
-// What a document does not keep of a schema.
+// Explains which rules of a schema a document does not keep.
 //
-// A keyword is asked by itself, as a schema of it and of those that it has its meaning from. So
-// what it means is said in one place, json_schema.cpp.
+// A keyword is asked by itself, as a schema of it and of those that it has its meaning from. Its
+// meaning is therefore said in one place, json_schema.cpp.
 #include <algorithm>
 #include <string>
 
@@ -20,9 +20,9 @@ using bson::Element;
 
 namespace {
 
-// What is copied, or searched for a field, in the time of a tick.
+// How many bytes are copied, or searched for a field, in the time of a tick.
 constexpr int32_t kBytesPerTick = 256;
-// To read a regular expression.
+// The cost of reading a regular expression.
 constexpr int64_t kTicksPerRegex = 16;
 
 void explain(Doc schema, const Element& value, Builder& rules);
@@ -33,7 +33,7 @@ bson::Object in_document(std::string_view name, const Element& value) {
     return doc.object();
 }
 
-// Of a schema, the fields that are named.
+// Returns the named fields of a schema.
 bson::Object only(Doc schema, std::initializer_list<std::string_view> names) {
     Builder out;
     for (const Element& e : schema)

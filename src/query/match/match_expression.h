@@ -19,7 +19,7 @@ class MatchExpression : public sched::Counted {
     virtual ~MatchExpression() = default;
     // Throws base::Error where the expression cannot be computed.
     virtual bool matches(bson::Doc doc) const = 0;
-    // What it is computed to; appends nothing where that is missing.
+    // Appends the value that it computes; nothing if that is missing.
     virtual void append_result(bson::Doc doc, std::string_view name, bson::Builder& out) const = 0;
     // {path: value, ...}: equalities, as of a filter, that each document satisfies that matches.
     // They are for the planner, and live as long as this.
@@ -42,7 +42,7 @@ class ExpressionParser {
     virtual bool is_here() const { return true; }
 };
 
-// Where a filter cannot have $expr, though its client knows it: throws the error given.
+// Refuses $expr with the error given, in a filter that cannot have it though its client knows it.
 class RefusedExpressions : public ExpressionParser {
   public:
     RefusedExpressions(int code, std::string_view text) : code_(code), text_(text) {}

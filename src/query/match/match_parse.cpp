@@ -23,7 +23,7 @@ using bson::Element;
 using bson::Type;
 using NodePtr = std::unique_ptr<MatchNode>;
 
-// Of $and, $or, $nor, $not and $elemMatch.
+// How deep $and, $or, $nor, $not and $elemMatch may be nested.
 constexpr int kNestingMax = 100;
 
 template <typename... Args>
@@ -31,7 +31,7 @@ template <typename... Args>
     base::fail(base::kBadValue, format, std::forward<Args>(args)...);
 }
 
-// Where in the filter the parser is.
+// The parser's place in the filter.
 struct ParseContext {
     bool top = true;  // not inside another operator
     int depth = 0;
@@ -76,7 +76,7 @@ bool is_operators(const Element& e, bool partial_dbref_is_value = false) {
            !is_dbref(e.as_doc(), partial_dbref_is_value);
 }
 
-// What a part of a path takes, about.
+// About how many bytes a part of a path takes.
 constexpr size_t kPartBytes = 16;
 
 void set_path(MatchNode& node, std::string path, FieldPath steps) {
@@ -217,7 +217,7 @@ NodePtr parse_type(std::string_view path, const Element& operand, bool newer) {
         node->number = whole_number(operand);
         if (!newer) return node;
         add_type(operand, node->types);
-        // Of other types than arrays both forms say the same.
+        // Both forms say the same of other types than arrays.
         if (node->number != static_cast<int64_t>(Type::array)) node->types.clear();
         return node;
     }
@@ -251,7 +251,7 @@ void check_size(const Element& operand) {
 NodePtr parse_size(std::string_view path, const Element& operand, bool newer) {
     if (newer) check_size(operand);
     NodePtr node = make_node(MatchKind::size, path);
-    // Of a long only the lower half counts, but the sign is that of the whole.
+    // Only the lower half of a long counts, but the sign is that of the whole.
     const bool negative = operand.type() == Type::int64 && operand.as_int64() < 0;
     if (operand.is_number())
         node->number = negative ? -1 : std::max(-1, whole_number(operand));
@@ -337,7 +337,7 @@ NodePtr parse_not(std::string_view path, const Element& operand, const ParseCont
     return negate(unwrap(std::move(all)));
 }
 
-// What stands for a document, not for a value of a field.
+// Whether the operator stands for a document, not for a value of a field.
 bool is_of_document(std::string_view name) {
     return name == "$and" || name == "$or" || name == "$nor" || name == "$where" ||
            name == "$jsonSchema" || name == "$expr" || name == "$sampleRate" ||
@@ -431,7 +431,7 @@ NodePtr parse_operator(std::string_view path, const Element& e, const ParseConte
     bad("unknown operator: {}", name);
 }
 
-// Of later servers, as the place where it may be.
+// Parses an operator of later servers; the context decides whether it may stand there.
 NodePtr parse_sample(const Element& rate, const ParseContext& context) {
     if (!context.expressions->is_here()) bad("$sampleRate is not allowed in this context");
     if (!rate.is_number()) bad("argument to $sampleRate must be a numeric type");
@@ -444,7 +444,8 @@ NodePtr parse_sample(const Element& rate, const ParseContext& context) {
     return node;
 }
 
-// What a program writes where it has to write some filter. Of later servers, anywhere.
+// Parses an operator that a program writes if it has to write some filter. Later servers take it
+// anywhere.
 NodePtr parse_constant(MatchKind kind, const Element& e) {
     if (!e.is_number() || e.to_double() != 1)
         base::fail(base::kFailedToParse, "{} must be an integer value of 1", e.name());
@@ -505,7 +506,7 @@ void parse_top_operator(const Element& e, const ParseContext& context, MatchNode
             into.children.push_back(std::move(child));
     } else if (name == "$or") {
         NodePtr any = parse_logical(MatchKind::disjunction, e, context);
-        // Of one clause it is that clause, also for the positional index.
+        // An $or of one clause is that clause, also for the positional index.
         if (any->children.size() == 1) any = std::move(any->children[0]);
         into.children.push_back(std::move(any));
     } else if (name == "$nor") {

@@ -18,7 +18,7 @@ bool matches(const std::string& filter, const std::string& doc) {
     return Matcher::parse(bson::parse_test_json(filter))->matches(bson::parse_test_json(doc));
 }
 
-// As clients of today mean it.
+// Matches as for clients of today.
 bool matches_today(const std::string& filter, const std::string& doc) {
     return Matcher::parse(bson::parse_test_json(filter), &kNoExpressionsHere)
         ->matches(bson::parse_test_json(doc));
@@ -145,7 +145,7 @@ TEST(Match, SizesThatNoArrayHas) {
     }
 }
 
-// Those are looked for in another way than few.
+// The matcher looks for many values in another way than for few.
 TEST(Match, AllOfManyValues) {
     std::string wanted = "1.0, \"x\", {\"b\": 1}, [7], null";
     std::string elements = "\"x\", {\"b\": 1}, [7], null, 1";
@@ -237,7 +237,7 @@ TEST(Match, TypesByNameAndByList) {
         EXPECT_TRUE(matches(R"({"a": {"$type": "number"}})",
                             (std::string(R"({"a": )") + value + "}").c_str()))
             << value;
-    // By name it is the whole array that counts, by number one of its elements.
+    // A $type by name tests the whole array, one by number each of its elements.
     EXPECT_TRUE(matches(R"({"a": {"$type": "array"}})", R"({"a": []})"));
     EXPECT_TRUE(matches(R"({"a": {"$type": ["array"]}})", R"({"a": [1]})"));
     EXPECT_FALSE(matches(R"({"a": {"$type": 4}})", R"({"a": [1]})"));
@@ -423,7 +423,7 @@ TEST(Regex, ASearchWithoutEndCanBeEnded) {
         operation.start();
         operation.set_deadline_ms(20);
         const sched::Operation::Scope scope(&operation);
-        // Where the library's own limits end it before, that is an error, too.
+        // The library's own limits may end the search before; that is an error, too.
         EXPECT_THROW(regex.search(text), base::Error) << pattern.substr(0, 40);
         operation.finish();
     }

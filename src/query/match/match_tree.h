@@ -61,8 +61,8 @@ struct MatchNode : sched::Counted {
     std::string path;       // dotted; empty for logical nodes and inside elem_match_value
     FieldPath steps;        // `path`, cut into parts; what matching walks
     bson::Element operand;  // comparisons; points into what the tree owns
-    // Under a collation, of comparisons with what has a text in it: `operand` and `values` are keys
-    // of it, and so must be what they are compared with.
+    // The collation of comparisons with a value that has a text in it: `operand` and `values` are
+    // keys of it, and so must be the values they are compared with.
     const collation::Collator* collator = nullptr;
     bson::Element stated;  // then: the operand as the filter has it
     sched::Charge charge;  // of path and steps
@@ -75,14 +75,15 @@ struct MatchNode : sched::Counted {
     std::unique_ptr<const MatchExpression> expression;
     int64_t number = 0;
     int64_t remainder = 0;
-    // Of clients of today. lt, lte, gt and gte of a number: NaN is neither below nor above other
-    // numbers. To the old server it was below them all. mod: no remainder is left by NaN, nor by
-    // what is beyond int64. Comparisons and in, with a Date or a Timestamp: see times.h. The root
-    // of a filter: all of it is of today.
+    // Set for clients of today. lt, lte, gt and gte of a number: NaN is neither below nor above
+    // other numbers. To the old server it was below them all. mod: NaN leaves no remainder, nor
+    // does a number beyond int64. Comparisons and in, with a Date or a Timestamp: see times.h. The
+    // root of a filter: the whole filter is of today.
     bool nan_apart = false;
 };
 
-// What a match remembers for `$`: the array index chosen by the last array clause evaluated.
+// The facts that a match remembers for `$`: the array index chosen by the last array clause
+// evaluated.
 struct MatchDetails {
     bool has_index = false;
     uint32_t array_index = 0;

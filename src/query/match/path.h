@@ -1,12 +1,12 @@
 // query/match/path.h - the walk that finds the values a dotted path names.
 //
-// A path walks documents. Where it meets an array before its end, it goes on in every element that
-// is a document, and, where the next part is a decimal index, also in the element at that index. At
-// its end an array stands for each of its elements and then for itself. A path that leads nowhere
-// gives one missing value; elements of an array that are neither documents nor named by an index
-// give nothing at all. Walking allocates nothing, but where a path has many numbers: there it
-// remembers where it has been, since each of them may be a name and an index, and the ways to one
-// place double with every one.
+// A path walks documents. If it meets an array before its end, it goes on in every element that is
+// a document, and, if the next part is a decimal index, also in the element at that index. At its
+// end an array stands for each of its elements and then for itself. A path that leads nowhere gives
+// one missing value; elements of an array that are neither documents nor named by an index give
+// nothing at all. Walking allocates nothing, except on a path of many numbers: there it remembers
+// where it has been, since each number may be a name and an index, and the ways to one place double
+// with every one.
 #pragma once
 
 #include <functional>

@@ -44,7 +44,7 @@ uint32_t compile_options(std::string_view flags) {
     return options;
 }
 
-// What the library takes counts towards the operation's memory. No exception may cross its frames.
+// The library's memory counts towards the operation's. No exception may cross its frames.
 void* take(PCRE2_SIZE bytes, void*) {
     try {
         return sched::memory::reallocate(nullptr, bytes);
@@ -56,7 +56,7 @@ void give_back(void* p, void*) {
     sched::memory::release(p);
 }
 
-// What the library gives, which is null for want of memory.
+// Returns what the library gives; throws if that is null for want of memory.
 template <typename T>
 T* made(T* p) {
     if (p == nullptr) throw std::bad_alloc();
@@ -70,8 +70,8 @@ pcre2_general_context* memory_context() {
 }
 
 // The library counts steps from each place in the text where a match may begin, and a step may go
-// over the whole text: these limit the memory for backtracking, but no time. What limits time is
-// that a search without an end in sight is watched (Regex::search).
+// over the whole text: these limit the memory for backtracking, but no time. Time is limited by
+// watching a search without an end in sight (Regex::search).
 constexpr uint32_t kStepsMax = 1'000'000;
 constexpr uint32_t kHeapKilobytesMax = 20'000;
 // A search that takes no more characters looked at than about this is let go: some milliseconds.
@@ -85,18 +85,18 @@ constexpr size_t kMachineCodeBytesMax = 16 * 1024;
 // (sched/tick.h).
 constexpr uint64_t kFoldedMax = uint64_t{1} << 25;
 constexpr uint64_t kFoldedPerTick = 64;
-// So many ticks (sched/tick.h) stand for a pattern compiled or a text searched, and so many
-// bytes of text for one more.
+// A pattern compiled or a text searched counts kTicks (sched/tick.h), and one more for each
+// kBytesPerTick of text.
 constexpr int64_t kTicks = 16;
 constexpr size_t kBytesPerTick = 128;
 constexpr size_t kPatternBytesPerStep = 1024;
 
-// What a watched search tells its caller.
+// The state that a watched search gives to its caller.
 struct Watch {
     std::exception_ptr failure;
     size_t at = 0;  // in the text, at the last item
-    // What an item may examine without going there: a reference compares text, and stays where it
-    // is if that is another one.
+    // The cost of an item, which may examine text without going on: a reference compares text, and
+    // stays where it is if that is another one.
     int64_t ticks_per_item = 1;
 };
 
@@ -122,8 +122,8 @@ bool has_references(const pcre2_code* code) {
     return highest > 0;
 }
 
-// What a thread searches with: a place for offsets (only whether something matched is of interest),
-// and the limits of the search that runs.
+// The tools of a thread's searches: a place for offsets (only whether something matched is of
+// interest), and the limits of the search that runs.
 class Searcher {
   public:
     Searcher() {
@@ -131,8 +131,9 @@ class Searcher {
         pcre2_set_callout(context_.get(), on_item, &watch_);
     }
 
-    // As pcre2_match, from `start` on. A match that begins behind `last` is not looked for, if the
-    // code was compiled for that. `data`: where its place goes; null: it is of no interest.
+    // Searches as pcre2_match does, from `start` on. A match that begins behind `last` is not
+    // looked for, if the code was compiled for that. `data` receives its place; null: it is of no
+    // interest.
     int match(const pcre2_code* code, std::string_view text, uint32_t steps, size_t start = 0,
               size_t last = PCRE2_UNSET, uint32_t options = 0, pcre2_match_data* data = nullptr) {
         if (data == nullptr) data = data_.get();
@@ -200,8 +201,8 @@ struct Regex::Compiled {
     Compiled(const Compiled&) = delete;
     Compiled& operator=(const Compiled&) = delete;
 
-    // With a call before each item; null where that makes it too large to be compiled. Made when it
-    // is first asked for, by any thread.
+    // Returns the code with a call before each item; null if that makes it too large to be
+    // compiled. It is made when it is first asked for, by any thread.
     const Code* watched();
 
     const Code plain;
@@ -213,7 +214,7 @@ struct Regex::Compiled {
     std::atomic<bool> unwatchable_{false};
 };
 
-// What is searched, from where on, and where the place of a match goes.
+// The text that is searched, from where on, and the object that receives the place of a match.
 struct Regex::Target {
     std::string_view text;
     size_t start = 0;
@@ -223,7 +224,7 @@ struct Regex::Target {
 
 namespace {
 
-// As much nesting as the stack of a thread can take; the old library had no limit of its own.
+// A thread's stack can take this much nesting; the old library had no limit of its own.
 constexpr uint32_t kNestedGroupsMax = 1000;
 
 // Shared by all patterns, never changed.
@@ -311,7 +312,7 @@ Regex::Regex(std::string_view pattern, std::string_view flags)
                    "without case",
                    shown(pattern_));
     sched::tick(static_cast<int64_t>(folded / kFoldedPerTick));
-    // So that a search that can't be watched can be cut into pieces.
+    // The offset limit lets a search that cannot be watched be cut into pieces.
     const uint32_t options = compile_options(flags_) | PCRE2_USE_OFFSET_LIMIT;
     int error = 0;
     PCRE2_SIZE offset = 0;
@@ -365,7 +366,7 @@ bool Regex::find(std::string_view text, size_t start, sched::Vector<Part>* parts
     const std::unique_ptr<pcre2_match_data, void (*)(pcre2_match_data*)> data(
         made(pcre2_match_data_create_from_pattern(compiled_->plain.get(), memory_context())),
         pcre2_match_data_free);
-    // What begins later has been examined with what was found before.
+    // If `start` is not 0, an earlier search has checked that the text is UTF-8.
     const uint32_t options = start == 0 ? 0 : PCRE2_NO_UTF_CHECK;
     const int result = match({text, start, options, data.get()});
     if (result == PCRE2_ERROR_NOMATCH || is_not_utf8(result)) return false;
@@ -453,8 +454,8 @@ bool has_alternative(std::string_view pattern) {
     return false;
 }
 
-// What the library reads past, other than white space: comments, an \E that ends nothing, and with
-// the flag x maybe a character beyond ASCII.
+// Whether the library reads past this, other than white space: comments, an \E that ends nothing,
+// and with the flag x maybe a character beyond ASCII.
 bool is_skipped(std::string_view pattern, bool extended) {
     return pattern.starts_with("(?#") || pattern.starts_with("\\E") ||
            (extended && (pattern[0] == '#' || static_cast<uint8_t>(pattern[0]) >= 0x80));

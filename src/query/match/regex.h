@@ -1,7 +1,8 @@
 // query/match/regex.h - a compiled regular expression (syntax of PCRE 8, UTF-8).
 //
-// Safe to use from many threads at once. What can't be compiled or matched is an error, never a
-// text that does not match: under $not that would be every document.
+// It is safe to use from many threads at once. A pattern that cannot be compiled, or a text that
+// cannot be matched, is an error, never a text that does not match: under $not that would be every
+// document.
 #pragma once
 
 #include <memory>
@@ -15,7 +16,7 @@ namespace query {
 class Regex {
   public:
     static constexpr size_t kPatternBytesMax = 32764;
-    // What clients of today expect for a pattern that is invalid.
+    // The error that clients of today expect for a pattern that is invalid.
     static constexpr int kInvalid = 51091;
 
     // Flags: i m s x; other letters are kept but mean nothing. Both end at their first NUL. Throws
@@ -39,15 +40,16 @@ class Regex {
         size_t end = kNowhere;
     };
     // Finds the first match at `start` or later, which is no place within a character: the whole of
-    // it, and what each of the pattern's groups matched. False if there is none. As search(), but
-    // for NULs, which are characters of the text.
+    // it, and what each of the pattern's groups matched. False if there is none. NULs are
+    // characters of the text, unlike for search(), which it follows in all else.
     bool find(std::string_view text, size_t start, sched::Vector<Part>* parts) const;
 
     const std::string& pattern() const { return pattern_; }
     const std::string& flags() const { return flags_; }
 
-    // What every match must start with, for index bounds: the plain text behind a leading ^ or \A.
-    // Empty if there is none. *exact: the pattern asks for nothing but this prefix.
+    // Returns the text that every match must start with, for index bounds: the plain text behind a
+    // leading ^ or \A. Empty if there is none. *exact: the pattern asks for nothing but this
+    // prefix.
     std::string prefix(bool* exact) const;
 
   private:

@@ -24,9 +24,9 @@ bool one_of(char c, std::string_view set) {
 
 // Letters that mean something behind a backslash, or that both libraries refuse there.
 constexpr std::string_view kEscapes = "aABbCcDdEefGgHhKkLlNnoPpQRrSstUuVvWwXxZz";
-// Those that stand for themselves inside a class.
+// The escapes that stand for themselves inside a class.
 constexpr std::string_view kLiteralInClass = "ABCGKRXZzk";
-// Those that stand for a set of characters.
+// The escapes that stand for a set of characters.
 constexpr std::string_view kSets = "dDsSwWhHvVpP";
 
 class Rewriter {
@@ -264,7 +264,7 @@ bool may_become_caseless(std::string_view pattern) {
     return false;
 }
 
-// What a character behind a backslash may stand for at most, as the end of a range.
+// Returns the highest character that an escape may stand for, as the end of a range.
 uint32_t highest_escaped(std::string_view rest) {
     constexpr uint32_t kHighestOctal = 0777;
     if (rest.empty() || !one_of(rest[0], "xoN") || rest.substr(1, 1) != "{") return kHighestOctal;
@@ -323,7 +323,8 @@ uint64_t caseless_range_characters(std::string_view pattern, std::string_view fl
     for (size_t at = pattern.find('-'); at != std::string_view::npos;
          at = pattern.find('-', at + 1)) {
         std::string_view rest = pattern.substr(at + 1);
-        // What stands for nothing, or may be left out (with the flag xx), before a range's end.
+        // Skips everything before a range's end that stands for nothing, or may be left out (with
+        // the flag xx).
         while (!rest.empty() &&
                (rest.starts_with("\\Q") || rest.starts_with("\\E") || one_of(rest[0], " \t")))
             rest.remove_prefix(rest[0] == '\\' ? 2 : 1);

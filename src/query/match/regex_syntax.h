@@ -13,8 +13,8 @@
 
 namespace query {
 
-// The same pattern in words that PCRE2 accepts. What needs no change stays as it is, and so does
-// what the old library refused, too. `extended`: the flag x.
+// Returns the same pattern in words that PCRE2 accepts. A part that needs no change stays as it is,
+// and so does one that the old library refused, too. `extended`: the flag x.
 std::string in_newer_regex_syntax(std::string_view pattern, bool extended);
 
 // An upper bound for the characters that the library goes over, one by one, to compile the ranges

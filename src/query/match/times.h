@@ -6,8 +6,8 @@
 
 namespace query {
 
-// A comparison, or $in, by a client of today, with what has a Date or a Timestamp in it. All others
-// come out the same in both orders.
+// Whether the node is a comparison, or $in, by a client of today, with a value that has a Date or a
+// Timestamp in it. Other comparisons come out the same in both orders.
 inline bool parts_times(const MatchNode& node) {
     return node.nan_apart && node.kind != MatchKind::mod && !node.operand.is_number();
 }
@@ -17,8 +17,9 @@ inline bool is_of_today(const Matcher& matcher) {
     return matcher.root().nan_apart;
 }
 
-// Of the filters of partial indexes. Both dialects keep these up, and what is in one must not
-// change with the client that writes: so they take Dates and Timestamps for one class.
+// The expressions of the filters of partial indexes. Both dialects keep these indexes up, and their
+// contents must not change with the client that writes: so the filters take Dates and Timestamps
+// for one class.
 inline const RefusedExpressions kNoExpressionsInIndexes(base::kQueryFeatureNotAllowed,
                                                         "$expr is not allowed in this context");
 

@@ -6,8 +6,8 @@
 
 namespace query {
 
-// <0, 0, >0. As bson::compare_values, but documents, at any depth, are compared with their fields
-// sorted by name.
+// Returns <0, 0, >0. Compares as bson::compare_values does, but documents, at any depth, with their
+// fields sorted by name.
 int compare_unordered(const bson::Element& a, const bson::Element& b);
 int compare_unordered(bson::Doc a, bson::Doc b);
 

@@ -50,7 +50,7 @@ PredicateBounds everything() {
     return {{all_values()}, Tightness::check_document};
 }
 
-// Of a value that a missing field equals.
+// Returns the bounds of a value that a missing field equals.
 PredicateBounds missing_bounds(const IndexField& field) {
     if (field.numbered) return everything();
     return {{nothing_there()}, Tightness::check_document};
@@ -73,7 +73,7 @@ PredicateBounds equality_bounds(const Element& value, const IndexField& field) {
     }
 }
 
-// The keys have both classes of times. Of what an array holds two may have become one key.
+// The keys have both classes of times. Two elements of an array may have become one key.
 Tightness tightness_of_times(const IndexField& field) {
     return field.index.multikey ? Tightness::check_document : Tightness::check_key;
 }
@@ -120,7 +120,7 @@ PredicateBounds ends_bounds(const MatchNode& node, ValueArena& arena) {
         Interval interval = all_values();
         const bool less = end->kind == MatchKind::lt || end->kind == MatchKind::lte;
         (less ? interval.high : interval.low) = end->operand;
-        // By the order of the index the other class of times may be on the other side.
+        // The other class of times may be on the other side in the order of the index.
         if (bson::has_time(end->operand)) {
             const Type type = end->operand.type();
             const Interval low = class_range(type == Type::timestamp ? Type::date : type);
@@ -210,10 +210,10 @@ PredicateBounds opposite_bounds(const MatchNode& node, const IndexField& field, 
     return result;
 }
 
-// Of what `node` says of one element of an array, as it is: its key.
+// Returns the keys of one element of an array, as it is, that `node` may match.
 IntervalList element_keys(const MatchNode& node, const IndexField& field, ValueArena& arena);
 
-// Of all usable ones of predicates on one element.
+// Returns the keys that all usable predicates on one element allow.
 IntervalList common_keys(const MatchNode& parent, const IndexField& field, ValueArena& arena) {
     IntervalList keys{all_values()};
     for (const auto& child : parent.children)
@@ -368,7 +368,7 @@ bool has_collation_of(const MatchNode& node, const catalog::KeyGenerator& genera
         node.children, [&](const auto& child) { return has_collation_of(*child, generator); });
 }
 
-// On the value of one element.
+// Whether bounds can be made of a predicate on the value of one element.
 bool can_use_inside(const MatchNode& node, const IndexField& field) {
     return node.kind == MatchKind::elem_match_value || has_bounds(node, field);
 }

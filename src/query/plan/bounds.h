@@ -1,35 +1,36 @@
 // query/plan/bounds.h - which keys of an index field a predicate can match.
 //
-// The rule. Of a predicate P on the path of an index field, its bounds are a set of keys, and
+// The rule. A predicate P on the path of an index field has bounds, a set of keys, and
 //
 //     promise    every document in the index that P matches has a key in the bounds;
 //     exact      and P matches every document that has a key in the bounds.
 //
-// So a scan of the bounds finds all of P's documents, each operator and each kind of index, and
-// fetches a document to evaluate P on it unless the bounds are exact. All follows from the keys
-// that a document can have (catalog/index_keys.h), against the values that the matcher visits at
-// the path (query/match/path.h):
+// A scan of the bounds therefore finds all of P's documents, whatever the operator and the kind of
+// index, and fetches a document to evaluate P on it unless the bounds are exact. The rule follows
+// from the keys that a document can have (catalog/index_keys.h), against the values that the
+// matcher visits at the path (query/match/path.h):
 //
-//  1. A visited value that is no array is a key. So is an element of an array at the end of the
-//     path, also one that is an array itself; the array as a whole is none. A predicate that whole
-//     arrays can satisfy takes in a key of each of them: one element, or undefined of [].
+//  1. A visited value that is no array is a key. An element of an array at the end of the path is a
+//     key, too, also one that is an array itself; the array as a whole is none. A predicate that
+//     whole arrays can satisfy takes in a key of each of them: one element, or undefined of [].
 //  2. The converse holds but for two keys. Null also stands for a missing field and, on a path of
 //     several parts, for an array on the way that leads nowhere, where the matcher visits nothing.
 //     Undefined also stands for []. Bounds with one of them in it are not exact.
 //  3. The matcher takes missing, null and undefined for equal.
-//  4. Where a part behind the first is a number ("a.0"), the matcher also looks for a field of that
-//     name in the elements: it finds them missing, and no key says so. What a missing field
-//     satisfies may then be under any key. An array that is named by number is a key as a whole.
+//  4. If a part behind the first is a number ("a.0"), the matcher also looks for a field of that
+//     name in the elements: it finds them missing, and no key says so. A document that satisfies P
+//     by a missing field may then be under any key. An array that is named by number is a key as a
+//     whole.
 //  5. MinKey and MaxKey compare with everything, missing fields and whole arrays included.
-//  6. One or no key for each document is all that an index says that is not multikey: [5] and []
+//  6. An index that is not multikey says only that each document has one key or none: [5] and []
 //     are in it. Bounds never depend on that, only what else may be done with them:
 //      - the bounds of several predicates of one document go together, on one field or on several,
-//        where the documents have one key. Of a multikey index only those of predicates go together
-//        that mean the same element (index_bounds.cpp may_combine);
+//        if the documents have one key. In a multikey index only the bounds of predicates that mean
+//        the same element go together (index_bounds.cpp may_combine);
 //      - the opposite of exact bounds is exact for such documents only.
-//  7. What P is sure to match is what its opposite ($not, $ne, $nin) can leave out of its bounds.
-//     The other keys keep the promise for it on a multikey index, too: a document that P does not
-//     match has none of the keys that P is sure to match.
+//  7. The opposite of P ($not, $ne, $nin) can leave out of its bounds the keys that P is sure to
+//     match. The other keys keep the promise for it on a multikey index, too: a document that P
+//     does not match has none of the keys that P is sure to match.
 //  8. A sparse index has no document of which all fields are missing: it is of no use to a
 //     predicate that a missing field satisfies. A hash says nothing but equality.
 //  9. Inside $elemMatch a predicate is about one element as it is, and so about its key. One that

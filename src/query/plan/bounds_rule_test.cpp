@@ -70,7 +70,7 @@ constexpr const char* kScalars[] = {
 constexpr const char* kArrays[] = {"[$]", "[$, 31]", "[[$]]", "[[$, 40], [1]]", "[[[$]]]"};
 constexpr const char* kOtherValues[] = {"[]", "[[]]", "[[], 1]", R"([{"x": 1}, {"x": 2}])"};
 
-// Where a value may stand.
+// The places where a value may stand.
 constexpr const char* kShapes[] = {
     R"({"a": $})",
     R"({"a": {"b": $}})",
@@ -98,7 +98,7 @@ std::vector<std::string> values_around(std::span<const char* const> scalars) {
     return values;
 }
 
-// As documents; no value is twice in it.
+// Returns all documents; no value is twice in it.
 std::vector<bson::Object> all_documents() {
     std::vector<std::string> texts{"{}"};
     for (const std::string& value : values_around(kScalars))
@@ -228,7 +228,7 @@ bool holds(const IntervalList& list, const Element& value) {
     return false;
 }
 
-// As a scan does it (index_scan.cpp, plan_run.cpp).
+// Decides as a scan does (index_scan.cpp, plan_run.cpp).
 bool finds(const ConjunctionBounds& bounds, bson::Doc key, bool matches) {
     auto list = bounds.fields.begin();
     for (const Element& value : key)
@@ -310,7 +310,7 @@ constexpr Kind kKinds[] = {
 };
 constexpr const char* kPaths[] = {"a", "a.b", "a.0", "a.1", "a.0.b", "a.b.c", "a.0.0"};
 
-// Those that a filter may have; a regular expression, say, may not be an operand of $gt.
+// The filters that parse; a regular expression, say, may not be an operand of $gt.
 using Matchers = std::vector<std::unique_ptr<Matcher>>;
 void add_filter(Matchers& matchers, const std::string& filter) {
     try {
@@ -328,11 +328,11 @@ Matchers all_filters(const char* path) {
     for (size_t i = 0; i < predicates.size(); i += simple ? 1 : 9) {
         const std::string& predicate = predicates[i];
         add_filter(matchers, fmt::format(R"({{"{}": {}, "z": 5}})", path, predicate));
-        // What $elemMatch has inside of it is on another field.
+        // The predicates inside of this $elemMatch are on another field.
         if (predicate.starts_with(R"({"$elemMatch": {")") && predicate[16] != '$')
             add_filter(matchers, fmt::format(R"({{"a": {}}})", predicate));
     }
-    // Two together.
+    // Filters of two predicates together.
     std::mt19937 random(1);
     const auto any = [&] { return predicates[random() % predicates.size()]; };
     for (int i = 0; i < 100; ++i) {

@@ -99,11 +99,11 @@ class Flattening {
         }
     }
 
-    // As it begins and, unless add() throws, ends.
+    // Whether the walk is at the root, where it begins and, unless add() throws, ends.
     bool is_at_root() const { return prefix_.empty() && parts_ == 0 && bindings_.empty(); }
 
   private:
-    // What is added goes below a path, while in scope.
+    // Puts the predicates that are added while it lives below a path.
     class PathScope {
       public:
         PathScope(Flattening& of, std::string_view path)
@@ -168,7 +168,7 @@ size_t shared_parts(std::string_view a, std::string_view b) {
     }
 }
 
-// Of how many parts of their paths two predicates are sure to mean the same elements.
+// Returns in how many parts of their paths two predicates are sure to mean the same elements.
 size_t bound_parts(const Predicate& a, const Predicate& b) {
     size_t parts = 0;
     for (size_t i = 0; i < std::min(a.bindings.size(), b.bindings.size()); ++i) {

@@ -29,8 +29,9 @@ struct Conjunction {
     bool others = false;  // predicates no index can help with
 };
 
-// Of the tree under `node`, in the order in which a multikey index takes them: where it can use
-// only one predicate of a field, it is the first, as with the old planner. Points into the tree.
+// Flattens the tree under `node`, in the order in which a multikey index takes the predicates: if
+// it can use only one predicate of a field, it is the first, as with the old planner. Points into
+// the tree.
 Conjunction flatten(const MatchNode& node);
 
 // Whether two predicates are sure to mean the same array elements in all that their paths have in

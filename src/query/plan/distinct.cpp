@@ -122,8 +122,8 @@ void DistinctValues::collect_members(const Element& array, std::string_view path
 
 namespace {
 
-// Its keys tell the field's values one by one. Those of an array below a document do not: "a.0" of
-// {a: [[1]]} is no element.
+// Whether the keys of an index tell the field's values one by one. The keys of an array below a
+// document do not: "a.0" of {a: [[1]]} is no element.
 bool tells_values(const catalog::Index& index, std::string_view path) {
     if (index.store == nullptr || !index.ready || index.key_pattern.first().name() != path)
         return false;
@@ -143,8 +143,9 @@ class ReachedDocuments {
                      DistinctValues& values)
         : collection_(collection), index_(index), values_(values) {}
 
-    // What a key says. An index that holds elements of arrays leads to their documents, all of
-    // whose values come then, as they do without an index. So does a key that is an array.
+    // Takes the value of a key. An index that holds elements of arrays leads to their documents,
+    // whose values are all taken, as they are without an index. A key that is an array leads there
+    // too.
     void add(storage::RecordId id, const Element& value) {
         if (index_.multikey || value.is_array()) {
             add_document(id);

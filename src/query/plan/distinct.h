@@ -36,19 +36,20 @@ class DistinctValues {
     // Takes the values at the path in their order: the elements of arrays, not the arrays; nothing
     // if there is none. Throws base::Error 17217 when all values together outgrow kBytesMax.
     void add(bson::Doc doc);
-    // What an index that is not multikey, and has no collation, holds at the path: a value, or an
-    // array where the path ends with the position of one.
+    // Takes the value that an index that is not multikey, and has no collation, holds at the path:
+    // a value, or an array if the path ends with the position of one.
     void add_key(const bson::Element& value);
 
     // Puts the values in order: those of documents that an index leads to came one document after
     // the other.
     void sort();
 
-    // All values in the order of their first appearance, unless they have been sorted.
+    // Appends all values in the order of their first appearance, unless they have been sorted.
     void append_to(bson::Builder& array) const;
     int64_t size() const { return static_cast<int64_t>(values_.size()); }
 
-    // What an index that holds both as one class cannot tell apart.
+    // Whether Dates and Timestamps are two classes, which an index that holds both as one cannot
+    // tell apart.
     bool of_today() const { return less_.of_today; }
 
   private:
@@ -84,8 +85,8 @@ std::optional<int64_t> distinct_by_index(catalog::Collection& collection, std::s
                                          DistinctValues& values,
                                          sched::YieldPoint* yield_point = nullptr);
 
-// The same for the documents of a query whose bounds on such an index say everything. `query` has
-// no projection, sort or limit.
+// Returns the same for the documents of a query whose bounds on such an index say everything.
+// `query` has no projection, sort or limit.
 std::optional<int64_t> distinct_by_bounds(catalog::Collection& collection, std::string_view path,
                                           FindQuery& query, DistinctValues& values,
                                           sched::YieldPoint* yield_point = nullptr);

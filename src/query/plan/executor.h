@@ -20,11 +20,11 @@
 
 namespace query {
 
-// For sched::WorkLimit.
+// Names the work for sched::WorkLimit.
 constexpr const char* kMatchWork = "the match of one document";
 
-// For a sched::YieldPoint that says that the collection, or the index in use, has gone. Throws
-// base::Error 17356. Cursors on that collection may only be destroyed afterwards.
+// Throws base::Error 17356, for a sched::YieldPoint that says that the collection, or the index in
+// use, has gone. Cursors on that collection may only be destroyed afterwards.
 [[noreturn]] void throw_dropped(const std::string& ns);
 
 struct Row {
@@ -35,7 +35,7 @@ struct Row {
     bool projected = false;  // doc is already the projection's result (covered query, returnKey)
 };
 
-// What explain tells about an execution.
+// The counts of an execution that explain shows.
 struct ExecutionStats {
     int64_t returned = 0;       // n
     int64_t keys_examined = 0;  // with documents of collection scans: nscanned
@@ -79,14 +79,15 @@ class Executor {
     // for_write: a record that the caller itself has just stored or moved; it is not returned
     // (again).
     virtual void skip_record(storage::RecordId id) = 0;
-    // Between batches the one of the next batch replaces the old one.
+    // Sets the yield point; between batches the one of the next batch replaces the old one.
     virtual void set_yield_point(sched::YieldPoint* point) = 0;
 
     virtual const FindQuery& query() const = 0;
     virtual ExecutionStats stats() const = 0;
     // planSummary of logs: "COLLSCAN", "IXSCAN { a: 1 }", "IDHACK", "EOF".
     virtual std::string summary() const = 0;
-    // For the functions of explain.h: the plans, and what was done so far. It points into this.
+    // Returns the plans, and what was done so far, for the functions of explain.h. It points into
+    // this.
     virtual ExplainReport report() const = 0;
 };
 

@@ -86,7 +86,8 @@ class PlannedExecutor : public Executor {
     void save() override {
         if (run_ == nullptr) return;
         if (summary_.empty()) summary_ = summarise(run_->plan());
-        // What was found ahead is looked up again: it may change while the lock is given up.
+        // The row that was found ahead is looked up again: it may change while the lock is given
+        // up.
         if (holds_row_) run_->put_back();
         holds_row_ = false;
         run_->step_ahead();

@@ -25,13 +25,13 @@ void append_counts(bson::Builder& out, int64_t n, int64_t objects, int64_t scann
     out.append_number("nscanned", scanned);
 }
 
-// Of one plan alone.
+// Appends the counts of one plan alone.
 void append_all_plans(bson::Builder& out, int64_t objects, int64_t scanned) {
     out.append_number("nscannedObjectsAllPlans", objects);
     out.append_number("nscannedAllPlans", scanned);
 }
 
-// With what the others did until they lost.
+// Appends the counts with those of the other plans until they lost.
 void append_all_plans(bson::Builder& out, const ExplainReport& report, int64_t objects,
                       int64_t scanned) {
     for (const ExplainReport& other : report.rejected) {
@@ -121,7 +121,7 @@ void append_clauses(bson::Builder& out, const ExplainReport& report) {
     }
 }
 
-// What has clauses, by itself or (no `millis`) as one of allPlans.
+// Appends a plan with clauses, by itself or (no `millis`) as one of allPlans.
 void append_disjunction(bson::Builder& out, const ExplainReport& report, const int64_t* millis) {
     const bool sorts = is_sort_limit(report);
     int64_t objects = report.stats.docs_examined;
@@ -189,7 +189,7 @@ void append_candidate(bson::Builder& list, const ExplainReport& report) {
     append_simple(plan, report, nullptr);
 }
 
-// Where there is no collection.
+// Appends the plan of a query whose collection is not there.
 void append_no_plan(bson::Builder& list) {
     bson::Builder plan = list.sub_object(list.next().view());
     plan.append("cursor", "BasicCursor");

@@ -25,7 +25,7 @@ struct ExplainReport {
     bool has_lost = false;  // it is one of `rejected`
 };
 
-// What a legacy explain shows that the execution does not know.
+// The facts that a legacy explain shows and the execution does not know.
 struct LegacyExplain {
     int64_t millis = 0;
     std::string_view server;  // "host:port"; empty: not shown
@@ -44,7 +44,7 @@ struct TopStage {
     std::optional<Changes> would = {};  // make, of an UPDATE that was executed
 };
 
-// The same for the explain command.
+// The facts that the explain command shows and the execution does not know.
 struct CommandExplain {
     std::string_view ns;  // as asked; there may be no such collection
     int64_t millis = 0;
@@ -57,9 +57,9 @@ struct CommandExplain {
 void append_legacy_explain(bson::Builder& out, const ExplainReport& report,
                            const LegacyExplain& how);
 
-// What the old server examined for a sort in memory of which it knew how many rows were asked for:
-// the top ones, and, where those were not enough (`wants_more`), all once more. Nothing for other
-// plans.
+// Returns how much the old server examined for a sort in memory of which it knew how many rows were
+// asked for: the top ones, and, if those were not enough (`wants_more`), all once more. Nothing for
+// other plans.
 std::optional<ExecutionStats> sort_with_limit(const ExplainReport& report, bool wants_more);
 
 // The plan without counts, as the old aggregation reported it: cursor, isMultiKey, scanAndOrder,
@@ -73,8 +73,8 @@ void append_stage_counts(bson::Builder& out, const ExplainReport& report);
 // queryPlanner and, if wanted, executionStats.
 void append_explain(bson::Builder& out, const ExplainReport& report, const CommandExplain& how);
 
-// Bounds as they are shown: of an index with a collation the bytes of its keys are no texts. What
-// is made up goes to `arena`.
+// Returns bounds as they are shown: the keys of an index with a collation are bytes, no texts.
+// Made-up values go to `arena`.
 IntervalList readable(IntervalList list, const catalog::Index& index, ValueArena& arena);
 
 }  // namespace query

@@ -14,9 +14,9 @@ namespace query {
 
 namespace {
 
-// Beside each document in memory the old server kept its place.
+// The old server kept the place of each document in memory beside it.
 constexpr int64_t kPlaceBytes = 8;
-// What it costs to write one down (sched/tick.h).
+// The cost of writing one interval down (sched/tick.h).
 constexpr int64_t kTicksPerInterval = 4;
 
 struct Counts {
@@ -141,7 +141,7 @@ class Stages {
         counts.more = at_limit;
         return counts;
     }
-    // Of two sorts the second gives what the first has not.
+    // Counts two sorts, of which the second gives what the first has not.
     Counts sorted_twice() const {
         const std::vector<PlanRun::BranchStats>& first =
             report_.top.empty() ? report_.branches : report_.top;
@@ -245,7 +245,7 @@ class Stages {
         const size_t last = plan_.scans.size() - 1;
         for (size_t i = 0; i < last; ++i)
             counts.works += scan_works(branches, i);
-        // Where a jump led behind the last key, that was the answer.
+        // If a jump led behind the last key, that was the answer.
         const End end = counts.more ? End::none : end_of(branches[last]);
         const bool asked = end == End::at_key || end == End::at_index;
         counts.works += std::max<int64_t>(keys(branches, last) + (asked ? 1 : 0), 1);

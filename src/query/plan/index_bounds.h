@@ -13,7 +13,7 @@
 
 namespace query {
 
-// Of one index for a conjunction, in ascending order of each field.
+// The bounds of one index for a conjunction, in ascending order of each field.
 struct ConjunctionBounds {
     const catalog::Index* index = nullptr;
     IndexBounds fields;
@@ -28,20 +28,20 @@ struct ConjunctionBounds {
 bool bound_conjunction(const catalog::Index& index, const Conjunction& conjunction,
                        ValueArena& arena, ConjunctionBounds& out);
 
-// An index for the branches of an $or. Of a partial one, if it lacks documents that the whole query
-// may match, what a branch has to imply.
+// An index for the branches of an $or. `filter` is the filter that a branch has to imply if the
+// index is partial and lacks documents that the whole query may match.
 struct BranchIndex {
     const catalog::Index* index;
     const Matcher* filter;
 };
 
-// Each branch of an $or, and of an $or that is a branch, by the one of `indexes` that bounds most
-// fields. False if one has none. `exact` becomes false where a branch needs the document.
+// Bounds each branch of an $or, and of an $or that is a branch, by the one of `indexes` that bounds
+// most fields. False if one has none. `exact` becomes false where a branch needs the document.
 bool bound_branches(const MatchNode& disjunction, std::span<const BranchIndex> indexes,
                     ValueArena& arena, std::vector<ConjunctionBounds>& out, bool& exact);
 
-// By the place of their index; neighbours that are one predicate each on the same index become one,
-// unless keys have to be examined one by one.
+// Sorts the branches by the place of their index; neighbours that are one predicate each on the
+// same index become one, unless keys have to be examined one by one.
 void join_branches(std::vector<ConjunctionBounds>& branches);
 
 // Whether the value of a key satisfies a predicate on its path that keys decide (check_key).

@@ -13,7 +13,7 @@ namespace {
 using bson::compare_values;
 using bson::Element;
 
-// Where a value lies in a list of intervals that run in scan order.
+// The place of a value in a list of intervals that run in scan order.
 struct IntervalPosition {
     bool inside = false;
     size_t interval =
@@ -142,7 +142,7 @@ bool IndexScan::beyond_last_target(bson::Doc target, bool past) const {
         const int c = compare_as_doubles(*a, *b) * direction(i);
         if (c != 0) return c > 0;
     }
-    // Of two that begin alike the one that leaves out more is further on.
+    // If two keys begin alike, the one that leaves out more is further on.
     if (b != last.end()) return past;
     return a == target.end() && past && !last_target_past_;
 }
@@ -158,8 +158,8 @@ IndexScan::Verdict IndexScan::check(bson::Doc key) {
     return Verdict::inside;
 }
 
-// To interval `interval` of field `field`, or behind all keys that share the fields before it. In
-// the second case fields that stand at the very end of their bounds cannot grow either.
+// Jumps to interval `interval` of field `field`, or behind all keys that share the fields before
+// it. In the second case fields that stand at the very end of their bounds cannot grow either.
 IndexScan::Verdict IndexScan::jump(bson::Doc key, size_t field, size_t interval) {
     DCHECK(field < bounds_.size() && interval <= bounds_[field].size());
     if (interval == bounds_[field].size()) {

@@ -24,8 +24,9 @@ class IndexScan {
     bool wants_yield() const { return wants_yield_; }
     bool done() const { return done_; }
     void stop() { done_ = true; }
-    // As next(), behind all keys with the present value of the first field. From 2^53 on, where
-    // that value may equal others that differ, some keys with the same one may still come.
+    // Goes on as next() does, behind all keys with the present value of the first field. From 2^53
+    // on, where that value may equal others that differ, some keys with the same one may still
+    // come.
     bool next_value();
     bson::Doc key() { return cursor_->key(); }
     storage::RecordId id() const { return cursor_->id(); }
@@ -66,8 +67,8 @@ class IndexScan {
     void seek_first();
     // Builds the seek key: the first `prefix` values of `key`, then the low ends from field
     // `prefix` on, beginning with interval `interval` there. It ends behind the first number from
-    // 2^53 on: behind equal numbers that differ, the fields that follow have no order. Where `key`
-    // has one the scan steps.
+    // 2^53 on: behind equal numbers that differ, the fields that follow have no order. If `key` has
+    // one, the scan steps.
     void seek_to(bson::Doc key, size_t prefix, size_t interval);
     // Whether a seek key is further on than the last one. Only such a jump is sure to lead forward
     // where int64s and doubles beyond 2^53 mix and keys have no order; else the scan steps.

@@ -283,7 +283,7 @@ void round_long_ends(IntervalList& list, int direction, ValueArena& arena) {
 
 IntervalList intersect(IntervalList a, IntervalList b, ValueArena& arena) {
     DCHECK(are_in_order(a, 1) && are_in_order(b, 1));
-    // What equals a value of each may lie in neither: rounded they meet.
+    // A value that equals one of each may lie in neither: rounded they meet.
     if (has_long_end(a) || has_long_end(b)) {
         round_long_ends(a, 1, arena);
         round_long_ends(b, 1, arena);

@@ -51,13 +51,13 @@ Interval all_values();
 // did, whose indexes missed undefined here.
 Interval nothing_there();
 
-// All values a range operator can reach from `value`: those of its type class (arrays, objects, ...
-// likewise). Numbers start at NaN, which explain shows as minus infinity, as the old server did,
-// whose indexes missed it here.
+// Returns the values that a range operator can reach from a value of this type: those of its type
+// class (arrays, objects, ... likewise). Numbers start at NaN, which explain shows as minus
+// infinity, as the old server did, whose indexes missed it here.
 Interval class_range(bson::Type type);
 
-// All numbers, as $mod and $type need them. Explain shows the largest finite numbers as its ends,
-// as the old server did, whose indexes missed NaN and the infinities here.
+// Returns the interval of all numbers, as $mod and $type need it. Explain shows the largest finite
+// numbers as its ends, as the old server did, whose indexes missed NaN and the infinities here.
 Interval any_number();
 
 IntervalList complement(const IntervalList& a);
@@ -87,7 +87,7 @@ class ValueArena {
     sched::Charge charge_;               // of it
 };
 
-// What both allow; made-up ends go to `arena`.
+// Returns the values that both allow; made-up ends go to `arena`.
 IntervalList intersect(IntervalList a, IntervalList b, ValueArena& arena);
 
 // A long or a decimal among the large numbers (bson/compare.h). A long equals the nearest double,

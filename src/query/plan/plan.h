@@ -45,13 +45,14 @@ struct Plan {
     std::shared_ptr<ValueArena> arena = std::make_shared<ValueArena>();
 };
 
-// All plans worth trying, best guess first; never empty. Throws base::Error 2 for a bad hint, min
-// or max, 90001 for more than one query's work (sched/work_limit.h). Yields only while it learns
-// the order of an index (catalog/mixed_times.h).
+// Returns the plans worth trying, best guess first; never empty. Throws base::Error 2 for a bad
+// hint, min or max, 90001 for more than one query's work (sched/work_limit.h). Yields only while it
+// learns the order of an index (catalog/mixed_times.h).
 std::vector<Plan> make_plans(const catalog::Collection& collection, const FindQuery& query,
                              const ExecutorOptions& options, sched::YieldPoint* yield_point);
 
-// "IXSCAN { a: 1 }", "COLLSCAN", ... for logs and the profile; of many scans the first ones.
+// Returns "IXSCAN { a: 1 }", "COLLSCAN", ... for logs and the profile; the first ones of many
+// scans.
 std::string summarise(const Plan& plan);
 
 // Whether its parts fit together, for this query. For DCHECKs of those that make and take plans.

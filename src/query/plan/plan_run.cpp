@@ -149,8 +149,8 @@ void PlanRun::show_key(const Branch& branch) {
     }
 }
 
-// In the order of the index. A key does not tell 5 from [5], nor null from a missing field: but for
-// an _id, which is no array, the document tells.
+// Writes the fields in the order of the index. A key does not tell 5 from [5], nor null from a
+// missing field: but for an _id, which is no array, the document tells.
 void PlanRun::show_covered(const Branch& branch) {
     DCHECK(plan_.covered && query_.projection != nullptr);
     covered_.clear();
@@ -272,7 +272,7 @@ PlanRun::Work PlanRun::produce(Row* row) {
     return Work::need_more;
 }
 
-// Where the sort puts it, or writes to files what it cannot hold, is not one document's work.
+// The limit of one document's work holds for making its key, not for placing it or writing files.
 void PlanRun::add_to_sort(const Row& row) {
     DCHECK(!sorting_done_);
     {
@@ -374,7 +374,8 @@ void PlanRun::save() {
     if (ring_start_ != nullptr) ring_start_->save();
     if (records_ != nullptr) records_->save();
     for (Branch& branch : branches_) {
-        // What waits to be merged is looked up again: it may change while the lock is given up.
+        // A row that waits to be merged is looked up again: it may change while the lock is given
+        // up.
         DCHECK(!branch.has_row || plan_.merge);
         if (branch.has_row) put_back(branch, branch.id);
         branch.has_row = false;

@@ -42,7 +42,7 @@ class PlanRun {
     bool gives_top_rows() const { return top_only_ && sorting_done_; }
 
     const Plan& plan() const { return plan_; }
-    // As the old server counted: each key that a scan looks at is a unit there, and so is the
+    // Counts as the old server did: each key that a scan looks at is a unit there, and so is the
     // beginning of a sort.
     int64_t works() const { return works_ + passed_keys_ + (plan_.blocking_sort ? 1 : 0); }
     int64_t advanced() const { return advanced_; }
@@ -54,15 +54,16 @@ class PlanRun {
         int64_t docs_examined = 0;
         IndexScan::End end = IndexScan::End::none;  // of the scan, if it was followed so far
     };
-    // Rows of several scans that another one had given before.
+    // Counts the rows of several scans that another one had given before.
     int64_t dropped() const { return dropped_; }
     int64_t sort_bytes() const { return sorter_ == nullptr ? 0 : sorter_->bytes(); }
-    // Counts of one scan (of the collection scan: index 0).
+    // Returns the counts of one scan (of the collection scan: index 0).
     BranchStats branch_stats(size_t i) const;
-    // What of it went into the top rows, where the whole sort came after them.
+    // Returns the share of the counts that went into the top rows, if the whole sort came after
+    // them.
     const std::vector<BranchStats>& top_stats() const { return top_stats_; }
-    // The same for explain, as the old server counted: one key ahead. Moves the scan, so only when
-    // no further row is wanted.
+    // Returns the counts of a scan for explain, as the old server counted: one key ahead. Moves the
+    // scan, so only when no further row is wanted.
     BranchStats final_branch_stats(size_t i);
 
   private:

@@ -18,10 +18,10 @@ constexpr int64_t kTrialRows = 101;
 constexpr int64_t kTrialWorks = 10000;
 constexpr double kTrialFraction = 0.3;
 
-// What it costs to start one (sched/tick.h).
+// The cost of starting a plan (sched/tick.h).
 constexpr int64_t kTicksPerPlan = 64;
 
-// What a plan has achieved per unit of work, with small bonuses that break ties: no document
+// Scores a plan by its results per unit of work, with small bonuses that break ties: no document
 // fetched, no sort.
 double score(const PlanRun& run) {
     const auto works = static_cast<double>(std::max<int64_t>(run.works(), 1));
@@ -35,7 +35,7 @@ double score(const PlanRun& run) {
 
 using Runs = std::vector<std::unique_ptr<PlanRun>>;
 
-// Between two pieces of work. `ns`: the collection, which may be dropped during it.
+// Yields between two pieces of work. `ns`: the collection, which may be dropped during it.
 void yield(const Runs& runs, sched::LongLoop& loop, const std::string& ns) {
     const auto save = [&runs] {
         for (const auto& run : runs)
@@ -78,7 +78,7 @@ Plan best_plan(catalog::Collection& collection, const FindQuery& query,
             if (loop.is_due()) yield(runs, loop, ns);
             PlanRun& run = *runs[i];
             try {
-                // What looks at several keys at once waits for the others.
+                // A plan that looks at several keys at once waits for the others.
                 if (run.works() <= round && !run.ended()) run.work(&row);
                 const bool done = run.ended() || run.advanced() >= wanted;
                 if (done && run.works() <= round + 1) decided = true;

@@ -51,7 +51,7 @@ class PlanTrialTest : public testing::Test, protected sched::YieldPoint {
         rejected_.clear();
         return best_plan(*collection_, query_, options_, std::move(plans), rejected_, won_, this);
     }
-    // Of the ranges of both indexes, which hold all documents.
+    // Lets plans compete for the ranges of both indexes, which hold all documents.
     Plan compete_for_all() { return compete(R"({"a": {"$gte": 0}, "b": {"$lte": 0}, "c": 1})", 2); }
 
     bool should_yield() override {
@@ -91,7 +91,7 @@ TEST_F(PlanTrialTest, YieldsAfterEachSlice) {
     use_slice_up();
     const Plan best = compete_for_all();
     EXPECT_GE(yields_, kSlices);
-    // As without a break.
+    // The result is the same as without a break.
     EXPECT_EQ(best.scans.at(0).index->name, "a");
     ASSERT_EQ(rejected_.size(), 1u);
     EXPECT_EQ(rejected_[0].returned, kDocuments / 2);

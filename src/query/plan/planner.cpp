@@ -398,7 +398,7 @@ class Planner {
         return b.object();
     }
 
-    // As the index has it.
+    // Returns the key as the index has it.
     static bson::Object unnamed(const bson::Object& key, const catalog::Index& index) {
         const collation::Collator* const collator = index.generator->collator();
         bson::Builder b;
@@ -427,7 +427,7 @@ class Planner {
         return bson::compare_keys(min, max, index.generator->descending_bits()) < 0;
     }
 
-    // By the order of an index, which is not the one that the client means.
+    // Refuses bounds in the order of an index, which is not the one that the client means.
     void refuse_mixed_times(const catalog::Index& index) const {
         const auto any = [](const bson::Object& key) {
             for (const Element& e : key)

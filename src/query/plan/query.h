@@ -20,11 +20,13 @@ bool same_names(bson::Doc a, bson::Doc b);
 struct FindQuery {
     std::unique_ptr<Matcher> matcher;        // never null after canonicalise()
     std::unique_ptr<Projection> projection;  // null: whole documents
-    // Under which texts are compared; null: by their bytes. Given before canonicalise().
+    // The collation under which texts are compared; null: by their bytes. Given before
+    // canonicalise().
     std::shared_ptr<const collation::Collator> collator;
     bool inherits_collation = false;  // it has to be that of the collection
     bson::Object sort;                // without $natural; empty: none
-    // Of `sort` and the filter; null: none. Made here, without a lock, since it may take long.
+    // The pattern of `sort` and the filter; null: none. It is made here, without a lock, since that
+    // may take long.
     std::shared_ptr<const SortPattern> sort_pattern;
     int natural = 0;  // +1 / -1 by sort or hint {$natural: +-1}
     bool natural_by_hint = false;

@@ -27,7 +27,7 @@ namespace {
 using bson::Doc;
 using bson::Element;
 
-// Of KeyGenerator.
+// The errors of KeyGenerator.
 constexpr int kParallelArrays = 10088;
 constexpr int kAmbiguousPath = 16746;
 
@@ -352,7 +352,7 @@ void DocumentSorter::State::add(Doc doc, uint64_t tag, const MatchDetails& detai
     DCHECK(key.size() != 0 && static_cast<size_t>(Doc(key.data()).size()) == key.size());
     ++added;
     if (limit != 0 && entries.size() == limit) {
-        // Of two that are equal in everything the first to arrive stays.
+        // The first of two that are equal in everything stays.
         if (compare(Doc(key.data()), tag, entries.front()) >= 0) return;
         drop_last();
     }

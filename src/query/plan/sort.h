@@ -26,13 +26,14 @@ class SortPattern {
                          bool of_today = false);
     bson::Doc spec() const { return spec_.doc(); }
     uint32_t descending_bits() const { return descending_; }
-    // Of two keys that append_key() made.
+    // Compares two keys that append_key() made.
     int compare(bson::Doc a, bson::Doc b) const;
-    // Of the documents that a sort holds in memory, and the code of the error beyond that.
+    // The limit for the documents that a sort holds in memory, and the code of the error beyond
+    // that.
     int64_t bytes_max() const;
     int code_of_overflow() const;
-    // What the filter lets a document be sorted by: bounds of each field, or several of which one
-    // must hold; none: everything.
+    // Returns the values that the filter lets a document be sorted by: bounds of each field, or
+    // several of which one must hold; none: everything.
     std::span<const IndexBounds> bounds() const;
     // Appends the sort key of a document (unnamed values, with keys of the collation). Arrays give
     // their smallest, descending their largest, element among those that the filter's bounds on the
@@ -48,7 +49,7 @@ class SortPattern {
     std::shared_ptr<const Keys> keys_;
 };
 
-// What makes a sort in memory fail, beside its caller's own errors.
+// An error of a sort in memory, as opposed to its caller's own errors.
 class SortError : public base::Error {
   public:
     explicit SortError(const base::Error& cause) : base::Error(cause) {}
@@ -67,7 +68,8 @@ class DocumentSorter {
     // what append_key throws, and 14031 where files cannot be written. `tag` is returned with the
     // document.
     void add(bson::Doc doc, uint64_t tag, const MatchDetails& details);
-    // The same in two steps: the first one, which may take long, may be given up and begun again.
+    // These add a document in two steps: the first one, which may take long, may be given up and
+    // begun again.
     void make_key(bson::Doc doc);
     void add_by_key(bson::Doc doc, uint64_t tag, const MatchDetails& details);
     void finish();
@@ -75,11 +77,11 @@ class DocumentSorter {
     bool has_left_out() const;  // whether the limit kept any document out
     // The last document comes again.
     void put_back();
-    // After finish(): next document, valid until the next call.
+    // Gives the next document after finish(), valid until the next call.
     bool next(bson::Doc* doc, uint64_t* tag, MatchDetails* details);
 
   private:
-    // What goes wrong becomes a SortError.
+    // Runs a step; an error of it becomes a SortError.
     template <typename Step>
     void try_to(Step&& step);
 

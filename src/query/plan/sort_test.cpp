@@ -79,7 +79,7 @@ TEST(Sort, OnlyElementsThatTheFilterAllowsCount) {
     const std::vector<const char*> docs = {R"({"_id": 1, "a": [1, 9]})", R"({"_id": 2, "a": [5]})"};
     EXPECT_EQ(sorted(R"({"a": 1})", docs), (Ids{1, 2}));
     EXPECT_EQ(sorted(R"({"a": 1})", docs, 0, R"({"a": {"$gt": 2}})"), (Ids{2, 1}));
-    // Of an $or, those that one branch allows.
+    // An $or allows the elements that one branch allows.
     const std::vector<const char*> both = {
         R"({"_id": 1, "a": [0, 8]})", R"({"_id": 2, "a": [8, 1]})", R"({"_id": 3, "a": [5, 8]})"};
     for (const char* filter :
@@ -87,7 +87,7 @@ TEST(Sort, OnlyElementsThatTheFilterAllowsCount) {
           R"({"_id": {"$gt": 0}, "$or": [{"a": 1}, {"$or": [{"a": 8}, {"a": 9}]}]})"})
         EXPECT_EQ(sorted(R"({"a": 1, "_id": 1})", both, 0, filter), (Ids{2, 1, 3})) << filter;
     EXPECT_EQ(sorted(R"({"a": 1})", both, 0, R"({"$or": [{"a": 8}, {"b": 1}]})"), (Ids{1, 2, 3}));
-    // Of an element that $elemMatch is about, those of its other fields count, too.
+    // The other fields of an element that $elemMatch is about count, too.
     const std::vector<const char*> nested = {
         R"({"_id": 1, "a": [{"x": 5, "y": 9}, {"x": 1, "y": 1}]})",
         R"({"_id": 2, "a": [{"x": 5, "y": 4}]})"};
@@ -142,7 +142,8 @@ TEST(Sort, BadPatternsAndDocuments) {
     EXPECT_THROW(sorted(R"({"a": 1, "b": 1})", {R"({"_id": 1, "a": [1], "b": [2]})"}), base::Error);
 }
 
-// What a thread keeps from one document to the next is given back where finding the keys fails.
+// The thread gives the memory that it keeps from one document to the next back if finding the keys
+// fails.
 TEST(Sort, AnErrorLeavesTheThreadNoMemory) {
     constexpr int64_t kMB = 1 << 20;
     const SortPattern pattern(bson::parse_test_json(R"({"a": 1})"));

@@ -16,7 +16,7 @@ using bson::Builder;
 using bson::Doc;
 using bson::Element;
 
-// What is wrong with a specification has a code of its own where it counts (findAndModify).
+// Faults of a specification have codes of their own in findAndModify.
 constexpr int kMixed = 10053;
 constexpr int kUnsupportedOption = 13097;
 constexpr int kSliceTypes = 13098;
@@ -28,10 +28,10 @@ constexpr int kElementMatchNested = 16344;
 constexpr int kPositionExcluded = 16345;
 constexpr int kPositionTwice = 16346;
 constexpr int kPositionAndElementMatch = 16347;
-// What it costs to read a rule (sched/tick.h).
+// The cost of reading a rule (sched/tick.h).
 constexpr int64_t kTicksPerField = 4;
 
-// What is to become of the fields of one document (or of the documents in an array): those named in
+// The rules for the fields of one document (or of the documents in an array): those named in
 // `fields` have rules of their own, the others are kept or dropped by `keep_others`. Rules are laid
 // down one after the other as the specification names them, and the last one decides `keep_others`.
 struct Rules {
@@ -40,7 +40,7 @@ struct Rules {
     const Rules* find(std::string_view name) const;
     void keep(std::string_view path, bool wanted, bool top = true);
     void slice(std::string_view path, int32_t new_skip, int32_t new_limit, bool top = true);
-    // Of what is on the way to `path` nothing else is kept.
+    // Keeps nothing else of the documents on the way to `path`.
     void keep_only(std::string_view path);
 
     bool keep_others = true;
@@ -259,8 +259,8 @@ bool filter_names(const MatchNode& node, std::string_view first_part) {
     return std::string_view(node.path).substr(0, node.path.find('.')) == first_part;
 }
 
-// Where the positional operator begins: "a.$", "a.$.b", "a.$id.$"; not in "a.$id", which is a field
-// of a DBRef. npos: nowhere.
+// Returns where the positional operator begins: "a.$", "a.$.b", "a.$id.$"; not in "a.$id", which is
+// a field of a DBRef. npos: nowhere.
 size_t find_positional(std::string_view path, size_t from = 0) {
     for (size_t at = path.find(".$", from); at != std::string_view::npos;
          at = path.find(".$", at + 1)) {
@@ -318,7 +318,7 @@ class Parser {
         result_->root_.keep(e.name(), wanted);
     }
 
-    // Where there is no element that the filter chose.
+    // Returns the error's code if there is no element that the filter chose.
     int code_of_mismatch() const { return expressions_ != nullptr ? 51246 : base::kBadValue; }
 
     // Anything counts as true but false and zero.

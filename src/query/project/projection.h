@@ -14,15 +14,16 @@ namespace query {
 class Projection {
   public:
     // Throws base::Error 2 for a bad specification. `filter` is needed to check positional
-    // projections; `expressions` and `collator` as for Matcher::parse. Of clients of today, who
-    // give `expressions`, parts of `_id` are as other paths, and of what is chosen beside a $slice
-    // of a path only that path comes. Null result: an empty specification, everything is returned.
+    // projections; `expressions` and `collator` as for Matcher::parse. Clients of today give
+    // `expressions`: for them parts of `_id` are as other paths, and a $slice of a path beside
+    // chosen fields shows only that path of the documents on the way. Null result: an empty
+    // specification, everything is returned.
     static std::unique_ptr<Projection> parse(
         bson::Doc spec, const Matcher* filter, const ExpressionParser* expressions = nullptr,
         std::shared_ptr<const collation::Collator> collator = nullptr);
-    // The same for findAndModify, which knows no positional projection: `$` is a name like others
-    // (`a.$` shows of each element of `a` the field `$`). Throws base::Error 10053, 13097..13100,
-    // 16342..16347.
+    // Parses a projection of findAndModify, which knows no positional projection: `$` is a name
+    // like others (`a.$` shows of each element of `a` the field `$`). Throws base::Error 10053,
+    // 13097..13100, 16342..16347.
     static std::unique_ptr<Projection> parse_by_name(
         bson::Doc spec, const ExpressionParser* expressions = nullptr,
         std::shared_ptr<const collation::Collator> collator = nullptr);

@@ -114,7 +114,8 @@ void check_boundaries(const BucketSpec& bucket, const collation::Collator* colla
                    "greater than or equal to the highest boundary.");
 }
 
-// The lower boundary of the bucket that a value is in. What is in none has the default.
+// Computes the lower boundary of the bucket that a value is in. A value that is in no bucket has
+// the default.
 class Bucket : public Expression {
   public:
     Bucket(BucketSpec spec, ExpressionPtr group_by)
@@ -175,7 +176,7 @@ class BucketStage : public Stage {
     std::unique_ptr<SortStage> sort_;
 };
 
-// So many groups, of about as many documents each.
+// Makes a given number of groups of about as many documents each.
 class BucketAuto : public Computing {
   public:
     BucketAuto(bson::Doc spec, const PipelineContext& context) {

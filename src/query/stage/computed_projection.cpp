@@ -9,7 +9,7 @@ namespace query {
 
 namespace {
 
-// What the stage pulls: one document, then no other.
+// The source of the stage: gives one document, then no other.
 class OneDocument : public Stage {
   public:
     void set(bson::Doc doc) { doc_ = doc; }

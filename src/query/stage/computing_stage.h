@@ -8,7 +8,7 @@ namespace query {
 // A stage that computes each output document from one input document.
 class Computing : public Stage {
   protected:
-    // Where parsing left the names; call once the expressions are parsed.
+    // Prepares the scope for the names that parsing left; call once the expressions are parsed.
     void prepare(const Names& names) { scope_.prepare(names); }
     Scope& scope_for(bson::Doc doc) {
         arena_.clear();

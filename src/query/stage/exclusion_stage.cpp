@@ -111,7 +111,8 @@ class Exclude : public Stage {
     bson::Buffer out_;
 };
 
-// Of `_id` alone it does not matter what it says, as long as others take fields away.
+// Whether the specification takes fields away. The value of `_id` alone does not matter, as long as
+// others take fields away.
 bool takes_away(bson::Doc spec, bool top_level) {
     bool only_id = true;
     for (const Value& e : spec) {

@@ -15,7 +15,7 @@ using bson::Type;
 
 namespace {
 
-// What is copied in the time of a tick (sched/tick.h), about.
+// About how many bytes are copied in the time of a tick (sched/tick.h).
 constexpr int32_t kBytesPerTick = 1024;
 
 void append_leaf(const Value& v, sched::Vector<Value>& values) {
@@ -35,7 +35,7 @@ Value element_at(const Value& array, int64_t position) {
     return {};
 }
 
-// What cannot stand in the list of $in as a value to be equal to.
+// Whether a value in the list of $in means more than to be equal to it.
 bool means_more_under_in(const Value& v) {
     return v.type() == Type::regex || (v.is_object() && v.as_doc().first().name().starts_with('$'));
 }

@@ -15,14 +15,14 @@ namespace query {
 
 class Pipeline;
 
-// What the command layer implements: locks, yields and whether the client may read is up to it.
+// The command layer implements this: it decides on locks, yields and whether the client may read.
 class ForeignCollections {
   public:
     virtual ~ForeignCollections() = default;
-    // Before they are pulled: gives `stages` the documents of a collection of the pipeline's
-    // database; where there is none of that name, none. As much of the beginning of `stages` as a
-    // query can do better is taken from them. They are pulled by the same operation as the
-    // pipeline, and end before it.
+    // Called before `stages` are pulled: gives them the documents of a collection of the pipeline's
+    // database; none if there is no collection of that name. Takes from the beginning of `stages`
+    // as much as a query can do better. The operation of the pipeline pulls them too, and they end
+    // before it.
     virtual void connect(std::string_view collection, Pipeline& stages) = 0;
 };
 
@@ -33,12 +33,13 @@ constexpr int kSubPipelinesMax = 20;
 // may be a name.
 std::string foreign_name(const Value& from, std::string_view stage);
 
-// For a pipeline inside of a stage. Throws base::Error 232 beyond kSubPipelinesMax.
+// Returns the context of a pipeline inside of a stage. Throws base::Error 232 beyond
+// kSubPipelinesMax.
 PipelineContext sub_pipeline_context(const PipelineContext& outer);
-// What such a pipeline is, {p: [...]}: it begins with the filter, unless that is empty.
+// Returns such a pipeline, {p: [...]}, which begins with the filter, unless that is empty.
 bson::Object sub_pipeline(bson::Doc filter, bson::Doc stages);
-// Throws base::Error `code` for stages that such a pipeline cannot have: they write, or tell of the
-// server.
+// Throws base::Error `code` for stages that such a pipeline cannot have because they write, or tell
+// of the server.
 void check_sub_pipeline(bson::Doc stages, const PipelineContext& outer, std::string_view stage,
                         int code);
 

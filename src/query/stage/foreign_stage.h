@@ -61,7 +61,7 @@ class ForeignStage : public Computing {
     bson::Buffer found_;
 
   private:
-    // Of the memory for one document, for the next one.
+    // How much of the memory for one document is kept for the next one.
     static constexpr size_t kKeptBytes = size_t{1} << 20;
 
     void check_found() const {

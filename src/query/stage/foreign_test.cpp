@@ -34,7 +34,7 @@ class Collections : public ForeignCollections {
             return true;
         });
     }
-    // What was asked since the last call, a line each time.
+    // Returns what was asked since the last call, a line each time.
     std::string asked() { return std::exchange(asked_, ""); }
     int connected() const { return connected_; }
 
@@ -73,7 +73,7 @@ class Foreign : public testing::Test {
             results.emplace_back(doc);
         return results;
     }
-    // What a stage makes of one document.
+    // Returns what a stage makes of one document.
     std::string made(const std::string& stage, const std::string& doc = R"({"_id": 1})") {
         std::string text;
         for (const bson::Object& result : run("[" + stage + "]", {doc}))

@@ -37,10 +37,11 @@ class GraphLookup : public ForeignStage {
     }
 
   private:
-    // What a document, and a value that others are looked for by, take beside their bytes, about.
+    // About how many bytes a document, and a value that others are looked for by, take beside their
+    // own.
     static constexpr int64_t kBytesPerDocument = 96;
     static constexpr int64_t kBytesPerValue = 64;
-    // So much is looked for by one query.
+    // One query looks for at most so many values, of so many bytes.
     static constexpr size_t kValuesPerQuery = 1000;
     static constexpr size_t kValueBytesPerQuery = size_t{1} << 20;
 
@@ -198,8 +199,8 @@ class GraphLookup : public ForeignStage {
     std::vector<std::string> depth_path_;
     bson::Doc restriction_;  // in the specification
 
-    // Of the document that is worked on. The sets point into the documents that were reached, which
-    // stay where they are, and into that one.
+    // The members from here on belong to the document that is worked on. The sets point into the
+    // documents that were reached, which stay where they are, and into that one.
     sched::Vector<Found> reached_;
     ValueSet ids_{nullptr};
     ValueSet asked_{nullptr};

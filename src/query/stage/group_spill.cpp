@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kNumberBytes = sizeof(uint64_t);
 constexpr size_t kHeadBytes = kNumberBytes + 1;
-// What each of the two sorts holds in memory.
+// Each of the two sorts holds so many bytes in memory.
 constexpr size_t kSortBytes = size_t{8} << 20;
 
 constexpr auto kUse = spill::Folder::Use::operation;

@@ -26,20 +26,22 @@ class GroupSpill {
         std::string name;
         AccumulatorMaker maker;
     };
-    // `collator`: of the ids; null: none. Files go to `folder` (spill/run.h). All calls throw what
-    // spill::Run does.
+    // `collator` compares the ids; null: none. Files go to `folder` (spill/run.h). Each call throws
+    // what spill::Run does.
     GroupSpill(std::vector<Field> fields, std::shared_ptr<const collation::Collator> collator,
                const std::string& folder);
 
-    // The document of that number, and what each field's accumulator is to get of it.
+    // Adds the document of that number, with the values that the accumulators of the fields are to
+    // get.
     void add_document(uint64_t number, const Value& id, std::span<const Value> values);
-    // A group so far, and the number of its first document. Before any later document of it.
+    // Adds a group so far, with the number of its first document; call before any later document of
+    // it is added.
     void add_group(uint64_t number, const Value& id,
                    std::span<const std::unique_ptr<Accumulator>> accumulators);
-    // After the last one.
+    // Ends the additions; call after the last one.
     void finish();
-    // After finish(): the next group's document, in the order of their first documents, valid until
-    // the next call; false at the end.
+    // Gives the next group's document after finish(), in the order of their first documents, valid
+    // until the next call; false at the end.
     bool next(bson::Doc* out);
 
   private:

@@ -18,10 +18,11 @@ using bson::Type;
 
 namespace {
 
-// What a group takes beside its id and its accumulators, about, and what an accumulator takes.
+// About how many bytes a group takes beside its id and its accumulators, and how many an
+// accumulator takes.
 constexpr size_t kBytesPerGroup = 112;
 constexpr size_t kBytesPerAccumulator = 48;
-// Of the memory of one result, for the next one.
+// How much of the memory of one result is kept for the next one.
 constexpr size_t kKeptBytes = size_t{1} << 20;
 
 class Group : public Stage {
@@ -61,7 +62,7 @@ class Group : public Stage {
 
     bool next(bson::Doc* out) override {
         if (!loaded_) load();
-        // Those on the disk came later: their first documents found no room any more.
+        // The groups on the disk came later: their first documents found no room any more.
         if (position_ == numbers_.size()) return on_disk_ != nullptr && on_disk_->next(out);
         const size_t group = position_++;
         out_.trim(kKeptBytes);

@@ -13,7 +13,7 @@ namespace query {
 
 namespace {
 
-// What is copied in the time of a tick (sched/tick.h), about.
+// About how many bytes are copied in the time of a tick (sched/tick.h).
 constexpr int32_t kBytesPerTick = 1024;
 
 class Count : public Stage {

@@ -119,8 +119,8 @@ class Lookup : public ForeignStage {
         }
     }
 
-    // What the document has at localField is looked for; nothing there, and an empty array, as
-    // null.
+    // Returns a filter for the document's values at localField; a missing value and an empty array
+    // are looked for as null.
     bson::Object join_filter(bson::Doc doc) {
         if (local_.empty()) return {};
         values_.clear();

@@ -17,7 +17,7 @@ namespace {
 using Matched = MergeSpec::Matched;
 using NotMatched = MergeSpec::NotMatched;
 
-// In the order of the enumerations; a pipeline has no name.
+// The names in the order of the enumerations; a pipeline has no name.
 constexpr std::array<std::string_view, 4> kMatchedNames = {"replace", "keepExisting", "merge",
                                                            "fail"};
 constexpr std::array<std::string_view, 3> kNotMatchedNames = {"insert", "discard", "fail"};

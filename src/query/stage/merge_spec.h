@@ -31,14 +31,14 @@ class MergeSpec {
     bool is_on(std::string_view path) const;
     Matched matched() const { return matched_; }
     NotMatched not_matched() const { return not_matched_; }
-    // The document that a result belongs to is the one that matches this. Throws base::Error 51132
-    // and 51185 where it has no value that can be looked for.
+    // Returns the filter that matches the document that a result belongs to. Throws base::Error
+    // 51132 and 51185 if the result has no value that can be looked for.
     bson::Object filter(bson::Doc result) const;
-    // What is done to that document: an update by these stages, with the variables below. REQUIRES:
+    // The stages of the update that is made to that document, with the variables below. REQUIRES:
     // not Matched::fail.
     bson::Doc stages() const { return stages_; }
     std::shared_ptr<const LetVariables> variables(bson::Doc result);
-    // Its fields but `into`, all of them.
+    // Appends all its fields but `into`.
     void describe(bson::Builder& out) const;
 
   private:

@@ -17,12 +17,12 @@ namespace query {
 // others has of its documents, in arrays too, nothing else.
 class Narrowing : public sched::Counted {
   public:
-    // What becomes of other values on the way, for which a path goes no further.
+    // The rule for other values on the way, for which a path goes no further.
     enum class Others {
         // They stay: every path leads to the same, by whatever rule it is followed, but for
         // positions in arrays.
         kept,
-        // As find's projection does it.
+        // Dropped as by find's projection.
         dropped
     };
     Narrowing(const Needs& needs, Others others);
@@ -42,7 +42,8 @@ class Narrowing : public sched::Counted {
         fields_;  // none: the whole value
 };
 
-// Up to where a part may be a position in an array, for which narrowing has no place, or empty.
+// Returns the path up to where a part may be a position in an array, for which narrowing has no
+// place, or empty.
 std::string_view path_without_positions(std::string_view path);
 
 }  // namespace query

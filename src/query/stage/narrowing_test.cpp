@@ -1,4 +1,4 @@
-// What is carried through a pipeline: only fields that later stages read, and the same results.
+// A pipeline carries only fields that later stages read, and gives the same results.
 #include "query/stage/narrowing.h"
 
 #include <gtest/gtest.h>

@@ -22,7 +22,7 @@ std::optional<OutputTarget> target_in(const Value& named) {
                         std::string(collection.as_string())};
 }
 
-// What is wrong with {db, coll}, where target_in() found nothing or there is more.
+// Throws the error for {db, coll} if target_in() found nothing or there are more fields.
 void check_named(const Value& named, std::string_view where, bool needs_db) {
     bool has_db = false;
     bool has_collection = false;

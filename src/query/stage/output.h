@@ -1,5 +1,5 @@
-// query/stage/output.h - where the results of a pipeline go that ends with $out or $merge.
-// What is stored, and how, is up to the command layer.
+// query/stage/output.h - where the results of a pipeline go that ends with $out or $merge. The
+// command layer decides what is stored, and how.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ struct OutputTarget {
     std::string collection;
 };
 
-// Of a stage; nothing where it is neither $out nor $merge, or names no collection.
+// Returns the target of a stage; nothing if it is neither $out nor $merge, or names no collection.
 std::optional<OutputTarget> output_target(bson::Doc stage);
 
 struct PipelineOutput {

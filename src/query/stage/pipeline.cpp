@@ -21,7 +21,7 @@ constexpr int kUnknownStage = 40324;
 constexpr int kUnknownStageOf26 = 16436;
 constexpr int kOutputNotLast = 40601;
 constexpr int kOutputNotLastOf26 = 16991;
-// What it costs to make one and to take it down (sched/tick.h).
+// The cost of making a stage and of taking it down (sched/tick.h).
 constexpr int64_t kTicksPerStage = 4;
 
 // How many levels a stage can add at most: as many as its specification has, parts of paths
@@ -322,7 +322,8 @@ void StagedPipeline::move_matches_forward() {
     }
 }
 
-// What a stage and those behind it read of the documents that come to it; of results all is.
+// Returns for each stage the fields that it and the stages after it read of its input. The results
+// are read whole.
 std::vector<Needs> StagedPipeline::needs_by_stage() const {
     std::vector<Needs> all(stages_.size() + 1);
     all.back().whole_document = true;

@@ -38,7 +38,7 @@ class Pipeline {
     virtual void drop_leading_match() = 0;
     // Reads $expr in it; null: there is no such operator. Lives as long as the pipeline.
     virtual const ExpressionParser* expressions() const = 0;
-    // Under which it compares texts; null: by their bytes.
+    // Returns the collation under which it compares texts; null: by their bytes.
     virtual const std::shared_ptr<const collation::Collator>& collator() const = 0;
     // The $sort that comes first (after the $match), {} if none. Drop it if the source delivers in
     // that order; leading_limit() then tells after how many documents nothing more is read (0: no
@@ -46,10 +46,11 @@ class Pipeline {
     virtual bson::Doc leading_sort() const = 0;
     virtual void drop_leading_sort() = 0;
     virtual int64_t leading_limit() const = 0;
-    // For a leading sort that stays, and orders as find does: `pattern` knows the source's filter,
-    // which decides the elements of arrays that count. The filter must live as long as next().
+    // Gives a leading sort that stays, and orders as find does, its pattern: `pattern` knows the
+    // source's filter, which decides the elements of arrays that count. The filter must live as
+    // long as next().
     virtual void order_leading_sort(std::shared_ptr<const SortPattern> pattern) = 0;
-    // What $out or $merge at the end asks for; null without. Storing is up to the caller.
+    // Returns what $out or $merge at the end asks for; null without. The caller stores the results.
     virtual const PipelineOutput* output() const = 0;
     // How many levels its results may be deeper than the documents of its source are.
     virtual int further_levels() const = 0;
@@ -58,7 +59,7 @@ class Pipeline {
 
     // Adds what is read of the documents of its source.
     virtual void add_needs(Needs& needs) const = 0;
-    // The same, as a projection; {}: the whole documents.
+    // Returns these fields as a projection; {}: the whole documents.
     virtual bson::Object fields() const = 0;
 
     virtual void set_source(DocumentSource source) = 0;

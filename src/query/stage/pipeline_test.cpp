@@ -1,4 +1,4 @@
-// What the recorded pipelines do not show: what the planner is offered, memory limits, stages later
+// Shows what the recorded pipelines do not: the offers to the planner, memory limits, stages later
 // than 2.6, documents that a source takes back.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -140,7 +140,7 @@ TEST(Pipeline, LaterStages) {
     EXPECT_EQ(error_of(R"([{"$replaceRoot": {"newRoot": "$k"}}])", input), 40228);
 }
 
-// What $addFields makes of one document.
+// Returns what $addFields makes of one document.
 std::string added(const std::string& spec, const std::string& input) {
     const auto pipeline = parse(R"([{"$addFields": )" + spec + "}]");
     return texts(run(*pipeline, {input}));
@@ -283,7 +283,8 @@ TEST(Pipeline, DocumentsAreNestedNoDeeperThanThoseOfClients) {
     EXPECT_EQ(error_of(flat + R"({"$limit": 1}])", input), 0);
 }
 
-// As for find, missing is null, an array counts as one of its elements, [] as less than null.
+// The sort compares as find does: missing is null, an array counts as one of its elements, [] as
+// less than null.
 TEST(Pipeline, ASortOrdersByWholeValuesOrAsFind) {
     const std::vector<std::string> input = {
         R"({"_id": 0, "a": null})",
@@ -319,7 +320,7 @@ TEST(Pipeline, ASortOrdersByWholeValuesOrAsFind) {
     EXPECT_EQ(order(R"([{"$sort": {"a": -1}}])", true), "865724013");
     EXPECT_EQ(order(R"([{"$skip": 0}, {"$sort": {"a.b": -1}}, {"$limit": 2}])", true), "78");
     EXPECT_EQ(order(R"([{"$sort": {"a.0": -1, "_id": 1}}, {"$limit": 2}])", true), "72");
-    // Of [3, 1] only 3 counts.
+    // Only the 3 of [3, 1] counts.
     EXPECT_EQ(order(R"([{"$sort": {"a": 1}}, {"$limit": 5}])", true, R"({"a": {"$gte": 2}})"),
               "30142");
     EXPECT_EQ(order(R"([{"$sort": {"a": 1}}])", false, R"({"a": {"$gte": 2}})"), "104865327");
@@ -361,7 +362,7 @@ TEST(Pipeline, AProjectionByMsgTakesFieldsAway) {
     EXPECT_EQ(without(R"({"a": {"b.c": 0}})"), "40183");
     EXPECT_EQ(without(R"({"a..b": 0})"), "15998");
     EXPECT_EQ(without("{}"), "51272");
-    // By the old messages as 2.6.
+    // The old messages refuse it as 2.6 does.
     EXPECT_EQ(error_of(R"([{"$project": {"a": 0}}])", input), 16406);
     EXPECT_EQ(error_of(R"([{"$project": {"_id": 0}}])", input), 16403);
 }

@@ -150,7 +150,7 @@ bool SortStage::is_full(int64_t more) const {
     return !entries_.empty() && spill::is_full(bytes_ + more, kStageSpillBytes);
 }
 
-// What can't be among the first ones goes first, then all.
+// Drops the documents that cannot be among the first ones; if that is not enough, spills all.
 void SortStage::make_room(int64_t more) {
     if (limit_ != 0) sort_held();
     if (bytes_ > kStageSpillBytes / 2 || is_full(more)) spill();

@@ -26,14 +26,14 @@ class Stage {
     virtual bool next(bson::Doc* out) = 0;
     // Adds the fields this stage reads.
     virtual void add_needs(Needs& needs) const = 0;
-    // What has to be there of its input, if `later` is what the stages behind it need. Anything
-    // else may be there or not, and the results are the same.
+    // Returns the fields that its input has to have, if `later` is what the stages after it need.
+    // Every other field may be there or not, and the results are the same.
     virtual Needs input_needs(Needs later) const {
         if (!passes_documents_on()) later = Needs();
         add_needs(later);
         return later;
     }
-    // Once all stages are parsed: computes the constant parts of expressions.
+    // Computes the constant parts of expressions, once all stages are parsed.
     virtual void simplify_expressions() {}
     // Hands its input on as it is, as a choice or in another order.
     virtual bool passes_documents_on() const { return false; }
@@ -59,7 +59,7 @@ using StagePtr = std::unique_ptr<Stage>;
 // examined.
 constexpr int kLevelsUnchecked = 256;
 
-// Between stages; what comes out at the end is for the caller to limit.
+// The limit for documents between stages; the caller limits the documents at the end.
 constexpr int32_t kPipelineDocumentBytes = 64 * 1024 * 1024;
 // Throws base::Error 10334 for a document of a stage that is larger.
 void check_document_bytes(bson::Doc doc);
@@ -137,8 +137,8 @@ class SkipStage : public Stage {
     int64_t left_;
 };
 
-// With disk use allowed, a stage writes out what it holds beyond this, or earlier where the
-// operation has little memory left.
+// A stage writes out what it holds beyond this if disk use is allowed, or earlier if the operation
+// has little memory left.
 constexpr int64_t kStageSpillBytes = 24 * 1024 * 1024;
 
 // $sort; stable. With a limit only so many documents are kept. Orders by whole values, or as find
@@ -153,7 +153,7 @@ class SortStage : public Stage {
     bool holds_documents() const override { return true; }
     bson::Doc pattern() const { return pattern_; }
     void set_limit(int64_t limit) { limit_ = limit; }
-    // The same fields, if it orders as find does.
+    // Orders as find does: `pattern` has the same fields.
     void order_by(std::shared_ptr<const SortPattern> pattern);
 
   private:
@@ -165,8 +165,8 @@ class SortStage : public Stage {
         sched::Vector<Value> keys;  // in the document, behind it, or in `made`
         Arena made;
     };
-    // Of runs: an entry is the keys, as elements without names (of a missing one only its type),
-    // and the document as its tail.
+    // The order of runs: an entry is the keys, as elements without names (of a missing one only its
+    // type), and the document as its tail.
     struct Order {
         using Item = Keyed;
         void read(std::span<const uint8_t> entry, Keyed& item) const;

@@ -82,7 +82,7 @@ class Project : public Computing {
         object_->simplified();
         Needs needs;
         add_needs(needs);
-        // Where nothing is computed there is no difference to see.
+        // Without a computed field there is no difference to see.
         if (!needs.whole_document && object_->computes_something())
             restriction_ = std::make_unique<Narrowing>(needs, Narrowing::Others::dropped);
     }
@@ -96,8 +96,8 @@ class Project : public Computing {
     bson::Buffer restricted_;
 };
 
-// As later servers do it: what is included comes as the document has it, what is computed behind
-// that.
+// Projects as later servers do: included fields come as the document has them, computed ones after
+// them.
 class LaterProject : public Computing {
   public:
     LaterProject(bson::Doc spec, const PipelineContext& context) {
@@ -215,7 +215,8 @@ class Redact : public Computing {
     ExpressionPtr expression_;
 };
 
-// Of $limit and $skip, by OP_MSG: the old server cut fractions off. Throws base::Error with `code`.
+// Checks the number of $limit and $skip by OP_MSG: the old server cut fractions off. Throws
+// base::Error with `code`.
 void check_whole(const Value& spec, int code) {
     const auto refuse = [&](std::string_view wanted) {
         base::fail(code, "invalid argument to {} stage: Expected {}: {}", spec.name(), wanted,

@@ -13,14 +13,14 @@ using bson::Type;
 
 namespace {
 
-// What is copied in the time of a tick (sched/tick.h), about.
+// About how many bytes are copied in the time of a tick (sched/tick.h).
 constexpr int32_t kBytesPerTick = 1024;
 
 struct UnwindOptions {
     std::vector<std::string> path;
     std::vector<std::string> index_path;  // where the number of an element goes; empty: nowhere
     bool keeps_all = false;               // documents that have no element, too
-    // As later servers do it: what is no array counts as one element. Otherwise it is refused.
+    // Later servers count a value that is no array as one element. Otherwise it is refused.
     bool later = false;
 };
 

@@ -17,7 +17,7 @@ using bson::Element;
 
 namespace {
 
-// Of today's servers, whether there are such here or not.
+// The stages of today's servers, whether there are such here or not.
 constexpr std::string_view kStagesOfToday[] = {"$addFields",
                                                "$bucket",
                                                "$bucketAuto",

@@ -1,5 +1,5 @@
-// What tests/reports/writes.jsonl does not show: one update for several documents, the place of
-// `_id`, limits of what is stored.
+// Shows what tests/reports/writes.jsonl does not: one update for several documents, the place of
+// `_id`, limits of the stored document.
 #include "query/stage/update_pipeline.h"
 
 #include <gtest/gtest.h>

@@ -15,7 +15,8 @@ using bson::Type;
 
 namespace {
 
-// From a document to another one, counted from the current one, or to the end of the partition.
+// The bounds of a window: from a document to another one, counted from the current one, or to the
+// end of the partition.
 struct Bounds {
     bool by_range = false;
     std::optional<double> lower;  // none: all that come before
@@ -76,7 +77,7 @@ Bounds bounds_of(const Value& window, const WindowContext& context) {
     return bounds;
 }
 
-// Of the documents at positions [begin, end): an accumulator over what an expression gives.
+// Accumulates the values that an expression gives for the documents at positions [begin, end).
 class Accumulating : public WindowFunction {
   public:
     Accumulating(AccumulatorSpec spec, const Bounds& bounds, bool may_go_on)
@@ -151,7 +152,8 @@ class Accumulating : public WindowFunction {
         return {begin, std::max(begin, end)};
     }
 
-    // By the values of the field that is sorted by, all of which are numbers.
+    // Returns the positions whose values of the sort field are in the range; all of these are
+    // numbers.
     std::pair<size_t, size_t> range_of(const Partition& partition, size_t at) const {
         const auto value = [&](size_t i) {
             const Value& v = partition.sort_values[partition.begin + i];
@@ -195,7 +197,7 @@ class Accumulating : public WindowFunction {
     AccumulatorSpec spec_;
     const Bounds bounds_;
     const bool may_go_on_;
-    // Of the partition.
+    // The inputs of the partition.
     sched::Vector<Value> inputs_;
     Arena input_arena_;
 };
@@ -291,7 +293,7 @@ std::unique_ptr<WindowFunction> parse_rank(const Value& spec, const WindowContex
     if (context.sort_by.empty())
         base::fail(5371602, "{} must be specified with a top level sortBy expression", name);
     if (name == "$documentNumber") return std::make_unique<Ranks<Rank::number>>();
-    // What is equal is known by one field alone.
+    // One field alone tells which documents are equal.
     if (context.sort_by.field_count() != 1)
         base::fail(5371602,
                    "{} must be specified with a top level sortBy expression with exactly "

@@ -19,9 +19,9 @@ struct Partition {
     // First and one behind the last of them.
     size_t begin = 0;
     size_t end = 0;
-    // For each of all documents, whether it is sorted as the one before it is.
+    // Tells of each of all documents whether it is sorted as the one before it is.
     const sched::Vector<bool>& same_as_previous;
-    // What the only field that is sorted by has there; empty: there are several, or none.
+    // The values of the sort field; empty if there are several such fields, or none.
     const sched::Vector<Value>& sort_values;
 
     size_t size() const { return end - begin; }
@@ -37,7 +37,7 @@ class WindowFunction {
     virtual void simplify_expressions() {}
 };
 
-// What a window function may know of its stage.
+// The facts about its stage that a window function may know.
 struct WindowContext {
     bson::Doc sort_by;  // empty: not sorted
 };

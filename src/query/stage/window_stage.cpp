@@ -17,7 +17,7 @@ using bson::Type;
 
 namespace {
 
-// What a window function made for the document that is written.
+// The value that a window function made for the document that is written.
 class Computed : public Expression {
   public:
     explicit Computed(const Value& value) : value_(value) {}
@@ -95,7 +95,7 @@ class SetWindowFields : public Computing {
     bool holds_documents() const override { return true; }
 
   private:
-    // What is copied in the time of a tick (sched/tick.h), about.
+    // About how many bytes are copied in the time of a tick (sched/tick.h).
     static constexpr int32_t kBytesPerTick = 1024;
 
     void parse_sort(const Value& e, const std::shared_ptr<const collation::Collator>& collator) {

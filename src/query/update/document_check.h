@@ -1,8 +1,8 @@
 // query/update/document_check.h - which field names and nesting an update may store.
 //
 // Inserts are laxer (query/update/update.h fix_for_insert); these rules are those of updates and
-// upserts: no name starts with '$' except in a well-formed DBRef, no stored name holds a dot. By
-// OP_MSG both may be stored, as later servers do; in `_id` only dots.
+// upserts: no name starts with '$' except in a well-formed DBRef, no stored name holds a dot. A
+// client of OP_MSG may store both, as later servers let it; in `_id` only dots.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@ enum class FieldNames : uint8_t {
     dotted,  // dots may be there
     any,
 };
-// By OP_MSG, and by the old messages.
+// Returns the names that a document may have by OP_MSG, and by the old messages.
 constexpr FieldNames names_in_documents(bool over_msg) {
     return over_msg ? FieldNames::any : FieldNames::plain;
 }
-// Throws base::Error 2: by clients of today a document has one `_id`.
+// Throws base::Error 2: a client of today may store only one `_id` in a document.
 [[noreturn]] void refuse_second_id();
 constexpr FieldNames names_in_id(bool over_msg) {
     return over_msg ? FieldNames::dotted : FieldNames::plain;

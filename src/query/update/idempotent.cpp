@@ -47,7 +47,7 @@ bson::Doc idempotent_form(const Update& update, const UpdateResult& result, bson
     const auto paths = static_cast<size_t>(std::ranges::count_if(mods, has_changed));
     if (paths == 0 || paths > kPathsMax) return whole();
     DCHECK(!result.in_place || paths == result.patches.size());
-    // What was done in place is taken from the patches: a copy of the document is not needed.
+    // The patches give a change in place: a copy of the document is not needed.
     const bson::Doc after = result.in_place ? before : bson::Doc(changed.data());
     const bson::Patch* patch = result.patches.data();
     const size_t bytes_max = static_cast<size_t>(after.size()) + kMoreBytesMax;

@@ -16,10 +16,10 @@
 namespace query {
 namespace {
 
-// As the old messages have it.
+// The error that the old messages have.
 constexpr int kNoPlaceForField = 16837;
 
-// What an entry makes of a document.
+// Returns what an entry makes of a document.
 bson::Object replay(const bson::Object& form, const bson::Object& doc) {
     const auto update = Update::parse(form.doc(), {});
     bson::Buffer out;

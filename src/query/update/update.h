@@ -38,17 +38,17 @@ class Update {
         bool multi = false;
         bool upsert = false;
         // Sent by OP_MSG, by a client that means it as later servers do: {$set: {}} changes
-        // nothing, what is silently ignored otherwise is refused, and an error has the code of its
-        // cause. By the old messages that is 16837 for all that goes wrong with a document, 16836
-        // with one to be inserted.
+        // nothing, clauses that are silently ignored otherwise are refused, and an error has the
+        // code of its cause. An error of the old messages has code 16837 for every fault of a
+        // document, 16836 for one of a document to be inserted.
         bool over_msg = false;
         bson::Element array_filters = {};  // missing: none
         // New fields come in the order in which it names them, as an entry in a log of writes means
-        // it (idempotent.h). That is so anyway where it came by the old messages.
+        // it (idempotent.h). An update by the old messages does so anyway.
         bool in_given_order = false;
         // A replacement keeps each Timestamp(0,0) at its top level as it is.
         bool keeps_empty_timestamps = false;
-        // Under which it compares texts; null: by their bytes.
+        // The collation under which it compares texts; null: by their bytes.
         std::shared_ptr<const collation::Collator> collator = nullptr;
     };
     // Throws base::Error with the codes of semantics 3 / wire spec 4.3. Copies `u`.
@@ -60,13 +60,13 @@ class Update {
     // result.in_place or !result.changed). `details` is from the match. Throws base::Error; then
     // nothing of `out` counts.
     virtual UpdateResult apply(bson::Doc old, const MatchDetails& details, bson::Buffer& out) = 0;
-    // Its operators, in the order in which new fields appear: the Update's own, until its next
-    // apply(). Those that are `written` or `removed` are what the last apply() has done, one for
-    // each of its patches where it was done in place; of touched_paths an index needs only one for
-    // each array. Empty where the result is `whole`.
+    // Returns its operators, in the order in which new fields appear: the Update's own, until its
+    // next apply(). The ones that are `written` or `removed` are what the last apply() has done,
+    // one for each of its patches if it was done in place; an index needs only one for each array
+    // of touched_paths. Empty if the result is `whole`.
     virtual std::span<const Mod> mods() const { return {}; }
-    // The document an upsert inserts: equality fields of the query plus the update ($setOnInsert
-    // included); _id first, generated if neither gives one.
+    // Appends the document that an upsert inserts: equality fields of the query plus the update
+    // ($setOnInsert included); _id first, generated if neither gives one.
     virtual void build_upsert(const Matcher& query, bson::Buffer& out) = 0;
 };
 
@@ -77,8 +77,8 @@ bson::Doc updated_document(bson::Doc before, const UpdateResult& result, bson::B
 // Checks a document that is to be stored (top-level and _id rules) and returns it with _id first,
 // added if missing, and, if `fills_timestamps`, a top-level Timestamp(0,0) filled; `out` receives
 // the fixed copy only if something had to change (else the input is good as it is and false is
-// returned). Throws base::Error 2, 52, 53, 57 as insert does. By OP_MSG names may begin with '$',
-// except in `_id`, and a second `_id` is refused, which is dropped else.
+// returned). Throws base::Error 2, 52, 53, 57 as insert does. A client of OP_MSG may use names that
+// begin with '$', except in `_id`; its second `_id` is refused, which is dropped else.
 bool fix_for_insert(bson::Doc doc, bool need_id, bson::Buffer& out, bool over_msg = false,
                     bool fills_timestamps = true);
 

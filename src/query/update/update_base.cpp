@@ -200,7 +200,7 @@ void write_with_id_first(bson::Doc doc, const Element& id, bson::Buffer& out) {
     } else {
         write_fixed(out, Type::object_id, "_id", bson::new_object_id());
     }
-    // What lies between is copied in long pieces.
+    // The fields between them are copied in long pieces.
     constexpr std::ptrdiff_t kPieceBytes = 1 << 16;
     constexpr int64_t kTicksPerPiece = 1 << 10;
     const uint8_t* piece = doc.data() + sizeof(int32_t);

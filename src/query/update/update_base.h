@@ -21,7 +21,7 @@ namespace query {
 // Paths shorter than this can't take a value checked at parse time past the nesting limit.
 constexpr size_t kShallow = 64;
 
-// What an update by the old messages fails with, and what an upsert, whatever the cause.
+// The code of each error of an update by the old messages, and of an upsert, whatever the cause.
 constexpr int kUpdateFailed = 16837;
 constexpr int kUpsertFailed = 16836;
 
@@ -38,13 +38,13 @@ auto with_code(int code, std::initializer_list<int> causes, Work&& work) {
 
 std::unique_ptr<Update> make_replacement(bson::Doc u, const Update::Options& options);
 
-// The name of the field at `path`, seen among its siblings. Throws base::Error 52, 55, 57.
+// Checks the name of the field at `path`, seen among its siblings. Throws base::Error 52, 55, 57.
 void check_leaf_name(const std::vector<std::string>& path, bson::Doc doc);
-// Of an upsert by clients of today: throws base::Error 111 where the query has a part of `_id`.
+// Throws base::Error 111 for an upsert by clients of today whose query has a part of `_id`.
 void refuse_part_of_id(const Matcher& query);
-// `_id` is there as before: throws base::Error 66, or 54 where it became an array.
+// Checks that `_id` is there as before: throws base::Error 66, or 54 if it became an array.
 void check_same_id(const bson::Element& before, const bson::Element& now);
-// A type `_id` can't have (array, undefined, regular expression): throws base::Error 53.
+// Throws base::Error 53 for a type `_id` can't have (array, undefined, regular expression).
 void check_id_type(const bson::Element& id);
 // Throws base::Error 17419 above bson::kDocumentBytesMax.
 void check_size(bson::Doc doc);
@@ -53,12 +53,12 @@ void check_size(bson::Doc doc);
 // to.
 class UpsertBase {
   public:
-    // Throws base::Error 12 where they contradict each other, and for an operator in a path.
+    // Throws base::Error 12 if the fields contradict each other, and for an operator in a path.
     UpsertBase(const Matcher& query, bool over_msg);
     bson::Doc doc() const { return doc_; }
-    // What the operators have made of it: all its names have to be fit for storage. But a DBRef
-    // may be incomplete where the query names a part of it ({"r.$id": 5}). Throws base::Error 52,
-    // 55, 57.
+    // Checks that all names of the document that the operators have made are fit for storage. But a
+    // DBRef may be incomplete if the query names a part of it ({"r.$id": 5}). Throws base::Error
+    // 52, 55, 57.
     void check_names(bson::Doc now) const;
 
   private:

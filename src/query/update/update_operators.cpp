@@ -93,11 +93,11 @@ Maker maker_of(std::string_view name) {
     return found == std::end(kMakers) ? nullptr : found->make;
 }
 
-// Of a path that is copied in the time of a tick (sched/tick.h), about.
+// About how many bytes of a path are copied in the time of a tick (sched/tick.h).
 constexpr size_t kPathBytesPerTick = 256;
 
-// What goes wrong with a modifier's place or value. What the result may not be (names, size, `_id`)
-// has codes of its own.
+// The errors of a modifier's place or value. The errors of the result (names, size, `_id`) have
+// codes of their own.
 constexpr std::initializer_list<int> kOfModifiers = {
     base::kBadValue, base::kTypeMismatch, base::kPathNotViable, base::kCannotBackfillArray,
     base::kConflictingUpdateOperators};
@@ -228,7 +228,8 @@ class OperatorUpdate : public Update {
     const Options options_;
     bool over_msg_;
     ArrayFilters filters_;
-    // Where a path leads through elements of arrays: `mods_` are made of these for each document.
+    // The modifiers as they were parsed, if a path leads through elements of arrays: `mods_` are
+    // made of these for each document.
     sched::Vector<Mod> parsed_;
     sched::Vector<Mod> mods_;
     std::optional<ModTree> tree_;
@@ -312,8 +313,8 @@ void OperatorUpdate::put_in_order() {
     if (!std::ranges::is_sorted(mods_, before)) std::ranges::stable_sort(mods_, before);
 }
 
-// Two modifiers on one path are refused whatever the documents are. By the old messages only those
-// that have something to do are looked at, with the first document.
+// Refuses two modifiers on one path whatever the documents are. The old messages look only at those
+// that have something to do, with the first document.
 void OperatorUpdate::check_conflicts() {
     const bool all_apply =
         !renames_ && std::ranges::none_of(mods_, [](const Mod& m) { return m.on_insert_only; });
@@ -323,8 +324,8 @@ void OperatorUpdate::check_conflicts() {
         ModTree(mods_, true);
 }
 
-// As with other paths none may be equal to another one or lead through it, whatever the documents;
-// and elements are named in one way: by filters or by their index.
+// Refuses a path that is equal to another one or leads through it, as for other paths, whatever the
+// documents; and elements of an array that are named in two ways: by filters and by their index.
 void OperatorUpdate::check_arrays() {
     const ModTree without_conflicts(mods_, true);
     std::map<std::string, bool> by_filter;  // the path of an array, and whether it is

@@ -41,8 +41,8 @@ class Replacement : public Update {
         const bson::Doc now(out.data() + start);
         check_size(now);
         UpdateResult result;
-        // What is equal but for a missing `_id` counts as a change, unless there are no other
-        // fields.
+        // A document that is equal but for a missing `_id` counts as a change, unless there are no
+        // other fields.
         result.changed = !source_.empty() || !std::ranges::equal(now.bytes(), old.bytes());
         result.whole = result.changed;
         if (!result.changed) out.truncate(start);

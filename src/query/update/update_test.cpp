@@ -1,4 +1,4 @@
-// What the recorded cases do not show: changes in place, touched paths, large values.
+// Shows what the recorded cases do not: changes in place, touched paths, large values.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -186,7 +186,7 @@ TEST(Update, FailuresHaveOneCodeByTheOldMessages) {
         EXPECT_EQ(error_of(update, doc, false), kAnyFailure) << update;
     EXPECT_EQ(error_of(R"({"$set": {"a.b": 1}})", doc), base::kPathNotViable);
     EXPECT_EQ(error_of(R"({"_id": 2})", doc), base::kImmutableField);
-    // What the result may not be keeps its own.
+    // A fault of the result keeps its own code.
     EXPECT_EQ(error_of(R"({"$set": {"c": {"$x": 1}}})", doc, false),
               base::kDollarPrefixedFieldName);
     EXPECT_EQ(error_of(R"({"$set": {"_id": 2}})", doc, false), base::kImmutableField);
@@ -219,7 +219,7 @@ TEST(Update, PlacesOfArrayFilters) {
     bson::Buffer out;
     all.update->apply(bson::parse_test_json(R"({"a": [{}], "b": 1})"), MatchDetails(), out);
     EXPECT_EQ(bson::to_text(bson::Doc(out.data())), "{ a: [ { m: true } ], b: 1 }");
-    // By the old messages it is the name of a field.
+    // The old messages take it for the name of a field.
     EXPECT_EQ(error_of(R"({"$set": {"a.$[].b": 1}})", R"({"_id": 1})"), base::kBadValue);
     EXPECT_EQ(error_of(R"({"$set": {"a.$[x]": 1}})", R"({"_id": 1})", false),
               error_of(R"({"$set": {"a.$y": 1}})", R"({"_id": 1})", false));
@@ -236,7 +236,7 @@ TEST(Update, NamesWithDollarsOnTheWayAreRefused) {
     EXPECT_EQ(error_of(R"({"$unset": {"$.b": 2}})", doc), base::kBadValue);
     EXPECT_EQ(error_of(R"({"$rename": {"a": "$x.b"}})", doc), base::kDollarPrefixedFieldName);
     EXPECT_EQ(error_of(R"({"$set": {"a.$id.b": 2}})", doc), base::kInvalidDBRef);
-    // By the old messages the last name counts.
+    // The old messages check only the last name.
     EXPECT_EQ(error_of(R"({"$set": {"$x.b": 2}})", doc, false), 0);
 }
 
@@ -348,8 +348,8 @@ TEST(Update, RenamesSeeWhatModifiersBeforeThemLeft) {
               base::kConflictingUpdateOperators);
 }
 
-// By the old messages their paths must lead somewhere where nothing is inserted, too, in what comes
-// before them; by OP_MSG they must not touch those of others.
+// The old messages ask that a path of $setOnInsert leads somewhere in what the operators before it
+// made, even if nothing is inserted; by OP_MSG it must not touch those of others.
 TEST(Update, SetOnInsertBehindWhatClosesItsPath) {
     const char* doc = R"({"_id": 1, "a": {"x": {"y": 2}}, "b": 3, "l": [1, [2]]})";
     for (const char* before :

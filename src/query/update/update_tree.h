@@ -37,7 +37,7 @@ struct Mod {
     // of old clients only the last one.
     int odd_part = -1;
     bool moved = false;  // $rename: writes what the Mod before it removes
-    // While one document is worked on:
+    // These change while one document is worked on:
     bool written = false;  // produced a new value
     bool removed = false;
 
@@ -47,7 +47,7 @@ struct Mod {
     }
 };
 
-// Where a path leads in a document.
+// The place in a document to which a path leads.
 struct FieldLocation {
     bson::Element element;       // what stands at the deepest part that exists
     size_t depth = 0;            // how many parts exist

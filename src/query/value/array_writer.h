@@ -21,7 +21,7 @@ inline sched::Vector<Value> elements_of(const Value& array) {
 class ArrayWriter {
   public:
     ArrayWriter() : start_(open_doc(out_)) {}
-    // What is missing becomes null, as wherever an array is made.
+    // Appends a value; a missing one becomes null, as in every array that is made.
     void push(const Value& v) {
         sched::tick();
         write_value(out_, bson::IndexName(size_++).view(), v.missing() ? null_value() : v);

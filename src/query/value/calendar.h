@@ -13,7 +13,8 @@ struct CalendarDate {
     int day_of_year = 1;  // 1..366
     int day_of_week = 1;  // 1 (Sunday)..7
     int week = 0;         // 0..53; week 1 starts with the first Sunday
-    // By ISO 8601: weeks from Monday to Sunday, which belong to the year of their Thursday.
+    // The year of ISO 8601: weeks go from Monday to Sunday, and belong to the year of their
+    // Thursday.
     int64_t iso_year = 1970;
     int iso_week = 1;         // 1..53
     int iso_day_of_week = 4;  // 1 (Monday)..7
@@ -34,7 +35,7 @@ constexpr int64_t kDayMs = 86400000;
 
 // YYYY-MM-DDTHH:MM:SS, the year as it is.
 std::string date_text(int64_t ms_since_1970);
-// The same with milliseconds and the letter of UTC.
+// Writes the date in the same way, with milliseconds and the letter of UTC.
 std::string iso_text(int64_t ms_since_1970);
 // "May 13 16:53:20:3": month, day, time and increment.
 std::string timestamp_text(uint64_t timestamp);

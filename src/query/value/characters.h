@@ -25,7 +25,7 @@ inline int64_t count_characters(std::string_view text) {
     return n;
 }
 
-// Where the character of that number begins; the end of the text if there is none.
+// Returns where the character of that number begins; the end of the text if there is none.
 inline size_t byte_of_character(std::string_view text, int64_t number) {
     constexpr size_t kBytesPerTick = 64;
     sched::tick(static_cast<int64_t>(text.size() / kBytesPerTick));

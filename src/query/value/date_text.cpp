@@ -54,7 +54,7 @@ std::optional<int> number_of_name(std::string_view word,
     return std::nullopt;
 }
 
-// What a text says of a date, part by part.
+// The parts of a date that a text names.
 struct Parts {
     std::optional<int64_t> year, month, day, day_of_year, iso_year, iso_week, iso_day;
     std::optional<int64_t> hour, minute, second, millisecond;
@@ -196,7 +196,7 @@ void set_date(const Reader& in, Parts& p, int64_t year, int64_t month, int64_t d
     p.day = day;
 }
 
-// What begins with a year of four digits.
+// Reads a date that begins with a year of four digits.
 void read_from_year(Reader& in, Parts& p) {
     const int64_t year = in.number(4, 4, "year");
     if (in.take('/')) {

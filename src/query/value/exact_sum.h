@@ -24,7 +24,7 @@ class ExactSum {
     void add_integer(int64_t v) { whole_ += v; }
     void add_double(double v) {
         const double sum = real_ + v;
-        // What the addition lost (Knuth). Of infinities nothing is.
+        // The part that the addition lost (Knuth); infinities lose none.
         if (std::isfinite(sum)) {
             const double rest = sum - real_;
             lost_ += (real_ - (sum - rest)) + (v - rest);

@@ -23,7 +23,8 @@ class TimeZone {
     virtual int64_t instant_of(int64_t local_ms) const = 0;
     virtual bool is_utc() const { return false; }
 
-    // What its clocks show, as if it were UTC. At the ends of int64 that of UTC.
+    // Returns the time that its clocks show, as if it were UTC; at the ends of int64 the time of
+    // UTC.
     int64_t local(int64_t utc_ms) const {
         int64_t ms = 0;
         return __builtin_add_overflow(utc_ms, offset_at(utc_ms), &ms) ? utc_ms : ms;

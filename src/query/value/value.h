@@ -75,26 +75,26 @@ int compare_pipeline_values(const Value& a, const Value& b, const collation::Col
 // Values that are equal in that order hash alike, whatever their numeric type.
 size_t hash_value(const Value& v, const collation::Collator* collator);
 
-// As conditions read it: missing, null, undefined, false and zero are false.
+// Returns the truth of a value in conditions: missing, null, undefined, false and zero are false.
 inline bool is_true(const Value& v) {
     return v.truthy();
 }
-// Text of a value for string operators; "" for null and missing. `later`: as later servers write
-// numbers and dates. Throws base::Error 16007.
+// Returns the text of a value for string operators; "" for null and missing. `later`: numbers and
+// dates are written as by later servers. Throws base::Error 16007.
 sched::String text_of(const Value& v, bool later = false);
-// As later servers write a double: up to 16 digits.
+// Writes a double as later servers do: up to 16 digits.
 std::string double_text(double v);
-// Milliseconds of a date or timestamp. Throws base::Error 16006.
+// Returns the milliseconds of a date or timestamp. Throws base::Error 16006.
 int64_t date_of(const Value& v);
-// The old server's name of a type in messages ("NumberInt32").
+// Returns the old server's name of a type in messages ("NumberInt32").
 std::string_view type_name(bson::Type type);
 // Throws base::Error 14: nothing here calculates with decimal128.
 [[noreturn]] void refuse_decimal(std::string_view operation);
 
-// A field of a document reached by a dotted path, looking through arrays of documents at every
-// step: then the result is an array of what was found.
+// Returns a field of a document by its dotted path, looking through arrays of documents at every
+// step: then the result is an array of the values that were found.
 Value value_at(Arena& arena, bson::Doc doc, const std::vector<std::string>& path, size_t from = 0);
-// The same starting at any value.
+// Returns the value at a path below any value.
 Value value_below(Arena& arena, const Value& v, const std::vector<std::string>& path, size_t from);
 
 }  // namespace query

@@ -8,7 +8,7 @@ namespace query {
 // Dates and Timestamps: to the old server one class of values, today two (bson/order_of_today.h).
 enum class Times : uint8_t { one_class, two_classes };
 
-// That of compare_pipeline_values() is today's.
+// Compares in the given order of times; compare_pipeline_values() without it uses today's.
 int compare_pipeline_values(const Value& a, const Value& b, const collation::Collator* collator,
                             Times times);
 

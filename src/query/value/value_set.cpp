@@ -45,7 +45,7 @@ bool ValueSet::contains_all(const ValueSet& other) const {
     return std::ranges::all_of(other.values_, [&](const Value& v) { return contains(v); });
 }
 
-// Where it is, or would be.
+// Returns the slot in which the value is, or would be.
 size_t ValueSet::find(const Value& v, size_t hash) const {
     for (size_t at = first_slot(hash, slots_.size());; at = (at + 1) & (slots_.size() - 1)) {
         if (slots_[at] == kFree) return at;

@@ -2,8 +2,8 @@
 // (compare_pipeline_values, under the set's collation).
 //
 // It refers to the bytes of its values, which must outlive it. It lies in a few blocks of memory:
-// letting a set go cannot be interrupted, and so must not take long, however large it is. All that
-// takes long counts ticks (sched/tick.h).
+// letting a set go cannot be interrupted, and so must not take long, however large it is. Every
+// operation that takes long counts ticks (sched/tick.h).
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ class ValueSet {
     // `collator` must outlive it; null: texts are compared by their bytes.
     explicit ValueSet(const collation::Collator* collator, Times times = Times::two_classes)
         : collator_(collator), times_(times) {}
-    // Of an array's elements.
+    // Makes a set of an array's elements.
     ValueSet(const Value& array, const collation::Collator* collator) : collator_(collator) {
         insert_all(array);
     }
@@ -28,7 +28,7 @@ class ValueSet {
     void insert(const Value& v);
     void insert_all(const Value& array);
     bool contains(const Value& v) const { return position(v) != kNone; }
-    // In values().
+    // The position of a value that is not in values().
     static constexpr size_t kNone = std::numeric_limits<size_t>::max();
     size_t position(const Value& v) const;
     bool contains_all(const ValueSet& other) const;

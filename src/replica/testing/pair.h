@@ -30,7 +30,7 @@ inline constexpr int64_t kLogBytes = 1 << 20;
 
 using Contents = std::map<std::string, std::vector<std::string>>;
 
-// One member.
+// A server that is one member.
 class Node {
   public:
     Node(std::string host, int port, int64_t log_bytes = kLogBytes)
@@ -58,7 +58,7 @@ class Node {
         const storage::DatabaseLock lock(engine_.locks(), db, true);
         work(catalog_->get_or_create(db));
     }
-    // What a client's commands would do.
+    // Does what a client's command of that name would do.
     void run(std::string_view db, bson::Doc command) {
         const std::string name(command.first().name());
         if (name == "dropDatabase") {
@@ -99,7 +99,7 @@ class Node {
         open.set_index_number(c, *index, "expireAfterSeconds",
                               what["expireAfterSeconds"].to_int64());
     }
-    // All but `local`.
+    // Returns the contents of every database but `local`.
     Contents contents() {
         Contents found;
         const storage::GlobalLock lock(engine_.locks(), storage::GlobalMode::R);
@@ -204,7 +204,7 @@ class Writes {
                 open.drop_indexes(c, bson::make("", "a")[""]);
         });
     }
-    // As $out does.
+    // Replaces a collection as $out does.
     void replace(const std::string& db, const std::string& ns) {
         node_.write(db, [&](catalog::Database& open) {
             const std::string temporary = db + ".tmp";
@@ -214,7 +214,7 @@ class Writes {
             open.replace(temporary, ns, false);
         });
     }
-    // As convertToCapped does.
+    // Makes a collection capped as convertToCapped does.
     void convert(const std::string& db, const std::string& ns) {
         node_.write(db, [&](catalog::Database& open) {
             catalog::Collection& from = open.get_or_create(ns);
@@ -305,7 +305,7 @@ class PlayedSyncSource final : public SyncSource {
         return primary_.catalog().database_names();
     }
     void read(std::string_view ns, const std::function<void(bson::Doc batch)>& visit) override {
-        // As a server answers: the names and definitions of a database at once.
+        // A server answers the names and definitions of a database at once.
         const size_t kBatch = catalog::is_catalogue(catalog::split(ns).collection) ? 1000 : 3;
         begin();
         const std::vector<bson::Object> seen = primary_.all(ns);
@@ -373,7 +373,7 @@ class TailerTest : public testing::Test {
                 return std::make_unique<PlayedSyncSource>(*primary_, script_);
             });
     }
-    // As a start of the second one would.
+    // Restarts the second member as a start of its server would.
     void restart_second() {
         follower_ = nullptr;
         second_->start();
@@ -393,7 +393,7 @@ class TailerTest : public testing::Test {
             << second_->member().following().message();
         EXPECT_EQ(second_->member().last(), primary_->member().last());
         EXPECT_EQ(second_->contents(), primary_->contents());
-        // Of the two logs, one is the end of the other.
+        // One of the two logs is the end of the other.
         const std::vector<bson::Object> all = primary_->entries();
         const std::vector<bson::Object> own = second_->entries();
         const size_t count = std::min(own.size(), all.size());

@@ -21,7 +21,7 @@ namespace {
 // Smaller ones may exceed the limits by kSlackBytes.
 constexpr size_t kSmallBytes = 1024;
 constexpr int64_t kSlackBytes = 8 * 1024 * 1024;
-// So much malloc may keep.
+// Malloc may keep this much.
 constexpr size_t kUnusedBytes = size_t{16} * 1024 * 1024;
 // A thread updates the sum when its own count is so far from what it last reported.
 constexpr int64_t kReportBytes = 1024 * 1024;
@@ -79,13 +79,13 @@ bool release_reserve() {
     return true;
 }
 
-// What operator new calls where the system gives nothing; it is tried again if this returns.
+// Called by operator new if the system gives nothing; it is tried again if this returns.
 void on_no_memory() {
     if (!release_reserve()) throw std::bad_alloc();
 }
 
-// By itself malloc makes eight heaps for each processor and keeps up to 64 MB on top of each, which
-// may be several times what the limits allow. Once, before there are many threads.
+// Limits malloc's heaps: by itself it makes eight for each processor and keeps up to 64 MB on top
+// of each, which may be several times what the limits allow. Once, before there are many threads.
 void keep_malloc_small() {
     [[maybe_unused]] static const bool done = [] {
         constexpr int kHeapsPerProcessor = 2;
@@ -137,8 +137,8 @@ void keep_reserve() {
 }
 
 void give_back_unused() {
-    // free() never returns what lies between blocks in use. What has been returned is still "free"
-    // for malloc, so that two numbers together tell whether there is more.
+    // free() never returns memory between blocks in use. Returned memory is still "free" for
+    // malloc, so that two numbers together tell whether there is more.
     static std::atomic<size_t> free_before{0};
     static std::atomic<size_t> resident_before{0};
     const auto has_grown = [](std::atomic<size_t>& before, size_t now) {

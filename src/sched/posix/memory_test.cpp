@@ -83,7 +83,7 @@ std::vector<Uncounted> take_all_uncounted(size_t bytes) {
         check(taken.size() * kLarge > 1024 * 1024, 7);
     }
     check(take_all(kLarge, memory::Reserve::never).empty(), 8);
-    // What is not of an operation.
+    // This memory is of no operation.
     check(take_all_uncounted(kLarge).size() * kLarge >= memory::kReserveBytes / 2, 4);
     std::_Exit(0);
 }
@@ -221,7 +221,7 @@ TEST(Memory, WhatGrowsCountsAndCanBeRefused) {
     }
 }
 
-// What the tests of other rooms count on.
+// Tests of other rooms count on this.
 TEST(Memory, ItsAllocationsCanFail) {
     constexpr size_t kBytes = 100 * 1024;
     Operation operation;

@@ -54,7 +54,7 @@ using MakeEngine = std::unique_ptr<EngineHarness> (*)();
 
 using base::failure;
 
-// What the suites over one database share.
+// The members that the suites over one database share.
 class DatabaseContract : public testing::TestWithParam<MakeDatabase> {
   protected:
     void SetUp() override { harness_ = GetParam()(); }

@@ -16,7 +16,7 @@ class MemoryDurability : public Durability {
 
     explicit MemoryDurability(bool journal) : journal_(journal) {}
     bool journaling() const override { return journal_; }
-    // With a journal the waiter is notified before the call returns, as the interface allows.
+    // Notifies the waiter before the call returns, with a journal, as the interface allows.
     bool await_commit(CommitWaiter* waiter) override {
         if (journal_) waiter->done(waiter);
         return !journal_;

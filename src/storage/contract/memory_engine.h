@@ -24,7 +24,7 @@ class MemoryCollection : public CollectionStore {
   public:
     MemoryCollection(std::string_view ns, const CollectionOptions& options)
         : ns_(ns), made_(options), options_(options.options), records_(options) {}
-    // What a reopened database finds.
+    // Copies the state that a reopened database finds.
     MemoryCollection(const MemoryCollection& other)
         : ns_(other.ns_), made_(other.made_), options_(other.options_), records_(other.records_) {
         for (const auto& part : other.parts_)
@@ -159,7 +159,7 @@ class MemoryCollection : public CollectionStore {
 class MemoryDatabase final : public DatabaseStore {
   public:
     explicit MemoryDatabase(std::string_view name) : name_(name) {}
-    // What a reopened database finds.
+    // Copies the state that a reopened database finds.
     MemoryDatabase(const MemoryDatabase& other) : name_(other.name_) {
         for (const auto& [ns, collection] : other.collections_)
             collections_.emplace(ns, std::make_unique<MemoryCollection>(*collection));
@@ -220,7 +220,7 @@ class MemoryDatabase final : public DatabaseStore {
 class MemoryEngine final : public Engine {
   public:
     explicit MemoryEngine(bool journal = true) : durability_(journal) {}
-    // What a restart finds of an engine that was shut down.
+    // Copies the state that a restart finds of an engine that was shut down.
     explicit MemoryEngine(const MemoryEngine& stopped) : durability_(stopped.durability_) {
         for (const auto& [name, db] : stopped.databases_)
             databases_.emplace(name, std::make_unique<MemoryDatabase>(*db));

@@ -20,7 +20,7 @@ struct MemoryEntry {
         return key.bytes() == other.key.bytes() && id == other.id;
     }
 };
-// All entries that begin with a key.
+// Stands for every entry that begins with a key.
 struct MemoryPrefix {
     bson::Doc key;
 };
@@ -100,7 +100,7 @@ class MemoryIndexCursor final : public IndexCursor {
     std::optional<MemoryEntry> saved_;
 };
 
-// For tests of those who ask for space: what all indexes say of theirs.
+// The answers of all indexes to those who ask for space, for tests.
 struct MemorySpace {
     int64_t bytes_per_entry = 0;
     bool full = false;

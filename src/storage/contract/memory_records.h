@@ -82,7 +82,7 @@ class MemoryRecordStore final : public RecordStore {
         stats_.user_flags = options.capped ? 0 : options.user_flags;
         stats_.system_flags = options.id_index ? 1 : 0;
     }
-    // What a reopened database finds: all but the callback.
+    // Copies the state that a reopened database finds: everything but the callback.
     MemoryRecordStore(const MemoryRecordStore& other)
         : capped_bytes_(other.capped_bytes_),
           stats_(other.stats_),

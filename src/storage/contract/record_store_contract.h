@@ -41,7 +41,7 @@ class RecordStoreContract : public DatabaseContract {
         return list;
     }
 
-    // Of a row that a cursor has shown.
+    // Whether a row that a cursor has shown has ended.
     static bool has_ended(const uint8_t* row) {
 #ifdef __SANITIZE_ADDRESS__
         return __asan_address_is_poisoned(row) != 0;
@@ -110,7 +110,7 @@ TEST_P(RecordStoreContract, ReturnsWhatWasInserted) {
     EXPECT_EQ(sorted(ids(records)), range(0, 500));
 }
 
-// As much as builds with checks and sanitizers see to.
+// Builds with checks and sanitizers see to this much.
 TEST_P(RecordStoreContract, ARowEndsWhenItsCursorMovesOrGoes) {
     if (!base::kDebugChecks) GTEST_SKIP() << "this build does not look for mistakes";
     RecordStore& records = make_store();
@@ -263,7 +263,8 @@ TEST_P(RecordStoreContract, SavedCursorsSurviveRemovalsBackward) {
     scan_while_removing(Direction::backward);
 }
 
-// For the thread sanitizer: a thread that ends a cursor holds no lock, and nothing orders the two.
+// A thread that ends a cursor holds no lock, and nothing orders the two: this is for the thread
+// sanitizer.
 TEST_P(RecordStoreContract, CursorsMayEndWhileRecordsGo) {
     RecordStore& records = make_store();
     records.insert(document(1));

@@ -34,7 +34,8 @@ constexpr uint8_t kEndOfText = 0x00;    // behind 00
 constexpr uint8_t kBefore1970 = 0x00;   // of a date
 constexpr uint8_t kSince1970 = 0x01;
 
-// What a field of an object is ordered by before its name: numbers are one class.
+// Returns the class by which a field of an object is ordered before its name: numbers are one
+// class.
 constexpr uint8_t class_of(bson::Type type) {
     switch (type) {
         case bson::Type::min_key:

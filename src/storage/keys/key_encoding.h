@@ -5,9 +5,9 @@
 // A key is one encoded field after the other, so the encoding of some first fields is a prefix of
 // all keys that begin with them, and kPast behind it sorts after all of these. A field is a class
 // byte and a payload that says itself where it ends; of a descending field all bytes are
-// complemented. What the order does not need, as whether a number was an int32 or a double, goes
-// into `types`: a few bytes for each value that has any, zeros at the end left out. Key and types
-// together give the values back to the bit.
+// complemented. Facts that the order does not need, as whether a number was an int32 or a double,
+// go into `types`: a few bytes for each value that has any, zeros at the end left out. Key and
+// types together give the values back to the bit.
 //
 //   class    values                payload; bytes of types
 //   08, F0   MinKey, MaxKey        -
@@ -27,8 +27,9 @@
 //   B8       code with scope       the code as a string; the scope as an object
 //
 // Integers are big-endian. One thing differs from bson::compare_keys: the order is exact from 2^53
-// on, where that one takes an int64 that meets a double for a double. So a scan widens such ends
-// (wide_end), and its filter decides; and a unique index takes both INT64_MAX and the double 2^63.
+// on, where that one takes an int64 that meets a double for a double. A scan therefore widens such
+// ends (wide_end), and its filter decides; and a unique index takes both INT64_MAX and the double
+// 2^63.
 #pragma once
 
 #include <cstdint>
@@ -53,8 +54,9 @@ void encode(bson::Doc values, uint32_t descending, bson::Buffer& key, bson::Buff
 // as it was, where the bytes cannot be what encode() made; and what sched::tick does.
 void decode(Bytes key, Bytes types, uint32_t descending, bson::Buffer& out);
 
-// Where a scan has to begin or to end for all that bson::compare_values takes for equal to a number
-// from 2^53 on, and perhaps a few more; nothing for any other value, whose end is its encoding.
+// Returns where a scan has to begin or to end for every value that bson::compare_values takes for
+// equal to a number from 2^53 on, and perhaps a few more; nothing for any other value, whose end is
+// its encoding.
 enum class Side : uint8_t { low, high };
 std::optional<double> wide_end(const bson::Element& value, Side side);
 

@@ -238,7 +238,7 @@ TEST(KeyEncoding, FirstFieldsAreAPrefix) {
     }
 }
 
-// Of another document than the one it begins with.
+// A cut key is the key of no document but one of its first fields.
 TEST(KeyEncoding, NoKeyIsTheBeginningOfAnotherValue) {
     constexpr int kRounds = 2'000;
     RandomKeys random(6);
@@ -291,7 +291,7 @@ TEST(KeyEncoding, DeepNestingIsRefused) {
     EXPECT_EQ(decoded({key, {}}).bytes(), key_of("[[[]]]").bytes());
 }
 
-// What compare_values takes for equal lies between the ends.
+// The values that compare_values takes for equal lie between the ends.
 TEST(KeyEncoding, ScansBeginBeforeAllThatIsEqual) {
     const auto number = [](const std::string& text) {
         return key_of(R"({"$numberDouble": ")" + text + "\"}");

@@ -10,7 +10,7 @@ namespace {
 using bson::Element;
 using bson::Type;
 
-// Of a value in the compact form, which not every value has: 0.
+// Returns the length of a value in the compact form; 0 for a value that has none.
 size_t compact_length(const Element& e) {
     switch (e.type()) {
         case Type::min_key:

@@ -178,7 +178,8 @@ void encode_decimal(const Element& decimal, Buffer& key) {
     encode_finite_decimal(decimal, key);
 }
 
-// As put(), back. What is no double is of no use: a decimal has its bytes among the types.
+// Reads back what put() has written, as a double. The rest of a decimal is passed over: its bytes
+// are among the types.
 double take_double(uint8_t number_class, Reader& key) {
     if (number_class == kLowest) return -std::numeric_limits<double>::infinity();
     if (number_class == kHighest) return std::numeric_limits<double>::infinity();

@@ -29,7 +29,7 @@ bool is_plug_in(bson::Doc spec) {
     return false;
 }
 
-// Of a document as it is stored; empty: none.
+// Returns what is wrong with a document as it is stored; empty if nothing is.
 std::string fault_of(Bytes document) {
     return bson::validate(document.data(), document.size(), nullptr, bson::Source::data_file);
 }
@@ -243,7 +243,8 @@ int64_t Collection::check_records(bool whole, ValidateReport& report) const {
     return records;
 }
 
-// As many entries as the documents ask for, and each of these is there.
+// Checks that the index has as many entries as the documents ask for, and that each of them is
+// there.
 void Collection::check_keys(const Part& part, const ValidateOptions& options,
                             ValidateReport& report) const {
     int64_t wanted = 0, missing = 0;

@@ -13,11 +13,11 @@ namespace kv {
 class Database final : public storage::DatabaseStore {
   public:
     Database(Store& store, std::string_view name) : store_(store), name_(name) {}
-    // A new one.
+    // Writes the row of a new database into the catalogue.
     void write_row();
-    // Of the catalogue.
+    // Adds the collection that a row of the catalogue describes.
     void add(std::string_view ns, bson::Doc row);
-    // With all its collections; goes with the next commit.
+    // Drops the database with all its collections; the drop goes with the next commit.
     void drop();
     int64_t bytes() const;
 

@@ -1,7 +1,7 @@
 // storage/kv/engine.h - a storage engine over an ordered map (map.h): all databases in one
 // store (store.h), whose catalogue is read at the start.
 //
-// Documents are changed concurrently. What else is written under a lock becomes visible, and goes
+// Threads change documents concurrently. Every other change under a lock becomes visible, and goes
 // to the log, as a whole when the lock goes.
 #pragma once
 
@@ -22,7 +22,7 @@ struct EngineOptions {
     std::string scratch_directory = {};
     LogSync::Options durable = {};
     Expected found = Expected::nothing;
-    // At the end of a clean shutdown, when all is on disk.
+    // Called at the end of a clean shutdown, when everything is on disk.
     std::function<void()> stopped = {};
     InjectedConflict injected_conflict = {};
 };
@@ -49,7 +49,8 @@ class Engine final : public storage::Engine {
   private:
     using Databases = std::map<std::string, std::unique_ptr<Database>, std::less<>>;
 
-    // All databases, or `only` that one. None of them is there.
+    // Reads the catalogue's rows of all databases, or of `only` that one. None of them has been
+    // read yet.
     void read_catalogue(std::string_view only);
     Databases::iterator find(std::string_view db);
 

@@ -17,7 +17,7 @@ using storage::GlobalMode;
 
 class KvEngineTest : public testing::Test {
   protected:
-    // As after a kill, if there is one: nothing is shut down.
+    // Opens the engine; one that is open already ends as by a kill, without a shutdown.
     void open() {
         engine.reset();
         auto made = std::make_unique<MemoryMap>(rows);
@@ -42,7 +42,7 @@ class KvEngineTest : public testing::Test {
         index(collection()).insert(bson::make("", a), id, true);
         return id;
     }
-    // What a full validation finds wrong.
+    // Returns the errors that a full validation finds.
     std::string faults() {
         storage::ValidateOptions options;
         options.full = true;
@@ -65,7 +65,7 @@ class KvEngineTest : public testing::Test {
         }
         return "";
     }
-    // Of the table that a row of the first record, or of the first entry, lies in.
+    // Returns a row of the table that holds the first record or the first entry.
     MemoryMap::Place first_row(size_t key_bytes) {
         for (const auto& [place, row] : rows->all)
             if (place.first >= Table{kFirstTable} && place.second.size() == key_bytes) return place;
@@ -144,7 +144,7 @@ TEST_F(KvEngineTest, TablesThatTheCatalogueDoesNotNameGo) {
             Engine(std::make_unique<MemoryMap>(rows), {.name = "ordered", .found = with});
         }).join();
     };
-    // What the catalogue says may not be all.
+    // The catalogue may name fewer tables than the map has.
     start(Expected::nothing);
     start(Expected::parts);
     EXPECT_TRUE(rows->tables.contains(Table{77}));

@@ -23,12 +23,12 @@ struct Host {
     void (*log)(Severity severity, std::string_view text);
 };
 
-// That of the room base.
+// Returns the host whose functions are those of the room base.
 const Host& base_host();
 
 struct MapSettings {
     std::string directory;  // of the map alone; it is created
-    // Whether changes have to survive a crash that come behind the last checkpoint.
+    // Whether changes after the last checkpoint have to survive a crash.
     bool log = true;
     int64_t cache_bytes = 0;
     int64_t memory_bytes = 0;    // that the process may have; 0: as much as it needs
@@ -36,7 +36,7 @@ struct MapSettings {
     const Host* host = nullptr;  // outlives the map
 };
 
-// What such a shared object has, with C linkage, under the name of kMapLibrarySymbol.
+// Such a shared object exports this struct, with C linkage, under the name of kMapLibrarySymbol.
 struct MapLibrary {
     const char* version;  // base::kProgramVersion, of the sources that it was made from
     std::unique_ptr<Map> (*open)(const MapSettings& settings);  // throws base::Error

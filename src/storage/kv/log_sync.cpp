@@ -163,7 +163,7 @@ void LogSync::sync_for_waiters() {
         const std::lock_guard lock(mutex_);
         waiters = std::exchange(waiting_, nullptr);
     }
-    // What a waiter has written was committed before it came.
+    // A waiter's changes were committed before it came.
     if (store_.commits() != synced_) sync();
     int count = 0;
     for (const storage::CommitWaiter* waiter = waiters; waiter != nullptr; waiter = waiter->next)

@@ -51,7 +51,7 @@ class LogSync final : public storage::Durability, private journal::CommitDemand 
   private:
     static constexpr size_t kLargeBytes = size_t{4} << 20;  // of changes that are not committed
 
-    // For the schedule: there are commits that no sync has made durable.
+    // Tells the schedule whether there are commits that no sync has made durable.
     bool has_written() const override { return store_.commits() != synced_; }
     bool much_uncommitted() const override { return false; }
 

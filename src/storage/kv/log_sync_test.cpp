@@ -127,7 +127,7 @@ TEST_F(LogSyncTest, LargeWritesAreCommittedOnTheWay) {
     EXPECT_EQ(store.changed_bytes(), 0U);
 }
 
-// What fsync with lock does, by its thread (storage/fsync_lock.cpp).
+// The thread of fsync with lock (storage/fsync_lock.cpp) does the same.
 TEST_F(LogSyncTest, FsyncWithLockLeavesTheFilesAlone) {
     LogSync durability(store, {.commit_interval = kShortestUs});
     durability.lock_commits();

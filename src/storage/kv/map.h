@@ -1,11 +1,11 @@
 // storage/kv/map.h - what the engine of this room needs of a library: an ordered map from
 // bytes to bytes on disk, in numbered tables.
 //
-// The room ordered is a storage engine written once over such a map (engine.h): databases,
-// collections and indexes as rows. A library comes in as a Map, perhaps in a shared object of its
-// own, so this header needs no room; testing/memory_map.h is one in memory. Bytes given are copied;
-// views live as long as is said. A map that cannot keep what it has promised ends the process; what
-// else fails throws base::Error.
+// This room is a storage engine written once over such a map (engine.h): databases, collections and
+// indexes are rows. A library comes in as a Map, perhaps in a shared object of its own, so this
+// header needs no room; testing/memory_map.h is one in memory. A map copies the bytes that it is
+// given; views live as long as is said. A map that cannot keep what it has promised ends the
+// process; every other failure throws base::Error.
 #pragma once
 
 #include <cstddef>
@@ -20,10 +20,10 @@ namespace kv {
 
 using Bytes = std::span<const uint8_t>;
 
-// Numbers of tables that have gone are not given again while rows of them may be left.
+// A table's number is not given again after its drop while rows of the table may be left.
 enum class Table : uint32_t {};
 
-// What its rows are, so that a map can lay them out.
+// The kind of rows that a table has, so that a map can lay them out.
 enum class Kind { documents, entries };
 
 // Walks the rows of one table in the order of their keys, compared as bytes. No key of a row is
@@ -35,40 +35,43 @@ class Cursor {
     virtual void seek_before(Bytes key) = 0;  // the last row before it
     virtual void seek_to_last() = 0;
     virtual bool at_end() const = 0;
-    // What follows, down to value(), REQUIRES: !at_end().
+    // REQUIRES: !at_end(), for this function and the ones down to value().
     virtual void next() = 0;
     virtual void previous() = 0;
     virtual Bytes key() const = 0;
     virtual Bytes value() const = 0;
 };
 
-// Rows as one thread sees them: what was committed, and what it has changed since. No two sessions
-// change the same row before one of them commits (row_locks.h).
+// Shows rows to one thread: the committed ones, with the changes that the thread has made since. No
+// two sessions change the same row before one of them commits (row_locks.h).
 class Session {
   public:
     virtual ~Session() = default;
-    // Between these two it shows the rows as they are at the first, whatever others commit.
-    // REQUIRES: nothing is changed, neither before nor between. Cursors end at both, as by a
-    // commit.
+    // Between these two calls the session shows the rows as they are at the first, whatever others
+    // commit. REQUIRES: the session changes nothing, neither before nor between. Its cursors end at
+    // both calls, as by a commit.
     virtual void begin_snapshot() = 0;
     virtual void end_snapshot() = 0;
-    // A table that was not added has no rows. *value lives until the next get(), whatever is
-    // changed or committed. False if there is no such row.
+    // Points *value at the row's value and returns true; returns false if there is no such row.
+    // *value lives until the next get(), whatever is changed or committed. A table that was not
+    // added has no rows.
     virtual bool get(Table table, Bytes key, Bytes* value) = 0;
-    // Bytes of the row's value; nothing if there is no such row. Leaves what get() has given.
+    // Returns how many bytes the row's value has; nothing if there is no such row. The value that
+    // get() has given stays valid.
     virtual std::optional<size_t> size_of(Table table, Bytes key) = 0;
     // REQUIRES: the table was added, by this map or one before it.
     virtual void put(Table table, Bytes key, Bytes value) = 0;
     virtual void erase(Table table, Bytes key) = 0;
-    // Shows the rows as they are now. Changes of this table, and a commit after such changes, end
-    // it: it may then only be destroyed.
+    // Returns a cursor that shows the rows as they are now. Changes of this table, and a commit
+    // after such changes, end it: it may then only be destroyed.
     virtual std::unique_ptr<Cursor> cursor(Table table) = 0;
-    // Since the last commit; 0: nothing.
+    // Returns how many bytes were changed since the last commit; 0: nothing was changed.
     virtual size_t changed_bytes() const = 0;
-    // All of it becomes visible to others, and is in the log, which need not be on the device.
+    // Makes the session's changes visible to others and puts them into the log, which need not be
+    // on the device.
     virtual void commit() = 0;
-    // The thread gives the session back. Cursors that are left, as of a query whose answer is still
-    // to be sent, may only be destroyed, by any thread and at any time.
+    // Called when the thread gives the session back. Cursors that are left, as of a query whose
+    // answer is still to be sent, may only be destroyed, by any thread and at any time.
     virtual void end_cursors() {}
 };
 
@@ -76,34 +79,36 @@ class Map {
   public:
     virtual ~Map() = default;
     virtual std::unique_ptr<Session> session() = 0;
-    // Makes a table, if it is not there. It is kept when rows of it are committed, perhaps without.
-    // Throws base::Error where there can be no more.
+    // Makes a table, if it is not there. The table is kept when rows of it are committed, perhaps
+    // without. Throws base::Error if there can be no more tables.
     virtual void add_table(Table /*table*/, Kind /*kind*/) {}
     // Whether a table that was made is there with all its files.
     virtual bool has_table(Table /*table*/) const { return true; }
-    // At the start, before a cursor looks at it: looks through a table, and keeps what can be read
-    // of a damaged one. False: that is nothing, and it is not there any more.
+    // Called at the start, before a cursor looks at the table: looks through it, and keeps what can
+    // be read of a damaged one. Returns false if nothing can be read; the table is then not there
+    // any more.
     virtual bool repair(Table /*table*/) { return true; }
-    // At the start: removes all tables but these, and what a kill has left of others.
+    // Called at the start: removes all tables but these, and what a kill has left of others.
     virtual void keep_only(const std::set<Table>& /*tables*/) {}
-    // Removes a table and all its rows that no cursor looks at any more; when this returns, or
-    // later, but then also after a restart.
+    // Removes a table and all its rows that no cursor looks at any more, before it returns or
+    // later, and in that case also after a restart.
     virtual void drop(Table table) = 0;
-    // All that was committed before is on the device.
+    // Returns when every change that was committed before is on the device.
     virtual void sync_log() = 0;
-    // The same without the log: begins that or, to `wait`, has done it.
+    // Writes the committed changes to the device without the log: begins that or, to `wait`, has
+    // done it.
     virtual void checkpoint(bool wait) = 0;
-    // Between these two nothing changes the files, as long as nothing is committed.
+    // Between these two calls nothing changes the files, as long as nothing is committed.
     virtual void pause() {}
     virtual void resume() {}
-    // Throws base::Error 14031 where the disk has no room for changes. `begun` bytes of them are
-    // not committed yet, by all sessions, that of the caller included.
+    // Throws base::Error 14031 if the disk has no room for changes. `begun` bytes of them are not
+    // committed yet, by all sessions, the caller's included.
     virtual void check_space(uint64_t /*begun*/ = 0) {}
     // Whether commits take long at present, since the map has to catch up with what was written.
     virtual bool is_stalling() const { return false; }
-    // What the rows of a table take on the device, about; nothing: unknown.
+    // Returns about how many bytes the rows of a table take on the device; nothing: unknown.
     virtual std::optional<int64_t> disk_bytes(Table /*table*/) const { return std::nullopt; }
-    // Metrics of the library, for serverStatus.
+    // Reports metrics of the library, for serverStatus.
     using AddMetric = std::function<void(const char* name, int64_t value)>;
     virtual void report(const AddMetric& /*add*/) const {}
 };

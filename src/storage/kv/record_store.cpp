@@ -137,7 +137,7 @@ int64_t RecordStore::record_bytes(RecordId id) const {
     return static_cast<int64_t>(*bytes);
 }
 
-// Before a change, unlike overwrite().
+// Checks for space before a change, unlike overwrite().
 bool RecordStore::fits(RecordId id, int32_t doc_bytes) const {
     store_.check_space(static_cast<size_t>(doc_bytes));
     return !capped() || doc_bytes <= record_bytes(id);

@@ -18,7 +18,7 @@ class RecordStore final : public storage::RecordStore {
                 std::function<void()> table_changed);
 
     Table table() const { return counter_.table; }
-    // Its rows and counter go with the next commit.
+    // Drops the records; their rows and counter go with the next commit.
     void drop();
     void set_user_flags(int32_t flags) { user_flags_ = flags; }
     void forget_id_index() { system_flags_ = 0; }
@@ -45,9 +45,9 @@ class RecordStore final : public storage::RecordStore {
     void truncate() override;
     void truncate_after(storage::RecordId id, bool inclusive) override;
 
-    // As the rows have it that this thread sees.
+    // Returns the counts that follow from the rows that this thread sees.
     Counts seen() const { return store_.seen(counter_); }
-    // Whether there is one.
+    // Whether the record is there.
     bool has(storage::RecordId id) const;
     Session& session() const { return store_.session(); }
 

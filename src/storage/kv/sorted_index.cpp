@@ -64,7 +64,7 @@ RecordId id_part(Bytes row) {
     return RecordId{from_big_endian<uint64_t>(row.last(kIdBytes))};
 }
 
-// As far as `wanted` has fields.
+// Compares the first fields of `key`, as many as `wanted` has.
 int compare_front(bson::Doc key, bson::Doc wanted, uint32_t descending) {
     auto value = key.begin();
     for (const bson::Element& each : wanted) {

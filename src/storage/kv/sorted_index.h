@@ -14,10 +14,10 @@ class SortedIndex final : public storage::SortedIndex {
     Table table() const { return counter_.table; }
     uint32_t descending() const { return descending_; }
     Session& session() const { return store_.session(); }
-    // As the rows have it that this thread sees.
+    // Returns the number of rows that this thread sees.
     int64_t count() const { return store_.seen(counter_).rows; }
     void check_space() const { store_.check_space(); }
-    // Its rows and counter go with the next commit.
+    // Drops the index; its rows and counter go with the next commit.
     void drop();
 
     storage::InsertResult insert(bson::Doc key, storage::RecordId id,
@@ -32,7 +32,7 @@ class SortedIndex final : public storage::SortedIndex {
     int64_t validate(const std::function<void(const std::string&)>& errors) const override;
 
   private:
-    // Before it is known whether a record has this key.
+    // Locks the key's row, before it is known whether a record has this key.
     void lock_key(bson::Doc key) const;
 
     Store& store_;

@@ -45,8 +45,8 @@ class LargeNumbersTest : public testing::Test {
     Store store{std::make_unique<MemoryMap>(), locks};
 };
 
-// What lies behind the place of a seek has to hold every entry that is equal to what is sought, and
-// every one that is beyond it.
+// A seek has to stand before every entry that is equal to the key sought, and before every one
+// beyond it.
 TEST_F(LargeNumbersTest, ASeekStandsBeforeAllThatCount) {
     const std::vector<bson::Object> keys = large_numbers();
     for (const uint32_t descending : {0U, 1U}) {
@@ -94,7 +94,7 @@ TEST_F(LargeNumbersTest, AUniqueIndexTakesWhatOnlyRoundingMakesEqual) {
     EXPECT_EQ(index.find_one(rounded), RecordId{2});
 }
 
-// What has not been committed is seen by no search, but by a lock.
+// A search does not see another thread's uncommitted key; a row lock does.
 TEST(UniqueKeysTest, AKeyThatAnotherThreadHasNotCommittedIsAConflict) {
     storage::LockManager locks;
     locks.allow_concurrent_changes();

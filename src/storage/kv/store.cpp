@@ -179,7 +179,7 @@ void Store::commit(Transaction& transaction) {
     row_locks_.release(transaction.row_locks);
     if (transaction.dropped.empty()) return;
     const sched::BlockingSection section;
-    // That they are dropped has been committed with what dropped them.
+    // The rows of kDropped were committed with the changes that dropped these tables.
     for (const Table table : std::exchange(transaction.dropped, {})) {
         map_->drop(table);
         transaction.session->erase(kDropped, row_of(table));
@@ -187,7 +187,7 @@ void Store::commit(Transaction& transaction) {
     commit(*transaction.session);
 }
 
-// By a cursor: what get() has given last may be in use.
+// Uses a cursor, since the value that get() has given last may be in use.
 void Store::write_counters(Transaction& transaction) {
     constexpr size_t kKept = 1000;
     if (transaction.counters.size() > kKept) transaction.counters.clear();

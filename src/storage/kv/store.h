@@ -1,14 +1,14 @@
 // storage/kv/store.h - one map and what the threads of a server do with it: transactions, commits,
 // the numbers of tables.
 //
-// A thread has a transaction from its first access under a database lock until it gives that up.
-// The transaction commits before the lock goes: the next holder sees its changes. The store rolls
-// nothing back: what fails above undoes itself by further changes.
+// A thread has a transaction from its first access under a database lock until it gives the lock
+// up. The transaction commits before the lock goes: the next holder sees its changes. The store
+// rolls nothing back: its callers undo a failed operation by further changes.
 //
-// Where others change documents too (storage::LockManager::is_concurrent), a transaction reads a
+// If others change documents too (storage::LockManager::is_concurrent), a transaction reads a
 // snapshot, so that an entry of an index leads to a record, and to the one that it was made of.
 // Before it changes a row it locks the row (row_locks.h), and from then on reads rows as they are
-// now; those that its change rests on stay as they are until it commits. Its next read takes
+// now; the rows that its change rests on stay as they are until it commits. Its next read takes
 // another snapshot.
 //
 //   table 0   the catalogue: a row for each database (database.h) and each collection
@@ -51,7 +51,7 @@ struct Counts {
     }
 };
 
-// Rows of a table and their bytes, as they are committed.
+// Counts the rows of a table and their bytes, as they are committed.
 struct Counter {
     explicit Counter(Table counted) : table(counted) {}
 
@@ -60,10 +60,10 @@ struct Counter {
     std::atomic<int64_t> bytes{0};
 };
 
-// For tests: asked before each row lock. The store throws what it gives.
+// Called before each row lock, for tests. The store throws the conflict that it returns.
 using InjectedConflict = std::function<std::optional<storage::WriteConflict>()>;
 
-// What a map is expected to hold at the start.
+// How much a map is expected to hold at the start.
 enum class Expected {
     nothing,     // perhaps: it is new
     everything,  // what is missing is damage
@@ -72,57 +72,59 @@ enum class Expected {
 
 class Store final : public storage::LockHooks {
   public:
-    // Finishes drops that a restart has interrupted. Throws base::Error where one of its own tables
-    // is missing.
+    // Finishes drops that a restart has interrupted. Throws base::Error if one of its own tables is
+    // missing.
     Store(std::unique_ptr<Map> map, storage::LockManager& locks, Expected found = Expected::nothing,
           InjectedConflict injected_conflict = nullptr);
     ~Store() override;
 
     Map& map() const { return *map_; }
-    // The calling thread's, to read. REQUIRES: a lock, but for the time before the server takes
-    // requests and after it.
+    // Returns the calling thread's session, to read. REQUIRES: a lock, but for the time before the
+    // server takes requests and after it.
     Session& session();
-    // The same, to change rows.
+    // Returns the calling thread's session, to change rows.
     Session& changing();
-    // No other thread locks or changes the row before this one commits. Throws
-    // storage::WriteConflict where another has it.
+    // Locks the row: no other thread locks or changes it before this one commits. Throws
+    // storage::WriteConflict if another has it.
     void lock_row(Table table, Bytes key);
     bool has_row_locks() const;
     // Whether the row may be changed; for DCHECKs.
     bool may_change(Table table, Bytes key);
-    // Of the calling thread; what it has changed becomes visible to others.
+    // Commits the calling thread's transaction; others see its changes from now on.
     void commit();
     size_t changed_bytes();
-    // Asked before changes that take space, about so many bytes. Throws base::Error 14031 where the
+    // Checks for room before changes that take about so many bytes. Throws base::Error 14031 if the
     // disk has none, but not between two changes that are committed together.
     void check_space(size_t bytes = 0);
 
-    // Makes a table with a number that no other has. Throws base::Error where there can be no more.
+    // Makes a table with a number that no other has. Throws base::Error if there can be no more.
     Table new_table(Kind kind);
-    // While the catalogue is read, which says that the table is `what`. Throws base::Error where it
-    // is missing.
+    // Notes, while the catalogue is read, that it names the table as `what`. Throws base::Error if
+    // the table is missing.
     void note_named(Table table, Kind kind, std::string_view what);
-    // The catalogue has been read. What a kill has left of tables that it does not name goes.
+    // Ends the start, after the catalogue was read: drops the tables that a kill has left and the
+    // catalogue does not name.
     void end_start();
-    // Once the changes of the calling thread are committed.
+    // Drops the table once the changes of the calling thread are committed.
     void drop(Table table);
 
-    // It hears of each commit from now on; null: no schedule does. REQUIRES: no thread commits.
+    // Makes `schedule` hear of each commit from now on; null: no schedule does. REQUIRES: no thread
+    // commits.
     void set_schedule(journal::CommitSchedule* schedule) { schedule_ = schedule; }
     // How often something was committed, and how often one thread was in another's way.
     uint64_t commits() const { return commits_.load(std::memory_order_acquire); }
     uint64_t conflicts() const { return conflicts_.load(std::memory_order_relaxed); }
 
-    // Adds to a counter with the commit.
+    // Adds to a counter when this thread commits.
     void count(Counter& counter, int64_t rows, int64_t bytes);
-    // With what this thread has added since its last commit.
+    // Returns the committed counts with those that this thread has added since its last commit.
     Counts total(const Counter& counter) const;
-    // The same as it follows from the rows that this thread sees.
+    // Returns the counts that follow from the rows that this thread sees.
     Counts seen(const Counter& counter);
     void read(Counter& counter);
-    // It goes, and its rows.
+    // Drops the counter with its rows in table 1.
     void forget(Counter& counter);
-    // What its rows take on the device, about.
+    // Returns about how many bytes the table's rows take on the device.
     int64_t disk_bytes(const Counter& counter) const {
         const int64_t known = map_->disk_bytes(counter.table).value_or(0);
         return known > 0 ? known : total(counter).bytes;
@@ -138,7 +140,7 @@ class Store final : public storage::LockHooks {
         Counter* counter;
         Counts counts;
     };
-    // What a thread has under its locks.
+    // The state that a thread has under its locks.
     struct Transaction {
         std::unique_ptr<Session> session;
         uint32_t number;            // of the session

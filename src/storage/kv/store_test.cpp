@@ -32,13 +32,13 @@ class StoreTest : public testing::Test {
         return store.session().get(kTable, as_bytes(key), &value) ? std::string(as_text(value))
                                                                   : "none";
     }
-    // As it is committed.
+    // Returns the committed value.
     std::string rows_of(std::string_view key) {
         const std::lock_guard guard(rows->mutex);
         const auto found = rows->all.find({kTable, MemoryMap::Row(key.begin(), key.end())});
         return found == rows->all.end() ? "none" : std::string(as_text(found->second));
     }
-    // What another thread sees under a lock of its own.
+    // Returns the value that another thread sees under a lock of its own.
     std::string elsewhere(std::string_view key) {
         std::string seen;
         std::thread([&] {
@@ -140,7 +140,7 @@ TEST_F(StoreTest, CountersAddUpWhateverSessionsHaveAdded) {
     EXPECT_EQ(after.rows, 0);
 }
 
-// As a version before this one has left it: one row, without the number of a session.
+// A version before this one has left one row, without the number of a session.
 TEST_F(StoreTest, ACounterOfOneRowCounts) {
     const Counts old{3, 30};
     store.session().put(kCounters, big_endian(static_cast<uint32_t>(kTable)),
@@ -213,7 +213,7 @@ TEST_F(StoreTest, ARowIsLockedByOneThreadAtATime) {
     EXPECT_FALSE(conflicts("a"));
 }
 
-// What a locked row is read as is the latest, even where the thread has read before.
+// The owner of a row lock reads the latest row, even where it has read before.
 TEST_F(StoreTest, ARowLockShowsTheRowAsItIs) {
     locks.allow_concurrent_changes();
     put("a", "1");
@@ -282,7 +282,8 @@ TEST_F(StoreTest, AConflictIsWaitedForUntilTheOtherCommits) {
     });
     while (!is_refused)
         std::this_thread::yield();
-    // What it had changed before is committed, so that two threads never wait for each other.
+    // The other thread's earlier change is committed, so that two threads never wait for each
+    // other.
     while (rows_of("b") != "1")
         std::this_thread::yield();
     lock.reset();

@@ -277,7 +277,7 @@ int MmapCollection::begin_index(bson::Doc given) {
     if (is_newer_kind(spec)) owner_.admit_newer_kinds();
     owner_.check_definition(definition.doc().size());
     MmapRecordStore& definitions = owner_.index_definitions();
-    // What may fail for want of space comes first, so that it can be taken back.
+    // The steps that may fail for want of space come first, so that they can be taken back.
     NamespaceSlot& entry = owner_.namespaces().add(index_ns);
     NamespaceIndex::init_details(entry.details);
     storage::RecordId info;
@@ -361,7 +361,7 @@ void MmapCollection::drop_index(int slot) {
     undefine(info, definition, ns());
 }
 
-// In a crafted file a slot may name what is another collection's.
+// Removes a definition, unless it is another collection's, which a slot of a crafted file may name.
 void MmapCollection::undefine(DiskLoc info, bson::Doc definition, std::string_view ns) const {
     if (is_of(definition, ns)) return owner_.undefine(info.id(), definition);
     base::log::warning("a definition that an index of {} had is another collection's, and stays",

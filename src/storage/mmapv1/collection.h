@@ -75,7 +75,8 @@ class MmapCollection final : public storage::CollectionStore {
     }
     std::string index_ns(int slot) const;
 
-    // Same storage, new entry of the namespace file (rename); trees keep working.
+    // Moves to a new entry of the namespace file (rename); the storage stays, and trees keep
+    // working.
     void rebind(NamespaceDetails& details, const std::string& ns);
     // The index follows its collection, which has its new name already.
     void rename_index(int slot, const RenamedIndex& index, std::string_view old_ns);

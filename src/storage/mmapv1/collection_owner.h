@@ -25,8 +25,8 @@ class CollectionOwner {
     // The low nibble of the files' minor version (mmapv1 spec 2.2 rule 2).
     virtual int32_t minor_level() const = 0;
 
-    // Before the first index of a kind that servers before 2.4 do not have: from then on the files
-    // are of level 6. Throws base::Error 67 where an index could not be kept up at that level.
+    // Called before the first index of a kind that servers before 2.4 do not have: from then on the
+    // files are of level 6. Throws base::Error 67 if an index could not be kept up at that level.
     virtual void admit_newer_kinds() = 0;
 
     // Documents of system.namespaces. Missing ones are no error for the first two, and one that is
@@ -39,11 +39,12 @@ class CollectionOwner {
     virtual MmapRecordStore& index_definitions() = 0;
     // Removes a document of it, as unlist() does, if it is still that one.
     virtual void undefine(storage::RecordId id, bson::Doc definition) = 0;
-    // Before that many bytes of a definition are kept in memory. Throws base::Error where the slots
-    // of a crafted file name one large definition again and again.
+    // Called before that many bytes of a definition are kept in memory. Throws base::Error if the
+    // slots of a crafted file name one large definition again and again.
     virtual void count_definition(int32_t bytes) = 0;
-    // Before an index with such a definition is made. Throws base::Error where they would become so
-    // large together that count_definition() kept the next start from opening the database.
+    // Called before an index with such a definition is made. Throws base::Error if the definitions
+    // would become so large together that count_definition() kept the next start from opening the
+    // database.
     virtual void check_definition(int32_t bytes) const = 0;
     // The namespace of an index is about to go, or has another name now.
     virtual void forget_internal(std::string_view ns) = 0;

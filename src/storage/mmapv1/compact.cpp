@@ -20,7 +20,7 @@ struct CompactSizes {
 };
 
 constexpr int kNotANumber = 13118;
-// Of a document that is read or copied (sched/tick.h).
+// How many bytes of a document are read or copied in the time of a tick (sched/tick.h).
 constexpr int32_t kBytesPerTick = 256;
 
 CompactSizes parse(const bson::Object& command) {
@@ -47,7 +47,7 @@ CompactSizes parse(const bson::Object& command) {
     return sizes;
 }
 
-// All records of an extent, which has none afterwards.
+// Copies every record of an extent, which has none afterwards.
 void copy_extent(MmapRecordStore& records, DiskLoc extent, const CompactSizes& sizes,
                  const storage::CompactHooks& hooks) {
     NamespaceStorage& space = records.storage();
@@ -69,7 +69,7 @@ void copy_extent(MmapRecordStore& records, DiskLoc extent, const CompactSizes& s
     }
 }
 
-// What is free in the extents up to that one goes back on the lists, which are without it.
+// Puts the free space in the extents up to that one back on the lists, which are without it.
 void regain(NamespaceStorage& space, DiskLoc last) {
     const sched::Uninterruptible whole;
     try {

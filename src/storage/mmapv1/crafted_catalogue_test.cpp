@@ -54,7 +54,7 @@ TEST_F(CraftedCatalogue, CollectionsWithoutAListing) {
     EXPECT_EQ(of("test.b").index_count(), 2);
 }
 
-// What is written about one collection would take the place of what is there about others.
+// A document written about one collection would take the place of one that is there about others.
 TEST_F(CraftedCatalogue, ACatalogueThatIsCapped) {
     for (const char* catalogue : {"test.system.indexes", "test.system.namespaces"}) {
         make_two();
@@ -145,7 +145,7 @@ TEST_F(CraftedCatalogue, ACountOfBucketsThatLies) {
     }
 }
 
-// What a client may do must not prevent the next start.
+// A client's definitions must not prevent the next start.
 TEST_F(CraftedCatalogue, ManyLargeDefinitions) {
     create("test.a");
     fill("test.a", 1, 100);

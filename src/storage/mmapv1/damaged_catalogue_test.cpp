@@ -62,7 +62,7 @@ class DamagedCatalogue : public DatabaseTest,
 
     MmapCollection* find(const std::string& ns) { return db_->find(ns); }
 
-    // Whether it was done. What was refused has changed nothing.
+    // Returns whether the work was done. Refused work has changed nothing.
     bool done(const std::function<void()>& work) {
         const bool had = find("test.c") != nullptr;
         const int before = had ? find("test.c")->index_count() : 0;

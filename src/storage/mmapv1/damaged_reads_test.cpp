@@ -1,4 +1,4 @@
-// What reading and changing a database says to damaged bytes: an error that names the place, and no
+// Reads and changes a database with damaged bytes: expects an error that names the place, and no
 // crash.
 
 #include <algorithm>

@@ -154,7 +154,7 @@ void MmapDatabase::open_collections() {
             ++elsewhere;
             continue;
         }
-        // Of several that are called so the first one counts: each would be opened with all its
+        // The first of several collections of one name counts: each would be opened with all its
         // indexes.
         if (collections_.contains(ns)) continue;
         const auto opened =
@@ -165,7 +165,8 @@ void MmapDatabase::open_collections() {
             collection.records().set_read_only(
                 "its entry in the namespace file is damaged; check it with dbpath_check" +
                 base::damage_advice());
-        // What is written for one collection must not take what is there about another.
+        // A document written about one collection must not take the place of one that is there
+        // about another.
         const bool catalogue = ns == namespaces_ns_ || ns == indexes_ns_;
         if (catalogue && (collection.records().capped() || collection.index_count() > 0))
             collection.records().set_read_only(
@@ -192,7 +193,8 @@ bool MmapDatabase::shares_extents(const MmapCollection& collection, const Shared
     return false;
 }
 
-// What shares its bytes with something else is read, as far as it can be, and not written.
+// Protects namespaces that share bytes with something else: they are read, as far as they can be,
+// and not written.
 void MmapDatabase::protect_shared_extents() {
     constexpr int kWarningsMax = 20;
     std::map<std::string, MmapCollection*> owners;  // of indexes
@@ -294,7 +296,7 @@ std::vector<std::string> MmapDatabase::collections() const {
         const bson::Element name = record->doc["name"];
         if (!name.is_string()) continue;
         const std::string_view ns = name.as_string();
-        // Of one that is listed twice the last document counts.
+        // The last document of a collection that is listed twice counts.
         const auto listed = listing_.find(ns);
         if (listed != listing_.end() && listed->second == record->id && find(ns) != nullptr)
             names.emplace_back(ns);
@@ -414,8 +416,8 @@ void MmapDatabase::count_definition(int32_t bytes) {
                    name_, kDefinitionBytesMax >> 20);
 }
 
-// What a client adds must not prevent the next start. A definition may yet grow by the name that
-// its collection gets.
+// A client's definitions must not prevent the next start. A definition may yet grow by the name
+// that its collection gets.
 void MmapDatabase::check_definition(int32_t bytes) const {
     constexpr int64_t kAddedBytesMax = kDefinitionBytesMax / 4 * 3;
     int64_t sum = bytes + kNamespaceBytesMax;

@@ -46,7 +46,7 @@ class MmapDatabase final : public storage::DatabaseStore, public CollectionOwner
     void check_writable() const;
     DataFiles& files() { return files_; }
     const DataFiles& files() const { return files_; }
-    // In system.namespaces.
+    // Whether system.namespaces lists the collection.
     bool is_listed(std::string_view ns) const { return listing_.find(ns) != listing_.end(); }
 
     // CollectionOwner
@@ -114,7 +114,7 @@ class MmapDatabase final : public storage::DatabaseStore, public CollectionOwner
     SharedExtents shared_;          // when it was opened
     std::map<std::string, std::unique_ptr<MmapCollection>, std::less<>> collections_;
     std::mutex internal_mutex_;
-    // By demand, guarded by internal_mutex_.
+    // The internal namespaces that were asked for; guarded by internal_mutex_.
     std::map<std::string, std::unique_ptr<MmapCollection>, std::less<>> internal_;
     std::map<std::string, storage::RecordId, std::less<>> listing_;  // in system.namespaces
 };

@@ -471,7 +471,7 @@ TEST_F(DatabaseTest, PluginIndexesMakeACollectionReadOnly) {
     expect_valid();
 }
 
-// What makes a 2.6 refuse the collection: files of level 6, and a kind that it does not know.
+// Two things make a 2.6 refuse the collection: files of level 6, and a kind that it does not know.
 TEST_F(DatabaseTest, APartialIndexIsOfAKindOfItsOwnOnDisk) {
     MmapCollection& c = create("test.c");
     const auto minor = [this] { return db_->files().header(0).version_minor; };
@@ -486,7 +486,7 @@ TEST_F(DatabaseTest, APartialIndexIsOfAKindOfItsOwnOnDisk) {
     EXPECT_EQ(stored["key"].as_doc().first().as_string(), "partial");
     EXPECT_EQ(stored["key"].as_doc().field_count(), 3);
     EXPECT_TRUE(std::ranges::equal(c.index(1).spec.bytes(), spec.bytes()));
-    // What a client reads in system.indexes.
+    // A client reads this in system.indexes.
     MmapRecordStore& catalogue = db_->find("test.system.indexes")->records();
     const storage::RecordId id = c.slot_details(1)->info.id();
     EXPECT_TRUE(std::ranges::equal(catalogue.get(id).bytes(), spec.bytes()));

@@ -120,8 +120,9 @@ void MmapEngine::start() {
     durable_.recover();
     const DatabasesOnDisk found =
         databases_on_disk(files_, options_.dbpath, options_.files.directory_per_db);
-    // What a killed process has changed in a folder and not synced is shown from now on, so it has
-    // to stay; also where nothing is left of the database. mark_running() sees to the dbpath.
+    // A folder shows from now on what a killed process has changed in it and not synced, so the
+    // change has to stay; also if nothing is left of the database. mark_running() sees to the
+    // dbpath.
     for (const std::string& folder : found.folders)
         files_.sync_directory(os::join(options_.dbpath, folder));
     durable_.start();
@@ -152,8 +153,8 @@ void MmapEngine::warn_of_what_is_left_alone(const DatabasesOnDisk& found) const 
             base::log::warning("{}; ignoring folder {}", each.reason, each.path);
 }
 
-// A database that cannot be opened does not affect the others. What ends the operation that opens
-// it says nothing about the database.
+// A database that cannot be opened does not affect the others. An error that ends the operation
+// that opens it says nothing about the database.
 void MmapEngine::open_database(const std::string& db, bool at_start) {
     try {
         auto opened = std::make_unique<MmapDatabase>(durable_.views(), db, options_.files,
@@ -229,7 +230,7 @@ int64_t MmapEngine::database_bytes(std::string_view db) const {
     return stats.file_bytes + stats.ns_bytes;
 }
 
-// What the device does not tell is left out.
+// A length that the device does not tell is left out.
 int64_t MmapEngine::length_of_files(std::string_view db) const {
     int64_t sum = 0;
     try {
@@ -286,7 +287,8 @@ storage::DatabaseStore& MmapEngine::create_database(std::string_view db) {
     return *databases_.emplace(name, std::move(created)).first->second;
 }
 
-// Of a database that could not be made: neither a start nor a power cut is to show it.
+// Takes back the namespace file of a database that could not be made: neither a start nor a power
+// cut is to show it.
 void MmapEngine::take_back_namespace_file(const std::string& db) {
     const std::string path = options_.files.path(db, "ns");
     try {
@@ -299,8 +301,8 @@ void MmapEngine::take_back_namespace_file(const std::string& db) {
     }
 }
 
-// Where a file lies in many pieces the system takes long to free them, and does so when its last
-// descriptor is closed.
+// Keeps dropped files open. If a file lies in many pieces, the system takes long to free them, and
+// does so when its last descriptor is closed.
 class MmapEngine::OpenFiles final : public storage::Remains {
   public:
     void hold(os::FileSystem& files, const std::string& path) {
@@ -373,8 +375,9 @@ std::string MmapEngine::directory_of(const std::string& db) const {
     return options_.files.directory_per_db ? os::join(options_.dbpath, db) : options_.dbpath;
 }
 
-// A drop that was cut short may have left data files. That their namespace file is gone may not be
-// on the device yet; it must not reappear without them. Nor they beside the next one.
+// A drop that was cut short may have left data files. The removal of their namespace file may not
+// be on the device yet; the file must not reappear without them, nor may they appear beside the
+// next one.
 void MmapEngine::remove_remnants(const std::string& db) {
     const std::vector<std::string> left = data_files_of(db);
     if (left.empty()) return;
@@ -384,7 +387,7 @@ void MmapEngine::remove_remnants(const std::string& db) {
     files_.sync_directory(directory_of(db));
 }
 
-// All of them, whatever is missing between them.
+// Returns every data file of the database, whatever is missing between them.
 std::vector<std::string> MmapEngine::data_files_of(const std::string& db) const {
     std::vector<std::string> found;
     const std::string directory = directory_of(db);

@@ -33,8 +33,8 @@ struct EngineOptions {
     DurableOptions durable;
 };
 
-// What storage.bson says, which later servers and other engines write; nothing: there is none.
-// Throws base::Error where it is damaged.
+// Returns the contents of storage.bson, which later servers and other engines write; nothing if
+// there is none. Throws base::Error if it is damaged.
 std::optional<bson::Object> read_storage_metadata(os::FileSystem& files, const std::string& dbpath);
 
 // Throws base::Error when storage.bson names another engine or another directoryPerDB (mmapv1
@@ -116,7 +116,7 @@ class MmapEngine final : public storage::Engine {
 // Whatever the dbpath holds, nothing outside of it is opened, changed or removed
 // (os/confined_file_system.h).
 std::unique_ptr<MmapEngine> open_engine(const EngineOptions& options);
-// For tests, on another file system.
+// Opens an engine on another file system, for tests.
 std::unique_ptr<MmapEngine> open_engine(const EngineOptions& options, os::FileSystem& files,
                                         os::Clock& clock = os::system_clock());
 

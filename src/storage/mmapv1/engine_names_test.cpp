@@ -280,7 +280,7 @@ TEST_F(EngineNames, ADatabaseThatCannotBeSeenOnceIsNotTakenForNone) {
     }
 }
 
-// What its folder shows must stay, so it is synced before the database is used.
+// The folder's contents must stay, so it is synced before the database is used.
 TEST_F(EngineNames, ADatabaseWhoseFolderCannotBeListedIsOpenedWhenItCanBeSynced) {
     os::SimFileSystem files;
     files.create_directory("/db");

@@ -82,7 +82,7 @@ TEST(Engine, AValidationTellsSoManyErrorsAndCountsTheOthers) {
     engine->shutdown();
 }
 
-// Of files that no name leads to any more.
+// Returns the open files that no name leads to any more.
 std::vector<std::string> dropped_files_open_below(const std::string& directory) {
     std::vector<std::string> found;
     for (const auto& each : std::filesystem::directory_iterator("/proc/self/fd")) {
@@ -182,7 +182,7 @@ TEST(Engine, RecoversAfterACrash) {
     insert(*engine, "b.c", 0, 20);
     engine->durability().await_commit_blocking();
     {
-        // What a killed process leaves: nothing moves while the commits are held.
+        // A killed process leaves the files like this: nothing moves while the commits are held.
         engine->durability().lock_commits();
         std::filesystem::copy(home.path(), copy.path(),
                               std::filesystem::copy_options::recursive |
@@ -328,7 +328,7 @@ TEST(Engine, RefusesTheWrongDirectoryPerDbByName) {
         EXPECT_EQ(std::filesystem::file_size(lock), 0u) << "nothing was begun";
         EXPECT_FALSE(std::filesystem::exists(journal));
 
-        // What a server that did not look has left.
+        // A server that did not look has left this file.
         const std::string beside = home / (per_db ? "late.ns" : "late/late.ns");
         std::filesystem::create_directories(std::filesystem::path(beside).parent_path());
         std::filesystem::copy(home / (per_db ? "shop/shop.ns" : "shop.ns"), beside);

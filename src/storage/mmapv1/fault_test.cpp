@@ -114,7 +114,7 @@ struct Life {
             flush(core);
             commits(4);
         }
-        // As dropDatabase does.
+        // Flushes and removes the journal as dropDatabase does.
         until_done([&] {
             flush(core);
             core.journal.remove_files();
@@ -127,7 +127,7 @@ struct Life {
             write(core, "test.1", 100, seed, 5000);
         });
         commits(3);
-        // As a shutdown does.
+        // Ends as a shutdown does.
         flush(core);
         core.files.close_all();
         core.journal.remove_files();

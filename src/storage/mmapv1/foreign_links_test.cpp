@@ -75,7 +75,7 @@ class ForeignLinks : public DatabaseTest {
             head = loc;
     }
 
-    // All bytes of the extents of a namespace, and its entry.
+    // Returns the bytes of the extents of a namespace, and its entry.
     std::string bytes_of(const std::string& ns) {
         std::string bytes(reinterpret_cast<const char*>(&details(ns)), sizeof(NamespaceDetails));
         for (DiskLoc at = details(ns).first_extent; at.is_valid();
@@ -145,7 +145,7 @@ TEST_F(ForeignLinks, AFreeRecordInAForgedExtent) {
     expect_refused([&] { a().records().insert(doc(100, 100)); });
 }
 
-// What is taken off a list changes the link before it.
+// Taking a record off a list changes the link before it.
 TEST_F(ForeignLinks, AListThatRunsThroughAnother) {
     const DiskLoc own = free_record("test.a");
     const DiskLoc through = inside(5);

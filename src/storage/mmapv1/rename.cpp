@@ -10,8 +10,8 @@ namespace mmapv1 {
 
 namespace {
 
-// What a rename writes besides the entries that move: all of it before the first of them does,
-// since the disk may be full. Taken back unless keep() was called.
+// The entries that a rename writes besides those that move. They are all written before the first
+// of those moves, since the disk may be full, and taken back unless keep() was called.
 class NewNames {
   public:
     explicit NewNames(MmapDatabase& database) : database_(database) {}

@@ -1,4 +1,4 @@
-// What a repair fixes of a database as a whole, before it takes up each collection: the list of
+// Repairs the parts of a database that belong to it as a whole, before each collection: the list of
 // free extents and the catalogue (mmapv1 spec 3.6, 7, 10). A process that had no journal and was
 // killed leaves these in the midst of a change: a collection that is not listed yet, an index that
 // is in no slot any more, a catalogue document that is half linked.
@@ -53,9 +53,9 @@ void MmapDatabase::repair_free_space() {
     extents_.forget_free_list();
 }
 
-// For a moment of a rename both names have the extents. The entries of indexes follow later: the
-// name without index extents is the new one. Else the owner is the one that the extent names: in a
-// crafted file any entry may lead there.
+// Removes one of the two names that have the same extents for a moment of a rename. The entries of
+// indexes follow later: the name without index extents is the new one. Else the owner is the one
+// that the extent names: in a crafted file any entry may lead there.
 void MmapDatabase::forget_half_renamed() {
     const auto has_indexes = [this](const MmapCollection& collection) {
         for (int slot = 0; slot < collection.index_count(); ++slot) {
@@ -122,7 +122,7 @@ void MmapDatabase::forget_strays() {
     }
     for (NamespaceSlot* slot : namespaces_->all()) {
         const std::string ns(slot->name());
-        // What a repair that was killed has left may hold definitions that are still to be read.
+        // A namespace that a killed repair has left may hold definitions that are still to be read.
         if (!is_special_namespace(ns) || used.contains(ns) || ns == name_ + kAside) continue;
         base::log::warning("database {}: {} belongs to no collection; it is gone", name_, ns);
         forget_internal(ns);
@@ -144,7 +144,7 @@ void MmapDatabase::forget_entry(NamespaceSlot& entry, bool is_block) {
     namespaces_->erase(entry);
 }
 
-// What shared its bytes only with what is gone by now can be written again.
+// Lets a collection be written again that shared its bytes only with something that is gone by now.
 void MmapDatabase::lift_protection() {
     const SharedExtents before = std::exchange(shared_, {});
     find_shared();
@@ -223,7 +223,8 @@ void MmapDatabase::rewrite(
     const std::string& ns, const std::vector<bson::Object>& documents,
     const std::function<void(const std::vector<storage::RecordId>&)>& written) {
     MmapCollection& old = find(ns) != nullptr ? *find(ns) : make_collection(ns, {}, false);
-    // Of a repair that was killed. Slots may name definitions there, which have been read by now.
+    // This was left by a repair that was killed. Slots may name definitions there, which have been
+    // read by now.
     if (NamespaceSlot* left = namespaces_->find(name_ + kAside)) forget_entry(*left);
     NamespaceSlot& aside = namespaces_->add(name_ + kAside);
     NamespaceIndex::init_details(aside.details);

@@ -1,4 +1,4 @@
-// What is still read of a collection whose chains are broken.
+// Reads collections whose chains are broken.
 #include <algorithm>
 #include <numeric>
 

@@ -12,7 +12,7 @@ namespace {
 
 class SharedExtentsTest : public DatabaseTest {
   protected:
-    // What dbpath_check finds about the one namespace.
+    // Returns what dbpath_check finds about the one namespace.
     std::string found_about(const std::string& ns) {
         std::string text;
         check_database(*db_, {},

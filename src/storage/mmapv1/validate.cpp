@@ -1,5 +1,5 @@
-// What the validate command shows of a collection (mmapv1 spec 8.2, semantics 6 rules 7 and 8).
-// With `full` the stronger checks of check.h run too; what they find goes to the errors.
+// Examines a collection for the validate command (mmapv1 spec 8.2, semantics 6 rules 7 and 8). With
+// `full` the stronger checks of check.h run too; their findings go to the errors.
 #include <algorithm>
 #include <limits>
 
@@ -15,7 +15,7 @@ namespace mmapv1 {
 
 namespace {
 
-// What scanning the records counts.
+// The counts of a scan of the records.
 struct RecordCounts {
     int64_t records = 0, invalid = 0;
     int64_t quantised = 0, powers_of_2 = 0;

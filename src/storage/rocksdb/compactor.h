@@ -18,7 +18,7 @@ namespace rocks {
 class Compactor {
   public:
     Compactor(rocksdb::DB& db, const kv::Host& host);
-    // What is under way is given up.
+    // Gives up the compaction that is under way.
     ~Compactor();
 
     void add(const std::vector<kv::Table>& dropped);

@@ -20,9 +20,10 @@ namespace rocks {
 
 namespace {
 
-// Words that trade speed, memory and space for each other. What is refused can lose rows or answers
-// (filters of compactions, prefixes, other recoveries), is a place or a library's object that only
-// the server may choose, or gives nothing that is worth a look at all that it might break.
+// These words trade speed, memory and space for each other. A word is refused if it can lose rows
+// or answers (filters of compactions, prefixes, other recoveries), if it is a place or a library's
+// object that only the server may choose, or if it gives nothing that is worth a look at all that
+// it might break.
 constexpr std::string_view kWords[] = {
     "block_based_table_factory",
     "bottommost_compression",
@@ -72,7 +73,7 @@ constexpr std::string_view kWordsOfTables[] = {
     "verify_compression",
 };
 
-// Before the library looks at them: some of them make objects, or open files.
+// Checks the words before the library looks at them: some of them make objects, or open files.
 void check_words(const kv::Host& host, const std::string& config,
                  std::span<const std::string_view> allowed, const std::string& whose) {
     std::unordered_map<std::string, std::string> words;
@@ -109,7 +110,7 @@ rocksdb::Options ours(const kv::MapSettings& settings, rocksdb::Env* env) {
     options.max_background_jobs = std::clamp(processors, 2, 8);
     options.level_compaction_dynamic_level_bytes = true;
     options.compression = rocksdb::kSnappyCompression;
-    // So that a sync of the log does not wait for a whole table that is being written.
+    // A sync of the log then does not wait for a whole table that is being written.
     options.bytes_per_sync = uint64_t{1} << 20;
 
     // Two of them, and what is not in a file of the first when the second is full waits.

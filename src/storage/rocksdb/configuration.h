@@ -10,8 +10,8 @@
 
 namespace rocks {
 
-// Ours, then the words of settings.config, "name=value;name=value", over them. Throws base::Error
-// for other words than those that only trade speed, memory and space.
+// Returns our options, with the words of settings.config, "name=value;name=value", over them.
+// Throws base::Error for other words than those that only trade speed, memory and space.
 rocksdb::Options configuration(const kv::MapSettings& settings, rocksdb::Env* env,
                                std::shared_ptr<Watch> watch);
 

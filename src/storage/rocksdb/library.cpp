@@ -1,4 +1,4 @@
-// What the program finds in the shared object of this room.
+// The symbol that the program finds in the shared object of this room.
 #include "base/program_version.h"
 #include "storage/rocksdb/open.h"
 

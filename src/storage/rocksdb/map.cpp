@@ -66,8 +66,8 @@ Map::~Map() {
         host_.log(kv::Host::Severity::error, "RocksDB at its end: " + status.ToString());
 }
 
-// The library would change what it opens, so a file beside its own is looked at first. That has its
-// name once the database is there: no start after that makes an empty one.
+// The library would change what it opens, so a file beside its own is looked at first. This file
+// has its name once the database is there: no start after that makes an empty one.
 void Map::open(rocksdb::Options options) {
     rocksdb::Env& env = *options.env;
     const std::string marker = directory_ + "/" + std::string(kMarker);
@@ -159,7 +159,7 @@ void Map::write(rocksdb::WriteBatch& batch) {
         flush_removed_rows();
 }
 
-// Those in memory stay there until it is full; a compaction takes them away in files alone.
+// Removed rows in memory stay there until it is full; a compaction takes them away in files alone.
 void Map::flush_removed_rows() {
     uint64_t removed = 0;
     if (db_->GetIntProperty(rocksdb::DB::Properties::kNumDeletesActiveMemTable, &removed) &&
@@ -182,7 +182,7 @@ void Map::drop(Table table) {
         int count = 0;
         for (rows->Seek(begin); rows->Valid() && count <= kSmallRows; rows->Next(), ++count)
             check(host_, batch.Delete(rows->key()));
-        // What cannot be read can be dropped.
+        // A table that cannot be read can be dropped.
         if (rows->status().ok() && count <= kSmallRows) return write(batch);
     }
     batch.Clear();
@@ -205,8 +205,8 @@ std::vector<Table> Map::dropped_tables() {
     return dropped;
 }
 
-// Files that hold nothing else go at once. Where anything fails, the next start does it again; but
-// never once the row has gone, since the number may have been given again by then.
+// Removes files that hold nothing else at once. If anything fails, the next start does it again;
+// but never once the row has gone, since the number may have been given again by then.
 void Map::remove_files_of(const std::vector<Table>& dropped) {
     if (dropped.empty()) return;
     rocksdb::WriteBatch batch;
@@ -248,7 +248,7 @@ void Map::checkpoint(bool wait) {
         const std::lock_guard lock(drops_mutex_);
         dropped.swap(drops_);
     }
-    // That the tables are dropped must be on disk before their files go.
+    // The drops must be on disk before the files of the tables go.
     const bool must_last = wait || !dropped.empty();
     if (must_last && has_log_) sync_log();
     const Status status = flush(must_last);

@@ -1,4 +1,4 @@
-// storage/rocksdb/map.h - the database of the library as an kv::Map.
+// storage/rocksdb/map.h - the database of the library as a kv::Map.
 //
 // Beside the tables of the room kv there is one of the map itself, behind all others: the
 // tables that have been dropped and whose files may still hold their rows. The file FORMAT in the
@@ -51,7 +51,7 @@ class Map final : public kv::Map {
     // REQUIRES: a flush has ended since these were dropped.
     void remove_files_of(const std::vector<kv::Table>& dropped);
     std::vector<kv::Table> dropped_tables();
-    // Returns why there is none; empty: there is.
+    // Returns why there is no room; empty if there is.
     std::string space_fault() const;
 
     const kv::Host& host_;

@@ -214,7 +214,7 @@ TEST_F(RocksMapTest, AQueueDoesNotSlowDown) {
     EXPECT_EQ(count(), kLength);
 }
 
-// Where all of them would have room in memory: only looks at the first row tell of them.
+// The removed rows would all have room in memory: only looks at the first row tell of them.
 TEST_F(RocksMapTest, RemovedRowsLeaveTheMemoryWhereTheyAreInTheWay) {
     open();
     constexpr int kRows = 200'000, kLength = 10;
@@ -240,7 +240,8 @@ TEST_F(RocksMapTest, ADiskThatIsNearlyFullRefusesChangesUntilItHasRoomAgain) {
     files->free_bytes = uint64_t{100} << 20;
     open();
     EXPECT_EQ(failure([&] { map->check_space(); }), base::kOutOfDiskSpace);
-    // What needs no space, and what it has taken already, is written all the same.
+    // A change that needs no space, and one that the map has taken already, is written all the
+    // same.
     put(1, "a");
     session->commit();
     map->checkpoint(true);
@@ -274,7 +275,7 @@ TEST_F(RocksMapTest, GoesOnWhenAFullDiskHasRoomAgain) {
     EXPECT_EQ(count(), 2);
 }
 
-// Where not even a file can be made, the library gives up.
+// The library gives up if not even a file can be made.
 TEST_F(RocksMapTest, WhatOnlyAStartRepairsIsSaid) {
     open();
     put(1, "a");

@@ -1,10 +1,10 @@
 // storage/rocksdb/open.h - an ordered map (storage/kv/map.h) of the library RocksDB.
 //
-// All tables are in one column family: the key of a row is the number of its table, 4 bytes,
+// One column family holds all tables: the key of a row is the number of its table, 4 bytes,
 // big-endian, then its key in the table. A session collects its changes in a batch, which it also
 // reads, and which a commit writes as a whole. No two sessions change one row, so nothing is locked
-// here; a snapshot one reads by a snapshot of the library. Nothing is synced but by sync_log() and
-// checkpoint().
+// here; a session reads a snapshot by a snapshot of the library. Nothing is synced but by
+// sync_log() and checkpoint().
 #pragma once
 
 #include <memory>
@@ -18,9 +18,9 @@ class FileSystem;
 
 namespace rocks {
 
-// Throws base::Error where the directory holds what is none of ours, is damaged or cannot be used,
-// and for words of the configuration that docs/engines.md does not list. `files`, for tests: in the
-// place of the real ones.
+// Throws base::Error if the directory holds something that is not ours, is damaged or cannot be
+// used, and for words of the configuration that docs/engines.md does not list. `files`, for tests,
+// stands in the place of the real ones.
 std::unique_ptr<kv::Map> open_map(const kv::MapSettings& settings,
                                   std::shared_ptr<rocksdb::FileSystem> files = nullptr);
 

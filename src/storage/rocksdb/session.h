@@ -14,8 +14,8 @@
 
 namespace rocks {
 
-// So many removed rows in the way of a cursor are worth a flush, and a compaction then
-// (configuration.cpp), if they are in memory.
+// This many removed rows in the way of a cursor are worth a flush, if they are in memory, and a
+// compaction then (configuration.cpp).
 constexpr uint64_t kRemovedRowsMany = 10'000;
 
 class Session final : public kv::Session {

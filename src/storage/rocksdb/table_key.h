@@ -21,7 +21,7 @@ inline std::string table_key(kv::Table table, kv::Bytes key = {}) {
     return out.append(reinterpret_cast<const char*>(key.data()), key.size());
 }
 
-// Where the rows of the next table begin.
+// Returns the key at which the rows of the next table begin.
 inline std::string end_of(kv::Table table) {
     return table_key(kv::Table{static_cast<uint32_t>(table) + 1});
 }

@@ -13,7 +13,7 @@
 
 namespace rocks {
 
-// Warnings and errors go to the server's log.
+// Writes warnings and errors to the server's log.
 class Log final : public rocksdb::Logger {
   public:
     explicit Log(const kv::Host& host) : Logger(rocksdb::InfoLogLevel::WARN_LEVEL), host_(host) {}
@@ -24,12 +24,12 @@ class Log final : public rocksdb::Logger {
     const kv::Host& host_;
 };
 
-// Calls come from any thread.
+// The library calls these functions from any thread.
 class Watch final : public rocksdb::EventListener {
   public:
     explicit Watch(const kv::Host& host) : host_(host) {}
 
-    // Why a flush or a compaction could not be done; empty while all can.
+    // Returns why a flush or a compaction could not be done; empty while all can.
     std::string error() const;
     bool has_error() const { return has_error_; }
     void clear_error();

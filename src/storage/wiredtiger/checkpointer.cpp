@@ -86,7 +86,8 @@ void Checkpointer::run() {
     }
 }
 
-// Before the file of a table goes, that it is dropped has to last: by the log, or by a checkpoint.
+// The drop of a table has to be on the device, by the log or by a checkpoint, before the table's
+// file goes.
 void Checkpointer::work(bool with_checkpoint) {
     const std::vector<kv::Table> dropped = tables_.dropped();
     if (with_checkpoint)

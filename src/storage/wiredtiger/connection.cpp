@@ -75,9 +75,9 @@ void check_marker(const Host& host, const std::string& directory) {
                  "\": another version has made this directory, and this one cannot read it");
 }
 
-// Words that trade speed and memory for each other. What is refused can lose rows, is a place, a
-// size or a thread that only the server may choose, or gives nothing that is worth a look at all
-// that it might break.
+// These words trade speed and memory for each other. A word is refused if it can lose rows, if it
+// is a place, a size or a thread that only the server may choose, or if it gives nothing that is
+// worth a look at all that it might break.
 constexpr std::array<std::string_view, 11> kWords = {
     "eviction",
     "eviction_checkpoint_target",
@@ -116,11 +116,13 @@ void check_words(const Host& host, const std::string& config) {
              "the configuration of WiredTiger, \"" + config + "\": " + wiredtiger_strerror(status));
 }
 
-// What malloc takes beyond the bytes of pages that the library counts, in percent: with its own 8 a
-// process grew to 1.26 times its cache under LinkBench, with this to 1.12.
+// The share of memory, in percent, that malloc takes beyond the bytes of pages that the library
+// counts: with the library's own 8 a process grew to 1.26 times its cache under LinkBench, with
+// this to 1.12.
 constexpr int kCacheOverheadPercent = 25;
 
-// All of it is said at each start: neither the words of the first one nor the environment count.
+// Returns the whole configuration, which is given at each start: neither the words of the first
+// start nor the environment count.
 std::string configuration(const kv::MapSettings& settings) {
     std::string config =
         "create,config_base=false,use_environment=false,statistics=(fast),session_max=20000,"

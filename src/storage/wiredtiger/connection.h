@@ -13,8 +13,9 @@
 
 namespace wt {
 
-// What a session of the library sees outside of a transaction, and in one that says nothing of it.
-// No two sessions change one row, so at read_committed each call sees what is committed by then.
+// The rows that a session of the library sees outside of a transaction, and in one that says
+// nothing of it. No two sessions change one row, so at read_committed each call sees what is
+// committed by then.
 enum class Isolation { read_committed, snapshot };
 
 // A session of the library. Its cursors are closed with it.

@@ -12,9 +12,10 @@ constexpr uint64_t kLogFileBytes = uint64_t{64} << 20;
 // The library ends the process that cannot write its log or a checkpoint.
 constexpr uint64_t kReservedBytes = 2 * kLogFileBytes + (uint64_t{64} << 20);
 
-// As much as there can be, where it is unknown.
+// Returns the free bytes of the disk that the directory is on; the largest number if that is
+// unknown.
 uint64_t free_bytes_of(const std::string& directory);
-// "the disk of DIRECTORY has so many MB left, and WiredTiger needs so many MB".
+// Returns "the disk of DIRECTORY has so many MB left, and WiredTiger needs so many MB".
 std::string full_disk_text(const std::string& directory, uint64_t free_bytes, uint64_t needed);
 
 }  // namespace wt

@@ -1,4 +1,4 @@
-// storage/wiredtiger/map.h - the database of the library as an kv::Map.
+// storage/wiredtiger/map.h - the database of the library as a kv::Map.
 #pragma once
 
 #include <atomic>
@@ -37,9 +37,9 @@ class Map final : public kv::Map {
   private:
     using Clock = std::chrono::steady_clock;
 
-    // After a commit.
+    // Counts the bytes of a commit; begins a checkpoint before a restart would read too long a log.
     void count_bytes(size_t bytes);
-    // Of pages that are to be written.
+    // Returns how many bytes the pages have that are still to be written.
     uint64_t dirty_bytes() const;
 
     const kv::Host& host_;

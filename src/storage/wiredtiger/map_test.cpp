@@ -51,7 +51,7 @@ class WiredTigerMapTest : public testing::Test {
         session.reset();
         map.reset();
     }
-    // As a kill leaves the directory.
+    // Opens a copy of the directory, as a kill leaves it.
     void open_copy() {
         const std::string copy = store / ("copy" + std::to_string(++copies_));
         std::filesystem::create_directory(copy);
@@ -233,7 +233,7 @@ TEST_F(WiredTigerMapTest, ADiskThatIsNearlyFullRefusesChangesUntilItHasRoomAgain
     free_bytes = 100 * kMegabyte;
     open();
     EXPECT_EQ(failure([&] { map->check_space(); }), base::kOutOfDiskSpace);
-    // What it has taken already is written all the same.
+    // A change that the map has taken already is written all the same.
     put(1, "a");
     session->commit();
     map->checkpoint(true);

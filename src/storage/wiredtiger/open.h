@@ -15,7 +15,7 @@
 
 namespace wt {
 
-// For tests, in the place of what is real.
+// Faults for tests, in the place of what is real.
 struct Faults {
     std::function<uint64_t()> free_bytes = {};  // what the disk has left
     std::function<bool()> rolls_back = {};      // whether the next call finds the cache full

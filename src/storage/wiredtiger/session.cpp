@@ -19,7 +19,7 @@ using kv::Table;
 
 namespace {
 
-// Before the key and the value of a change.
+// Stands before the key and the value of a change.
 struct ChangeHead {
     static constexpr uint32_t kErased = std::numeric_limits<uint32_t>::max();
     Table table;

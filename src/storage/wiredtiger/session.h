@@ -1,11 +1,11 @@
 // storage/wiredtiger/session.h - rows as one thread sees them, by a session of the library.
 //
-// The first change begins a transaction of the library, which commit() ends. The library may roll
-// one back at any call, when its cache is full. Then all changes, of which the session has a copy,
-// are made again: no other session has changed these rows.
+// The first change begins a transaction of the library, which commit() ends. The library may roll a
+// transaction back at any call, when its cache is full. The session then makes all its changes, of
+// which it has a copy, again: no other session has changed these rows.
 //
-// A snapshot is a second session of the library, in a transaction with a snapshot, which
-// changes nothing. Where the library rolls that one back the rows of then are lost: the call throws
+// A snapshot is a second session of the library, in a transaction with a snapshot, which changes
+// nothing. If the library rolls that one back, the rows as they were then are lost: the call throws
 // base::Error 112. There are two because a transaction takes the isolation of its session for free,
 // and reads its own in 8,000 instructions.
 #pragma once
@@ -23,7 +23,7 @@ namespace wt {
 
 class Session final : public kv::Session {
   public:
-    // Told of each commit, with its bytes.
+    // Called at each commit, with its bytes.
     using Committed = std::function<void(size_t bytes)>;
 
     Session(const Connection& connection, const Tables& tables, const kv::Host& host,
@@ -47,7 +47,7 @@ class Session final : public kv::Session {
 
     void end_cursors() override;
 
-    // Of cursors, which have a place in the library's session until they go or are ended.
+    // A cursor, which has a place in the library's session until it goes or is ended.
     class EndedWithTurn {
       public:
         virtual void end() = 0;
@@ -58,9 +58,9 @@ class Session final : public kv::Session {
     void note(EndedWithTurn* cursor) { cursors_.push_back(cursor); }
     void forget(EndedWithTurn* cursor);
 
-    // For cursors. Null: there is no such table.
+    // Returns a cursor of the library; null if there is no such table.
     CursorHandle open(kv::Table table) const;
-    // The one of the library's two that reads now.
+    // Returns the one of the library's two sessions that reads now.
     WT_SESSION* reading() const { return has_snapshot_ ? snapshot_.get() : session_.get(); }
     // Counts the times at which all cursors have lost their places.
     uint64_t resets() const { return resets_; }
@@ -85,7 +85,7 @@ class Session final : public kv::Session {
     // Gives the library's threads time to make room in the cache.
     static void back_off(int tries);
 
-    // Of a row, if it is there; the library's until `cursor` moves.
+    // Returns the value of a row, if it is there; it is the library's until `cursor` moves.
     std::optional<WT_ITEM> find(WT_CURSOR* cursor, kv::Bytes key);
     void change(kv::Table table, kv::Bytes key, const kv::Bytes* value);
     // Adds to changes_.
@@ -94,7 +94,7 @@ class Session final : public kv::Session {
     void begin_transaction(WT_SESSION* session) const;
     void lose_places();
     [[noreturn]] void fail_snapshot();
-    // After the library has rolled back: until it takes all changes.
+    // Repeats the changes, after the library has rolled back, until it takes them all.
     void make_again();
     int make_changes();
 

@@ -11,7 +11,7 @@ namespace wt {
 
 // Throws base::Error.
 [[noreturn]] void fail(const kv::Host& host, int code, const std::string& text);
-// For an answer of the library; ends the process where the library can do nothing any more.
+// Throws for an answer of the library; ends the process if the library can do nothing any more.
 [[noreturn]] void fail_status(const kv::Host& host, int status);
 // Ends the process.
 [[noreturn]] void end_process(const kv::Host& host, const std::string& text);

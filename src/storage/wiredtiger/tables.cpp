@@ -42,7 +42,8 @@ bool take(std::string_view& text, std::string_view start) {
     return true;
 }
 
-// Of a row of what the library knows.
+// Returns the table that a key of the library's metadata belongs to; nothing if it is not one of
+// ours.
 std::optional<Table> table_of(std::string_view key) {
     const bool is_file = take(key, "file:t");
     if (!is_file && !take(key, kUriStart) && !take(key, "colgroup:t")) return std::nullopt;

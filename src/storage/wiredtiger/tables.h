@@ -1,11 +1,11 @@
 // storage/wiredtiger/tables.h - which tables there are: making and dropping them.
 //
-// The library removes the file of a dropped table at once and for good. So a drop is a row in a
-// table of this room until it is on the device that the table is dropped.
+// The library removes the file of a dropped table at once and for good. A drop is therefore a row
+// in a table of this room until the drop is on the device.
 //
-// A kill while the library makes or drops a table leaves parts of it: what it knows of the table
-// without a file, or a file of which it knows nothing. Such a table is not there; its number can be
-// given again.
+// A kill while the library makes or drops a table leaves parts of it: the library's entry for the
+// table without a file, or a file that the library does not know. Such a table is not there; its
+// number can be given again.
 #pragma once
 
 #include <atomic>
@@ -18,42 +18,42 @@
 
 namespace wt {
 
-// What the library calls it: "table:t17".
+// Returns the library's name of the table: "table:t17".
 std::string uri_of(kv::Table table);
-// Its file in the directory.
+// Returns the name of the table's file in the directory.
 std::string file_of(kv::Table table);
 
 class Tables {
   public:
-    // Before the library opens them: throws base::Error where the directory has more files than the
-    // process may have open.
+    // Called before the library opens the files: throws base::Error if the directory has more of
+    // them than the process may have open.
     static void check_files(const kv::Host& host, const std::string& directory);
 
     // Finishes drops that a restart has interrupted.
     Tables(const Connection& connection, const kv::Host& host, std::string directory);
 
     bool has(kv::Table table) const;
-    // With those of which parts are left.
+    // Returns all tables, with those of which only parts are left.
     std::set<kv::Table> all() const;
-    // At the start: see kv::Map.
+    // Repairs a table at the start: see kv::Map.
     bool repair(kv::Table table);
-    // At the start: those of tables that the library does not know.
+    // Removes, at the start, the files of tables that the library does not know.
     void remove_strange_files() const;
 
-    // Throws base::Error where the process may not have so many files open.
+    // Throws base::Error if the process may not have so many files open.
     void add(kv::Table table, kv::Kind kind);
-    // It has no rows from now on.
+    // Drops the table: it has no rows from now on.
     void drop(kv::Table table);
-    // Those whose files are still there.
+    // Returns the dropped tables whose files are still there.
     std::vector<kv::Table> dropped() const;
     bool is_dropped(kv::Table table) const;
-    // REQUIRES: that these are dropped is on the device.
+    // REQUIRES: the drops of these tables are on the device.
     void remove_files_of(const std::vector<kv::Table>& dropped);
 
   private:
     void read_tables();
     void open_drops();
-    // The answer of the library.
+    // Returns the answer of the library.
     int drop_now(kv::Table table);
     void read_drops();
     // Writes the row of a drop, or removes it.

@@ -89,7 +89,8 @@ class Generator {
     Node index();
     Node partial_filter(int depth);
 
-    // What operators take. Those without a depth of their own have the parameter for the table.
+    // Make the operands that operators take. Operands without a depth of their own have the
+    // parameter for the table.
     Node operand(int depth);
     Node list(int depth);
     Node list_for_all(int depth);
@@ -114,7 +115,7 @@ class Generator {
     Node cursor();
 
     std::mt19937_64 random_;
-    // What the data of a seed lean to.
+    // The values that the data of a seed lean to.
     std::vector<const char*> scalars_;
     bool has_large_ = false;     // numbers beyond 2^53
     bool has_variable_ = false;  // $$v, in the expression that is being made
@@ -131,8 +132,8 @@ class Ways {
     ~Ways();
     // Takes documents and indexes over; leaves out of `data` the indexes that can't be built.
     void load(Case& data);
-    // Runs the operation in all ways. Empty: all agree; else what does not. After an operation that
-    // writes the data must be loaded again.
+    // Runs the operation in all ways. Returns an empty text if all agree; else what does not. If
+    // the operation writes, the data must be loaded again.
     std::string check(const Case& one);
 
   private:

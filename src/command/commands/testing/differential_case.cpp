@@ -140,7 +140,7 @@ class Shrinker {
             Case one = best_;
             const Node* now = at(one, part, path);
             if (now == nullptr || i >= now->members.size()) return smaller;
-            // Without them documents and their order would not be the same in all ways.
+            // Documents and their order would not be the same in all ways without these fields.
             static const std::set<std::string> kKept = {"_id", "sort", "multi"};
             if (kKept.contains(now->members[i].name)) {
                 ++i;

@@ -1,4 +1,4 @@
-// What the random cases are made of: tables of values, names and operators. A seed takes a few of
+// Tables of values, names and operators from which the random cases are made. A seed takes a few of
 // each, so that what is asked for meets what is stored.
 #include <algorithm>
 
@@ -10,7 +10,8 @@ namespace {
 
 using Texts = std::vector<const char*>;
 
-// JSON with ' for ". In groups of values that are near each other: equal, next, of one class.
+// JSON with ' for ". The values are in groups of those that are near each other: equal, next, of
+// one class.
 const Texts kCommon = {"0", "1", "1", "2", "3", "'x'", "null"};
 const Texts kLarge = {
     "{'$numberLong': '9007199254740992'}",  // 2^53, where longs pass doubles
@@ -33,7 +34,7 @@ const std::vector<Texts> kGroups = {
      "{'$date': {'$numberLong': '-1000'}}", "{'$date': {'$numberLong': '-9223372036854775808'}}",
      "{'$date': {'$numberLong': '9223372036854775807'}}", "{'$timestamp': {'t': 1, 'i': 0}}",
      "{'$timestamp': {'t': 1, 'i': 1}}", "{'$timestamp': {'t': 4294967295, 'i': 4294967295}}"},
-    // As clocks give them: in the order of all indexes.
+    // Clocks give such times: they stand in the order of all indexes.
     {"{'$date': {'$numberLong': '1600000000000'}}", "{'$date': {'$numberLong': '1600000000001'}}",
      "{'$timestamp': {'t': 1600000000, 'i': 1}}", "{'$timestamp': {'t': 1600000000, 'i': 2}}"},
     {"true", "false"},
@@ -138,7 +139,7 @@ std::string Generator::place() {
     return name;
 }
 
-// From an element on.
+// Returns a path that begins in an element of an array.
 std::string Generator::place_in_element() {
     const std::string name = pick(places_);
     const size_t dot = name.find('.');
@@ -241,7 +242,7 @@ Node Generator::negated(int depth) {
     return chance(15) ? regex() : operators(depth);
 }
 
-// What $elemMatch asks of an element: of itself, or of what is in it.
+// Makes the condition of $elemMatch on an element: on itself, or on what is in it.
 Node Generator::element(int depth) {
     return chance(50) ? operators(depth - 1) : filter(depth - 1, true);
 }
@@ -297,7 +298,7 @@ Node Generator::filter(int depth, bool in_element) {
 Node Generator::filter() {
     Node made = filter(kFilterDepth, false);
     if (filters_.empty() || chance(50)) return made;
-    // What a partial index holds, so that it may be used.
+    // The filter of a partial index is one of the conditions, so that the index may be used.
     Node parts = array();
     parts.push(filters_[static_cast<size_t>(below(static_cast<int>(filters_.size())))]);
     if (chance(70)) parts.push(std::move(made));
@@ -316,7 +317,7 @@ Node Generator::comparison() {
     return object().set(pick(kComparisons), std::move(sides));
 }
 
-// As an $expr: by itself, or both ends of a range.
+// Makes the operand of $expr: one comparison, or several, as both ends of a range are.
 Node Generator::expression() {
     if (chance(40)) return comparison();
     Node parts = array();
@@ -325,7 +326,7 @@ Node Generator::expression() {
     return object().set(chance(85) ? "$and" : "$or", std::move(parts));
 }
 
-// That the old messages do not know.
+// Makes a filter that the old messages may not know.
 Node Generator::filter_of_today() {
     static const Texts kBits = {"$bitsAllSet", "$bitsAllClear", "$bitsAnySet", "$bitsAnyClear"};
     if (chance(80)) return filter();
@@ -338,7 +339,7 @@ Node Generator::filter_of_today() {
 Node Generator::sort() {
     Node made = object();
     if (chance(50)) {
-        // What an index may give, forwards or backwards, behind fields that are points.
+        // An index may give this order, forwards or backwards, behind fields that are points.
         const Node& key = keys_[static_cast<size_t>(below(static_cast<int>(keys_.size())))];
         const bool backward = chance(50);
         for (int i = below(2); i < static_cast<int>(key.members.size()); ++i) {
@@ -464,7 +465,7 @@ Node Generator::read() {
             "distinct", object().set("key", text(quoted(place()))).set("query", filter_of_today()));
     if (kind < 6) {
         Node aggregate = object().set("pipeline", stages());
-        // Which of equal texts stands for a group depends on which comes first.
+        // The first of equal texts stands for a group, and the ways may meet another one first.
         if (aggregate.json().find("$group") == std::string::npos) add_collation(aggregate);
         return object().set("aggregate", std::move(aggregate));
     }
@@ -485,7 +486,7 @@ Node Generator::modifiers() {
     return made;
 }
 
-// With the filters that they name; or a pipeline.
+// Sets the update, and the array filters that it names; or makes it a pipeline.
 void Generator::add_modifiers(const char* name, Node& request) {
     if (chance(20)) {
         Node fields = object();
@@ -537,7 +538,7 @@ Node Generator::write() {
         return object().set("update", std::move(update));
     }
     if (kind < 7) {
-        // Which of several is left open, so all get the same.
+        // The update may change any one of several, so all get the same.
         Node u = object();
         u.set("$set", object().set("n", text("1")));
         update.set("q", filter_of_today()).set("u", std::move(u)).set("upsert", any_of(kFlags));

@@ -28,7 +28,7 @@ class Server final : public ServiceTest {
     using TestConnection::run;
 };
 
-// How a collection is asked. An empty hint leaves the choice to the planner.
+// The way in which a collection is asked. An empty hint leaves the choice to the planner.
 struct Way {
     std::string collection;
     std::string hint;      // JSON
@@ -39,7 +39,7 @@ struct Way {
     }
 };
 
-// What a way gave: the same texts where it gave the same.
+// The result of a way: two ways that gave the same have the same texts.
 struct Outcome {
     std::vector<std::string> texts;
     int error = 0;
@@ -75,7 +75,7 @@ std::string text_of_value(const bson::Element& e) {
     return out + (e.is_array() ? "]" : "}");
 }
 
-// What an index covers has the order of its fields.
+// A document that an index covers has the order of the index's fields.
 std::string text_of_projected(const bson::Element& e) {
     std::vector<std::string> fields;
     for (const bson::Element& member : e.as_doc())
@@ -246,7 +246,7 @@ struct Ways::State {
         return out;
     }
 
-    // What a collection scan finds.
+    // Returns the documents that a collection scan finds.
     std::vector<std::string> matching(const Way& way, const std::string& filter,
                                       std::string (*show)(const bson::Element&) = text_of) {
         const bson::Object reply =
@@ -277,7 +277,7 @@ struct Ways::State {
         std::ranges::sort(after);
         const bool several = arguments.find("multi") != nullptr;
         if (what == "update" && !several) {
-            // Which one is changed is left open.
+            // The update may change any one of them.
             after = {std::to_string(after.size())};
         } else if (several && out.error != 0) {
             after.clear();  // what came first is done
@@ -295,7 +295,7 @@ struct Ways::State {
         return out;
     }
 
-    // What is wrong with the part of an index between two keys; empty: nothing.
+    // Returns the fault of the part of an index between two keys; empty: there is none.
     std::string follow_range(const Node& arguments) {
         const Node* filter = arguments.find("filter");
         const Node* min = arguments.find("min");
@@ -336,7 +336,7 @@ struct Ways::State {
         return "";
     }
 
-    // What is wrong with a cursor that lives through a change; empty: nothing.
+    // Returns the fault of a cursor that lives through a change; empty: there is none.
     std::string follow_cursor(const Way& way, const Node& arguments) {
         const std::string filter = arguments.find("filter")->json();
         std::vector<std::string> first;

@@ -20,7 +20,7 @@ class ReplicaSetTest : public ServiceTest {
         catalog_ = nullptr;
     }
 
-    // As a start does it, over the data that is there.
+    // Opens everything again as a start does it, over the data that is there.
     void restart() {
         session_ = nullptr;
         service_ = nullptr;
@@ -40,7 +40,8 @@ class ReplicaSetTest : public ServiceTest {
         const bson::Object reply = run(R"({"replSetInitiate": {}})", "admin");
         ASSERT_EQ(code(reply), 0) << bson::to_text(reply.doc());
     }
-    // By a heartbeat: another configuration, in which that member is the primary, and this one not.
+    // Tells the member, by a heartbeat, of another configuration, in which that member is the
+    // primary, and this one not.
     void hear_of_primary(const std::string& host) {
         bson::Builder answer;
         {
@@ -57,13 +58,13 @@ class ReplicaSetTest : public ServiceTest {
         }
         member_->peers().note_answer(host, answer.append("state", 1).append("v", 7).doc(), 1);
     }
-    // Of the command by OP_MSG, and by OP_QUERY.
+    // Expects the codes of the command by OP_MSG, and by OP_QUERY.
     void expect_codes(const std::string& command, int by_msg, int by_query,
                       const std::string& db = "test") {
         EXPECT_EQ(code(run(command, db)), by_msg) << command;
         EXPECT_EQ(code(run_old(command, db)), by_query) << command;
     }
-    // What getLastError says after an old message.
+    // Returns the code that getLastError gives after an old message.
     int last_error() { return run_old(R"({"getlasterror": 1})")["code"].to_int32(); }
     static std::string concern_error(const bson::Object& reply) {
         EXPECT_EQ(reply["ok"].to_double(), 1.0);

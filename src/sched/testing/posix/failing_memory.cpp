@@ -84,7 +84,7 @@ void* system_realloc(void* p, size_t bytes) {
 using sched::test::allocate;
 using sched::test::allocate_or_null;
 
-// All forms, since those of a sanitizer do not call one another as the library's do.
+// Every form is replaced, since those of a sanitizer do not call one another as the library's do.
 void* operator new(size_t bytes) {
     return allocate(bytes, 0);
 }

@@ -44,7 +44,7 @@ class ConcurrentContract : public testing::TestWithParam<MakeMap (*)()> {
     }
     static bson::Object key_of(const std::string& k) { return bson::make("", k); }
 
-    // As change_document (command/write/document_change.h) does it.
+    // Repeats `change` after a conflict, as change_document (command/write/document_change.h) does.
     template <typename Change>
     auto change(const Change& change) {
         const storage::DatabaseLock lock(engine().locks(), "test", storage::Access::documents);
@@ -169,7 +169,7 @@ TEST_P(ConcurrentContract, ADocumentIsWrittenWhileAnotherOneIsBeingChanged) {
     }).join();
 }
 
-// What another thread has done to a document is seen by who locks it afterwards.
+// A thread that locks a document sees afterwards what another has done to it.
 TEST_P(ConcurrentContract, ARowLockTellsThatADocumentHasGone) {
     const storage::DatabaseLock lock(engine().locks(), "test", storage::Access::documents);
     const storage::RecordId id = index().find_one(key_of("token0"));

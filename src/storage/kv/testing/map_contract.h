@@ -93,7 +93,7 @@ TEST_P(MapContract, ASessionSeesItsChangesAndOthersThoseThatAreCommitted) {
     EXPECT_EQ(rows(*other, kTable), "a= b=3 ");
 }
 
-// Of maps that keep old rows for as long as they are asked to.
+// The contract of maps that keep old rows for as long as they are asked to.
 class SnapshotContract : public MapContract {};
 
 TEST_P(SnapshotContract, ASnapshotSeesTheRowsOfThatMoment) {
@@ -140,7 +140,7 @@ TEST_P(SnapshotContract, ASnapshotSeesTheRowsOfThatMoment) {
     EXPECT_EQ(rows(kTable), "b=three e=5 ");
 }
 
-// As readers do that go from an index to records, while others write both.
+// Readers go from an index to records in the same manner, while others write both.
 TEST_P(SnapshotContract, TwoTablesAgreeInASnapshot) {
     std::atomic<bool> is_done = false;
     std::thread writer([&] {

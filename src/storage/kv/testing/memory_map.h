@@ -1,5 +1,5 @@
-// storage/kv/testing/memory_map.h - the map in memory, for tests of the engine over it. What
-// was committed outlives the map: another one can be made of the same rows, as after a restart.
+// storage/kv/testing/memory_map.h - the map in memory, for tests of the engine over it. Committed
+// rows outlive the map: another one can be made of the same rows, as after a restart.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ class MemoryMap final : public Map {
         std::mutex mutex;
         std::map<Place, Row> all;  // guarded by mutex
         std::set<Table> tables;    // guarded by mutex
-        // For snapshots: what rows were before the commits since. Guarded by mutex.
+        // The rows as they were before the commits since, for snapshots. Guarded by mutex.
         uint64_t commits = 0;
         int snapshots = 0;
         std::map<Place, std::map<uint64_t, std::optional<Row>>> before;

@@ -51,18 +51,19 @@ class BTree {
         return root;
     }
 
-    // Where a search ends between two entries: its neighbours in index order, and the place in a
-    // bucket where an entry would be added. If an entry matched exactly, that is `after`.
+    // The place where a search ends between two entries: its neighbours in index order, and the
+    // place in a bucket where an entry would be added. If an entry matched exactly, that is
+    // `after`.
     struct SearchPosition {
         BTreePosition before;
         BTreePosition after;
         BTreePosition place;
         bool exact = false;
     };
-    // Around (key, record); `order` is the record as record_order() gives it.
+    // Returns the place around (key, record); `order` is the record as record_order() gives it.
     SearchPosition find(const SearchKey& key, uint64_t order) const;
-    // In front of (past: behind) all entries that begin with `key`, which may have fewer fields
-    // than the index.
+    // Returns the place in front of (past: behind) all entries that begin with `key`, which may
+    // have fewer fields than the index.
     SearchPosition find_prefix(const SearchKey& key, bool past) const;
     // Looks at every entry for (key, record). A tree that 2.6 wrote may hold timestamps and dates
     // before 1970 in an order that is none (mmapv1 spec 6.6 rule 5), and so may any tree numbers
@@ -80,10 +81,10 @@ class BTree {
     // `at` itself if it is used, else the next one that is.
     BTreePosition skip_unused(BTreePosition at, storage::Direction direction) const;
 
-    // A pair that is there already counts as inserted. Throws base::Error when the disk is full;
-    // then nothing is changed.
+    // Inserts a pair; one that is there already counts as inserted. Throws base::Error when the
+    // disk is full; then nothing is changed.
     storage::InsertResult insert(const SearchKey& key, DiskLoc record, bool duplicates_allowed);
-    // Needs no space: where evening out would, the tree is left as it is.
+    // Removes an entry. It needs no space: if evening out would, the tree is left as it is.
     bool remove(const SearchKey& key, DiskLoc record);
 
     // An initialised bucket of its own record.
@@ -99,8 +100,8 @@ class BTree {
     [[noreturn]] static void bad_link(DiskLoc loc, DiskLoc parent);
     template <typename Order>
     SearchPosition descend(Order order) const;
-    // As find(); notes whether entries with that key were met on the way, and whether one of them
-    // is used and another record's.
+    // Searches as find() does; notes whether entries with that key were met on the way, and whether
+    // one of them is used and another record's.
     SearchPosition find_for_insert(const SearchKey& key, uint64_t order, bool& key_seen,
                                    bool& key_seen_used) const;
 
@@ -108,7 +109,7 @@ class BTree {
     // that was there becomes the entry's right child, or `right` does if that is not null.
     // The buckets for it must have been reserved.
     void insert_at(BTreePosition at, const BucketEntry& entry, DiskLoc right);
-    // The same in a bucket that has room.
+    // Inserts the entry into a bucket that has room.
     void insert_into(Bucket& b, int index, const BucketEntry& entry, DiskLoc right);
     // How many buckets that takes. With `replaced`, entry `at.index` is erased before.
     int buckets_for(BTreePosition at, int key_bytes, bool replaced) const;
@@ -125,8 +126,8 @@ class BTree {
     // Exchanges an entry for another one, keeping both its children; after
     // reserve_for_replacing().
     void replace(BTreePosition at, const BucketEntry& entry);
-    // After entries left the bucket: evens it out with a sibling or merges the two. False if
-    // nothing was done.
+    // Evens the bucket out with a sibling or merges the two, after entries left it. Returns false
+    // if nothing was done.
     bool balance(DiskLoc loc);
     bool is_child(DiskLoc loc, DiskLoc parent) const;
     // Whether one bucket can hold children `left` and `left` + 1 with what separates them.

@@ -61,14 +61,15 @@ class Bucket {
     bool is_free_entry(int i) const {
         return i > 0 && is_unused(node(i).record) && node(i).prev_child.is_null();
     }
-    // What a bucket must be at any time outside of a change: its sizes add up, and its keys lie in
-    // the key data, which they fill when it is packed (mmapv1 spec 6.4). Reads every key.
+    // Whether the bucket is what it must be at any time outside of a change: its sizes add up, and
+    // its keys lie in the key data, which they fill when it is packed (mmapv1 spec 6.4). Reads
+    // every key.
     bool is_well_formed() const;
     bool sizes_add_up() const;  // of that, what the header says
-    // What nodes and key data would take if the bucket were packed.
+    // Returns how many bytes nodes and key data would take if the bucket were packed.
     int live_bytes() const;
 
-    // An empty bucket without relatives (mmapv1 spec 6.4 rule 5).
+    // Makes an empty bucket without relatives (mmapv1 spec 6.4 rule 5).
     void initialise(Views& views);
     void mark_freed(Views& views);
     void set_parent(Views& views, DiskLoc parent);
@@ -110,7 +111,7 @@ class EntryList {
         DCHECK(size_ < kSizeMax);
         entries_[size_++] = entry;
     }
-    // All but the droppable ones.
+    // Adds the entries of a bucket but the droppable ones.
     void add_all(const Bucket& bucket) {
         const int n = bucket.n();
         for (int i = 0; i < n; ++i)

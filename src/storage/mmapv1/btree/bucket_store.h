@@ -19,13 +19,13 @@ class BucketStore {
     // Makes sure that the next so many calls of allocate() succeed. Throws base::Error when the
     // disk is full, with nothing changed.
     virtual void reserve(int buckets) = 0;
-    // A new record for one bucket, content unspecified; may add an extent.
+    // Returns a new record for one bucket, content unspecified; may add an extent.
     virtual DiskLoc allocate() = 0;
     // Returns the bucket's record to the namespace's deleted lists.
     virtual void free(DiskLoc bucket) = 0;
     // The kBucketBytes of a bucket in the private view. Hot: must be a couple of loads.
     virtual uint8_t* bucket(DiskLoc bucket) const = 0;
-    // The same for a bucket that a link in the tree led to. Throws base::Error when it is damaged
+    // Returns a bucket that a link in the tree led to. Throws base::Error when it is damaged
     // (bucket_fault() in btree/validate.h). Looks closely only the first time, so as hot as above.
     virtual uint8_t* checked_bucket(DiskLoc bucket) const = 0;
     // Root pointer, kept in the collection's IndexDetails.

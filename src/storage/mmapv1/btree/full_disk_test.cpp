@@ -29,8 +29,9 @@ TEST(BTreeOnAFullDisk, AnInsertionThatGetsNoBucketChangesNothing) {
     }
 }
 
-// What takes the place of a removed key may be longer, and the bucket may be full. Nothing but
-// removals and what still fits: so buckets become as full as they can.
+// The entry that takes the place of a removed key may be longer, and the bucket may be full. The
+// test does nothing but removals and insertions that still fit, so that buckets become as full as
+// they can.
 TEST(BTreeOnAFullDisk, ARemovalNeedsNoBucket) {
     for (uint64_t seed = 0; seed < 4; ++seed) {
         Tree tree(0, true);
@@ -57,7 +58,7 @@ TEST(BTreeOnAFullDisk, ARemovalNeedsNoBucket) {
                 continue;
             }
             std::swap(entries[values.below(entries.size())], entries.back());
-            // What earlier removals have given back belongs to others by now.
+            // Others have by now what earlier removals have given back.
             tree.store.set_capacity(0);
             ASSERT_TRUE(tree.index->remove(entries.back().first, entries.back().second));
             tree.store.set_capacity(capacity);

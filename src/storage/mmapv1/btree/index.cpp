@@ -102,9 +102,9 @@ class BTreeIndex final : public storage::SortedIndex {
                (key_bytes + keys * kNodeBytes) / kSpaceAfterSplit + depth() + 1;
     }
 
-    // Every split of a leaf may split all above it, and the last one make a new root. Where many
-    // keys come: every bucket is split once, and what goes up takes space there in turn, less than
-    // two fifths of a split's.
+    // Every split of a leaf may split all buckets above it, and the last one make a new root. If
+    // many keys come, every bucket is split once, and the entry that goes up takes space there in
+    // turn, less than two fifths of a split's.
     int64_t most_new_buckets(int64_t keys, int64_t key_bytes) const {
         const int64_t filled = (key_bytes + keys * kNodeBytes) / kSpaceAfterSplit;
         const int64_t buckets = tree_.store().bucket_count();

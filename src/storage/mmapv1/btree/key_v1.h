@@ -81,7 +81,7 @@ class SearchKey {
 // as the shorter goes, the one with fewer elements is smaller.
 int compare(KeyView a, KeyView b, uint32_t descending);
 int compare(const SearchKey& a, KeyView b, uint32_t descending);
-// As far as `a` goes: 0 if `b` begins with `a`.
+// Compares as far as `a` goes: 0 if `b` begins with `a`.
 int compare_prefix(const SearchKey& a, KeyView b, uint32_t descending);
 
 }  // namespace mmapv1

@@ -79,8 +79,8 @@ static_assert(kBodyBytes == 8154);
 static_assert(kBodyBytes <= UINT16_MAX && kBucketKeysMax < kFreedBucket);
 static_assert(kUnusedBit < 4);  // records begin at multiples of 4
 
-// What breaks ties between equal keys: the record's location as an unsigned number, without the
-// unused bit.
+// Breaks ties between equal keys: the record's location as an unsigned number, without the unused
+// bit.
 constexpr uint64_t record_order(Loc7 record) {
     return static_cast<uint64_t>(record.file_number()) << 32 |
            (static_cast<uint32_t>(record.offset) & ~static_cast<uint32_t>(kUnusedBit));

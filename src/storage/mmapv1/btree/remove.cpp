@@ -113,7 +113,8 @@ bool BTree::balance(DiskLoc loc) {
     return true;
 }
 
-// What says that it lies elsewhere stays as it is: made part of this one it might be there twice.
+// Whether the bucket names `parent` as its parent. A bucket that says that it lies elsewhere stays
+// as it is: made part of this one it might be there twice.
 bool BTree::is_child(DiskLoc loc, DiskLoc parent) const {
     return loc.is_valid() && bucket(loc).parent() == parent;
 }

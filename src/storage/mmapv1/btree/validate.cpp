@@ -16,7 +16,7 @@ namespace mmapv1 {
 
 namespace {
 
-// What examining a bucket with its keys costs (sched/tick.h).
+// The cost of examining a bucket with its keys (sched/tick.h).
 constexpr int64_t kTicksPerBucket = 64;
 
 // 2.6 compared a timestamp with a date as unsigned numbers, which puts dates before 1970 behind all

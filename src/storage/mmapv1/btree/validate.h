@@ -38,8 +38,8 @@ struct BTreeCheck {
 
 BTreeReport validate_btree(const BTreeCheck& check);
 
-// What is wrong with the kBucketBytes at `data` so that its keys must not be walked through; empty
-// if nothing is. Neither the order of keys nor links are examined. About 5 us for a full bucket.
+// Returns why the keys of the kBucketBytes at `data` must not be walked through; empty if they may.
+// Neither the order of keys nor links are examined. About 5 us for a full bucket.
 std::string bucket_fault(const uint8_t* data);
 
 }  // namespace mmapv1

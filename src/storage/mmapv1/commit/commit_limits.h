@@ -1,7 +1,7 @@
 // storage/mmapv1/commit/commit_limits.h - how much one commit carries, in bytes.
 //
-// What a commit carries is in memory several times: as private copies of the pages, in the buffer
-// of operations, and compressed. None of that can be given up by the kernel, so a process that may
+// The changes of a commit are in memory several times: as private copies of the pages, in the
+// buffer of operations, and compressed. The kernel can give up none of that, so a process that may
 // have little memory commits more often.
 #pragma once
 
@@ -32,7 +32,7 @@ struct CommitLimits {
     }
 };
 
-// All that is admitted besides what makes an operation commit has a place in one commit.
+// One commit has room for the admitted bytes besides those that make an operation commit.
 static_assert(CommitLimits{}.admitted_bytes + CommitLimits{}.early_bytes <
               CommitLimits{}.most_bytes);
 static_assert(CommitLimits::of_memory(20).early_bytes == 1);

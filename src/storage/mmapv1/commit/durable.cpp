@@ -63,7 +63,7 @@ Durable::~Durable() {
 
 void Durable::claim_journal() {
     if (!options_.journal) {
-        // What an earlier run left must not speak for this one.
+        // A journal that an earlier run left must not speak for this one.
         if (journal_.was_in_use()) journal_.unmark_directory();
         return;
     }

@@ -1,4 +1,4 @@
-// What durability costs a writer: declaring, a locked write, and a commit up to its
+// Measures the cost of durability for a writer: declaring, a locked write, and a commit up to its
 // acknowledgement.
 
 #include <benchmark/benchmark.h>
@@ -43,7 +43,7 @@ struct Server {
     MappedFile* file = nullptr;
 };
 
-// As an insert declares: the same few places and one that moves on.
+// Declares as an insert does: the same few places and one that moves on.
 void Declare(benchmark::State& state) {
     Server server(100'000);
     Views& views = server.durable.views();

@@ -1,4 +1,4 @@
-// What has to be on the device before something else happens, on the simulated disk.
+// Tests on the simulated disk which writes have to be on the device before something else happens.
 
 #include <gtest/gtest.h>
 

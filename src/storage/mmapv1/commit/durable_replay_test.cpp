@@ -1,4 +1,4 @@
-// What a recovery makes of journals and data files that fit each other, and of those that do not.
+// Recovers journals and data files that fit each other, and some that do not.
 
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ class ReplayOf {
     }
     std::string data_file() const { return left_ / "test.0"; }
     std::string journal_file() const { return left_ / "journal/j._1"; }
-    // What the recovery says that fails; empty when it does not.
+    // Returns the recovery's message if it fails; empty if it does not.
     std::string recover() {
         lines_ = {};
         base::log::set_sink([this](base::log::Severity, std::string_view line) {

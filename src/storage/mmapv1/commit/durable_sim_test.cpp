@@ -38,7 +38,7 @@ struct SimServer : SimDisk {
     Durable durable{{.dbpath = "/db", .journal_options = kNoCheckSpace}, locks, disk, clock};
 };
 
-// What a test wrote into the file.
+// The place of the text that a test wrote into the file.
 constexpr size_t kAt = 4000;
 std::string text_on(os::FileSystem& disk) {
     std::string text(4, '?');

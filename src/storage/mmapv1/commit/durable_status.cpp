@@ -1,4 +1,4 @@
-// What serverStatus says of the journal and of the flushes of data files.
+// Reports the journal and the flushes of data files for serverStatus.
 #include <cmath>
 
 #include "journal/append_metrics.h"

@@ -399,7 +399,8 @@ TEST(Durable, WritesBeyondTheLimitAreCommittedByTheWriter) {
         EXPECT_FALSE(server.durable.commit_if_needed());
         server.durable.views().declare(file->view(), 110 << 20);
         file->view()[100 << 20] = 'x';
-        // What is still in this thread's spool is not counted yet; these cannot be merged there.
+        // Declarations that are still in this thread's spool are not counted yet; these cannot be
+        // merged there.
         uint8_t* const behind = file->view() + (111 << 20);
         for (int i = 0; i < 30; ++i)
             server.durable.views().declare(behind + i * 8192, 1);

@@ -190,7 +190,7 @@ void GroupCommit::remap() {
 void GroupCommit::compare_views(std::vector<WriteIntent> declared) {
     uint64_t differences = 0;
     std::string first;
-    // All of all files; no write is in progress.
+    // The comparison reads every byte of every file; no write is in progress.
     [[maybe_unused]] const base::UnobservedReads unobserved;
     const auto compare = [&](const DurableFile& file, size_t begin, size_t end) {
         const uint8_t* const seen = file.view();

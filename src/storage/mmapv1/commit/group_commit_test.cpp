@@ -155,8 +155,8 @@ TEST_F(GroupCommitTest, NothingIsRemappedWhileAWriteIsPending) {
     EXPECT_EQ(stored(200), "late");
 }
 
-// Private copies of pages are memory that is freed in no other way. What was not declared is gone
-// with them, which shows that they are.
+// Private copies of pages are memory that is freed in no other way. Bytes that were not declared
+// are gone with them, which shows that the pages are remapped.
 TEST_F(GroupCommitTest, WhatHasBeenWrittenIsRemapped) {
     const storage::GlobalLock lock(core.locks, storage::GlobalMode::W);
     write(100, "text");
@@ -224,7 +224,8 @@ TEST_F(GroupCommitTest, WhoWaitsToHoldCommitsCanGiveUp) {
     hold.release();
 }
 
-// What the next test asks while a commit ends the process: does another one find the latch held?
+// The latch that the next test asks about while a commit ends the process: does another one find it
+// held?
 CommitLatch* g_latch = nullptr;
 void require_that_no_other_commit_begins(int /*id*/, std::string_view text) {
     if (text.find("exception in groupCommit") == std::string_view::npos) std::_Exit(5);

@@ -96,7 +96,7 @@ class JournalCheck : public testing::Test {
         }
         return result;
     }
-    // Of the refusal; the text has everything of `words`.
+    // Expects that the check refuses the journal, with a text that has each of `words`.
     void expect_refused(const std::vector<std::string>& words, int code = 13546) {
         const auto before = tree();
         files_.clear_events();
@@ -228,7 +228,7 @@ TEST_F(JournalCheck, RecoveryItselfAppliesNoneOfThem) {
     }
 }
 
-// What a recovery makes of operations that servers write, old ones too.
+// Replays operations that servers write, old ones too.
 class ReplayedOperations : public JournalCheck {
   protected:
     std::string replayed(const std::string& path) {

@@ -35,7 +35,8 @@ class DamagedJournals : public testing::Test {
     }
     ~DamagedJournals() override { base::log::set_sink(nullptr); }
 
-    // What a section writes first in its page; then so much that sections have several lengths.
+    // Returns the text at the beginning of a section's page; so much follows it that sections have
+    // several lengths.
     static std::string text(int section) { return fmt::format("section {:05} ", section); }
 
     static std::vector<uint8_t> journal_file(int number) {

@@ -1,5 +1,5 @@
-// What a recovery makes durable before something else, and what it refuses. The crash states of
-// whole histories are storage/mmapv1/crash_state_test.cpp.
+// Tests which writes a recovery makes durable before something else, and which journals it refuses.
+// The crash states of whole histories are storage/mmapv1/crash_state_test.cpp.
 
 #include <gtest/gtest.h>
 
@@ -106,8 +106,7 @@ class RecoveryOrder : public testing::Test {
     std::vector<Image> images;
 };
 
-// Holds J10.
-// As in a copied directory: neither the files of the journal nor their names are synced.
+// Holds J10. The directory is a copy: neither the files of the journal nor their names are synced.
 TEST_F(RecoveryOrder, AJournalThatWasPutThereIsSyncedBeforeItIsReplayed) {
     fill();
     os::SimFileSystem copy;

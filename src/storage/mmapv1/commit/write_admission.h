@@ -1,10 +1,10 @@
 // storage/mmapv1/commit/write_admission.h - which large documents may be written at the same time,
 // so that one commit can carry all of them.
 //
-// What is declared is counted only when it leaves a thread's spool, and until then any number of
-// threads may have seen little and begun. So a thread that is about to write much announces it
-// first, and is rejected while what is uncommitted and what others have announced is too much
-// together: it then commits, for which all others have to end or to be rejected too.
+// A declaration is counted only when it leaves a thread's spool, and until then any number of
+// threads may have seen little and begun. A thread that is about to write much therefore announces
+// it first, and is rejected while the uncommitted bytes and those that others have announced are
+// too many together: it then commits, for which all others have to end or to be rejected too.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +23,10 @@ class WriteAdmission {
     // Announces a document of that size for the calling thread, which has announced nothing. False:
     // too much is under way. A document larger than the limit is admitted alone.
     bool enter(int64_t document_bytes, uint64_t uncommitted_bytes);
-    // What the calling thread has announced, if anything, counts as uncommitted from here on.
-    // Returns it, for enter_again().
+    // Counts the bytes that the calling thread has announced, if any, as uncommitted from here on.
+    // Returns them, for enter_again().
     uint64_t leave() { return t_announced_ == 0 ? 0 : leave_announced(); }
-    // Announces that once more; 0 is always admitted.
+    // Announces them once more; 0 is always admitted.
     bool enter_again(uint64_t announced, uint64_t uncommitted_bytes);
 
   private:

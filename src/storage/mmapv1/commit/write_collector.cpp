@@ -46,7 +46,7 @@ bool compact(Spool& spool) {
     return spool.count < before;
 }
 
-// After compact().
+// Whether the spool covers many bytes; call after compact().
 bool holds_much(const Spool& spool) {
     uint64_t bytes = 0;
     for (int i = 0; i < spool.count; ++i)

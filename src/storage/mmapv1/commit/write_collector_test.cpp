@@ -54,7 +54,7 @@ TEST_F(WriteCollectorTest, AFullSpoolThatCannotMergeIsHandedIn) {
     EXPECT_EQ(taken(), (Intents{{2100, 10}}));
 }
 
-// Holds J20. What lies side by side is one entry of a spool that is never full.
+// Holds J20. Declarations side by side are one entry of a spool that is never full.
 TEST_F(WriteCollectorTest, ASpoolThatMergesHidesLittle) {
     constexpr uint32_t kPiece = 16 << 10;
     for (size_t end = kPiece; end <= sizeof memory; end += kPiece) {

@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kQuotedBytesMax = 100;
 
-// Also on file systems that do not tell upper from lower case.
+// Whether two names are one folder, also on file systems that do not tell upper from lower case.
 bool same_folder(std::string_view a, std::string_view b) {
     return std::ranges::equal(a, b, [](char x, char y) {
         const auto lower = [](char c) {

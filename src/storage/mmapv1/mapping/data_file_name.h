@@ -17,14 +17,16 @@ namespace mmapv1 {
 constexpr int32_t kDataFilesMax = 16000;
 constexpr uint64_t kDataFileBytesMax = 0x7fffffff;
 
-// Below the dbpath, and below each database's folder with directoryperdb: files on their way to
-// their final name (mmapv1 spec 1.4) and runs of large index builds. Removed at each start.
+// The folder, below the dbpath, and below each database's folder with directoryperdb, of files on
+// their way to their final name (mmapv1 spec 1.4) and runs of large index builds. Removed at each
+// start.
 inline constexpr std::string_view kScratchDirectory = "_tmp";
 inline constexpr std::string_view kJournalDirectory = "journal";
-// Where a dbpath is a file system of its own, that one keeps this for root: a server of another
-// user must not even look into it.
+// A dbpath that is a file system of its own keeps this for root: a server of another user must not
+// even look into it.
 inline constexpr std::string_view kFileSystemDirectory = "lost+found";
-// Beside them in the dbpath: whose it is, and which engine wrote it (a later server's note).
+// The files beside them in the dbpath: whose it is, and which engine wrote it (a later server's
+// note).
 inline constexpr std::string_view kLockFile = "mongod.lock";
 inline constexpr std::string_view kMetadataFile = "storage.bson";
 

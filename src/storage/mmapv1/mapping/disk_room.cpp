@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kRetryUs = 1'000'000;
 
-// On the device, or of what its user may have of it.
+// Whether the device is full, or its user has used up its share.
 bool has_no_room(const os::IoError& error) {
 #ifdef EDQUOT
     if (error.reason() == std::error_code(EDQUOT, std::generic_category())) return true;

@@ -2,12 +2,12 @@
 //
 // Files are made under the write lock. A system that is asked for more than it has allocates what
 // is left, finds that it does not do, and gives it back: tens of milliseconds, in which the journal
-// may be refused its room, too. So what is free is compared first. Where the disk refuses all the
-// same (a quota, what the file system keeps for itself), twice in succession, nothing is tried for
-// a second.
+// may be refused its room, too. The free space is therefore compared first. If the disk refuses all
+// the same (a quota, space that the file system keeps for itself), twice in succession, nothing is
+// tried for a second.
 //
-// The log says when a disk gets full and when it is not any more; what is refused in between goes
-// to the clients.
+// The log says when a disk gets full and when it is not any more; clients hear of the refusals in
+// between.
 #pragma once
 
 #include <cstdint>
@@ -29,16 +29,16 @@ class DiskRoom {
     DiskRoom(os::FileSystem& files, os::Clock& clock, std::string dbpath)
         : files_(files), clock_(clock), dbpath_(std::move(dbpath)) {}
 
-    // What is left on the device of a file, which need not exist yet. Throws base::Error.
+    // Returns the free bytes on the device of a file, which need not exist yet. Throws base::Error.
     uint64_t free_bytes(const std::string& relative_path) const;
 
-    // Calls `make`, which makes a file of that length. Throws base::Error 14031 where there is no
-    // room for it, most often without a call.
+    // Calls `make`, which makes a file of that length. Throws base::Error 14031 if there is no room
+    // for it, most often without a call.
     MappedFile& make_file(const std::string& relative_path, int64_t length,
                           const std::function<MappedFile&()>& make);
 
   private:
-    // Of a device that has refused a file, until it has room for what was wanted last.
+    // The state of a device that has refused a file, until it has room for what was wanted last.
     struct Shortage {
         int64_t since_us = 0;
         int64_t refused = 0;

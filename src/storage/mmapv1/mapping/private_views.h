@@ -17,8 +17,9 @@ class PrivateViews final : public Views {
     // Bytes of a file that the device does not give.
     using Unreadable = std::function<void(const std::string& path, int64_t offset, int64_t bytes)>;
 
-    // With `unreadable` each file is read before it is mapped. Unreadable parts are reported to it,
-    // and the view has zeros there; without it, reading such a place ends the process by a signal.
+    // Maps the files. With `unreadable` each is read before it is mapped: unreadable parts are
+    // reported to it, and the view has zeros there; without it, reading such a place ends the
+    // process by a signal.
     PrivateViews(os::FileSystem& files, std::string dbpath, Unreadable unreadable = {});
     ~PrivateViews() override;
 

@@ -46,7 +46,7 @@ class Views {
 
     // Opens an existing file; throws base::Error naming the path. Global w or W (or start-up).
     virtual MappedFile& open(const std::string& relative_path) = 0;
-    // The same for a file that was made in advance, once it is there for good with its name: what a
+    // Opens a file that was made in advance, once it is there for good with its name: a file that a
     // killed process or an older server has made may not be, and only as long as the journal has
     // its creation is it made again.
     virtual MappedFile& adopt(const std::string& relative_path) { return open(relative_path); }

@@ -9,9 +9,9 @@ namespace mmapv1 {
 namespace {
 
 constexpr size_t kBufferBytes = 1 << 20;
-// With a number and the longest ending a file system's 255.
+// A file system allows 255 bytes; a number and the longest ending take the rest.
 constexpr size_t kFileNameBytesMax = 230;
-// Of a collection's options and indexes. What a server made has some hundred bytes each.
+// The limit for a collection's options and indexes. A server makes some hundred bytes of each.
 constexpr int64_t kMetadataBytesMax = int64_t{16} << 20;
 constexpr size_t kShownNameBytesMax = 200;
 

@@ -3,7 +3,7 @@
 //   OUT/<database>/<collection>.bson           the documents, one behind the other
 //   OUT/<database>/<collection>.metadata.json  options and indexes, extended JSON
 //
-// What a file name cannot have, and '%', is written as '%' and two hexadecimal digits.
+// A character that a file name cannot have, and '%', is written as '%' and two hexadecimal digits.
 #pragma once
 
 #include <map>
@@ -22,7 +22,8 @@ class DumpDirectory {
     DumpDirectory(os::FileSystem& files, std::string path);
     ~DumpDirectory();
 
-    // What of a SalvageSink is called so. Throw os::IoError; what was written before is whole.
+    // These do the work of a SalvageSink's functions of the same names. Throw os::IoError; what was
+    // written before is whole.
     void begin(const std::string& db, const std::string& collection);
     void document(bson::Doc doc);
     // Returns which options and indexes are left out: mongorestore could not read them, since their

@@ -31,7 +31,7 @@ class ExtentMap {
     // can be there: another one is, or it is no such place.
     RawExtent* add_without_header(DiskLoc loc);
     std::map<DiskLoc, RawExtent>& all() { return extents_; }
-    // Where the next extent of the file begins, or the file ends.
+    // Returns where the next extent of the file begins, or the file ends.
     int32_t limit(DiskLoc loc) const;
 
   private:

@@ -27,7 +27,8 @@ class ExtentRecords {
     ExtentRecords(RawFile& file, const RawExtent& extent, int32_t limit, bool keeps_removed,
                   const OnDamage& damage);
 
-    // In the order of the chain. `thorough`: looks for others also where the chain is whole.
+    // Returns the records in the order of the chain. `thorough`: looks for others also if the chain
+    // is whole.
     std::vector<int32_t> find(bool thorough);
 
   private:
@@ -35,7 +36,8 @@ class ExtentRecords {
         std::vector<int32_t> found;
         int32_t stopped_at = -1;  // the place that the last link names and where no record is
         int64_t link_at = 0;      // where that link lies
-        // Where in `found` the first one is that does not point back to the one before it; -1: none
+        // The index in `found` of the first one that does not point back to the one before it; -1:
+        // none
         std::ptrdiff_t unconfirmed = -1;
     };
     Walk walk(int32_t first, int64_t first_link, bool forward);
@@ -57,8 +59,9 @@ class ExtentRecords {
     std::vector<bool> seen_;  // by slot()
 };
 
-// What is wrong with the document in the record at that place; empty: it is whole, and `bytes` is
-// where it lies until the next read. Whatever the record's length says, it ends before `limit`.
+// Returns what is wrong with the document in the record at that place; empty if it is whole, and
+// `bytes` is then where it lies until the next read. Whatever the record's length says, it ends
+// before `limit`.
 std::string look_at_document(RawFile& file, int32_t record, int32_t limit, const uint8_t** bytes);
 
 }  // namespace mmapv1

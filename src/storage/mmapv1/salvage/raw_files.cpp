@@ -41,7 +41,7 @@ bool for_each_in(const std::string& db, os::FileSystem& files, const std::string
     return true;
 }
 
-// What an old server would have taken for a database. Whose folder it is does not matter.
+// Whether an old server would have taken the folder for a database. Its owner does not matter.
 bool looks_like_database(const std::string& folder, os::FileSystem& files,
                          const std::string& dbpath) {
     try {

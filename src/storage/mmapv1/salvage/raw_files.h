@@ -47,13 +47,13 @@ class RawFile {
     std::set<int64_t> unreadable_;
 };
 
-// What is there and cannot be examined.
+// A file or folder that is there and cannot be examined.
 struct Refusal {
     std::string path;  // below the dbpath: of a file, or of the folder of a database
     std::string reason;
 };
 
-// What lies in a dbpath of one database. Files that cannot be opened count as missing.
+// The files in a dbpath of one database. Files that cannot be opened count as missing.
 class RawFiles {
   public:
     RawFiles(os::FileSystem& files, const std::string& dbpath, const std::string& db,
@@ -75,7 +75,7 @@ class RawFiles {
     std::vector<Refusal> refused_;
 };
 
-// What a dbpath shows of databases. Everything is sorted.
+// The names of databases that a dbpath shows. Everything is sorted.
 struct DatabasesOnDisk {
     std::vector<std::string> with_namespaces;  // mmapv1 spec 1.1 rule 1
     std::vector<std::string> without;          // of these there are data files only

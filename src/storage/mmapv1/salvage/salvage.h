@@ -30,7 +30,7 @@ struct SalvageResult {
 // cannot be read at all (it does not exist, a server runs on it, another engine wrote it, no
 // database is in it), or when `out` cannot be written: it lies in the dbpath, it is not empty.
 SalvageResult salvage(const SalvageOptions& options, std::ostream& report);
-// For tests: `dbpath_files` is asked about the dbpath, `out_files` about `out`.
+// Salvages for tests: `dbpath_files` is asked about the dbpath, `out_files` about `out`.
 SalvageResult salvage(const SalvageOptions& options, os::FileSystem& dbpath_files,
                       os::FileSystem& out_files, std::ostream& report);
 

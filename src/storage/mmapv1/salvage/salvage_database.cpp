@@ -207,8 +207,8 @@ class DatabaseSalvage {
             known.all.push_back(shown_definition(doc));
     }
 
-    // Those that the entry names, also where the chain of definitions does not lead to them; then
-    // those that name the collection.
+    // Returns the definitions that the entry names, also if the chain of definitions does not lead
+    // to them; then those that name the collection.
     std::vector<bson::Object> indexes_of(Space& space, SalvagedCollection* out) {
         const NamespaceDetails& d = space.details;
         const int64_t wanted = int64_t{d.index_count} + d.index_builds;

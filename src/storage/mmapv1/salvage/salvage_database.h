@@ -20,10 +20,10 @@ struct SalvagedCollection {
     bson::Object options;               // as the catalogue has them; capped ones always say so
     std::vector<bson::Object> indexes;  // definitions as in system.indexes
     int64_t documents = 0;              // handed out
-    // What its entry in the namespace file counts; nothing where there is none.
+    // The count in its entry of the namespace file; nothing if there is none.
     std::optional<int64_t> counted;
     int64_t unread = 0;  // records that are there and cannot be read
-    // All that is wrong with it, up to kDamageMax; unread records are among it.
+    // The damage that was found, up to kDamageMax; unread records are among it.
     std::vector<Damage> damage;
     int64_t damage_count = 0;
     static constexpr size_t kDamageMax = 50;

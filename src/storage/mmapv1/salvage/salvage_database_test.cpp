@@ -1,5 +1,5 @@
-// What is still read of a directory of 2.6 that is damaged in this way and that: everything that no
-// damaged byte belongs to, nothing that was removed before, and a word about the rest.
+// Reads a directory of 2.6 that is damaged in this way and that: expects everything that no damaged
+// byte belongs to, nothing that was removed before, and a word about the rest.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -202,7 +202,7 @@ TEST_F(Salvage, AnEntryThatLeadsIntoAnotherCollection) {
         }
 }
 
-// As a crafted file may have it: each of them would cause a search through all others.
+// A crafted file may have such entries: each of them would cause a search through all others.
 TEST_F(Salvage, ThousandsOfEntriesThatLeadIntoOneCollection) {
     std::string file = read("shop.ns", 0, 16 << 20);
     const std::string one = file.substr(static_cast<size_t>(entry("shop.orders")), kSlotBytes);
@@ -383,7 +383,7 @@ TEST_F(Salvage, WhateverAPageHoldsTheRestIsRead) {
         for (const auto& [ns, contents] : got.found)
             for (const Bytes& each : contents.documents)
                 left.erase(each);
-        // What is missing lies, at least in part, in the page; or changed there.
+        // A missing document lies, at least in part, in the page; or changed there.
         for (const Bytes& lost : left) {
             const size_t begin = files["shop.0"].find(lost);
             EXPECT_TRUE(name == "shop.0" && begin < at + 4096 &&

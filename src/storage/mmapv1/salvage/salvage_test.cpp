@@ -149,7 +149,7 @@ TEST_F(SalvageCommand, AFolderThatCannotBeReadIsDamage) {
     EXPECT_EQ(result.databases, 2);
     EXPECT_NE(report_.str().find("  second-db: stat of "), std::string::npos) << report_.str();
     EXPECT_NE(report_.str().find("1 places are damaged"), std::string::npos) << report_.str();
-    // What the file system keeps for itself is no database.
+    // A folder that the file system keeps for itself is no database.
     std::filesystem::create_directory(home_ / "lost+found");
     disk.refuse("/lost+found", std::errc::permission_denied);
     EXPECT_EQ(run_on(disk, true).damage, 0) << report_.str();

@@ -174,7 +174,7 @@ void Spaces::claim_confirmed(size_t number, Claim claim) {
         return space.sure_name && extent != nullptr && name_in_header(extent->header) == space.ns;
     };
     if (claim == Claim::by_valid_entry && !space.sure_name) return;
-    // Of a collection that was renamed only the later extents are called as it is.
+    // Only the later extents of a collection that was renamed have its name.
     if (claim == Claim::by_name && !is_named(true) && !is_named(false)) return;
     for (const bool forward : {true, false}) {
         std::vector<DiskLoc>& part = forward ? chains_[number].front : chains_[number].back;
@@ -372,7 +372,8 @@ void Spaces::adopt(const std::vector<std::string>& names, const Listed& listed) 
     }
 }
 
-// In the order of their links, else by place: each behind the one that leads to it.
+// Returns the extents in the order of their links, else by place: each behind the one that leads to
+// it.
 std::vector<DiskLoc> Spaces::in_order(const std::vector<DiskLoc>& found) {
     std::set<DiskLoc> left(found.begin(), found.end());
     std::map<DiskLoc, std::vector<DiskLoc>> behind;  // by the one before

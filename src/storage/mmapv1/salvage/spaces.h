@@ -32,7 +32,7 @@ struct Space {
     std::vector<Damage> damage;
 
     bool has_entry() const { return entry_at >= 0; }
-    // Of documents, not of an index or of further blocks.
+    // Whether it holds documents, not an index or further blocks.
     bool is_collection() const { return !is_free && !ns.empty() && !is_special_namespace(ns); }
 };
 
@@ -54,7 +54,8 @@ class Spaces {
     const ExtraBlock* extra_block(const std::string& name) const;
 
   private:
-    // What system.namespaces lists: as a set, and by the hash that an entry of that name has.
+    // The names that system.namespaces lists: as a set, and by the hash that an entry of that name
+    // has.
     struct Listed {
         explicit Listed(const std::vector<std::string>& names);
         std::unordered_set<std::string> names;

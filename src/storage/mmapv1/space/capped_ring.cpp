@@ -187,7 +187,7 @@ void CappedRing::note_inserted(DiskLoc loc) {
     if (d.cap_first_new.is_null()) storage_.views().writing(d.cap_first_new) = loc;
 }
 
-// On to the next extent of the ring. From the last one the ring has come round.
+// Goes on to the next extent of the ring. From the last one the ring has come round.
 void CappedRing::advance() {
     NamespaceDetails& d = details();
     SpaceViews& views = storage_.views();
@@ -260,7 +260,7 @@ DiskLoc CappedRing::step_to_newest() {
     DiskLoc first_new = d.cap_first_new;
     for (int64_t steps = 0;; storage_.extents().check_chain_length(++steps)) {
         const ExtentHeader& extent = files().extent(current);
-        // Of a looped ring's current extent only the records of this pass are newest.
+        // Only the records of this pass are newest in a looped ring's current extent.
         if (!first_new.is_null() && extent.last_record.is_valid()) {
             if (steps > 0) step_back_to(current, first_new);
             return extent.last_record;

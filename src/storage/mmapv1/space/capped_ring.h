@@ -28,12 +28,12 @@ class CappedRing {
     // go first: the caller removes oldest() with remove() and asks again. Throws base::Error 16328
     // and 1 when no extent can hold the record; then nothing was changed.
     bool take(int32_t bytes, Region* region);
-    // A change begins, for which records may have to go.
+    // Begins a change, for which records may have to go.
     void begin() { visits_ = 0; }
     DiskLoc oldest() const;
-    // Of the largest document for which some extent has space.
+    // Returns the size of the largest document for which some extent has space.
     int64_t document_bytes_max() const;
-    // After link(): the record counts as part of the current pass.
+    // Counts the record as part of the current pass, after link().
     void note_inserted(DiskLoc loc);
     // Takes a record of the current extent out of its chain and frees its space. Throws base::Error
     // where the ring has so many free regions that to make room would take for ever.
@@ -55,7 +55,7 @@ class CappedRing {
     DeletedRecord& checked_region(DiskLoc loc) const;
     NamespaceDetails& details() const { return storage_.details(); }
     DataFiles& files() const { return storage_.files(); }
-    // Where the list's part of the current extent begins.
+    // Returns where the list's part of the current extent begins.
     DiskLoc& first_of_current() const;
     bool in_current(DiskLoc loc) const;
     bool fits_somewhere(int32_t bytes) const;

@@ -13,7 +13,7 @@ namespace mmapv1 {
 
 namespace {
 
-// What examining a record costs (sched/tick.h): it is remembered in two sets.
+// The cost of examining a record (sched/tick.h): it is remembered in two sets.
 constexpr int64_t kTicksPerRecord = 4;
 
 class SpaceCheck {
@@ -95,7 +95,7 @@ class SpaceCheck {
             sched::tick(kTicksPerRecord);
             ahead.come_to(at);
             if (!checked_record(files_, at, extent_loc)) {
-                // Where there is no such place, what is wrong is the link.
+                // If there is no such place, the link is wrong.
                 const DiskLoc link = before == -1 ? extent_loc : DiskLoc{extent_loc.file, before};
                 error(files_.plausible(at) ? at : link,
                       "no valid record at {} in the chain of extent {}", to_string(at),
@@ -260,7 +260,7 @@ class SpaceCheck {
         }
     }
 
-    // Of an extent in the chain; the number of extents if it is not there.
+    // Returns the position of an extent in the chain; the number of extents if it is not there.
     size_t position_of(DiskLoc extent) const {
         const auto it = own_extents_.find(extent.id().value);
         return it == own_extents_.end() ? metrics_.extents.size() : it->second;

@@ -24,13 +24,13 @@ struct Finding {
     Severity severity;
     std::string ns;  // namespace or file
     std::string text;
-    // Where it is: in a data file, or in the view of the namespace file.
+    // The place of the finding: in a data file, or in the view of the namespace file.
     DiskLoc loc = DiskLoc::null();
     const void* entry = nullptr;
 };
 using Findings = std::function<void(const Finding&)>;
 
-// What a walk over one namespace's space met.
+// The numbers that a walk over one namespace's space counts.
 struct SpaceMetrics {
     std::vector<DiskLoc> extents;  // in chain order, valid ones
     int64_t extent_bytes = 0;

@@ -12,7 +12,7 @@ bool is_live_record(const DataFiles& files, DiskLoc loc) {
     const int64_t end = int64_t{extent_loc.offset} + extent.length;
     const auto leads_here = [&](int32_t offset, bool forward) {
         if (offset == -1) return (forward ? extent.first_record : extent.last_record) == loc;
-        // What removes the one writes to the other.
+        // A removal of this record writes to that neighbour.
         if (offset < extent_loc.offset + kExtentHeaderBytes ||
             int64_t{offset} + kRecordHeaderBytes > end)
             return false;

@@ -108,7 +108,7 @@ DataFiles::Marks DataFiles::make_marks(size_t windows) {
     return marks;
 }
 
-// All or nothing.
+// Attaches the file as a whole, or nothing of it.
 void DataFiles::attach(MappedFile& file) {
     DCHECK(legal_length(file.length()));
     const auto limit =
@@ -239,8 +239,8 @@ void DataFiles::add_file(int32_t extent_bytes) {
 
 namespace {
 
-// What it costs to read a document (sched/tick.h), of large ones: an operation that reads many
-// of them has to count that time. In the middle of a read no lock is released and no interrupt is
+// Counts the time of reading a document (sched/tick.h), if it is large: an operation that reads
+// many of them has to count it. In the middle of a read no lock is released and no interrupt is
 // checked.
 void count_reading(int64_t bytes) {
     constexpr int64_t kLargeBytes = 4096;

@@ -2,8 +2,8 @@
 // 2).
 //
 // Owns the order of the files, their headers and the never-allocated tails; turns a DiskLoc into an
-// address. What lies in the files is the business of ExtentManager and RecordStore. Reading needs
-// the database lock shared, add_file() and take_tail() need it exclusive.
+// address. ExtentManager and RecordStore own the contents of the files. Reading needs the database
+// lock shared, add_file() and take_tail() need it exclusive.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@
 
 namespace mmapv1 {
 
-// What the server's options say about new files.
+// The server's options for new files.
 struct FilePolicy {
     bool directory_per_db = false;
     bool small_files = false;
@@ -49,7 +49,7 @@ struct FilePolicy {
 
 class DataFiles;
 
-// How everything in the data files is written but the inside of buckets. What is declared must not
+// How everything in the data files is written but the inside of buckets. A declared place must not
 // reach into a bucket that has been checked: only links of a damaged or crafted file lead there,
 // and the index code relies on the bucket. declare() throws base::Error then, before the write.
 class SpaceViews {
@@ -93,8 +93,8 @@ class DataFiles {
     int count() const { return static_cast<int>(files_.size()); }
     const MappedFile& file(int n) const { return *files_[static_cast<size_t>(n)].mapped; }
     int64_t total_bytes() const;
-    // What extents could still be made of: the tails of all files, and files that fit the disk and
-    // the limit of their number. A little less than the truth, for headers.
+    // Returns how many bytes extents could still be made of: the tails of all files, and files that
+    // fit the disk and the limit of their number. A little less than the truth, for headers.
     int64_t bytes_to_grow() const;
     DataFileHeader& header(int n) const {
         DCHECK(n >= 0 && n < count());
@@ -134,11 +134,11 @@ class DataFiles {
         return int64_t{files_[static_cast<size_t>(loc.file)].limit} -
                (loc.offset - kDataFileHeaderBytes);
     }
-    // What has been checked since the file was opened stays valid, since this process writes only
-    // valid data, and SpaceViews keeps other writes away. For the records of buckets, whose bodies
-    // fill them up to kCheckedBytes: no two of them overlap, so no two begin in the same
-    // kCheckedWindow bytes. It was examined for one index, whose bucket it is. The place has been
-    // accepted by at(). Any thread.
+    // Whether a place has been checked for one index, whose bucket it is. A place that was checked
+    // since the file was opened stays valid, since this process writes only valid data, and
+    // SpaceViews keeps other writes away. This is for the records of buckets, whose bodies fill
+    // them up to kCheckedBytes: no two of them overlap, so no two begin in the same kCheckedWindow
+    // bytes. The place has been accepted by at(). Any thread.
     bool is_checked(DiskLoc loc, uint32_t index) const {
         return loc.offset % 4 == 0 &&
                checked_mark(loc).load(std::memory_order_relaxed) == mark_of(loc, index);
@@ -161,7 +161,8 @@ class DataFiles {
         DCHECK(bytes >= 0 && plausible(from, static_cast<uint64_t>(bytes)));
         return in_checked(files_[static_cast<size_t>(from.file)], from.offset, bytes);
     }
-    // The same of an address in any of the files, or elsewhere. Needs the database lock exclusive.
+    // Returns the same of an address in any of the files, or elsewhere. Needs the database lock
+    // exclusive.
     bool in_checked(const void* p, size_t bytes) const {
         const auto address = reinterpret_cast<uintptr_t>(p);
         if (address - last_gap_.begin < last_gap_.bytes) return false;
@@ -184,7 +185,7 @@ class DataFiles {
                               const FilePolicy& policy);
 
     SpaceViews& views() const { return space_views_; }
-    // For the inside of buckets.
+    // Returns the views for the inside of buckets.
     Views& bucket_views() const { return views_; }
     [[noreturn]] void damaged(DiskLoc loc, const char* what) const;
     [[noreturn]] void damaged_by_write() const;
@@ -210,7 +211,7 @@ class DataFiles {
         uintptr_t address() const { return reinterpret_cast<uintptr_t>(base); }
         uint64_t bytes() const { return static_cast<uint64_t>(mapped->length()); }
     };
-    // Of the address space: a file, or what lies between two.
+    // A part of the address space: a file, or the gap between two.
     struct AddressRange {
         uintptr_t begin = 0;
         uint64_t bytes = 0;

@@ -6,7 +6,7 @@ namespace mmapv1 {
 
 namespace {
 
-// Until the thread asks for another one.
+// Returns the definition as it is shown, until the thread asks for another one.
 bson::Doc shown(bson::Doc stored) {
     thread_local std::vector<uint8_t> bytes;
     const bson::Object definition = shown_definition(stored);

@@ -83,7 +83,7 @@ DiskLoc ExtentManager::take_free(int32_t bytes, bool capped) {
     DiskLoc before = DiskLoc::null();
     for (DiskLoc at = free_list_head(); at.is_valid(); before = at, at = files_.extent(at).next) {
         check_chain_length(++visited);
-        // What lies behind one that is none has not been examined when the database was opened.
+        // The extents behind an invalid one were not examined when the database was opened.
         if (!checked_extent(files_, at) || files_.extent(at).prev != before)
             files_.damaged(at, "the list of free extents is broken");
         const int64_t length = files_.extent(at).length;

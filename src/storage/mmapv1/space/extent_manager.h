@@ -15,11 +15,11 @@
 
 namespace mmapv1 {
 
-// Sizes of 4.3. All in bytes.
+// Sizes of 4.3, in bytes.
 int32_t round_extent(int64_t bytes, int32_t max_extent);
-// First extent for records of that length (header included).
+// Returns the size of the first extent for records of that length (header included).
 int32_t initial_extent(int64_t record_bytes, int32_t max_extent);
-// Next extent, when the last one had `last` bytes.
+// Returns the size of the next extent, when the last one had `last` bytes.
 int32_t next_extent(int64_t record_bytes, int32_t last, int32_t max_extent);
 
 class ExtentManager {

@@ -31,7 +31,7 @@ TEST(IndexDefinition, OneWithACollationToo) {
     EXPECT_EQ(bson::to_text(stored_definition(both)["key"].as_doc()),
               "{ _partial: \"partial\", _collation: \"collation\", a: 1 }");
     EXPECT_EQ(bson::to_text(shown_definition(stored_definition(both))), bson::to_text(both));
-    // As a 2.6 has stored it.
+    // A 2.6 has stored this one.
     EXPECT_FALSE(shown_definition(spec).doc().has("collation"));
 }
 

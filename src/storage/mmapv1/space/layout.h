@@ -1,7 +1,7 @@
 // storage/mmapv1/space/layout.h - every structure of the data files and of the namespace file, as
 // it lies on disk (mmapv1 spec 2 to 5).
 //
-// All structures are packed and little-endian; they are used in place, in the private views. The
+// The structures are packed and little-endian; they are used in place, in the private views. The
 // offsets beside the fields are decimal and asserted below. Nothing here may be renumbered: files
 // of 2.4, 2.6 and 3.0 are read through it. Changing a field means declaring it first (views.h).
 #pragma once

@@ -28,7 +28,7 @@ class NamespaceIndex {
     NamespaceSlot& add(std::string_view ns);
     void erase(NamespaceSlot& slot);
     void erase(std::string_view ns);  // if there is one
-    // All used slots, in slot order.
+    // Returns the used slots, in slot order.
     std::vector<NamespaceSlot*> all() const;
 
     int64_t bytes() const { return file_.length(); }

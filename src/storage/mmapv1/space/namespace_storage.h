@@ -41,7 +41,7 @@ class NamespaceStorage {
     DataFiles& files() const { return files_; }
     SpaceViews& views() const { return views_; }
     bool special() const { return special_; }
-    // After a rename: the same storage under another entry of the namespace file.
+    // Moves the storage to another entry of the namespace file, after a rename.
     void rebind(NamespaceDetails& details, std::string ns);
     int64_t own_extents() const { return own_.count(); }
     // The entry has another chain of extents now.
@@ -50,7 +50,8 @@ class NamespaceStorage {
     // Extents -----------------------------------------------------------------------------------
     // Appends an extent of about that size; registers its region on the deleted lists.
     DiskLoc add_extent(int64_t bytes);
-    // The same, without the region: for a capped ring, which keeps its list in another order.
+    // Appends an extent without registering its region: for a capped ring, which keeps its list in
+    // another order.
     DiskLoc append_extent(int64_t bytes, Region* region);
     // Gives all extents to the free list and marks the namespace as gone (mmapv1 spec 10.5).
     void release_extents();
@@ -60,13 +61,12 @@ class NamespaceStorage {
     // The n-th member of a chain of extents. Throws base::Error unless an extent can be there, and
     // when the chain runs in a circle.
     ExtentHeader& checked_extent_at(DiskLoc loc, int64_t n) const;
-    // The same to write there: it must be one of this namespace.
+    // Returns the n-th member to write there: it must be one of this namespace.
     ExtentHeader& own_extent_at(DiskLoc loc, int64_t n) const;
 
-    // Live records ------------------------------------------------------------------------------
-    // The header of a record that can be there: inside an extent of this namespace, with its
-    // length. What writes into a record, or gives its bytes away, takes the record from here.
-    // Throws base::Error.
+    // Returns the header of a record that can be there: inside an extent of this namespace, with
+    // its length. Code that writes into a record, or gives its bytes away, takes the record from
+    // here. Throws base::Error.
     RecordHeader& checked_live(DiskLoc loc) const;
     // Links a record at the tail of its extent's chain and counts it. `record` is already declared;
     // its length and extent_offset are set.
@@ -95,7 +95,7 @@ class NamespaceStorage {
     bool holds_own(DiskLoc loc, int32_t bytes) const { return own_.hold(loc, bytes); }
     // Throws base::Error unless a free record of this namespace can be there.
     void check_free(DiskLoc loc) const;
-    // The same region. Throws base::Error when a bucket that is in use lies in it.
+    // Returns the region. Throws base::Error when a bucket that is in use lies in it.
     const Region& unshared(const Region& region) const;
 
   private:

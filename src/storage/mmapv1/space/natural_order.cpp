@@ -42,7 +42,8 @@ struct Walker {
     bool looped() const {
         return details().is_capped != 0 && details().cap_first_new != DiskLoc::invalid();
     }
-    // What follows the last record of an extent, round the ring to the current one's second part.
+    // Returns the place behind the last record of an extent, round the ring to the current one's
+    // second part.
     DiskLoc behind_extent(DiskLoc at) const {
         const DiskLoc current = details().cap_extent;
         for (int64_t empty = 0;; storage.extents().check_chain_length(++empty)) {

@@ -7,7 +7,7 @@
 
 namespace mmapv1 {
 
-// Database lock shared. All return null at the end.
+// Database lock shared. The functions return null at the end.
 DiskLoc first_record(const NamespaceStorage& storage, storage::Direction direction);
 DiskLoc next_record(const NamespaceStorage& storage, DiskLoc loc, storage::Direction direction);
 

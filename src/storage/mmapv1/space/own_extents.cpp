@@ -15,7 +15,7 @@ OwnExtents::OwnExtents(const DataFiles& files, DiskLoc first, int64_t* steps) {
         if (at == first) break;
     }
     std::ranges::sort(extents_, {}, &Extent::begin);
-    // What runs in a circle has some of them more than once.
+    // A chain that runs in a circle has some of them more than once.
     const auto again = std::ranges::unique(extents_, {}, &Extent::begin);
     extents_.erase(again.begin(), again.end());
 }

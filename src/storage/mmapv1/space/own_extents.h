@@ -1,9 +1,10 @@
 // storage/mmapv1/space/own_extents.h - which extents belong to one namespace (mmapv1 spec 4.3).
 //
 // A record, free or live, says itself which extent it lies in, and in a crafted file that may be
-// another namespace's, or bytes of a document that look like an extent. So it is checked here
-// before a write. Kept in memory: read from the chain when a database is opened, before anything is
-// written, and kept in step from then on. Database lock exclusive for changes, shared to ask.
+// another namespace's, or bytes of a document that look like an extent. The extent is therefore
+// checked here before a write. Kept in memory: read from the chain when a database is opened,
+// before anything is written, and kept in step from then on. Database lock exclusive for changes,
+// shared to ask.
 #pragma once
 
 #include <vector>
@@ -14,8 +15,8 @@ namespace mmapv1 {
 
 class OwnExtents {
   public:
-    // Those of a chain, as far as it is valid, in no more than *steps, which is reduced by those
-    // taken.
+    // Collects the extents of a chain, as far as it is valid, in no more than *steps, which is
+    // reduced by the steps taken.
     OwnExtents(const DataFiles& files, DiskLoc first, int64_t* steps);
 
     int64_t count() const { return static_cast<int64_t>(extents_.size()); }

@@ -53,7 +53,8 @@ class MmapRecordStore : public storage::RecordStore {
         if (!read_only_.empty()) refuse_write();
     }
 
-    // For compact: a record of `bytes` (header included) holding `doc`, whatever the padding rules.
+    // Inserts a record of `bytes` (header included) holding `doc` for compact, whatever the padding
+    // rules.
     storage::RecordId insert_sized(bson::Doc doc, int32_t bytes);
     void reset_padding();
 

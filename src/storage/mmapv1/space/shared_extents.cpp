@@ -21,7 +21,8 @@ class Finder {
     explicit Finder(const ExtentManager& extents) : files_(extents.files()) {}
 
     // Up to where another chain, or this one, has been: that extent is noted twice, and with it
-    // both that link there. So thousands of chains that run into one take no longer than that one.
+    // both that link there. Thousands of chains that run into one therefore take no longer than
+    // that one.
     void add_chain(DiskLoc first, const NamespaceSlot* owner) {
         DiskLoc at = first;
         for (bool is_new = true; is_new && checked_extent(files_, at);) {
@@ -42,7 +43,7 @@ class Finder {
                 found_.namespaces.emplace(span.owner->name());
             }
         };
-        // Of those before, the one that reaches furthest.
+        // The span before it that reaches furthest.
         const ExtentSpan* far = nullptr;
         for (const ExtentSpan& next : spans_) {
             const bool same_file = far != nullptr && far->begin.file == next.begin.file;

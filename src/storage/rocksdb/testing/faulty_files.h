@@ -25,7 +25,8 @@ class FaultyFiles final : public rocksdb::FileSystemWrapper {
     std::atomic<bool> syncs_fail{false};
     std::atomic<uint64_t> free_bytes{uint64_t{1} << 40};
 
-    // What a power cut would leave of a directory without folders, in another one.
+    // Copies the files that a power cut would leave of a directory without folders into another
+    // one.
     void copy_synced(const std::string& from, const std::string& to) {
         std::filesystem::create_directories(to);
         const std::lock_guard lock(mutex_);

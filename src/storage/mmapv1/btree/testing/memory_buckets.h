@@ -60,10 +60,10 @@ class MemoryBuckets : public BucketStore, private Views {
     Views& views() const override { return const_cast<MemoryBuckets&>(*this); }
     int64_t bucket_count() const override { return live_; }
 
-    // A full disk: no more buckets than that at a time.
+    // Makes the disk full: no more buckets than that at a time.
     void set_capacity(int64_t buckets) { capacity_ = buckets; }
 
-    // Of all buckets, freed ones too.
+    // Counts every bucket, freed ones too.
     size_t count() const { return buckets_.size(); }
     static DiskLoc location(size_t bucket) {
         return {0, kFirst + static_cast<int32_t>(bucket) * kStride};

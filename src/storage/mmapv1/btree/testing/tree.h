@@ -61,7 +61,7 @@ struct Tree {
     std::unique_ptr<storage::SortedIndex> index;
 };
 
-// What the tree must hold: keys by their order, then records.
+// The order of the tree's entries: keys by their order, then records.
 struct KeyLess {
     uint32_t descending;
     bool operator()(const std::pair<bson::Object, RecordId>& a,

@@ -16,7 +16,7 @@ using Bytes = std::vector<uint8_t>;
 // Content of every data file by name.
 using Image = std::map<std::string, Bytes>;
 
-// Over a dbpath /db, with journal files of a few sections.
+// The core of a journal over a dbpath /db, with journal files of a few sections.
 struct Core {
     Core(os::FileSystem& f, os::SimClock& clock)
         : os_files(f),

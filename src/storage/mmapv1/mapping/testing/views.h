@@ -52,7 +52,7 @@ class TestFile final : public MappedFile {
 class TestViews final : public Views {
   public:
     TestViews() = default;
-    // What a process that was killed now leaves in its files without a journal.
+    // Copies what a process that was killed now leaves in its files without a journal.
     TestViews(const TestViews& other) {
         for (const auto& [path, file] : other.files_) {
             auto copy = std::make_unique<TestFile>(path, file->length());

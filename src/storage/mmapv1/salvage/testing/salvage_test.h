@@ -83,7 +83,7 @@ class SalvageTest : public testing::Test {
             EXPECT_EQ(got.found.at(ns).indexes, contents.indexes) << ns;
         }
     }
-    // All its documents in any order, and no other.
+    // Expects the collection's documents in any order, and no other.
     static void expect_same_documents(const Collected& got, const std::string& ns) {
         ASSERT_TRUE(got.found.contains(ns)) << ns;
         std::vector<Bytes> found = got.found.at(ns).documents;
@@ -120,7 +120,7 @@ class SalvageTest : public testing::Test {
     void store(const std::string& file, int64_t offset, T value) {
         write(file, offset, {reinterpret_cast<const char*>(&value), sizeof value});
     }
-    // Where the entry of a namespace lies.
+    // Returns where the entry of a namespace lies.
     int64_t entry(const std::string& ns) {
         const std::string all = read("shop.ns", 0, 16 << 20);
         const size_t at = all.find(ns + '\0');
