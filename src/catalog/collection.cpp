@@ -418,7 +418,7 @@ void Collection::remove(storage::RecordId id) {
     if (capped_) marks_->forget();
     const bson::Doc doc = records_.get(id);
     const bson::Doc which = log_ == nullptr ? bson::Doc() : name_of(doc);
-    make_room(doc.size(), which.size());
+    make_room(0, which.size());  // where little memory is left for large ones, they may go
     // Whatever may end it does so before the first entry goes.
     Scratch& of_thread = scratch();
     const size_t count = indexes_.size();
@@ -450,7 +450,7 @@ void Collection::remove(storage::RecordId id) {
     };
     of_thread.has_room = find_room(
         durability_, indexes_, all, [&entries](size_t i) { return entries[i]; },
-        [&](int64_t more) { make_room(doc.size() + more, which.size()); });
+        [&](int64_t more) { make_room(more, which.size()); });
     durability_.check_room();
     const storage::OpenChange open(log_ != nullptr);
     size_t done = 0;

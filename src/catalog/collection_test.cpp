@@ -136,6 +136,17 @@ TEST_F(RefusedChange, AChangeOfManyEntriesIsRefusedBeforeTheFirst) {
     EXPECT_GT(durability_.most_bytes, 2 * kMany << 20);
 }
 
+// One that was written with more memory than there is now can be removed.
+TEST_F(RefusedChange, ARemovalNeedsNoRoomForTheDocument) {
+    bson::Builder builder;
+    builder.append("_id", 2).append("text", std::string(100'000, 'x'));
+    const storage::RecordId large = collection_->insert(builder.doc());
+    EXPECT_GE(durability_.most_bytes, 100'000);
+    durability_.most_bytes = 0;
+    collection_->remove(large);
+    EXPECT_LT(durability_.most_bytes, 100'000);
+}
+
 // More than one commit may carry: refused half-way, it is undone.
 TEST_F(RefusedChange, AChangeOfTooManyEntriesIsUndone) {
     storage::RecordId large = collection_->insert(with_many(3, 0));

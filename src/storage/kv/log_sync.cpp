@@ -80,7 +80,14 @@ bool LogSync::commit_if_needed() {
 }
 
 // The change that asks may have locked its document already.
-void LogSync::make_room(int64_t) {
+void LogSync::make_room(int64_t document_bytes) {
+    const int64_t most = store_.map().commit_bytes_max();
+    if (document_bytes > most)
+        base::fail(base::kOperationFailed,
+                   "the document changes {} bytes, with its entry in the log, and with as little "
+                   "memory as this server may have one commit carries {}; make the document "
+                   "smaller, or give the server more memory",
+                   document_bytes, most);
     if (!store_.has_row_locks()) commit_if_needed();
 }
 

@@ -47,6 +47,22 @@ TEST_F(LogSyncTest, AWaiterIsServedOnceTheLogIsSynced) {
     EXPECT_EQ(map->syncs, 2);
 }
 
+TEST_F(LogSyncTest, ACommitThatMemoryIsTooLittleForIsRefusedBeforeItBegins) {
+    map->commit_bytes = 1000;
+    LogSync durability(store, {.commit_interval = kHourUs});
+    const storage::DatabaseLock lock(locks, "test", true);
+    EXPECT_NO_THROW(durability.make_room(1000));
+    try {
+        durability.make_room(1001);
+        FAIL();
+    } catch (const base::Error& error) {
+        EXPECT_EQ(error.code(), base::kOperationFailed);
+        EXPECT_NE(std::string(error.what()).find("one commit carries 1000;"), std::string::npos)
+            << error.what();
+    }
+    EXPECT_EQ(store.changed_bytes(), 0U);
+}
+
 TEST_F(LogSyncTest, WhatIsSyncedAlreadyNeedsNoOtherSync) {
     LogSync durability(store, {.commit_interval = kHourUs});
     write();

@@ -117,7 +117,13 @@ rocksdb::Options ours(const kv::MapSettings& settings, rocksdb::Env* env) {
     if (settings.memory_bytes > 0) {
         constexpr size_t kLeast = size_t{1} << 20;
         const auto share = static_cast<size_t>(settings.memory_bytes) / 32;
-        options.write_buffer_size = std::clamp(share, kLeast, options.write_buffer_size);
+        if (share < options.write_buffer_size) {
+            options.write_buffer_size = std::max(share, kLeast);
+            // A merge reads all files of level 0 at the same time, of each a row at least.
+            options.level0_file_num_compaction_trigger = 2;
+            options.level0_slowdown_writes_trigger = 3;
+            options.level0_stop_writes_trigger = 4;
+        }
     }
 
     rocksdb::BlockBasedTableOptions table;

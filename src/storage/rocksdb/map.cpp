@@ -46,6 +46,7 @@ Map::Map(const kv::MapSettings& settings, std::unique_ptr<rocksdb::Env> env)
     : host_(*settings.host),
       directory_(settings.directory),
       has_log_(settings.log),
+      commit_bytes_max_(commit_bytes_of_memory(settings.memory_bytes)),
       env_(std::move(env)),
       watch_(std::make_shared<Watch>(host_)) {
     const rocksdb::Options options =

@@ -33,6 +33,7 @@ class Map final : public kv::Map {
     void pause() override;
     void resume() override;
     void check_space(uint64_t begun) override;
+    int64_t commit_bytes_max() const override { return commit_bytes_max_; }
     bool is_stalling() const override { return watch_->is_stalling(); }
     std::optional<int64_t> disk_bytes(kv::Table table) const override;
     void report(const AddMetric& add) const override;
@@ -57,6 +58,7 @@ class Map final : public kv::Map {
     const kv::Host& host_;
     const std::string directory_;
     const bool has_log_;
+    const int64_t commit_bytes_max_;
     const std::unique_ptr<rocksdb::Env> env_;  // null: the library's own
     const std::shared_ptr<Watch> watch_;
     std::unique_ptr<rocksdb::DB> db_;

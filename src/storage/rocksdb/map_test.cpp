@@ -16,6 +16,7 @@
 #include "storage/contract/harness.h"
 #include "storage/kv/bytes.h"
 #include "storage/kv/engine.h"
+#include "storage/rocksdb/configuration.h"
 #include "storage/rocksdb/open.h"
 #include "storage/rocksdb/session.h"
 #include "storage/rocksdb/testing/faulty_files.h"
@@ -111,6 +112,28 @@ class RocksMapTest : public testing::Test {
   private:
     uint64_t state_ = 1;
 };
+
+// Where a merge may meet ten rows of the largest size the process must not die of it.
+TEST_F(RocksMapTest, LittleMemoryMakesBuffersCommitsAndMergesSmall) {
+    const auto in = [this](int64_t megabytes) {
+        kv::MapSettings small = settings();
+        small.memory_bytes = megabytes << 20;
+        return configuration(small, rocksdb::Env::Default(), nullptr);
+    };
+    EXPECT_EQ(in(256).write_buffer_size, 8U << 20);
+    EXPECT_EQ(in(16).write_buffer_size, 1U << 20) << "the least";
+    EXPECT_EQ(in(256).level0_stop_writes_trigger, 4);
+    const rocksdb::Options usual;
+    EXPECT_EQ(in(2048).write_buffer_size, usual.write_buffer_size);
+    EXPECT_EQ(in(2048).level0_stop_writes_trigger, usual.level0_stop_writes_trigger);
+    EXPECT_EQ(commit_bytes_of_memory(240 << 20), 10 << 20);
+    EXPECT_EQ(commit_bytes_of_memory(0), std::numeric_limits<int64_t>::max());
+
+    kv::MapSettings small = settings();
+    small.memory_bytes = 240 << 20;
+    map = open_map(small, files);
+    EXPECT_EQ(map->commit_bytes_max(), 10 << 20);
+}
 
 TEST_F(RocksMapTest, APowerCutLeavesWhatWasSynced) {
     open();

@@ -32,6 +32,7 @@ Map::Map(const kv::MapSettings& settings, const Faults& faults)
     : host_(*settings.host),
       directory_(settings.directory),
       cache_bytes_(settings.cache_bytes),
+      commit_bytes_max_(commit_bytes_of_memory(settings.memory_bytes)),
       faults_(faults),
       connection_(settings),
       tables_(connection_, host_, directory_),

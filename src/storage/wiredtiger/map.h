@@ -31,6 +31,7 @@ class Map final : public kv::Map {
     void pause() override;
     void resume() override;
     void check_space(uint64_t begun) override;
+    int64_t commit_bytes_max() const override { return commit_bytes_max_; }
     std::optional<int64_t> disk_bytes(kv::Table table) const override;
     void report(const AddMetric& add) const override;
 
@@ -45,6 +46,7 @@ class Map final : public kv::Map {
     const kv::Host& host_;
     const std::string directory_;
     const int64_t cache_bytes_;
+    const int64_t commit_bytes_max_;
     const Faults faults_;
     const Connection connection_;
     Tables tables_;

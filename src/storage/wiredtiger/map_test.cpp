@@ -106,6 +106,15 @@ class WiredTigerMapTest : public testing::Test {
     int copies_ = 0;
 };
 
+TEST_F(WiredTigerMapTest, LittleMemoryMakesCommitsSmall) {
+    EXPECT_EQ(commit_bytes_of_memory(120 << 20), 10 << 20);
+    EXPECT_EQ(commit_bytes_of_memory(0), std::numeric_limits<int64_t>::max());
+    kv::MapSettings small = settings();
+    small.memory_bytes = 120 << 20;
+    map = open_map(small);
+    EXPECT_EQ(map->commit_bytes_max(), 10 << 20);
+}
+
 TEST_F(WiredTigerMapTest, AKillLeavesWhatWasSynced) {
     open();
     put(1, "synced");

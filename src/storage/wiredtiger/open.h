@@ -7,13 +7,23 @@
 // over changes that are logged later of a table that a run without a log has written.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 
 #include "storage/kv/host.h"
 #include "storage/kv/map.h"
 
 namespace wt {
+
+// Returns the bytes that a commit may change where the process may have so much memory; 0: as much
+// as it needs. They are there as changes of the session, in the library's cache, as a record of the
+// log and compressed for that.
+constexpr int64_t commit_bytes_of_memory(int64_t memory_bytes) {
+    constexpr int64_t kTimes = 12;
+    return memory_bytes > 0 ? memory_bytes / kTimes : std::numeric_limits<int64_t>::max();
+}
 
 // Faults for tests, in the place of what is real.
 struct Faults {

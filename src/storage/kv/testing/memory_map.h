@@ -72,6 +72,9 @@ class MemoryMap final : public Map {
         if (is_full) base::fail(base::kOutOfDiskSpace, "the disk is full");
     }
 
+    int64_t commit_bytes_max() const override { return commit_bytes; }
+
+    int64_t commit_bytes = std::numeric_limits<int64_t>::max();
     std::atomic<int> commits{0}, drops{0}, syncs{0}, syncs_while_paused{0}, checkpoints{0};
     std::atomic<uint64_t> begun_bytes{0};  // at the last check of space
     std::atomic<bool> is_paused{false}, is_full{false};
