@@ -69,7 +69,7 @@ TEST_F(TailerTest, ACopyEndsWhileCollectionsAreRenamed) {
     }
 }
 
-// It takes its time to store them, and names may change meanwhile again and again.
+// The documents take their time to be stored, while names may change again and again.
 TEST_F(TailerTest, WhatIsRenamedWhileItsDocumentsAreStoredIsNotReadAgain) {
     begin();
     script_ = {};

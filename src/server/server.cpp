@@ -279,7 +279,7 @@ void Server::warn_of_set() try {
                     "replica set: what is written now will be missing in its log",
                     replica::kConfigs));
 } catch (const base::Error&) {
-    // The faults of `local` are told where databases are opened.
+    // The opening of databases reports the faults of `local`.
 }
 
 // Tells the engine, while it is open, of values that setParameter changes.

@@ -1,9 +1,9 @@
 #include "storage/fsync_lock.h"
 
 #include <chrono>
-#include <optional>
 #include <system_error>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/signal_stack.h"
@@ -39,6 +39,7 @@ void FsyncLock::hold() try {
         failure_ = failure;
         if (failure.empty()) {
             state_ = State::locked;
+            count_ = 1;
             changed_.notify_all();
             changed_.wait(guard, [this] { return state_ == State::unlocking; });
         }
@@ -65,11 +66,19 @@ bool FsyncLock::busy() const {
     return state_ != State::open;
 }
 
-void FsyncLock::lock() {
+int64_t FsyncLock::lock() {
     const sched::BlockingSection away;
     std::unique_lock guard(mutex_);
+    const sched::Operation* const request = sched::Operation::current();
+    const auto interrupted = [request] { return request != nullptr && request->interrupted(); };
+    constexpr std::chrono::milliseconds kBetweenLooks{50};
+    // Another one may be under way, or its end.
+    while (!changed_.wait_for(guard, kBetweenLooks, [this] {
+        return ended_ || state_ == State::open || state_ == State::locked;
+    }))
+        if (interrupted()) request->check_interrupt();
     if (ended_) base::fail(base::kInterruptedAtShutdown, "the server is shutting down");
-    if (state_ != State::open) base::fail(base::kIllegalOperation, "already locked");
+    if (state_ == State::locked) return ++count_;
     if (thread_.joinable()) thread_.join();  // it has nothing left to do but to end
     wait_.start();
     try {
@@ -80,19 +89,17 @@ void FsyncLock::lock() {
     state_ = State::locking;
     failure_.clear();
     const uint64_t mine = ++attempt_;
-    const sched::Operation* const request = sched::Operation::current();
-    const auto interrupted = [request] { return request != nullptr && request->interrupted(); };
-    constexpr std::chrono::milliseconds kBetweenLooks{50};
     while (!changed_.wait_for(guard, kBetweenLooks,
                               [&] { return attempt_ != mine || state_ != State::locking; }))
         if (interrupted()) wait_.kill(wait_.id());
-    if (attempt_ != mine) return;
+    if (attempt_ != mine) return 1;
     if (interrupted()) {
-        if (state_ == State::locked) start_unlocking(guard);
+        if (state_ == State::locked) unlock_once(guard);
         request->check_interrupt();
     }
     if (!failure_.empty())
         base::fail(base::kOperationFailed, "fsync with lock failed: {}", failure_);
+    return 1;
 }
 
 void FsyncLock::start_unlocking(std::unique_lock<std::mutex>& guard) {
@@ -102,12 +109,18 @@ void FsyncLock::start_unlocking(std::unique_lock<std::mutex>& guard) {
     changed_.wait(guard, [&] { return attempt_ != current || state_ == State::open; });
 }
 
-bool FsyncLock::unlock() {
+int64_t FsyncLock::unlock_once(std::unique_lock<std::mutex>& guard) {
+    DCHECK(state_ == State::locked && count_ > 0);
+    if (--count_ > 0) return count_;
+    start_unlocking(guard);
+    return 0;
+}
+
+std::optional<int64_t> FsyncLock::unlock() {
     const sched::BlockingSection away;
     std::unique_lock guard(mutex_);
-    if (state_ != State::locked) return false;
-    start_unlocking(guard);
-    return true;
+    if (state_ != State::locked) return std::nullopt;
+    return unlock_once(guard);
 }
 
 void FsyncLock::end() {

@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -17,7 +18,8 @@ namespace storage {
 //
 //   open -> locking -> locked -> unlocking -> open     and from locking back to open, if it fails
 //
-// It leaves open only by lock(), and locked only by unlock() or end(). After end() it stays open.
+// It leaves open only by lock(), and locked only by end() or by as many unlock() as there were
+// lock(). After end() it stays open.
 class FsyncLock {
   public:
     explicit FsyncLock(Engine& engine) : engine_(engine) {}
@@ -26,14 +28,15 @@ class FsyncLock {
     FsyncLock& operator=(const FsyncLock&) = delete;
 
     bool locked() const;
-    // Whether lock() would be refused because of another one.
+    // Whether it is not open.
     bool busy() const;
-    // Flushes everything and locks all writers out; returns when they are. Throws base::Error 20
-    // unless it was open, 11600 after end(), 96 if the flush fails; and what ends the calling
-    // thread's operation, which leaves nothing locked.
-    void lock();
-    // Returns when all locks are given back; false if it was not locked.
-    bool unlock();
+    // Flushes everything and locks all writers out; returns when they are: how many unlock() give
+    // them way again. Throws base::Error 11600 after end(), 96 if the flush fails; and what ends
+    // the calling thread's operation, which then locks nothing.
+    int64_t lock();
+    // How many are still needed; behind the last one all locks have been given back. None if it was
+    // not locked.
+    std::optional<int64_t> unlock();
     // The server is shutting down: unlocks, waiting for a lock() that is under way, and refuses
     // further locks.
     void end();
@@ -43,12 +46,14 @@ class FsyncLock {
 
     void hold();
     void start_unlocking(std::unique_lock<std::mutex>& guard);
+    int64_t unlock_once(std::unique_lock<std::mutex>& guard);
 
     Engine& engine_;
     mutable std::mutex mutex_;
     std::condition_variable changed_;
     // Guarded by mutex_:
     State state_ = State::open;
+    int64_t count_ = 0;  // of unlock() that are needed; while locked
     bool ended_ = false;
     uint64_t attempt_ = 0;   // number of the lock() that state_ and failure_ are about
     std::string failure_;    // empty: none

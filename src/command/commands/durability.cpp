@@ -20,10 +20,11 @@ void run_fsync(Invocation& invocation) {
     if (lock) {
         require_local(invocation.client.info(), "fsync with lock");
         if (async) base::fail(base::kBadValue, "fsync: sync option must be true when using lock");
-        service.fsync_lock().lock();
-        invocation.reply
-            ->append("info", "now locked against writes, use db.fsyncUnlock() to unlock")
-            .append("seeAlso", "http://dochub.mongodb.org/core/fsynccommand");
+        const int64_t count = service.fsync_lock().lock();
+        bson::Builder& reply = *invocation.reply;
+        reply.append("info", "now locked against writes, use db.fsyncUnlock() to unlock");
+        if (invocation.over_msg()) reply.append("lockCount", count);
+        reply.append("seeAlso", "http://dochub.mongodb.org/core/fsynccommand");
         return;
     }
     const sched::BlockingSection away;
@@ -36,9 +37,9 @@ void run_fsync(Invocation& invocation) {
 }
 
 void run_fsync_unlock(Invocation& invocation) {
-    if (!invocation.service.fsync_lock().unlock())
-        base::fail(base::kIllegalOperation, "fsyncUnlock called when not locked");
-    invocation.reply->append("info", "fsyncUnlock completed").append("lockCount", int64_t{0});
+    const std::optional<int64_t> left = invocation.service.fsync_lock().unlock();
+    if (!left) base::fail(base::kIllegalOperation, "fsyncUnlock called when not locked");
+    invocation.reply->append("info", "fsyncUnlock completed").append("lockCount", *left);
 }
 
 void run_journal_latency_test(Invocation& invocation) {

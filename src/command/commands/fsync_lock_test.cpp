@@ -29,8 +29,7 @@ TEST_F(FsyncLockTest, ManyMayLockAndUnlockAtOnce) {
         threads.emplace_back([this, t] {
             for (int i = 0; i < 100; ++i) {
                 if ((i + t) % 2 == 0) {
-                    const int code = lock(fsync_lock());
-                    EXPECT_TRUE(code == 0 || code == base::kIllegalOperation) << code;
+                    EXPECT_EQ(lock(fsync_lock()), 0);
                 } else {
                     fsync_lock().unlock();
                 }
@@ -39,7 +38,8 @@ TEST_F(FsyncLockTest, ManyMayLockAndUnlockAtOnce) {
     }
     for (std::thread& thread : threads)
         thread.join();
-    fsync_lock().unlock();
+    while (fsync_lock().unlock())
+        ;
     EXPECT_FALSE(fsync_lock().locked());
     EXPECT_EQ(
         code(run(R"({"insert": "c", "documents": [{"_id": 1}], "writeConcern": {"j": true}})")), 0);
@@ -55,7 +55,6 @@ TEST_F(FsyncLockTest, AShutdownWaitsForALockThatIsUnderWay) {
             std::this_thread::yield();
         EXPECT_FALSE(fsync_lock().locked());
         EXPECT_FALSE(fsync_lock().unlock()) << "not locked yet";
-        EXPECT_EQ(lock(fsync_lock()), base::kIllegalOperation);
         ending = std::thread([&] { fsync_lock().end(); });
     }
     ending.join();
@@ -109,7 +108,43 @@ TEST_F(FsyncLockTest, AReadThatIsProfiledIsAnsweredWhileTheServerIsLocked) {
     EXPECT_NE(recorded(), before);
 }
 
+// As many unlocks as locks: who has locked can rely on it until he unlocks.
+TEST_F(FsyncLockTest, LocksCount) {
+    const char* const kLock = R"({"fsync": 1, "lock": true})";
+    const char* const kUnlock = R"({"fsyncUnlock": 1})";
+    for (const char* count : {"1", "2"})
+        EXPECT_EQ(text(run(kLock, "admin"), "lockCount"), count);
+    const bson::Object old = run_old(kLock, "admin");
+    EXPECT_EQ(code(old), 0);
+    EXPECT_FALSE(old["lockCount"]);
+    EXPECT_EQ(text(query("admin.$cmd.sys.unlock", "{}", -1).at(0), "lockCount"), "2");
+    EXPECT_EQ(text(run(kUnlock, "admin"), "lockCount"), "1");
+    EXPECT_TRUE(fsync_lock().locked());
+    EXPECT_EQ(text(run(kUnlock, "admin"), "lockCount"), "0");
+    EXPECT_FALSE(fsync_lock().busy());
+    EXPECT_EQ(code(run(kUnlock, "admin")), base::kIllegalOperation);
+    EXPECT_EQ(code(run(R"({"insert": "c", "documents": [{"_id": 1}]})")), 0);
+}
+
+// One that waits for another's becomes one of two.
+TEST_F(FsyncLockTest, ALockThatComesWhileAnotherIsUnderWayCounts) {
+    std::vector<std::thread> locking;
+    {
+        const storage::DatabaseLock reader(engine_->locks(), "test", false);
+        for (int i = 0; i < 2; ++i)
+            locking.emplace_back([&] { EXPECT_EQ(lock(fsync_lock()), 0); });
+        while (!fsync_lock().busy())
+            std::this_thread::yield();
+    }
+    for (std::thread& one : locking)
+        one.join();
+    EXPECT_EQ(fsync_lock().unlock(), 1);
+    EXPECT_EQ(fsync_lock().unlock(), 0);
+    EXPECT_EQ(fsync_lock().unlock(), std::nullopt);
+}
+
 TEST_F(FsyncLockTest, AShutdownUnlocks) {
+    EXPECT_EQ(lock(fsync_lock()), 0);
     EXPECT_EQ(lock(fsync_lock()), 0);
     EXPECT_TRUE(fsync_lock().locked());
     fsync_lock().end();

@@ -273,8 +273,9 @@ bool legacy_pseudo_query(OperationContexts& contexts, storage::FsyncLock& fsync_
                 doc.append("err", "unauthorized")
                     .append("ok", 0.0)
                     .append("errmsg", "unauthorized");
-            } else if (fsync_lock.unlock()) {
+            } else if (const std::optional<int64_t> left = fsync_lock.unlock()) {
                 doc.append("ok", 1.0).append("info", "unlock completed");
+                if (*left > 0) doc.append("lockCount", *left);
             } else {
                 doc.append("ok", 0.0).append("errmsg", "not locked");
             }

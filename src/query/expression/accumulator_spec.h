@@ -1,5 +1,5 @@
-// query/expression/accumulator_spec.h - what a request asks of accumulators: which ones, and by which
-// expression each of them gets its values.
+// query/expression/accumulator_spec.h - what a request asks of accumulators: which ones, and by
+// which expression each of them gets its values.
 #pragma once
 
 #include <string>

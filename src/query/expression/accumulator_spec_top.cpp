@@ -116,10 +116,14 @@ struct Named {
 };
 
 constexpr Named kTable[] = {
-    {"$firstN", parse_some<ValueOrder::as_they_come, false>}, {"$lastN", parse_some<ValueOrder::as_they_come, true>},
-    {"$minN", parse_some<ValueOrder::ascending, false>},   {"$maxN", parse_some<ValueOrder::descending, false>},
-    {"$top", parse_top<false, false>},          {"$topN", parse_top<true, false>},
-    {"$bottom", parse_top<false, true>},        {"$bottomN", parse_top<true, true>},
+    {"$firstN", parse_some<ValueOrder::as_they_come, false>},
+    {"$lastN", parse_some<ValueOrder::as_they_come, true>},
+    {"$minN", parse_some<ValueOrder::ascending, false>},
+    {"$maxN", parse_some<ValueOrder::descending, false>},
+    {"$top", parse_top<false, false>},
+    {"$topN", parse_top<true, false>},
+    {"$bottom", parse_top<false, true>},
+    {"$bottomN", parse_top<true, true>},
 };
 
 }  // namespace

@@ -105,8 +105,8 @@ class Map {
     // Throws base::Error 14031 if the disk has no room for changes. `begun` bytes of them are not
     // committed yet, by all sessions, the caller's included.
     virtual void check_space(uint64_t /*begun*/ = 0) {}
-    // Returns the bytes of rows that may be changed together: a larger commit might need more memory
-    // than the process may have.
+    // Returns the bytes of rows that may be changed together: a larger commit might need more
+    // memory than the process may have.
     virtual int64_t commit_bytes_max() const { return std::numeric_limits<int64_t>::max(); }
     // Whether commits take long at present, since the map has to catch up with what was written.
     virtual bool is_stalling() const { return false; }

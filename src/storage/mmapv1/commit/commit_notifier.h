@@ -21,10 +21,9 @@ class CommitNotifier {
         : counters_(counters), schedule_(schedule) {}
     void add(storage::CommitWaiter* waiter);
     bool has_waiters() const;
-    // Returns the number of a commit that begins now.
+    // The number of a commit that begins now.
     uint64_t begin_commit();
-    // Notes that the commit is durable: calls `done` of the waiters that it covers, on this thread,
-    // without locks.
+    // That commit is durable: calls `done` of all it covers, on this thread, without locks.
     void finish_commit(uint64_t number);
 
   private:

@@ -1,8 +1,8 @@
 // storage/mmapv1/commit/durable.h - the journal of an MMAPv1 engine: views, write intents, group
 // commit, flush and recovery behind one object.
 //
-// This is where a writer asks for admission and for a commit (storage/durability.h). The head of
-// group_commit.h says what a commit does.
+// This is where a writer asks for admission and for a commit (storage/durability.h). What a commit
+// does stands in the head of group_commit.h.
 //
 // Life: construct, then recover() and start() by the start-up thread, then all of Durability and
 // Views from any thread under the locks they name, then shutdown() once. The engine owns it, gives
@@ -32,9 +32,9 @@ class Durable final : public storage::Durability, private storage::LockHooks {
 
     Views& views() { return views_; }
 
-    // Prepares journal/ before the lock file is written (DbpathLock::mark_running): it exists and
-    // shows from now on that a server with a journal runs, which a start after a crash insists on;
-    // or that none does. Throws base::Error.
+    // Before the lock file is written (DbpathLock::mark_running): journal/ exists and shows from
+    // now on that a server with a journal runs, which a start after a crash insists on; or that
+    // none does. Throws base::Error.
     void claim_journal();
     // Step 1 of a start, holding no lock: removes left-over _tmp/ directories and replays what the
     // journal holds (journal spec 4). Throws base::Error; the journal is then left as it was. With
@@ -42,12 +42,12 @@ class Durable final : public storage::Durability, private storage::LockHooks {
     void recover();
     // Step 2: free-space check, preallocation, first journal file, threads. Throws base::Error.
     void start();
-    // Ends the journal, holding no lock: final commit, flush, all files closed, journal removed. W
-    // is held all the time, and no lock is given afterwards: no write is acknowledged that the
-    // files do not have. The caller empties the lock file afterwards (DbpathLock::clear). Later
-    // calls do nothing.
+    // The end, holding no lock: final commit, flush, all files closed, journal removed. All of it
+    // under W, and no lock is given afterwards: no write is acknowledged that the files do not
+    // have. The caller empties the lock file afterwards (DbpathLock::clear). Later calls do
+    // nothing.
     void shutdown();
-    // Releases journal/, after shutdown(): it may be empty again.
+    // After that: journal/ may be empty again.
     void release_journal();
 
     // storage::Durability
@@ -79,8 +79,8 @@ class Durable final : public storage::Durability, private storage::LockHooks {
     void before_write_unlock() override;
 
     bool over_limit() const { return collector_.uncommitted_bytes() >= limits_.early_bytes; }
-    // Commits for a holder of w, at a point where its data is consistent. Every other holder of w
-    // has to come to such a point, or to its end, before. The thread's announcement stays.
+    // A commit by a holder of w, at a point where its data is consistent. Every other holder of w
+    // has to come to such a point, or to its end, before. What the thread has announced stays so.
     void commit_as_writer();
     void run_journal_thread();
     void stop_threads();

@@ -16,7 +16,7 @@ namespace {
 constexpr int kMalformed = 13546;
 constexpr size_t kQuotedBytesMax = 140;
 
-// Returns what is wrong with an operation; empty if nothing is.
+// What is wrong with an operation; empty if nothing is.
 std::string fault_of(const journal::Op& op) {
     const auto quoted = [](std::string_view text) { return text.substr(0, kQuotedBytesMax); };
     switch (op.kind) {
@@ -49,8 +49,8 @@ class FilesMade {
     FilesMade(os::FileSystem& files, std::string dbpath)
         : files_(files), dbpath_(std::move(dbpath)) {}
 
-    // Returns what is wrong with making or dropping one more file; empty if nothing is. Throws
-    // base::Error if they do not fit the disk.
+    // What is wrong with making or dropping one more; empty if nothing is. Throws base::Error where
+    // they do not fit the disk.
     std::string note(const journal::Op& op) {
         if (op.kind == journal::Op::Kind::basic_write) return {};
         if (++changes_ > kChangesMax)
@@ -108,7 +108,7 @@ class FilesMade {
     std::map<std::string, uint64_t> wanted_;      // the sums of their bytes, by folder
 };
 
-// Returns what is wrong with the operations, also if their stream does not decode.
+// Also of a stream that does not decode.
 std::string fault_of(const std::vector<uint8_t>& operations, FilesMade& made) {
     try {
         journal::Op op, before;

@@ -49,7 +49,7 @@ void Recovery::replay_file(const std::string& path, bool is_last) {
     for (; reader.next(section); ++sections) {
         sched::Operation::check();
         if (options_.dump) base::log::info("BEGIN section seq:{}", section.header.sequence);
-        // The whole section is examined before any of it is applied.
+        // All of it is examined before any of it is applied.
         journal::Op op;
         for (journal::OpReader ops(section.ops); ops.next(op);) {
             if (options_.dump) log_op(op);
@@ -123,7 +123,7 @@ void Recovery::apply_write(const journal::Op& op) {
     counters_.record(journal::Metric::data_file_bytes, store_op(*last_file_, op));
 }
 
-// The journal's account of the file begins here, so the file that is there now is replaced.
+// What the journal says about the file begins here, so whatever is there now is replaced.
 void Recovery::apply_file_created(const journal::Op& op) {
     const std::string name(op.path);
     data_file_name(name);

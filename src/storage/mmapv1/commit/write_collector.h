@@ -2,8 +2,8 @@
 // spec 1.2).
 //
 // A thread's declarations go into a small spool of its own; the spool is emptied into the running
-// job when it is full and whenever the thread gives up its write lock. A committer that holds R or
-// W therefore finds every spool but its own empty and the job complete.
+// job when it is full and whenever the thread gives up its write lock. So a committer that holds R
+// or W finds every spool but its own empty and the job complete.
 //
 //   writer                         committer (holds R, W or X)
 //   ------                         ---------------------------
@@ -62,8 +62,7 @@ class CommitLatch {
     // The committer's side, for std::lock_guard.
     void lock();
     void unlock() { mutex_.unlock(); }
-    // Waits for a running commit, on the writer's side. The caller keeps the returned lock while
-    // handing in.
+    // The writer's side: waits for a running commit. What is returned is kept while handing in.
     [[nodiscard]] std::unique_lock<std::mutex> pass();
 
   private:
@@ -89,7 +88,7 @@ class WriteCollector final : public journal::CommitDemand {
 
     // Empties the calling thread's spool.
     void unspool();
-    // Empties the calling thread's spool if the thread holds the commit latch.
+    // The same for a thread that holds the commit latch.
     void unspool_as_committer();
 
     // Whether anything was declared or created since the last take_job().
@@ -100,9 +99,9 @@ class WriteCollector final : public journal::CommitDemand {
         return uncommitted_bytes_.load(std::memory_order_relaxed);
     }
     // How many bytes the collected declarations cover, each byte once; now and then somewhat more
-    // than that. Bytes that the spools still hold are not in it.
+    // than that. What the spools still hold is not in it.
     uint64_t changed_bytes() const { return changed_bytes_.load(std::memory_order_relaxed); }
-    // Whether half of the bytes that make an operation commit by itself are uncommitted.
+    // Half of what makes an operation commit by itself.
     bool much_uncommitted() const override { return uncommitted_bytes() > limits_.early_bytes / 2; }
 
     // The collected job. No writer may be active: global R, W or X. The caller holds the commit

@@ -65,8 +65,8 @@ class DurableFile final : public MappedFile {
     std::atomic<bool> needs_remap_{false};
 };
 
-// The open files. The mutex is the "file-list lock": shared for looking up and for copying into
-// views, exclusive for opening and closing. Methods without a note take it themselves. Methods that
+// All open files. The mutex is the "file-list lock": shared for looking up and for copying into
+// views, exclusive for opening and closing. Methods without a note take it themselves. Those that
 // take a path throw base::Error 73 unless it is the name of a data file (data_file_name.h).
 class FileSet {
   public:
@@ -75,11 +75,10 @@ class FileSet {
 
     std::shared_mutex& mutex() { return mutex_; }
 
-    // Finds a file by an address in the private view, or by journal name; null if there is none. A
-    // shared lock is held.
+    // With a shared lock held: by an address in the private view, or by journal name; null if none.
     DurableFile* find_locked(const uint8_t* address) const;
     DurableFile* find_locked(std::string_view prefix, uint32_t number) const;
-    // Returns the files in the order of their names: the circle that remaps go round.
+    // In the order of their names: the circle that remaps go round.
     const std::map<std::string, std::shared_ptr<DurableFile>>& all_locked() const {
         return by_path_;
     }
