@@ -1,0 +1,120 @@
+"""Figures of src/ that may only shrink: ways of the past that grow back unless they are counted.
+
+Usage: python3 tests/tree/test_figures.py --figures     prints them
+"""
+
+import os
+import re
+import subprocess
+import sys
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, HERE)
+
+from test_pages import INDIRECT, INDIRECT_MOST_PERCENT  # noqa: E402
+
+# Lines of the product with such a word: at most so many. Lower a number whenever it can be.
+LINES_MOST = {
+    r'\bover_msg': 404,
+    r'\bthread_local\b': 42,
+    r'\bUninterruptible\b': 76,
+    r'\bBlockingSection\b': 82,
+    r'\b(?:make_room|check_room|commit_if_needed)\b': 96,
+    r'\btick\(': 339,
+}
+FOLDER_FILES_MOST = 56
+PRODUCT_FILE_LINES_MOST = 675
+
+
+def code_files():
+    listed = subprocess.run(['git', 'ls-files', 'src'], cwd=TOP, check=True, capture_output=True,
+                            text=True).stdout
+    return [name for name in listed.split('\n') if name.endswith(('.h', '.cpp'))]
+
+
+def lines_of(name):
+    with open(os.path.join(TOP, name), encoding='utf-8') as file:
+        return file.read().split('\n')
+
+
+def is_product(name):
+    return not name.endswith('_test.cpp') and '/testing/' not in name
+
+
+def paragraphs(lines):
+    """The paragraphs of comments, as texts; indented lines, as of tables, end one."""
+    texts = []
+    for line in lines:
+        found = re.match(r'\s*//+ ?(.*)$', line)
+        text = found[1] if found else ''
+        if text.strip() and not text.startswith('  '):
+            texts.append(text)
+            continue
+        if texts:
+            yield ' '.join(texts)
+        texts = []
+        behind = None if found else re.search(r'\s// (.*)$', line)
+        if behind:
+            yield behind[1]
+    if texts:
+        yield ' '.join(texts)
+
+
+def sentences(lines):
+    for paragraph in paragraphs(lines):
+        for sentence in re.split(r'(?<=[.?!])\s+', paragraph.strip()):
+            if re.search(r'[A-Za-z]{2}', sentence):
+                yield sentence
+
+
+def is_indirect(sentence):
+    first = re.match(r"[A-Za-z']+", sentence)
+    return bool(first) and first[0] in INDIRECT
+
+
+def figures():
+    """{what: count}"""
+    names = code_files()
+    contents = {name: lines_of(name) for name in names}
+    found = {pattern: sum(1 for name, lines in contents.items() for line in lines
+                          if is_product(name) and re.search(pattern, line))
+             for pattern in LINES_MOST}
+    folders = {}
+    for name in names:
+        if is_product(name):
+            folders[os.path.dirname(name)] = folders.get(os.path.dirname(name), 0) + 1
+    found['folder files'] = max(folders.values())
+    found['product file lines'] = max(len(contents[name]) - 1 for name in names
+                                      if is_product(name))
+    told = [sentence for lines in contents.values() for sentence in sentences(lines)]
+    found['sentences'] = len(told)
+    found['indirect percent'] = 100 * sum(map(is_indirect, told)) / len(told)
+    return found
+
+
+class Figures(unittest.TestCase):
+    def test_none_has_grown(self):
+        found = figures()
+        self.assertGreater(found['sentences'], 5000, 'there is nothing to count')
+        for pattern, most in LINES_MOST.items():
+            self.assertLessEqual(found[pattern], most, pattern)
+        self.assertLessEqual(found['folder files'], FOLDER_FILES_MOST)
+        self.assertLessEqual(found['product file lines'], PRODUCT_FILE_LINES_MOST)
+        self.assertLessEqual(found['indirect percent'], INDIRECT_MOST_PERCENT)
+
+    def test_sentences_on_a_sample(self):
+        sample = ['// Returns it. What is', '// left goes. So it is.', '//', '//   That is a table',
+                  'int a;  // Of a', 'int b;']
+        found = list(sentences(sample))
+        self.assertEqual(found, ['Returns it.', 'What is left goes.', 'So it is.', 'Of a'])
+        self.assertEqual(list(map(is_indirect, found)), [False, True, True, True])
+
+
+if __name__ == '__main__':
+    if '--figures' in sys.argv:
+        for what, count in figures().items():
+            print('%10.1f  %s' % (count, what))
+    else:
+        unittest.main()
