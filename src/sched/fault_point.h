@@ -14,8 +14,6 @@ class FaultPoint {
     static void pass() {
         if (t_hook_ != nullptr) t_hook_();
     }
-    // Whether what comes behind it may well wait for the disk.
-    static bool expects_waits() { return t_hook_ != nullptr; }
     // Of the calling thread; null: nothing. Must be idempotent, as of BlockingSection.
     static void set_hook(void (*hook)()) { t_hook_ = hook; }
 

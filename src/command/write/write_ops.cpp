@@ -10,7 +10,6 @@
 #include "query/plan/executor.h"
 #include "query/stage/update_pipeline.h"
 #include "query/update/idempotent.h"
-#include "sched/fault_point.h"
 #include "sched/interruption.h"
 #include "sched/tick.h"
 #include "sched/work_limit.h"
@@ -267,17 +266,6 @@ bool is_isolated(bson::Doc filter) {
     return false;
 }
 
-// While pages come from the disk: has that document in memory before the lock that a writer has
-// alone, so that others do not wait for the disk too. It may be gone by then, as any page.
-void fetch_by_id(OperationContext& context, std::string_view ns, const bson::Element& id,
-                 const collation::Collator* collator) {
-    if (!sched::FaultPoint::expects_waits()) return;
-    CollectionLock lock(context, ns, storage::Access::read);
-    if (lock.collection() == nullptr || !query::finds_by_id(*lock.collection(), collator)) return;
-    const storage::RecordId record = query::find_by_id(*lock.collection(), id);
-    if (record) lock.collection()->records().get(record);
-}
-
 class UpdateRun {
   public:
     UpdateRun(OperationContext& context, std::string_view ns, const UpdateRequest& request)
@@ -303,7 +291,6 @@ class UpdateRun {
                            !update_->needs_details() && query::is_id_query(request_.query);
         std::optional<query::FindQuery> query;  // only where it is needed: it takes memory
         if (!by_id) query = canonical(request_.query, request_.hint, expressions(), collation_);
-        if (by_id) fetch_by_id(context_, ns_, request_.query["_id"], collation_.collator.get());
         CollectionLock lock(context_, ns_, access);
         if (lock.collection() == nullptr && !request_.upsert) return true;
         if (by_id && query::finds_by_id(*lock.collection(), collation_.collator.get())) {
@@ -430,7 +417,6 @@ int64_t delete_documents(
     std::optional<query::FindQuery> query;
     if (!by_id) query = canonical(filter, hint, expressions, collation);
     const bool isolated = is_isolated(filter);
-    if (by_id) fetch_by_id(context, ns, filter["_id"], collation.collator.get());
     CollectionLock lock(context, ns, isolated ? storage::Access::all : storage::Access::documents);
     if (lock.collection() == nullptr) return 0;
     check_removable(*lock.collection());
