@@ -139,7 +139,7 @@ TEST_F(RefusedChange, AChangeOfManyEntriesIsRefusedBeforeTheFirst) {
 // One that was written with more memory than there is now can be removed.
 TEST_F(RefusedChange, ARemovalNeedsNoRoomForTheDocument) {
     bson::Builder builder;
-    builder.append("_id", 2).append("text", std::string(100'000, 'x'));
+    builder.append("_id", 9).append("text", std::string(100'000, 'x'));
     const storage::RecordId large = collection_->insert(builder.doc());
     EXPECT_GE(durability_.most_bytes, 100'000);
     durability_.most_bytes = 0;

@@ -24,7 +24,7 @@ constexpr MemoryLimits limits_of_memory(int64_t megabytes) {
             // A document of a pipeline, of up to 64 MB, is there several times while a stage makes
             // another of it. A reply of 16 MB is there twice while it grows.
             .operation_bytes = std::max(bytes / 5 * 2, int64_t{40} << 20),
-            .incomplete_messages_bytes = bytes / 4,
+            .incomplete_messages_bytes = std::max(bytes / 4, int64_t{16} << 20),
             .temporary_files_bytes = bytes * 16,
             .cursors = megabytes * 10,
             .cursors_per_connection = megabytes * 2,
@@ -32,7 +32,7 @@ constexpr MemoryLimits limits_of_memory(int64_t megabytes) {
 }
 
 constexpr int64_t kMemoryLimitMB = 1024;
-constexpr int64_t kMemoryLimitLeastMB = 64;
+constexpr int64_t kMemoryLimitLeastMB = 32;
 
 // A third: messages that arrive, what waits for a commit, and malloc have the rest.
 constexpr int64_t memory_limit_of(int64_t memory_bytes) {

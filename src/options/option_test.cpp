@@ -145,7 +145,8 @@ TEST(OptionOfMemory, LimitsOfOperationsAreAThird) {
     constexpr int64_t kMB = 1 << 20;
     EXPECT_EQ(memory_limit_of(64 * 1024 * kMB), 1024);
     EXPECT_EQ(memory_limit_of(300 * kMB), 100);
-    EXPECT_EQ(memory_limit_of(100 * kMB), 64);
+    EXPECT_EQ(memory_limit_of(128 * kMB), 42);
+    EXPECT_EQ(memory_limit_of(64 * kMB), 32);
 }
 
 TEST_F(OptionTest, FillsWordsIn) {

@@ -92,7 +92,8 @@ TYPED = [
 
 # The shell speaks of itself here, or of Node.js.
 EXPECTED_COMPLAINTS = re.compile(
-    r'Deprecation warnings:\n(  - .*\n)+See .*\n|DeprecationWarning: .*\n|startupWarnings')
+    r'Deprecation warnings:\n(  - .*\n)+See .*\n|DeprecationWarning: .*\n|startupWarnings'
+    r'|The server generated these startup warnings')
 
 
 class Shell(unittest.TestCase):

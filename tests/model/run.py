@@ -6,7 +6,8 @@ Usage: tests/model/run.py [--writes 4 --crashes 2]
 
 Each variant must hold in every state that can be reached; each mistake that the model lists must be
 found in the variant that it names. A flush with what it has noted and copied has so many states
-that three writes and two crashes would need more than MEMORY_MB: it gets two smaller worlds.
+that three writes and two crashes would need more than MEMORY_MB: it gets two smaller worlds, and
+with entries, since files are closed in the model too, the smaller one of these.
 """
 
 import argparse
@@ -26,7 +27,7 @@ from totals import Totals  # noqa: E402
 MODEL = os.path.join(TOP, 'docs', 'model', 'journal.pml')
 # (definitions, the (writes, crashes) that are tried)
 VARIANTS = (([], [(3, 2)]), (['FLUSH'], [(2, 2), (3, 1)]), (['ENTRIES'], [(3, 2)]),
-            (['FLUSH', 'ENTRIES'], [(2, 2), (3, 1)]))
+            (['FLUSH', 'ENTRIES'], [(2, 2)]))
 MISTAKE = re.compile(r'^ \* +(\d+) +(.*?)(?: \((FLUSH|ENTRIES)\))?$', re.MULTILINE)
 MISTAKE_WRITES = 3  # as few as show all of them
 COMPILE = ['gcc', '-O2', '-DSAFETY', '-DCOLLAPSE', '-o', 'pan', 'pan.c']

@@ -139,7 +139,7 @@ TEST_F(KvEngineTest, TablesThatTheCatalogueDoesNotNameGo) {
     engine->durability().commit_now();
     const std::set<Table> named = rows->tables;
     rows->tables.insert(Table{77});
-    const auto start = [this](Found with) {
+    const auto start = [this](Expected with) {
         std::thread([this, with] {
             Engine(std::make_unique<MemoryMap>(rows), {.name = "ordered", .found = with});
         }).join();

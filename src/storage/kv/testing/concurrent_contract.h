@@ -71,7 +71,7 @@ class ConcurrentContract : public testing::TestWithParam<MakeMap (*)()> {
     // The record with that key, locked; null: there is none any more.
     storage::RecordId find(const std::string& k) {
         const storage::RecordId id = index().find_one(key_of(k));
-        return id && records().lock_row(id) ? id : storage::RecordId{};
+        return id && records().lock_record(id) ? id : storage::RecordId{};
     }
     void add_one(const std::string& k) {
         change([&] {
@@ -175,7 +175,7 @@ TEST_P(ConcurrentContract, ARowLockTellsThatADocumentHasGone) {
     const storage::RecordId id = index().find_one(key_of("token0"));
     std::thread([&] { replace("token0"); }).join();
     EXPECT_EQ(records().get(id)["k"].as_string(), "token0");
-    EXPECT_FALSE(records().lock_row(id));
+    EXPECT_FALSE(records().lock_record(id));
     engine().durability().commit_if_needed();
     EXPECT_NE(index().find_one(key_of("token0")), id);
 }
