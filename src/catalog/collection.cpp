@@ -210,7 +210,7 @@ Collection::Scratch& Collection::scratch() {
 }
 
 // Throws storage::WriteConflict before the keys are written if the index would get its first array.
-// That change is not one of a document alone.
+// Such a change concerns more than one document.
 void Collection::check_multikey(const Index& index, const KeySet& keys) {
     if (keys.multikey() && !index.multikey && storage::LockManager::is_concurrent())
         throw storage::WriteConflict{.needs_all = true};

@@ -108,7 +108,7 @@ TEST_F(FsyncLockTest, AReadThatIsProfiledIsAnsweredWhileTheServerIsLocked) {
     EXPECT_NE(recorded(), before);
 }
 
-// As many unlocks as locks: who has locked can rely on it until he unlocks.
+// Each lock needs an unlock: a client that has locked can rely on it until it unlocks.
 TEST_F(FsyncLockTest, LocksCount) {
     const char* const kLock = R"({"fsync": 1, "lock": true})";
     const char* const kUnlock = R"({"fsyncUnlock": 1})";

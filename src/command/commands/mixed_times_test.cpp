@@ -18,7 +18,7 @@ std::string timestamp(uint32_t seconds, uint32_t number) {
     return fmt::format(R"({{"$timestamp": {{"t": {}, "i": {}}}}})", seconds, number);
 }
 
-// What stands elsewhere in the order of old servers, and what is beside it.
+// Values that stand elsewhere in the order of old servers, and their neighbours.
 const std::vector<std::string> kMixed{date(9),         timestamp(0, 5),     date(3),
                                       date(-7),        timestamp(100, 1),   date(429496729601),
                                       timestamp(0, 9), timestamp(70000, 1), "7"};
@@ -174,7 +174,7 @@ TEST_P(MixedTimesTest, RangesByMinAndMax) {
               "[ { _id: 0 }, { _id: 4 }, { _id: 1 } ]");
 }
 
-// Where both are one key it refuses the second one, by OP_MSG too: never silently.
+// The index refuses the second one if both are one key, by OP_MSG too: never silently.
 TEST_P(MixedTimesTest, AUniqueIndexTakesEqualOnesForOne) {
     store("{}", {date(5)});
     EXPECT_EQ(code(run(R"({"createIndexes": "c", "indexes": [{"key": {"a": 1}, "name": "i",

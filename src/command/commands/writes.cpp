@@ -298,7 +298,7 @@ constexpr Field kUpdateItem[] = {
     by_msg("c", types::object, "4.2"),
 };
 
-// What nearly all items have, found in one go. Of a field that comes again the first one counts.
+// The fields that nearly all items have, found in one go. A field that comes again is ignored.
 struct UpdateItem {
     explicit UpdateItem(bson::Doc item) {
         for (const bson::Element& e : item) {

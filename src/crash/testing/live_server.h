@@ -86,8 +86,8 @@ class LiveServer {
     int64_t connections_ = 0;
 };
 
-// What the calling thread holds, which has ended in the middle of a commit. Also while the engine
-// goes, which waits for its threads.
+// Gives back the locks of the calling thread, which has ended in the middle of a commit. The engine
+// may be ending, and waits for its threads then.
 void give_locks_back(storage::Engine& engine);
 
 // Whether a reply says that all went well.
