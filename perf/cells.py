@@ -79,3 +79,14 @@ def noise(rows):
     """The noise band: the median over the rows of half the range of the rounds, as a share."""
     return statistics.median((row['per_second_max'] - row['per_second_min'])
                              / 2 / max(row['per_second'], 1e-9) for row in rows)
+
+
+def noise_text(rows):
+    """How often, how long, and what a difference must exceed to say something."""
+    rounds = max(len(row['runs']) for row in rows)
+    if rounds == 1:
+        return ('One round of %g s a cell: how much a rate moves by itself is not known, so '
+                'differences say nothing.' % rows[0]['seconds'])
+    return ('Medians of %d rounds of %g s a cell. From round to round a rate moved by %.0f %% up or'
+            ' down (half the range, in the middle of the rows): smaller differences say nothing.'
+            % (rounds, rows[0]['seconds'], 100 * noise(rows)))

@@ -9,8 +9,8 @@ import statistics
 
 import ab_table
 import linkbench_tables
+import plots
 import replicas
-import report
 import write_concern
 
 OURS = 'mongod-dur'
@@ -33,11 +33,11 @@ class Findings:
 
 
 def number(value):
-    return report.number(value, 0 if value >= 100 else 1)
+    return plots.number(value, 0 if value >= 100 else 1)
 
 
 def clients_text(count):
-    return report.plural(int(count))
+    return plots.plural(int(count))
 
 
 def middle(runs, name):
@@ -105,11 +105,11 @@ def of_append(result):
 
 def of_ladder(result):
     found, rows = Findings(), result['rows']
-    for count in report.clients_of(rows):
+    for count in plots.clients_of(rows):
         shown = [row for row in rows if row['clients'] == count]
         last = [row for row in shown if row['selection'] is not None][-1]
         for row in shown:
-            if report.kind(row) == report.BASE:
+            if plots.kind(row) == plots.BASE:
                 found.compare('%s: %s durable inserts a second by %s, %s by "%s"' % (
                     clients_text(count), number(last['per_second']), last['name'],
                     number(row['per_second']), row['name']), last['per_second'] / row['per_second'])
@@ -210,8 +210,8 @@ def of_sweep(result):
                   for pair in places.values() if {'series', 'base'} <= pair.keys()]
         if ratios:
             found.found.append('by %s: the series makes %s to %s times the inserts of the base' % (
-                sweep, report.times(min(ratios, key=lambda each: each[0])[0]),
-                report.times(max(ratios, key=lambda each: each[0])[0])))
+                sweep, plots.times(min(ratios, key=lambda each: each[0])[0]),
+                plots.times(max(ratios, key=lambda each: each[0])[0])))
             found.lost += ['by %s, at %g: %.2f times the base' % (sweep, row['x'], ratio)
                            for ratio, row in ratios if ratio < 1]
     return found
@@ -225,8 +225,8 @@ def of_growth(result):
             first, last = ((row['rows'], middle(row['runs'], 'per_second'))
                            for row in (rows[0], rows[-1]))
             found.found.append('%s: %s durable rows a second beside %s rows, %s beside %s' % (
-                name, number(first[1]), report.number(first[0]), number(last[1]),
-                report.number(last[0])))
+                name, number(first[1]), plots.number(first[0]), number(last[1]),
+                plots.number(last[0])))
     return found
 
 

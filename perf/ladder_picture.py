@@ -10,7 +10,7 @@ import os
 import statistics
 
 import measuring
-import report
+import plots
 
 TOP = measuring.TOP
 FOLDER = os.path.join(TOP, 'docs', 'pictures')
@@ -30,20 +30,20 @@ def newest_ladder():
 def draw(result, theme):
     """An SVG, as text."""
     rows, floor = result['rows'], statistics.median(result['floors'])
-    counts = report.clients_of(rows)
-    with report.plt.rc_context(THEMES[theme]):
-        figure, panels = report.plt.subplots(1, len(counts), sharey=True, squeeze=False, figsize=(
+    counts = plots.clients_of(rows)
+    with plots.plt.rc_context(THEMES[theme]):
+        figure, panels = plots.plt.subplots(1, len(counts), sharey=True, squeeze=False, figsize=(
             3.6 * len(counts) + 0.6, 1 + 0.3 * len(rows) / len(counts)))
         for axes, count in zip(panels[0], counts):
             shown = [row for row in rows if row['clients'] == count]
-            report.bars(axes, shown, lambda row: row['per_second'], floor)
+            plots.ladder_bars(axes, shown, lambda row: row['per_second'], floor)
             axes.set_yticks(range(len(shown)), [row['name'] for row in shown])
-            axes.set_title(report.plural(count), fontsize=12)
+            axes.set_title(plots.plural(count), fontsize=12)
             axes.spines[['top', 'right']].set_visible(False)
         panels[0][0].set_ylim(len(shown) - 0.4, -0.6)
         figure.supxlabel('durable inserts a second; dotted: durable writes of the disk alone, one '
                          'after the other', fontsize=10)
-        return report.svg_of(figure)
+        return plots.svg_of(figure)
 
 
 def write():

@@ -20,6 +20,7 @@ import io
 import json
 import os
 import re
+import statistics
 import sys
 import tempfile
 
@@ -37,7 +38,6 @@ import machine
 import measuring
 import plots
 import replicas
-import report
 import run
 import sweep
 import write_concern
@@ -86,7 +86,7 @@ pre {{ font-size: 12px; line-height: 1.35; overflow-x: auto; overflow-wrap: norm
 def peers_bars(result, stem):
     """A bar for each engine, a panel for each number of clients."""
     paths = []
-    floor = report.statistics.median(result['floors'])
+    floor = statistics.median(result['floors'])
     names = [name for name, peer in result['peers'].items() if any(peer['runs'].values())]
     for count in next(iter(result['peers'].values()))['runs']:
         shown = [(name, findings.middle(result['peers'][name]['runs'][count], 'per_second'))
@@ -98,13 +98,8 @@ def peers_bars(result, stem):
 
 
 def ladder_panels(result, stem):
-    """Those of its own page."""
     del stem
-    floor = {'per_second': report.statistics.median(result['floors'])}
-    floor['p50_us'] = 1e6 / floor['per_second']
-    delayed = cells.delay_text(result) and ', ' + cells.delay_text(result)
-    return [panel for name, unit, _, draw in report.FIGURES
-            for panel in report.drawings(result['rows'], floor, name, unit, draw, delayed)]
+    return [panel for figure in plots.FIGURES for panel in plots.panels(result, *figure)]
 
 
 PATCH_TITLE = 'A patch (./lab bench PATCH)'
@@ -430,6 +425,14 @@ def as_page(every):
                        sections='\n'.join(sections))
 
 
+def write(every, stem):
+    """The page and the text of these results."""
+    os.makedirs(os.path.dirname(os.path.abspath(stem)), exist_ok=True)
+    for suffix, text in (('.txt', as_text(every)), ('.html', as_page(every))):
+        with open(stem + suffix, 'w', encoding='utf-8') as file:
+            file.write(text)
+
+
 def make_parser():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -453,10 +456,7 @@ def main():
     if not every:
         sys.exit('overview.py: nothing is kept; ./lab run and ./lab bench measure')
     try:
-        os.makedirs(os.path.dirname(os.path.abspath(arguments.output)), exist_ok=True)
-        for suffix, text in (('.txt', as_text(every)), ('.html', as_page(every))):
-            with open(arguments.output + suffix, 'w', encoding='utf-8') as file:
-                file.write(text)
+        write(every, arguments.output)
     except OSError as error:
         sys.exit('overview.py: the report cannot be written: %s' % error)
     print('The report is in %s.html, and as text in %s.txt' % (2 * (os.path.relpath(

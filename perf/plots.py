@@ -1,15 +1,124 @@
-"""Plots of the experiments, SVG files beside their figures: a line for each contender over what is
-varied, or a dot for each insert. Titles name a device that was made slower."""
+"""Plots of the experiments: SVG files beside their figures, with a line for each contender over
+what is varied, or a dot for each insert; and the panels of the ladder, a bar for each server.
+Titles name a device that was made slower."""
 
+import io
 import itertools
+import statistics
 
 import cells
-import report
+import late
 
-OURS = {'base': report.BASE, 'base, 2 ms': report.BASE, 'base, sync': report.BASE,
-        'series': report.PROFILE, 'series, sync': report.PROFILE,
-        'mongod-dur, durable.yaml': report.PROFILE}
-OTHERS = (report.OPTION, report.OTHER, '#dd8452', '#937860', '#64b5cd', '#8c613c')
+plt = late.Module('drawing')
+
+BASE, OPTION, PROFILE, FLOOR, OTHER = '#8c8c8c', '#4878a8', '#3a9a5b', '#c44e52', '#b07aa1'
+
+OURS = {'base': BASE, 'base, 2 ms': BASE, 'base, sync': BASE, 'series': PROFILE,
+        'series, sync': PROFILE, 'mongod-dur, durable.yaml': PROFILE}
+OTHERS = (OPTION, OTHER, '#dd8452', '#937860', '#64b5cd', '#8c613c')
+
+
+def number(value, digits=0):
+    return format(value, ',.%df' % digits)
+
+
+def times(ratio):
+    return number(ratio, 0 if ratio >= 10 else 1)
+
+
+# Heading, cell. The first ones are of the run without strace.
+
+
+def kind(row):
+    """The colour of a server; one of --server has no patches of ours."""
+    if row['selection'] is None:
+        return OTHER
+    name = row['name']
+    return BASE if name.startswith('base') else PROFILE if name.startswith('conf') else OPTION
+
+
+def label(axes, ends, texts):
+    """Figures at the ends of the marks, readable where the disk's line runs through them."""
+    for place, (end, text) in enumerate(zip(ends, texts)):
+        axes.annotate(text, (end, place), xytext=(6, 0), textcoords='offset points', va='center',
+                      fontsize=10, bbox={'facecolor': axes.get_facecolor(), 'edgecolor': 'none',
+                                         'pad': 1})
+
+
+def ladder_bars(axes, rows, value, floor=None):
+    """A bar for each row with its figure; a dotted line for the disk alone."""
+    values = [value(row) for row in rows]
+    axes.barh(range(len(rows)), values, color=[kind(row) for row in rows])
+    label(axes, values, [number(shown) for shown in values])
+    if floor is not None:
+        axes.axvline(floor, color=FLOOR, linestyle=':', linewidth=2)
+    axes.set_xlim(0, 1.22 * max(values + [floor or 0]))
+    axes.locator_params(axis='x', nbins=4)
+    axes.xaxis.set_major_formatter(lambda x, _: number(x))
+
+
+def latencies(axes, rows, floor):
+    """Median and 99th percentile on a logarithmic axis: between slowest and quickest lie hundreds,
+    and a bar would have no foot there."""
+    medians, highest = [[row[name] / 1e3 for row in rows] for name in ('p50_us', 'p99_us')]
+    colours = [kind(row) for row in rows]
+    axes.hlines(range(len(rows)), medians, highest, color=colours, linewidth=2)
+    axes.scatter(medians, range(len(rows)), color=colours, s=45, zorder=3)
+    label(axes, highest, [number(median, 2) for median in medians])
+    axes.axvline(floor, color=FLOOR, linestyle=':', linewidth=2)
+    axes.set_xscale('log')
+    axes.set_xlim(min(medians + [floor]) / 1.5, 4 * max(highest))
+    axes.xaxis.set_major_formatter(lambda x, _: '%g' % x)
+
+
+# (unit, what draws a panel) of the ladder.
+FIGURES = [
+    ('durable inserts a second',
+     lambda axes, rows, floor: ladder_bars(axes, rows, lambda row: row['per_second'],
+                                           floor['per_second'])),
+    ('latency, ms: median, to the 99th percentile',
+     lambda axes, rows, floor: latencies(axes, rows, floor['p50_us'] / 1e3)),
+    ('bytes of journal per insert',
+     lambda axes, rows, floor: ladder_bars(axes, rows,
+                                           lambda row: row.get('bytes_per_insert', 0))),
+]
+
+
+def clients_of(rows):
+    return sorted({row['clients'] for row in rows})
+
+
+def plural(clients):
+    return '%d client%s' % (clients, '' if clients == 1 else 's')
+
+
+def svg_of(figure):
+    """Its element, the same for the same figure; the figure is closed."""
+    figure.tight_layout()
+    out = io.StringIO()
+    figure.savefig(out, format='svg', metadata={'Creator': None, 'Date': None, 'Format': None,
+                                                'Type': None})
+    plt.close(figure)
+    return out.getvalue()[out.getvalue().index('<svg'):]
+
+
+def panels(result, unit, draw):
+    """Of the ladder, an SVG for each number of clients."""
+    rows, rate = result['rows'], statistics.median(result['floors'])
+    floor = {'per_second': rate, 'p50_us': 1e6 / rate}
+    delayed = cells.delay_text(result) and ', ' + cells.delay_text(result)
+    for count in clients_of(rows):
+        shown = [row for row in rows if row['clients'] == count]
+        figure, axes = plt.subplots(figsize=(6.2, 1.2 + 0.3 * len(shown)))
+        draw(axes, shown, floor)
+        axes.set_yticks(range(len(shown)), [row['name'].replace('$', r'\$') for row in shown])
+        axes.set_ylim(len(shown) - 0.4, -0.6)
+        axes.set_title(plural(count) + delayed, fontsize=12)
+        axes.set_xlabel(unit, fontsize=10)
+        axes.tick_params(labelsize=10)
+        axes.spines[['top', 'right']].set_visible(False)
+        yield svg_of(figure).replace('<svg ', '<svg role="img" aria-label="%s, %s" '
+                                     % (unit, plural(count)), 1)
 
 
 def colours_of(names):
@@ -26,7 +135,7 @@ def title_of(text, result):
 def _save(figure, path):
     figure.tight_layout()
     figure.savefig(path, dpi=150)
-    report.plt.close(figure)
+    plt.close(figure)
     return path
 
 
@@ -44,7 +153,7 @@ def lines(path, title, xlabel, ylabel, series, floor=None, show_x='%g'.__mod__, 
     floor     a dotted line
     show_x    turns an x into its label
     """
-    figure, axes = report.plt.subplots(figsize=(6.2, 4.2))
+    figure, axes = plt.subplots(figsize=(6.2, 4.2))
     places = sorted({point[0] for points in series.values() for point in points})
     for colour, name in colours_of(series):
         xs, middles, least, most = zip(*sorted(series[name]))
@@ -52,7 +161,7 @@ def lines(path, title, xlabel, ylabel, series, floor=None, show_x='%g'.__mod__, 
                   label=name.replace('$', r'\$'))
         axes.fill_between(xs, least, most, color=colour, alpha=0.2, linewidth=0)
     if floor is not None:
-        axes.axhline(floor, color=report.FLOOR, linestyle=':', linewidth=2, label='the disk alone')
+        axes.axhline(floor, color=FLOOR, linestyle=':', linewidth=2, label='the disk alone')
     if places[0] > 0:
         axes.set_xscale('log')
     else:
@@ -64,7 +173,7 @@ def lines(path, title, xlabel, ylabel, series, floor=None, show_x='%g'.__mod__, 
         axes.set_yscale('log')
     else:
         axes.set_ylim(bottom=0)
-    axes.yaxis.set_major_formatter(lambda y, _: report.number(y))
+    axes.yaxis.set_major_formatter(lambda y, _: number(y))
     axes.legend(fontsize=9, frameon=False)
     _trim(axes, title, xlabel, ylabel)
     return _save(figure, path)
@@ -72,18 +181,17 @@ def lines(path, title, xlabel, ylabel, series, floor=None, show_x='%g'.__mod__, 
 
 def bars(path, title, values, floor):
     """A bar for each (name, value), with its figure; a dotted line for the disk alone."""
-    figure, axes = report.plt.subplots(figsize=(6.2, 1.2 + 0.3 * len(values)))
+    figure, axes = plt.subplots(figsize=(6.2, 1.2 + 0.3 * len(values)))
     names = [name for name, _ in values]
     axes.barh(range(len(values)), [value for _, value in values],
               color=[colour for colour, _ in colours_of(names)])
-    report.label(axes, [value for _, value in values],
-                 [report.number(value) for _, value in values])
-    axes.axvline(floor, color=report.FLOOR, linestyle=':', linewidth=2)
+    label(axes, [value for _, value in values], [number(value) for _, value in values])
+    axes.axvline(floor, color=FLOOR, linestyle=':', linewidth=2)
     axes.set_xlim(0, 1.22 * max([floor] + [value for _, value in values]))
     axes.set_yticks(range(len(values)), [name.replace('$', r'\$') for name in names])
     axes.set_ylim(len(values) - 0.4, -0.6)
     axes.locator_params(axis='x', nbins=4)
-    axes.xaxis.set_major_formatter(lambda x, _: report.number(x))
+    axes.xaxis.set_major_formatter(lambda x, _: number(x))
     axes.tick_params(labelsize=10)
     _trim(axes, title, 'the dotted line: the disk alone', '')
     return _save(figure, path)
@@ -91,14 +199,14 @@ def bars(path, title, values, floor):
 
 def course(path, title, xlabel, ylabel, series):
     """A line for each name through its values, in their order."""
-    figure, axes = report.plt.subplots(figsize=(6.2, 4.2))
+    figure, axes = plt.subplots(figsize=(6.2, 4.2))
     for colour, name in colours_of(series):
         values = series[name]
         axes.plot(range(1, len(values) + 1), values, marker='o', markersize=3, color=colour,
                   label=name.replace('$', r'\$'))
     axes.locator_params(axis='x', integer=True)
     axes.set_ylim(bottom=0)
-    axes.yaxis.set_major_formatter(lambda y, _: report.number(y))
+    axes.yaxis.set_major_formatter(lambda y, _: number(y))
     axes.legend(fontsize=9, frameon=False)
     _trim(axes, title, xlabel, ylabel)
     return _save(figure, path)
@@ -108,10 +216,10 @@ def dots(path, title, xlabel, ylabel, series):
     """A panel for each name with a dot for each of its points (x, y); y is logarithmic, the axes
     are the same for all. The dots are an image in the SVG, since there are thousands."""
     names = list(series)
-    figure, panels = report.plt.subplots(len(names), 1, sharex=True, sharey=True, squeeze=False,
+    figure, panels = plt.subplots(len(names), 1, sharex=True, sharey=True, squeeze=False,
                                          figsize=(6.2, 0.9 + 1.15 * len(names)))
     for axes, name in zip(panels[:, 0], names):
-        axes.plot(*zip(*series[name]), '.', markersize=2, color=report.OPTION, rasterized=True)
+        axes.plot(*zip(*series[name]), '.', markersize=2, color=OPTION, rasterized=True)
         axes.set_yscale('log')
         axes.yaxis.set_major_formatter(lambda y, _: '%g' % y)
         axes.set_title(name.replace('$', r'\$'), fontsize=9, loc='left', pad=3)

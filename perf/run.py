@@ -38,8 +38,7 @@ import halts
 import ladder
 import machine
 import measuring
-
-import report
+import plots
 import server
 import staging
 
@@ -96,6 +95,20 @@ def flush_lines(costs):
                 for cell in found)
 
 
+def one_core_text(one):
+    floors = ', '.join('%s from core %s' % (plots.number(rate), core)
+                       for core, rate in sorted(one['floors'].items()))
+    share = one['share_of_floor']
+    return ('On one core, where no thread wakes another one across cores: the disk alone makes so '
+            'many durable 4 KB overwrites a second: %s. With %s beside the server on core %s, '
+            'conf/durable.yaml makes %s inserts a second (p50 %s ms), %s.'
+            % (floors, plots.plural(one['clients']), one['core'], plots.number(one['per_second']),
+               plots.number(one['p50_us'] / 1e3, 2),
+               '%s %% of that core\'s' % plots.number(100 * share)
+               if one['clients'] > 1 or share <= 1 else
+               'more than that core\'s: the disk was slower beside the run than during it'))
+
+
 def table(result):
     """The whole text."""
     rows, floors = result['rows'], result['floors']
@@ -111,7 +124,7 @@ def table(result):
         % (statistics.median(floors), min(floors), max(floors), len(floors)), WIDTH)
     lines += ['', *flush_lines(result['flush_cost']), '', *HEADS, *map(line, rows)]
     lines += ['', *textwrap.wrap(
-        report.noise_text(rows) + ' Processor time is that of server and client, with the share '
+        cells.noise_text(rows) + ' Processor time is that of server and client, with the share '
         'spent in the kernel; "cpus" is how many they kept busy, of %d here. "floor" is the share '
         'of the disk alone beside the cell. All processors busy: bound by them; if not and one '
         'client is near 100 %%: by the device.'
@@ -121,7 +134,7 @@ def table(result):
     for text in any_server.texts(result):
         lines += textwrap.wrap(text, WIDTH)
     if 'one_core' in result:
-        lines += ['', *textwrap.wrap(report.one_core_text(result['one_core']), WIDTH)]
+        lines += ['', *textwrap.wrap(one_core_text(result['one_core']), WIDTH)]
     lines += claims.lines('run', result)
     return '\n'.join(text.rstrip() for text in lines)
 
@@ -237,8 +250,10 @@ def main():
         measuring.end_without('run.py', '%s before anything was measured' % stopped)
     print(table(result))
     path = measuring.keep(result, result['time'].replace(':', ''))
-    print('\nThe figures are in %s, with plots in %s'
-          % (os.path.relpath(path, TOP), os.path.relpath(report.write(path), TOP)))
+    import overview  # which imports this
+    overview.write(overview.named([path]), path.removesuffix('.json'))
+    print('\nThe figures are in %s, with plots in %s.html'
+          % (os.path.relpath(path, TOP), os.path.relpath(path, TOP).removesuffix('.json')))
     if stopped:
         sys.exit(EXIT_INTERRUPTED if stopped == 'interrupted' else 'run.py: ' + stopped)
 
