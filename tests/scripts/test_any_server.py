@@ -41,24 +41,6 @@ def script(folder, name, text):
 
 
 class Parsing(unittest.TestCase):
-    def test_a_name_a_path_and_options(self):
-        named = any_server.parse("my port=/bin/sh --a 2 --b 'c d' --e=f")
-        self.assertEqual((named.name, named.program, named.options),
-                         ('my port', '/bin/sh', ['--a', '2', '--b', 'c d', '--e=f']))
-        self.assertTrue(named.has('--a') and named.has('--e'))
-        self.assertFalse(named.has('--f'))
-
-    def test_results_do_not_say_where_this_checkout_is(self):
-        here = os.path.abspath(__file__)
-        for path, shown in ((here, 'tests/scripts/test_any_server.py'), ('/bin/sh', '/bin/sh')):
-            self.assertEqual(any_server.Named('a', path, []).shown_program(), shown)
-
-    def test_a_path_is_seen_from_where_the_user_is(self):
-        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-            path = script(folder, 'mongod', '')
-            self.assertEqual(os.path.realpath(any_server.parse('a=./mongod').program),
-                             os.path.realpath(path))
-
     def test_each_fault_has_its_sentence(self):
         for text, sentence in (
                 ('/bin/sh', "does not begin with NAME="),
@@ -78,41 +60,10 @@ class Parsing(unittest.TestCase):
                     self.assertRaisesRegex(argparse.ArgumentTypeError, sentence):
                 any_server.parse(text)
 
-    def refusal(self, *words):
-        done = subprocess.run([sys.executable, *words], stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, check=False)
-        self.assertEqual(done.returncode, 2, done.stdout)
-        self.assertNotIn('Traceback', done.stdout)
-        return done.stdout
-
-    def test_all_commands_end_with_2(self):
-        for words in (['perf/run.py'], ['perf/ab.py', 'journal-pad-bytes'],
-                      ['perf/trace_server.py', 'journal_writes']):
-            words = [os.path.join(TOP, words[0])] + words[1:]
-            self.assertIn("there is no file '/nowhere'",
-                          self.refusal(*words, '--server', 'a=/nowhere'))
-            self.assertRegex(self.refusal(*words, '--server', 'a=/bin/sh', '--server', 'a=/bin/sh'),
-                             "the name 'a' is taken|one server at a time")
-        self.assertIn("the name 'base, 2 ms' is taken", self.refusal(
-            os.path.join(TOP, 'perf', 'run.py'), '--server', 'base, 2 ms=/bin/sh'))
-
-    def test_what_is_compared_is_not_in_the_options(self):
-        self.assertIn('leave --journalPadBytes out', self.refusal(
-            os.path.join(TOP, 'perf', 'ab.py'), 'journal-pad-bytes', '--server',
-            'a=/bin/sh --journalPadBytes 4096'))
-
 
 class Options(unittest.TestCase):
     def sides(self, slug, options='', interval=None):
         return ab.of_server(any_server.parse('a=/bin/sh ' + options), slug, interval)
-
-    def test_both_sides_have_the_short_interval(self):
-        self.assertEqual(self.sides('journal-pad-bytes'),
-                         (measuring.SHORT, measuring.SHORT + ['--journalPadBytes', '4096']))
-
-    def test_what_the_server_has_already_is_not_given_twice(self):
-        self.assertEqual(self.sides('journal-pad-bytes', '--journalCommitInterval 50'),
-                         ([], ['--journalPadBytes', '4096']))
 
     def test_no_option_comes_twice(self):
         for slug in measuring.measurable():
@@ -160,33 +111,6 @@ class Measured(unittest.TestCase):
                 measuring.command(running, 'admin', {'nosuch': 1})
         self.assertFalse(os.path.exists('/proc/%d' % running.pid))
 
-    def test_documents_are_the_same_by_both_wires(self):
-        with server.Server(self.mongod, self.dbpath(), ['--smallfiles']) as running:
-            found = []
-            for old in (False, True):
-                bench = measuring.Bench(self.bench.programs, '', 0.1, 0, old_wire=old)
-                bench.load(running.uri, 1, ['insert', '--index', '--bytes', '300'])
-                found.append(measuring.command(running, 'perf', {
-                    'find': 'load', 'filter': {'_id': 1}})['cursor']['firstBatch'])
-            self.assertEqual(found[0], found[1])
-            self.assertEqual(len(found[0]), 1)
-            names = [index['name'] for index in measuring.command(
-                running, 'perf', {'listIndexes': 'load'})['cursor']['firstBatch']]
-            self.assertEqual(names, ['_id_', 'k_1'])
-
-    def test_without_a_journal_nothing_counts_as_durable(self):
-        with server.Server(self.mongod, self.dbpath(), ['--nojournal']) as running, \
-                self.assertRaises(subprocess.CalledProcessError):
-            self.bench.load(running.uri, 1)
-
-    def test_a_server_of_today_is_loaded_by_the_driver(self):
-        about = any_server.probe(any_server.parse('new=%s --smallfiles' % self.mongod),
-                                 self.folder.name)
-        self.assertFalse(about['old_wire'])
-        self.assertTrue(about['version'])
-
-        self.assertTrue(about['takes_old_wire'])
-
     def test_all_are_loaded_alike_or_it_is_refused(self):
         old, new, newest = (
             {'name': name, 'old_wire': needs, 'takes_old_wire': takes}
@@ -197,17 +121,6 @@ class Measured(unittest.TestCase):
         self.assertFalse(any_server.common_wire([]))
         with self.assertRaisesRegex(server.ServerError, "^old takes only .* and newest only"):
             any_server.common_wire([newest, old])
-
-    def test_the_old_way_may_be_asked_for(self):
-        old, new, newest = (
-            {'name': name, 'old_wire': needs, 'takes_old_wire': takes}
-            for name, needs, takes in (('old', True, True), ('new', False, True),
-                                       ('newest', False, False)))
-        self.assertTrue(any_server.common_wire([new], asked=True))
-        self.assertTrue(any_server.common_wire([], asked=True))
-        self.assertTrue(any_server.common_wire([new, old], asked=True))
-        with self.assertRaisesRegex(server.ServerError, "^--old-wire: newest takes only what tod"):
-            any_server.common_wire([new, newest], asked=True)
 
     def arguments(self, make_parser, *words):
         """Those of an experiment."""
@@ -231,13 +144,6 @@ class Measured(unittest.TestCase):
                 found = any_server.run_command(any_server.Running(running.uri), 'admin',
                                                {'ping': 1})
                 self.assertEqual(found['ok'], 1)
-
-    def test_one_that_does_not_answer_or_is_no_uri_gets_a_sentence(self):
-        for uri, sentence in (('nothing', 'mongodb://'),
-                              ('mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=100', '127.0.0.1')):
-            arguments = self.arguments(linkbench.make_parser, '--uri', uri)
-            with self.assertRaisesRegex(server.ServerError, sentence):
-                any_server.survey(arguments, self.folder.name)
 
     def test_an_old_server_stands_beside_ours_in_the_insert_benchmark(self):
         arguments = self.arguments(insert_benchmark.make_parser, '--rows', '200')
@@ -265,19 +171,6 @@ class Measured(unittest.TestCase):
         self.assertIn('old, sync', text)
         self.assertIn('loaded as old drivers did it', text)
 
-    def test_a_server_that_runs_already_too(self):
-        with self.posing.start(self.dbpath()) as running:
-            arguments = self.arguments(insert_benchmark.make_parser, '--rows', '100', '--uri',
-                                       running.uri)
-            line = insert_benchmark.all_runs([], running.uri)[-2]
-            self.assertEqual((line.name, line.durable), (running.uri + ', sync', True))
-            line.old_wire = True
-            trial = experiment.Experiment(self.folder.name, arguments)
-            with mock.patch.object(experiment, 'PROGRAMS', self.bench.programs):
-                row = insert_benchmark.measure_run(line, arguments, trial)
-        self.assertEqual((row['rows'], row['errors']), (100, 0))
-        self.assertLessEqual({'server_cpu_us', 'device_bytes', 'log_raw'} & set(row), set())
-
     def test_an_old_server_stands_beside_ours_in_linkbench(self):
         arguments = self.arguments(linkbench.make_parser, '--nodes', '200', '--seconds', '0.5',
                                    '--clients', '2')
@@ -295,14 +188,6 @@ class Measured(unittest.TestCase):
         self.assertGreater(asked['requests'], 10)
         self.assertEqual(check['visible_links'], check['counted_links'])
         self.assertEqual(described[0]['name'], 'old')
-
-    def test_one_that_does_not_start_says_why(self):
-        with self.assertRaisesRegex(server.ServerError, 'sad: .*ended with 3:\nno luck'):
-            any_server.probe(any_server.parse('sad=%s' % script(
-                self.folder.name, 'sad', 'echo no luck; exit 3\n')), self.folder.name)
-        with self.assertRaisesRegex(server.ServerError, '(?s)new: .*journalPadBytes'):
-            any_server.probe(any_server.parse('new=' + self.mongod), self.folder.name,
-                             ['--journalPadBytes', '4096'])
 
     def test_it_is_a_rung_of_the_ladder(self):
         name, selection, options, start = list(run.rungs([self.posing]))[-1]

@@ -63,30 +63,10 @@ class Samples(unittest.TestCase):
         self.write(*self.passed('fuzz'))
         self.assertRegex(self.problems()[0], '^tidy: has no line in tests/last_full_run')
 
-    def test_parts_that_need_not_have_run_yet(self):
-        self.write('fuzz not-run-yet 2026-11-26', 'tidy not-run-yet 2026-11-26')
-        self.assertEqual(self.problems(), [])
-        full_run.Record(self.top).add('fuzz', [3, 0, 0], 1)
-        self.assertEqual(full_run.read(self.top)['tidy'], ['not-run-yet', '2026-11-26'])
-        self.assertEqual(full_run.read(self.top)['fuzz'][2:], ['3', '0', '0', '1'])
-        self.assertEqual(self.problems(), [])
-
-    def test_no_line_of_that_kind_is_new(self):
-        self.write('fuzz not-run-yet 2026-11-27', *self.passed('tidy'))
-        self.assertRegex(self.problems()[0], '^fuzz: "not-run-yet" is for parts of before')
-
     def test_a_run_is_not_forgotten(self):
         for fuzz in (self.passed('fuzz')[0], 'fuzz not-run-yet 2026-11-26'):
             self.write(fuzz, *self.passed('tidy'))
         self.assertRegex(self.problems()[0], '^fuzz: has run before')
-
-    def test_it_must_run_some_time(self):
-        self.write('fuzz not-run-yet 2000-01-01', *self.passed('tidy'))
-        for number in range(full_run.COMMITS_MAX - 2):
-            self.commit(str(number))
-        self.assertEqual(self.problems(), [])
-        self.commit('one more')
-        self.assertRegex(self.problems()[0], '^fuzz: has not run yet, 301 commits after 2000')
 
     def test_what_passed(self):
         record = full_run.Record(self.top)
@@ -108,13 +88,6 @@ class Samples(unittest.TestCase):
         self.commit('one more')
         self.assertRegex(self.problems()[0], '^fuzz: ran 301 commits ago')
 
-    def test_a_commit_of_another_history(self):
-        full_run.Record(self.top).add('fuzz', [3, 0, 0], 1)
-        self.git('checkout', '-q', '--orphan', 'other')
-        self.commit('another first')
-        self.git('reflog', 'expire', '--expire=now', '--all')
-        self.assertIn('not in this history', self.problems()[0])
-
     def test_sources_of_no_commit_are_not_taken_down(self):
         before = full_run.Record(self.top)
         with open(os.path.join(self.top, 'x'), 'w', encoding='utf-8') as file:
@@ -122,11 +95,6 @@ class Samples(unittest.TestCase):
         for record in (before, full_run.Record(self.top)):
             self.assertIn('not taken down', record.add('fuzz', [3, 0, 0], 1))
         self.assertEqual(full_run.read(self.top), {})
-
-    def test_no_checkout(self):
-        with tempfile.TemporaryDirectory(dir='/tmp') as folder:
-            self.assertIn('not taken down', full_run.Record(folder).add('fuzz', [1, 0, 0], 1))
-            self.assertFalse(full_run.is_whole_history(folder))
 
 
 if __name__ == '__main__':

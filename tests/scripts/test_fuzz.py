@@ -56,45 +56,12 @@ class Corpora(unittest.TestCase):
             self.assertEqual(at, len(data))
             self.assertLessEqual(len(data), corpora.BYTES_MAX)
 
-    def test_the_same_inputs_each_time(self):
-        with tempfile.TemporaryDirectory(dir=os.path.join(TOP, 'build')) as folder:
-            made = []
-            for _ in range(2):
-                count = corpora.write(folder, 'regex')
-                made.append(sorted(os.listdir(os.path.join(folder, 'regex'))))
-                self.assertEqual(count, len(made[-1]))
-            self.assertEqual(made[0], made[1])
-
 
 class Kept(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory(dir=os.path.join(TOP, 'build'))
         self.addCleanup(folder.cleanup)
         self.place = folder.name
-
-    def test_what_is_kept_is_unpacked(self):
-        inputs = {'b': b'two', 'a': b'', 'c': bytes(range(256))}
-        kept.pack('match', inputs, self.place)
-        back = os.path.join(self.place, 'back')
-        os.mkdir(back)
-        self.assertEqual(kept.unpack('match', back, self.place), len(inputs))
-        self.assertEqual(kept.read_all(back), inputs)
-        self.assertEqual(kept.unpack('update', back, self.place), 0)
-
-    def test_the_same_archive_for_the_same_inputs(self):
-        made = []
-        for inputs in ({'a': b'1', 'b': b'2'}, {'b': b'2', 'a': b'1'}):
-            kept.pack('match', inputs, self.place)
-            with open(kept.archive('match', self.place), 'rb') as file:
-                made.append(file.read())
-        self.assertEqual(made[0], made[1])
-
-    def test_effort_adds_up(self):
-        kept.keep('match', {'a': b'1'}, 60.4, 1000, 30, 99, self.place)
-        kept.keep('update', {}, 5, 10, 3, 9, self.place)
-        kept.keep('match', {'a': b'1', 'b': b'2'}, 30.1, 500, 31, 98, self.place)
-        self.assertEqual(kept.read_figures(self.place),
-                         {'match': [90, 1500, 2, 31, 98], 'update': [5, 10, 0, 3, 9]})
 
     def test_only_what_no_recorded_input_reaches_is_kept(self):
         recorded, found = (os.path.join(self.place, name) for name in ('recorded', 'found'))
@@ -129,13 +96,6 @@ class Reading(unittest.TestCase):
         for line in lines:
             run.read(line)
         return run
-
-    def test_figures(self):
-        run = self.read('INFO: Loaded 1 modules   (4242 inline 8-bit counters): 4242 [0x1, 0x2)\n',
-                        '#8\tINITED cov: 17 ft: 20 corp: 4/9b exec/s: 0 rss: 30Mb\n',
-                        '#1024\tNEW    cov: 99 ft: 120 corp: 5/10b lim: 4 exec/s: 512 rss: 31Mb '
-                        'L: 2/3 MS: 1 Custom-\n')
-        self.assertEqual(run.figures(), '1024 inputs tried, 99 of 4242 edges, 31 MB')
 
     def test_a_finding_is_kept_from_its_first_line_on(self):
         run = self.read('#2\tpulse  cov: 1 ft: 1 corp: 1/1b exec/s: 1 rss: 30Mb\n',

@@ -9,11 +9,9 @@ import unittest
 from unittest import mock
 
 from bare import PYTHON, TOP, Bare
-from lab import bench, commands, measuring, products, serving
+from lab import bench, commands, products, serving
 import server
 
-SCRIPTS = {'run': ['--seconds', '--rounds', '--clients', '--server', '--device-delay'],
-           'report': ['--output']}
 EXPERIMENTS = {
     'linkbench': ['--nodes', '--server', '--uri', '--old-wire', '--lazy', '--engines', '--memory'],
     'sweep': ['--what', '--device-delay'],
@@ -36,72 +34,6 @@ class Help(Bare):
         self.assertEqual(self.noted(), '')
         self.assertFalse(os.path.exists(self.build))
 
-    def test_a_process_answers_at_once_too(self):
-        self.copy_sources()
-        for words in (['--help'], ['run', '--help'], ['pr', '--help'], ['port', '-h'], ['help']):
-            with self.subTest(words):
-                code, said = self.process(*words)
-                self.assertEqual((code, said[:6]), (0, './lab '), said)
-        code, said = self.process()
-        self.assertEqual((code, said), (2, self.lab('--help')[1]))
-        self.assertFalse(os.path.exists(os.path.join(self.top, 'build')))
-
-    def test_that_of_an_experiment_is_what_its_script_says(self):
-        self.assertEqual(set(EXPERIMENTS), set(bench.EXPERIMENTS))
-        for word, options in EXPERIMENTS.items():
-            for words in (['bench', word, '--help'], ['help', 'bench', word],
-                          ['bench', word, '--rounds', '1', '-h']):
-                with self.subTest(words):
-                    code, said = self.lab(*words)
-                    self.assertEqual(code, 0)
-                    self.assertTrue(said.startswith('./lab bench %s [OPTION...]\n\nQuestion: '
-                                                    % word), said)
-                    self.assertRegex(said, r'(?m)^Usage:    \./lab bench %s \[--' % word)
-                    for option in options:
-                        self.assertRegex(said, '(?m)^  %s' % option)
-
-    def test_it_says_what_each_option_of_a_measurement_is_for(self):
-        first = self.slugs[0]
-        for words in (*([word] for word in EXPERIMENTS), ['base'], ['all'], [first],
-                      [first, self.slugs[1]], [bench.WINDOWS_PATCH]):
-            with self.subTest(words):
-                self.check_options(bench.bench_parser(words), 'bench', *words)
-        self.check_options(measuring.run_parser([]), 'run')
-        self.check_options(measuring.report_parser([]), 'report')
-        for words, option in (([first], '--runs N'), ([bench.WINDOWS_PATCH], '--appends N'),
-                              (['insert'], '--batch')):
-            self.assertIn(option, self.lab('bench', *words, '--help')[1])
-
-    def test_the_calls_that_it_shows_are_calls(self):
-        for title, _, parser in bench.inner_helps():
-            said = parser.format_help()
-            for call in re.findall(r'\./lab bench [^\n)]*', said):
-                with self.subTest(title, call=call):
-                    word, *rest = re.split(r'\s{2,}', call)[0].split()[2:]
-                    self.assertIn(word.removesuffix('...'),
-                                  [*bench.first_words(), 'PATCH', 'WORKLOAD', '--help-load'])
-                    if word == 'PATCH':  # stands for the name, so none follows
-                        self.assertNotIn((rest or [''])[0], ['PATCH', 'SLUG', 'all'])
-            for option in re.findall(r'\[(--[a-z-]+)', said):
-                with self.subTest(title, option=option):
-                    self.assertIn(option, parser.options())
-
-    def test_its_usage_keeps_its_columns(self):
-        for title, _, parser in bench.inner_helps():
-            lines = parser.format_help().splitlines()
-            for line, after in zip(lines, lines[1:]):
-                if line.startswith('Usage: ') and after.lstrip().startswith('['):
-                    with self.subTest(title):
-                        self.assertEqual(after.index('['), line.index('['))
-
-    def check_options(self, parser, *words):
-        said = self.lab(*words, '--help')[1]
-        self.assertGreater(len(parser.options()), 1)
-        for action in parser._actions:
-            self.assertTrue(action.help, action.option_strings)
-            for name in action.option_strings:
-                self.assertRegex(said, r'(?m)^  (-\S+, )*%s\b' % name)
-
     def test_it_needs_no_more_than_python(self):
         ask = ('import importlib, sys; sys.path.insert(0, sys.argv[1])\n'
                'for name in sys.argv[2:]: importlib.import_module(name).make_parser()')
@@ -111,14 +43,6 @@ class Help(Bare):
                 [PYTHON, '-S', '-c', ask, os.path.join(TOP, 'perf'), *scripts],
                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
             self.assertEqual((asked.returncode, asked.stdout), (0, ''))
-
-    def test_it_lists_every_part_of_the_tests(self):
-        said = self.lab('test', '--help')[1]
-        with open(os.path.join(TOP, 'tests', 'parts.txt'), encoding='utf-8') as file:
-            parts = [line.split('|')[0].strip() for line in file if re.match(r'[a-z]', line)]
-        self.assertGreater(len(parts), 15)
-        for part in parts:
-            self.assertRegex(said, r'(?m)^  %s ' % re.escape(part))
 
     def test_it_lists_every_command_and_every_patch(self):
         said = self.lab('--help')[1]
@@ -130,18 +54,6 @@ class Help(Bare):
 
 
 class Words(Bare):
-    def test_a_wrong_option_of_a_script_is_answered_with_the_right_ones(self):
-        for before, options in [*(([word], options) for word, options in SCRIPTS.items()),
-                                *((['bench', word], options)
-                                  for word, options in EXPERIMENTS.items())]:
-            with self.subTest(before):
-                code, said = self.lab(*before, '--nosuch', '1')
-                self.assertEqual(code, 1)
-                for each in ["lab: no option '--nosuch'; ./lab %s has: " % ' '.join(before),
-                             *options]:
-                    self.assertIn(each, said)
-        self.assertEqual(self.noted(), '')
-
     def test_a_wrong_value_is_answered_in_a_sentence(self):
         for words, part in ((['run', '--rounds', 'x'], "'x' is no number"),
                             (['run', '--rounds'], 'expected one argument'),
@@ -190,21 +102,6 @@ class Words(Bare):
                     self.assertIn(answer, said)
         self.assertEqual(self.noted(), '')
 
-    def test_behind_a_dash_a_word_without_meaning_is_refused_too(self):
-        for words, answers in ((['run'], ['--seconds']), (['test'], ['one part']),
-                               (['serve'], ['--help']), (['serve', 'none'], ['--help']),
-                               (['trace'], ['which process']),
-                               (['bench'], ['linkbench'] + self.slugs), (['crash'], ['--states']),
-                               (['pr'], self.slugs), (['docs'], self.slugs),
-                               (['package'], self.slugs), (['setup'], ["'--'"])):
-            with self.subTest(words):
-                code, said = self.lab(*words, '--', 'nosuch')
-                self.assertIn(code, (1, 2))
-                self.assertTrue(said.startswith('lab: '), said)
-                for answer in answers:
-                    self.assertIn(answer, said)
-        self.assertEqual(self.noted(), '')
-
     def test_what_means_something_goes_on_to_installing(self):
         for words in (['run', '--rounds', '1', '--device-delay', '8', '--server',
                        'x=%s --port-range 1' % os.path.join(self.bin, 'bash')],
@@ -221,18 +118,6 @@ class Words(Bare):
                 self.assertEqual(code, 7, said)
                 self.assertIn('g++', installed.call_args[0][0])
 
-    def test_the_lines_of_a_ticket_that_reproduce_it_mean_something(self):
-        for slug in self.slugs:
-            said = subprocess.run([PYTHON, os.path.join(TOP, 'perf', 'pr.py'), slug], text=True,
-                                  stdout=subprocess.PIPE, check=True).stdout
-            lines = re.findall(r'^    \./lab (.*)$', said[said.index('TO REPRODUCE'):],
-                               re.MULTILINE)
-            self.assertEqual(len(lines), 3)
-            for line in lines:
-                with self.subTest(line), mock.patch('lab.install.install_packages',
-                                                    side_effect=SystemExit(7)):
-                    self.assertEqual(self.lab(*line.split())[0], 7)
-
     def test_a_selection_with_an_empty_name_is_none(self):
         first, second = self.slugs[:2]
         for selection in ('', ',', 'upto:', first + ',', ',' + first, first + ',,' + second,
@@ -242,17 +127,6 @@ class Words(Bare):
                     code, said = self.lab(command, selection)
                     self.assertEqual(code, 2, said)
                     self.assertIn("no patch '", said)
-        self.assertEqual(self.noted(), '')
-
-    def test_words_that_nothing_would_look_at_are_refused(self):
-        for words in (['docs', 'all', 'x'], ['package', 'none', 'x'], ['setup', 'x'],
-                      ['serve', 'none', self.slugs[0]], ['serve', self.slugs[0], self.slugs[1]],
-                      ['crash', '--nosuch'], ['help', 'nosuch'], ['trace'], ['trace', 'waits'],
-                      ['trace', '--seconds', 'x']):
-            with self.subTest(words):
-                code, said = self.lab(*words)
-                self.assertEqual(code, 1, said)
-                self.assertRegex(said, "^lab: .*('|process|selection)")
         self.assertEqual(self.noted(), '')
 
     def test_data_is_where_an_option_or_the_configuration_says(self):

@@ -1,17 +1,15 @@
 """The page for man and the completion of ./lab: every command and every option is in both, man and
 bash take them."""
 
-import os
 import re
 import shutil
 import subprocess
 import tempfile
 import unittest
 
-from bare import PYTHON, TOP
+import bare  # noqa: F401: where lab is
 from lab import bench, commands, describe
 from lab.command_line import Parser
-import program_version
 
 
 def parsers(lab):
@@ -48,21 +46,12 @@ class Page(unittest.TestCase):
         for name in bench.EXPERIMENTS:
             self.assertIn('bench ' + name.replace('-', '\\-'), sections)
 
-    def test_names_the_version(self):
-        self.assertIn('"mongod\\-dur %s"' % program_version.read(TOP), self.page.split('\n')[0])
-
     @unittest.skipUnless(shutil.which('groff'), 'groff is not installed')
     def test_is_taken_without_a_warning(self):
         run = subprocess.run(['groff', '-man', '-Tutf8', '-ww', '-rLL=110n'], input=self.page,
                              text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=True)
         self.assertEqual(run.stderr, '')
         self.assertIn('./lab bench iibench', run.stdout)
-
-    def test_the_script_prints_both(self):
-        for form, text in (('man', self.page), ('bash', describe.bash())):
-            run = subprocess.run([PYTHON, os.path.join(TOP, 'tools', 'lab', 'describe.py'), form],
-                                 cwd='/', stdout=subprocess.PIPE, text=True, check=True)
-            self.assertEqual(run.stdout, text)
 
 
 class Completion(unittest.TestCase):
@@ -81,30 +70,11 @@ class Completion(unittest.TestCase):
         self.assertEqual((run.returncode, run.stderr), (0, ''))
         return [line.split() for line in run.stdout.split('\n')[:-1]]
 
-    def test_offers_every_command(self):
-        offered, = self.complete([''])
-        self.assertEqual(offered, [*commands.ORDER, 'help', '--help'])
-
     def test_offers_every_option_where_it_is_one(self):
         every = list(parsers(self.lab))
         for (_, words, parser), offered in zip(every, self.complete(*(
                 [*words, '--'] for _, words, _ in every))):
             self.assertEqual(set(offered), {'--help', *own_options(parser)}, words)
-
-    def test_offers_what_a_first_word_may_be(self):
-        for words, some in ((['bench', ''], ['iibench', 'ycsb_a', 'journal-awake', 'all']),
-                            (['pr', 'journal-p'], ['journal-pad-bytes', 'journal-preallocate']),
-                            (['patch', ''], ['new', 'edit', 'refresh']),
-                            (['patch', 'edit', 'flush'], ['flush-journal-mb']),
-                            (['test', 'unit', 'ser'], ['series', 'series-each']),
-                            (['serve', 'n'], ['none']), (['trace', 'ch'], ['chain']),
-                            (['release', '--check', 'ch'], []),
-                            (['release', '--check', 'ser'], ['series'])):
-            with self.subTest(words):
-                offered, = self.complete(words)
-                self.assertEqual([word for word in some if word not in offered], [])
-                if words[-1]:
-                    self.assertEqual(sorted(offered), sorted(some))
 
 
 if __name__ == '__main__':

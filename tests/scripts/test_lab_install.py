@@ -8,7 +8,7 @@ import unittest
 from unittest import mock
 
 from bare import NOTES, PYTHON, TOP, Bare
-from lab import attempt, install
+from lab import install
 
 SECONDS_MAX = 60  # only ends what hangs
 SUDO = ('#!/bin/sh\n[ "$1" != -v ] || exit 0\necho "sudo $*" >> "$NOTES"\nexec "$@"\n')
@@ -69,27 +69,6 @@ class Needs(Bare):
                     ran = ' '.join(['tests/run.py', *words]) + '\n'
                     self.assertEqual(said.endswith(ran), command == 'test', said)
 
-    def test_a_server_waits_for_no_tools_of_the_tests(self):
-        for command, wanted in (('serve', False), ('shell', True)):
-            with mock.patch('lab.install.install_packages',
-                            side_effect=SystemExit) as installed:
-                self.lab(command)
-            packages = installed.call_args[0][0]
-            self.assertIn('g++', packages)
-            self.assertEqual('npm' in packages, wanted)
-
-    def test_a_report_needs_what_makes_an_environment_and_no_compiler(self):
-        with mock.patch('lab.install.can_make_environments', return_value=False), \
-                mock.patch('lab.install.install_packages', side_effect=SystemExit) as installed:
-            self.lab('report')
-        installed.assert_called_once_with(['python3-venv'])
-
-    def test_a_command_that_is_there_needs_no_package(self):
-        self.script('scons', NOTES)
-        missing = self.missing('apt-build.txt')
-        self.assertIn('g++', missing)
-        self.assertNotIn('scons', missing)
-
     def missing(self, name):
         with mock.patch.dict(os.environ, self.environment):
             return install.missing_of(name)
@@ -108,22 +87,6 @@ class Installing(Bare):
         patch = mock.patch('os.getuid', return_value=number)
         patch.start()
         self.addCleanup(patch.stop)
-
-    def test_a_build_folder_that_cannot_be_made_is_answered_in_a_sentence(self):
-        open(self.build, 'w', encoding='utf-8').close()
-        for words in (['serve'], ['run'], ['test', 'unit'], ['shell'], ['report'], ['setup']):
-            with self.subTest(words):
-                code, said = self.lab(*words)
-                self.assertEqual(code, 1)
-                self.assertRegex(said, r'^lab: cannot make .*/build: ')
-        self.assertEqual(self.noted(), '')
-
-    def test_a_build_folder_of_another_user_is_answered_in_a_sentence(self):
-        os.makedirs(self.build)
-        with mock.patch('os.access', return_value=False):
-            code, said = self.lab('serve')
-        self.assertEqual(code, 1)
-        self.assertRegex(said, r'^lab: .*/build is not yours to write; .* chown -R')
 
     def test_without_root_and_sudo_it_says_so(self):
         self.as_user(1000)
@@ -149,46 +112,11 @@ class Installing(Bare):
         self.assertIn('E: no such place', said)
         self.assertIn('setup.log', said)
 
-    def test_it_waits_for_others_at_the_lock_of_the_lists(self):
-        self.as_user(0)
-        self.script('apt-get', '#!/bin/sh\necho "$*" >> "$NOTES"\n'
-                    'case "$*" in *update*) ;; *) exit 0 ;; esac\n'
-                    '[ ! -e "$HOME/free" ] || exit 0\ntouch "$HOME/free"\n'
-                    'echo "E: Could not get lock /var/lib/apt/lists/lock"\nexit 100\n')
-        with mock.patch.object(install, 'LISTS_SECONDS', 0):
-            said = self.lab('serve')[1]
-        self.assertIn('waiting for it', said)
-        self.assertEqual(self.noted().count(' update\n'), 2)
-        self.assertEqual(self.noted().count(' install '), 1)
-
     def test_a_build_that_fails_is_said(self):
         self.as_user(0)
         code, said = self.lab('serve')
         self.assertEqual(code, 1)
         self.assertIn('the build of patches=all failed', said)
-
-    def test_now_and_then_it_says_what_the_program_is_at(self):
-        self.as_user(0)
-        self.script('apt-get', '#!/bin/sh\necho "Get:1 a package"\nsleep 0.5\n')
-        with mock.patch.object(attempt, 'SILENCE_SECONDS_MAX', 0.2):
-            self.assertRegex(self.lab('serve')[1], r'lab:   \d+ s: Get:1 a package')
-
-    def test_control_c_while_apt_is_being_started_ends_it_too(self):
-        self.as_user(0)
-        self.script('apt-get', '#!/bin/sh\nexec sleep 100\n')
-        self.addCleanup(signal.signal, signal.SIGINT,
-                        signal.signal(signal.SIGINT, signal.default_int_handler))
-        popen, started = subprocess.Popen, []
-
-        def interrupted_start(command, **more):
-            started.append(popen(command, **more))
-            if 'apt-get' in command:
-                os.kill(os.getpid(), signal.SIGINT)
-            return started[-1]
-        with mock.patch('subprocess.Popen', interrupted_start):
-            code, said = self.lab('serve')
-        self.assertEqual((code, said.count('lab: stopping')), (130, 1), said)
-        self.assertTrue(has_ended(started[-1].pid))
 
 
 class Processes(Bare):
@@ -260,11 +188,6 @@ class Processes(Bare):
         for pid in self.noted().split():
             self.wait_for(lambda number=pid: has_ended(number))
 
-    def test_control_c_ends_apt(self):
-        code, said, whole = self.interrupted('Get:1 some package')
-        self.assertEqual((code, whole), (130, False), said)
-        self.assertIn('stopped', said)
-
     def test_control_c_lets_dpkg_come_to_its_end(self):
         code, said, whole = self.interrupted('Unpacking a package ...')
         self.assertEqual((code, whole), (130, True), said)
@@ -296,27 +219,6 @@ class Python(Bare):
         self.assertIn('lab: installing the Debian package python3\n', said)
         self.assertIn("no test part 'nosuch'", said)
         self.assertRegex(self.noted(), r'apt-get update\n.*apt-get .*install .*python3\n$')
-
-    def test_without_root(self):
-        self.script('id', '#!/bin/sh\necho 1000\n')
-        code, said = self.process('setup')
-        self.assertEqual(code, 1)
-        self.assertIn('become root or install sudo', said)
-        self.assertEqual(self.noted(), '')
-        self.script('sudo', SUDO)
-        self.process('test', 'nosuch')
-        self.assertRegex(self.noted(), r'(?m)^sudo env .*apt-get .* install .*python3')
-
-    def test_elsewhere_than_on_debian(self):
-        os.remove(os.path.join(self.bin, 'apt-get'))
-        code, said = self.process('setup')
-        self.assertEqual((code, said), (1, 'lab: this is not Debian; install python3 yourself\n'))
-
-    def test_a_failure_is_said(self):
-        self.script('apt-get', '#!/bin/sh\necho "E: no such place"\nexit 100\n')
-        code, said = self.process('setup')
-        self.assertEqual(code, 1)
-        self.assertRegex(said, "E: no such place\nlab: 'apt-get update' failed")
 
 
 if __name__ == '__main__':

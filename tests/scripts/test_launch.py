@@ -32,14 +32,6 @@ class Launch(unittest.TestCase):
             file.write(SCRIPT)
         return path
 
-    def test_words_are_those_of_the_script(self):
-        path = self.script()
-        run = subprocess.run([sys.executable, LAUNCH, path, '--count', 'x'],
-                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                             timeout=SECONDS_MAX, check=False)
-        self.assertEqual(run.returncode, 2)
-        self.assertIn('script.py: error: argument --count: invalid int', run.stdout)
-
     def test_control_c_ends_it_with_a_sentence(self):
         with subprocess.Popen(
                 [sys.executable, LAUNCH, self.script()], stdout=subprocess.PIPE,

@@ -1,6 +1,7 @@
 """Tests ./lab report (perf/overview.py, perf/findings.py): which results it takes, what it makes of
 them in words, and that page and text have every table."""
 
+import collections
 import contextlib
 import io
 import json
@@ -16,7 +17,7 @@ sys.path[:0] = [os.path.join(TOP, folder) for folder in ('perf', 'tests/scripts'
 
 import findings  # noqa: E402
 import overview  # noqa: E402
-import test_report  # noqa: E402
+import test_ladder  # noqa: E402
 
 
 def runs(rate, cpu_us, floor=8000.0):
@@ -57,22 +58,6 @@ class Findings(unittest.TestCase):
             '1 client: an insert took 1415 us, less than the 4825 of a write by the disk alone '
             'beside it: the disk was slower then, and on what the time went is not known'])
 
-    def test_the_parts_of_an_insert_add_up(self):
-        for rate in range(3000, 7900, 7):
-            text = findings.of_peers(peers(ours=(float(rate), 50.0))).times[0]
-            whole, disk, rest = map(int, re.search(
-                r'of the (\d+) us .* takes (\d+); the other (\d+)', text).groups())
-            self.assertEqual(whole, disk + rest)
-
-    def test_a_server_that_counts_no_log_has_none_in_its_sentence(self):
-        run = {'per_second': 700.0, 'log_raw': 0.0, 'data_bytes_per_insert': None}
-        found = findings.of_iibench({'lines': [{'name': 'A', 'runs': [run]},
-                                               {'name': 'B', 'runs': [dict(run, log_raw=5.0)]},
-                                               {'name': 'C', 'runs': []}]})
-        self.assertEqual(found.found, [
-            'A: 700 inserts a second',
-            'B: 700 inserts a second; for each 5.0 bytes of log before compression'])
-
     def test_who_is_ahead_of_us_is_a_loss(self):
         found = findings.of_peers(peers(theirs=(7500.0, 40.0)))
         self.assertEqual(found.found, [])
@@ -90,35 +75,6 @@ class Findings(unittest.TestCase):
         self.assertEqual(found.lost, ['insert, with the whole series: -8%* (-10..-5) inserts a '
                                       'second'])
         self.assertEqual(len(found.found), 2)
-
-    def test_a_graph_is_compared_by_request(self):
-        def contender(rate, milliseconds):
-            kinds = {kind: {'count': 0} for kind in findings.linkbench_tables.KINDS}
-            kinds['get_node'] = {'count': 5, 'mean_us': 1e3 * milliseconds, 'p95_us': 1.0,
-                                 'p99_us': 1.0, 'max_us': 1.0, 'rows': 5}
-            return {'runs': [{'per_second': rate, 'kinds': kinds, 'server_cpu_us': 3.0,
-                              'client_cpu_us': 2.0}]}
-        found = findings.of_linkbench({'contenders': {
-            'mongod-dur, durable.yaml': contender(900.0, 0.2), 'PostgreSQL': contender(800.0, 0.1),
-            'base, 2 ms': contender(9000.0, 0.01)}})
-        self.assertEqual(found.found, ['900 requests a second, the quickest other 800 '
-                                       '(PostgreSQL): 1.12 times'])
-        self.assertEqual(found.lost, ['get_node takes 0.200 ms on average, 0.100 on PostgreSQL: '
-                                      '0.50 times'])
-
-
-    def test_engines_are_compared_with_the_first_of_them(self):
-        def contender(rate, stored=None):
-            return {'runs': [{'per_second': rate, 'stored_bytes': stored}]}
-        found = findings.of_linkbench({'engines': {}, 'contenders': {
-            'mmapv1, base': contender(900.0, 4e6), 'wiredTiger': contender(1800.0, 1e6),
-            'old': contender(450.0), 'rocksdb': {'runs': []}}})
-        self.assertEqual(found.found, [
-            'mmapv1, base: 900 requests a second',
-            'wiredTiger: 1,800 requests a second, 2.00 times mmapv1, base, and 0.25 times its '
-            'bytes',
-            'old: 450 requests a second, 0.50 times mmapv1, base'])
-        self.assertEqual(found.lost, [])
 
 
 class Kept(unittest.TestCase):
@@ -144,6 +100,10 @@ class Kept(unittest.TestCase):
         self.assertEqual(len(keys), len(set(keys)))
         self.assertLessEqual({'run', 'peers', 'iibench --rows 1000000 --clients 64',
                               'journal-waiter-commits', 'journal-no-write-through'}, set(keys))
+        with_lines = [(each.key, str([line['name'] for line in each.result.get('lines', ())]))
+                      for each in overview.named(self.paths)]
+        self.assertEqual([each for each, times in collections.Counter(with_lines).items()
+                          if times > 1], [], 'only the newest result of a kind is kept')
         slugs = {each.slug for each in self.every if each.slug}
         self.assertEqual(slugs - set(overview.staging.series(TOP)), set())
 
@@ -152,7 +112,7 @@ class Kept(unittest.TestCase):
                 r'( with changes)?; here: .*\d cores, Linux \S+')
         for text in (self.text, self.page):
             self.assertLess(re.search(made, text).start(), text.index('What was found'))
-        read = test_report.Page(self.page)
+        read = test_ladder.Page(self.page)
         for each in self.every:
             line = r'(?m)^  %s  .*%s.*%s' % (re.escape(each.title()), re.escape(each.when()),
                                            re.escape(each.commit()))
@@ -166,7 +126,7 @@ class Kept(unittest.TestCase):
                          len(self.every))
 
     def test_the_articles_are_there_claim_by_claim(self):
-        read = test_report.Page(self.page)
+        read = test_ladder.Page(self.page)
         cells = read.texts['td']
         for row in overview.claims.rows([]):
             self.assertIn(row.claim.what, cells)
@@ -179,7 +139,7 @@ class Kept(unittest.TestCase):
             self.assertIn('  - %s (%s' % (request.what, request.slug), self.text)
 
     def test_every_table_is_in_the_text_and_on_the_page(self):
-        read = test_report.Page(self.page)
+        read = test_ladder.Page(self.page)
         self.assertEqual(read.problems, [])
         shown = ''.join(read.texts['pre'])
         for each in self.every:
@@ -218,11 +178,6 @@ class Named(unittest.TestCase):
             with open(stem + '.txt', encoding='utf-8') as file:
                 return None, file.read()
 
-    def test_only_those_that_are_named(self):
-        said, text = self.run_with(json.dumps(peers()))
-        self.assertIsNone(said)
-        self.assertEqual(text.count('===='), len('Beside other engines (./lab bench peers)') // 4)
-
     def test_what_makes_figures_doubtful_is_said_before_them(self):
         slow = dict(peers(), device_delay_ms=8, steal=0.2)
         self.assertIn('peers): every flush made 8 ms slower; the machine was not quiet enough for '
@@ -249,32 +204,6 @@ class Named(unittest.TestCase):
         self.assertEqual([each.key for each in every], ['peers'])
         self.assertRegex(said.getvalue(), 'left out, .*cut.json cannot be read')
         self.assertRegex(said.getvalue(), 'left out, .*old.json cannot be read: it was made by')
-
-    def test_ones_own_come_before_the_kept_ones_also_those_in_folders(self):
-        with tempfile.TemporaryDirectory() as folder:
-            for place, name in enumerate(('perf/results/20260101/2core/a.json',
-                                          'perf/results/20260202/2core/a.json',
-                                          'build/results/b.json',
-                                          'build/results/20260101/2core/c.json')):
-                path = os.path.join(folder, name)
-                os.makedirs(os.path.dirname(path), exist_ok=True)
-                with open(path, 'w', encoding='utf-8') as file:
-                    file.write('{}')
-                os.utime(path, (place, place))
-            with mock.patch.object(overview, 'TOP', folder):
-                found = [os.path.relpath(path, folder) for path in overview.result_files()]
-        self.assertEqual(found, ['perf/results/20260101/2core/a.json',
-                                 'perf/results/20260202/2core/a.json', 'build/results/b.json',
-                                 'build/results/20260101/2core/c.json'])
-
-    def test_a_result_that_does_not_say_when_and_where(self):
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, 'peers.json')
-            with open(path, 'w', encoding='utf-8') as file:
-                json.dump(peers(), file)
-            measured = overview.Measured(path)
-        self.assertEqual((measured.when(), measured.commit(), measured.machine()),
-                         ('not recorded', 'not known', 'not known'))
 
 
 if __name__ == '__main__':

@@ -82,49 +82,6 @@ class Table(unittest.TestCase):
         # 130 after 100, 140 after 110, 99 after 90.
         self.assertRegex(ab_table.table(RESULT), r'inserts/s +100 +130 \+27%\* \(\+10\.\.\+30\)')
 
-    def test_the_table_says_what_a_mark_means(self):
-        lines = ab_table.table(RESULT).splitlines()
-        self.assertTrue(lines[0].endswith('; *: sign test, p < 0.032.'), lines[0])
-        few = dict(CELL, without=CELL['without'][:5], **{'with': CELL['with'][:5]})
-        text = ab_table.table(dict(RESULT, runs=5, blocks=[
-            {'workload': 'insert --clients 1', 'alone': few}]))
-        self.assertIn('; too few for a test.', text)
-        self.assertNotIn('*', text)
-
-    def test_only_what_all_pairs_agree_on_is_marked(self):
-        self.assertRegex(ab_table.table(RESULT), r'p50 ms +1\.00 +1\.00 \+0% \(-10\.\.\+0\)')
-
-    def test_the_counter_is_per_insert(self):
-        self.assertRegex(ab_table.table(RESULT), r'passed +0\.000 +0\.500')
-
-    def test_both_halves_are_there(self):
-        lines = ab_table.table(RESULT).splitlines()
-        self.assertIn('--a 2, with it --b 1.', lines[2])
-        self.assertRegex(lines[4], r'64 clients, w:1, 100 ms +base +with it .* without +with it')
-        self.assertEqual([line.count('+27%*') for line in lines if 'inserts/s' in line], [2])
-
-    def test_the_kind_of_text_is_named(self):
-        for text, kind in (('random', 'random'), ('docs/spec/journal.md', 'prose')):
-            words = 'insert --bytes 4096 --text %s --clients 8' % text
-            table = ab_table.table(dict(RESULT, blocks=[{'workload': words, 'alone': CELL}]))
-            self.assertIn('\n    8 clients, 4 KB %s ' % kind, table)
-
-    def test_it_is_short_and_narrow(self):
-        lines = ab_table.table(dict(RESULT, blocks=2 * RESULT['blocks'])).splitlines()
-        self.assertLessEqual(len(lines), ab_table.LINES_MAX)
-        self.assertLessEqual(max(map(len, lines)), 100)
-
-    def test_results_of_a_patch_alone_can_still_be_read(self):
-        text = ab_table.table(OLD_RESULT)
-        self.assertIn('base --a 2, with it --a 1.', text)
-        self.assertEqual(text.count('inserts/s'), 2)
-        self.assertNotIn('durable.yaml', text)
-
-    def test_nothing_before_is_no_change(self):
-        cell = dict(CELL, without=[run(0)] * 6)
-        self.assertRegex(ab_table.table(dict(RESULT, blocks=[{
-            'workload': 'insert --clients 1', 'alone': cell}])), r'inserts/s +0 +130\n')
-
 
 def beside(row, before, after):
     """The run with what is measured beside it."""
@@ -142,34 +99,6 @@ class Method(unittest.TestCase):
                   floors_moved=0, device='vdx', load=1.0,
                   servers=[{'name': 'ported', 'version': '2.6.12', 'program': '/x/mongod',
                             'options': ['--smallfiles']}])
-
-    def test_begins_with_the_machine(self):
-        text = ab_table.whole_table(self.RESULT)
-        self.assertTrue(text.startswith('This machine was NOT quiet enough for conclusions: others '
-                                        'kept 90 %'))
-        self.assertIn('200 durable 4 KB overwrites/s (100..300)', text)
-
-    def test_each_side_has_its_share_and_marks(self):
-        lines = [line.split() for line in ab_table.whole_table(self.RESULT).splitlines()
-                 if line.startswith('  1 client, j:true, ')]
-        self.assertEqual(len(lines), 6)
-        for line in lines:
-            # 100 of 210; 130 of 130, of which two rounds were above.
-            self.assertEqual(line[-4:] if 'without' in line else line[-6:],
-                             ['50.0', '30.0', '40%', '48%'] if 'without' in line else
-                             ['50.0', '30.0', '40%', '100%', '~6', '!2'])
-        self.assertEqual(ab_table.floors_moved(self.RESULT), 0.5)
-
-    def test_each_side_has_the_words_that_the_ticket_explains(self):
-        text = ab_table.whole_table(self.RESULT)
-        self.assertIn('\n  1 client, j:true, full series, without it  ', text)
-        self.assertNotIn('company', text)
-
-    def test_another_server_has_a_table_of_its_own(self):
-        text = ab_table.whole_table(self.RESULT)
-        self.assertIn('\nported (2.6.12): /x/mongod --smallfiles\n'
-                      'without: --a 2; with it: --a 2 --b 1\n', text)
-        self.assertEqual(text.count('      inserts/s'), 2)
 
     def test_a_header_quotes_none_of_it(self):
         alone = dict(self.RESULT, servers=[], blocks=[dict(self.LONE, servers={})])
@@ -195,10 +124,6 @@ class SignTest(unittest.TestCase):
         self.assertFalse(ab_table.is_clear(5 * [1.0]))
         self.assertFalse(ab_table.is_clear(5 * [1.0] + [-0.1]))
         self.assertFalse(ab_table.is_clear(5 * [1.0] + [0.0]), 'no change is not for it')
-
-    def test_of_more_some_may_disagree(self):
-        self.assertTrue(ab_table.is_clear(8 * [-1.0] + [1.0]))
-        self.assertFalse(ab_table.is_clear(7 * [-1.0] + 2 * [1.0]))
 
     def test_where_nothing_moves_few_are_marked(self):
         chance = random.Random(1)
@@ -229,20 +154,6 @@ class Header(unittest.TestCase):
                                   MEASURED)
         self.assertEqual(new, measured_again(PATCH) % ab_table.table(RESULT))
 
-    def test_the_first_table_stands_before_the_fields(self):
-        before = (PATCH % 'No gain.').replace('perf/results/old.json', 'none')
-        table = ab_table.table(RESULT)
-        new = ab_table.with_first_table(before, table, 'perf/results/new.json', MEASURED)
-        self.assertEqual(new.replace(table + '\n\n', ''),
-                         measured_again(PATCH % 'No gain.'))
-        self.assertIn(table + '\n\nOption: ', new)
-
-    def test_a_measurement_takes_the_note_away_that_one_is_wanted(self):
-        old = ab_table.table(OLD_RESULT)
-        text = (PATCH % old).replace('Last-update', 'Awaits-measurement: few pairs\nLast-update')
-        self.assertNotIn('Awaits', ab_table.with_table(text, old, ab_table.table(RESULT),
-                                                       'perf/results/new.json', MEASURED))
-
     def test_a_header_without_a_table_is_refused(self):
         with self.assertRaises(ValueError):
             ab_table.with_table(PATCH % 'No table.', ab_table.table(OLD_RESULT),
@@ -272,39 +183,11 @@ class Sides(unittest.TestCase):
         self.assertEqual(text, whole.replace('    padBytes: 4096\n', ''))
         self.assertNotEqual(text, whole)
 
-    def test_without_the_interval_means_2_ms(self):
-        _, without, with_it = self.company('journal-commit-interval')
-        self.assertEqual(without, measuring.SHORT)
-        self.assertEqual(with_it, ['--journalCommitInterval', '0'])
-
-    def test_an_interval_of_the_workload_holds_for_all_four(self):
-        text, without, with_it = self.company('journal-open-gate-bytes', '100')
-        self.assertNotIn('commitIntervalMs:', text)
-        sides = [without, with_it] + ab.alone('journal-open-gate-bytes', '100')
-        self.assertEqual([side[:2] for side in sides], 4 * [['--journalCommitInterval', '100']])
-
     def test_every_patch_says_what_to_measure_it_with(self):
         for slug in measuring.measurable():
             for words, _ in ab.workloads_of(slug):
                 self.assertEqual(words[0], 'insert', slug)
                 self.assertGreater(int(words[words.index('--clients') + 1]), 0, slug)
-
-
-    def test_a_patch_that_depends_on_another_is_compared_with_it(self):
-        self.assertEqual(measuring.base_of('journal-pad-bytes'), 'none')
-        self.assertEqual(measuring.base_of('journal-commit-delay'), 'journal-commit-interval')
-        self.assertEqual(ab.alone('journal-commit-delay', '0'),
-                         [['--journalCommitInterval', '0'],
-                          ['--journalCommitInterval', '0', '--journalCommitDelay']])
-
-
-class Figures(unittest.TestCase):
-    def test_are_found_by_their_path(self):
-        self.assertEqual(ab.metric({'openGateBytes': {'passed': 3}}, 'openGateBytes.passed'), 3)
-
-    def test_what_is_not_shown_is_0(self):
-        self.assertEqual(ab.metric({}, 'openGateBytes.passed'), 0)
-        self.assertIsNone(ab.metric({}, None))
 
 
 def appends(requests, flushes, kilobytes):
@@ -318,19 +201,6 @@ class WriteThrough(unittest.TestCase):
         'host': {'file_system': 'ext4', 'kernel': '6.1'},
         'runs': [{mode: appends(100 * n, 100, 800) for mode, _ in write_through_table.MODES}
                  for n in (2, 3, 2)]}
-
-    def test_figures_are_per_append_with_their_spread(self):
-        lines = write_through_table.table(self.RESULT).splitlines()
-        self.assertEqual(len(lines), 4 + len(write_through_table.MODES))
-        for line in lines[4:]:
-            self.assertRegex(line, r' 2\.0 \(2\.0\.\.3\.0\) +1\.0 \(1\.0\.\.1\.0\) +8\.0 .* 0\.50 ')
-
-    def test_the_article_stands_beside_it_and_not_in_the_header(self):
-        table = write_through_table.table(self.RESULT)
-        whole = write_through_table.whole_table(self.RESULT)
-        self.assertTrue(whole.startswith(table + '\n\nBeside the article of 2013, durable'), whole)
-        # One flush each, with write-through and without.
-        self.assertRegex(whole, r'flushes an append, .* 1\.0 +1\.5 to 2\.5  not reproduced$')
 
     def test_the_new_table_replaces_the_old_one_and_nothing_else(self):
         table = write_through_table.table(self.RESULT)

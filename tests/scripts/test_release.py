@@ -2,12 +2,10 @@
 on small checkouts; what it prints, and its exit code."""
 
 import datetime
-import io
 import json
 import os
 import re
 import subprocess
-import tarfile
 import tempfile
 import unittest
 from unittest import mock
@@ -77,11 +75,6 @@ class Steps(unittest.TestCase):
         self.passes(release.clean)
         self.write('new file', 'x')
         self.fails(release.clean, 'new file')
-
-    def test_no_checkout(self):
-        with tempfile.TemporaryDirectory(dir='/tmp') as folder, \
-                mock.patch.object(base, 'TOP', folder):
-            self.fails(release.clean, 'no git checkout')
 
     def test_version(self):
         for heading, part in (('', 'no heading'), ('## 1.2.3\n', 'no heading'),
@@ -163,63 +156,6 @@ class Steps(unittest.TestCase):
         self.assertEqual(found, [])
         self.assertIn('does not say how quiet', notes[0])
 
-    def test_package(self):
-        self.fails(release.package, 'there is no build/package/mongod-dur-1.2.3+all.tar.xz',
-                   'mongod-dur_1.2.3+all_')
-        folder = os.path.join(self.top, 'build', 'package')
-        os.makedirs(folder)
-        debs = [os.path.join(folder, '%s_1.2.3+all_amd64.deb' % name) for name in release.PACKAGES]
-        tar = os.path.join(folder, 'mongod-dur-1.2.3+all.tar.xz')
-        seconds = release.commit_seconds()
-
-        def make(deb_at, tar_at):
-            for deb in debs:
-                with open(deb, 'wb') as file:
-                    file.write(b'!<arch>\n%-16s%-12d' % (b'debian-binary', deb_at))
-            info = tarfile.TarInfo('mongod-dur')
-            info.mtime = tar_at
-            with tarfile.open(tar, 'w:xz') as archive:
-                archive.addfile(info, io.BytesIO())
-        with mock.patch('lab.needs.architecture', return_value='amd64'):
-            make(seconds, seconds)
-            self.passes(release.package)
-            make(seconds - 1, seconds)
-            self.fails(release.package, 'all_amd64.deb is of another commit')
-            make(seconds, seconds - 1)
-            self.fails(release.package, 'all.tar.xz is of another commit')
-            make(seconds, seconds)
-            os.remove(debs[-1])
-            self.fails(release.package, 'there is no build/package/mongod-dur-engine-wiredtiger_')
-
-    def test_images(self):
-        self.fails(release.images, 'has no line')
-        self.write(full_run.NAME, 'docker not-run-yet 2026-11-26\n')
-        self.fails(release.images, 'have not been built yet')
-        head = self.commit()
-        self.write(full_run.NAME, 'docker %s 2026-11-26 3 0 0 9\n' % head)
-        self.commit()
-        self.passes(release.images)
-        self.write('docker/Dockerfile', 'FROM x\n')
-        self.commit()
-        self.fails(release.images, 'before the last change of docker/Dockerfile')
-
-    def test_options_page(self):
-        self.write('docs/options.md', 'page\n')
-        real = release.output_of
-
-        def answers(*command, built=0, page='page\n'):
-            if command[0] == 'scons':
-                return built, ''
-            return (0, page) if 'options_page' in command[-1] else real(*command)
-        for more, part in (({}, None), ({'built': 1}, 'build/none is not of these sources'),
-                           ({'page': 'x'}, 'is not what the programs say')):
-            with mock.patch.object(release, 'output_of', lambda *words, more=more:
-                                   answers(*words, **more)):
-                if part:
-                    self.fails(release.options_page, part)
-                else:
-                    self.passes(release.options_page)
-
 
 class Command(Bare):
     def steps(self, *found):
@@ -239,21 +175,6 @@ class Command(Bare):
             self.assertEqual(self.lab('release', '--list')[1].count('./lab do'), 2)
             self.assertEqual(self.lab('release', '--check', 'nosuch')[0], 2)
             self.assertEqual(self.lab('release')[0], 2)
-
-    def test_when_all_pass_it_says_how_to_go_on(self):
-        with mock.patch('lab.needs.tools'), \
-                mock.patch.object(release, 'STEPS', self.steps(([], []))):
-            code, said = self.lab('release', '--check')
-        self.assertEqual(code, 0)
-        self.assertIn('git tag -s v%s' % program_version.read(TOP), said)
-
-    def test_commands_of_the_steps_are_there(self):
-        known = self.lab('--help')[1]
-        for step in release.STEPS:
-            for name in re.findall(r'\./lab (\w+)', step.command):
-                self.assertIn('./lab %s ' % name, known)
-            for path in re.findall(r'[\w/]+\.(?:py|md|h)\b', step.command):
-                self.assertTrue(os.path.exists(os.path.join(TOP, path)), path)
 
     def test_the_page_names_steps_and_files_that_are(self):
         with open(os.path.join(TOP, 'docs', 'developing.md'), encoding='utf-8') as file:

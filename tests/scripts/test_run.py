@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import unittest
 import unittest.mock
@@ -79,13 +78,6 @@ class Parts(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, 'exactly one part'):
             run.choose(run.read_parts(), ['unit', 'js', '--', 'x'])
 
-    def test_help_of_a_part_is_no_run_of_it(self):
-        done = subprocess.run([sys.executable, os.path.join(TOP, 'tests', 'run.py'), 'fuzz', '--',
-                               '--help'], cwd='/', capture_output=True, text=True, check=True,
-                              timeout=SECONDS_MAX)
-        self.assertIn('--minutes', done.stdout)
-        self.assertNotIn('passed', done.stdout)
-
 
 class Counting(unittest.TestCase):
     def counts(self, script, arguments=()):
@@ -110,15 +102,6 @@ class Counting(unittest.TestCase):
         self.assertIn('no test was run; does nosuch name one?', self.out.getvalue())
 
 
-class Failing(unittest.TestCase):
-    def test_lines_that_name_a_failure_are_kept(self):
-        screen = run.Screen()
-        with contextlib.redirect_stdout(io.StringIO()):
-            run.run_part(part('print("ok   a\\nFAIL b: 1 failed\\nERROR: test_c\\nFAILING");'
-                              'print("5 passed, 2 failed")'), [], screen.begin())
-        self.assertEqual(screen.failures, ['FAIL b: 1 failed\n', 'ERROR: test_c\n'])
-
-
 class Times(unittest.TestCase):
     def test_the_longest_first(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -127,26 +110,6 @@ class Times(unittest.TestCase):
             clock.took('b', 200, True)
             again = run.Clock(parts, clock.path)
             self.assertEqual([each.name for each in again.longest_first(parts)], ['b', 'a', 'c'])
-
-    def test_last_run_beats_the_table(self):
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, 'times.json')
-            first, second = part('', 'a'), part('', 'b')
-            clock = run.Clock([first, second], path)
-            self.assertEqual(clock.guess(), 'about 5 s left')
-            clock.took('a', 200, True)
-            self.assertEqual(clock.guess(), 'about 5 s left')
-            self.assertEqual(run.Clock([first, second], path).guess(), 'about 2 min left')
-
-    def test_parts_that_run_alone_take_all_of_their_time(self):
-        clock = run.Clock([part('', 'a', 'alone'), part('', 'b', 'alone')], '/nonexistent')
-        self.assertEqual(clock.guess(), 'about 10 s left')
-
-    def test_a_part_of_a_part_is_not_remembered(self):
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, 'times.json')
-            run.Clock([part('', 'a')], path).took('a', 200, False)
-            self.assertFalse(os.path.exists(path))
 
 
 class Together(unittest.TestCase):
@@ -207,25 +170,6 @@ class Together(unittest.TestCase):
 
 
 class Interrupted(unittest.TestCase):
-    def test_threads_that_end_during_the_run(self):
-        over = threading.Event()
-
-        def come_and_go():
-            while not over.is_set():
-                thread = threading.Thread(target=int)
-                thread.start()
-                thread.join()
-
-        with subprocess.Popen(['cat'], stdin=subprocess.PIPE) as process:
-            busy = threading.Thread(target=come_and_go)
-            busy.start()
-            try:
-                for _ in range(2000):
-                    self.assertIn(process.pid, run.children())
-            finally:
-                over.set()
-                busy.join()
-
     def test_nothing_of_the_part_is_left(self):
         with tempfile.TemporaryDirectory() as folder:
             part = os.path.join(folder, 'part.py')
