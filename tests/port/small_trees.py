@@ -1,7 +1,17 @@
-"""The small trees: copies of trees/VERSION for a test to work on, and what compiles them."""
+"""The small trees: copies of tree/ as a version has it, for a test to work on, and what compiles
+them.
 
+A file of tree/ begins with its path in each version that has it. `#if VERSION`, with `#else  //
+VERSION` and `#endif  // VERSION`, holds what only some have: 24, 26 or 34. The rest is written in
+the style of 2.6, and styled() makes that of the others.
+"""
+
+import functools
+import glob
 import hashlib
+import operator
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -9,8 +19,8 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
-TREES = os.path.join(HERE, 'trees')
-SUPPORT = os.path.join(TREES, 'support')
+FILES = os.path.join(HERE, 'tree')
+SUPPORT = os.path.join(FILES, 'support')
 VERSIONS = ('2.4', '2.6', '3.4')
 STANDARDS = {'2.4': ('gnu++98', 'c++11'), '2.6': ('gnu++98', 'c++11'), '3.4': ('c++11',)}
 
@@ -32,16 +42,73 @@ def git(root, *words):
     return run.returncode, run.stdout
 
 
+PLACE = re.compile(r'// small tree, ([\d. ]+): (\S+)')
+CONDITION = re.compile(r'#if VERSION (<=|>=|==|!=) (\d+)')
+COMPARE = {'<=': operator.le, '>=': operator.ge, '==': operator.eq, '!=': operator.ne}
+INDENT_OF_NAMESPACES = 8  # which 3.4 has not
+
+
+@functools.cache
+def all_files():
+    """{name: ({version: its path there}, the lines of the file)}."""
+    found = {}
+    for name in sorted(os.path.basename(path) for path in glob.glob(os.path.join(FILES, '*.*'))):
+        with open(os.path.join(FILES, name), encoding='utf-8') as file:
+            lines = file.read().splitlines()
+        places = {}
+        while place := PLACE.fullmatch(lines[0]):
+            places.update(dict.fromkeys(place[1].split(), place[2]))
+            del lines[0]
+        found[name] = places, lines
+    return found
+
+
+def styled(line, version):
+    """A line as a version writes it: includes by their path, but in 2.4; in 3.4 without the
+    indentation of namespaces and the blanks in parentheses."""
+    if version == '3.4':
+        indent = len(line) - len(line.lstrip(' '))
+        line = line[min(indent, INDENT_OF_NAMESPACES):]
+        line = re.sub(r'\b(if|while|for|switch)\(', r'\1 (', line)
+        line = re.sub(r'(?<=\S) +\)', ')', re.sub(r'\( +(?=\S)', '(', line))
+    include = re.fullmatch(r'#include "([\w.]+)"', line)
+    if include and version != '2.4':
+        places, _ = all_files().get(include[1], ({}, ()))
+        if version in places:
+            return '#include "%s"' % places[version].removeprefix('src/')
+    return line
+
+
+@functools.cache
+def texts(version):
+    """{path: text} of the tree of a version."""
+    made = {}
+    for places, lines in all_files().values():
+        if version not in places:
+            continue
+        shown, own = True, []
+        for line in lines:
+            if condition := CONDITION.fullmatch(line):
+                shown = COMPARE[condition[1]](int(version.replace('.', '')), int(condition[2]))
+            elif line == '#else  // VERSION':
+                shown = not shown
+            elif line == '#endif  // VERSION':
+                shown = True
+            elif shown:
+                own.append(styled(line, version) + '\n')
+        made[places[version]] = ''.join(own)
+    return made
+
+
 class SmallTree:
     """A copy of a small tree in a folder of its own; `with` removes it."""
 
     def __init__(self, version, crlf=False, checkout=False):
         self.version = version
         self.root = tempfile.mkdtemp(prefix='small-tree-')
-        shutil.copytree(os.path.join(TREES, version, 'src'), os.path.join(self.root, 'src'))
-        if crlf:
-            for path in self.files():
-                self.write(path, self.read(path).replace('\n', '\r\n'))
+        for path, text in texts(version).items():
+            os.makedirs(os.path.dirname(os.path.join(self.root, path)), exist_ok=True)
+            self.write(path, text.replace('\n', '\r\n') if crlf else text)
         if checkout:
             git(self.root, 'init', '-q')
             git(self.root, 'add', '-A')

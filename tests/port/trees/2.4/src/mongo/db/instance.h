@@ -1,2 +1,0 @@
-// instance.h - a small stand-in
-#pragma once

@@ -1,4 +1,0 @@
-// compress.h - a small stand-in: 3.4 has it here, and what is in it is alike in all versions
-#pragma once
-
-#include "mongo/util/compress.h"
