@@ -29,7 +29,7 @@ SANITIZER_ENVIRONMENT = {
 }
 
 
-# What tests/run.py has built before it started this part: SELECTION:TARGET, with blanks between.
+# What tests/conftest.py has built before it starts parts: SELECTION:TARGET, with blanks between.
 BUILT = 'TESTS_BUILT'
 
 

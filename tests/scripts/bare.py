@@ -27,8 +27,8 @@ PYTHON = os.path.realpath(sys.executable)  # not that of an environment, which h
 PROGRAMS = ['bash', 'env', 'id', 'readlink', 'rm', 'sleep', 'touch']
 NOTHING_INSTALLED = '#!/bin/sh\nexit 1\n'
 NOTES = '#!/bin/sh\necho "$0 $*" >> "$NOTES"\n'
-SOURCES = ['lab', 'tools/lab', 'setup', 'site_scons', 'patches', 'port', 'tests/run.py',
-           'tests/parts.txt', 'tests/lib', 'perf']
+SOURCES = ['lab', 'tools/lab', 'setup', 'site_scons', 'patches', 'port', 'tests/parts.txt',
+           'tests/pytest.ini', 'tests/lib', 'perf']
 NOT_COPIED = shutil.ignore_patterns('__pycache__', 'results', 'templates')
 
 

@@ -111,8 +111,7 @@ class Steps(unittest.TestCase):
     def test_long_parts(self):
         parts = mock.Mock(is_usual=False), mock.Mock(is_usual=True)
         parts[0].name, parts[1].name = 'slow', 'quick'
-        with mock.patch('lab.testing.runner') as runner:
-            runner().read_parts.return_value = dict(zip('ab', parts))
+        with mock.patch('parts.read_parts', return_value=dict(zip('ab', parts))):
             self.fails(release.long_parts, 'slow: has no line')
             self.write(full_run.NAME, 'slow not-run-yet 2026-11-26\n')
             self.fails(release.long_parts, 'slow: has not run yet')

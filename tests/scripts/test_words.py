@@ -3,18 +3,17 @@ with a sentence, and without a traceback.
 """
 
 import concurrent.futures
-import importlib.util
 import os
 import subprocess
+import sys
 import tempfile
 import unittest
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-# perf/ has a module of the same name.
-spec = importlib.util.spec_from_file_location('tests_run', os.path.join(TOP, 'tests', 'run.py'))
-run = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(run)
+sys.path[:0] = [os.path.join(TOP, 'tests', 'lib')]
+
+import parts  # noqa: E402
 
 AT_ONCE = 2
 SECONDS_MAX = 120  # only ends what hangs
@@ -36,16 +35,17 @@ class Words(unittest.TestCase):
 
     def refusal(self, part, *words):
         """(exit code, all that it says)."""
-        ended = subprocess.run(part.command + list(words), cwd=TOP, stdin=subprocess.DEVNULL,
+        ended = subprocess.run(part.with_arguments(words), cwd=TOP, stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                timeout=SECONDS_MAX, check=False, env=self.environment)
         return ended.returncode, ended.stdout
 
     def test_every_part_says_what_it_does_not_know(self):
-        parts = {part.command[1]: part for part in run.read_parts().values()
+        every = {part.command[-1 if part.is_of_pytest else 1]: part
+                 for part in parts.read_parts().values()
                  if os.path.exists(part.command[0])}.values()  # of parts by one script one
-        self.assertGreater(len(parts), 10)
-        cases = [(part, word) for part in parts for word in ('nosuch-word', '--nosuch-option')]
+        self.assertGreater(len(every), 10)
+        cases = [(part, word) for part in every for word in ('nosuch-word', '--nosuch-option')]
         with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
             answers = pool.map(lambda case: self.refusal(*case), cases)
             for (part, word), (code, said) in zip(cases, answers):
@@ -57,11 +57,11 @@ class Words(unittest.TestCase):
         self.assertFalse(os.path.exists(self.notes), 'something was built')
 
     def test_a_word_of_one_that_has_names_is_answered_with_these(self):
-        for name, known in (('unit', 'test_run'), ('process', 'test_'), ('commands', 'test_'),
+        for name, known in (('unit', 'test_parts'), ('process', 'test_'), ('commands', 'test_'),
                             ('crash', 'full-disk'), ('crash-patched', 'full-disk'),
                             ('documents', 'ManPage.test_has_every_option'), ('tidy', 'journal/'),
                             ('windows', 'docs/developing.md'), ('fuzz', 'match'), ('load', 'soak')):
-            part = run.read_parts()[name]
+            part = parts.read_parts()[name]
             if not os.path.exists(part.command[0]):
                 continue
             with self.subTest(name):
@@ -73,7 +73,7 @@ class Words(unittest.TestCase):
                             ('crash-states', ['--states', '0']), ('crash-states', ['--at', '7']),
                             ('load', ['--megabytes', '17']), ('damage', ['--cases', 'x']),
                             ('crash', ['--rounds', '0']), ('crash-blocks', ['--states', '-1'])):
-            part = run.read_parts()[name]
+            part = parts.read_parts()[name]
             if not os.path.exists(part.command[0]):
                 continue
             with self.subTest([name, *words]):

@@ -13,11 +13,12 @@ import subprocess
 import sys
 import tarfile
 
-from lab import base, needs, selections, testing
+from lab import base, needs, selections
 from lab.command_line import Parser
 
 import full_run
 import machine
+import parts
 import program_version
 import staging
 
@@ -83,13 +84,13 @@ def usual_parts():
 
 
 def long_parts():
-    parts = [part.name for part in testing.runner().read_parts().values() if not part.is_usual]
+    names = [part.name for part in parts.read_parts().values() if not part.is_usual]
     if not full_run.is_whole_history(base.TOP):
         return ['commits cannot be counted here: it wants a whole checkout'], []
     record = full_run.read(base.TOP)
-    never = [part for part in parts if record.get(part, [''])[0] == full_run.NOT_RUN]
+    never = [part for part in names if record.get(part, [''])[0] == full_run.NOT_RUN]
     return (['%s: has not run yet' % part for part in never]
-            + full_run.problems(base.TOP, [part for part in parts if part not in never])), []
+            + full_run.problems(base.TOP, [part for part in names if part not in never])), []
 
 
 def series():

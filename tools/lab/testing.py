@@ -1,37 +1,46 @@
 """./lab test, ./lab setup: the parts of the tests that tests/parts.txt lists."""
 
-import importlib.util
 import os
+import shlex
 
 from lab import base, needs
 from lab.command_line import Parser
 
+import parts
 
-def runner():
-    """tests/run.py; perf/ has a module of that name too."""
-    spec = importlib.util.spec_from_file_location(
-        'tests_run', os.path.join(base.TOP, 'tests', 'run.py'))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+AT_ONCE = 4
+RESULTS = os.path.join(base.BUILD, 'test-results.xml')
 
 
-def chosen(words):
-    """The names of the parts that these words mean; ends the process where there is no such."""
-    run = runner()
+def choose(words):
+    """The parts that these words mean, and arguments for the only one of them; ends the process
+    where there is no such."""
     try:
-        return [part.name for part in run.choose(run.read_parts(), words)[0]]
+        return parts.choose(parts.read_parts(), words)
     except ValueError as error:
         base.give_up(str(error))
 
 
 def part_names():
-    return [*runner().read_parts()]
+    return [*parts.read_parts()]
+
+
+def pytest_words(chosen, arguments):
+    """What runs these parts by tests/conftest.py: one shows its lines at once, several run at the
+    same time."""
+    return ['-m', 'pytest', '-c', os.path.join(base.TOP, 'tests', 'pytest.ini'), '-qq', '--tb=no',
+            '--no-summary', '--junitxml=' + RESULTS, '--part-arguments=' + shlex.join(arguments),
+            *(['-s'] if len(chosen) == 1 else
+              ['-n', str(AT_ONCE), '--maxschedchunk=1', '--max-worker-restart=0']),
+            *('%s::%s' % (parts.LIST, part.name) for part in chosen)]
 
 
 def test(words):
-    needs.parts(chosen(words))
-    base.become_python('tests/run.py', *words)
+    chosen, arguments = choose(words)
+    needs.parts([part.name for part in chosen])
+    if {'-h', '--help'} & set(arguments):
+        base.become(*chosen[0].command, *arguments)
+    base.become(base.DRIVER_PYTHON, *pytest_words(chosen, arguments))
 
 
 def setup(words):
@@ -39,7 +48,7 @@ def setup(words):
         base.give_up("./lab setup takes parts of the tests and no '--'")
     if words == ['--all']:
         base.give_up("./lab setup takes parts of the tests and no '--all'")
-    needs.parts(chosen(words))
+    needs.parts([part.name for part in choose(words)[0]])
 
 
 TEST_FORMS = '''\
@@ -53,9 +62,9 @@ TEST_FORMS = '''\
 
 
 def test_parser(_):
-    parts = '\n'.join('  %-22s %s%s' % (part.name, part.what, '' if part.is_usual else ' (long)')
-                      for part in runner().read_parts().values())
-    return Parser('./lab test', usage=TEST_FORMS, add_help=False, description=parts,
+    listed = '\n'.join('  %-22s %s%s' % (part.name, part.what, '' if part.is_usual else ' (long)')
+                      for part in parts.read_parts().values())
+    return Parser('./lab test', usage=TEST_FORMS, add_help=False, description=listed,
                   epilog='The first time: about 30 minutes on two cores, 3.4 GB in build/. '
                   'Ends with "N passed, N failed".')
 
