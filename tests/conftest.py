@@ -23,15 +23,18 @@ import time
 
 import pytest
 
+import choice
 import full_run
 import parts
 import server
 
 TIMES = os.path.join(parts.TOP, 'build', 'test-times.json')  # seconds of each part's last run here
-BESIDE = os.path.join(parts.TOP, 'build', 'scratch', 'parts.lock')  # not of those alone
+SCRATCH = os.path.join(parts.TOP, 'build', 'scratch')
+BESIDE = os.path.join(SCRATCH, 'parts.lock')  # not of those alone
 SILENCE_SECONDS_MAX = 20  # after that it is said what is still going on
 ENDING_SECONDS_MAX = 5  # of what is left after Ctrl-C, until it is killed
 EXIT_INTERRUPTED = 130
+TAKES_LONG = 'takes_long'  # a marker of tests
 PR_SET_CHILD_SUBREAPER = 36  # prctl(2)
 CLOSING_LINE = re.compile(r'^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$')
 FAILURE = re.compile(r'^(FAIL|FAILED|ERROR)\b')
@@ -67,7 +70,7 @@ def in_order(every, workers):
 @contextlib.contextmanager
 def turn(is_alone):
     """Until no part is at work that this one must not run beside."""
-    os.makedirs(os.path.dirname(BESIDE), exist_ok=True)
+    os.makedirs(SCRATCH, exist_ok=True)
     with open(BESIDE, 'a', encoding='utf-8') as lock:
         fcntl.flock(lock, fcntl.LOCK_EX if is_alone else fcntl.LOCK_SH)
         yield
@@ -172,6 +175,23 @@ def pytest_collect_file(file_path, parent):
 def pytest_addoption(parser):
     parser.addoption('--part-arguments', default='', metavar='WORDS',
                      help='for the only part that is named')
+    parser.addoption('--selection', type=choice.selection, default='none', help='patches to build')
+    parser.addoption('--sanitize', type=choice.sanitizer, default='',
+                     help='address,undefined or thread')
+    parser.addoption('--whole', action='store_true', help='also what takes long')
+
+
+@pytest.fixture(scope='session')
+def programs(request):
+    """Builds these programs; returns the path of the first one."""
+    def build_some(*names):
+        engine = os.environ.get(server.ENGINE)
+        targets = [*names, *(['engine_%s.so' % engine.lower()] if engine else [])]
+        os.makedirs(SCRATCH, exist_ok=True)
+        return os.path.join(server.build(request.config.getoption('selection'),
+                                         request.config.getoption('sanitize'), targets),
+                            'bin', names[0])
+    return build_some
 
 
 def register(config, part):
@@ -180,6 +200,7 @@ def register(config, part):
 
 
 def pytest_configure(config):
+    config.addinivalue_line('markers', '%s: runs with --whole, and when it is named' % TAKES_LONG)
     if not hasattr(config, 'workerinput'):
         config.pluginmanager.register(Run(config), 'run-of-parts')
 
@@ -190,6 +211,10 @@ def pytest_collection_modifyitems(config, items):
         places = {part.name: place for place, part in
                   enumerate(in_order([item.part for item in items], workers))}
         items.sort(key=lambda item: places[item.name])
+    elif not config.getoption('whole') and not config.getoption('keyword'):
+        left_out = [item for item in items if item.get_closest_marker(TAKES_LONG)]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
 
 
 def build(chosen):

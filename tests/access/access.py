@@ -7,7 +7,6 @@ import hashlib
 import hmac
 import os
 import struct
-import sys
 import tempfile
 import unittest
 
@@ -15,12 +14,10 @@ import bson
 import pymongo
 from bson.binary import Binary
 
+import messages
+import secured
+
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(TOP, 'tests', 'lib'))
-
-import messages  # noqa: E402
-import secured  # noqa: E402
-
 OP_UPDATE, OP_INSERT, OP_QUERY, OP_GET_MORE = 2001, 2002, 2004, 2005
 OP_DELETE, OP_KILL_CURSORS, OP_MSG = 2006, 2007, 2013
 ANSWER_SECONDS_MAX = 60  # generous: a server that does not answer by then hangs
@@ -128,7 +125,7 @@ class Login:
 class Case(unittest.TestCase):
     """A test against a server of its class, with the first user and an ordinary collection."""
 
-    program = None  # run.py sets it
+    program = None  # conftest.py sets it
     options = []
 
     @classmethod

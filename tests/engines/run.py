@@ -18,6 +18,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/lib', 'tests/oracle')]
 
 import choice  # noqa: E402
+import parts  # noqa: E402
 import replay  # noqa: E402
 import server  # noqa: E402
 import totals  # noqa: E402
@@ -39,8 +40,8 @@ PIECES = {
             'core/collections', 'core/old_commands'], ['jstests/run.py', 'core/']),
     'beside': (['tests/engines/beside.py'], ['tests/engines/beside.py', '--rounds', '400']),
     'graph': (['tests/unit.py', 'test_linkbench'], None),
-    'replica': (['tests/replica/run.py', 'after_each_step',
-                 'made_the_primary'], ['tests/replica/run.py']),
+    'replica': ([*parts.PYTEST[1:], 'tests/replica', '-k', 'after_each_step or made_the_primary'],
+                [*parts.PYTEST[1:], 'tests/replica']),
     'kills': (['tests/engines/kills.py', '--rounds', '6'],
               ['tests/engines/kills.py', '--writes', '50000']),
 }

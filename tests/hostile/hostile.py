@@ -5,34 +5,26 @@ witness that tells how the server fares during it.
 import os
 import select
 import struct
-import sys
 import threading
 import time
 import unittest
 
 import bson
+import pytest
 from bson.raw_bson import RawBSONDocument
 
+import messages
+import server
+
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(TOP, 'tests', 'lib'))
-
-import messages  # noqa: E402
-import server  # noqa: E402
-
 OP_UPDATE, OP_INSERT, OP_QUERY, OP_GET_MORE = 2001, 2002, 2004, 2005
 OP_DELETE, OP_KILL_CURSORS, OP_MSG = 2006, 2007, 2013
 LAZY = bson.CodecOptions(document_class=RawBSONDocument, unicode_decode_error_handler='replace')
 ANSWER_SECONDS_MAX = 60  # generous: a server that does not answer by then hangs
 
 
-def long(test):
-    """Marks a test that takes many seconds: it runs with --whole, and when it is named."""
-    test.takes_long = True
-    return test
-
-
-def takes_long(case):
-    return hasattr(getattr(case, case.id().rsplit('.', 1)[1], None), 'takes_long')
+# A test that takes many seconds: it runs with --whole, and when it is named.
+long = pytest.mark.takes_long
 
 
 class Refused(Exception):
@@ -184,7 +176,7 @@ class Witness:
 
 
 class Case(unittest.TestCase):
-    """A test against the one server that run.py has started."""
+    """A test against the one server that conftest.py has started."""
 
     server = None
     MEMORY_BYTES_MAX = 900 << 20  # several times what one operation may hold

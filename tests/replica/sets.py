@@ -4,7 +4,6 @@ import contextlib
 import os
 import random
 import struct
-import sys
 import tempfile
 import threading
 import unittest
@@ -13,12 +12,10 @@ import bson
 import pymongo
 from pymongo import errors
 
+import messages
+from set_member import OPTIONS, PRIMARY, SECONDARY, SETTINGS, SetMember, wait_until
+
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(TOP, 'tests', 'lib'))
-
-import messages  # noqa: E402
-from set_member import OPTIONS, PRIMARY, SECONDARY, SETTINGS, SetMember, wait_until  # noqa: E402
-
 OP_MSG = 2013
 DURABLE = pymongo.WriteConcern(j=True)
 # What a driver makes of them.

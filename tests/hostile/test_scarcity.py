@@ -10,7 +10,7 @@ import threading
 
 import server
 from hostile import ANSWER_SECONDS_MAX, Case, Connection, Refused, encode, fill
-from sizes import aggregate
+from test_sizes import aggregate
 
 ROOM_BYTES = 24 << 20  # beyond what the idle server has
 CLIENTS = 8

@@ -19,6 +19,7 @@ UNIT = 8192
 
 # A journal as the pages of docs/spec have it. --------------------------------------------------
 
+
 def checksum(data):
     mask = (1 << 64) - 1
 
@@ -70,6 +71,7 @@ def dropped_op(name):
 
 
 # --------------------------------------------------------------------------------------------------
+
 
 def tree(folder):
     """{name: what it is and holds} of all below a folder; links are not followed."""

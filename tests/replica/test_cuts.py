@@ -7,7 +7,7 @@ import threading
 
 from pymongo import errors
 
-from concerns import AcknowledgedWriter, numbers_of, with_concern
+from test_concerns import AcknowledgedWriter, numbers_of, with_concern
 from set_member import SECONDARY, wait_until
 from sets import Case
 

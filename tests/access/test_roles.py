@@ -4,15 +4,12 @@ Only whether the answer is code 13 counts, so a command that fails for want of a
 A new command needs a line here, and a decision.
 """
 
-import os
-import sys
 
 import access
 from access import UNAUTHORIZED
 
-sys.path.insert(0, os.path.join(access.TOP, 'tests', 'server'))
 
-import command_requests  # noqa: E402
+import command_requests
 
 # Of the database `test`, and of admin; `elsewhere` reads another database, `none` has no role.
 OF_DATABASES = ['read', 'readWrite', 'dbAdmin', 'userAdmin', 'dbOwner']

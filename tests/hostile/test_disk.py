@@ -9,7 +9,7 @@ import time
 
 import server
 from hostile import ANSWER_SECONDS_MAX, Case, Connection, Refused
-from sizes import aggregate
+from test_sizes import aggregate
 
 ROWS, ROW_BYTES = 1500, 100000  # more than one operation may hold
 SORT = {'$sort': {'k': 1}}

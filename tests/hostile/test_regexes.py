@@ -3,7 +3,7 @@
 import struct
 import time
 
-from computation import INTERRUPTED, TIME_LIMIT, WORK_LIMIT, find, regex
+from test_computation import INTERRUPTED, TIME_LIMIT, WORK_LIMIT, find, regex
 from hostile import ANSWER_SECONDS_MAX, Case, Connection, Refused, document, element
 
 

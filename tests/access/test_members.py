@@ -21,6 +21,7 @@ SHOWN_KEY = ''.join(KEY.split())  # as a password
 NOT_OF_THE_SET, NO_CONFIGURATION = 93, 94
 ROLE_NOT_FOUND, INVALID_CONFIGURATION = 31, 93
 
+
 class Members(unittest.TestCase):
     def setUp(self):
         self.folder = self.enterContext(tempfile.TemporaryDirectory(
