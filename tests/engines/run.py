@@ -33,7 +33,7 @@ RECORDED = ','.join(name for name in replay.SETS if name not in ('storage', 'obs
 PIECES = {
     'unit': (['tests/unit.py', 'test_{room}'], None),
     'starts': (['tests/engines/starts.py'], None),
-    'commands': (['tests/server/commands.py'], None),
+    'commands': ([*parts.PYTEST[1:], 'tests/server/test_commands.py'], None),
     'oracle': (['tests/oracle/replay.py', '--sets', RECORDED, '--one-in', '8'],
                ['tests/oracle/replay.py', '--sets', RECORDED]),
     'js': (['jstests/run.py', 'core/insert_find', 'core/indexes', 'core/cursors',
@@ -47,7 +47,7 @@ PIECES = {
 }
 COPIES = 'copies'  # from one engine to the next
 
-BUILT = ['mongod', 'dbpath_check']
+BUILT = ['mongod', 'dbpath_check', 'refuse_calls.so']
 
 CLOSING_LINE = re.compile(r'^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$')
 

@@ -3,16 +3,13 @@
 import os
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 import unittest
 
+import server
+
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/lib')]
-
-import server  # noqa: E402
-
 SECONDS_MAX = 60  # only ends what hangs
 
 # Exit codes
@@ -43,6 +40,7 @@ class ProcessCase(unittest.TestCase):
 
     program = None
     preloaded = None  # refuse_calls.so
+    seed = 0  # conftest.py sets these
 
     def setUp(self):
         scratch = os.path.join(TOP, 'build', 'scratch')

@@ -79,7 +79,7 @@ class Values(unittest.TestCase):
     OTHERS = ('--help', '--version', '--describe', '--tlsMode', '--clusterAuthMode', '--oplogSize',
               '--verbose', '--rocksdbCacheSizeGB', '--rocksdbConfigString',
               '--wiredTigerCacheSizeGB', '--wiredTigerEngineConfigString',
-              # What a number promises may not be here: tests/server/process.py.
+              # What a number promises may not be here: tests/server/test_process.py.
               'announcedMaxWireVersion')
 
     def setUp(self):

@@ -4,28 +4,19 @@ each is done exactly once, and its answer is that of the one time.
 The driver sends a write again once, by the number that it gave it. A proxy between the two lets a
 request pass, or cuts the connection before it has been forwarded, right after, or when the server
 has answered; it also kills the server, which is then started again.
-Usage: build/venv/bin/python tests/server/retries.py [--selection none] [--seed N] [TEST...]
 """
 
-import argparse
-import os
 import random
 import socket
 import struct
-import sys
 import threading
-import unittest
 
 import pymongo
 from pymongo import DeleteOne, InsertOne, ReturnDocument, UpdateOne
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/lib')]
 
-import choice  # noqa: E402
-import server  # noqa: E402
-import totals  # noqa: E402
-from process_case import ProcessCase  # noqa: E402
+import server
+from process_case import ProcessCase
 
 HEADER = struct.Struct('<i')
 NUMBERED = b'\x12txnNumber\x00'
@@ -195,7 +186,6 @@ class Writer:
 
 
 class Retries(ProcessCase):
-    seed = 0
 
     def setUp(self):
         super().setUp()
@@ -288,27 +278,3 @@ class Retries(ProcessCase):
         self.assertEqual(hello['logicalSessionTimeoutMinutes'], 30)
         self.assertEqual(hello['setName'], 'rs0')
         self.assertGreaterEqual(hello['maxWireVersion'], 6)
-
-
-def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--selection', type=choice.selection, default='none')
-    parser.add_argument('--seed', type=int, default=random.randrange(1 << 30))
-    parser.add_argument('tests', nargs='*')
-    arguments = parser.parse_args()
-    tests = choice.exactly(arguments.tests,
-                           unittest.defaultTestLoader.getTestCaseNames(Retries), 'test')
-    os.makedirs(os.path.join(TOP, 'build', 'scratch'), exist_ok=True)
-    stage = server.build(arguments.selection, '', ['mongod'])
-    ProcessCase.program = os.path.join(stage, 'bin', 'mongod')
-    Retries.seed = arguments.seed
-    print('seed %d' % arguments.seed)
-    suite = unittest.TestSuite(Retries(name) for name in tests)
-    tally = totals.Totals()
-    tally.run('retries', suite)
-    tally.close()
-
-
-if __name__ == '__main__':
-    main()

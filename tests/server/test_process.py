@@ -2,10 +2,8 @@
 
 Checks exit codes, what is printed and logged, and what is left in the dbpath: the facts that
 scripts around a server rely on.
-Usage: python3 tests/server/process.py [--selection none] [TEST...]
 """
 
-import argparse
 import glob
 import os
 import re
@@ -14,23 +12,17 @@ import signal
 import socket
 import struct
 import subprocess
-import sys
 import tempfile
 import unittest
 import unittest.mock
 
 import pymongo
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/lib')]
 
-import choice  # noqa: E402
-import server  # noqa: E402
-import totals  # noqa: E402
-from process_case import (  # noqa: E402
+import server
+from process_case import (
     ABRUPT, BAD_OPTIONS, CLEAN, ERROR, NET_ERROR, SECONDS_MAX, UNCAUGHT, ProcessCase, free_port,
     read, wait_until)
-from process_files import Files  # noqa: E402
 
 
 class Process(ProcessCase):
@@ -385,27 +377,3 @@ class Process(ProcessCase):
         self.assertTrue(out.startswith('db version v2.6.12\n'))
         self.assertIn('\npatches: ', out)
         self.assertEqual(self.run_mongod('dbpath')[:2], (CLEAN, '/data/db\n'))
-
-
-def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--selection', type=choice.selection, default='none')
-    parser.add_argument('tests', nargs='*')
-    arguments = parser.parse_args()
-    cases = {name: case for case in (Process, Files)
-             for name in unittest.defaultTestLoader.getTestCaseNames(case)}
-    tests = choice.exactly(arguments.tests, list(cases), 'test')
-    os.makedirs(os.path.join(TOP, 'build', 'scratch'), exist_ok=True)
-    stage = server.build(arguments.selection, '', ['mongod', 'refuse_calls.so'])
-    binaries = os.path.join(stage, 'bin')
-    ProcessCase.program = os.path.join(binaries, 'mongod')
-    ProcessCase.preloaded = os.path.join(binaries, 'refuse_calls.so')
-    suite = unittest.TestSuite(cases[name](name) for name in tests)
-    tally = totals.Totals()
-    tally.run('process', suite)
-    tally.close()
-
-
-if __name__ == '__main__':
-    main()

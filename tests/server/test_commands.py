@@ -3,17 +3,14 @@
 - The commands of a recorded MongoDB 2.6 are all known, or refused as docs/differences.md lists.
 - Every reply keeps the typing rules that drivers rely on, whatever was asked.
 - What came after 2.6 and would change a result is refused by every command that could carry it.
-Usage: build/venv/bin/python tests/server/commands.py [--selection none] [TEST...]
 """
 
-import argparse
 import contextlib
 import json
 import lzma
 import os
 import re
 import struct
-import sys
 import tempfile
 import threading
 import time
@@ -23,16 +20,13 @@ import bson
 import pymongo
 from bson.int64 import Int64
 
+import server
+import wire
+from command_requests import FAIL, NEVER, REQUESTS, SESSION
+from process_case import ProcessCase
+from reply_types import ANY_REPLY, DATABASE, OF_COMMAND, OPTIONAL, has_type, values_at
+
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path[:0] = [os.path.join(TOP, folder) for folder in ('tests/lib', 'tests/oracle')]
-
-import choice  # noqa: E402
-import server  # noqa: E402
-import totals  # noqa: E402
-import wire  # noqa: E402
-from command_requests import FAIL, NEVER, REQUESTS, SESSION  # noqa: E402
-from reply_types import ANY_REPLY, DATABASE, OF_COMMAND, OPTIONAL, has_type, values_at  # noqa: E402
-
 OPTIONS = ['--smallfiles', '--nssize', '1', '--setParameter', 'enableTestCommands=1']
 # Parts of replies that only mmapv1 has, and what another engine (tests/engines/) cannot do.
 OF_MMAPV1 = ('dur.', 'backgroundFlushing.', 'dataFileVersion.', 'extentCount', 'extentFreeList.')
@@ -50,6 +44,12 @@ class Commands(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
+        folder = cls.enterClassContext(tempfile.TemporaryDirectory(
+            dir=os.path.join(TOP, 'build', 'scratch')))
+        running = cls.enterClassContext(server.Server(
+            ProcessCase.program, os.path.join(folder, 'db'), OPTIONS))
+        cls.client, cls.port = pymongo.MongoClient(running.uri), running.port
+        cls.addClassCleanup(cls.client.close)
         cls.listed = cls.client.admin.command('listCommands')['commands']
         cls.refused = {name: entry['help'] for name, entry in cls.listed.items()
                        if entry['help'].startswith('not supported: ')}
@@ -545,31 +545,3 @@ class Commands(unittest.TestCase):
                 return
             db.c.drop_index('built')
         self.fail('the build was never met at work')
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument('--selection', type=choice.selection, default='none',
-                        help='patches to build (default: none)')
-    parser.add_argument('--sanitize', type=choice.sanitizer, default='',
-                        help='address,undefined or thread')
-    parser.add_argument('tests', nargs='*')
-    arguments = parser.parse_args()
-    tests = choice.exactly(arguments.tests,
-                           unittest.defaultTestLoader.getTestCaseNames(Commands), 'test')
-    stage = server.build(arguments.selection, arguments.sanitize, ['mongod'])
-    scratch = os.path.join(TOP, 'build', 'scratch')
-    os.makedirs(scratch, exist_ok=True)
-    tally = totals.Totals()
-    with tempfile.TemporaryDirectory(dir=scratch) as folder:
-        program = os.path.join(stage, 'bin', 'mongod')
-        with server.Server(program, os.path.join(folder, 'db'), OPTIONS) as running:
-            Commands.client = pymongo.MongoClient(running.uri)
-            Commands.port = running.port
-            suite = unittest.TestSuite(map(Commands, tests))
-            tally.run('commands', suite, verbosity=1)
-    tally.close()
-
-
-if __name__ == '__main__':
-    main()
