@@ -347,8 +347,9 @@ class Run:
     def pytest_sessionfinish(self, session, exitstatus):
         if self.is_interrupted:
             session.exitstatus = EXIT_INTERRUPTED
-        self.is_closing = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED,
-                                         pytest.ExitCode.NO_TESTS_COLLECTED)
+        self.is_closing = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+        if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
+            print('no test has %s in its name' % (session.config.getoption('keyword') or 'a word'))
         for outcome in self.outcomes.values():
             self.totals[('passed', 'failed', 'skipped').index(outcome)] += 1
         usual = [part for part in self.listed.values() if part.is_usual]

@@ -1,19 +1,17 @@
-"""Builds and runs the unit tests: those of the scripts and the GoogleTest binary of every room.
+"""Builds and runs the unit tests: the GoogleTest binary of every room.
 
 Usage: tests/unit.py [--selection none] [--sanitize WHICH]... [--whole] [FILTER]
-FILTER is a part of a test binary's name, e.g. journal. The tests of perf/ need what is in
-build/venv/bin/python.
+FILTER is a part of a test binary's name, e.g. journal.
 
 The binaries' files are in memory where it has room. Tests that go through too many cases for each
-change (src/base/testing/slice.h) try a slice of them, another one each day. With --whole the
-binaries alone run, with all these cases, and their files are on the disk.
+change (src/base/testing/slice.h) try a slice of them, another one each day. With --whole all
+these cases run, and files are on the disk.
 """
 
 import argparse
 import concurrent.futures
 import contextlib
 import datetime
-import glob
 import json
 import os
 import re
@@ -21,21 +19,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import unittest
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path[:0] = [os.path.join(TOP, folder)
-                for folder in ('site_scons', 'tests/lib', 'tests/tree', 'tests/scripts')]
+sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/lib')]
 
 import choice  # noqa: E402
 import server  # noqa: E402
 import staging  # noqa: E402
 from totals import Totals  # noqa: E402
-
-# The tests of the tree's rules and of the scripts.
-SCRIPT_TESTS = sorted(os.path.basename(path)[:-len('.py')]
-                      for folder in ('tree', 'scripts')
-                      for path in glob.glob(os.path.join(TOP, 'tests', folder, 'test_*.py')))
 
 BINARY_SECONDS_MAX = 7200  # only ends a binary that hangs; --whole on a busy machine is slow
 
@@ -169,14 +160,9 @@ def main():
     os.makedirs(SCRATCH, exist_ok=True)
     if arguments.whole:
         os.environ[SLICE] = WHOLE
-    os.environ['MEASURED_VARIANT'] = staging.VARIANTS['checked']  # perf/measuring.py
     rooms = sorted(set(rooms_with_tests(os.path.join(TOP, 'src'))))
-    scripts = [] if arguments.sanitize or arguments.whole else SCRIPT_TESTS
-    choice.with_any([arguments.filter], scripts + ['test_' + room for room in rooms], 'unit test')
+    choice.with_any([arguments.filter], ['test_' + room for room in rooms], 'unit test')
     totals = Totals()
-    for name in scripts:
-        if arguments.filter in name:
-            totals.run(name, unittest.defaultTestLoader.loadTestsFromName(name), verbosity=0)
     print('tests that try a slice of their cases: %s=%s; files in %s'
           % (SLICE, chosen_slice(), folder_for_files()), flush=True)
     for sanitize in arguments.sanitize or ['']:

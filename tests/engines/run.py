@@ -39,7 +39,7 @@ PIECES = {
     'js': (['jstests/run.py', 'core/insert_find', 'core/indexes', 'core/cursors',
             'core/collections', 'core/old_commands'], ['jstests/run.py', 'core/']),
     'beside': (['tests/engines/beside.py'], ['tests/engines/beside.py', '--rounds', '400']),
-    'graph': (['tests/unit.py', 'test_linkbench'], None),
+    'graph': ([*parts.PYTEST[1:], 'tests/scripts/test_linkbench.py'], None),
     'replica': ([*parts.PYTEST[1:], 'tests/replica', '-k', 'after_each_step or made_the_primary'],
                 [*parts.PYTEST[1:], 'tests/replica']),
     'kills': (['tests/engines/kills.py', '--rounds', '6'],

@@ -15,11 +15,9 @@ import time
 import unittest
 from unittest import mock
 
+from lab import attempt, base, commands, install
+
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path += [os.path.join(TOP, folder) for folder in ('tools', 'tests/lib')]
-
-from lab import attempt, base, commands, install  # noqa: E402
-
 SECONDS_MAX = 60  # only ends what hangs
 PYTHON = os.path.realpath(sys.executable)  # not that of an environment, which has the drivers
 

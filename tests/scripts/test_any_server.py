@@ -15,20 +15,18 @@ import tempfile
 import unittest
 from unittest import mock
 
+import ab
+import any_server
+import experiment
+import insert_benchmark
+import linkbench
+import linkbench_contender
+import measuring
+import old_wire
+import run
+import server
+
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path[:0] = [os.path.join(TOP, folder) for folder in ('perf', 'tests/lib')]
-
-import ab  # noqa: E402
-import any_server  # noqa: E402
-import experiment  # noqa: E402
-import insert_benchmark  # noqa: E402
-import linkbench  # noqa: E402
-import linkbench_contender  # noqa: E402
-import measuring  # noqa: E402
-import old_wire  # noqa: E402
-import run  # noqa: E402
-import server  # noqa: E402
-
 SCRATCH = os.path.join(TOP, 'build', 'scratch')
 
 
@@ -229,7 +227,3 @@ for call in (lambda: os.write(plain, b'x'), lambda: os.pread(synchronous, 1, 0))
              '--server', 'old=%s --smallfiles --journalCommitInterval 2' % self.posing.program,
              '--seconds', '0.5', '--json'], stdout=subprocess.PIPE, check=True)
         self.assertGreater(json.load(io.BytesIO(done.stdout))['summary']['commits'], 1)
-
-
-if __name__ == '__main__':
-    unittest.main()

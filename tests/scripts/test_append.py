@@ -1,15 +1,11 @@
 """Tests perf/append.py: how calls on files are counted in a trace, and what is read from the
 kernel's counters."""
 
-import os
-import sys
 import unittest
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path[:0] = [os.path.join(TOP, folder) for folder in ('perf', 'tests/lib')]
 
-import append  # noqa: E402
-from peers import syncs  # noqa: E402
+import append
+from peers import syncs
 
 TRACE = '''\
 71 openat(AT_FDCWD</tmp>, "/db/meta", O_RDWR|O_SYNC, 0600) = 4</db/meta>
@@ -47,7 +43,3 @@ class Counters(unittest.TestCase):
         self.assertEqual(append.flushes('vdx', STATS.splitlines()), 77)
         self.assertIsNone(append.flushes('old', STATS.splitlines()))
         self.assertIsNone(append.flushes('nosuch', STATS.splitlines()))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -2,16 +2,12 @@
 what a claim makes of a result, of one that lacks its figure too, and what the requests are
 answered."""
 
-import os
 import re
-import sys
 import unittest
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path[:0] = [os.path.join(TOP, folder) for folder in ('perf', 'site_scons', 'tests/lib')]
 
-import articles  # noqa: E402
-import claims  # noqa: E402
+import articles
+import claims
 
 
 def page():
@@ -158,7 +154,3 @@ class Verdicts(unittest.TestCase):
         self.assertEqual(found['requests/s, WiredTiger to mmapv1'][1], claims.NOT_MEASURED)
         self.assertEqual(found['bytes stored at the end, mmapv1 to WiredTiger'][1],
                          claims.NOT_MEASURED)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -3,16 +3,13 @@
 import os
 import random
 import struct
-import sys
 import tempfile
 import unittest
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path += [os.path.join(TOP, 'tests', folder) for folder in ('lib', 'crash', 'crash/blocks')]
 
-import block_log  # noqa: E402
-import load  # noqa: E402
-from reading import SHARED, Collection, Failure  # noqa: E402
+import block_log
+import load
+from reading import SHARED, Collection, Failure
 
 OWN = 'crash.own0'
 
@@ -124,7 +121,3 @@ class BlockLog(unittest.TestCase):
         self.assertIn((), sets)
         self.assertIn(tuple(range(6)), sets)
         self.assertTrue(any(count < entry.bytes for one in states for entry, count in one.extra))
-
-
-if __name__ == '__main__':
-    unittest.main()

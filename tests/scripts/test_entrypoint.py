@@ -166,7 +166,3 @@ class Entrypoint(unittest.TestCase):
     def test_a_directory_that_is_none(self):
         self.assertIn('/nowhere, the directory for the data',
                       self.refused('', MONGOD_DBPATH='/nowhere'))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -14,18 +14,14 @@ import tempfile
 import unittest
 from unittest import mock
 
+import experiment
+import measuring
+import server
+import single_inserts
+import sweep
+import write_concern
+
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path[:0] = [os.path.join(TOP, folder) for folder in ('perf', 'tests/lib')]
-
-import experiment  # noqa: E402
-import growth  # noqa: E402
-import insert_latency  # noqa: E402
-import measuring  # noqa: E402
-import server  # noqa: E402
-import single_inserts  # noqa: E402
-import sweep  # noqa: E402
-import write_concern  # noqa: E402
-
 HEAD = {'idle': [{'seconds': 1, 'busy': 0.01}], 'steal': 0, 'floors_moved': 0, 'device': 'vdx',
         'load': 0.5, 'floors': [5000.0, 6000.0, 7000.0], 'device_delay_ms': 0,
         'host': {'file_system': 'ext4', 'kernel': '6.1', 'cores': 2}}
@@ -190,7 +186,3 @@ class OnAServer(unittest.TestCase):
             run = subprocess.run([client, *words], stderr=subprocess.PIPE, text=True, check=False)
             self.assertEqual(run.returncode, 2)
             self.assertIn(sentence, run.stderr)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -2,14 +2,12 @@
 
 import os
 import subprocess
-import sys
 import tempfile
 import unittest
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(TOP, 'tests', 'lib'))
+import full_run
 
-import full_run  # noqa: E402
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
 def long_parts():
@@ -95,7 +93,3 @@ class Samples(unittest.TestCase):
         for record in (before, full_run.Record(self.top)):
             self.assertIn('not taken down', record.add('fuzz', [3, 0, 0], 1))
         self.assertEqual(full_run.read(self.top), {})
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -3,15 +3,12 @@ from where to where a server's writes are counted."""
 
 import argparse
 import os
-import sys
 import tempfile
 import unittest
 from unittest import mock
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path[:0] = [os.path.join(TOP, folder) for folder in ('perf', 'tests/lib')]
 
-import insert_benchmark  # noqa: E402
+import insert_benchmark
 
 DUMP = '''\
 j._0
@@ -72,7 +69,3 @@ class Lines(unittest.TestCase):
         self.assertEqual((row['log_padded'], row['log_raw'], row['device_bytes'],
                           row['data_bytes_per_insert'], row['stored_bytes']),
                          (50, 100, 2000, 150, 77))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -8,12 +8,10 @@ import sys
 import tempfile
 import unittest
 
+import late
+import server
+
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path[:0] = [os.path.join(TOP, folder) for folder in ('perf', 'tests/lib')]
-
-import late  # noqa: E402
-import server  # noqa: E402
-
 pymongo = late.Module('pymongo')
 bson = late.Module('bson')
 
@@ -179,7 +177,3 @@ class IntoServer(unittest.TestCase):
         self.assertIn('  NOT RESTORED  shop.orders: a document: ', said)
         self.assertIn('  NOT RESTORED  shop.orders, index odd: ', said)
         self.assertEqual(self.target.shop.orders.count_documents({}), DOCUMENTS)
-
-
-if __name__ == '__main__':
-    unittest.main()

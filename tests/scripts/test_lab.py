@@ -195,7 +195,3 @@ class Programs(unittest.TestCase):
 
     def test_crash_states(self):
         self.check(products.crash_parser([]), self.options_in_help('crash_states'))
-
-
-if __name__ == '__main__':
-    unittest.main()

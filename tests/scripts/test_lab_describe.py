@@ -75,7 +75,3 @@ class Completion(unittest.TestCase):
         for (_, words, parser), offered in zip(every, self.complete(*(
                 [*words, '--'] for _, words, _ in every))):
             self.assertEqual(set(offered), {'--help', *own_options(parser)}, words)
-
-
-if __name__ == '__main__':
-    unittest.main()

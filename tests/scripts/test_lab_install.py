@@ -4,7 +4,6 @@ import os
 import shutil
 import signal
 import subprocess
-import unittest
 from unittest import mock
 
 from bare import NOTES, PYTHON, TOP, Bare
@@ -218,7 +217,3 @@ class Python(Bare):
         self.assertIn('lab: installing the Debian package python3\n', said)
         self.assertIn("no test part 'nosuch'", said)
         self.assertRegex(self.noted(), r'apt-get update\n.*apt-get .*install .*python3\n$')
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -11,19 +11,16 @@ import sys
 import unittest
 import unittest.mock
 
+import cells as figures_of
+import ladder
+import ladder_picture
+import machine
+import measuring
+import pr
+import run
+import staging
+
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path[:0] = [os.path.join(TOP, folder) for folder in ('perf', 'patches', 'site_scons')]
-
-import cells as figures_of  # noqa: E402
-import check  # noqa: E402
-import ladder  # noqa: E402
-import ladder_picture  # noqa: E402
-import machine  # noqa: E402
-import measuring  # noqa: E402
-import pr  # noqa: E402
-import run  # noqa: E402
-import staging  # noqa: E402
-
 IDLE = [{'seconds': 0.5, 'busy': 0.02, 'steal': 0.0, 'writes_per_second': 1.0,
          'bytes_per_second': 4096.0}]
 
@@ -209,7 +206,3 @@ class Ticket(unittest.TestCase):
             self.assertNotEqual(refused.returncode, 0)
             for slug in SLUGS:
                 self.assertIn(slug, refused.stdout)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -43,7 +43,3 @@ class Launch(unittest.TestCase):
             said = process.stdout.read()
             self.assertEqual(process.wait(timeout=SECONDS_MAX), 130, said)
         self.assertEqual(said.strip(), 'lab: stopped')
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -10,22 +10,19 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import unittest
 from unittest import mock
 
+import experiment
+import linkbench
+import linkbench_contender
+import linkbench_engines
+import linkbench_tables
+import measuring
+import server
+
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path[:0] = [os.path.join(TOP, folder) for folder in ('perf', 'tests/lib')]
-
-import experiment  # noqa: E402
-import linkbench  # noqa: E402
-import linkbench_contender  # noqa: E402
-import linkbench_engines  # noqa: E402
-import linkbench_tables  # noqa: E402
-import measuring  # noqa: E402
-import server  # noqa: E402
-
 GRAPH = os.path.join(TOP, 'perf', 'graph')
 NODES = 10000
 NODE_DATA_MEDIAN = 128  # bytes, perf/graph/graph.h
@@ -244,7 +241,3 @@ class OnAServer(unittest.TestCase):
         self.assertNotIn('device_reads', asked)
         self.assertEqual(checked['visible_links'], checked['counted_links'])
         self.assertGreater(logged, loaded['links'])
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -7,11 +7,9 @@ import subprocess
 import sys
 import unittest
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path[:0] = [os.path.join(TOP, 'tests', 'lib')]
 
-import network  # noqa: E402
-import server  # noqa: E402
+import network
+import server
 
 PORT = 7000
 IN_FLIGHT = 100  # datagrams that any receive buffer has room for
@@ -103,7 +101,3 @@ class Network(unittest.TestCase):
             path = net.command(0, [])[1].removeprefix('--net=')
             self.assertTrue(os.path.exists(path))
         self.assertFalse(os.path.exists(path))
-
-
-if __name__ == '__main__':
-    unittest.main()

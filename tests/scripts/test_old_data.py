@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import unittest
 from unittest import mock
 
 from bare import Bare
@@ -111,7 +110,3 @@ class OldData(Bare):
                                self.plain, 'mongodb://b')
         self.assertEqual(code, 1)
         self.assertIn('no server starts on %s:\n[x] ERROR: it is damaged' % self.plain, said)
-
-
-if __name__ == '__main__':
-    unittest.main()

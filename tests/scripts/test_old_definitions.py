@@ -13,13 +13,11 @@ import tarfile
 import tempfile
 import unittest
 
+import late
+import old_wire
+import server
+
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path[:0] = [os.path.join(TOP, folder) for folder in ('perf', 'tests/lib', 'tools')]
-
-import late  # noqa: E402
-import old_wire  # noqa: E402
-import server  # noqa: E402
-
 pymongo = late.Module('pymongo')
 bson = late.Module('bson')
 raw_bson = late.Module('bson.raw_bson')
@@ -420,7 +418,3 @@ class OldDefinitions(unittest.TestCase):
                                      bool(each.get('sparse'))) for name, each in found.items()},
                              {each['name']: (each['key'], bool(each.get('unique')),
                                              bool(each.get('sparse'))) for each in indexes})
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -4,17 +4,14 @@ drivers sent before wire version 6, and leaves the same data as one without."""
 import json
 import os
 import subprocess
-import sys
 import tempfile
 import unittest
 
+import late
+import recorder
+import server
+
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path[:0] = [os.path.join(TOP, folder) for folder in ('perf', 'tests/lib')]
-
-import late  # noqa: E402
-import recorder  # noqa: E402
-import server  # noqa: E402
-
 pymongo = late.Module('pymongo')
 
 SCRATCH = os.path.join(TOP, 'build', 'scratch')
@@ -147,7 +144,3 @@ class Programs(OnAServer):
                                           text=True, check=False)
                     self.assertEqual(done.returncode, 1, [program, wire])
                     self.assertRegex(done.stderr, 'journal')
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -12,12 +12,11 @@ import tempfile
 import unittest
 from unittest import mock
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path[:0] = [os.path.join(TOP, folder) for folder in ('perf', 'tests/scripts')]
+import findings
+import overview
+import test_ladder
 
-import findings  # noqa: E402
-import overview  # noqa: E402
-import test_ladder  # noqa: E402
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
 def runs(rate, cpu_us, floor=8000.0):
@@ -204,7 +203,3 @@ class Named(unittest.TestCase):
         self.assertEqual([each.key for each in every], ['peers'])
         self.assertRegex(said.getvalue(), 'left out, .*cut.json cannot be read')
         self.assertRegex(said.getvalue(), 'left out, .*old.json cannot be read: it was made by')
-
-
-if __name__ == '__main__':
-    unittest.main()

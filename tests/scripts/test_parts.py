@@ -10,11 +10,9 @@ import textwrap
 import time
 import unittest
 
+import parts
+
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path[:0] = [os.path.join(TOP, 'tests', 'lib')]
-
-import parts  # noqa: E402
-
 SECONDS_MAX = 120  # only ends what hangs
 
 # A part whose server is in a session of its own, and was started by a program that has ended.
@@ -142,7 +140,3 @@ class Together(unittest.TestCase):
                     with open(path, encoding='ascii') as file:
                         self.assertFalse(os.path.exists('/proc/' + file.read()))
                     os.remove(path)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -6,17 +6,13 @@ import contextlib
 import io
 import os
 import shutil
-import sys
 import tempfile
 import unittest
 from unittest import mock
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path[:0] = [os.path.join(TOP, folder) for folder in ('perf', 'tests/lib')]
 
-import compare  # noqa: E402
-from peers import (  # noqa: E402
-    embedded, ferretdb, iibench, mariadb, mongod, odbc, postgresql, syncs)
+import compare
+from peers import embedded, mariadb, odbc, postgresql, syncs
 
 PGBENCH = '''pgbench (15.18 (Debian 15.18-0+deb12u1))
 transaction type: insert.sql
@@ -147,7 +143,3 @@ class Programs(unittest.TestCase):
 
     def test_wiredtiger_syncs_each_insert(self):
         self.driven(embedded.WiredTiger)
-
-
-if __name__ == '__main__':
-    unittest.main()

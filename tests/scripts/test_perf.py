@@ -1,18 +1,14 @@
 """Tests what perf/ab.py compares, its table, and how that gets into a patch's header."""
 
-import os
 import random
-import sys
 import tempfile
 import unittest
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path[:0] = [os.path.join(TOP, 'perf')]
 
-import ab  # noqa: E402
-import ab_table  # noqa: E402
-import measuring  # noqa: E402
-import write_through_table  # noqa: E402
+import ab
+import ab_table
+import measuring
+import write_through_table
 
 
 def run(per_second, p50_us=1000, counter=0):
@@ -209,7 +205,3 @@ class WriteThrough(unittest.TestCase):
         self.assertEqual(
             write_through_table.with_table(patch % other, table, 'new', MEASURED),
             (patch % table).replace('old', 'new').replace('2026-01-01', '2026-02-02'))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -4,18 +4,15 @@ transcripts are those of today."""
 import json
 import os
 import re
-import sys
 import unittest
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path[:0] = [os.path.join(TOP, folder)
-                for folder in ('tools', 'perf', 'site_scons', 'tests/lib')]
+import ladder
+import ladder_picture
+import run
+import parts
+from lab import measuring as lab_measuring
 
-import ladder  # noqa: E402
-import ladder_picture  # noqa: E402
-import run  # noqa: E402
-import parts  # noqa: E402
-from lab import measuring as lab_measuring  # noqa: E402
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
 def read(name):
@@ -118,7 +115,3 @@ class Picture(unittest.TestCase):
         another = dict(result, rows=[dict(row, per_second=row['per_second'] + 1)
                                      for row in result['rows']])
         self.assertNotEqual(ladder_picture.draw(another, 'light'), light)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -183,7 +183,3 @@ class Command(Bare):
         self.assertTrue(named)
         self.assertLessEqual(named, {step.name for step in release.STEPS})
         self.assertIn('`%s`, the only place' % program_version.FILE, page)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -4,19 +4,17 @@ machine can have the network for it."""
 import argparse
 import functools
 import os
-import sys
 import tempfile
 import unittest
 from unittest import mock
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path[:0] = [os.path.join(TOP, folder) for folder in ('perf', 'tests/lib')]
+import experiment
+import measuring
+import network
+import replicas
+import server
 
-import experiment  # noqa: E402
-import measuring  # noqa: E402
-import network  # noqa: E402
-import replicas  # noqa: E402
-import server  # noqa: E402
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
 class Slice(unittest.TestCase):
@@ -49,7 +47,3 @@ class Slice(unittest.TestCase):
             self.assertEqual(row['runs'][0]['inserts'], 3 * row['clients'])
             self.assertGreaterEqual(row['runs'][0]['lines_before']['2']['least_ms'], 4)
         self.assertIn('on the set', replicas.table(result))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -8,15 +8,13 @@ import tempfile
 import time
 import unittest
 
+import commit_profile
+import commit_stages
+import insert_chain
+import journal_writes
+import off_cpu
+
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(TOP, 'perf', 'trace'))
-
-import commit_profile  # noqa: E402
-import commit_stages  # noqa: E402
-import insert_chain  # noqa: E402
-import journal_writes  # noqa: E402
-import off_cpu  # noqa: E402
-
 # Waits until it is traced, then behaves like the journal of a server for 23 commits.
 CHILD = '''
 import os, sys, time
@@ -165,7 +163,3 @@ class CommitStages(unittest.TestCase):
         stages, commits, journal_bytes, seconds = commit_stages.summarize(block, block, 2)
         self.assertEqual((set(stages.values()), commits, journal_bytes, seconds),
                          ({3000}, 84, 688128, 3.007))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -2,14 +2,11 @@
 
 import datetime
 import os
-import sys
 import unittest
 import unittest.mock
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(TOP, 'tests'))
 
-import unit  # noqa: E402
+import unit
 
 
 def environment(**words):
@@ -28,7 +25,3 @@ class Failed(unittest.TestCase):
         tests = [{'name': 'Holds'}, {'name': 'Breaks', 'failures': [{'failure': 'x'}]}]
         self.assertEqual(unit.failed_tests({'testsuites': [{'name': 'T', 'testsuite': tests}]}),
                          ['T.Breaks'])
-
-
-if __name__ == '__main__':
-    unittest.main()

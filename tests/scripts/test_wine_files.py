@@ -2,14 +2,11 @@
 
 import importlib.util
 import os
-import sys
 import unittest
 
+import wine_files
+
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(TOP, 'perf', 'trace'))
-
-import wine_files  # noqa: E402
-
 # As Wine 8 prints it: a service of Wine's, then a program that opens a journal file, gets its
 # handle by another line, and is mixed with the service. T stands for trace:file, A for
 # attributes.
@@ -78,7 +75,3 @@ class Templates(unittest.TestCase):
                       self.difference(whole.replace('SUCCESS (8192)', 'SUCCESS (4096)', 1)))
         self.assertIn("call 3 is 'flush j._0'",
                       self.difference(START + COMMIT + FLUSH + COMMIT * 22))
-
-
-if __name__ == '__main__':
-    unittest.main()

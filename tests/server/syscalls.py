@@ -16,17 +16,19 @@ Usage: build/venv/bin/python tests/server/syscalls.py [TEMPLATE...]       e.g. b
 import argparse
 import os
 import re
+import sys
 import tempfile
 
 import pymongo
 from pymongo import write_concern
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/lib', 'perf/trace')]
 
-import journal_writes
-import server
-import staging
-from totals import Totals
+import journal_writes  # noqa: E402
+import server  # noqa: E402
+import staging  # noqa: E402
+from totals import Totals  # noqa: E402
 
 TEMPLATES = os.path.join(TOP, 'perf', 'templates')
 COMMITS = 23

@@ -11,12 +11,10 @@ import sys
 import tempfile
 import unittest
 
+import check_includes
+import staging
+
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path[:0] = [os.path.join(TOP, 'site_scons'), os.path.join(TOP, 'tests/lib')]
-
-import check_includes  # noqa: E402
-import staging  # noqa: E402
-
 LINES = ''.join('line %d\n' % number for number in range(1, 31))
 
 PATCH = '''From: An Author
@@ -273,7 +271,3 @@ class Reproducible(unittest.TestCase):
             with open(os.path.join(top, 'build', 'none', name), 'rb') as file:
                 made[name] = file.read()
         return made
-
-
-if __name__ == '__main__':
-    unittest.main()

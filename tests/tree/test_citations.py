@@ -3,14 +3,12 @@ journal names the tests that hold it."""
 
 import os
 import re
-import sys
 import unittest
 
 import citations
 from test_style import TOP, tracked_files
 
-sys.path.insert(0, os.path.join(TOP, 'tests', 'lib'))
-from added_files import added_files  # noqa: E402
+from added_files import added_files
 
 # Results are data, the licence has sections of its own, and the pages of the specification name
 # their own sections by bare numbers (test_every_reference_inside_a_page).
@@ -343,7 +341,3 @@ class Links(unittest.TestCase):
             if name.endswith('.md'):
                 found += broken_links(name, read(name), read_page)
         self.assertEqual(found, [], '\n' + '\n'.join(found))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -98,7 +98,3 @@ class ErrorCodes(unittest.TestCase):
             'a.cpp:11: base::kUnknown is no code of the table, nor a constant',
             'a.cpp:12: 172 is neither in the table nor a place, five to seven digits',
             'src/base/error_codes.h: 7 Unused is thrown nowhere'])
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -10,11 +10,10 @@ import sys
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+
+from test_pages import INDIRECT, INDIRECT_MOST_PERCENT
+
 TOP = os.path.dirname(os.path.dirname(HERE))
-sys.path.insert(0, HERE)
-
-from test_pages import INDIRECT, INDIRECT_MOST_PERCENT  # noqa: E402
-
 # Lines of the product with such a word: at most so many. Lower a number whenever it can be.
 LINES_MOST = {
     r'\bover_msg': 404,

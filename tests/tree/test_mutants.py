@@ -3,14 +3,12 @@ is broken by some, and no call of sync is left out. tests/mutants/run.py runs th
 
 import os
 import re
-import sys
 import unittest
 
 from test_citations import files_of_patches, gtests_of, rules_of_the_journal
 from test_style import TOP, tracked_files
 
-sys.path.insert(0, os.path.join(TOP, 'tests', 'mutants'))
-import mutants  # noqa: E402
+import mutants
 
 # Where everything that becomes durable is declared.
 SYNCING = ('src/journal/', 'src/storage/mmapv1/', 'src/storage/fsync_lock.cpp', 'src/command/')
@@ -138,7 +136,3 @@ class Lists(unittest.TestCase):
                  for line in syncs_in(mutants.source(name))}
         self.assertEqual(sorted(there - removed - kept), [], 'a sync that no mutant removes')
         self.assertEqual(sorted(kept - there), [], 'kept, but not there')
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -50,7 +50,3 @@ class Notice(unittest.TestCase):
         for name in re.findall(r'^  (\S(?:\S| (?! |\())*)', read('NOTICE'), re.MULTILINE):
             if not name.startswith(('libstdc++', 'glibc')):
                 self.assertIn(re.sub(r' [\d.]+$', '', name), read('docs/developing.md'))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -91,7 +91,3 @@ class Style(unittest.TestCase):
         found = sorted({line.split(':')[0] for line in run.stdout.splitlines()
                         if 'clang-format-violations' in line})
         self.assertEqual(found, [], 'run clang-format -i on these')
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -2,16 +2,14 @@
 
 import os
 import re
-import sys
 import unittest
 
 from test_style import TOP, tracked_files
 
-sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'packaging')]
 
-import program_version  # noqa: E402
-import staging  # noqa: E402
-import tarball  # noqa: E402
+import program_version
+import staging
+import tarball
 
 # It is history there, which ./lab release --check compares.
 HAS_IT_TOO = ('CHANGELOG.md',)
@@ -50,7 +48,3 @@ class Version(unittest.TestCase):
     def test_the_changelog_ends_its_history_with_it(self):
         newest = re.search(r'^## \[(.+?)\] - ', read('CHANGELOG.md'), re.MULTILINE)[1]
         self.assertEqual(newest, program_version.read(TOP))
-
-
-if __name__ == '__main__':
-    unittest.main()

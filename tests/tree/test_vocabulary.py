@@ -177,7 +177,3 @@ class Vocabulary(unittest.TestCase):
     def test_every_text(self):
         found = [fault for name, text in texts() for fault in faults(name, text)]
         self.assertEqual(found, [], '\n' + '\n'.join(found))
-
-
-if __name__ == '__main__':
-    unittest.main()

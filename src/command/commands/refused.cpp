@@ -1,5 +1,5 @@
 // Commands of the old server that this one knows by name only, each refused with the reason.
-// docs/differences.md lists them too; tests/server/test_commands.py holds one list against the other.
+// docs/differences.md lists them too; tests/server/test_commands.py compares the two lists.
 #include <algorithm>
 #include <string>
 #include <vector>
