@@ -17,7 +17,7 @@ constexpr int64_t kCappedGranule = 256;
 constexpr int kExtentsMax = 1000;  // made at once
 constexpr int64_t kNoLimit = std::numeric_limits<int32_t>::max();
 
-void refuse_newer_options(bson::Doc options) {
+void refuse_options_of_today(bson::Doc options) {
     constexpr std::string_view kRefused[] = {
         "timeseries",      "clusteredIndex",      "expireAfterSeconds",          "encryptedFields",
         "recordPreImages", "indexOptionDefaults", "changeStreamPreAndPostImages"};
@@ -75,7 +75,7 @@ void append_extents(const bson::Element& extents, storage::CollectionOptions& ou
 }  // namespace
 
 storage::CollectionOptions parse_collection_options(bson::Doc options) {
-    refuse_newer_options(options);
+    refuse_options_of_today(options);
     const bson::Element capped = options["capped"];
     const bson::Element size = number(options["size"]);
     const bson::Element max = number(options["max"]);

@@ -85,7 +85,7 @@ void check_version(const bson::Element& v) {
 // Options of newer servers that change which documents an index holds or refuses, in which order,
 // or which queries use it. An index without them would not do what was asked, so they are not
 // stored unread as others are.
-void check_newer_options(bson::Doc spec) {
+void check_options_of_today(bson::Doc spec) {
     for (const std::string_view option : {"wildcardProjection", "columnstoreProjection"}) {
         if (spec.has(option))
             base::fail(base::kCannotCreateIndex, "the index option '{}' is not supported", option);
@@ -241,7 +241,7 @@ bson::Object normalise_index_spec(bson::Doc spec, std::string_view ns,
     if (!bson::texts_are_utf8(spec))
         base::fail(base::kCannotCreateIndex, "the texts of an index definition must be UTF-8");
     check_version(spec["v"]);
-    check_newer_options(spec);
+    check_options_of_today(spec);
     check_partial(spec);
     const bson::Element own = spec["collation"];
     const bool is_named = own.is_object() && !own.as_doc().empty();

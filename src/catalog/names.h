@@ -7,6 +7,7 @@
 
 #include "base/database_name.h"
 #include "base/error_codes.h"
+#include "dialect/dialect.h"
 
 namespace catalog {
 
@@ -47,8 +48,8 @@ constexpr bool is_oplog(std::string_view ns) {
 // whose name begins with a dot.
 bool valid_collection_name(std::string_view db, std::string_view collection);
 // The code that the errors below have: to old clients 2, to those of today 73.
-constexpr int code_of_bad_name(bool over_msg) {
-    return over_msg ? base::kInvalidNamespace : base::kBadValue;
+constexpr int code_of_bad_name(dialect::Dialect dialect) {
+    return dialect.code(base::kBadValue, base::kInvalidNamespace);
 }
 // Throws base::Error `code` for a namespace that documents may not be written to
 // (system.namespaces, unknown system.* collections), 73 where it is none.

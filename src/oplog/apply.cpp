@@ -7,6 +7,7 @@
 #include "bson/json.h"
 #include "catalog/index_spec.h"
 #include "catalog/names.h"
+#include "dialect/dialect.h"
 #include "query/plan/executor.h"
 #include "query/update/update.h"
 #include "sched/blocking.h"
@@ -194,7 +195,8 @@ Applied Applier::update(catalog::Collection& collection, const Told& told, Manne
 }
 
 void Applier::operate(catalog::Collection& collection, storage::RecordId id, bson::Doc operators) {
-    const auto update = query::Update::parse(operators, {.over_msg = true, .in_given_order = true});
+    const auto update =
+        query::Update::parse(operators, {.dialect = dialect::kToday, .in_given_order = true});
     const bson::Doc before = collection.records().get(id);
     bson::Buffer out;
     const query::UpdateResult result = update->apply(before, query::MatchDetails(), out);

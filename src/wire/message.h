@@ -204,7 +204,7 @@ DeleteMessage decode_delete(std::span<const uint8_t> message);
 KillCursorsMessage decode_kill_cursors(std::span<const uint8_t> message);
 MsgMessage decode_msg(std::span<const uint8_t> message);
 
-// The name behind the first int32 of a body, where all legacy opcodes but OP_KILL_CURSORS have it;
+// The name behind the first int32 of a body, where all old opcodes but OP_KILL_CURSORS have it;
 // empty where it is missing or not terminated. Also for unknown opcodes, which the old server
 // ignored when this name was no namespace, and closed the connection otherwise.
 std::string_view peek_ns(std::span<const uint8_t> message);

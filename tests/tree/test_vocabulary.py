@@ -54,6 +54,9 @@ RETIRED = [(re.compile(pattern), term, where) for pattern, term, where in (
     (r'(?i)open gate', 'pipelined commits', None),
     (word('gather', '(s|ed|ing)?'), 'commit delay; collect', None),
     (r'(?i)lonely', 'has_single_waiter', None),
+    # Dialects.
+    (r'(?i)over_msg|\bby_msg\(|\bNames::later\b|check_newer_sort|legacy_(query|update|insert)'
+     r'|LegacyFind|LegacyExplain', 'dialect', ('src/',)),
     # Metrics. Figures that were measured may be called so.
     (r'(?i)(?<!con)figure', 'metrics', ('src/',)),
     (r'\bFigure(Registration|Source)\b|\b(figures_of|append_figures|g_figures)\b'

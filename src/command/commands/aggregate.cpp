@@ -21,9 +21,10 @@
 #include "command/pipeline/pipeline_query.h"
 #include "command/pipeline/pipeline_source.h"
 #include "command/request/authorization.h"
+#include "command/request/fields_of_today.h"
 #include "command/request/member_state.h"
-#include "command/request/newer_fields.h"
 #include "command/write/write_ops.h"
+#include "dialect/dialect.h"
 #include "query/plan/explain.h"
 #include "query/stage/output.h"
 #include "query/stage/pipeline.h"
@@ -41,24 +42,24 @@ constexpr int kResultTooLarge = 16389;
 // The most bytes of a first batch: a document that would exceed it goes into the next one.
 constexpr int64_t kFirstBatchBytes = 4 * 1024 * 1024;
 
-void take_cursor(const bson::Element& cursor, bool over_msg, PipelineRequest& out) {
+void take_cursor(const bson::Element& cursor, dialect::Dialect dialect, PipelineRequest& out) {
     if (!cursor.is_object()) base::fail(16954, "cursor field must be missing or an object");
-    read_fields(cursor.as_doc(), "cursor", kCursorFields, over_msg);
+    read_fields(cursor.as_doc(), "cursor", kCursorFields, dialect);
     out.as_cursor = true;
     for (const bson::Element& e : cursor.as_doc()) {
-        if (is_absent(e, over_msg)) continue;
+        if (is_absent(e, dialect)) continue;
         if (e.name() != "batchSize")
             base::fail(16955, "cursor object can't contain fields other than batchSize");
         if (!e.is_number()) base::fail(16956, "cursor.batchSize must be a number");
         if (e.to_int64() < 0)
-            base::fail(over_msg ? 51024 : 16957, "Cursor batchSize must not be negative");
+            base::fail(dialect.code(16957, 51024), "Cursor batchSize must not be negative");
         out.batch_size = e.to_int64();
     }
 }
 
 PipelineRequest parse(const Invocation& invocation) {
     PipelineRequest out;
-    out.allow_disk_use = invocation.over_msg();  // later servers, since 6.0
+    out.allow_disk_use = invocation.dialect().is_today();  // later servers, since 6.0
     const bson::Element target = invocation.first();
     out.whole_database = target.is_number() && target.to_double() == 1.0;
     out.ns = out.whole_database ? fmt::format("{}.$cmd.aggregate", invocation.db) : invocation.ns();
@@ -78,7 +79,7 @@ PipelineRequest parse(const Invocation& invocation) {
                                              "let"};
     for (const bson::Element& e : invocation.body) {
         const std::string_view name = e.name();
-        if (is_absent(e, invocation.over_msg())) continue;
+        if (is_absent(e, invocation.dialect())) continue;
         if (name == "pipeline") {
             if (!e.is_array())
                 base::fail(13111, "wrong type for field (pipeline): expected an array");
@@ -88,7 +89,7 @@ PipelineRequest parse(const Invocation& invocation) {
                 base::fail(13111, "wrong type for field (explain): expected a boolean");
             if (e.as_bool()) out.explain = Verbosity::query_planner;
         } else if (name == "cursor") {
-            take_cursor(e, invocation.over_msg(), out);
+            take_cursor(e, invocation.dialect(), out);
         } else if (name == "allowDiskUse") {
             if (e.type() != bson::Type::boolean)
                 base::fail(16949, "allowDiskUse must be a bool, not a {}",
@@ -96,7 +97,7 @@ PipelineRequest parse(const Invocation& invocation) {
             out.allow_disk_use = e.as_bool();
         } else if (name == "hint") {
             out.hint = e;
-        } else if (!invocation.over_msg() && !name.starts_with('$') &&
+        } else if (invocation.dialect().is_v26() && !name.starts_with('$') &&
                    std::ranges::find(kIgnored, name) == std::end(kIgnored)) {
             base::fail(base::kFailedToParse, "unrecognized field '{}'", name);
         }
@@ -111,7 +112,7 @@ std::unique_ptr<query::Pipeline> parse_pipeline(Invocation& invocation,
     context.allow_disk_use = request.allow_disk_use;
     if (request.allow_disk_use)
         context.scratch_directory = invocation.service.engine().scratch_directory();
-    context.over_msg = invocation.over_msg();
+    context.dialect = invocation.dialect();
     context.foreign = std::move(foreign);
     context.collator = request.collator;
     if (request.let != nullptr) context.variables = request.let->variables();
@@ -125,7 +126,7 @@ std::unique_ptr<query::Pipeline> parse_pipeline(Invocation& invocation,
 // Null where the client takes this for a server that has no such stages.
 std::shared_ptr<ForeignReader> foreign_reader(Invocation& invocation,
                                               const PipelineRequest& request) {
-    if (!invocation.over_msg()) return nullptr;
+    if (invocation.dialect().is_v26()) return nullptr;
     auto reader = std::make_shared<ForeignReader>(
         invocation.db,
         request.allow_disk_use ? invocation.service.engine().scratch_directory() : "");
@@ -169,7 +170,7 @@ void reply_explain(bson::Builder& reply, const PipelineSource& source) {
         const bson::Object fields = source.stages().fields();
         if (!fields.empty()) cursor.append("fields", fields);
         bson::Builder plan = cursor.sub_object("plan");
-        query::append_legacy_plan(plan, executor->report());
+        query::append_plan_v26(plan, executor->report());
     }
     for (const bson::Object& stage : source.stages().describe())
         stages.push(stage.doc());
@@ -187,8 +188,8 @@ void append_cursor_plan(bson::Builder& out, const PipelineRequest& request,
 }
 
 // Explains as today's servers do: a pipeline whose query does all the work is explained as a find.
-void reply_newer_explain(Invocation& invocation, const PipelineRequest& request,
-                         PipelineSource& source, std::optional<CollectionLock>& lock) {
+void reply_explain_of_today(Invocation& invocation, const PipelineRequest& request,
+                            PipelineSource& source, std::optional<CollectionLock>& lock) {
     bson::Builder& reply = *invocation.reply;
     const auto started = sched::Operation::Clock::now();
     std::vector<bson::Object> stages = source.stages().describe();
@@ -234,7 +235,7 @@ std::unique_ptr<ResultWriter> result_writer(Invocation& invocation, const Pipeli
     if (!request.explain) {
         check_takes_writes(invocation.service.context(),
                            output->target.db.empty() ? invocation.db : output->target.db,
-                           invocation.over_msg() ? Dialect::today : Dialect::old);
+                           invocation.dialect());
         invocation.check_concern();
     }
     if (output->merge == nullptr)
@@ -268,8 +269,9 @@ void run_pipeline(Invocation& invocation, const PipelineRequest& request) {
     // Only a find in a view has one, which is of clients of today.
     source->set_projection(query::Projection::parse(request.projection, nullptr,
                                                     &query::kNoExpressionsHere, request.collator));
-    if (request.explain && !invocation.over_msg()) return reply_explain(*invocation.reply, *source);
-    if (request.explain) return reply_newer_explain(invocation, request, *source, lock);
+    if (request.explain && invocation.dialect().is_v26())
+        return reply_explain(*invocation.reply, *source);
+    if (request.explain) return reply_explain_of_today(invocation, request, *source, lock);
     const auto report = [&](const CursorSource& done) {
         if (done.executor() != nullptr) report_query(invocation.client, *done.executor(), {}, true);
     };
@@ -339,8 +341,8 @@ PipelineRequest resolved(Invocation& invocation, PipelineRequest request) {
     const bson::Element collation = invocation.field(kCollation.name);
     if (view)
         request.collator = collator_in(*view, collation);
-    else if (names_collation(collation, invocation.over_msg()) || request.whole_database)
-        request.collator = collator_of(collation, invocation.over_msg());
+    else if (names_collation(collation, invocation.dialect()) || request.whole_database)
+        request.collator = collator_of(collation, invocation.dialect());
     else
         request.collator = default_collator(invocation.client, request.source_ns);
     request.let = RequestExpressions(invocation, request.collator).let();
@@ -357,7 +359,7 @@ PipelineRequest resolved(Invocation& invocation, PipelineRequest request) {
 
 void run_aggregate(Invocation& invocation) {
     const PipelineRequest request = parse(invocation);
-    if (invocation.over_msg() && !request.as_cursor && !request.explain)
+    if (invocation.dialect().is_today() && !request.as_cursor && !request.explain)
         base::fail(base::kFailedToParse,
                    "The 'cursor' option is required, except for aggregate with the explain "
                    "argument");

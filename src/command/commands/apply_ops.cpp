@@ -16,6 +16,7 @@
 #include "command/request/authorization.h"
 #include "command/request/invocation.h"
 #include "command/write/write_ops.h"
+#include "dialect/dialect.h"
 #include "oplog/apply.h"
 #include "query/plan/executor.h"
 #include "sched/blocking.h"
@@ -224,7 +225,7 @@ class Application {
             bson::Builder details;
             details.append("got", found).append("whatFailed", condition.source);
             const char* const text =
-                invocation_.over_msg() ? "preCondition failed" : "pre-condition failed";
+                invocation_.dialect().is_today() ? "preCondition failed" : "pre-condition failed";
             throw base::Error(base::kBadValue, text, details.doc().bytes());
         }
     }
@@ -283,7 +284,7 @@ class Application {
             return update(entry.ns, which.doc(), entry.o, true);
         }
         CollectionLock lock(invocation_.client, entry.ns, true);
-        insert_document(lock, entry.o, scratch_, true);
+        insert_document(lock, entry.o, scratch_, dialect::kToday);
     }
 
     void update(std::string_view ns, bson::Doc query, bson::Doc change, bool upsert) {
@@ -293,7 +294,7 @@ class Application {
         request.query = query;
         request.update = by_operators ? operators.doc() : change;
         request.upsert = upsert;
-        request.over_msg = true;
+        request.dialect = dialect::kToday;
         update_documents(invocation_.client, ns, request);
     }
 

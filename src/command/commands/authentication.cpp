@@ -48,7 +48,7 @@ void run_connection_status(Invocation& invocation) {
         for (const auth::User& user : login.users())
             users.push(bson::make("user", user.who.name, "db", user.who.db));
     }
-    if (!invocation.over_msg() && !login.logged_in()) return;
+    if (invocation.dialect().is_v26() && !login.logged_in()) return;
     {
         bson::Builder roles = info.sub_array("authenticatedUserRoles");
         for (const auth::User& user : login.users())

@@ -101,7 +101,7 @@ void run_clone_as_capped(Invocation& invocation) {
     const bson::Element to = invocation.body["toCollection"];
     if (!to.is_string() || to.as_string().empty())
         base::fail(base::kBadValue, "invalid command spec: toCollection is missing");
-    if (invocation.over_msg()) catalog::refuse_leading_dot(to.as_string());
+    if (invocation.dialect().is_today()) catalog::refuse_leading_dot(to.as_string());
     const int64_t size = size_argument(invocation);
     const std::string target = fmt::format("{}.{}", invocation.db, to.as_string());
     refuse_system(target);

@@ -15,8 +15,9 @@
 #include "command/context/locks.h"
 #include "command/cursor/batch.h"
 #include "command/request/authorization.h"
+#include "command/request/fields_of_today.h"
 #include "command/request/invocation.h"
-#include "command/request/newer_fields.h"
+#include "dialect/dialect.h"
 #include "query/match/match_tree.h"
 #include "sched/blocking.h"
 #include "sched/tick.h"
@@ -50,10 +51,10 @@ bool asks_for_view(const Invocation& invocation) {
         base::fail(base::kInvalidOptions, "'pipeline' requires 'viewOn' to also be specified");
     if (!is_view) return false;
     for (const bson::Element& e : invocation.body) {
-        const bool of_view =
-            e.name() == "viewOn" || e.name() == "pipeline" ||
-            (e.name() == "collation" && (invocation.over_msg() || !catalog::asks_for_collation(e)));
-        if (!of_view && !not_an_option(e.name()) && !is_absent(e, invocation.over_msg()))
+        const bool of_view = e.name() == "viewOn" || e.name() == "pipeline" ||
+                             (e.name() == "collation" &&
+                              (invocation.dialect().is_today() || !catalog::asks_for_collation(e)));
+        if (!of_view && !not_an_option(e.name()) && !is_absent(e, invocation.dialect()))
             base::fail(base::kInvalidOptions, "a view cannot have the option '{}'", e.name());
     }
     return true;
@@ -61,11 +62,11 @@ bool asks_for_view(const Invocation& invocation) {
 
 // A size of what has none was taken for the first extent's, a number of documents for nothing.
 void check_capped(bson::Doc command) {
-    const bool has_size = !is_absent(command["size"], true);
+    const bool has_size = !is_absent(command["size"], dialect::kToday);
     if (command["capped"].truthy()) {
         if (!has_size && command["$nExtents"].missing())
             base::fail(base::kInvalidOptions, "the 'size' field is required when 'capped' is true");
-    } else if (has_size || !is_absent(command["max"], true)) {
+    } else if (has_size || !is_absent(command["max"], dialect::kToday)) {
         base::fail(base::kInvalidOptions,
                    "the 'capped' field needs to be true when either the 'size' or 'max' fields "
                    "are present");
@@ -83,21 +84,22 @@ void check_auto_index(const Invocation& invocation) {
 void run_create(Invocation& invocation) {
     const bson::Element name = invocation.first();
     if (!name.is_string() || name.as_string().empty())
-        base::fail(invocation.over_msg() ? base::kInvalidNamespace : 15888,
+        base::fail(invocation.dialect().code(15888, base::kInvalidNamespace),
                    "must pass name of collection to create");
     const std::string ns = invocation.ns();
-    if (invocation.over_msg()) {
+    if (invocation.dialect().is_today()) {
         check_capped(invocation.body);
         check_auto_index(invocation);
     }
-    catalog::check_writable(ns, catalog::code_of_bad_name(invocation.over_msg()));
+    catalog::check_writable(ns, catalog::code_of_bad_name(invocation.dialect()));
     if (asks_for_view(invocation)) return create_view(invocation, ns);
     check_id_index(invocation.body["idIndex"]);
     bson::Builder options;
     for (const bson::Element& e : invocation.body) {
         const bool extents_allowed = invocation.service.context().test_commands;
-        if (is_absent(e, invocation.over_msg())) continue;
-        if (e.name() == kCollation.name && !invocation.over_msg() && catalog::asks_for_collation(e))
+        if (is_absent(e, invocation.dialect())) continue;
+        if (e.name() == kCollation.name && invocation.dialect().is_v26() &&
+            catalog::asks_for_collation(e))
             base::fail(base::kInvalidOptions, "'collation' is not supported by the old messages");
         if (!not_an_option(e.name()) && (e.name() != "$nExtents" || extents_allowed))
             options.append(e);
@@ -108,7 +110,7 @@ void run_create(Invocation& invocation) {
     const sched::BlockingSection away;
     CollectionLock lock(invocation.client, ns, true, CollectionLock::Views::taken);
     // Clients of today that make collections in several places at once look for these words.
-    if (invocation.over_msg() && lock.collection() != nullptr)
+    if (invocation.dialect().is_today() && lock.collection() != nullptr)
         base::fail(base::kNamespaceExists, "Collection {} already exists.", ns);
     base::log::info("create collection {} {}", ns, bson::to_text(invocation.body));
     lock.make_database().create(ns, options.doc());
@@ -124,7 +126,7 @@ void run_drop(Invocation& invocation) {
         invocation.reply->append("ns", ns);
         return;
     }
-    if (lock.collection() == nullptr && invocation.over_msg()) return;
+    if (lock.collection() == nullptr && invocation.dialect().is_today()) return;
     if (lock.collection() == nullptr) base::fail(base::kNamespaceNotFound, "ns not found");
     if (catalog::split(ns).collection == "system.profile" &&
         invocation.service.profiler().level(invocation.db) > 0)
@@ -143,7 +145,8 @@ void run_drop(Invocation& invocation) {
 }
 
 // Returns one entry of the reply to listCollections.
-bson::Object describe(catalog::Database& db, std::string_view ns, bool name_only, bool over_msg) {
+bson::Object describe(catalog::Database& db, std::string_view ns, bool name_only,
+                      dialect::Dialect dialect) {
     catalog::Collection& collection = *db.collection(ns);
     bson::Builder out;
     out.append("name", catalog::split(ns).collection).append("type", "collection");
@@ -154,7 +157,7 @@ bson::Object describe(catalog::Database& db, std::string_view ns, bool name_only
         info.append("readOnly", false);
     }
     if (const catalog::Index* index = collection.id_index())
-        out.append("idIndex", shown_index(index->spec, over_msg));
+        out.append("idIndex", shown_index(index->spec, dialect));
     return out.object();
 }
 
@@ -192,9 +195,9 @@ void run_list_collections(Invocation& invocation) {
             for (const std::string& ns : names) {
                 if (db->collection(ns) == nullptr || ns.ends_with(".system.namespaces")) continue;
                 // Today's clients do not expect the catalogue among their collections.
-                if (invocation.over_msg() && ns.ends_with(".system.indexes")) continue;
+                if (invocation.dialect().is_today() && ns.ends_with(".system.indexes")) continue;
                 if (only_readable && !rights.on(ns, auth::action::find)) continue;
-                entries.push_back(describe(*db, ns, name_only, invocation.over_msg()));
+                entries.push_back(describe(*db, ns, name_only, invocation.dialect()));
             }
             for (const std::string& ns : db->view_names())
                 if (!only_readable || rights.on(ns, auth::action::find))
@@ -215,7 +218,7 @@ void run_list_collections(Invocation& invocation) {
 std::string_view namespace_argument(const Invocation& invocation, const bson::Element& e) {
     if (!e.is_string() || catalog::split(e.as_string()).collection.empty())
         base::fail(base::kInvalidNamespace, "'{}' must be a full namespace", e.name());
-    if (invocation.over_msg())
+    if (invocation.dialect().is_today())
         catalog::refuse_leading_dot(catalog::split(e.as_string()).collection);
     return e.as_string();
 }
@@ -296,7 +299,7 @@ void run_rename_collection(Invocation& invocation) {
         base::fail(base::kNamespaceNotFound, "source namespace does not exist");
     }
     if (service.catalog().collection(to) != nullptr) {
-        if (from == to && invocation.over_msg())
+        if (from == to && invocation.dialect().is_today())
             base::fail(base::kIllegalOperation, "a collection cannot be renamed to itself");
         if (!invocation.body["dropTarget"].truthy() || from == to)
             base::fail(base::kNamespaceExists, "target namespace exists");
@@ -332,7 +335,8 @@ void change_hidden(CollectionLock& lock, const catalog::Index& index, bool hidde
 }
 
 // collMod { index: { keyPattern | name, expireAfterSeconds, hidden } }.
-void change_index(CollectionLock& lock, bson::Doc change, bool over_msg, bson::Builder& reply) {
+void change_index(CollectionLock& lock, bson::Doc change, dialect::Dialect dialect,
+                  bson::Builder& reply) {
     const bson::Element key = change["keyPattern"];
     const bson::Element name = change["name"];
     const bson::Element seconds = change["expireAfterSeconds"];
@@ -350,7 +354,7 @@ void change_index(CollectionLock& lock, bson::Doc change, bool over_msg, bson::B
     const bool expires = seconds || hidden.missing();
     if (expires && (!seconds.is_number() || std::isnan(seconds.to_double())))
         base::fail(base::kInvalidOptions, "no expireAfterSeconds field or not a number");
-    if (expires && over_msg && seconds.to_double() < 0)
+    if (expires && dialect.is_today() && seconds.to_double() < 0)
         base::fail(base::kInvalidOptions, "expireAfterSeconds must be a number from 0 on");
     const catalog::Index* index = key.is_object()
                                       ? lock.collection()->find_index_by_key(key.as_doc())
@@ -370,16 +374,16 @@ void change_power_of_2(CollectionLock& lock, bool wanted, bson::Builder& reply) 
     reply.append("usePowerOf2Sizes_new", wanted);
 }
 
-void change_option(CollectionLock& lock, const bson::Element& e, bool over_msg,
+void change_option(CollectionLock& lock, const bson::Element& e, dialect::Dialect dialect,
                    bson::Builder& changes) {
     const std::string_view name = e.name();
-    if (name == "collMod" || not_an_option(name) || is_absent(e, over_msg)) return;
+    if (name == "collMod" || not_an_option(name) || is_absent(e, dialect)) return;
     if (catalog::is_validation_option(name)) return;  // those together
     if (name == "usePowerOf2Sizes") {
         change_power_of_2(lock, e.truthy(), changes);
     } else if (name == "index") {
         if (!e.is_object()) base::fail(10065, "invalid parameter: expected an object (index)");
-        change_index(lock, e.as_doc(), over_msg, changes);
+        change_index(lock, e.as_doc(), dialect, changes);
     } else {
         base::fail(base::kInvalidOptions, "unknown option to collMod: {}", name);
     }
@@ -391,7 +395,7 @@ bool changes_view(const Invocation& invocation) {
         return false;
     for (const bson::Element& e : invocation.body)
         if (e.name() != "collMod" && e.name() != "viewOn" && e.name() != "pipeline" &&
-            !not_an_option(e.name()) && !is_absent(e, invocation.over_msg()))
+            !not_an_option(e.name()) && !is_absent(e, invocation.dialect()))
             base::fail(base::kInvalidOptions, "a view has no '{}' to change", e.name());
     return true;
 }
@@ -399,7 +403,7 @@ bool changes_view(const Invocation& invocation) {
 void change_validation(CollectionLock& lock, const Invocation& invocation) {
     bson::Builder change;
     for (const bson::Element& e : invocation.body)
-        if (catalog::is_validation_option(e.name()) && !is_absent(e, invocation.over_msg()))
+        if (catalog::is_validation_option(e.name()) && !is_absent(e, invocation.dialect()))
             change.append(e);
     if (!change.doc().empty()) lock.database()->change_validation(*lock.collection(), change.doc());
 }
@@ -414,7 +418,7 @@ void run_coll_mod(Invocation& invocation) {
     bson::Builder changes;
     try {
         for (const bson::Element& e : invocation.body)
-            change_option(lock, e, invocation.over_msg(), changes);
+            change_option(lock, e, invocation.dialect(), changes);
         change_validation(lock, invocation);
     } catch (const base::Error& e) {
         // Earlier changes stay, and are reported.

@@ -12,8 +12,9 @@
 #include "command/commands/views.h"
 #include "command/context/locks.h"
 #include "command/cursor/query_cursors.h"
+#include "command/request/fields_of_today.h"
 #include "command/request/invocation.h"
-#include "command/request/newer_fields.h"
+#include "dialect/dialect.h"
 #include "query/match/regex_flags.h"
 #include "query/plan/distinct.h"
 #include "query/plan/executor.h"
@@ -41,10 +42,10 @@ void append_count(bson::Builder& reply, int64_t n) {
 
 // A count of keys is a scan of its index to today's clients; to old ones a collection that was
 // asked for its number of documents has no plan.
-std::string told_plan(const std::string& plan, bool over_msg) {
+std::string told_plan(const std::string& plan, dialect::Dialect dialect) {
     constexpr std::string_view kCount = "COUNT";
-    if (plan == kCount && !over_msg) return {};
-    if (plan != kCount && plan.starts_with(kCount) && over_msg)
+    if (plan == kCount && dialect.is_v26()) return {};
+    if (plan != kCount && plan.starts_with(kCount) && dialect.is_today())
         return "IXSCAN" + plan.substr(kCount.size());
     return plan;
 }
@@ -58,7 +59,7 @@ void run_count(Invocation& invocation) {
     // The number of records is known without a query; a hint has nothing to say then. It has for
     // today's clients: a sparse or a partial index counts what it holds.
     const bson::Element hint = body["hint"];
-    const bool counts = !parts.filter.empty() || invocation.over_msg();
+    const bool counts = !parts.filter.empty() || invocation.dialect().is_today();
     if ((hint.is_string() || hint.is_object()) && counts) parts.hint = hint;
     query.limit = count_limit(body);
     query.skip = count_skip(invocation);
@@ -71,14 +72,14 @@ void run_count(Invocation& invocation) {
                     [&n](bson::Doc counted) { n = counted["n"].to_int64(); });
         return append_count(*invocation.reply, n);
     }
-    set_collation(invocation.client, ns, body[kCollation.name], invocation.over_msg(), query);
+    set_collation(invocation.client, ns, body[kCollation.name], invocation.dialect(), query);
     const RequestExpressions expressions(invocation, query.collator);
     parts.expressions = expressions.get();
     query.canonicalise(parts);
-    if (invocation.over_msg()) query::refuse_odd_flags(*query.matcher);
+    if (invocation.dialect().is_today()) query::refuse_odd_flags(*query.matcher);
     CollectionLock lock(invocation.client, ns, false);
     if (lock.collection() == nullptr) {
-        if (!invocation.over_msg()) invocation.reply->append("missing", true);
+        if (invocation.dialect().is_v26()) invocation.reply->append("missing", true);
         invocation.reply->append("n", int32_t{0});
         return;
     }
@@ -86,7 +87,7 @@ void run_count(Invocation& invocation) {
         query::count(lock.collection(), std::move(query), execution_options(), &lock);
     OpReport& report = invocation.client.report();
     report.add({}, counted.stats);
-    report.plan = told_plan(counted.plan, invocation.over_msg());
+    report.plan = told_plan(counted.plan, invocation.dialect());
     append_count(*invocation.reply, counted.n);
 }
 
@@ -101,7 +102,7 @@ std::unique_ptr<query::Executor> plan_distinct(const Invocation& invocation, Col
                                                query::FindQuery query) try {
     return query::make_executor(lock.collection(), std::move(query), execution_options(), &lock);
 } catch (const base::Error& e) {
-    if (invocation.over_msg()) throw;
+    if (invocation.dialect().is_today()) throw;
     sched::fail_because(e, kBadDistinctQuery, "cannot run the query: {}", e.what());
 }
 
@@ -114,7 +115,7 @@ DistinctStats distinct_by_query(Invocation& invocation, CollectionLock& lock,
     report_query(invocation.client, *executor, {}, true);
     const query::ExecutionStats stats = executor->stats();
     bson::Builder explained;
-    query::append_legacy_explain(explained, executor->report(), {});
+    query::append_explain_v26(explained, executor->report(), {});
     return {stats.returned, std::max(stats.keys_examined, stats.docs_examined), stats.docs_examined,
             std::string(explained.doc()["cursor"].as_string())};
 }
@@ -146,7 +147,7 @@ std::optional<base::Error> canonicalise(query::FindQuery& query,
 std::string_view key_of(const Invocation& invocation) {
     const bson::Element key = invocation.body["key"];
     const std::string_view path = key.is_string() ? key.as_string() : std::string_view();
-    if (invocation.over_msg() && path.find('\0') != std::string_view::npos)
+    if (invocation.dialect().is_today() && path.find('\0') != std::string_view::npos)
         base::fail(31032, "the key of a distinct cannot contain a NUL byte");
     return path;
 }
@@ -159,32 +160,33 @@ void run_distinct(Invocation& invocation) {
     parts.filter = query_of(invocation.body);
     if (const auto view = view_of(invocation, ns)) {
         query::DistinctValues values(key_of(invocation),
-                                     collator_in(*view, invocation.body[kCollation.name]), true);
+                                     collator_in(*view, invocation.body[kCollation.name]),
+                                     dialect::kToday);
         each_result(invocation, query_in_view(*view, ns, parts.filter),
                     [&values](bson::Doc doc) { values.add(doc); });
         bson::Builder list = invocation.reply->sub_array("values");
         values.append_to(list);
         return;
     }
-    set_collation(invocation.client, ns, invocation.body[kCollation.name], invocation.over_msg(),
+    set_collation(invocation.client, ns, invocation.body[kCollation.name], invocation.dialect(),
                   query);
     const auto collator = query.collator;
     const RequestExpressions expressions(invocation, query.collator);
     parts.expressions = expressions.get();
     const std::optional<base::Error> bad_query = canonicalise(query, parts);
-    if (invocation.over_msg() && !bad_query) query::refuse_odd_flags(*query.matcher);
+    if (invocation.dialect().is_today() && !bad_query) query::refuse_odd_flags(*query.matcher);
     CollectionLock lock(invocation.client, ns, false);
     if (lock.collection() == nullptr) {
         invocation.reply->sub_array("values").finish();
-        if (!invocation.over_msg())
+        if (invocation.dialect().is_v26())
             invocation.reply->append("stats",
                                      bson::make("n", 0, "nscanned", 0, "nscannedObjects", 0));
         return;
     }
-    if (bad_query && invocation.over_msg()) throw base::Error(*bad_query);
+    if (bad_query && invocation.dialect().is_today()) throw base::Error(*bad_query);
     if (bad_query) base::fail(kBadDistinctQuery, "Can't canonicalize query: {}", bad_query->what());
     const std::string_view path = key_of(invocation);
-    query::DistinctValues values(path, collator, invocation.over_msg());
+    query::DistinctValues values(path, collator, invocation.dialect());
     DistinctStats stats;
     std::optional<int64_t> keys;
     // An index has one of the texts that are equal under a collation for each way to write it.
@@ -200,7 +202,7 @@ void run_distinct(Invocation& invocation) {
         OpReport& report = invocation.client.report();
         report.add({}, examined);
         report.plan = "DISTINCT";
-        if (invocation.over_msg()) values.sort();
+        if (invocation.dialect().is_today()) values.sort();
     } else {
         stats = distinct_by_query(invocation, lock, std::move(query), values);
     }
@@ -208,7 +210,7 @@ void run_distinct(Invocation& invocation) {
         bson::Builder list = invocation.reply->sub_array("values");
         values.append_to(list);
     }
-    if (!invocation.over_msg()) append_stats(*invocation.reply, stats, started);
+    if (invocation.dialect().is_v26()) append_stats(*invocation.reply, stats, started);
 }
 
 constexpr Field kCountFields[] = {
@@ -248,7 +250,7 @@ int64_t count_skip(const Invocation& count) {
     if (!skip.is_number()) base::fail(base::kBadValue, "skip value is not a valid number");
     // NaN was the smallest of all numbers of documents.
     if (skip.to_int64() < 0 || std::isnan(skip.to_double()))
-        base::fail(count.over_msg() ? 51024 : base::kBadValue,
+        base::fail(count.dialect().code(base::kBadValue, 51024),
                    "skip value is negative in count query");
     return skip.to_int64();
 }

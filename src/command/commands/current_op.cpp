@@ -3,6 +3,7 @@
 
 #include "command/commands/families.h"
 #include "command/request/invocation.h"
+#include "dialect/dialect.h"
 
 namespace command {
 
@@ -11,11 +12,12 @@ namespace {
 void run_current_op(Invocation& invocation) {
     for (const char* name : {"$all", "$ownOps"}) {
         const bson::Element e = invocation.field(name);
-        if (invocation.over_msg() && e && e.type() != bson::Type::boolean && !e.is_number())
+        if (invocation.dialect().is_today() && e && e.type() != bson::Type::boolean &&
+            !e.is_number())
             base::fail(base::kTypeMismatch, "{} must be a boolean", name);
     }
     append_operations(invocation.service.contexts(), invocation.service.fsync_lock(), nullptr,
-                      invocation.body, Dialect::today, *invocation.reply);
+                      invocation.body, dialect::kToday, *invocation.reply);
 }
 
 void run_kill_op(Invocation& invocation) {

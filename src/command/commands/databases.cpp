@@ -15,6 +15,7 @@
 #include "command/cursor/session_ends.h"
 #include "command/request/authorization.h"
 #include "command/request/invocation.h"
+#include "dialect/dialect.h"
 #include "query/match/match_tree.h"
 #include "sched/blocking.h"
 #include "sched/interruption.h"
@@ -53,7 +54,7 @@ std::vector<std::string> listed_databases(const Invocation& invocation) {
     for (std::string& name : invocation.service.engine().unusable_databases())
         names.push_back(std::move(name));
     for (const char* always : {"admin", "local"}) {
-        if (std::string_view(always) == "admin" && !invocation.over_msg()) continue;
+        if (std::string_view(always) == "admin" && invocation.dialect().is_v26()) continue;
         if (std::ranges::find(names, always) == names.end()) names.emplace_back(always);
     }
     std::ranges::sort(names);
@@ -166,7 +167,7 @@ bool is_asked_for(const bson::Element& collections, std::string_view name) {
 
 // Documents in order of _id, where there is an index on it; else in natural order, in which the old
 // server hashed only capped collections.
-std::string hash_collection(catalog::Collection& collection, bool over_msg) {
+std::string hash_collection(catalog::Collection& collection, dialect::Dialect dialect) {
     Md5 md5;
     const auto add = [&md5](bson::Doc doc) {
         md5.update(doc.data(), static_cast<size_t>(doc.size()));
@@ -176,7 +177,7 @@ std::string hash_collection(catalog::Collection& collection, bool over_msg) {
         const auto cursor = id_index->store->cursor(storage::Direction::forward);
         for (cursor->seek_to_start(); !cursor->at_end(); cursor->next())
             add(collection.records().get(cursor->id()));
-    } else if (over_msg || collection.capped()) {
+    } else if (dialect.is_today() || collection.capped()) {
         const auto cursor = collection.records().cursor(storage::Direction::forward);
         while (const auto record = cursor->next())
             add(record->doc);
@@ -205,7 +206,7 @@ void run_db_hash(Invocation& invocation) {
             const std::string_view name = catalog::split(ns).collection;
             if (catalog::is_system(name) || db->collection(ns) == nullptr) continue;
             if (!is_asked_for(invocation.body["collections"], name)) continue;
-            const std::string hash = hash_collection(*db->collection(ns), invocation.over_msg());
+            const std::string hash = hash_collection(*db->collection(ns), invocation.dialect());
             list.append(name, hash);
             all.update(hash.data(), hash.size());
             sched::Operation::check();

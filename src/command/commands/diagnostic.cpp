@@ -74,7 +74,7 @@ void run_host_info(Invocation& invocation) {
 void run_get_log(Invocation& invocation) {
     const bson::Element which = invocation.first();
     if (!which.is_string())
-        base::fail(invocation.over_msg() ? base::kTypeMismatch : kWrongFieldType,
+        base::fail(invocation.dialect().code(kWrongFieldType, base::kTypeMismatch),
                    "wrong type for field (getLog): expected a string");
     const std::string_view name = which.as_string();
     if (name == "*") {

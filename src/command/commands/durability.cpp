@@ -23,7 +23,7 @@ void run_fsync(Invocation& invocation) {
         const int64_t count = service.fsync_lock().lock();
         bson::Builder& reply = *invocation.reply;
         reply.append("info", "now locked against writes, use db.fsyncUnlock() to unlock");
-        if (invocation.over_msg()) reply.append("lockCount", count);
+        if (invocation.dialect().is_today()) reply.append("lockCount", count);
         reply.append("seeAlso", "http://dochub.mongodb.org/core/fsynccommand");
         return;
     }
@@ -64,7 +64,7 @@ void run_log_rotate(Invocation& invocation) {
 // server's, the level this database's.
 void run_profile(Invocation& invocation) {
     const bson::Element level = invocation.first();
-    const bool asks = level.is_number() ? level.to_int32() == -1 : !invocation.over_msg();
+    const bool asks = level.is_number() ? level.to_int32() == -1 : invocation.dialect().is_v26();
     if (!asks || invocation.body["slowms"])
         require_local(invocation.client.info(), "setting the profiling level");
     if (!asks && !level.is_number())
@@ -74,7 +74,7 @@ void run_profile(Invocation& invocation) {
     const bson::Object before = bson::make("was", was, "slowms", profiler.slow_ms());
     invocation.client.report().profiled_at = was;  // the command that ends it is the last one seen
     try {
-        if (!asks) profiler.set_level(invocation.db, level.to_int32(), invocation.over_msg());
+        if (!asks) profiler.set_level(invocation.db, level.to_int32(), invocation.dialect());
     } catch (const base::Error& e) {
         throw base::Error(e.code(), e.what(), before.bytes());
     }

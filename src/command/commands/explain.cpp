@@ -11,15 +11,16 @@
 #include "command/commands/count.h"
 #include "command/commands/families.h"
 #include "command/commands/find.h"
-#include "command/commands/newer_projection.h"
+#include "command/commands/projection_of_today.h"
 #include "command/commands/request_expressions.h"
 #include "command/commands/views.h"
 #include "command/commands/writes.h"
 #include "command/context/locks.h"
 #include "command/cursor/query_cursors.h"
 #include "command/request/authorization.h"
-#include "command/request/newer_fields.h"
+#include "command/request/fields_of_today.h"
 #include "command/request/run_command.h"
+#include "dialect/dialect.h"
 #include "query/match/regex_flags.h"
 #include "query/plan/executor.h"
 #include "query/plan/explain.h"
@@ -33,8 +34,8 @@ namespace {
 FindRequest as_find(const Invocation& inner) {
     const bson::Doc command = inner.body;
     const std::string_view name = command.first().name();
-    const bool over_msg = inner.over_msg();
-    if (name == "find") return parse_find(command, over_msg);
+    const dialect::Dialect dialect = inner.dialect();
+    if (name == "find") return parse_find(command, dialect);
     FindRequest request;
     request.collation = command[kCollation.name];
     const auto take = [&request](const bson::Element& filter, const bson::Element& hint) {
@@ -46,29 +47,29 @@ FindRequest as_find(const Invocation& inner) {
         const bson::Element item = list.is_array() ? list.as_doc().first() : bson::Element();
         if (!item.is_object() || list.as_doc().field_count() != 1)
             base::fail(base::kInvalidLength, "explained write batches must be of size 1");
-        read_fields(item.as_doc(), fmt::format("{}.{}", name, field), fields, over_msg);
+        read_fields(item.as_doc(), fmt::format("{}.{}", name, field), fields, dialect);
         request.collation = item.as_doc()[kCollation.name];
         return item.as_doc();
     };
     if (name == "count") {
         const bson::Element hint = command["hint"];
-        take(command["query"], hint.is_string() || over_msg ? hint : bson::Element());
+        take(command["query"], hint.is_string() || dialect.is_today() ? hint : bson::Element());
         request.query.limit = count_limit(command);
         request.query.skip = count_skip(inner);
     } else if (name == "distinct") {
         take(command["query"], {});
     } else if (name == "findAndModify" || name == "findandmodify") {
-        refuse_pipeline(command["update"], over_msg);
+        refuse_pipeline(command["update"], dialect);
         take(command["query"], command["hint"]);
-        if (over_msg && command["fields"].is_object())
+        if (dialect.is_today() && command["fields"].is_object())
             is_computed_projection(command["fields"].as_doc());
         if (command["sort"].is_object()) request.parts.sort = command["sort"].as_doc();
-        if (over_msg) check_newer_sort(request.parts.sort);
+        if (dialect.is_today()) check_sort_of_today(request.parts.sort);
         // The stage above the plan takes one, where it is shown.
-        (over_msg ? request.query.top : request.query.limit) = 1;
+        (dialect.is_today() ? request.query.top : request.query.limit) = 1;
     } else if (name == "update") {
         const bson::Doc item = first_item("updates", update_item_fields());
-        refuse_pipeline(item["u"], over_msg);
+        refuse_pipeline(item["u"], dialect);
         take(item["q"], item["hint"]);
     } else if (name == "delete") {
         const bson::Doc item = first_item("deletes", delete_item_fields());
@@ -86,7 +87,7 @@ Verbosity verbosity_of(const Invocation& invocation) {
     if (level == "queryPlanner") return Verbosity::query_planner;
     if (level == "executionStats") return Verbosity::execution_stats;
     if (level == "allPlansExecution") return Verbosity::all_plans;
-    base::fail(invocation.over_msg() ? base::kBadValue : base::kFailedToParse,
+    base::fail(invocation.dialect().code(base::kFailedToParse, base::kBadValue),
                "verbosity string must be one of {{'queryPlanner', 'executionStats', "
                "'allPlansExecution'}}");
 }
@@ -123,7 +124,8 @@ class TriedUpdate {
                 std::shared_ptr<const collation::Collator> collator) {
         UpdateRequest request;
         if (inner.name == "update") {
-            request = parse_update_item(inner.body["updates"].as_doc().first().as_doc(), true);
+            request =
+                parse_update_item(inner.body["updates"].as_doc().first().as_doc(), dialect::kToday);
         } else {
             const bson::Element update = inner.body["update"];
             if (!update.is_object() && !update.is_array()) return;  // it removes
@@ -131,7 +133,7 @@ class TriedUpdate {
             request.by_pipeline = update.is_array();
             request.array_filters = inner.body["arrayFilters"];
             request.upsert = inner.body["upsert"].truthy();
-            request.over_msg = true;
+            request.dialect = dialect::kToday;
         }
         request.expressions = expressions;
         upserts_ = request.upsert;
@@ -165,7 +167,7 @@ bool reads_only(const Invocation& inner) {
 void run_explain(Invocation& invocation) {
     const bson::Element target = invocation.first();
     if (!target.is_object())
-        base::fail(invocation.over_msg() ? base::kTypeMismatch : base::kFailedToParse,
+        base::fail(invocation.dialect().code(base::kFailedToParse, base::kTypeMismatch),
                    "explain command requires a nested object");
     const Verbosity verbosity = verbosity_of(invocation);
     Invocation inner = invocation;
@@ -181,7 +183,7 @@ void run_explain(Invocation& invocation) {
     if (view)
         request.query.collator = collator_in(*view, request.collation);
     else
-        set_collation(inner.client, ns, request.collation, inner.over_msg(), request.query);
+        set_collation(inner.client, ns, request.collation, inner.dialect(), request.query);
     const RequestExpressions expressions(inner, request.query.collator);
     if (view) {
         PipelineRequest pipeline = find_in_view(*view, ns, request, expressions.let());
@@ -191,12 +193,12 @@ void run_explain(Invocation& invocation) {
     request.parts.expressions = expressions.get();
     compile_projection(request, expressions.let());
     request.query.canonicalise(request.parts);
-    if (inner.over_msg()) query::refuse_odd_flags(*request.query.matcher);
+    if (inner.dialect().is_today()) query::refuse_odd_flags(*request.query.matcher);
     query::CommandExplain how;
     how.execution_stats = verbosity != Verbosity::query_planner;
-    how.all_plans = inner.over_msg() && verbosity == Verbosity::all_plans;
+    how.all_plans = inner.dialect().is_today() && verbosity == Verbosity::all_plans;
     how.ns = ns;
-    const Work work = inner.over_msg() ? work_of(inner) : Work();
+    const Work work = inner.dialect().is_today() ? work_of(inner) : Work();
     how.top = work.stage;
     std::optional<TriedUpdate> update;
     if (work.stage.name == "UPDATE") {
@@ -218,10 +220,10 @@ void run_explain(Invocation& invocation) {
         if (update) how.top.would = update->changes();
         how.millis = base::ms_since(started);
     }
-    if (inner.over_msg()) invocation.reply->append("explainVersion", "1");
+    if (inner.dialect().is_today()) invocation.reply->append("explainVersion", "1");
     query::append_explain(*invocation.reply, executor->report(), how);
     append_server(*invocation.reply, invocation.service.context());
-    if (inner.over_msg()) append_explained(*invocation.reply, inner);
+    if (inner.dialect().is_today()) append_explained(*invocation.reply, inner);
 }
 
 // Whether the client has the rights that the explained command would need.

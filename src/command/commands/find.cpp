@@ -6,12 +6,13 @@
 
 #include "base/error.h"
 #include "command/commands/families.h"
-#include "command/commands/newer_projection.h"
+#include "command/commands/projection_of_today.h"
 #include "command/commands/request_expressions.h"
 #include "command/commands/views.h"
 #include "command/cursor/query_cursors.h"
 #include "command/request/authorization.h"
-#include "command/request/newer_fields.h"
+#include "command/request/fields_of_today.h"
+#include "dialect/dialect.h"
 #include "oplog/entry.h"
 #include "query/match/regex_flags.h"
 #include "query/stage/computed_projection.h"
@@ -217,22 +218,21 @@ bool reply_by_id(Invocation& invocation, FindRequest& request, std::string_view 
 
 void run_find(Invocation& invocation) {
     invocation.service.counters().query.fetch_add(1, std::memory_order_relaxed);
-    FindRequest request = parse_find(invocation.body, invocation.over_msg());
+    FindRequest request = parse_find(invocation.body, invocation.dialect());
     const std::string ns = invocation.ns();
     const auto view = view_of(invocation, ns);
     if (view)
         request.query.collator = collator_in(*view, request.collation);
     else
-        set_collation(invocation.client, ns, request.collation, invocation.over_msg(),
+        set_collation(invocation.client, ns, request.collation, invocation.dialect(),
                       request.query);
-    const RequestExpressions expressions(invocation.over_msg(), request.let,
-                                         request.query.collator);
+    const RequestExpressions expressions(invocation.dialect(), request.let, request.query.collator);
     if (view) return run_pipeline(invocation, find_in_view(*view, ns, request, expressions.let()));
     request.parts.expressions = expressions.get();
     compile_projection(request, expressions.let());
     if (plain_id_query(request) && reply_by_id(invocation, request, ns, expressions.get())) return;
     request.query.canonicalise(request.parts);
-    if (invocation.over_msg()) query::refuse_odd_flags(*request.query.matcher);
+    if (invocation.dialect().is_today()) query::refuse_odd_flags(*request.query.matcher);
 
     std::unique_ptr<Cursor> cursor;  // freed after the lock is given up
     CollectionLock lock(invocation.client, ns, false);
@@ -323,7 +323,7 @@ void run_get_more(Invocation& invocation) {
 }
 
 void run_kill_cursors(Invocation& invocation) {
-    if (invocation.over_msg()) invocation.ns();  // which does not matter else
+    if (invocation.dialect().is_today()) invocation.ns();  // which does not matter else
     const bson::Element ids = invocation.body["cursors"];
     if (!ids.is_array() || ids.as_doc().empty())
         base::fail(base::kBadValue, "Must specify at least one cursor id in: {}", "killCursors");
@@ -332,7 +332,7 @@ void run_kill_cursors(Invocation& invocation) {
     for (const bson::Element& e : ids.as_doc()) {
         sched::tick(kTicksPerCursor);
         if (!e.is_number())
-            base::fail(invocation.over_msg() ? base::kTypeMismatch : base::kFailedToParse,
+            base::fail(invocation.dialect().code(base::kFailedToParse, base::kTypeMismatch),
                        "cursor ids must be numbers");
         if (!may_kill_cursor(invocation.client, invocation.service.cursors(), e.to_int64()))
             base::fail(base::kUnauthorized, "not authorized to kill cursor {}", e.to_int64());
@@ -367,25 +367,25 @@ constexpr Command kCommands[] = {
 
 }  // namespace
 
-FindRequest parse_find(bson::Doc command, bool over_msg) {
+FindRequest parse_find(bson::Doc command, dialect::Dialect dialect) {
     FindRequest request;
-    request.query.allow_disk_use = over_msg;  // later servers, since 6.0
+    request.query.allow_disk_use = dialect.is_today();  // later servers, since 6.0
     bool first = true;
     for (const bson::Element& e : command) {
-        if (std::exchange(first, false) || is_absent(e, over_msg)) continue;
-        if (over_msg) refuse_negative(e);
+        if (std::exchange(first, false) || is_absent(e, dialect)) continue;
+        if (dialect.is_today()) refuse_negative(e);
         // parse_field() leaves these two out as well; they are asked first, since nearly every
         // request has both.
         if (e.name() != "lsid" && e.name() != "$db") parse_field(e, request);
     }
     const bool has_ends = !request.query.min.empty() || !request.query.max.empty();
-    if (over_msg && has_ends && request.parts.hint.missing() &&
+    if (dialect.is_today() && has_ends && request.parts.hint.missing() &&
         !query::is_id_query(request.parts.filter))
         base::fail(kEndsWithoutHint,
                    "When using min()/max() a hint of which index to use must be provided");
-    if (over_msg && !request.parts.projection.empty())
+    if (dialect.is_today() && !request.parts.projection.empty())
         request.computes = is_computed_projection(request.parts.projection);
-    if (over_msg && !request.parts.sort.empty()) check_newer_sort(request.parts.sort);
+    if (dialect.is_today() && !request.parts.sort.empty()) check_sort_of_today(request.parts.sort);
     if (request.query.oplog_replay) check_oplog_replay(request.parts.filter);
     if (request.query.tailable) check_tailable_sort(request.parts.sort);
     // The batch is all that is wanted.
@@ -393,7 +393,7 @@ FindRequest parse_find(bson::Doc command, bool over_msg) {
         request.query.limit = request.batch_size;
     if (request.to_return > 1 && request.query.limit == 0) request.query.top = request.to_return;
     if (request.await_data && !request.query.tailable)
-        base::fail(over_msg ? base::kFailedToParse : base::kBadValue,
+        base::fail(dialect.code(base::kBadValue, base::kFailedToParse),
                    "Cannot set awaitData without tailable");
     return request;
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "bson/view.h"
+#include "dialect/dialect.h"
 #include "query/expression/let_variables.h"
 #include "query/plan/query.h"
 
@@ -22,9 +23,9 @@ struct FindRequest {
     bool await_data = false;
     bool no_timeout = false;
 };
-// `over_msg`: sent by OP_MSG, by a client that means a projection as later servers read it. Its
-// fields have been held against the table. Throws base::Error 9 (unknown field), 14, 2.
-FindRequest parse_find(bson::Doc command, bool over_msg);
+// A client of today means a projection as later servers read it. The command's fields have been
+// held against the table. Throws base::Error 9 (unknown field), 14, 2.
+FindRequest parse_find(bson::Doc command, dialect::Dialect dialect);
 
 // Parses the projection of one that computes, before the query is canonicalised; nothing of others.
 // `let` may be null.

@@ -7,15 +7,16 @@
 #include "base/error.h"
 #include "bson/compare.h"
 #include "command/commands/families.h"
-#include "command/commands/newer_projection.h"
+#include "command/commands/projection_of_today.h"
 #include "command/commands/request_expressions.h"
 #include "command/commands/write_history.h"
 #include "command/cursor/query_cursors.h"
 #include "command/request/authorization.h"
+#include "command/request/fields_of_today.h"
 #include "command/request/invocation.h"
-#include "command/request/newer_fields.h"
 #include "command/write/document_change.h"
 #include "command/write/write_ops.h"
+#include "dialect/dialect.h"
 #include "oplog/statement.h"
 #include "query/match/regex_flags.h"
 #include "query/plan/executor.h"
@@ -53,8 +54,8 @@ struct Request {
     bson::Element collation;
 };
 
-Request parse(bson::Doc body, bool over_msg) {
-    refuse_pipeline(body["update"], over_msg);
+Request parse(bson::Doc body, dialect::Dialect dialect) {
+    refuse_pipeline(body["update"], dialect);
     const auto document = [&body](const char* field) {
         const bson::Element e = body[field];
         return e.is_object() || e.is_array() ? e.as_doc() : bson::Doc();
@@ -62,19 +63,19 @@ Request parse(bson::Doc body, bool over_msg) {
     Request request;
     request.query = document("query");
     request.fields = document("fields");
-    if (over_msg) {
+    if (dialect.is_today()) {
         request.computes = is_computed_projection(request.fields);
         if (!request.computes)
             query::Projection::parse_by_name(request.fields, &query::kNoExpressionsHere);
-        check_newer_sort(document("sort"));
+        check_sort_of_today(document("sort"));
     }
     request.hint = body["hint"];
-    request.array_filters = array_filters_of(body, over_msg);
+    request.array_filters = array_filters_of(body, dialect);
     request.update = document("update");
     request.by_pipeline = body["update"].is_array();
     // An empty update empties the document. The old messages allow that only beside a sort; else it
     // is no update.
-    const bool may_be_empty = over_msg || !document("sort").empty();
+    const bool may_be_empty = dialect.is_today() || !document("sort").empty();
     request.has_update = request.by_pipeline ||
                          (body["update"].is_object() && (!request.update.empty() || may_be_empty));
     request.remove = body["remove"].truthy();
@@ -92,7 +93,7 @@ Request parse(bson::Doc body, bool over_msg) {
     // A request with a sort went another way, which examined its rules when it had a document.
     request.remove_beside_update =
         request.remove && !request.sort.empty() && !body["update"].missing();
-    if (over_msg && request.remove && !is_absent(body["update"], over_msg))
+    if (dialect.is_today() && request.remove && !is_absent(body["update"], dialect))
         base::fail(base::kFailedToParse, "Cannot specify both an update and remove=true");
     if (request.remove && request.array_filters)
         base::fail(base::kFailedToParse, "Cannot specify arrayFilters and remove=true");
@@ -115,7 +116,7 @@ class FindAndModify {
           ns_(invocation.ns()),
           asked_(collation_of(invocation, request)),
           expressions_(invocation, asked_.collator) {
-        if (!request.remove) check_updatable(ns_, catalog::code_of_bad_name(invocation.over_msg()));
+        if (!request.remove) check_updatable(ns_, catalog::code_of_bad_name(invocation.dialect()));
     }
 
     // False: others have changed or removed what was found, or it takes another lock; again.
@@ -126,9 +127,9 @@ class FindAndModify {
         CollectionLock lock(client_, ns_, access_);
         // A removal from a collection that is not there changes nothing, whatever its name.
         if (request_.remove && lock.collection() != nullptr)
-            catalog::check_writable(ns_, catalog::code_of_bad_name(invocation_.over_msg()));
+            catalog::check_writable(ns_, catalog::code_of_bad_name(invocation_.dialect()));
         find_.want_details = true;
-        if ((sends_requests() || invocation_.over_msg()) && !request_.computes)
+        if ((sends_requests() || invocation_.dialect().is_today()) && !request_.computes)
             positional_ = parse_positional();
         const auto executor = plan(lock);
         query::Row row;
@@ -168,7 +169,7 @@ class FindAndModify {
         try {
             return query::make_executor(lock.collection(), std::move(find_), options, &lock);
         } catch (const base::Error& e) {
-            if (invocation_.over_msg() || !options.no_table_scan) throw;
+            if (invocation_.dialect().is_today() || !options.no_table_scan) throw;
             sched::fail_because(e, request_.sort.empty() ? kCannotRun : kBadQueryOrSort,
                                 "cannot run the query: {}", e.what());
         }
@@ -176,7 +177,7 @@ class FindAndModify {
 
     static query::FindQuery collation_of(Invocation& invocation, const Request& request) {
         query::FindQuery asked;
-        set_collation(invocation.client, invocation.ns(), request.collation, invocation.over_msg(),
+        set_collation(invocation.client, invocation.ns(), request.collation, invocation.dialect(),
                       asked);
         return asked;
     }
@@ -188,7 +189,7 @@ class FindAndModify {
         parts.hint = request_.hint;
         // An upsert takes values from its query, and what $expr says is none.
         parts.expressions = expressions_.get();
-        if (invocation_.over_msg() && request_.upsert)
+        if (invocation_.dialect().is_today() && request_.upsert)
             parts.expressions = &query::kNoExpressionsHere;
         find_ = query::FindQuery();
         find_.collator = asked_.collator;
@@ -199,11 +200,11 @@ class FindAndModify {
         try {
             find_.canonicalise(parts);
         } catch (const base::Error& e) {
-            if (invocation_.over_msg()) throw;
+            if (invocation_.dialect().is_today()) throw;
             sched::fail_because(e, request_.sort.empty() ? kBadQuery : kBadQueryOrSort,
                                 "Can't canonicalize query: {}", e.what());
         }
-        if (invocation_.over_msg()) query::refuse_odd_flags(*find_.matcher);
+        if (invocation_.dialect().is_today()) query::refuse_odd_flags(*find_.matcher);
         find_.limit = 1;
     }
 
@@ -238,13 +239,13 @@ class FindAndModify {
             update_ =
                 query::parse_update(request_.update, request_.by_pipeline,
                                     {.upsert = request_.upsert,
-                                     .over_msg = invocation_.over_msg(),
+                                     .dialect = invocation_.dialect(),
                                      .array_filters = request_.array_filters,
                                      .keeps_empty_timestamps = request_.keeps_empty_timestamps,
                                      .collator = asked_.collator},
                                     expressions_.let());
         } catch (const base::Error& e) {
-            if (invocation_.over_msg() || sched::is_end_of_work(e)) throw;
+            if (invocation_.dialect().is_today() || sched::is_end_of_work(e)) throw;
             bad_update_ = std::current_exception();
         }
     }
@@ -292,7 +293,7 @@ class FindAndModify {
 
     // The old server sent itself a query, a write and a getLastError for a request with a sort, as
     // its clients see; without one it did the work in one go, which getLastError knows nothing of.
-    bool sends_requests() const { return !request_.sort.empty() && !invocation_.over_msg(); }
+    bool sends_requests() const { return !request_.sort.empty() && invocation_.dialect().is_v26(); }
 
     // `fields` if they ask for the array element that the query chose. Other mistakes in them show
     // when there is something to return.
@@ -303,7 +304,7 @@ class FindAndModify {
             return projection != nullptr && projection->needs_details() ? std::move(projection)
                                                                         : nullptr;
         } catch (const base::Error& e) {
-            if (invocation_.over_msg()) throw;
+            if (invocation_.dialect().is_today()) throw;
             try {
                 query::Projection::parse_by_name(request_.fields, expressions_.get());
             } catch (const base::Error&) {
@@ -373,7 +374,7 @@ class FindAndModify {
             return;
         }
         reply.append_all(value);
-        if (!invocation_.over_msg() && outcome.n == 0) return;  // as the old server
+        if (invocation_.dialect().is_v26() && outcome.n == 0) return;  // as the old server
         bson::Builder last = reply.sub_object("lastErrorObject");
         if (outcome.update) last.append("updatedExisting", outcome.existing);
         last.append("n", outcome.n);
@@ -423,7 +424,7 @@ class FindAndModify {
 
     // An update that came by OP_MSG is shown as a part of the command.
     void tell_update() {
-        if (invocation_.over_msg()) return;
+        if (invocation_.dialect().is_today()) return;
         client_.report().update = request_.update;
         client_.report().has_update = true;
     }
@@ -470,7 +471,7 @@ class FindAndModify {
 
     // The old server sent itself an update where there was a sort, and else counted none.
     void count_update() {
-        if (sends_requests() || invocation_.over_msg())
+        if (sends_requests() || invocation_.dialect().is_today())
             counters_.update.fetch_add(1, std::memory_order_relaxed);
     }
 
@@ -504,8 +505,8 @@ void answer_again(const WriteHistory::Found& found, bool removes, bson::Builder&
 }
 
 void run_find_and_modify(Invocation& invocation) {
-    const Request request = parse(invocation.body, invocation.over_msg());
-    if (!invocation.over_msg() && !invocation.first().is_string() && !request.upsert) {
+    const Request request = parse(invocation.body, invocation.dialect());
+    if (invocation.dialect().is_v26() && !invocation.first().is_string() && !request.upsert) {
         // A value that is no name leads to no collection.
         invocation.reply->append_null("value");
         return;

@@ -67,7 +67,7 @@ std::string_view name_of(Field::Use use) {
     switch (use) {
         case Field::Use::refused:
             return "refused";
-        case Field::Use::by_msg:
+        case Field::Use::of_today:
             return "by OP_MSG";
         default:
             return "taken";

@@ -16,6 +16,7 @@
 #include "command/cursor/batch.h"
 #include "command/observe/op_report.h"
 #include "command/request/invocation.h"
+#include "dialect/dialect.h"
 #include "sched/blocking.h"
 #include "sched/interruption.h"
 
@@ -118,7 +119,7 @@ void check_id_definition(bson::Doc spec) {
                    "The field 'key' for an _id index must be {{_id: 1}}, but got {}",
                    bson::to_text(key));
     for (const bson::Element& e : spec) {
-        if (is_absent(e, true)) continue;
+        if (is_absent(e, dialect::kToday)) continue;
         constexpr std::string_view kAllowed[] = {"key", "name", "v", "ns", "_id", "collation"};
         if (std::ranges::find(kAllowed, e.name()) != std::end(kAllowed)) continue;
         base::fail(base::kInvalidIndexSpecificationOption,
@@ -152,7 +153,7 @@ void check_odd_values(bson::Doc spec) {
         base::fail(base::kBadValue,
                    "'*' cannot be the name of an index: dropIndexes means all by it");
     const bson::Element version = spec["v"];
-    if (version && !is_absent(version, true) &&
+    if (version && !is_absent(version, dialect::kToday) &&
         (version.to_double() > 2 || version.to_double() < 1))
         base::fail(base::kCannotCreateIndex, "an index cannot be of version {}",
                    version.to_double());
@@ -211,12 +212,12 @@ void check_in_place(const catalog::Collection& collection, bson::Doc spec) {
 // The name, with the codes that this command has for bad ones.
 std::string indexed_ns(const Invocation& invocation) {
     const bson::Element target = invocation.first();
-    const bool over_msg = invocation.over_msg();
+    const dialect::Dialect dialect = invocation.dialect();
     if (!target.is_string())
-        base::fail(over_msg ? base::kInvalidNamespace : kNotAName,
+        base::fail(dialect.code(kNotAName, base::kInvalidNamespace),
                    "createIndexes needs the name of a collection");
     if (target.as_string().empty())
-        base::fail(catalog::code_of_bad_name(over_msg), "the collection's name is empty");
+        base::fail(catalog::code_of_bad_name(dialect), "the collection's name is empty");
     if (target.as_string() == "system.indexes")
         base::fail(base::kCannotCreateIndex, "cannot create an index on system.indexes");
     return invocation.ns();
@@ -226,20 +227,20 @@ void run_create_indexes(Invocation& invocation) {
     const std::string ns = indexed_ns(invocation);
     std::vector<bson::Doc> specs = index_specs(invocation, ns);
     std::vector<bson::Object> shortened;
-    if (invocation.over_msg() && invocation.body["ignoreUnknownIndexOptions"].truthy()) {
+    if (invocation.dialect().is_today() && invocation.body["ignoreUnknownIndexOptions"].truthy()) {
         std::ranges::transform(specs, std::back_inserter(shortened), without_unknown_options);
         specs.assign(shortened.begin(), shortened.end());
     }
     std::vector<bson::Object> kept;
-    if (invocation.over_msg()) {
+    if (invocation.dialect().is_today()) {
         std::ranges::for_each(specs, check_definition);
         std::ranges::transform(specs, std::back_inserter(kept), without_drop_dups);
         specs.assign(kept.begin(), kept.end());
     }
     const auto check_expiries = [&] {
-        if (invocation.over_msg()) std::ranges::for_each(specs, check_expiry);
+        if (invocation.dialect().is_today()) std::ranges::for_each(specs, check_expiry);
     };
-    catalog::check_insertable(ns, catalog::code_of_bad_name(invocation.over_msg()));
+    catalog::check_insertable(ns, catalog::code_of_bad_name(invocation.dialect()));
     const sched::BlockingSection away;
     CollectionLock lock(invocation.client, ns, true);
     const bool created = lock.collection() == nullptr;
@@ -252,7 +253,7 @@ void run_create_indexes(Invocation& invocation) {
     // remain also in a collection that is new.
     const auto needed = [&](bson::Doc spec) {
         try {
-            if (invocation.over_msg()) check_in_place(collection, spec);
+            if (invocation.dialect().is_today()) check_in_place(collection, spec);
             return db.index_needed(collection, spec);
         } catch (const base::Error& e) {
             if (!created || sched::is_interruption(e)) throw;
@@ -265,7 +266,7 @@ void run_create_indexes(Invocation& invocation) {
     size_t built = 0;
     try {
         for (const bson::Doc spec : missing) {
-            if (invocation.over_msg()) check_in_place(collection, spec);
+            if (invocation.dialect().is_today()) check_in_place(collection, spec);
             built += db.create_index(collection, spec, &lock) ? 1 : 0;
         }
     } catch (const base::Error& e) {
@@ -279,7 +280,7 @@ void run_create_indexes(Invocation& invocation) {
     bson::Builder& reply = *invocation.reply;
     if (missing.empty()) {
         reply.append("numIndexesBefore", before);
-        if (invocation.over_msg()) reply.append("numIndexesAfter", before);
+        if (invocation.dialect().is_today()) reply.append("numIndexesAfter", before);
         reply.append("note", "all indexes already exist");
         return;
     }
@@ -314,14 +315,14 @@ void run_drop_indexes(Invocation& invocation) {
     CollectionLock lock(invocation.client, ns, true);
     if (lock.collection() == nullptr) base::fail(base::kNamespaceNotFound, "ns not found");
     const bson::Element which = invocation.body["index"];
-    if (invocation.over_msg() && which.is_string() &&
+    if (invocation.dialect().is_today() && which.is_string() &&
         which.as_string().find('\0') != std::string_view::npos)
         base::fail(base::kIndexNotFound, "no index has a name with a NUL byte in it");
     base::log::info("CMD: dropIndexes {}", ns);
     const bson::Object was = bson::make("nIndexesWas", index_count(lock.collection()));
     try {
         std::vector<bson::Element> wanted{which};
-        if (invocation.over_msg() && which.is_array())
+        if (invocation.dialect().is_today() && which.is_array())
             wanted = listed_indexes(*lock.collection(), which.as_doc());
         for (const bson::Element& one : wanted)
             lock.database()->drop_indexes(*lock.collection(), one);
@@ -343,7 +344,7 @@ void run_list_indexes(Invocation& invocation) {
         if (lock.collection() == nullptr)
             base::fail(base::kNamespaceNotFound, "no collection {}", ns);
         for (const auto& index : lock.collection()->indexes())
-            source->add(shown_index(index->spec, invocation.over_msg()));
+            source->add(shown_index(index->spec, invocation.dialect()));
     }
     auto cursor = std::make_unique<Cursor>();
     cursor->ns =
@@ -365,10 +366,10 @@ void run_re_index(Invocation& invocation) {
         .append("nIndexes", static_cast<int32_t>(change.after));
     bson::Builder list = invocation.reply->sub_array("indexes");
     for (const auto& index : lock.collection()->indexes()) {
-        const bson::Object shown = shown_index(index->spec, invocation.over_msg());
+        const bson::Object shown = shown_index(index->spec, invocation.dialect());
         bson::Builder entry = list.sub_object(list.next().view());
         for (const bson::Element& e : shown.doc()) {
-            if (e.name() != "v" || invocation.over_msg()) entry.append(e);
+            if (e.name() != "v" || invocation.dialect().is_today()) entry.append(e);
         }
     }
 }
@@ -402,7 +403,7 @@ constexpr Command kCommands[] = {
 
 void check_definition(bson::Doc spec) {
     try {
-        read_fields(spec, "createIndexes.indexes", kDefinition, true);
+        read_fields(spec, "createIndexes.indexes", kDefinition, dialect::kToday);
     } catch (const base::Error& e) {
         constexpr int kMissingField = 40414;
         constexpr int kUnknownField = 40415;
@@ -417,8 +418,8 @@ void check_definition(bson::Doc spec) {
     if (catalog::is_id_pattern(key)) check_id_definition(spec);
 }
 
-bson::Object shown_index(bson::Doc stored, bool over_msg) {
-    if (!over_msg) return bson::Object(stored);
+bson::Object shown_index(bson::Doc stored, dialect::Dialect dialect) {
+    if (dialect.is_v26()) return bson::Object(stored);
     bson::Builder out;
     out.append("v", 2);
     for (const bson::Element& e : stored) {

@@ -3,13 +3,14 @@
 #pragma once
 
 #include "bson/builder.h"
+#include "dialect/dialect.h"
 
 namespace command {
 
 // Returns a stored definition as a client expects it. For OP_MSG it is of version 2 and does not
 // name its collection: programs of today compare it with the one that they want, and make the index
 // anew where it differs.
-bson::Object shown_index(bson::Doc stored, bool over_msg);
+bson::Object shown_index(bson::Doc stored, dialect::Dialect dialect);
 
 // Refuses a definition that today's servers refuse, whatever indexes there are. Throws base::Error
 // 14, 67, 197, 40413, 40414.

@@ -7,6 +7,7 @@
 #include "command/commands/repair.h"
 #include "command/context/locks.h"
 #include "command/request/invocation.h"
+#include "dialect/dialect.h"
 #include "sched/blocking.h"
 
 namespace command {
@@ -39,7 +40,7 @@ void run_compact(Invocation& invocation) {
     invocation.service.cursors().kill_collection(ns);
     bson::Builder given;  // the engine reads its own fields
     for (const bson::Element& e : invocation.body)
-        if (!is_absent(e, invocation.over_msg())) given.append(e);
+        if (!is_absent(e, invocation.dialect())) given.append(e);
     lock.database()->compact(*lock.collection(), given.object(), *invocation.reply);
     base::log::info("compact {} end", ns);
 }
@@ -78,15 +79,17 @@ void run_touch(Invocation& invocation) {
     base::log::info("touching namespace {} complete", ns);
 }
 
-// `over_msg`: the number of keys by the name of the index, else by its namespace.
+// `dialect`: today's tells the number of keys by the name of the index, 2.6's by its namespace.
 void append_validate(const std::string& ns, storage::CollectionStore& store,
-                     const storage::ValidateOptions& options, bool over_msg, bson::Builder& reply) {
+                     const storage::ValidateOptions& options, dialect::Dialect dialect,
+                     bson::Builder& reply) {
     reply.append("ns", ns);
     const storage::ValidateReport report = store.validate(options, reply);
     reply.append("nIndexes", report.index_count);
     {
         bson::Builder keys = reply.sub_object("keysPerIndex");
-        const size_t before_name = over_msg ? ns.size() + std::string_view(".$").size() : 0;
+        const size_t before_name =
+            dialect.is_today() ? ns.size() + std::string_view(".$").size() : 0;
         for (const auto& [index_ns, count] : report.keys_per_index)
             keys.append_number(std::string_view(index_ns).substr(before_name), count);
     }
@@ -131,7 +134,7 @@ void run_validate(Invocation& invocation) {
     if (lock.collection() != nullptr)
         for (const auto& index : lock.collection()->indexes())
             base::log::info("validating index {}.${}", ns, index->name);
-    append_validate(ns, *store, options, invocation.over_msg(), *invocation.reply);
+    append_validate(ns, *store, options, invocation.dialect(), *invocation.reply);
 }
 
 void run_repair_database(Invocation& invocation) {
@@ -144,7 +147,7 @@ void run_repair_database(Invocation& invocation) {
 
 template <const char* Name>
 void run_empty_list(Invocation& invocation) {
-    if (invocation.over_msg()) invocation.ns();  // which does not matter else
+    if (invocation.dialect().is_today()) invocation.ns();  // which does not matter else
     invocation.reply->sub_array(Name).finish();
 }
 constexpr char kShapes[] = "shapes";
@@ -152,7 +155,7 @@ constexpr char kFilters[] = "filters";
 constexpr char kPlans[] = "plans";
 
 void run_clear_plans(Invocation& invocation) {
-    if (invocation.over_msg()) invocation.ns();
+    if (invocation.dialect().is_today()) invocation.ns();
 }
 
 constexpr Field kCompactFields[] = {

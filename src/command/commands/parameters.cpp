@@ -5,6 +5,7 @@
 #include "bson/json.h"
 #include "command/commands/families.h"
 #include "command/request/invocation.h"
+#include "dialect/dialect.h"
 #include "options/logging.h"
 #include "options/series.h"
 #include "sched/tick.h"
@@ -87,7 +88,7 @@ void run_get_parameter(Invocation& invocation) {
     if (first.is_string() && first.as_string() == "*") {
         for (const options::Option* parameter : options::all_parameters())
             append(*parameter);
-        if (invocation.over_msg()) {
+        if (invocation.dialect().is_today()) {
             append_levels(*invocation.reply, kLevelsByComponent);
             append_compatibility(*invocation.reply, invocation.service.context().version);
         }
@@ -111,10 +112,11 @@ void run_get_parameter(Invocation& invocation) {
 
 // Throws base::Error 2 with the old value when the new one is not possible; 14 for a wrong type
 // where the old value is not returned.
-void set_value(options::Option& parameter, const bson::Element& e, bool over_msg, bson::Doc was) {
+void set_value(options::Option& parameter, const bson::Element& e, dialect::Dialect dialect,
+               bson::Doc was) {
     try {
         // The old server took any text for true, "false" as well.
-        if (over_msg && parameter.type() == options::Type::flag &&
+        if (dialect.is_today() && parameter.type() == options::Type::flag &&
             e.type() != bson::Type::boolean && !e.is_number())
             base::fail(base::kTypeMismatch, "parameter {} must be a boolean", e.name());
         options::set_parameter(parameter, parameter.type() == options::Type::flag
@@ -135,7 +137,7 @@ void run_set_parameter(Invocation& invocation) {
         if (e.name() == kLevelsByComponent) {
             bson::Builder was;
             if (!found) append_levels(was, "was");
-            set_value(options::verbose, level_of_all(e), invocation.over_msg(), was.doc());
+            set_value(options::verbose, level_of_all(e), invocation.dialect(), was.doc());
             invocation.reply->append_all(was.doc());
             found = true;
             continue;
@@ -148,7 +150,7 @@ void run_set_parameter(Invocation& invocation) {
         bson::Builder was;
         if (old && parameter->description().tells_old_value && !found)
             append_value(was, "was", *old);
-        set_value(*parameter, e, invocation.over_msg(), was.doc());
+        set_value(*parameter, e, invocation.dialect(), was.doc());
         invocation.reply->append_all(was.doc());
         base::log::info("setParameter {}={}", e.name(), bson::to_text(e));
         found = true;

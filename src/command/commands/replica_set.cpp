@@ -10,6 +10,7 @@
 #include "command/commands/member_report.h"
 #include "command/request/authorization.h"
 #include "command/request/invocation.h"
+#include "dialect/dialect.h"
 
 namespace command {
 
@@ -46,8 +47,8 @@ void run_reconfigure(Invocation& invocation) {
 }
 
 // The times of an entry: by the old messages `optime` is its `ts` alone.
-void append_times(bool over_msg, oplog::Position last, bson::Builder& out) {
-    if (over_msg)
+void append_times(dialect::Dialect dialect, oplog::Position last, bson::Builder& out) {
+    if (dialect.is_today())
         append_position(out, "optime", last);
     else
         out.append_timestamp("optime", last.ts);
@@ -78,7 +79,7 @@ void append_self(Invocation& invocation, const replica::Member& member,
         .append("stateStr", replica::name_of(member.role().state()))
         .append("uptime",
                 static_cast<int32_t>(base::ms_since(invocation.service.context().started) / 1000));
-    append_times(invocation.over_msg(), member.last(), out);
+    append_times(invocation.dialect(), member.last(), out);
     append_sync_source(config, member.following().syncing_to(), out);
     out.append("infoMessage", member.following().message());
     if (member.role().is_primary()) append_election(member.election_ts(), out);
@@ -89,16 +90,17 @@ void append_self(Invocation& invocation, const replica::Member& member,
 }
 
 // `reached`: what it has reported to this server, if that is the primary; zeros: nothing.
-void append_other(bool over_msg, const replica::Peer& peer, const replica::Reached& reached,
-                  const replica::Config& config, bson::Builder& out) {
+void append_other(dialect::Dialect dialect, const replica::Peer& peer,
+                  const replica::Reached& reached, const replica::Config& config,
+                  bson::Builder& out) {
     out.append("health", peer.is_up ? 1.0 : 0.0)
         .append("state", static_cast<int32_t>(peer.state))
         .append("stateStr", replica::name_of(peer.state))
         .append("uptime", peer.is_up ? seconds_since(peer.up_since_ms) : int32_t{0});
     // One that copies the data anew has lost what it has reported.
     const bool follows = peer.state == replica::State::secondary;
-    append_times(over_msg, follows ? std::max(peer.last, reached.applied) : peer.last, out);
-    if (follows && reached.durable.ts != 0 && over_msg) {
+    append_times(dialect, follows ? std::max(peer.last, reached.applied) : peer.last, out);
+    if (follows && reached.durable.ts != 0 && dialect.is_today()) {
         append_position(out, "optimeDurable", reached.durable);
         out.append_date("optimeDurableDate", ms_of(reached.durable.ts));
     }
@@ -120,7 +122,7 @@ void append_members(Invocation& invocation, const replica::Member& member,
         if (i == config.own_index)
             append_self(invocation, member, config, each);
         else
-            append_other(invocation.over_msg(), member.peers().peer(config.members[i].host),
+            append_other(invocation.dialect(), member.peers().peer(config.members[i].host),
                          member.progress().reached_by(config.members[i].host), config, each);
     }
 }

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "base/error.h"
+#include "dialect/dialect.h"
 
 namespace command {
 namespace {
@@ -113,9 +114,10 @@ TEST_F(ReplicaSetTest, OnceInitiatedItIsThePrimary) {
 
 TEST_F(ReplicaSetTest, TellsItsStateAndItsConfiguration) {
     initiate();
-    for (const bool over_msg : {true, false}) {
+    for (const dialect::Dialect dialect : {dialect::kToday, dialect::kV26}) {
         constexpr const char* kCommand = R"({"replSetGetStatus": 1})";
-        const bson::Object status = over_msg ? run(kCommand, "admin") : run_old(kCommand, "admin");
+        const bson::Object status =
+            dialect.is_today() ? run(kCommand, "admin") : run_old(kCommand, "admin");
         EXPECT_EQ(code(status), 0);
         EXPECT_EQ(status["set"].as_string(), "rs0");
         EXPECT_EQ(status["myState"].as_int32(), 1);
@@ -123,7 +125,8 @@ TEST_F(ReplicaSetTest, TellsItsStateAndItsConfiguration) {
         EXPECT_EQ(self["stateStr"].as_string(), "PRIMARY");
         EXPECT_EQ(self["name"].as_string(), "here:27017");
         EXPECT_TRUE(self["self"].as_bool());
-        const bson::Element time = over_msg ? self["optime"].as_doc()["ts"] : self["optime"];
+        const bson::Element time =
+            dialect.is_today() ? self["optime"].as_doc()["ts"] : self["optime"];
         EXPECT_EQ(time.as_timestamp(), member_->last().ts);
     }
     const bson::Object reply = run(R"({"replSetGetConfig": 1})", "admin");
@@ -385,11 +388,11 @@ class JournaledSetTest : public ReplicaSetTest {
     JournaledSetTest() : ReplicaSetTest(true) {}
 
     // Whether the reply to an insert waits for a commit.
-    bool waits(const char* concern, bool over_msg = true) {
+    bool waits(const char* concern, dialect::Dialect dialect = dialect::kToday) {
         const std::string command = fmt::format(
             R"({{"insert": "c", "documents": [{{"a": 1}}], "writeConcern": {}}})", concern);
         suspensions_ = 0;
-        EXPECT_EQ(code(over_msg ? run(command) : run_old(command)), 0);
+        EXPECT_EQ(code(dialect.is_today() ? run(command) : run_old(command)), 0);
         return suspensions_ > 0;
     }
 };
@@ -401,8 +404,8 @@ TEST_F(JournaledSetTest, AMajorityHasItInTheJournal) {
     EXPECT_FALSE(waits(R"({"w": "majority", "j": false})"));
     EXPECT_FALSE(waits(R"({"w": 1})"));
     EXPECT_TRUE(waits(R"({"w": 1, "j": true})"));
-    EXPECT_FALSE(waits(R"({"w": "majority"})", false));
-    EXPECT_TRUE(waits(R"({"w": 2, "wtimeout": 5, "j": true})", false));
+    EXPECT_FALSE(waits(R"({"w": "majority"})", dialect::kV26));
+    EXPECT_TRUE(waits(R"({"w": 2, "wtimeout": 5, "j": true})", dialect::kV26));
     const bson::Object next = run(R"({"replSetGetConfig": 1})", "admin");
     const replica::Config changed =
         replica::Config::parse(next["config"].as_doc(), {.set_name = "rs0"}).with_version(2);

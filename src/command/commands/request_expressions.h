@@ -5,11 +5,12 @@
 #include <memory>
 
 #include "command/request/invocation.h"
+#include "dialect/dialect.h"
 #include "query/expression/filter_expression.h"
 
 namespace command {
 
-inline constexpr Field kLet = by_msg("let", types::object, "5.0");
+inline constexpr Field kLet = of_today("let", types::object, "5.0");
 
 class RequestExpressions {
   public:
@@ -18,25 +19,27 @@ class RequestExpressions {
     // Computes the variables of `let`. `collator`: under which they compare texts; null: by their
     // bytes. Throws what query::LetVariables does.
     explicit RequestExpressions(const Invocation& invocation, const Collator& collator = nullptr)
-        : RequestExpressions(invocation.over_msg(), invocation.field(kLet.name), collator) {}
+        : RequestExpressions(invocation.dialect(), invocation.field(kLet.name), collator) {}
     // Does the same with the field `let`, where it is at hand.
-    RequestExpressions(bool over_msg, const bson::Element& let, const Collator& collator)
-        : over_msg_(over_msg), expressions_(variables(over_msg, let, collator)) {}
+    RequestExpressions(dialect::Dialect dialect, const bson::Element& let, const Collator& collator)
+        : dialect_(dialect), expressions_(variables(dialect, let, collator)) {}
 
     // Returns the expressions for readers of filters: null by the old messages. A parsed filter
     // keeps the variables.
-    const query::FilterExpressions* get() const { return over_msg_ ? &expressions_ : nullptr; }
+    const query::FilterExpressions* get() const {
+        return dialect_.is_today() ? &expressions_ : nullptr;
+    }
     const std::shared_ptr<const query::LetVariables>& let() const { return expressions_.let(); }
 
   private:
-    static std::shared_ptr<const query::LetVariables> variables(bool over_msg,
+    static std::shared_ptr<const query::LetVariables> variables(dialect::Dialect dialect,
                                                                 const bson::Element& let,
                                                                 const Collator& collator) {
-        if (!over_msg || !let.is_object() || let.as_doc().empty()) return nullptr;
+        if (dialect.is_v26() || !let.is_object() || let.as_doc().empty()) return nullptr;
         return std::make_shared<const query::LetVariables>(let.as_doc(), collator);
     }
 
-    const bool over_msg_;
+    const dialect::Dialect dialect_;
     const query::FilterExpressions expressions_;
 };
 

@@ -11,6 +11,7 @@
 #include "command/context/locks.h"
 #include "command/request/authorization.h"
 #include "command/request/current_op.h"
+#include "dialect/dialect.h"
 #include "sched/tick.h"
 
 namespace command {
@@ -86,7 +87,7 @@ query::DocumentSource index_stats(Invocation& invocation, const std::string& ns)
                 accesses.append("ops", index->uses.load(std::memory_order_relaxed))
                     .append_date("since", base::ms_since_1970(index->since));
             }
-            out.append("spec", shown_index(index->spec, invocation.over_msg()));
+            out.append("spec", shown_index(index->spec, invocation.dialect()));
             documents.push_back(out.object());
         }
     }
@@ -117,7 +118,7 @@ query::DocumentSource current_op(Invocation& invocation, const bson::Element& sp
         base::fail(base::kInvalidNamespace, "$currentOp must be run against the 'admin' database");
     const bool idle = spec.as_doc()["idleConnections"].truthy();
     std::vector<bson::Object> documents;
-    each_operation(invocation.service.contexts(), nullptr, idle, Dialect::today,
+    each_operation(invocation.service.contexts(), nullptr, idle, dialect::kToday,
                    [&](bson::Doc operation) { documents.emplace_back(operation); });
     return list_source(std::move(documents));
 }

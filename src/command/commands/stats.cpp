@@ -28,7 +28,8 @@ int64_t scale_of(const bson::Element& e) {
 
 // Appends the number that sizes have been divided by.
 void append_scale_factor(Invocation& invocation, int64_t scale) {
-    if (invocation.over_msg()) invocation.reply->append("scaleFactor", static_cast<int32_t>(scale));
+    if (invocation.dialect().is_today())
+        invocation.reply->append("scaleFactor", static_cast<int32_t>(scale));
 }
 
 void run_coll_stats(Invocation& invocation) {
@@ -51,7 +52,7 @@ void run_coll_stats(Invocation& invocation) {
     invocation.reply->append_all(head);
     append_collection_stats(lock.collection(), *store, scale, invocation.body["verbose"].truthy(),
                             *invocation.reply);
-    if (invocation.over_msg()) append_capped_size(*store, scale, *invocation.reply);
+    if (invocation.dialect().is_today()) append_capped_size(*store, scale, *invocation.reply);
     append_scale_factor(invocation, scale);
 }
 
@@ -91,7 +92,7 @@ void run_db_stats(Invocation& invocation) {
     }
     bson::Builder& reply = *invocation.reply;
     reply.append("db", invocation.db).append("collections", totals.collections);
-    if (invocation.over_msg())
+    if (invocation.dialect().is_today())
         reply.append("views", db == nullptr ? 0 : static_cast<int32_t>(db->view_names().size()));
     reply.append_number("objects", totals.objects)
         .append("avgObjSize", totals.objects == 0 ? 0.0

@@ -8,7 +8,8 @@
 #include "command/context/locks.h"
 #include "command/pipeline/foreign_reader.h"
 #include "command/request/authorization.h"
-#include "command/request/newer_fields.h"
+#include "command/request/fields_of_today.h"
+#include "dialect/dialect.h"
 #include "query/stage/output.h"
 #include "query/stage/pipeline.h"
 #include "sched/tick.h"
@@ -153,7 +154,7 @@ void check_stages(const Invocation& invocation, bson::Doc pipeline,
                        name);
     }
     query::PipelineContext context;
-    context.over_msg = true;
+    context.dialect = dialect::kToday;
     context.collator = collator;
     context.foreign = std::make_shared<ForeignReader>(invocation.db, std::string());
     query::Pipeline::parse(pipeline, context);
@@ -201,13 +202,13 @@ catalog::View parse_view(const Invocation& invocation, const std::string& ns,
 }  // namespace
 
 std::optional<ResolvedView> view_of(const Invocation& invocation, std::string_view ns) {
-    return invocation.over_msg() ? find_view(invocation.client, ns) : std::nullopt;
+    return invocation.dialect().is_today() ? find_view(invocation.client, ns) : std::nullopt;
 }
 
 std::shared_ptr<const collation::Collator> collator_in(const ResolvedView& view,
                                                        const bson::Element& asked) {
     const bool asks = asked.is_object() && !asked.as_doc().empty();
-    if (asks && !collation::is_same(collator_of(asked, true).get(), view.collator.get()))
+    if (asks && !collation::is_same(collator_of(asked, dialect::kToday).get(), view.collator.get()))
         base::fail(base::kOptionNotSupportedOnView, "Cannot override a view's default collation");
     return view.collator;
 }
@@ -258,7 +259,7 @@ void create_view(Invocation& invocation, const std::string& ns) {
         base::fail(base::kInvalidNamespace,
                    "a view cannot have the name of a system collection: {}", ns);
     const catalog::View view = parse_view(
-        invocation, ns, collator_of(invocation.field(kCollation.name), invocation.over_msg()));
+        invocation, ns, collator_of(invocation.field(kCollation.name), invocation.dialect()));
     CollectionLock lock(invocation.client, ns, true, CollectionLock::Views::taken);
     catalog::Database& db = lock.make_database();
     if (lock.collection() != nullptr || db.view(ns) != nullptr)

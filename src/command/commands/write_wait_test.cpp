@@ -9,6 +9,7 @@
 #include "base/testing/failure.h"
 #include "command/commands/testing/replica_set.h"
 #include "command/context/operation_context.h"
+#include "dialect/dialect.h"
 
 namespace command {
 namespace {
@@ -120,9 +121,9 @@ TEST_F(WriteWaitTest, EachKindOfWriteWaits) {
 }
 
 TEST_F(WriteWaitTest, ATimeEndsTheWaitAndTheWriteIsDone) {
-    for (const bool over_msg : {true, false}) {
+    for (const dialect::Dialect dialect : {dialect::kToday, dialect::kV26}) {
         const std::string command = insert(R"({"w": 2, "wtimeout": 1})");
-        const bson::Object reply = over_msg ? run(command) : run_old(command);
+        const bson::Object reply = dialect.is_today() ? run(command) : run_old(command);
         EXPECT_EQ(concern_error(reply), kTimedOut);
         EXPECT_EQ(reply["n"].to_int32(), 1);
     }

@@ -13,11 +13,12 @@
 #include "command/commands/write_history.h"
 #include "command/cursor/query_cursors.h"
 #include "command/request/authorization.h"
+#include "command/request/fields_of_today.h"
 #include "command/request/invocation.h"
-#include "command/request/newer_fields.h"
 #include "command/request/retryable_write.h"
 #include "command/request/run_command.h"
 #include "command/write/write_ops.h"
+#include "dialect/dialect.h"
 #include "oplog/statement.h"
 #include "query/stage/update_pipeline.h"
 #include "sched/interruption.h"
@@ -75,7 +76,7 @@ class WriteBatch {
             base::fail(base::kInvalidLength,
                        "exceeded maximum write batch size of {}: {} items are too many",
                        invocation.service.context().max_write_batch, count);
-        const int bad_name = catalog::code_of_bad_name(invocation.over_msg());
+        const int bad_name = catalog::code_of_bad_name(invocation.dialect());
         if (invocation.name == "insert") {
             catalog::check_insertable(ns_, bad_name);
             // The old messages that write, and `create`, take such names.
@@ -93,7 +94,8 @@ class WriteBatch {
     // A write that another server may be able to do fails as a whole: today's drivers then look for
     // that server, and send again what is numbered.
     void failed(int64_t index, const base::Error& error) {
-        if (invocation_.over_msg() && is_worth_a_retry(error.code())) throw base::Error(error);
+        if (invocation_.dialect().is_today() && is_worth_a_retry(error.code()))
+            throw base::Error(error);
         errors_.add(index, for_client(invocation_, error));
         client_.last_error().record_error(error.code(), error.what());
         invocation_.service.asserts().user.fetch_add(1, std::memory_order_relaxed);
@@ -111,7 +113,7 @@ class WriteBatch {
   private:
     std::string target() const {
         const bson::Element collection = invocation_.first();
-        if (!collection.is_string() && !invocation_.over_msg())
+        if (!collection.is_string() && invocation_.dialect().is_v26())
             base::fail(base::kFailedToParse, "wrong type for '{}' field, expected a string",
                        invocation_.name);
         return invocation_.ns();
@@ -183,8 +185,8 @@ class ItemReport {
     const sched::Operation::Clock::time_point started_ = sched::Operation::Clock::now();
 };
 
-bool bool_field(const bson::Element& e, std::string_view field, bool over_msg) {
-    if (is_absent(e, over_msg)) return false;
+bool bool_field(const bson::Element& e, std::string_view field, dialect::Dialect dialect) {
+    if (is_absent(e, dialect)) return false;
     if (e.type() != bson::Type::boolean)
         base::fail(base::kFailedToParse, "wrong type for '{}' field, expected bool", field);
     return e.as_bool();
@@ -211,7 +213,7 @@ void check_index_targets(const Invocation& invocation) {
                        "an index definition needs the name of a collection of database {}",
                        invocation.db);
         invocation.name_in(ns);
-        if (invocation.over_msg()) check_definition(spec);
+        if (invocation.dialect().is_today()) check_definition(spec);
     });
 }
 
@@ -237,7 +239,7 @@ Bypassed bypassed_by(bson::Doc command) {
 // own, which the profiler writes down under the same lock.
 storage::Access access_of(const Invocation& invocation) {
     const bool profiled =
-        !invocation.over_msg() && invocation.service.profiler().level(invocation.db) > 0;
+        invocation.dialect().is_v26() && invocation.service.profiler().level(invocation.db) > 0;
     return profiled ? storage::Access::all : storage::Access::documents;
 }
 
@@ -258,7 +260,7 @@ void run_insert(Invocation& invocation) {
             const auto number = static_cast<int32_t>(index);
             // A command that came by OP_MSG is reported itself.
             std::optional<ItemReport> item;
-            if (!invocation.over_msg())
+            if (invocation.dialect().is_v26())
                 item.emplace(service.profiler(), client, "insert", batch.ns(), doc);
             try {
                 yield_before_insert(lock, index, doc);
@@ -269,7 +271,7 @@ void run_insert(Invocation& invocation) {
                 const oplog::Statement statement(invocation.turn, number);
                 service.counters().insert.fetch_add(1, std::memory_order_relaxed);
                 const int64_t count =
-                    insert_document(lock, doc, scratch, invocation.over_msg(), bypassed.validation,
+                    insert_document(lock, doc, scratch, invocation.dialect(), bypassed.validation,
                                     !bypassed.empty_timestamps);
                 inserted += count;
                 client.report().inserted = item ? count : inserted;
@@ -295,7 +297,7 @@ constexpr Field kUpdateItem[] = {
     {"arrayFilters", types::array},
     kCollation,
     refused("sort", "8.0"),
-    by_msg("c", types::object, "4.2"),
+    of_today("c", types::object, "4.2"),
 };
 
 // The fields that nearly all items have, found in one go. A field that comes again is ignored.
@@ -346,7 +348,7 @@ void run_update(Invocation& invocation) {
     const Bypassed bypassed = bypassed_by(invocation.body);
     const RequestExpressions expressions(invocation);
     invocation.each_document("updates", [&](bson::Doc item) {
-        requests.push_back(parse_update_item(item, invocation.over_msg()));
+        requests.push_back(parse_update_item(item, invocation.dialect()));
         requests.back().validation = bypassed.validation;
         requests.back().keeps_empty_timestamps = bypassed.empty_timestamps;
         requests.back().expressions = expressions.get();
@@ -361,9 +363,9 @@ void run_update(Invocation& invocation) {
         if (batch.stopped()) break;
         const int64_t index = batch.next_index();
         ItemReport item(service.profiler(), client, "update", batch.ns(),
-                        invocation.over_msg() ? request.item : request.query);
+                        invocation.dialect().is_today() ? request.item : request.query);
         item.report().update = request.update;
-        item.report().has_update = !invocation.over_msg();
+        item.report().has_update = invocation.dialect().is_v26();
         try {
             sched::tick(kTicksPerItem);
             service.counters().update.fetch_add(1, std::memory_order_relaxed);
@@ -407,8 +409,8 @@ constexpr Field kDeleteItem[] = {
     kCollation,
 };
 
-DeleteRequest parse_delete(bson::Doc item, bool over_msg) {
-    read_fields(item, "delete.deletes", kDeleteItem, over_msg);
+DeleteRequest parse_delete(bson::Doc item, dialect::Dialect dialect) {
+    read_fields(item, "delete.deletes", kDeleteItem, dialect);
     DeleteRequest request;
     request.item = item;
     request.query = document_field(item["q"], "q");
@@ -416,13 +418,13 @@ DeleteRequest parse_delete(bson::Doc item, bool over_msg) {
     if (limit.missing()) base::fail(base::kFailedToParse, "missing limit field");
     if (!limit.is_number())
         base::fail(base::kFailedToParse, "wrong type for 'limit' field, expected a number");
-    if (over_msg && limit.to_double() != 0 && limit.to_double() != 1)
+    if (dialect.is_today() && limit.to_double() != 0 && limit.to_double() != 1)
         base::fail(base::kFailedToParse, "The limit field in delete objects must be 0 or 1. Got {}",
                    limit.to_double());
     // Cut to 32 bits: 1 removes one document, anything else all.
     request.just_one = static_cast<int32_t>(limit.to_int64()) == 1;
     request.hint = item["hint"];
-    request.collator = collator_of(item, over_msg);
+    request.collator = collator_of(item, dialect);
     return request;
 }
 
@@ -443,7 +445,7 @@ void run_delete(Invocation& invocation) {
     sched::Vector<DeleteRequest> requests;
     const RequestExpressions expressions(invocation);
     invocation.each_document("deletes", [&](bson::Doc item) {
-        requests.push_back(parse_delete(item, invocation.over_msg()));
+        requests.push_back(parse_delete(item, invocation.dialect()));
     });
     int64_t n = 0;
     int64_t succeeded = 0;
@@ -451,7 +453,7 @@ void run_delete(Invocation& invocation) {
         if (batch.stopped()) break;
         const int64_t index = batch.next_index();
         ItemReport item(service.profiler(), client, "remove", batch.ns(),
-                        invocation.over_msg() ? request.item : request.query);
+                        invocation.dialect().is_today() ? request.item : request.query);
         try {
             sched::tick(kTicksPerItem);
             service.counters().remove.fetch_add(1, std::memory_order_relaxed);
@@ -543,26 +545,27 @@ Fields update_item_fields() {
     return kUpdateItem;
 }
 
-UpdateRequest parse_update_item(bson::Doc item, bool over_msg) {
-    read_fields(item, "update.updates", kUpdateItem, over_msg);
+UpdateRequest parse_update_item(bson::Doc item, dialect::Dialect dialect) {
+    read_fields(item, "update.updates", kUpdateItem, dialect);
     UpdateRequest request;
     const UpdateItem fields(item);
     request.query = document_field(fields.query, "q");
-    refuse_pipeline(fields.update, over_msg);
+    refuse_pipeline(fields.update, dialect);
     request.by_pipeline = fields.update.is_array();
     request.update =
         request.by_pipeline ? fields.update.as_doc() : document_field(fields.update, "u");
     if (request.by_pipeline) query::check_stage_names(request.update);
-    request.multi = bool_field(fields.multi, "multi", over_msg);
-    request.upsert = bool_field(fields.upsert, "upsert", over_msg);
-    request.over_msg = over_msg;
+    request.multi = bool_field(fields.multi, "multi", dialect);
+    request.upsert = bool_field(fields.upsert, "upsert", dialect);
+    request.dialect = dialect;
     request.item = item;
     if (!fields.has_more) return request;
     request.hint = item["hint"];
-    request.array_filters = array_filters_of(item, over_msg);
-    request.collator = collator_of(item, over_msg);
-    if (over_msg) request.constants = item["c"];
-    if (!request.by_pipeline && over_msg && !is_absent(request.constants, true))
+    request.array_filters = array_filters_of(item, dialect);
+    request.collator = collator_of(item, dialect);
+    if (dialect.is_today()) request.constants = item["c"];
+    if (!request.by_pipeline && dialect.is_today() &&
+        !is_absent(request.constants, dialect::kToday))
         base::fail(kConstantsWithoutPipeline,
                    "Constant values may only be specified for pipeline updates");
     return request;

@@ -6,6 +6,7 @@
 
 #include "catalog/names.h"
 #include "command/observe/secrets.h"
+#include "dialect/dialect.h"
 
 namespace command {
 
@@ -48,7 +49,7 @@ void CurrentRequest::describe(const char* op, std::string_view ns, bson::Doc req
     shown_.ns = ns;
     shown_.request = request;
     shown_.has_request = !request.empty();
-    shown_.over_msg = false;
+    shown_.dialect = dialect::kV26;
     shown_.session.reset();
     report_.request = request;
     report_.has_request = true;
@@ -67,18 +68,18 @@ void CurrentRequest::describe(const DescribedCommand& command) {
     const bson::Element& target = command.target;
     const Top::Kind kind = top_kind(command.name);
     const bool on_collection = command.uses_data && target.is_string();
-    const bool named = command.over_msg && command.on_collection && on_collection;
+    const bool named = command.dialect.is_today() && command.on_collection && on_collection;
     const std::string_view collection = on_collection ? shown_name(target) : std::string_view();
     const std::string_view db = command.db;
     const std::lock_guard guard(mutex_);
     const bson::Doc body = command.has_secrets ? hide(command.body) : command.body;
     shown_.request = body;
     shown_.has_request = true;
-    shown_.over_msg = command.over_msg;
+    shown_.dialect = command.dialect;
     shown_.session = command.session;
     report_.request = body;
     report_.has_request = true;
-    report_.as_command = command.over_msg;
+    report_.as_command = command.dialect.is_today();
     report_.command_name = command.name;
     recorded_ = command.uses_data;
     // A command that the old server had messages for is shown as those.
@@ -88,7 +89,7 @@ void CurrentRequest::describe(const DescribedCommand& command) {
         shown_.ns.assign(db).append(1, '.').append(collection);
         // The items of an update or a delete are recorded one by one, an insert by OP_MSG as the
         // command.
-        if (is_write(kind) && !(command.over_msg && kind == Top::Kind::insert)) {
+        if (is_write(kind) && !(command.dialect.is_today() && kind == Top::Kind::insert)) {
             command_ns_.assign(db).append(".$cmd");
             recorded_ = false;
         }

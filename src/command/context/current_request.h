@@ -18,6 +18,7 @@
 #include "command/observe/counters.h"
 #include "command/observe/op_report.h"
 #include "command/observe/profiler.h"
+#include "dialect/dialect.h"
 #include "sched/operation.h"
 
 namespace command {
@@ -28,11 +29,11 @@ struct DescribedCommand {
     bson::Element target;  // its collection, if it is a string
     bson::Doc body;
     std::optional<SessionId> session;
-    bool has_secrets = false;    // no more is shown of the body than first_field()
-    bool uses_data = false;      // works on collections
-    bool changes_data = false;   // and writes to them
-    bool over_msg = false;       // shown as today's servers do
-    bool on_collection = false;  // `target` is the name of a collection
+    bool has_secrets = false;                  // no more is shown of the body than first_field()
+    bool uses_data = false;                    // works on collections
+    bool changes_data = false;                 // and writes to them
+    dialect::Dialect dialect = dialect::kV26;  // shown as today's servers do
+    bool on_collection = false;                // `target` is the name of a collection
 };
 
 // The record of a client's request; it is used again for every request of the client. A member that
@@ -46,7 +47,7 @@ class CurrentRequest {
         std::string ns;
         bson::Doc request;
         bool has_request = false;
-        bool over_msg = false;
+        dialect::Dialect dialect = dialect::kV26;
         std::optional<SessionId> session;
     };
 

@@ -120,7 +120,7 @@ struct Cursor {
     bson::Buffer pending;
     // Documents so far (startingFrom), without those in the reply of an aggregation or a list.
     int64_t returned = 0;
-    int64_t default_batch = 0;  // legacy: numberToReturn of the query
+    int64_t default_batch = 0;  // v26: numberToReturn of the query
     bool tailable = false;
     bool await_data = false;
     bool exhaust = false;

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "dialect/dialect.h"
 #include "storage/lock.h"
 
 namespace command {
@@ -27,13 +28,13 @@ int Profiler::level(std::string_view db) const {
     return found == levels_.end() ? default_level_ : found->second;
 }
 
-void Profiler::set_level(std::string_view db, int level, bool over_msg) {
+void Profiler::set_level(std::string_view db, int level, dialect::Dialect dialect) {
     if (level < 0 || level > 2)
         base::fail(base::kBadValue, "the profiling level is 0, 1 or 2, not {}", level);
     if (level > 0) {
         const storage::DatabaseLock lock(catalog_.engine().locks(), db, true);
         catalog::Database& database = catalog_.get_or_create(db);
-        if (over_msg || !has_uncapped(database)) profile_collection(database);
+        if (dialect.is_today() || !has_uncapped(database)) profile_collection(database);
     }
     const std::lock_guard guard(mutex_);
     // There is no end of the names of databases that are not there.

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "catalog/catalog.h"
 #include "command/observe/op_report.h"
+#include "dialect/dialect.h"
 #include "storage/fsync_lock.h"
 
 namespace command {
@@ -28,7 +29,7 @@ class Profiler {
     // Takes the database lock; makes system.profile. Throws base::Error 2 for another level, 20
     // when there is a system.profile that is not capped; by old messages that only means that no
     // operation is kept.
-    void set_level(std::string_view db, int level, bool over_msg);
+    void set_level(std::string_view db, int level, dialect::Dialect dialect);
     // Sets the level of databases that have none of their own. Called before the first connection.
     void set_default_level(int level);
     // The database has been dropped.

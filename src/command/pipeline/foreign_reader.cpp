@@ -9,6 +9,7 @@
 #include "command/context/locks.h"
 #include "command/cursor/query_cursors.h"
 #include "command/pipeline/pipeline_query.h"
+#include "dialect/dialect.h"
 #include "sched/tick.h"
 
 namespace command {
@@ -156,7 +157,7 @@ void ForeignReader::connect_view(const ResolvedView& view, query::Pipeline& stag
         base::fail(base::kOptionNotSupportedOnView,
                    "a pipeline cannot read a view of another collation than its own");
     query::PipelineContext context;
-    context.over_msg = true;
+    context.dialect = dialect::kToday;
     context.collator = view.collator;
     context.allow_disk_use = !scratch_.empty();
     context.scratch_directory = scratch_;

@@ -6,6 +6,7 @@
 #include "bson/validate.h"
 #include "command/context/locks.h"
 #include "command/write/write_ops.h"
+#include "dialect/dialect.h"
 #include "query/update/update.h"
 #include "sched/tick.h"
 
@@ -86,7 +87,7 @@ void MergeOutput::store(bson::Doc result) {
     bson::check_depth(result, "a document for $merge");  // what is stored has to be read again
     fixed_.clear();
     if (spec_.is_on("_id") && result["_id"].missing() &&
-        query::fix_for_insert(result, true, fixed_, true))
+        query::fix_for_insert(result, true, fixed_, dialect::kToday))
         result = bson::Doc(fixed_.data());
     if (spec_.matched() == Matched::fail)
         insert(result);
@@ -97,8 +98,9 @@ void MergeOutput::store(bson::Doc result) {
 void MergeOutput::insert(bson::Doc result) {
     bson::Buffer scratch;
     CollectionLock lock(client_, target_, storage::Access::documents);
-    client_.metrics().inserted.fetch_add(insert_document(lock, result, scratch, true, validation_),
-                                         std::memory_order_relaxed);
+    client_.metrics().inserted.fetch_add(
+        insert_document(lock, result, scratch, dialect::kToday, validation_),
+        std::memory_order_relaxed);
 }
 
 void MergeOutput::update(bson::Doc result) {
@@ -109,7 +111,7 @@ void MergeOutput::update(bson::Doc result) {
     request.update = spec_.stages();
     request.by_pipeline = true;
     request.upsert = spec_.not_matched() == NotMatched::insert;
-    request.over_msg = true;
+    request.dialect = dialect::kToday;
     request.validation = validation_;
     request.expressions = &variables;
     request.collator = collator_;

@@ -6,8 +6,8 @@
 
 #include "collation/collator.h"
 #include "command/pipeline/result_writer.h"
+#include "command/request/fields_of_today.h"
 #include "command/request/invocation.h"
-#include "command/request/newer_fields.h"
 #include "query/stage/output.h"
 
 namespace command {

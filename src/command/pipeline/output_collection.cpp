@@ -48,14 +48,14 @@ bson::Object options_of_output(catalog::Collection* old) {
 OutputCollection::OutputCollection(Invocation& invocation, const query::OutputTarget& target)
     : client_(invocation.client),
       cursors_(invocation.service.cursors()),
-      over_msg_(invocation.over_msg()),
+      dialect_(invocation.dialect()),
       validation_(validation_of(invocation.body)),
       db_(target.db.empty() ? invocation.db : std::string_view(target.db)),
       target_(fmt::format("{}.{}", db_, target.collection)),
       temporary_(fmt::format("{}.tmp.agg_out.{}", db_, next_number())) {
     const std::string& name = target.collection;
     if (name.empty()) base::fail(16997, "$out needs the name of a collection");
-    if (over_msg_) catalog::refuse_leading_dot(name);
+    if (dialect_.is_today()) catalog::refuse_leading_dot(name);
     if (name.find('\0') != std::string::npos)
         base::fail(base::kInvalidNamespace, "the name of a collection has no NUL byte in it");
     if (name.find('$') != std::string::npos || catalog::is_system(name))
@@ -63,7 +63,7 @@ OutputCollection::OutputCollection(Invocation& invocation, const query::OutputTa
     if (!catalog::valid_database_name(db_))
         base::fail(base::kInvalidNamespace, "Invalid $out target namespace: '{}'", target_);
     const bool internal = db_ == "admin" || db_ == "config" || db_ == "local";
-    if (over_msg_ && internal)
+    if (dialect_.is_today() && internal)
         base::fail(kInternalDatabase, "Can't $out to internal database: {}", db_);
 }
 
@@ -148,7 +148,7 @@ void OutputCollection::insert(catalog::Collection& output, bson::Doc doc) {
     fixed_.clear();
     try {
         const sched::WorkLimit limit(kInsertWork);
-        const bool rewritten = query::fix_for_insert(doc, true, fixed_, over_msg_);
+        const bool rewritten = query::fix_for_insert(doc, true, fixed_, dialect_);
         const bson::Doc fixed = rewritten ? bson::Doc(fixed_.data()) : doc;
         validate(output, validation_, fixed);
         output.insert(fixed);

@@ -5,8 +5,9 @@
 #include <string>
 
 #include "command/pipeline/result_writer.h"
+#include "command/request/fields_of_today.h"
 #include "command/request/invocation.h"
-#include "command/request/newer_fields.h"
+#include "dialect/dialect.h"
 #include "query/stage/output.h"
 
 namespace command {
@@ -32,7 +33,7 @@ class OutputCollection final : public ResultWriter {
 
     Client& client_;
     CursorManager& cursors_;
-    const bool over_msg_;
+    const dialect::Dialect dialect_;
     const Validation validation_;
     const std::string db_;
     const std::string target_;

@@ -7,6 +7,7 @@
 
 #include "base/utf8.h"
 #include "command/context/operation_context.h"
+#include "dialect/dialect.h"
 #include "query/match/match_tree.h"
 #include "storage/fsync_lock.h"
 
@@ -92,10 +93,10 @@ bool has_begun(const sched::LockView& locks) {
 }
 
 bson::Object describe(OperationContext& context, const CurrentRequest::Shown& current,
-                      int64_t shown_bytes, Dialect dialect) {
+                      int64_t shown_bytes, dialect::Dialect dialect) {
     const sched::Operation& operation = context.operation();
     const wire::ConnectionInfo* connection = context.connection();
-    const bool old_form = dialect == Dialect::old && !current.over_msg;
+    const bool old_form = dialect.is_v26() && current.dialect.is_v26();
     const bool begun = !old_form || has_begun(operation.locks());
     CurrentRequest::Shown request = begun ? current : as_not_begun(current);
     if (old_form && std::string_view(request.op) == "command") request.op = "query";
@@ -145,7 +146,7 @@ bson::Object conditions(bson::Doc query) {
 }  // namespace
 
 void each_operation(OperationContexts& contexts, const OperationContext* except, bool all,
-                    Dialect dialect, const std::function<void(bson::Doc)>& visit) {
+                    dialect::Dialect dialect, const std::function<void(bson::Doc)>& visit) {
     const auto wanted = [except, all](OperationContext& context) {
         return &context != except && (all || context.operation().active());
     };
@@ -165,7 +166,7 @@ void each_operation(OperationContexts& contexts, const OperationContext* except,
 }
 
 void append_operations(OperationContexts& contexts, const storage::FsyncLock& fsync_lock,
-                       const OperationContext* except, bson::Doc query, Dialect dialect,
+                       const OperationContext* except, bson::Doc query, dialect::Dialect dialect,
                        bson::Builder& out) {
     const auto matcher = query::Matcher::parse(conditions(query));
     {

@@ -5,6 +5,7 @@
 
 #include "bson/builder.h"
 #include "command/request/member_state.h"
+#include "dialect/dialect.h"
 #include "storage/fsync_lock.h"
 
 namespace command {
@@ -14,13 +15,13 @@ class OperationContexts;
 
 // Appends { inprog: [...] } and, while locked, fsyncLock and info. `query`: $all, and conditions on
 // the listed documents. `except` is left out. An operation that came by an old message is shown to
-// Dialect::old as the old server showed it.
+// dialect::kV26 as the old server showed it.
 void append_operations(OperationContexts& contexts, const storage::FsyncLock& fsync_lock,
-                       const OperationContext* except, bson::Doc query, Dialect dialect,
+                       const OperationContext* except, bson::Doc query, dialect::Dialect dialect,
                        bson::Builder& out);
 // One document for each operation (also for idle connections with `all`).
 void each_operation(OperationContexts& contexts, const OperationContext* except, bool all,
-                    Dialect dialect, const std::function<void(bson::Doc)>& visit);
+                    dialect::Dialect dialect, const std::function<void(bson::Doc)>& visit);
 // { info: "attempting to kill op" } or { err: ... }.
 void kill_operation(OperationContexts& contexts, const bson::Element& op, bson::Builder& out);
 

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "bson/type_names.h"
 #include "catalog/collation.h"
+#include "dialect/dialect.h"
 
 namespace command {
 
@@ -50,18 +51,18 @@ void FieldReader::check(const bson::Element& e, size_t place) {
     DCHECK(place < fields_.size());
     const Field& field = fields_[place];
     const uint64_t bit = uint64_t{1} << place;
-    const bool refused =
-        field.use == Field::Use::refused || (field.use == Field::Use::by_msg && !over_msg_);
+    const bool refused = field.use == Field::Use::refused ||
+                         (field.use == Field::Use::of_today && dialect_.is_v26());
     if (refused && asks_for_something(e)) {
         const std::string age =
             field.since.empty() ? "" : fmt::format(", which came with {},", field.since);
         base::fail(base::kInvalidOptions, "'{}' of {}{} is not supported by {}", field.name, where_,
                    age, field.use == Field::Use::refused ? "this server" : "the old messages");
     }
-    if (!over_msg_) return;
+    if (dialect_.is_v26()) return;
     if ((seen_ & bit) != 0)
         base::fail(kDuplicateField, "BSON field '{}.{}' is a duplicate field", where_, field.name);
-    if (field.types != types::any && is_absent(e, true)) return;
+    if (field.types != types::any && is_absent(e, dialect::kToday)) return;
     seen_ |= bit;
     if (!has_type(e, field.types))
         base::fail(base::kTypeMismatch, "BSON field '{}.{}' is the wrong type '{}', expected {}",
@@ -92,8 +93,9 @@ void FieldReader::refuse_missing() const {
                fields_[static_cast<size_t>(std::countr_zero(missing))].name);
 }
 
-void read_fields(bson::Doc document, std::string_view where, Fields fields, bool over_msg) {
-    FieldReader reader(where, fields, over_msg);
+void read_fields(bson::Doc document, std::string_view where, Fields fields,
+                 dialect::Dialect dialect) {
+    FieldReader reader(where, fields, dialect);
     for (const bson::Element& e : document)
         reader.take(e);
     reader.end();

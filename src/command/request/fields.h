@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "bson/view.h"
+#include "dialect/dialect.h"
 
 namespace command {
 
@@ -43,9 +44,9 @@ inline bool has_type(const bson::Element& e, Types allowed) {
 }
 
 // Whether a field counts as not given.
-inline bool is_absent(const bson::Element& e, bool over_msg) {
-    return e.missing() ||
-           (over_msg && (e.type() == bson::Type::null || e.type() == bson::Type::undefined));
+inline bool is_absent(const bson::Element& e, dialect::Dialect dialect) {
+    return e.missing() || (dialect.is_today() &&
+                           (e.type() == bson::Type::null || e.type() == bson::Type::undefined));
 }
 
 struct Field {
@@ -54,7 +55,7 @@ struct Field {
         required,        // by OP_MSG
         without_effect,  // taken: no result of this server depends on it
         refused,         // by the old messages as well, where it asks for anything
-        by_msg,          // read by OP_MSG; by the old messages refused as those above
+        of_today,        // read by OP_MSG; by the old messages refused as those above
     };
     std::string_view name;
     Types types = types::any;
@@ -94,8 +95,8 @@ constexpr Field required(std::string_view name, Types types) {
 constexpr Field without_effect(std::string_view name, Types types, std::string_view since = {}) {
     return {name, types, Field::Use::without_effect, since};
 }
-constexpr Field by_msg(std::string_view name, Types types, std::string_view since) {
-    return {name, types, Field::Use::by_msg, since};
+constexpr Field of_today(std::string_view name, Types types, std::string_view since) {
+    return {name, types, Field::Use::of_today, since};
 }
 constexpr Field refused(std::string_view name, std::string_view since = {}) {
     return {name, types::any, Field::Use::refused, since};
@@ -105,8 +106,8 @@ constexpr Field refused(std::string_view name, std::string_view since = {}) {
 class FieldReader {
   public:
     // `where` is what texts call the request, "find" or "update.updates".
-    FieldReader(std::string_view where, Fields fields, bool over_msg)
-        : where_(where), fields_(fields), over_msg_(over_msg) {}
+    FieldReader(std::string_view where, Fields fields, dialect::Dialect dialect)
+        : where_(where), fields_(fields), dialect_(dialect) {}
 
     // Throws base::Error 72 for a refused field; by OP_MSG 40415 for an unknown one, 14 for a wrong
     // type, 40413 for one that comes again.
@@ -120,13 +121,13 @@ class FieldReader {
                 check(e, i);
             return;
         }
-        if (over_msg_) refuse_unknown(name);
+        if (dialect_.is_today()) refuse_unknown(name);
     }
     // A field that has been moved out of the body. It is an array of documents.
     void take_sequence(std::string_view name);
     // Throws base::Error 40414 where a required field was missing.
     void end() const {
-        if (over_msg_ && (fields_.required() & ~seen_) != 0) refuse_missing();
+        if (dialect_.is_today() && (fields_.required() & ~seen_) != 0) refuse_missing();
     }
 
   private:
@@ -134,7 +135,7 @@ class FieldReader {
     bool is_plain(const bson::Element& e, size_t place) const {
         const Field& field = fields_[place];
         const bool read = field.use == Field::Use::read || field.use == Field::Use::required;
-        return over_msg_ && read && has_type(e, field.types) && (seen_ >> place & 1) == 0;
+        return dialect_.is_today() && read && has_type(e, field.types) && (seen_ >> place & 1) == 0;
     }
     void check(const bson::Element& e, size_t place);
     [[noreturn]] void refuse_unknown(std::string_view name) const;
@@ -142,11 +143,12 @@ class FieldReader {
 
     const std::string_view where_;
     const Fields fields_;
-    const bool over_msg_;
+    const dialect::Dialect dialect_;
     uint64_t seen_ = 0;  // by place in the table
 };
 
 // Reads the fields of a document inside of a request.
-void read_fields(bson::Doc document, std::string_view where, Fields fields, bool over_msg);
+void read_fields(bson::Doc document, std::string_view where, Fields fields,
+                 dialect::Dialect dialect);
 
 }  // namespace command

@@ -27,11 +27,12 @@ void Invocation::check_concern() {
     const auto given = [this] { return body["writeConcern"]; };
     if (member != nullptr && member->has_default_concern()) {
         const bson::Element named = given();
-        if (is_absent(named, over_msg()) || (named.is_object() && named.as_doc().empty()))
+        if (is_absent(named, dialect()) || (named.is_object() && named.as_doc().empty()))
             concern = WriteConcern::of_set(*member);
     }
     concern.check(journaling, member != nullptr);
-    if (member == nullptr || concern.mode != "majority" || !over_msg() || !journaling) return;
+    if (member == nullptr || concern.mode != "majority" || dialect().is_v26() || !journaling)
+        return;
     // The old servers asked only that a majority has the write, not that it is in their journals.
     const std::shared_ptr<const replica::Config> config = member->config();
     const bool says_j = given().is_object() && given().as_doc().has("j");
@@ -41,9 +42,9 @@ void Invocation::check_concern() {
 std::string_view Invocation::name_in(const bson::Element& string) const {
     const std::string_view whole = string.as_string();
     const std::string_view name_of_old = catalog::until_nul(whole);
-    if (over_msg() && name_of_old.size() != whole.size())
+    if (dialect().is_today() && name_of_old.size() != whole.size())
         base::fail(base::kInvalidNamespace, "the name '{}' goes on behind a NUL byte", name_of_old);
-    if (over_msg()) catalog::refuse_leading_dot(whole);
+    if (dialect().is_today()) catalog::refuse_leading_dot(whole);
     return name_of_old;
 }
 
@@ -60,7 +61,7 @@ std::string Invocation::ns() const {
 std::string Invocation::ns_or_none() const {
     const bson::Element target = first();
     std::string ns =
-        over_msg() ? this->ns() : joined(db, target.is_string() ? name_in(target) : "");
+        dialect().is_today() ? this->ns() : joined(db, target.is_string() ? name_in(target) : "");
     if (ns.size() > catalog::kIndexNamespaceMax)
         base::fail(10080, "ns name too long, max size is {} bytes", catalog::kIndexNamespaceMax);
     return ns;
@@ -71,12 +72,12 @@ int64_t Invocation::batch_size(int64_t default_size) const {
     if (cursor.missing() || cursor.type() == bson::Type::null) return default_size;
     if (!cursor.is_object())
         base::fail(base::kTypeMismatch, "cursor field must be missing or an object");
-    read_fields(cursor.as_doc(), "cursor", kCursorFields, over_msg());
+    read_fields(cursor.as_doc(), "cursor", kCursorFields, dialect());
     const bson::Element size = cursor.as_doc()["batchSize"];
-    if (is_absent(size, over_msg())) return default_size;
+    if (is_absent(size, dialect())) return default_size;
     if (!size.is_number()) base::fail(base::kTypeMismatch, "cursor.batchSize must be a number");
     if (size.to_int64() < 0)
-        base::fail(over_msg() ? 51024 : base::kBadValue, "cursor.batchSize must not be negative");
+        base::fail(dialect().code(base::kBadValue, 51024), "cursor.batchSize must not be negative");
     return size.to_int64();
 }
 

@@ -15,6 +15,7 @@
 #include "command/request/members_awaited.h"
 #include "command/request/service.h"
 #include "command/write/write_concern.h"
+#include "dialect/dialect.h"
 #include "oplog/retries.h"
 #include "wire/message.h"
 
@@ -60,7 +61,7 @@ struct Invocation {
     // the client's DataWait says; the reply so far is dropped.
     bool await_data = false;
 
-    bool over_msg() const { return msg != nullptr; }
+    dialect::Dialect dialect() const { return msg != nullptr ? dialect::kToday : dialect::kV26; }
     // Commands that write call this before they do: it throws base::Error 2 where this server
     // cannot satisfy the write concern; what members of a set can do is known only afterwards
     // (members_awaited.h). If the client gives no concern, that of the set takes its place.
@@ -69,7 +70,7 @@ struct Invocation {
     // A field of the body; missing, too, where it counts as not given.
     bson::Element field(std::string_view field_name) const {
         const bson::Element e = body[field_name];
-        return is_absent(e, over_msg()) ? bson::Element() : e;
+        return is_absent(e, dialect()) ? bson::Element() : e;
     }
     // Whose the sessions are that the command names.
     const SessionOwner& session_owner() const {
@@ -116,7 +117,7 @@ void Invocation::each_document(std::string_view field, Visit&& visit) const {
         base::fail(base::kFailedToParse, "wrong type for '{}' field, expected an array", field);
     for (const bson::Element& e : list.as_doc()) {
         if (!e.is_object())
-            base::fail(over_msg() ? base::kTypeMismatch : base::kFailedToParse,
+            base::fail(dialect().code(base::kFailedToParse, base::kTypeMismatch),
                        "wrong type for '{}' field, expected documents", field);
         visit(e.as_doc());
     }

@@ -1,6 +1,7 @@
 #include "command/request/member_state.h"
 
 #include "base/error.h"
+#include "dialect/dialect.h"
 #include "replica/member.h"
 
 namespace command {
@@ -13,16 +14,17 @@ bool is_closed(const ServerContext& context, std::string_view db) {
 
 }  // namespace
 
-void check_takes_writes(const ServerContext& context, std::string_view db, Dialect dialect) {
+void check_takes_writes(const ServerContext& context, std::string_view db,
+                        dialect::Dialect dialect) {
     if (context.member != nullptr && !context.member->role().takes_writes() && db != "local")
         base::fail(base::kNotWritablePrimary, "{}",
-                   dialect == Dialect::today ? "not primary" : "not master");
+                   dialect.is_today() ? "not primary" : "not master");
 }
 
 void check_takes_reads(const ServerContext& context, std::string_view db, bool secondary_ok,
-                       Dialect dialect) {
+                       dialect::Dialect dialect) {
     if (!is_closed(context, db)) return;
-    const bool today = dialect == Dialect::today;
+    const bool today = dialect.is_today();
     if (!secondary_ok)
         base::fail(base::kNotPrimaryNoSecondaryOk, "{}",
                    today ? "not primary and secondaryOk=false" : "not master and slaveOk=false");
@@ -35,7 +37,7 @@ void check_takes_reads(const ServerContext& context, std::string_view db, bool s
 void check_member_state(const Invocation& invocation, const Command& command) {
     const ServerContext& context = invocation.service.context();
     if (context.member == nullptr || (command.flags & kOnAnyMember) != 0) return;
-    const Dialect dialect = invocation.over_msg() ? Dialect::today : Dialect::old;
+    const dialect::Dialect dialect = invocation.dialect();
     if (command.lock == LockKind::write)
         check_takes_writes(context, invocation.db, dialect);
     else if (command.lock == LockKind::read)

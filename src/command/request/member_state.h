@@ -7,19 +7,20 @@
 
 #include "bson/view.h"
 #include "command/request/invocation.h"
+#include "dialect/dialect.h"
 
 namespace command {
 
 // The texts of errors: those of today's servers for OP_MSG, or those for the old messages. Drivers
 // look for both.
-enum class Dialect : bool { old, today };
 
 // Throws base::Error 10107.
-void check_takes_writes(const ServerContext& context, std::string_view db, Dialect dialect);
+void check_takes_writes(const ServerContext& context, std::string_view db,
+                        dialect::Dialect dialect);
 // Throws base::Error 13435, or 13436 where the client would be content with a secondary, and this
 // is none.
 void check_takes_reads(const ServerContext& context, std::string_view db, bool secondary_ok,
-                       Dialect dialect);
+                       dialect::Dialect dialect);
 // Throws the same where the kind of the command needs a state that this member is not in.
 void check_member_state(const Invocation& invocation, const Command& command);
 

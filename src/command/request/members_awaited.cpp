@@ -25,7 +25,7 @@ MembersAwaited members_of(const Invocation& invocation, const WriteConcern& conc
         invocation.service.context().member->needed_config();
     const std::optional<base::Error> refusal = awaited.need.refusal_by(*config);
     if (!refusal) return awaited;
-    const bool waits = !invocation.over_msg() && concern.wtimeout_ms > 0 &&
+    const bool waits = invocation.dialect().is_v26() && concern.wtimeout_ms > 0 &&
                        refusal->code() == base::kUnsatisfiableWriteConcern;
     if (!waits) throw *refusal;
     return awaited;

@@ -44,7 +44,7 @@ int64_t checked_txn_number(const bson::Element& e, const Invocation& invocation)
     if (invocation.service.context().member == nullptr)
         refuse_transaction(!invocation.body["autocommit"].missing() ||
                            !invocation.body["startTransaction"].missing());
-    if (!invocation.over_msg())
+    if (invocation.dialect().is_v26())
         base::fail(base::kIllegalOperation,
                    "txnNumber is not supported by the old messages: what it says of a write is "
                    "known to clients of OP_MSG");

@@ -15,6 +15,7 @@
 #include "command/request/retryable_write.h"
 #include "command/request/secret_commands.h"
 #include "command/request/stable_api.h"
+#include "dialect/dialect.h"
 #include "replica/member.h"
 #include "sched/blocking.h"
 
@@ -35,9 +36,10 @@ bool is_exception(const Command& command, const Invocation& invocation, const ba
            (command.flags & kRecordsFailure) != 0;
 }
 
-int64_t checked_max_time(const bson::Element& e, bool over_msg) {
+int64_t checked_max_time(const bson::Element& e, dialect::Dialect dialect) {
     if (!e.is_number())
-        base::fail(over_msg ? base::kTypeMismatch : base::kBadValue, "maxTimeMS must be a number");
+        base::fail(dialect.code(base::kBadValue, base::kTypeMismatch),
+                   "maxTimeMS must be a number");
     const double given = e.to_double();
     if (!(given >= 0 && given <= 2147483647.0) || given != static_cast<double>(e.to_int64()))
         base::fail(base::kBadValue, "maxTimeMS is out of range");
@@ -63,9 +65,9 @@ void check_level_of_set(std::string_view level) {
                    "readConcern level '{}' is not supported on a replica set yet", level);
 }
 
-void check_read_concern(const bson::Element& e, bool over_msg, bool in_set) {
+void check_read_concern(const bson::Element& e, dialect::Dialect dialect, bool in_set) {
     if (!e.is_object()) base::fail(base::kTypeMismatch, "readConcern must be a document");
-    read_fields(e.as_doc(), "readConcern", kReadConcernFields, over_msg);
+    read_fields(e.as_doc(), "readConcern", kReadConcernFields, dialect);
     for (const std::string_view time : {"atClusterTime", "afterClusterTime", "afterOpTime"}) {
         if (e.as_doc().has(time))
             base::fail(base::kInvalidOptions,
@@ -106,12 +108,12 @@ constexpr Field kWriteConcernFields[] = {
 
 // The write commands alone always knew this field; to the others of the old shells it may come as
 // what stands for a missing one.
-WriteConcern concern_of(const bson::Element& e, const Command& command, bool over_msg) {
+WriteConcern concern_of(const bson::Element& e, const Command& command, dialect::Dialect dialect) {
     if (e.is_object()) {
-        read_fields(e.as_doc(), e.name(), kWriteConcernFields, over_msg);
+        read_fields(e.as_doc(), e.name(), kWriteConcernFields, dialect);
         WriteConcern concern = WriteConcern::parse(e.as_doc());
         constexpr int kMembersMax = 50;
-        if (over_msg && (concern.w < 0 || concern.w > kMembersMax))
+        if (dialect.is_today() && (concern.w < 0 || concern.w > kMembersMax))
             base::fail(base::kFailedToParse,
                        "w has to be a non-negative number and not greater than {}", kMembersMax);
         return concern;
@@ -119,13 +121,13 @@ WriteConcern concern_of(const bson::Element& e, const Command& command, bool ove
     constexpr std::string_view kWriteCommands[] = {"insert", "update", "delete"};
     const bool strict = std::ranges::find(kWriteCommands, command.name) != std::end(kWriteCommands);
     if (strict || e.truthy() || e.is_number())
-        base::fail(over_msg ? base::kTypeMismatch : base::kFailedToParse,
+        base::fail(dialect.code(base::kFailedToParse, base::kTypeMismatch),
                    "writeConcern must be a document");
     return {};
 }
 
 // Takes a field that drivers, and routers before them, put into any request of theirs.
-bool take_dollar_field(const bson::Element& e, bool over_msg) {
+bool take_dollar_field(const bson::Element& e, dialect::Dialect dialect) {
     const std::string_view name = e.name();
     if (name == "$db") return true;
     if (name == "$maxTimeMS")
@@ -136,7 +138,8 @@ bool take_dollar_field(const bson::Element& e, bool over_msg) {
     }
     for (const std::string_view known : {"$readPreference", "$client", "$queryOptions", "$audit"}) {
         if (name != known) continue;
-        if (over_msg && !e.is_object()) base::fail(base::kTypeMismatch, "{} is no document", name);
+        if (dialect.is_today() && !e.is_object())
+            base::fail(base::kTypeMismatch, "{} is no document", name);
         return true;
     }
     return false;
@@ -158,8 +161,8 @@ void check_read_preference(bson::Doc preference) {
 
 constexpr int kNoApiVersion = 4886600;
 
-void check_boolean(const bson::Element& e, bool over_msg) {
-    if (over_msg && e.type() != bson::Type::boolean)
+void check_boolean(const bson::Element& e, dialect::Dialect dialect) {
+    if (dialect.is_today() && e.type() != bson::Type::boolean)
         base::fail(base::kTypeMismatch, "{} must be a boolean", e.name());
 }
 
@@ -171,13 +174,13 @@ bool take_generic_field(const bson::Element& e, Invocation& invocation, const Co
     switch (name.empty() ? 0 : name.front()) {
         case 'w':
             if (name != "writeConcern") return false;
-            if (is_absent(e, invocation.over_msg())) return true;
-            invocation.concern = concern_of(e, command, invocation.over_msg());
+            if (is_absent(e, invocation.dialect())) return true;
+            invocation.concern = concern_of(e, command, invocation.dialect());
             return true;
         case 'm': {
             if (name != "maxTimeMS") return false;
-            if (is_absent(e, invocation.over_msg())) return true;
-            const int64_t most = checked_max_time(e, invocation.over_msg());
+            if (is_absent(e, invocation.dialect())) return true;
+            const int64_t most = checked_max_time(e, invocation.dialect());
             // There it says how long to wait for data, and then the batch is empty.
             if (command.name != "getMore") invocation.client.operation().set_deadline_ms(most);
             return true;
@@ -188,13 +191,13 @@ bool take_generic_field(const bson::Element& e, Invocation& invocation, const Co
             return true;
         case '$':
             if (name == "$readPreference" && e.is_object()) {
-                if (invocation.over_msg()) check_read_preference(e.as_doc());
+                if (invocation.dialect().is_today()) check_read_preference(e.as_doc());
                 invocation.secondary_ok |= allows_secondary(invocation.body);
             }
-            return take_dollar_field(e, invocation.over_msg());
+            return take_dollar_field(e, invocation.dialect());
         case 't':
             if (name != "txnNumber") return false;
-            if (is_absent(e, invocation.over_msg())) return true;
+            if (is_absent(e, invocation.dialect())) return true;
             invocation.txn_number = checked_txn_number(e, invocation);
             return true;
         case 's':
@@ -208,16 +211,16 @@ bool take_generic_field(const bson::Element& e, Invocation& invocation, const Co
                 return true;
             }
             if (name != "apiStrict" && name != "apiDeprecationErrors") return false;
-            check_boolean(e, invocation.over_msg());
-            if (invocation.over_msg() && invocation.body["apiVersion"].missing())
+            check_boolean(e, invocation.dialect());
+            if (invocation.dialect().is_today() && invocation.body["apiVersion"].missing())
                 base::fail(kNoApiVersion, "{} needs apiVersion beside it", name);
-            if (name == "apiStrict" && invocation.over_msg() && e.truthy())
+            if (name == "apiStrict" && invocation.dialect().is_today() && e.truthy())
                 check_stable_api(invocation, command);
             return true;
         case 'r':
             if (name != "readConcern") return false;
-            if (is_absent(e, invocation.over_msg())) return true;
-            check_read_concern(e, invocation.over_msg(), in_set());
+            if (is_absent(e, invocation.dialect())) return true;
+            check_read_concern(e, invocation.dialect(), in_set());
             return true;
         case 'h':
             if (name != "help") return false;
@@ -280,7 +283,7 @@ void execute(Invocation& invocation, const Command& command) {
         .has_secrets = holds_secrets(invocation, command),
         .uses_data = command.lock != LockKind::none,
         .changes_data = command.lock == LockKind::write,
-        .over_msg = invocation.over_msg(),
+        .dialect = invocation.dialect(),
         .on_collection = names_collection(command),
     });
     invocation.started = true;
@@ -336,14 +339,14 @@ bool take_fields(Invocation& invocation, const Command& command) {
     bool help = false;
     int count = 0;
     const bool any = (command.flags & kAnyField) != 0;
-    FieldReader reader(command.name, command.fields, invocation.over_msg());
+    FieldReader reader(command.name, command.fields, invocation.dialect());
     for (const bson::Element& e : invocation.body) {
         if (++count > kFieldsMax) refuse_so_many_fields(command.name);
         if (count == 1 || take_generic_field(e, invocation, command, help) || any) continue;
         reader.take(e);
     }
     if (any || help) return help;
-    if (invocation.over_msg()) {
+    if (invocation.dialect().is_today()) {
         for (size_t i = 0; i < invocation.msg->sequence_count; ++i)
             reader.take_sequence(invocation.msg->sequences[i].name);
     }
@@ -354,7 +357,7 @@ bool take_fields(Invocation& invocation, const Command& command) {
 base::Error for_client(const Invocation& invocation, const base::Error& error) {
     constexpr int kParallelArrays = 10088;
     constexpr int kDollarInDatabase = 17320;
-    if (!invocation.over_msg()) return error;
+    if (invocation.dialect().is_v26()) return error;
     if (error.code() == base::kDuplicateKey) return duplicate_key_of_today(error);
     if (error.code() == kParallelArrays)
         return base::Error(base::kCannotIndexParallelArrays, error.what());
@@ -381,7 +384,7 @@ Outcome run_command(Invocation& invocation, bson::Buffer& reply) {
         client.commit_wait().clear_wait_fields();
         bson::Builder out(reply);
         const base::Error shown = for_client(invocation, error);
-        if (!invocation.over_msg() && shown.details() != nullptr) {
+        if (invocation.dialect().is_v26() && shown.details() != nullptr) {
             // The old server had them before it knew that there was an error.
             out.append_all(bson::Doc(shown.details()->data()));
             append_error(out, base::Error(shown.code(), shown.what()));

@@ -24,7 +24,7 @@ bool holds_secrets(const Invocation& invocation, const Command& command) {
     if ((command.flags & kHidesBody) != 0) return true;
     // A hello's; by OP_MSG others with it have been refused.
     if (command.need.on == Need::On::nothing &&
-        (!invocation.over_msg() || (command.flags & kAnyField) != 0) &&
+        (invocation.dialect().is_v26() || (command.flags & kAnyField) != 0) &&
         invocation.body.has("speculativeAuthenticate"))
         return true;
     if (is_on_users(invocation, command)) return true;

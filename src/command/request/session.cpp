@@ -12,9 +12,10 @@
 #include "command/context/locks.h"
 #include "command/cursor/query_cursors.h"
 #include "command/request/authorization.h"
-#include "command/request/legacy.h"
 #include "command/request/member_state.h"
+#include "command/request/opcodes_v26.h"
 #include "command/request/run_command.h"
+#include "dialect/dialect.h"
 #include "oplog/log.h"
 #include "sched/blocking.h"
 #include "sched/memory_metrics.h"
@@ -73,7 +74,7 @@ auto within_memory(Work&& work) {
 // A write by an old message, which has a code of its own for it.
 void check_takes_old_write(const ServerContext& context, std::string_view ns,
                            wire::Opcode opcode) try {
-    check_takes_writes(context, catalog::split(ns).db, Dialect::old);
+    check_takes_writes(context, catalog::split(ns).db, dialect::kV26);
 } catch (const base::Error& e) {
     switch (opcode) {
         case wire::Opcode::insert:
@@ -414,14 +415,13 @@ wire::Step ClientSession::serve_query(std::span<const uint8_t> message, bson::Bu
         client_.report().to_return = query.to_return;
         client_.report().wants_stages = service_.profiler().level(parts.db) > 0;
         within_memory([&] {
-            if (legacy_pseudo_query(service_.contexts(), service_.fsync_lock(), client_, query,
-                                    reply))
+            if (pseudo_query_v26(service_.contexts(), service_.fsync_lock(), client_, query, reply))
                 return;
             check_takes_reads(service_.context(), parts.db,
                               (query.flags & wire::kSlaveOk) != 0 || allows_secondary(query.query),
-                              Dialect::old);
-            legacy_query(service_.opener(), service_.cursors(), service_.context().host, client_,
-                         query, reply);
+                              dialect::kV26);
+            query_v26(service_.opener(), service_.cursors(), service_.context().host, client_,
+                      query, reply);
         });
         // A tailable cursor has no end: its client asks when it wants to look again.
         if ((query.flags & (wire::kExhaust | wire::kTailable)) == wire::kExhaust)
@@ -486,8 +486,8 @@ wire::Step ClientSession::wait_for_members(bson::Buffer& reply) {
 void ClientSession::add_to_reply(bson::Buffer& reply) {
     const sched::Uninterruptible whole;
     const wire::Header header = wire::read_header(message_.data());
-    const bool over_msg = header.opcode == wire::Opcode::msg;
-    const size_t body = over_msg ? wire::MsgWriter::kBodyAt : wire::ReplyWriter::kFirstAt;
+    const bool is_msg = header.opcode == wire::Opcode::msg;
+    const size_t body = is_msg ? wire::MsgWriter::kBodyAt : wire::ReplyWriter::kFirstAt;
     const bson::Object before(bson::Doc(reply.data() + reply_start_ + body));
     reply.truncate(reply_start_);
     const auto write = [&](bson::Builder out) {
@@ -496,7 +496,7 @@ void ClientSession::add_to_reply(bson::Buffer& reply) {
         members_wait_.report(out);
         out.append("ok", 1.0);
     };
-    if (over_msg) {
+    if (is_msg) {
         wire::MsgWriter writer(reply, header.request_id);
         write(writer.body());
         writer.finish();
@@ -565,7 +565,7 @@ wire::Step ClientSession::serve_get_more(std::span<const uint8_t> message, bson:
         client_.current().describe("getmore", request.ns, bson::Doc());
         client_.report().has_request = false;
         if (within_memory(
-                [&] { return legacy_get_more(service_.cursors(), client_, request, reply); }))
+                [&] { return get_more_v26(service_.cursors(), client_, request, reply); }))
             return wait_for_data(reply);
     } catch (const wire::DecodeError&) {
         throw;
@@ -590,7 +590,7 @@ wire::Step ClientSession::serve_write(std::span<const uint8_t> message, wire::Op
             client_.report().has_request = false;
             check_takes_old_write(service_.context(), ns, opcode);
             within_memory(
-                [&] { legacy_insert(service_.opener(), service_.counters(), client_, insert); });
+                [&] { insert_v26(service_.opener(), service_.counters(), client_, insert); });
         } else if (opcode == wire::Opcode::update) {
             const wire::UpdateMessage update = wire::decode_update(message);
             admit_update(client_, update);
@@ -600,7 +600,7 @@ wire::Step ClientSession::serve_write(std::span<const uint8_t> message, wire::Op
             client_.report().has_update = true;
             check_takes_old_write(service_.context(), ns, opcode);
             within_memory(
-                [&] { legacy_update(service_.opener(), service_.counters(), client_, update); });
+                [&] { update_v26(service_.opener(), service_.counters(), client_, update); });
         } else {
             const wire::DeleteMessage remove = wire::decode_delete(message);
             admit(client_, "remove", remove.ns, auth::action::remove);
@@ -608,7 +608,7 @@ wire::Step ClientSession::serve_write(std::span<const uint8_t> message, wire::Op
             client_.current().describe("remove", remove.ns, remove.selector);
             check_takes_old_write(service_.context(), ns, opcode);
             within_memory(
-                [&] { legacy_delete(service_.opener(), service_.counters(), client_, remove); });
+                [&] { delete_v26(service_.opener(), service_.counters(), client_, remove); });
         }
     } catch (const wire::DecodeError&) {
         throw;
@@ -622,7 +622,7 @@ wire::Step ClientSession::serve_write(std::span<const uint8_t> message, wire::Op
 
 wire::Step ClientSession::serve_kill_cursors(std::span<const uint8_t> message) {
     try {
-        legacy_kill_cursors(service_.cursors(), client_, wire::decode_kill_cursors(message));
+        kill_cursors_v26(service_.cursors(), client_, wire::decode_kill_cursors(message));
     } catch (const wire::DecodeError&) {
         throw;
     } catch (const base::Error& e) {

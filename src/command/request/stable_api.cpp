@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "dialect/dialect.h"
 #include "sched/tick.h"
 
 namespace command {
@@ -94,13 +95,13 @@ void check_indexes(const bson::Element& indexes) {
     }
 }
 
-void check(bson::Doc body, const Command& command, bool over_msg) {
+void check(bson::Doc body, const Command& command, dialect::Dialect dialect) {
     if (std::ranges::find(kStable, command.name) == std::end(kStable))
         base::fail(base::kAPIStrictError,
                    "Provided apiStrict:true, but the command {} is not in API Version 1",
                    command.name);
     for (const UnstableField& unstable : kUnstableFields) {
-        if (unstable.command == command.name && !is_absent(body[unstable.field], over_msg))
+        if (unstable.command == command.name && !is_absent(body[unstable.field], dialect))
             refuse_field(command.name, unstable.field);
     }
     if (command.name == "aggregate") check_stages(body["pipeline"]);
@@ -110,12 +111,12 @@ void check(bson::Doc body, const Command& command, bool over_msg) {
 }  // namespace
 
 void check_stable_api(const Invocation& invocation, const Command& command) {
-    check(invocation.body, command, invocation.over_msg());
+    check(invocation.body, command, invocation.dialect());
     const bson::Element explained = invocation.first();
     if (command.name != "explain" || !explained.is_object()) return;
     if (const Command* inner =
             invocation.service.commands().find(explained.as_doc().first().name()))
-        check(explained.as_doc(), *inner, invocation.over_msg());
+        check(explained.as_doc(), *inner, invocation.dialect());
 }
 
 }  // namespace command

@@ -6,6 +6,7 @@
 #include "command/context/default_collation.h"
 #include "command/cursor/query_cursors.h"
 #include "command/write/document_change.h"
+#include "dialect/dialect.h"
 #include "query/match/regex_flags.h"
 #include "query/plan/executor.h"
 #include "query/stage/update_pipeline.h"
@@ -120,8 +121,8 @@ void yield_before_insert(CollectionLock& lock, int64_t number, bson::Doc doc) {
     if (lock.should_yield()) lock.yield();
 }
 
-int64_t insert_document(CollectionLock& lock, bson::Doc doc, bson::Buffer& scratch, bool over_msg,
-                        Validation validation, bool fills_timestamps) {
+int64_t insert_document(CollectionLock& lock, bson::Doc doc, bson::Buffer& scratch,
+                        dialect::Dialect dialect, Validation validation, bool fills_timestamps) {
     if (doc.size() > bson::kDocumentBytesMax)
         base::fail(base::kBadValue, "object to insert too large. size in bytes: {}, max size: {}",
                    doc.size(), bson::kDocumentBytesMax);
@@ -130,7 +131,7 @@ int64_t insert_document(CollectionLock& lock, bson::Doc doc, bson::Buffer& scrat
     const bool need_id = existing == nullptr || existing->id_index() != nullptr;
     const sched::WorkLimit limit(kInsertWork);
     scratch.clear();
-    const bool rewritten = query::fix_for_insert(doc, need_id, scratch, over_msg, fills_timestamps);
+    const bool rewritten = query::fix_for_insert(doc, need_id, scratch, dialect, fills_timestamps);
     const bson::Doc fixed = rewritten ? bson::Doc(scratch.data()) : doc;
     change_document(lock, [&] {
         catalog::Collection& collection = lock.make();
@@ -242,7 +243,7 @@ std::unique_ptr<query::Update> make_update(const UpdateRequest& request,
     return query::parse_update(request.update, request.by_pipeline,
                                {.multi = request.multi,
                                 .upsert = request.upsert,
-                                .over_msg = request.over_msg,
+                                .dialect = request.dialect,
                                 .array_filters = request.array_filters,
                                 .keeps_empty_timestamps = request.keeps_empty_timestamps,
                                 .collator = std::move(collator)},
@@ -376,7 +377,7 @@ class UpdateRun {
         if (made.empty())
             update_->build_upsert(*executor.query().matcher, out_);
         else
-            query::fix_for_insert(made, true, out_, request_.over_msg);
+            query::fix_for_insert(made, true, out_, request_.dialect);
         if (out_.size() > 0) made = bson::Doc(out_.data());
         outcome_.upserted = insert_upsert(context_, lock.make(), made, request_.validation);
     }

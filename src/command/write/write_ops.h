@@ -17,6 +17,7 @@
 #include "bson/builder.h"
 #include "collation/collator.h"
 #include "command/context/locks.h"
+#include "dialect/dialect.h"
 #include "query/expression/filter_expression.h"
 #include "query/match/match_tree.h"
 #include "query/update/update.h"
@@ -42,10 +43,10 @@ void validate(const catalog::Collection& collection, Validation validation, bson
 // Inserts one document under a lock to write that the caller holds; makes the collection where it
 // is missing. A document for system.indexes builds the index. Returns how many documents were
 // inserted (0: an index that exists already). `scratch` is for documents that must be rewritten;
-// `over_msg`, `fills_timestamps`: see query::fix_for_insert.
+// `dialect`, `fills_timestamps`: see query::fix_for_insert.
 int64_t insert_document(CollectionLock& lock, bson::Doc doc, bson::Buffer& scratch,
-                        bool over_msg = false, Validation validation = Validation::asked,
-                        bool fills_timestamps = true);
+                        dialect::Dialect dialect = dialect::kV26,
+                        Validation validation = Validation::asked, bool fills_timestamps = true);
 
 struct UpdateRequest {
     bson::Doc query;
@@ -54,13 +55,13 @@ struct UpdateRequest {
     bson::Element hint;
     bool multi = false;
     bool upsert = false;
-    bool over_msg = false;  // see query::Update::Options
-    bson::Doc item;         // as it was sent, for reports
+    dialect::Dialect dialect = dialect::kV26;  // see query::Update::Options
+    bson::Doc item;                            // as it was sent, for reports
     bson::Element array_filters;
     bson::Element constants;  // {name: value, ...} for an update by pipeline; no object: none
     Validation validation = Validation::asked;
     bool keeps_empty_timestamps = false;                    // see query::Update::Options
-    const query::FilterExpressions* expressions = nullptr;  // with over_msg, and the variables
+    const query::FilterExpressions* expressions = nullptr;  // by OP_MSG, and the variables
     // None: that of the collection.
     std::optional<std::shared_ptr<const collation::Collator>> collator = {};
     bson::Doc inserted = {};  // by an upsert; empty: what query and update make

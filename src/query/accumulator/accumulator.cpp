@@ -8,6 +8,7 @@
 #include "bson/element_writer.h"
 #include "bson/json.h"
 #include "bson/type_names.h"
+#include "dialect/dialect.h"
 #include "query/value/exact_sum.h"
 #include "query/value/merged_document.h"
 #include "query/value/value_set.h"
@@ -370,8 +371,8 @@ std::unique_ptr<Accumulator> make_comparing(const collation::Collator* collator)
 
 struct Named {
     std::string_view name;
-    PlainMaker old;  // null: not in 2.6
-    PlainMaker later;
+    PlainMaker v26;  // null: not in 2.6
+    PlainMaker today;
 };
 
 constexpr Named kTable[] = {
@@ -393,11 +394,11 @@ constexpr Named kTable[] = {
 
 }  // namespace
 
-AccumulatorMaker find_accumulator(std::string_view name, bool later,
+AccumulatorMaker find_accumulator(std::string_view name, dialect::Dialect dialect,
                                   const collation::Collator* collator) {
     const auto* const found = std::ranges::find(kTable, name, &Named::name);
     if (found == std::end(kTable)) return {};
-    const PlainMaker maker = later ? found->later : found->old;
+    const PlainMaker maker = dialect.is_today() ? found->today : found->v26;
     if (maker == nullptr) return {};
     return [maker, collator] { return maker(collator); };
 }

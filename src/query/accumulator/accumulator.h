@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "bson/builder.h"
+#include "dialect/dialect.h"
 #include "query/value/value.h"
 #include "sched/counted.h"
 
@@ -32,7 +33,7 @@ using AccumulatorMaker = std::function<std::unique_ptr<Accumulator>()>;
 
 // One that needs nothing but values ("$sum"); empty for other names.
 // `collator`: under which it compares texts, and which must outlive what it makes; null: by bytes.
-AccumulatorMaker find_accumulator(std::string_view name, bool later,
+AccumulatorMaker find_accumulator(std::string_view name, dialect::Dialect dialect,
                                   const collation::Collator* collator);
 // $count, which needs no values. Not found by its name, since it has no operand either.
 AccumulatorMaker count_maker();

@@ -1,12 +1,13 @@
 #include "query/expression/accumulator_spec.h"
 
 #include "base/error.h"
+#include "dialect/dialect.h"
 
 namespace query {
 
 AccumulatorSpec parse_accumulator(const Value& op, Names& names) {
     const std::string_view name = op.name();
-    if (names.later) {
+    if (names.dialect.is_today()) {
         if (name == "$accumulator")
             base::fail(base::kInvalidPipelineOperator,
                        "$accumulator is not supported by this server");
@@ -19,26 +20,27 @@ AccumulatorSpec parse_accumulator(const Value& op, Names& names) {
         if (const AccumulatorParser parse = find_percentile_accumulator(name))
             return parse(op, names);
     }
-    AccumulatorMaker maker = find_accumulator(name, names.later, names.collator.get());
+    AccumulatorMaker maker = find_accumulator(name, names.dialect, names.collator.get());
     if (!maker) base::fail(15952, "unknown group operator '{}'", name);
     if (op.is_array())
-        base::fail(names.later ? 40237 : 15953, "aggregating group operators are unary ({})", name);
+        base::fail(names.dialect.code(15953, 40237), "aggregating group operators are unary ({})",
+                   name);
     return {std::move(maker), parse_operand(op, names)};
 }
 
 GroupField parse_group_field(const Value& e, Names& names) {
     const std::string_view name = e.name();
-    const bool later = names.later;
-    if (later && !(e.is_object() && e.as_doc().first().name().starts_with('$')))
+    const dialect::Dialect dialect = names.dialect;
+    if (dialect.is_today() && !(e.is_object() && e.as_doc().first().name().starts_with('$')))
         base::fail(40234, "The field '{}' must be an accumulator object", name);
     if (name.find('.') != std::string_view::npos) {
-        base::fail(later ? 40235 : 16414,
+        base::fail(dialect.code(16414, 40235),
                    "the group aggregate field name '{}' cannot be used because $group's "
                    "field names cannot contain '.'",
                    name);
     }
     if (name.starts_with('$')) {
-        base::fail(later ? 40236 : 15950,
+        base::fail(dialect.code(15950, 40236),
                    "the group aggregate field name '{}' cannot be an operator name", name);
     }
     if (!e.is_object()) {
@@ -49,7 +51,7 @@ GroupField parse_group_field(const Value& e, Names& names) {
     }
     GroupField field{std::string(name), {}};
     // Today's servers count them before they look at one.
-    if (later && e.as_doc().field_count() != 1)
+    if (dialect.is_today() && e.as_doc().field_count() != 1)
         base::fail(40238, "The field '{}' must specify one accumulator", name);
     size_t count = 0;
     for (const Value& op : e.as_doc()) {

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "bson/element_writer.h"
+#include "dialect/dialect.h"
 #include "query/accumulator/top.h"
 #include "query/accumulator/top_values.h"
 #include "query/expression/accumulator_spec.h"
@@ -21,8 +22,8 @@ class KeyAndValue : public Expression {
   public:
     KeyAndValue(bson::Doc sort_by, ExpressionPtr output,
                 std::shared_ptr<const collation::Collator> collator)
-        : pattern_(
-              std::make_shared<const SortPattern>(sort_by, nullptr, std::move(collator), true)),
+        : pattern_(std::make_shared<const SortPattern>(sort_by, nullptr, std::move(collator),
+                                                       dialect::kToday)),
           output_(std::move(output)) {}
     Value evaluate(Scope& scope) const override {
         const Scope::Variable& root = scope.variables[Scope::kRoot];

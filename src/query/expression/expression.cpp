@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "bson/element_writer.h"
 #include "bson/field_path.h"
+#include "dialect/dialect.h"
 #include "query/expression/pipeline_context.h"
 #include "sched/operation.h"
 #include "sched/tick.h"
@@ -48,15 +49,15 @@ int64_t operation_time() {
 
 }  // namespace
 
-Names::Names(const PipelineContext& context, bool is_later)
-    : Names(context.variables, is_later, context.collator) {}
+Names::Names(const PipelineContext& context, dialect::Dialect dialect)
+    : Names(context.variables, dialect, context.collator) {}
 
-Names::Names(const OuterVariables& outer, bool is_later,
+Names::Names(const OuterVariables& outer, dialect::Dialect dialect,
              std::shared_ptr<const collation::Collator> order)
-    : later(is_later), collator(std::move(order)), outer_(outer) {
+    : dialect(dialect), collator(std::move(order)), outer_(outer) {
     define_system("ROOT");
     define_system("CURRENT");
-    if (later) define_system("REMOVE");  // its variable is never set
+    if (dialect.is_today()) define_system("REMOVE");  // its variable is never set
 }
 
 size_t Names::read(std::string_view name) const {
@@ -67,7 +68,7 @@ size_t Names::read(std::string_view name) const {
     }
     check_name_rest(name, 16871);
     const size_t* slot = find(name);
-    if (slot == nullptr && later && name == "CLUSTER_TIME")
+    if (slot == nullptr && dialect.is_today() && name == "CLUSTER_TIME")
         base::fail(51144, "Builtin variable '$$CLUSTER_TIME' is not available on a single server");
     if (slot == nullptr) base::fail(17276, "Use of undefined variable: {}", name);
     return *slot;
@@ -135,7 +136,7 @@ ExpressionPtr FieldExpression::parse(std::string_view text, const Names& names) 
     const std::string_view rest = text.substr(2);
     const size_t dot = rest.find('.');
     const std::string_view name = rest.substr(0, dot);
-    if (names.later && name == "NOW") {
+    if (names.dialect.is_today() && name == "NOW") {
         const bool whole = dot == std::string_view::npos;
         Arena arena;
         return std::make_unique<Constant>(whole ? make_date(arena, operation_time()) : Value());
@@ -339,7 +340,7 @@ void ObjectExpression::project_field(const Field& field, const Value& old, Scope
     close_doc(out, start);
 }
 
-void ObjectExpression::project_later(bson::Doc input, Scope& scope, bson::Buffer& out) const {
+void ObjectExpression::project_as_today(bson::Doc input, Scope& scope, bson::Buffer& out) const {
     std::vector<bool> done(fields_.size());
     const size_t id = at_root_ ? position("_id") : FieldIndex::kNone;
     const bool computes_id = id != FieldIndex::kNone && fields_[id].expression;
@@ -387,7 +388,7 @@ void ObjectExpression::project_below(const Field& field, const Value& old, std::
     if (!old.is_object() && !field.object->computes_something()) return;
     write_header(out, Type::object, name);
     const size_t start = open_doc(out);
-    field.object->project_later(old.is_object() ? old.as_doc() : bson::Doc(), scope, out);
+    field.object->project_as_today(old.is_object() ? old.as_doc() : bson::Doc(), scope, out);
     close_doc(out, start);
 }
 

@@ -14,6 +14,7 @@
 
 #include "bson/builder.h"
 #include "bson/view.h"
+#include "dialect/dialect.h"
 #include "query/match/field_index.h"
 #include "query/value/value.h"
 #include "sched/tick.h"
@@ -49,10 +50,10 @@ class Names {
   public:
     // `outer` lives longer than this object. Its variables need no slot. `later`, `collator`: see
     // below.
-    explicit Names(const OuterVariables& outer, bool later = false,
+    explicit Names(const OuterVariables& outer, dialect::Dialect dialect = dialect::kV26,
                    std::shared_ptr<const collation::Collator> collator = nullptr);
     // Takes these from the context of a stage.
-    explicit Names(const PipelineContext& context, bool later = false);
+    explicit Names(const PipelineContext& context, dialect::Dialect dialect = dialect::kV26);
     // Returns the slot of a name that may be read. Throws base::Error 16869, 16870, 16871, 17276.
     size_t read(std::string_view name) const;
     // Returns the value of a name of `outer`; null if it is none of these, or was defined since.
@@ -72,7 +73,7 @@ class Names {
     // Set for a later client than one of 2.6, or in a later stage: documents and arrays are
     // computed part by part, a value that is no expression stands for itself, there are the later
     // operators (operators.h) and the variables REMOVE and NOW.
-    const bool later;
+    const dialect::Dialect dialect;
     // The collation of the parsed expressions, which must live as long; null: texts are compared by
     // their bytes.
     const std::shared_ptr<const collation::Collator> collator;
@@ -184,7 +185,7 @@ class ObjectExpression : public Expression {
     // Projects as later servers do: fields that are taken over come in the order of `input`, and
     // computed ones after them, but for `_id`; below a path they are computed for each element of
     // an array.
-    void project_later(bson::Doc input, Scope& scope, bson::Buffer& out) const;
+    void project_as_today(bson::Doc input, Scope& scope, bson::Buffer& out) const;
     // Projects for $addFields: a field that is not named stays, and a missing value takes its field
     // away.
     void add_to(bson::Doc input, Scope& scope, bson::Buffer& out) const;
@@ -238,7 +239,7 @@ ExpressionPtr parse_object(bson::Doc spec, const ObjectRules& rules, Names& name
 std::unique_ptr<ObjectExpression> parse_projection(bson::Doc spec, Names& names);
 // Parses as later servers read it: a value that is no number and no boolean is computed. Throws
 // base::Error 31249, 31250, 31252 to 31254, 51270 and 51272.
-std::unique_ptr<ObjectExpression> parse_later_projection(bson::Doc spec, Names& names);
+std::unique_ptr<ObjectExpression> parse_projection_of_today(bson::Doc spec, Names& names);
 // {$addFields} specification as a whole; throws base::Error 40176, 40180, 40183 besides.
 std::unique_ptr<ObjectExpression> parse_added_fields(bson::Doc spec, Names& names);
 // {$operator: operands}; throws base::Error 15999 for an unknown one.

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "bson/element_writer.h"
 #include "bson/json.h"
+#include "dialect/dialect.h"
 #include "query/expression/expression.h"
 #include "query/expression/operators.h"
 #include "sched/interruption.h"
@@ -139,7 +140,7 @@ ExpressionPtr parse_operand(const Value& spec, Names& names) {
     if (spec.is_string() && spec.as_string().starts_with('$')) {
         return FieldExpression::parse(spec.as_string(), names);
     }
-    if (names.later && (spec.is_object() || spec.is_array()) && !is_operator(spec))
+    if (names.dialect.is_today() && (spec.is_object() || spec.is_array()) && !is_operator(spec))
         return compose(spec, names);
     if (spec.is_object()) {
         ObjectRules rules;
@@ -164,7 +165,7 @@ ExpressionPtr parse_object(bson::Doc spec, const ObjectRules& rules, Names& name
                            "'{}')",
                            name);
             }
-            base::fail(names.later ? 15983 : 15990,
+            base::fail(names.dialect.code(15990, 15983),
                        "this object is already an operator expression, and can't be used "
                        "as a document expression (at '{}')",
                        name);
@@ -234,7 +235,8 @@ void parse_projected(bson::Doc spec, Depth depth, ObjectExpression& object, Name
             object.exclude_id();
         } else if (chooses(e)) {
             object.add(path, nullptr);
-        } else if (is_operator(e) && find_operator(e.as_doc().first().name(), true) == nullptr) {
+        } else if (is_operator(e) &&
+                   find_operator(e.as_doc().first().name(), dialect::kToday) == nullptr) {
             base::fail(31325, "Unknown expression {}", e.as_doc().first().name());
         } else if (e.is_object() && !is_operator(e)) {
             parse_projected(e.as_doc(), Depth::below, object.below(path), names);
@@ -273,7 +275,7 @@ void refuse_mixture(bson::Doc spec, bool top_level) {
 
 }  // namespace
 
-std::unique_ptr<ObjectExpression> parse_later_projection(bson::Doc spec, Names& names) {
+std::unique_ptr<ObjectExpression> parse_projection_of_today(bson::Doc spec, Names& names) {
     constexpr int kGivenBefore = 16400;
     constexpr int kGivenAbove = 16401;
     if (spec.empty()) base::fail(51272, "projection specification must have at least one field");

@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "dialect/dialect.h"
 #include "query/expression/expression.h"
 #include "sched/tick.h"
 
@@ -65,7 +66,7 @@ class FilterExpression : public MatchExpression {
                      std::shared_ptr<const LetVariables> let,
                      std::shared_ptr<const collation::Collator> collator)
         : let_(std::move(let)), collator_(std::move(collator)) {
-        Names names(variables, true, collator_);
+        Names names(variables, dialect::kToday, collator_);
         expression_ = parse_operand(spec, names);
         simplify(expression_);
         scope_.prepare(names);

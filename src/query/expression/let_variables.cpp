@@ -1,6 +1,7 @@
 #include "query/expression/let_variables.h"
 
 #include "base/error.h"
+#include "dialect/dialect.h"
 #include "query/expression/expression.h"
 
 namespace query {
@@ -17,7 +18,7 @@ void check_name(std::string_view name) {
 LetVariables::LetVariables(bson::Doc let,
                            const std::shared_ptr<const collation::Collator>& collator) {
     for (const Value& e : let) {
-        Names names(variables_, true, collator);
+        Names names(variables_, dialect::kToday, collator);
         check_name(e.name());
         ExpressionPtr expression = parse_operand(e, names);
         Needs needs;

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "bson/type_names.h"
+#include "dialect/dialect.h"
 #include "sched/tick.h"
 
 namespace query {
@@ -175,7 +176,7 @@ ExpressionPtr Operation::simplified() {
 
 using Table = std::map<std::string_view, const Operator*>;
 
-Table make_table(bool later) {
+Table make_table(dialect::Dialect dialect) {
     Table table;
     for (const auto part :
          {arithmetic_operators(), math_operators(), comparison_operators(), control_operators(),
@@ -184,7 +185,7 @@ Table make_table(bool later) {
           object_operators(), conversion_operators(), accumulating_operators(),
           refused_operators()}) {
         for (const Operator& op : part) {
-            if (op.dialect == (later ? Dialect::old : Dialect::later)) continue;
+            if (op.dialects == (dialect.is_today() ? Dialects::v26 : Dialects::today)) continue;
             const bool added = table.emplace(op.name, &op).second;
             DCHECK(added);
             static_cast<void>(added);
@@ -216,10 +217,10 @@ bool is_named(const ByName& by_name, const Value& spec) {
 
 }  // namespace
 
-const Operator* find_operator(std::string_view name, bool later) {
-    static const Table kOld = make_table(false);
-    static const Table kLater = make_table(true);
-    const Table& table = later ? kLater : kOld;
+const Operator* find_operator(std::string_view name, dialect::Dialect dialect) {
+    static const Table kV26 = make_table(dialect::kV26);
+    static const Table kToday = make_table(dialect::kToday);
+    const Table& table = dialect.is_today() ? kToday : kV26;
     const auto found = table.find(name);
     return found == table.end() ? nullptr : found->second;
 }
@@ -267,8 +268,8 @@ ExpressionPtr parse_operands(const Operator& op, const Value& spec, Names& names
 }
 
 ExpressionPtr parse_operator(std::string_view name, const Value& spec, Names& names) {
-    const Operator* const op = find_operator(name, names.later);
-    if (op == nullptr && names.later)
+    const Operator* const op = find_operator(name, names.dialect);
+    if (op == nullptr && names.dialect.is_today())
         base::fail(base::kInvalidPipelineOperator, "Unrecognized expression '{}'", name);
     if (op == nullptr) base::fail(15999, "invalid operator '{}'", name);
     return op->parse != nullptr ? op->parse(*op, spec, names) : parse_operands(*op, spec, names);

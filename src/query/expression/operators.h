@@ -9,12 +9,13 @@
 #include <string_view>
 #include <vector>
 
+#include "dialect/dialect.h"
 #include "query/expression/expression.h"
 
 namespace query {
 
-// Which clients an operator is for: those of 2.6, those of later servers (Names::later), or both.
-enum class Dialect : uint8_t { old, later, both };
+// Which clients an operator is for: those of 2.6, those of today's, or both.
+enum class Dialects : uint8_t { v26, today, both };
 
 // An operand that stands under a name, {input: .., chars: ..}.
 struct NamedOperand {
@@ -57,7 +58,7 @@ struct Operator {
     using Compute = Value (*)(const Call& call, Values values);
 
     std::string_view name;
-    Dialect dialect = Dialect::later;
+    Dialects dialects = Dialects::today;
     int least = 1;  // operands
     int most = 1;   // or kAny
     int arity_code = 16020;
@@ -74,7 +75,7 @@ struct Operator {
 };
 
 // Null if there is no such operator in the dialect.
-const Operator* find_operator(std::string_view name, bool later);
+const Operator* find_operator(std::string_view name, dialect::Dialect dialect);
 
 // The parts of the table.
 std::span<const Operator> arithmetic_operators();

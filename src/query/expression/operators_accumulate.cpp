@@ -1,6 +1,7 @@
 // Accumulators of $group as expressions: over the elements of an array, or over several operands.
 
 #include "base/error.h"
+#include "dialect/dialect.h"
 #include "query/expression/accumulator_spec.h"
 #include "query/expression/operators.h"
 #include "query/value/array_writer.h"
@@ -10,7 +11,7 @@ namespace query {
 namespace {
 
 Value accumulate(const Call& call, Values v) {
-    const auto accumulator = find_accumulator(call.name, true, call.collator)();
+    const auto accumulator = find_accumulator(call.name, dialect::kToday, call.collator)();
     if (v.size() != 1 || !v[0].is_array()) return accumulated(call.arena, *accumulator, v);
     return accumulated(call.arena, *accumulator, elements_of(v[0]));
 }

@@ -196,16 +196,16 @@ ExpressionPtr parse_rand(const Operator&, const Value& spec, Names&) {
 std::span<const Operator> control_operators() {
     static constexpr Operator kTable[] = {
         {.name = "$cond",
-         .dialect = Dialect::both,
+         .dialects = Dialects::both,
          .least = 3,
          .most = 3,
          .apply = choose,
          .parse = parse_cond},
         {.name = "$switch", .apply = choose_branch, .parse = parse_switch},
-        {.name = "$let", .dialect = Dialect::both, .parse = parse_let},
-        {.name = "$literal", .dialect = Dialect::both, .parse = parse_literal},
-        {.name = "$const", .dialect = Dialect::both, .parse = parse_literal},
-        {.name = "$meta", .dialect = Dialect::old, .parse = parse_meta},
+        {.name = "$let", .dialects = Dialects::both, .parse = parse_let},
+        {.name = "$literal", .dialects = Dialects::both, .parse = parse_literal},
+        {.name = "$const", .dialects = Dialects::both, .parse = parse_literal},
+        {.name = "$meta", .dialects = Dialects::v26, .parse = parse_meta},
         {.name = "$rand", .parse = parse_rand},
     };
     return kTable;

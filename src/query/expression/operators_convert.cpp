@@ -10,6 +10,7 @@
 #include "bson/decimal128.h"
 #include "bson/json.h"
 #include "bson/type_names.h"
+#include "dialect/dialect.h"
 #include "query/expression/operators.h"
 #include "query/value/date_text.h"
 
@@ -175,7 +176,7 @@ Value text_value(Arena& arena, const Value& v) {
         case Type::int64:
         case Type::decimal128:
         case Type::date:
-            return make_string(arena, text_of(v, true));
+            return make_string(arena, text_of(v, dialect::kToday));
         case Type::object_id: {
             std::string text;
             constexpr char kDigits[] = "0123456789abcdef";

@@ -222,7 +222,7 @@ constexpr NamedOperand kFromString[] = {
     {"dateString", 40542}, {"timezone"}, {"format"}, {"onError"}, {"onNull"}};
 
 constexpr Operator old_part_operator(std::string_view name, Operator::Compute compute) {
-    return {.name = name, .dialect = Dialect::old, .compute = compute};
+    return {.name = name, .dialects = Dialects::v26, .compute = compute};
 }
 
 constexpr Operator part_operator(std::string_view name, Operator::Compute compute) {

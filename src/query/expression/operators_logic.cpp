@@ -52,8 +52,8 @@ Value if_null(Scope& scope, const Operands& operands) {
     return v;
 }
 
-constexpr Operator comparison(std::string_view name, Dialect dialect, Operator::Apply apply) {
-    return {.name = name, .dialect = dialect, .least = 2, .most = 2, .apply = apply};
+constexpr Operator comparison(std::string_view name, Dialects dialects, Operator::Apply apply) {
+    return {.name = name, .dialects = dialects, .least = 2, .most = 2, .apply = apply};
 }
 
 // Decides an operator's result from the order of its first operand and its second one.
@@ -70,16 +70,16 @@ Value decide(Scope& scope, const Operands& operands) {
     return bool_value(kDecide(compare_operands<kTimes>(scope, operands)));
 }
 
-template <Dialect kDialect, Times kTimes>
+template <Dialects kDialects, Times kTimes>
 constexpr std::array<Operator, 7> comparisons() {
     return {{
-        comparison("$cmp", kDialect, cmp<kTimes>),
-        comparison("$eq", kDialect, decide<kTimes, kEqual>),
-        comparison("$ne", kDialect, decide<kTimes, kNotEqual>),
-        comparison("$gt", kDialect, decide<kTimes, kGreater>),
-        comparison("$gte", kDialect, decide<kTimes, kNotLess>),
-        comparison("$lt", kDialect, decide<kTimes, kLess>),
-        comparison("$lte", kDialect, decide<kTimes, kNotGreater>),
+        comparison("$cmp", kDialects, cmp<kTimes>),
+        comparison("$eq", kDialects, decide<kTimes, kEqual>),
+        comparison("$ne", kDialects, decide<kTimes, kNotEqual>),
+        comparison("$gt", kDialects, decide<kTimes, kGreater>),
+        comparison("$gte", kDialects, decide<kTimes, kNotLess>),
+        comparison("$lt", kDialects, decide<kTimes, kLess>),
+        comparison("$lte", kDialects, decide<kTimes, kNotGreater>),
     }};
 }
 
@@ -93,7 +93,7 @@ constexpr auto joined(const std::array<Operator, kSizes>&... parts) {
 
 constexpr Operator logic(std::string_view name, Operator::Apply apply) {
     return {.name = name,
-            .dialect = Dialect::both,
+            .dialects = Dialects::both,
             .least = 0,
             .most = Operator::kAny,
             .regroups = true,
@@ -104,13 +104,13 @@ constexpr Operator logic(std::string_view name, Operator::Apply apply) {
 
 std::span<const Operator> comparison_operators() {
     static constexpr auto kTable = joined(
-        comparisons<Dialect::old, Times::one_class>(),
-        comparisons<Dialect::later, Times::two_classes>(),
+        comparisons<Dialects::v26, Times::one_class>(),
+        comparisons<Dialects::today, Times::two_classes>(),
         std::to_array<Operator>({
             logic("$and", all_true),
             logic("$or", any_true),
-            {.name = "$not", .dialect = Dialect::both, .apply = negate},
-            {.name = "$ifNull", .dialect = Dialect::old, .least = 2, .most = 2, .apply = if_null},
+            {.name = "$not", .dialects = Dialects::both, .apply = negate},
+            {.name = "$ifNull", .dialects = Dialects::v26, .least = 2, .most = 2, .apply = if_null},
             {.name = "$ifNull",
              .least = 2,
              .most = Operator::kAny,

@@ -225,7 +225,7 @@ constexpr NamedOperand kReduce[] = {{"input", 40077}, {"initialValue", 40078}, {
 std::span<const Operator> loop_operators() {
     static constexpr Operator kTable[] = {
         {.name = "$map",
-         .dialect = Dialect::old,
+         .dialects = Dialects::v26,
          .by_name = {kOldMap, 16878, 16879},
          .parse = parse_map},
         {.name = "$map", .by_name = {kMap, 16878, 16879}, .parse = parse_map},

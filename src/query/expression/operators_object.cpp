@@ -6,6 +6,7 @@
 #include "bson/compare.h"
 #include "bson/json.h"
 #include "bson/type_names.h"
+#include "dialect/dialect.h"
 #include "query/expression/operators.h"
 #include "query/plan/sort.h"
 #include "query/value/array_writer.h"
@@ -201,8 +202,8 @@ class SortArray : public Expression {
             }
             if (sort_by.as_doc().empty())
                 base::fail(2942505, "sortBy of $sortArray must have at least one key");
-            fields_ =
-                std::make_unique<SortPattern>(sort_by.as_doc(), nullptr, std::move(collator), true);
+            fields_ = std::make_unique<SortPattern>(sort_by.as_doc(), nullptr, std::move(collator),
+                                                    dialect::kToday);
         } else if (is_direction(sort_by)) {
             direction_ = sort_by.to_int32();
         } else {

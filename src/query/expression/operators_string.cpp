@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "bson/type_names.h"
+#include "dialect/dialect.h"
 #include "query/expression/operators.h"
 
 namespace query {
@@ -48,17 +49,21 @@ Value old_substr(const Call& call, Values v) {
     return make_string(call.arena, std::string_view(text).substr(start, length));
 }
 
-template <char (*Change)(char), bool Later>
+constexpr dialect::Dialect dialect_of(Dialects one) {
+    return one == Dialects::today ? dialect::kToday : dialect::kV26;
+}
+
+template <char (*Change)(char), Dialects kOf>
 Value change_case(const Call& call, Values v) {
-    sched::String text = text_of(v[0], Later);
+    sched::String text = text_of(v[0], dialect_of(kOf));
     std::transform(text.begin(), text.end(), text.begin(), Change);
     return make_string(call.arena, text);
 }
 
-template <bool Later>
+template <Dialects kOf>
 Value strcasecmp(const Call& call, Values v) {
-    sched::String a = text_of(v[0], Later);
-    sched::String b = text_of(v[1], Later);
+    sched::String a = text_of(v[0], dialect_of(kOf));
+    sched::String b = text_of(v[1], dialect_of(kOf));
     std::transform(a.begin(), a.end(), a.begin(), upper);
     std::transform(b.begin(), b.end(), b.begin(), upper);
     const int c = a.compare(b);
@@ -71,7 +76,7 @@ bool is_inside_character(std::string_view text, size_t at) {
 
 // Takes a part of a text by bytes, but never a part of a character.
 Value substr_bytes(const Call& call, Values v) {
-    const sched::String text = text_of(v[0], true);
+    const sched::String text = text_of(v[0], dialect::kToday);
     if (!v[1].is_number())
         base::fail(16034, "{}:  starting index must be a numeric type (is BSON type {})", call.name,
                    bson::name_of(v[1].type()));
@@ -95,10 +100,13 @@ Value substr_bytes(const Call& call, Values v) {
     return make_string(call.arena, std::string_view(text).substr(from, count));
 }
 
-constexpr Operator of_text(std::string_view name, Dialect dialect, int operands,
+constexpr Operator of_text(std::string_view name, Dialects dialects, int operands,
                            Operator::Compute compute) {
-    return {
-        .name = name, .dialect = dialect, .least = operands, .most = operands, .compute = compute};
+    return {.name = name,
+            .dialects = dialects,
+            .least = operands,
+            .most = operands,
+            .compute = compute};
 }
 
 }  // namespace
@@ -106,19 +114,19 @@ constexpr Operator of_text(std::string_view name, Dialect dialect, int operands,
 std::span<const Operator> string_operators() {
     static constexpr Operator kTable[] = {
         {.name = "$concat",
-         .dialect = Dialect::both,
+         .dialects = Dialects::both,
          .least = 0,
          .most = Operator::kAny,
          .apply = concat},
-        of_text("$substr", Dialect::old, 3, old_substr),
-        of_text("$toLower", Dialect::old, 1, change_case<lower, false>),
-        of_text("$toUpper", Dialect::old, 1, change_case<upper, false>),
-        of_text("$strcasecmp", Dialect::old, 2, strcasecmp<false>),
-        of_text("$substr", Dialect::later, 3, substr_bytes),
-        of_text("$substrBytes", Dialect::later, 3, substr_bytes),
-        of_text("$toLower", Dialect::later, 1, change_case<lower, true>),
-        of_text("$toUpper", Dialect::later, 1, change_case<upper, true>),
-        of_text("$strcasecmp", Dialect::later, 2, strcasecmp<true>),
+        of_text("$substr", Dialects::v26, 3, old_substr),
+        of_text("$toLower", Dialects::v26, 1, change_case<lower, Dialects::v26>),
+        of_text("$toUpper", Dialects::v26, 1, change_case<upper, Dialects::v26>),
+        of_text("$strcasecmp", Dialects::v26, 2, strcasecmp<Dialects::v26>),
+        of_text("$substr", Dialects::today, 3, substr_bytes),
+        of_text("$substrBytes", Dialects::today, 3, substr_bytes),
+        of_text("$toLower", Dialects::today, 1, change_case<lower, Dialects::today>),
+        of_text("$toUpper", Dialects::today, 1, change_case<upper, Dialects::today>),
+        of_text("$strcasecmp", Dialects::today, 2, strcasecmp<Dialects::today>),
     };
     return kTable;
 }

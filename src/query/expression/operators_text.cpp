@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "bson/json.h"
 #include "bson/type_names.h"
+#include "dialect/dialect.h"
 #include "query/expression/operators.h"
 #include "query/value/array_writer.h"
 #include "query/value/characters.h"
@@ -96,7 +97,7 @@ int64_t count_of(const Value& v, std::string_view what, int type_code, int whole
 }
 
 Value substr_characters(const Call& call, Values v) {
-    const sched::String text = text_of(v[0], true);
+    const sched::String text = text_of(v[0], dialect::kToday);
     const int64_t start = count_of(v[1], "starting index", 34450, 34451, 34455);
     const int64_t count = count_of(v[2], "length", 34452, 34453, 34454);
     const std::string_view rest = std::string_view(text).substr(byte_of_character(text, start));

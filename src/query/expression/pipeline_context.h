@@ -10,6 +10,7 @@
 
 #include "bson/view.h"
 #include "collation/collator.h"
+#include "dialect/dialect.h"
 #include "query/expression/let_variables.h"
 
 namespace query {
@@ -41,13 +42,13 @@ struct PipelineContext {
     // Sent by OP_MSG: $sort then orders as find does, which is the order of indexes. Otherwise it
     // compares whole values, as the old server did where no index gave the order (semantics 4).
     // $match knows $expr then, and its errors have the codes of their causes.
-    bool over_msg = false;
+    dialect::Dialect dialect = dialect::kV26;
     // Fields that no later stage reads are not carried along. False only to compare: the results
     // are the same.
     bool narrows = true;
     // Called for a stage that this room does not know, e.g. $collStats: gives the function that
     // makes the documents the stage starts the pipeline with, or nothing if the command layer does
-    // not know it either (error 16436, with over_msg 40324). Such a stage has to be the first one
+    // not know it either (error 16436, by OP_MSG 40324). Such a stage has to be the first one
     // (error 40602), and not in a $facet (error 40600). May be empty.
     std::function<FirstStage(std::string_view stage)> find_first_stage;
     // The collections that $lookup and $graphLookup read. Null: there are no such stages (error

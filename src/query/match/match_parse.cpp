@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "bson/compare.h"
 #include "bson/json.h"
+#include "dialect/dialect.h"
 #include "query/match/clause_order.h"
 #include "query/match/int64_range.h"
 #include "query/match/match_tree.h"
@@ -38,7 +39,9 @@ struct ParseContext {
     const ExpressionParser* expressions = nullptr;  // of $expr, which is about a whole document
     std::shared_ptr<const collation::Collator> collator = {};
     // Whether the client means the filter as later servers do, which take no odd operands.
-    bool newer() const { return expressions != nullptr; }
+    dialect::Dialect dialect() const {
+        return expressions != nullptr ? dialect::kToday : dialect::kV26;
+    }
     ParseContext deeper() const {
         if (depth >= kNestingMax) bad("the query is nested more than {} levels deep", kNestingMax);
         return {false, depth + 1, expressions, collator};
@@ -116,26 +119,26 @@ NodePtr parse_comparison(MatchKind kind, std::string_view path, const Element& o
 }
 
 std::shared_ptr<const Regex> compiled(std::string_view pattern, std::string_view flags,
-                                      bool newer) {
+                                      dialect::Dialect dialect) {
     try {
         return std::make_shared<const Regex>(pattern, flags);
     } catch (const base::Error& e) {
         const bool too_long = pattern.size() > Regex::kPatternBytesMax;
-        if (!newer || too_long || e.code() != base::kBadValue) throw;
+        if (dialect.is_v26() || too_long || e.code() != base::kBadValue) throw;
         throw base::Error(Regex::kInvalid, e.what());
     }
 }
 
 NodePtr make_regex(std::string_view path, std::string_view pattern, std::string_view flags,
-                   bool newer) {
+                   dialect::Dialect dialect) {
     NodePtr node = make_node(MatchKind::regex, path);
-    node->regexes.push_back(compiled(pattern, flags, newer));
+    node->regexes.push_back(compiled(pattern, flags, dialect));
     return node;
 }
 
-NodePtr parse_value(std::string_view path, const Element& value, bool newer) {
+NodePtr parse_value(std::string_view path, const Element& value, dialect::Dialect dialect) {
     if (value.type() == Type::regex)
-        return make_regex(path, value.regex_pattern(), value.regex_flags(), newer);
+        return make_regex(path, value.regex_pattern(), value.regex_flags(), dialect);
     return parse_comparison(MatchKind::eq, path, value);
 }
 
@@ -150,17 +153,18 @@ void put_in_order(sched::Vector<Element>& values, bool of_today = false) {
     values.erase(std::unique(values.begin(), values.end(), equal), values.end());
 }
 
-NodePtr parse_in(std::string_view name, std::string_view path, const Element& operand, bool newer) {
+NodePtr parse_in(std::string_view name, std::string_view path, const Element& operand,
+                 dialect::Dialect dialect) {
     if (!operand.is_array()) bad("{} needs an array", name);
     NodePtr node = make_node(MatchKind::in, path);
     bool of_today = false;
     for (const Element& e : operand.as_doc()) {
         sched::tick();
-        of_today = of_today || (newer && bson::has_time(e));
+        of_today = of_today || (dialect.is_today() && bson::has_time(e));
         if (is_operators(e)) bad("cannot nest $ under {}", name);
         if (e.type() == Type::undefined) bad("{} cannot have undefined in its array", name);
         if (e.type() == Type::regex)
-            node->regexes.push_back(compiled(e.regex_pattern(), e.regex_flags(), newer));
+            node->regexes.push_back(compiled(e.regex_pattern(), e.regex_flags(), dialect));
         else
             node->values.push_back(e);
     }
@@ -211,11 +215,11 @@ void add_type(const Element& e, sched::Vector<int64_t>& types) {
 
 // A number is read as the old server did, unless the client is of today; names and lists as those
 // servers that know them.
-NodePtr parse_type(std::string_view path, const Element& operand, bool newer) {
+NodePtr parse_type(std::string_view path, const Element& operand, dialect::Dialect dialect) {
     NodePtr node = make_node(MatchKind::type, path);
     if (operand.is_number()) {
         node->number = whole_number(operand);
-        if (!newer) return node;
+        if (dialect.is_v26()) return node;
         add_type(operand, node->types);
         // Both forms say the same of other types than arrays.
         if (node->number != static_cast<int64_t>(Type::array)) node->types.clear();
@@ -229,7 +233,7 @@ NodePtr parse_type(std::string_view path, const Element& operand, bool newer) {
         if (node->types.empty())
             base::fail(base::kFailedToParse, "{} must match at least one type", operand.name());
     } else {
-        base::fail(newer ? base::kTypeMismatch : base::kBadValue,
+        base::fail(dialect.code(base::kBadValue, base::kTypeMismatch),
                    "$type has to be a number, a name or a list of them");
     }
     std::ranges::sort(node->types);
@@ -248,8 +252,8 @@ void check_size(const Element& operand) {
     if (size != std::trunc(size)) refuse("an integer");
 }
 
-NodePtr parse_size(std::string_view path, const Element& operand, bool newer) {
-    if (newer) check_size(operand);
+NodePtr parse_size(std::string_view path, const Element& operand, dialect::Dialect dialect) {
+    if (dialect.is_today()) check_size(operand);
     NodePtr node = make_node(MatchKind::size, path);
     // Only the lower half of a long counts, but the sign is that of the whole.
     const bool negative = operand.type() == Type::int64 && operand.as_int64() < 0;
@@ -266,19 +270,19 @@ void check_part_of_mod(const Element& part, std::string_view name) {
     if (!fits_int64(part)) bad("malformed mod, {} value is invalid", name);
 }
 
-NodePtr parse_mod(std::string_view path, const Element& operand, bool newer) {
+NodePtr parse_mod(std::string_view path, const Element& operand, dialect::Dialect dialect) {
     if (!operand.is_array() || operand.as_doc().field_count() != 2)
         bad("malformed mod, needs to be an array of two numbers");
     auto part = operand.as_doc().begin();
     const Element divisor = *part;
     const Element remainder = *++part;
     if (!divisor.is_number()) bad("malformed mod, divisor is not a number");
-    if (newer) {
+    if (dialect.is_today()) {
         check_part_of_mod(divisor, "divisor");
         check_part_of_mod(remainder, "remainder");
     }
     NodePtr node = make_node(MatchKind::mod, path);
-    node->nan_apart = newer;
+    node->nan_apart = dialect.is_today();
     node->number = divisor.to_int64();
     if (node->number == 0) bad("divisor cannot be 0");
     node->remainder = remainder.to_int64();
@@ -300,7 +304,7 @@ bool comes_first(Doc operators, std::string_view name) {
 }
 
 // $regex and $options stand side by side, in any order; `operators` is the document of both.
-NodePtr parse_regex(std::string_view path, Doc operators, bool newer) {
+NodePtr parse_regex(std::string_view path, Doc operators, dialect::Dialect dialect) {
     const Element regex = operators["$regex"];
     const Element options = operators["$options"];
     if (regex.missing()) bad("$options needs a $regex");
@@ -316,22 +320,22 @@ NodePtr parse_regex(std::string_view path, Doc operators, bool newer) {
     }
     if (options) {
         if (!options.is_string()) bad("$options has to be a string");
-        if (newer && !flags.empty() && !options.as_string().empty())
+        if (dialect.is_today() && !flags.empty() && !options.as_string().empty())
             base::fail(comes_first(operators, "$options") ? 51074 : 51075,
                        "options set in both $regex and $options");
         flags = options.as_string();
     }
-    if (newer && pattern.find('\0') != std::string_view::npos)
+    if (dialect.is_today() && pattern.find('\0') != std::string_view::npos)
         bad("Regular expression cannot contain an embedded null byte");
-    return make_regex(path, pattern, flags, newer);
+    return make_regex(path, pattern, flags, dialect);
 }
 
 NodePtr parse_not(std::string_view path, const Element& operand, const ParseContext& context) {
-    if (operand.type() == Type::regex) return negate(parse_value(path, operand, context.newer()));
+    if (operand.type() == Type::regex) return negate(parse_value(path, operand, context.dialect()));
     if (!operand.is_object()) bad("$not needs a regex or a document");
     const Doc operators = operand.as_doc();
     if (operators.empty()) bad("$not cannot be empty");
-    if (!context.newer() && operators.has("$regex")) bad("$not cannot have a regex");
+    if (context.dialect().is_v26() && operators.has("$regex")) bad("$not cannot have a regex");
     NodePtr all = make_node(MatchKind::conjunction, path);
     parse_field_operators(path, operators, context.deeper(), *all);
     return negate(unwrap(std::move(all)));
@@ -380,7 +384,7 @@ NodePtr parse_all(std::string_view path, const Element& operand, const ParseCont
         } else if (is_operators(e)) {
             bad("no $ expressions in $all");
         } else {
-            node->children.push_back(parse_value(path, e, context.newer()));
+            node->children.push_back(parse_value(path, e, context.dialect()));
         }
     }
     return node;
@@ -407,15 +411,15 @@ NodePtr parse_operator(std::string_view path, const Element& e, const ParseConte
     for (const Comparison& c : kComparisons) {
         if (name != c.name) continue;
         NodePtr node = parse_comparison(c.kind, path, e);
-        node->nan_apart = context.newer() && c.kind != MatchKind::eq && e.is_number();
+        node->nan_apart = context.dialect().is_today() && c.kind != MatchKind::eq && e.is_number();
         return node;
     }
     if (name == "$ne") {
         if (e.type() == Type::regex) bad("Can't have regex as arg to $ne.");
         return negate(parse_comparison(MatchKind::eq, path, e));
     }
-    if (name == "$in") return parse_in(name, path, e, context.newer());
-    if (name == "$nin") return negate(parse_in(name, path, e, context.newer()));
+    if (name == "$in") return parse_in(name, path, e, context.dialect());
+    if (name == "$nin") return negate(parse_in(name, path, e, context.dialect()));
     if (name == "$exists") {
         NodePtr node = make_node(MatchKind::exists, path);
         return e.truthy() ? std::move(node) : negate(std::move(node));
@@ -423,10 +427,10 @@ NodePtr parse_operator(std::string_view path, const Element& e, const ParseConte
     if (name == "$not") return parse_not(path, e, context);
     if (name == "$elemMatch") return parse_elem_match(path, e, context);
     if (name == "$all") return parse_all(path, e, context);
-    if (name == "$size") return parse_size(path, e, context.newer());
-    if (name == "$type") return parse_type(path, e, context.newer());
-    if (name == "$mod") return parse_mod(path, e, context.newer());
-    if (BitTest::is_one(name) && context.newer()) return parse_bits(path, e);
+    if (name == "$size") return parse_size(path, e, context.dialect());
+    if (name == "$type") return parse_type(path, e, context.dialect());
+    if (name == "$mod") return parse_mod(path, e, context.dialect());
+    if (BitTest::is_one(name) && context.dialect().is_today()) return parse_bits(path, e);
     if (is_geo(name)) bad("geospatial queries are not supported: {}", name);
     bad("unknown operator: {}", name);
 }
@@ -472,7 +476,8 @@ void parse_field_operators(std::string_view path, Doc operators, const ParseCont
     for (const Element& e : operators) {
         if (!starts_with_dollar(e.name())) bad("unknown operator: {}", e.name());
         if (e.name() == "$regex" || e.name() == "$options") {
-            if (!regex_done) into.children.push_back(parse_regex(path, operators, context.newer()));
+            if (!regex_done)
+                into.children.push_back(parse_regex(path, operators, context.dialect()));
             regex_done = true;
         } else {
             into.children.push_back(parse_operator(path, e, context));
@@ -513,7 +518,7 @@ void parse_top_operator(const Element& e, const ParseContext& context, MatchNode
         into.children.push_back(parse_logical(MatchKind::nor, e, context));
     } else if (name == "$comment") {
         into.children.push_back(make_node(MatchKind::always_true));
-    } else if ((name == "$isolated" || name == "$atomic") && !context.newer()) {
+    } else if ((name == "$isolated" || name == "$atomic") && context.dialect().is_v26()) {
         if (!context.top) bad("{} has to be at the top level", name);
         into.children.push_back(make_node(MatchKind::always_true));
     } else if (name == "$jsonSchema") {
@@ -523,13 +528,13 @@ void parse_top_operator(const Element& e, const ParseContext& context, MatchNode
         into.children.push_back(std::move(node));
     } else if (is_dbref_name(name)) {
         into.children.push_back(parse_comparison(MatchKind::eq, name, e));
-    } else if (name == "$expr" && context.newer()) {
+    } else if (name == "$expr" && context.dialect().is_today()) {
         into.children.push_back(parse_expression(e, context));
-    } else if (name == "$sampleRate" && context.newer()) {
+    } else if (name == "$sampleRate" && context.dialect().is_today()) {
         into.children.push_back(parse_sample(e, context));
-    } else if (name == "$alwaysTrue" && context.newer()) {
+    } else if (name == "$alwaysTrue" && context.dialect().is_today()) {
         into.children.push_back(parse_constant(MatchKind::always_true, e));
-    } else if (name == "$alwaysFalse" && context.newer()) {
+    } else if (name == "$alwaysFalse" && context.dialect().is_today()) {
         into.children.push_back(parse_constant(MatchKind::always_false, e));
     } else if (name == "$where") {
         bad("$where is not supported: this server runs no JavaScript");
@@ -560,7 +565,7 @@ void parse_filter(Doc filter, const ParseContext& context, MatchNode& into) {
         else if (is_operators(e))
             parse_field_operators(e.name(), e.as_doc(), context, into);
         else
-            into.children.push_back(parse_value(e.name(), e, context.newer()));
+            into.children.push_back(parse_value(e.name(), e, context.dialect()));
     }
 }
 
@@ -598,7 +603,7 @@ std::unique_ptr<Matcher> Matcher::parse(Doc filter, const ExpressionParser* expr
     put_clauses_in_order(*matcher->root_);
     if (expressions != nullptr && expressions != &kNoExpressionsInIndexes) {
         part_times(*matcher->root_);
-        matcher->root_->nan_apart = true;  // see is_of_today
+        matcher->root_->nan_apart = true;  // see dialect_of()
     }
     if (collator != nullptr) {
         matcher->collator_ = std::move(collator);

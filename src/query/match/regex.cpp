@@ -319,7 +319,7 @@ Regex::Regex(std::string_view pattern, std::string_view flags)
     std::string words = pattern_;
     pcre2_code* code = compile(words, options, &error, &offset);
     if (code == nullptr) {
-        std::string newer = in_newer_regex_syntax(pattern_, (options & PCRE2_EXTENDED) != 0);
+        std::string newer = in_pcre2_syntax(pattern_, (options & PCRE2_EXTENDED) != 0);
         int ignored = 0;
         PCRE2_SIZE nowhere = 0;
         if (newer != pattern_) {

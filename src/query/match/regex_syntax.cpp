@@ -312,7 +312,7 @@ uint32_t lowest_before(std::string_view front, bool quotes) {
 
 }  // namespace
 
-std::string in_newer_regex_syntax(std::string_view pattern, bool extended) {
+std::string in_pcre2_syntax(std::string_view pattern, bool extended) {
     return Rewriter(pattern, extended).run();
 }
 

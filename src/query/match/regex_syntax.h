@@ -15,7 +15,7 @@ namespace query {
 
 // Returns the same pattern in words that PCRE2 accepts. A part that needs no change stays as it is,
 // and so does one that the old library refused, too. `extended`: the flag x.
-std::string in_newer_regex_syntax(std::string_view pattern, bool extended);
+std::string in_pcre2_syntax(std::string_view pattern, bool extended);
 
 // An upper bound for the characters that the library goes over, one by one, to compile the ranges
 // ([a-z]) of a pattern that compares without case, as a whole or in part. 0 where it does not. Each

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "bson/order_of_today.h"
+#include "dialect/dialect.h"
 #include "query/match/match_tree.h"
 
 namespace query {
@@ -12,9 +13,10 @@ inline bool parts_times(const MatchNode& node) {
     return node.nan_apart && node.kind != MatchKind::mod && !node.operand.is_number();
 }
 
-// Whether its client is of today, so that Dates and Timestamps are two classes in all of a query.
-inline bool is_of_today(const Matcher& matcher) {
-    return matcher.root().nan_apart;
+// Returns the dialect of the client whose filter it is. To clients of today Dates and Timestamps
+// are two classes in all of a query.
+inline dialect::Dialect dialect_of(const Matcher& matcher) {
+    return matcher.root().nan_apart ? dialect::kToday : dialect::kV26;
 }
 
 // The expressions of the filters of partial indexes. Both dialects keep these indexes up, and their

@@ -167,13 +167,15 @@ class ReachedDocuments {
 };
 
 bool tells_times(const catalog::Index& index, const DistinctValues& values) {
-    return !values.of_today() || catalog::order_of_times(index) != catalog::OrderOfTimes::mixed;
+    return values.dialect().is_v26() ||
+           catalog::order_of_times(index) != catalog::OrderOfTimes::mixed;
 }
 
 // Whether it was not known whether the index tells times, and now is. Plans made before are stale.
 bool has_learned(const catalog::Index& index, const DistinctValues& values, const std::string& ns,
                  sched::YieldPoint* yield_point) {
-    if (!values.of_today() || catalog::order_of_times(index) != catalog::OrderOfTimes::unknown)
+    if (values.dialect().is_v26() ||
+        catalog::order_of_times(index) != catalog::OrderOfTimes::unknown)
         return false;
     if (!catalog::learn_order_of_times(index, yield_point)) throw_dropped(ns);
     return true;

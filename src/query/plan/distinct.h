@@ -15,6 +15,7 @@
 #include "bson/order_of_today.h"
 #include "catalog/collection.h"
 #include "collation/collator.h"
+#include "dialect/dialect.h"
 #include "query/plan/executor.h"
 #include "query/plan/query.h"
 
@@ -24,12 +25,13 @@ class DistinctValues {
   public:
     static constexpr int64_t kBytesMax = 16 << 20;
 
-    // `collator`: under which texts are equal; null: by their bytes. `of_today`: Dates and
-    // Timestamps are two classes. Throws base::Error 15 for a path of too many parts.
+    // `collator`: under which texts are equal; null: by their bytes. To today's
+    // dialect Dates and Timestamps are two classes. Throws base::Error 15 for a path of too many
+    // parts.
     explicit DistinctValues(std::string_view path,
                             std::shared_ptr<const collation::Collator> collator = nullptr,
-                            bool of_today = false)
-        : path_(path), collator_(std::move(collator)), less_{of_today}, seen_(less_) {
+                            dialect::Dialect dialect = dialect::kV26)
+        : path_(path), collator_(std::move(collator)), less_{dialect}, seen_(less_) {
         bson::check_path_parts(path);
     }
 
@@ -50,13 +52,14 @@ class DistinctValues {
 
     // Whether Dates and Timestamps are two classes, which an index that holds both as one cannot
     // tell apart.
-    bool of_today() const { return less_.of_today; }
+    dialect::Dialect dialect() const { return less_.dialect; }
 
   private:
     struct Less {
-        bool of_today;
+        dialect::Dialect dialect;
         bool operator()(const bson::Element& a, const bson::Element& b) const {
-            return (of_today ? bson::compare_values_of_today : bson::compare_values)(a, b) < 0;
+            return (dialect.is_today() ? bson::compare_values_of_today : bson::compare_values)(
+                       a, b) < 0;
         }
     };
 

@@ -351,8 +351,7 @@ void append_plan_below(bson::Builder& out, const ExplainReport& report, const To
 
 }  // namespace
 
-void append_legacy_explain(bson::Builder& out, const ExplainReport& report,
-                           const LegacyExplain& how) {
+void append_explain_v26(bson::Builder& out, const ExplainReport& report, const ExplainV26& how) {
     if (report.stats.id_hack) {
         append_id_look_up(out, report, how.millis);
     } else if (has_clauses(report)) {
@@ -388,7 +387,7 @@ std::optional<ExecutionStats> sort_with_limit(const ExplainReport& report, bool 
     return stats;
 }
 
-void append_legacy_plan(bson::Builder& out, const ExplainReport& report) {
+void append_plan_v26(bson::Builder& out, const ExplainReport& report) {
     if (report.stats.id_hack) {
         out.append("cursor", "IDCursor");
         append_id_bounds(out, report);

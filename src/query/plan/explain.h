@@ -1,4 +1,4 @@
-// query/plan/explain.h - what explain says of an execution, in the old and the newer form (wire
+// query/plan/explain.h - what explain says of an execution, in the forms of 2.6 and of today (wire
 // spec 3.7).
 #pragma once
 
@@ -25,8 +25,8 @@ struct ExplainReport {
     bool has_lost = false;  // it is one of `rejected`
 };
 
-// The facts that a legacy explain shows and the execution does not know.
-struct LegacyExplain {
+// The facts that a explain of 2.6 shows and the execution does not know.
+struct ExplainV26 {
     int64_t millis = 0;
     std::string_view server;  // "host:port"; empty: not shown
     bool verbose = false;     // with allPlans, filterSet, stats
@@ -54,8 +54,7 @@ struct CommandExplain {
 };
 
 // cursor, isMultiKey, n, nscannedObjects, nscanned, ..., indexBounds, clauses.
-void append_legacy_explain(bson::Builder& out, const ExplainReport& report,
-                           const LegacyExplain& how);
+void append_explain_v26(bson::Builder& out, const ExplainReport& report, const ExplainV26& how);
 
 // Returns how much the old server examined for a sort in memory of which it knew how many rows were
 // asked for: the top ones, and, if those were not enough (`wants_more`), all once more. Nothing for
@@ -64,9 +63,9 @@ std::optional<ExecutionStats> sort_with_limit(const ExplainReport& report, bool 
 
 // The plan without counts, as the old aggregation reported it: cursor, isMultiKey, scanAndOrder,
 // indexBounds (or clauses), and allPlans, which names it again.
-void append_legacy_plan(bson::Builder& out, const ExplainReport& report);
+void append_plan_v26(bson::Builder& out, const ExplainReport& report);
 
-// `stats` of a legacy explain: what each stage would have counted in the old server, from the last
+// `stats` of a explain of 2.6: what each stage would have counted in the old server, from the last
 // to the first (type, works, advanced, ..., children).
 void append_stage_counts(bson::Builder& out, const ExplainReport& report);
 

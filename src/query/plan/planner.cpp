@@ -7,6 +7,7 @@
 #include "bson/json.h"
 #include "bson/order_of_today.h"
 #include "catalog/mixed_times.h"
+#include "dialect/dialect.h"
 #include "query/match/implication.h"
 #include "query/match/times.h"
 #include "query/plan/conjunction.h"
@@ -120,7 +121,7 @@ class Planner {
   private:
     // Whether it has the order that the client means (catalog/mixed_times.h).
     bool orders_times(const catalog::Index& index) const {
-        if (!is_of_today(*query_.matcher)) return true;
+        if (dialect_of(*query_.matcher).is_v26()) return true;
         const catalog::OrderOfTimes order = catalog::order_of_times(index);
         if (order == catalog::OrderOfTimes::unknown) unknown_ = &index;
         return order == catalog::OrderOfTimes::of_today;
@@ -443,13 +444,13 @@ class Planner {
     }
 
     const catalog::Index& range_index() const {
-        const bool of_today = is_of_today(*query_.matcher);
+        const dialect::Dialect dialect = dialect_of(*query_.matcher);
         if (const catalog::Index* hinted = find_hint()) {
             if (!names_range(*hinted))
-                base::fail(of_today ? 51174 : base::kBadValue,
+                base::fail(dialect.code(base::kBadValue, 51174),
                            "min and max must name the fields of the hinted index");
             if (!orders_range(*hinted))
-                base::fail(of_today ? 51175 : base::kBadValue, "min must be less than max");
+                base::fail(dialect.code(base::kBadValue, 51175), "min must be less than max");
             return *hinted;
         }
         for (const auto& index : collection_.indexes())

@@ -5,6 +5,7 @@
 #include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/json.h"
+#include "dialect/dialect.h"
 #include "query/match/times.h"
 #include "query/plan/sort.h"
 
@@ -55,9 +56,9 @@ void FindQuery::canonicalise(const Parts& parts) {
         SortPattern checked(parts.sort);
         natural = order.to_double() < 0 ? -1 : 1;
     } else if (!parts.sort.empty()) {
-        const bool of_today = is_of_today(*matcher);
+        const dialect::Dialect dialect = dialect_of(*matcher);
         sort_pattern = std::make_shared<const SortPattern>(
-            parts.sort, of_today ? nullptr : matcher.get(), collator, of_today);
+            parts.sort, dialect.is_today() ? nullptr : matcher.get(), collator, dialect);
         for (const bson::Element& e : parts.sort)
             if (e.name().empty()) base::fail(base::kBadValue, "bad sort specification: no name");
         sort = bson::Object(sort_pattern->spec());

@@ -14,6 +14,7 @@
 #include "bson/order_of_today.h"
 #include "catalog/index_keys.h"
 #include "catalog/mixed_times.h"
+#include "dialect/dialect.h"
 #include "query/plan/index_bounds.h"
 #include "sched/interruption.h"
 #include "sched/tick.h"
@@ -134,26 +135,27 @@ struct SortPattern::Keys {
 };
 
 SortPattern::SortPattern(Doc spec, const Matcher* filter,
-                         std::shared_ptr<const collation::Collator> collator, bool of_today)
-    : spec_(spec), of_today_(of_today) {
+                         std::shared_ptr<const collation::Collator> collator,
+                         dialect::Dialect dialect)
+    : spec_(spec), dialect_(dialect) {
     check_spec(spec);
     descending_ = storage::descending_bits(spec);
     keys_ = std::make_shared<const Keys>(spec_.doc(), filter, std::move(collator));
 }
 
 int SortPattern::compare(Doc a, Doc b) const {
-    return of_today_ ? bson::compare_keys_of_today(a, b, descending_)
-                     : bson::compare_keys(a, b, descending_);
+    return dialect_.is_today() ? bson::compare_keys_of_today(a, b, descending_)
+                               : bson::compare_keys(a, b, descending_);
 }
 
 int64_t SortPattern::bytes_max() const {
     constexpr int64_t kBytesOfToday = int64_t{100} << 20;
     constexpr int64_t kBytes = int64_t{32} << 20;
-    return of_today_ ? kBytesOfToday : kBytes;
+    return dialect_.is_today() ? kBytesOfToday : kBytes;
 }
 
 int SortPattern::code_of_overflow() const {
-    return of_today_ ? base::kQueryExceededMemoryLimitNoDiskUseAllowed : base::kOverflow;
+    return dialect_.code(base::kOverflow, base::kQueryExceededMemoryLimitNoDiskUseAllowed);
 }
 
 std::span<const IndexBounds> SortPattern::bounds() const {
@@ -187,7 +189,7 @@ void SortPattern::append_key(Doc doc, bson::Buffer& out) const {
         }
         if (chosen == keys.size()) chosen = 0;
         // They are in the order of indexes.
-        if (of_today_ && keys_->bounds.alternatives().empty() &&
+        if (dialect_.is_today() && keys_->bounds.alternatives().empty() &&
             catalog::mixes_times(keys_->bounds.generator()))
             for (size_t i = 1; i < keys.size(); ++i)
                 if (compare(keys[i], keys[chosen]) < 0) chosen = i;

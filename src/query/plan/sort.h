@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "bson/builder.h"
+#include "dialect/dialect.h"
 #include "query/match/match_tree.h"
 #include "query/plan/interval.h"
 
@@ -19,11 +20,11 @@ class SortPattern {
     // `filter`, if given, decides which elements of arrays count (see append_key); it must outlive
     // the pattern, and have been parsed for the same collation: `collator`, null by bytes. Throws
     // base::Error 2 ("bad sort specification") unless every value, truncated, is 1 or -1.
-    // `of_today`: in the order of bson::compare_keys_of_today, up to 100 MB, else in that of
-    // bson::compare_keys, up to 32 MB.
+    // Today's dialect sorts in the order of bson::compare_keys_of_today, up to 100 MB, 2.6's in
+    // that of bson::compare_keys, up to 32 MB.
     explicit SortPattern(bson::Doc spec, const Matcher* filter = nullptr,
                          std::shared_ptr<const collation::Collator> collator = nullptr,
-                         bool of_today = false);
+                         dialect::Dialect dialect = dialect::kV26);
     bson::Doc spec() const { return spec_.doc(); }
     uint32_t descending_bits() const { return descending_; }
     // Compares two keys that append_key() made.
@@ -45,7 +46,7 @@ class SortPattern {
     struct Keys;
     bson::Object spec_;
     uint32_t descending_ = 0;
-    bool of_today_ = false;
+    dialect::Dialect dialect_ = dialect::kV26;
     std::shared_ptr<const Keys> keys_;
 };
 

@@ -1,4 +1,5 @@
 #include "query/plan/sort.h"
+#include "dialect/dialect.h"
 
 #include <gtest/gtest.h>
 
@@ -209,8 +210,10 @@ TEST(Sort, OfTodayHasAllDatesBeforeTimestampsAndMoreMemory) {
     const bson::Object date = bson::parse_test_json(R"({"": {"$date": {"$numberLong": "9"}}})");
     const bson::Object stamp = bson::parse_test_json(R"({"": {"$timestamp": {"t": 0, "i": 5}}})");
     const SortPattern old(bson::parse_test_json(R"({"a": 1})"));
-    const SortPattern today(bson::parse_test_json(R"({"a": 1})"), nullptr, nullptr, true);
-    const SortPattern downwards(bson::parse_test_json(R"({"a": -1})"), nullptr, nullptr, true);
+    const SortPattern today(bson::parse_test_json(R"({"a": 1})"), nullptr, nullptr,
+                            dialect::kToday);
+    const SortPattern downwards(bson::parse_test_json(R"({"a": -1})"), nullptr, nullptr,
+                                dialect::kToday);
     EXPECT_GT(old.compare(date, stamp), 0);
     EXPECT_LT(today.compare(date, stamp), 0);
     EXPECT_GT(downwards.compare(date, stamp), 0);

@@ -8,6 +8,7 @@
 #include "bson/element_writer.h"
 #include "bson/json.h"
 #include "bson/type_names.h"
+#include "dialect/dialect.h"
 #include "query/expression/accumulator_spec.h"
 #include "query/stage/computing_stage.h"
 #include "sched/tick.h"
@@ -32,7 +33,7 @@ void check_group_by(const Value& group_by, int code, std::string_view stage) {
 // A constant of the specification. Throws base::Error `code`.
 Value constant_of(Arena& arena, const Value& spec, const PipelineContext& context, int code,
                   std::string_view what) {
-    Names names(context, true);
+    Names names(context, dialect::kToday);
     ExpressionPtr expression = parse_operand(spec, names);
     simplify(expression);
     const auto constant = expression->constant();
@@ -180,7 +181,7 @@ class BucketStage : public Stage {
 class BucketAuto : public Computing {
   public:
     BucketAuto(bson::Doc spec, const PipelineContext& context) {
-        Names names(context, true);
+        Names names(context, dialect::kToday);
         Value output;
         for (const Value& e : spec) {
             const std::string_view name = e.name();

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "dialect/dialect.h"
 #include "query/expression/pipeline_context.h"
 #include "query/stage/stage.h"
 
@@ -29,7 +30,7 @@ class ComputedProjection : public Projection {
                        const std::shared_ptr<const collation::Collator>& collator)
         : spec_(bson::make("$project", spec)), let_(let) {
         PipelineContext context;
-        context.over_msg = true;
+        context.dialect = dialect::kToday;
         context.collator = collator;
         context.let = let;
         if (let != nullptr) context.variables = let->variables();

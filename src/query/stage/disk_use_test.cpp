@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "bson/json.h"
 #include "bson/testing/json.h"
+#include "dialect/dialect.h"
 #include "os/testing/bytes_written.h"
 #include "os/testing/directory.h"
 #include "query/stage/pipeline.h"
@@ -55,7 +56,7 @@ class DiskUseTest : public testing::Test {
         set_memory(on_disk ? 100'000 : sched::memory::kOperationBytes);
         PipelineContext context;
         context.allow_disk_use = true;
-        context.over_msg = over_msg_;
+        context.dialect = dialect_;
         context.scratch_directory = folder_;
         const auto pipeline = Pipeline::parse(
             bson::parse_test_json("{\"p\": " + stages + "}")["p"].as_doc(), context);
@@ -90,13 +91,13 @@ class DiskUseTest : public testing::Test {
     const os::TestDirectory home_;
     const std::string folder_ = os::join(home_.path(), "_tmp");
     std::vector<bson::Object> input_ = documents(5000);
-    bool over_msg_ = false;
+    dialect::Dialect dialect_ = dialect::kV26;
     bool used_disk_ = false;
 };
 
 TEST_F(DiskUseTest, SortsAreTheSame) {
-    for (const bool over_msg : {false, true}) {
-        over_msg_ = over_msg;
+    for (const dialect::Dialect dialect : {dialect::kV26, dialect::kToday}) {
+        dialect_ = dialect;
         for (const char* spec : {R"({"few": 1})", R"({"few": -1, "n": 1})", R"({"list.v": 1})",
                                  R"({"text": -1, "list": 1})", R"({"nowhere": 1})"}) {
             check(fmt::format(R"([{{"$sort": {}}}])", spec));

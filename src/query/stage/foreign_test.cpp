@@ -1,6 +1,7 @@
 // $lookup and $graphLookup over collections in memory: what is joined with what, in what form the
 // other collection is asked, what is refused.
 #include "query/stage/foreign.h"
+#include "dialect/dialect.h"
 
 #include <gtest/gtest.h>
 
@@ -47,7 +48,7 @@ class Collections : public ForeignCollections {
 class Foreign : public testing::Test {
   protected:
     Foreign() {
-        context_.over_msg = true;
+        context_.dialect = dialect::kToday;
         context_.foreign = collections_;
     }
     ~Foreign() override {

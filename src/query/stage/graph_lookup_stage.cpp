@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "dialect/dialect.h"
 #include "query/stage/foreign_stage.h"
 #include "query/stage/pipeline.h"
 #include "query/value/value_set.h"
@@ -18,7 +19,7 @@ namespace {
 class GraphLookup : public ForeignStage {
   public:
     GraphLookup(bson::Doc spec, const PipelineContext& context) : ForeignStage(context) {
-        Names names(context, true);
+        Names names(context, dialect::kToday);
         for (const Value& e : spec)
             parse_option(e, names);
         if (from_.empty() || as_.empty() || start_ == nullptr || connect_from_.empty() ||

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "bson/element_writer.h"
+#include "dialect/dialect.h"
 #include "query/expression/accumulator_spec.h"
 #include "query/stage/group_spill.h"
 #include "query/stage/stage.h"
@@ -28,11 +29,11 @@ constexpr size_t kKeptBytes = size_t{1} << 20;
 class Group : public Stage {
   public:
     Group(bson::Doc spec, const PipelineContext& context)
-        : over_msg_(context.over_msg),
+        : dialect_(context.dialect),
           collator_(context.collator),
           allow_disk_use_(context.allow_disk_use),
           scratch_directory_(context.scratch_directory) {
-        Names names(context, over_msg_);
+        Names names(context, dialect_);
         bool has_id = false;
         for (const Value& e : spec) {
             if (e.name() == "_id") {
@@ -49,11 +50,11 @@ class Group : public Stage {
     // The `_id` is computed by what `parse_id` makes; `fields` has none.
     Group(bson::Doc fields, const PipelineContext& context,
           const std::function<ExpressionPtr(Names&)>& parse_id)
-        : over_msg_(context.over_msg),
+        : dialect_(context.dialect),
           collator_(context.collator),
           allow_disk_use_(context.allow_disk_use),
           scratch_directory_(context.scratch_directory) {
-        Names names(context, over_msg_);
+        Names names(context, dialect_);
         id_.emplace_back("", parse_id(names));
         for (const Value& e : fields)
             fields_.push_back(parse_group_field(e, names));
@@ -110,7 +111,7 @@ class Group : public Stage {
             }
         } else if (e.is_string() && e.as_string().starts_with('$')) {
             id_.emplace_back("", FieldExpression::parse(e.as_string(), names));
-        } else if (names.later) {
+        } else if (names.dialect.is_today()) {
             id_.emplace_back("", parse_operand(e, names));
         } else {
             id_.emplace_back("", std::make_unique<Constant>(e));
@@ -187,11 +188,12 @@ class Group : public Stage {
     }
 
     ValueSet no_ids() const {
-        return ValueSet(collator_.get(), over_msg_ ? Times::two_classes : Times::one_class);
+        return ValueSet(collator_.get(),
+                        dialect_.is_today() ? Times::two_classes : Times::one_class);
     }
 
     [[noreturn]] void fail_memory() const {
-        base::fail(over_msg_ ? base::kQueryExceededMemoryLimitNoDiskUseAllowed : 16945,
+        base::fail(dialect_.code(16945, base::kQueryExceededMemoryLimitNoDiskUseAllowed),
                    "Exceeded memory limit for $group, but didn't allow external sort. Pass "
                    "allowDiskUse:true to opt in.");
     }
@@ -231,7 +233,7 @@ class Group : public Stage {
         }
     }
 
-    const bool over_msg_;
+    const dialect::Dialect dialect_;
     const std::shared_ptr<const collation::Collator> collator_;
     const bool allow_disk_use_;
     const std::string scratch_directory_;

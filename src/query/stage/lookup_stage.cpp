@@ -1,5 +1,6 @@
 // $lookup, later than 2.6: to each document those of another collection that belong to it.
 
+#include "dialect/dialect.h"
 #include "query/stage/foreign_stage.h"
 #include "query/stage/narrowing.h"
 #include "query/stage/pipeline.h"
@@ -16,7 +17,7 @@ class Lookup : public ForeignStage {
   public:
     Lookup(bson::Doc spec, const PipelineContext& outer)
         : ForeignStage(outer), outer_variables_(outer.variables.size()) {
-        Names names(outer, true);
+        Names names(outer, dialect::kToday);
         for (const Value& e : spec)
             parse_option(e, names);
         check_options();

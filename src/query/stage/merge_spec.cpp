@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "bson/type_names.h"
+#include "dialect/dialect.h"
 #include "query/stage/foreign.h"
 #include "query/stage/update_pipeline.h"
 #include "sched/tick.h"
@@ -103,7 +104,7 @@ MergeSpec::MergeSpec(const Value& spec, const PipelineContext& context) : outer_
     names->add(kNew, Value());
     for (const auto& [name, value] : let_)
         names->add(name, Value());
-    parse_update(stages_, true, {.over_msg = true, .collator = context.collator}, names);
+    parse_update(stages_, true, {.dialect = dialect::kToday, .collator = context.collator}, names);
 }
 
 void MergeSpec::parse_field(const Value& e) {
@@ -182,7 +183,7 @@ void MergeSpec::parse_let(const PipelineContext& context) {
     if (matched_ != Matched::pipeline)
         base::fail(51199, "Cannot use 'let' variables with 'whenMatched: {}' mode",
                    name_of(matched_));
-    Names names(context, true);
+    Names names(context, dialect::kToday);
     for (const Value& e : let_spec_.as_doc()) {
         if (e.name() == kNew) {
             if (!e.is_string() || e.as_string() != "$$ROOT")

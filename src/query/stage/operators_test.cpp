@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "bson/json.h"
 #include "bson/testing/json.h"
+#include "dialect/dialect.h"
 #include "query/stage/pipeline.h"
 #include "query/value/value.h"
 
@@ -18,7 +19,7 @@ namespace query {
 namespace {
 
 struct Client {
-    bool over_msg = true;
+    dialect::Dialect dialect = dialect::kToday;
     std::string doc = R"({"n": 7, "s": "text", "a": [3, 1, 2], "d": {"x": 1, "y.z": 2}})";
 };
 
@@ -26,7 +27,7 @@ struct Client {
 std::string value_of(const std::string& expression, const Client& client = {}) {
     const bson::Object doc = bson::from_json(client.doc);
     PipelineContext context;
-    context.over_msg = client.over_msg;
+    context.dialect = client.dialect;
     try {
         const bson::Object stages =
             bson::from_json(R"({"p": [{"$project": {"_id": 0, "v": )" + expression + "}}]}");
@@ -46,7 +47,7 @@ std::string value_of(const std::string& expression, const Client& client = {}) {
 }
 
 std::string old_value_of(const std::string& expression) {
-    return value_of(expression, {.over_msg = false});
+    return value_of(expression, {.dialect = dialect::kV26});
 }
 
 struct Case {

@@ -46,9 +46,9 @@ void check_named(const Value& named, std::string_view where, bool needs_db) {
 }
 
 std::unique_ptr<PipelineOutput> make_out(const Value& spec, const PipelineContext& context) {
-    if (!spec.is_string() && !(spec.is_object() && context.over_msg))
+    if (!spec.is_string() && !(spec.is_object() && context.dialect.is_today()))
         base::fail(16990, "$out only supports a string{} argument, not {}",
-                   context.over_msg ? " or object" : "", type_name(spec.type()));
+                   context.dialect.is_today() ? " or object" : "", type_name(spec.type()));
     if (spec.is_object()) check_named(spec, "$out", true);
     return std::make_unique<PipelineOutput>(PipelineOutput{*target_in(spec), nullptr});
 }

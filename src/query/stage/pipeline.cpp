@@ -121,7 +121,7 @@ class StagedPipeline : public Pipeline {
         if (count > kStagesMax)
             base::fail(base::kFailedToParse, "a pipeline of {} stages is too long, at most {}",
                        count, kStagesMax);
-        if (context.over_msg) expressions_.emplace(context.variables);
+        if (context.dialect.is_today()) expressions_.emplace(context.variables);
         PipelineContext inside = context;
         inside.outer_stages = count;
         for (const Value& e : copy_)
@@ -249,7 +249,7 @@ StagePtr StagedPipeline::make_stage(std::string_view name, const Value& spec,
     if (name == "$sample") return make_sample(spec);
     if (name == "$sortByCount") return make_sort_by_count(spec, context);
     if (name == "$facet") return make_facet(spec, context);
-    if (context.over_msg) {
+    if (context.dialect.is_today()) {
         if (name == "$unset") return make_unset(spec);
         if (name == "$replaceWith") return make_replace_with(spec, context);
         if (name == "$bucket") return make_bucket(spec, context);
@@ -273,20 +273,20 @@ StagePtr StagedPipeline::make_stage(std::string_view name, const Value& spec,
 void StagedPipeline::parse_stage(const Value& e, const PipelineContext& context) {
     sched::tick(kTicksPerStage);
     if (!e.is_object())
-        base::fail(context.over_msg ? base::kTypeMismatch : 15942,
+        base::fail(context.dialect.code(15942, base::kTypeMismatch),
                    "pipeline element {} is not an object", e.name());
     const bson::Doc doc = e.as_doc();
     if (doc.field_count() != 1) {
-        base::fail(context.over_msg ? 40323 : 16435,
+        base::fail(context.dialect.code(16435, 40323),
                    "A pipeline stage specification object must contain exactly one field.");
     }
     const Value spec = doc.first();
     const std::string_view name = spec.name();
     if (output_ != nullptr)
-        base::fail(context.over_msg ? kOutputNotLast : kOutputNotLastOf26,
+        base::fail(context.dialect.code(kOutputNotLastOf26, kOutputNotLast),
                    "{} can only be the final stage in the pipeline",
                    output_->merge == nullptr ? "$out" : "$merge");
-    if (name == "$out" || (name == "$merge" && context.over_msg)) {
+    if (name == "$out" || (name == "$merge" && context.dialect.is_today())) {
         output_ = make_output(doc, context);
         return;
     }
@@ -299,7 +299,7 @@ void StagedPipeline::parse_stage(const Value& e, const PipelineContext& context)
     FirstStage first;
     if (context.find_first_stage) first = context.find_first_stage(name);
     if (!first)
-        base::fail(context.over_msg ? kUnknownStage : kUnknownStageOf26,
+        base::fail(context.dialect.code(kUnknownStageOf26, kUnknownStage),
                    "Unrecognized pipeline stage name: '{}'", name);
     DocumentSource source = first(spec);
     if (!stages_.empty() || own_source_) {

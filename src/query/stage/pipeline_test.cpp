@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "bson/json.h"
 #include "bson/testing/json.h"
+#include "dialect/dialect.h"
 #include "query/match/match_tree.h"
 #include "query/plan/sort.h"
 #include "query/stage/output.h"
@@ -191,7 +192,7 @@ TEST(Pipeline, AddedFieldsAreWrittenAsLaterServersDo) {
 TEST(Pipeline, RefusesWhatItCannotDo) {
     EXPECT_EQ(error_of(R"([{"$lookup": {}}])"), 16436);
     PipelineContext of_today;
-    of_today.over_msg = true;
+    of_today.dialect = dialect::kToday;
     for (const char* stage : {"$lookup", "$nosuch", "$fill", "$densify", "$search"}) {
         try {
             parse(std::string(R"([{")") + stage + R"(": {}}])", of_today);
@@ -217,7 +218,7 @@ TEST(Pipeline, SpecificationsOfStagesHaveTheirCodes) {
         EXPECT_EQ(error_of(fmt::format(R"([{{"$sample": {{"size": {}}}}}])", size)), 28747) << size;
     EXPECT_EQ(error_of(R"([{"$sample": {"size": 1}}])"), 0);
     PipelineContext of_today;
-    of_today.over_msg = true;
+    of_today.dialect = dialect::kToday;
     try {
         parse(R"([{"$setWindowFields": {"output": {"a": {"$sum": 1, "window": {}}}}}])", of_today);
         ADD_FAILURE();
@@ -297,10 +298,10 @@ TEST(Pipeline, ASortOrdersByWholeValuesOrAsFind) {
         R"({"_id": 7, "a": [{"b": 9}, {"b": 5}]})",
         R"({"_id": 8, "a": {"b": [7, 6]}})",
     };
-    const auto order = [&](const std::string& stages, bool over_msg,
+    const auto order = [&](const std::string& stages, dialect::Dialect dialect,
                            const char* bounded_by = nullptr) {
         PipelineContext context;
-        context.over_msg = over_msg;
+        context.dialect = dialect;
         const auto pipeline = parse(stages, context);
         std::unique_ptr<Matcher> filter;
         bson::Object bounds;
@@ -315,20 +316,23 @@ TEST(Pipeline, ASortOrdersByWholeValuesOrAsFind) {
             ids += std::to_string(doc["_id"].to_int32());
         return ids;
     };
-    EXPECT_EQ(order(R"([{"$sort": {"a": 1}}])", false), "104865327");
-    EXPECT_EQ(order(R"([{"$sort": {"a": 1}}])", true), "301247568");
-    EXPECT_EQ(order(R"([{"$sort": {"a": -1}}])", true), "865724013");
-    EXPECT_EQ(order(R"([{"$skip": 0}, {"$sort": {"a.b": -1}}, {"$limit": 2}])", true), "78");
-    EXPECT_EQ(order(R"([{"$sort": {"a.0": -1, "_id": 1}}, {"$limit": 2}])", true), "72");
+    EXPECT_EQ(order(R"([{"$sort": {"a": 1}}])", dialect::kV26), "104865327");
+    EXPECT_EQ(order(R"([{"$sort": {"a": 1}}])", dialect::kToday), "301247568");
+    EXPECT_EQ(order(R"([{"$sort": {"a": -1}}])", dialect::kToday), "865724013");
+    EXPECT_EQ(order(R"([{"$skip": 0}, {"$sort": {"a.b": -1}}, {"$limit": 2}])", dialect::kToday),
+              "78");
+    EXPECT_EQ(order(R"([{"$sort": {"a.0": -1, "_id": 1}}, {"$limit": 2}])", dialect::kToday), "72");
     // Only the 3 of [3, 1] counts.
-    EXPECT_EQ(order(R"([{"$sort": {"a": 1}}, {"$limit": 5}])", true, R"({"a": {"$gte": 2}})"),
-              "30142");
-    EXPECT_EQ(order(R"([{"$sort": {"a": 1}}])", false, R"({"a": {"$gte": 2}})"), "104865327");
+    EXPECT_EQ(
+        order(R"([{"$sort": {"a": 1}}, {"$limit": 5}])", dialect::kToday, R"({"a": {"$gte": 2}})"),
+        "30142");
+    EXPECT_EQ(order(R"([{"$sort": {"a": 1}}])", dialect::kV26, R"({"a": {"$gte": 2}})"),
+              "104865327");
 }
 
 TEST(Pipeline, AProjectionByMsgTakesFieldsAway) {
     PipelineContext context;
-    context.over_msg = true;
+    context.dialect = dialect::kToday;
     const std::vector<std::string> input = {
         R"({"_id": {"x": 1, "y": 2}, "a": {"b": 1, "c": 2}, "l": [{"b": 1, "c": 2}, [{"b": 3}], 4],
             "s": "b"})"};
@@ -459,16 +463,16 @@ TEST(Pipeline, TheAverageOfNoNumbers) {
     const std::vector<std::string> none = {R"({"x": "1"})", R"({"x": null})", "{}"};
     PipelineContext context;
     EXPECT_EQ(texts(run(*parse(stages, context), none)), "{ _id: null, a: 0.0 }");
-    context.over_msg = true;
+    context.dialect = dialect::kToday;
     EXPECT_EQ(texts(run(*parse(stages, context), none)), "{ _id: null, a: null }");
     EXPECT_EQ(texts(run(*parse(stages, context), {R"({"x": "1"})", R"({"x": 3})"})),
               "{ _id: null, a: 3.0 }");
 }
 
 TEST(Pipeline, FlagsOfARegularExpressionInAMatch) {
-    const auto code = [](const std::string& stages, bool over_msg) {
+    const auto code = [](const std::string& stages, dialect::Dialect dialect) {
         PipelineContext context;
-        context.over_msg = over_msg;
+        context.dialect = dialect;
         try {
             parse(stages, context);
         } catch (const base::Error& e) {
@@ -479,8 +483,8 @@ TEST(Pipeline, FlagsOfARegularExpressionInAMatch) {
     const std::string match = R"({"$match": {"a": {"$regex": "x", "$options": "g"}}})";
     for (const std::string& stages : {"[" + match + "]", R"([{"$limit": 1}, )" + match + "]",
                                       R"([{"$facet": {"f": [)" + match + "]}}]"}) {
-        EXPECT_EQ(code(stages, true), 51108) << stages;
-        EXPECT_EQ(code(stages, false), 0) << stages;
+        EXPECT_EQ(code(stages, dialect::kToday), 51108) << stages;
+        EXPECT_EQ(code(stages, dialect::kV26), 0) << stages;
     }
 }
 

@@ -7,6 +7,7 @@
 #include "bson/compare.h"
 #include "bson/element_writer.h"
 #include "bson/order_of_today.h"
+#include "dialect/dialect.h"
 #include "query/plan/sort.h"
 #include "query/stage/narrowing.h"
 #include "query/stage/stage.h"
@@ -26,7 +27,7 @@ SortStage::SortStage(bson::Doc spec, const PipelineContext& context)
     : pattern_(spec),
       allow_disk_use_(context.allow_disk_use),
       collator_(context.collator),
-      runs_({&fields_, context.over_msg, collator_.get()}, context.scratch_directory,
+      runs_({&fields_, context.dialect.is_today(), collator_.get()}, context.scratch_directory,
             spill::Folder::Use::operation) {
     for (const Value& e : spec) {
         sched::tick();
@@ -46,8 +47,8 @@ SortStage::SortStage(bson::Doc spec, const PipelineContext& context)
         fields_.emplace_back(split_path(e.name()), static_cast<int>(direction));
     }
     if (fields_.empty()) base::fail(15976, "$sort stage must have at least one sort key");
-    if (context.over_msg)
-        as_find_ = std::make_shared<const SortPattern>(spec, nullptr, collator_, true);
+    if (context.dialect.is_today())
+        as_find_ = std::make_shared<const SortPattern>(spec, nullptr, collator_, dialect::kToday);
 }
 
 void SortStage::order_by(std::shared_ptr<const SortPattern> pattern) {

@@ -142,7 +142,7 @@ class SkipStage : public Stage {
 constexpr int64_t kStageSpillBytes = 24 * 1024 * 1024;
 
 // $sort; stable. With a limit only so many documents are kept. Orders by whole values, or as find
-// does (PipelineContext::over_msg).
+// does (PipelineContext::dialect).
 class SortStage : public Stage {
   public:
     SortStage(bson::Doc spec, const PipelineContext& context);

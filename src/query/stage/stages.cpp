@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "bson/element_writer.h"
 #include "bson/json.h"
+#include "dialect/dialect.h"
 #include "query/expression/filter_expression.h"
 #include "query/match/match_tree.h"
 #include "query/match/regex_flags.h"
@@ -101,8 +102,8 @@ class Project : public Computing {
 class LaterProject : public Computing {
   public:
     LaterProject(bson::Doc spec, const PipelineContext& context) {
-        Names names(context, true);
-        object_ = parse_later_projection(spec, names);
+        Names names(context, dialect::kToday);
+        object_ = parse_projection_of_today(spec, names);
         prepare(names);
     }
 
@@ -112,7 +113,7 @@ class LaterProject : public Computing {
         Scope& scope = scope_for(doc);
         out_.clear();
         const size_t start = open_doc(out_);
-        object_->project_later(doc, scope, out_);
+        object_->project_as_today(doc, scope, out_);
         close_doc(out_, start);
         *out = bson::Doc(out_.data());
         check_document_bytes(*out);
@@ -134,7 +135,7 @@ class LaterProject : public Computing {
 class Redact : public Computing {
   public:
     Redact(const Value& spec, const PipelineContext& context) {
-        Names names(context, context.over_msg);
+        Names names(context, context.dialect);
         const size_t first = names.slots();
         for (const char* name : kDecisions)
             names.define_system(name);
@@ -239,11 +240,11 @@ MatchStage::MatchStage(bson::Doc filter, const PipelineContext& context) {
     refuse_operators(filter);
     const FilterExpressions expressions(context.variables);
     try {
-        matcher_ =
-            Matcher::parse(filter, context.over_msg ? &expressions : nullptr, context.collator);
-        if (context.over_msg) refuse_odd_flags(*matcher_);
+        matcher_ = Matcher::parse(filter, context.dialect.is_today() ? &expressions : nullptr,
+                                  context.collator);
+        if (context.dialect.is_today()) refuse_odd_flags(*matcher_);
     } catch (const base::Error& e) {
-        if (context.over_msg) throw;
+        if (context.dialect.is_today()) throw;
         sched::fail_because(e, 16810, "bad query: {}", e.what());
     }
 }
@@ -287,7 +288,7 @@ StagePtr make_match(const Value& spec, const PipelineContext& context) {
 
 StagePtr make_project(const Value& spec, const PipelineContext& context) {
     if (!spec.is_object()) base::fail(15969, "$project specification must be an object");
-    if (context.over_msg) {
+    if (context.dialect.is_today()) {
         if (StagePtr exclusion = make_exclusion(spec.as_doc())) return exclusion;
         return std::make_unique<LaterProject>(spec.as_doc(), context);
     }
@@ -299,14 +300,14 @@ StagePtr make_redact(const Value& spec, const PipelineContext& context) {
 }
 
 StagePtr make_limit(const Value& spec, const PipelineContext& context) {
-    if (context.over_msg) check_whole(spec, 5107201);
+    if (context.dialect.is_today()) check_whole(spec, 5107201);
     if (!spec.is_number()) base::fail(15957, "the limit must be specified as a number");
     if (spec.to_int64() <= 0) base::fail(15958, "the limit must be positive");
     return std::make_unique<LimitStage>(spec.to_int64());
 }
 
 StagePtr make_skip(const Value& spec, const PipelineContext& context) {
-    if (context.over_msg) check_whole(spec, 5107200);
+    if (context.dialect.is_today()) check_whole(spec, 5107200);
     if (!spec.is_number()) {
         base::fail(15972, "Argument to $skip must be a number not a {}", type_name(spec.type()));
     }

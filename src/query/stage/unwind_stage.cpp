@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "bson/element_writer.h"
 #include "bson/type_names.h"
+#include "dialect/dialect.h"
 #include "query/stage/foreign.h"
 #include "query/stage/stage.h"
 #include "sched/tick.h"
@@ -21,7 +22,7 @@ struct UnwindOptions {
     std::vector<std::string> index_path;  // where the number of an element goes; empty: nowhere
     bool keeps_all = false;               // documents that have no element, too
     // Later servers count a value that is no array as one element. Otherwise it is refused.
-    bool later = false;
+    dialect::Dialect dialect = dialect::kV26;
 };
 
 class Unwind : public Stage {
@@ -38,7 +39,7 @@ class Unwind : public Stage {
             const bool is_empty = is_nullish(v) || (v.is_array() && v.as_doc().empty());
             if (is_empty && !options_.keeps_all) continue;
             if (is_empty || !v.is_array()) {
-                if (!options_.later)
+                if (options_.dialect.is_v26())
                     base::fail(15978,
                                "Value at end of $unwind field path must be an Array, but is a {}",
                                type_name(v.type()));
@@ -138,9 +139,9 @@ class Unwind : public Stage {
     bson::Buffer with_index_;
 };
 
-UnwindOptions later_options(const Value& spec) {
+UnwindOptions options_of_today(const Value& spec) {
     UnwindOptions options;
-    options.later = true;
+    options.dialect = dialect::kToday;
     if (spec.is_object()) {
         for (const Value& e : spec.as_doc()) {
             const std::string_view name = e.name();
@@ -194,7 +195,7 @@ UnwindOptions later_options(const Value& spec) {
 }  // namespace
 
 StagePtr make_unwind(const Value& spec, const PipelineContext& context) {
-    if (context.over_msg) return std::make_unique<Unwind>(later_options(spec));
+    if (context.dialect.is_today()) return std::make_unique<Unwind>(options_of_today(spec));
     if (!spec.is_string())
         base::fail(15981, "the $unwind field path must be specified as a string");
     const std::string_view text = spec.as_string();

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "bson/validate.h"
+#include "dialect/dialect.h"
 #include "query/stage/pipeline.h"
 #include "query/update/document_check.h"
 #include "query/update/update_base.h"
@@ -79,7 +80,7 @@ void check_stages(bson::Doc stages) {
 PipelineContext context_with(std::shared_ptr<const LetVariables> let,
                              std::shared_ptr<const collation::Collator> collator) {
     PipelineContext context;
-    context.over_msg = true;
+    context.dialect = dialect::kToday;
     context.collator = std::move(collator);
     if (let != nullptr) context.variables = let->variables();
     context.let = std::move(let);
@@ -120,7 +121,7 @@ class PipelineUpdate : public Update {
     }
 
     void build_upsert(const Matcher& query, bson::Buffer& out) override {
-        const UpsertBase base(query, true);
+        const UpsertBase base(query, dialect::kToday);
         const bson::Doc made = made_of(base.doc());
         Element id = made["_id"];
         if (const Element before = base.doc()["_id"]) {
@@ -128,7 +129,7 @@ class PipelineUpdate : public Update {
             id = before;
         }
         check_id_type(id);
-        if (id.is_object()) check_stored_names(id.as_doc(), false, 2, names_in_id(true));
+        if (id.is_object()) check_stored_names(id.as_doc(), false, 2, names_in_id(dialect::kToday));
         const size_t start = out.size();
         write_with_id_first(made, id, out);
         check(bson::Doc(out.data() + start));

@@ -1,6 +1,7 @@
 // Shows what tests/reports/writes.jsonl does not: one update for several documents, the place of
 // `_id`, limits of the stored document.
 #include "query/stage/update_pipeline.h"
+#include "dialect/dialect.h"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +14,7 @@ namespace {
 
 std::unique_ptr<Update> parsed(const char* stages) {
     const bson::Object given = bson::parse_test_json(stages);
-    return parse_update(given["u"].as_doc(), true, {.over_msg = true}, nullptr);
+    return parse_update(given["u"].as_doc(), true, {.dialect = dialect::kToday}, nullptr);
 }
 
 int code_of(Update& update, bson::Doc doc) {

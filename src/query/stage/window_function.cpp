@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "bson/json.h"
 #include "bson/type_names.h"
+#include "dialect/dialect.h"
 #include "sched/tick.h"
 
 namespace query {
@@ -338,7 +339,7 @@ std::unique_ptr<WindowFunction> parse_window_function(const Value& spec,
         base::fail(5371601, "{} does not accept a 'window' field", name);
     if (ranks) return parse_rank(function, context);
     if (name == "$shift") return parse_shift(function, context, names);
-    const bool is_accumulator = find_accumulator(name, true, nullptr) ||
+    const bool is_accumulator = find_accumulator(name, dialect::kToday, nullptr) ||
                                 find_top_accumulator(name) || find_percentile_accumulator(name) ||
                                 name == "$count";
     if (!is_accumulator) base::fail(base::kFailedToParse, "Unrecognized window function, {}", name);

@@ -6,6 +6,7 @@
 #include "bson/compare.h"
 #include "bson/element_writer.h"
 #include "bson/type_names.h"
+#include "dialect/dialect.h"
 #include "query/plan/sort.h"
 #include "query/stage/computing_stage.h"
 #include "query/stage/window_function.h"
@@ -31,7 +32,7 @@ class Computed : public Expression {
 class SetWindowFields : public Computing {
   public:
     SetWindowFields(bson::Doc spec, const PipelineContext& context) {
-        Names names(context, true);
+        Names names(context, dialect::kToday);
         Value output;
         for (const Value& e : spec) {
             if (e.name() == "partitionBy") {
@@ -107,7 +108,7 @@ class SetWindowFields : public Computing {
             split_path(field.name());  // throws where it is none
         sort_by_ = bson::Object(e.as_doc());
         if (!sort_by_.empty())
-            pattern_ = std::make_unique<SortPattern>(sort_by_, nullptr, collator, true);
+            pattern_ = std::make_unique<SortPattern>(sort_by_, nullptr, collator, dialect::kToday);
     }
 
     void parse_output(bson::Doc output, Names& names) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "bson/view.h"
+#include "dialect/dialect.h"
 
 namespace query {
 
@@ -17,13 +18,13 @@ enum class FieldNames : uint8_t {
     any,
 };
 // Returns the names that a document may have by OP_MSG, and by the old messages.
-constexpr FieldNames names_in_documents(bool over_msg) {
-    return over_msg ? FieldNames::any : FieldNames::plain;
+constexpr FieldNames names_in_documents(dialect::Dialect dialect) {
+    return dialect.is_today() ? FieldNames::any : FieldNames::plain;
 }
 // Throws base::Error 2: a client of today may store only one `_id` in a document.
 [[noreturn]] void refuse_second_id();
-constexpr FieldNames names_in_id(bool over_msg) {
-    return over_msg ? FieldNames::dotted : FieldNames::plain;
+constexpr FieldNames names_in_id(dialect::Dialect dialect) {
+    return dialect.is_today() ? FieldNames::dotted : FieldNames::plain;
 }
 
 // True if the value holds no embedded document with a name that starts with '$' or holds a dot, so

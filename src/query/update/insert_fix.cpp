@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "bson/element_writer.h"
+#include "dialect/dialect.h"
 #include "query/update/document_check.h"
 #include "query/update/update.h"
 
@@ -27,8 +28,8 @@ void append_with_time(const Element& e, bson::Buffer& out) {
     }
 }
 
-void check_id(const Element& id, bool over_msg) {
-    const int code = over_msg ? base::kInvalidIdField : base::kBadValue;
+void check_id(const Element& id, dialect::Dialect dialect) {
+    const int code = dialect.code(base::kBadValue, base::kInvalidIdField);
     switch (id.type()) {
         case Type::array:
             base::fail(code, "can't use an array for _id");
@@ -37,7 +38,7 @@ void check_id(const Element& id, bool over_msg) {
         case Type::regex:
             base::fail(code, "can't use a regex for _id");
         case Type::object:
-            check_stored_names(id.as_doc(), false, 2, names_in_id(over_msg));
+            check_stored_names(id.as_doc(), false, 2, names_in_id(dialect));
             break;
         default:
             break;
@@ -50,7 +51,7 @@ void refuse_second_id() {
     base::fail(base::kBadValue, "can't have multiple _id fields in one document");
 }
 
-bool fix_for_insert(bson::Doc doc, bool need_id, bson::Buffer& out, bool over_msg,
+bool fix_for_insert(bson::Doc doc, bool need_id, bson::Buffer& out, dialect::Dialect dialect,
                     bool fills_timestamps) {
     if (doc.size() > bson::kDocumentBytesMax) {
         base::fail(base::kBadValue, "object to insert too large. size in bytes: {}, max size: {}",
@@ -62,12 +63,12 @@ bool fix_for_insert(bson::Doc doc, bool need_id, bson::Buffer& out, bool over_ms
     bool first = true;
     for (const Element& e : doc) {
         const std::string_view name = e.name();
-        if (name.starts_with('$') && !over_msg) {
+        if (name.starts_with('$') && dialect.is_v26()) {
             base::fail(base::kBadValue, "Document can't have $ prefixed field names: {}", name);
         }
         if (name == "_id") {
-            check_id(e, over_msg);
-            if (id && over_msg) refuse_second_id();
+            check_id(e, dialect);
+            if (id && dialect.is_today()) refuse_second_id();
             if (!id) {
                 id = e;
                 id_first = first;

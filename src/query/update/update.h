@@ -15,6 +15,7 @@
 #include "bson/builder.h"
 #include "bson/patch.h"
 #include "collation/collator.h"
+#include "dialect/dialect.h"
 #include "query/match/match_tree.h"
 
 namespace query {
@@ -41,7 +42,7 @@ class Update {
         // nothing, clauses that are silently ignored otherwise are refused, and an error has the
         // code of its cause. An error of the old messages has code 16837 for every fault of a
         // document, 16836 for one of a document to be inserted.
-        bool over_msg = false;
+        dialect::Dialect dialect = dialect::kV26;
         bson::Element array_filters = {};  // missing: none
         // New fields come in the order in which it names them, as an entry in a log of writes means
         // it (idempotent.h). An update by the old messages does so anyway.
@@ -79,8 +80,8 @@ bson::Doc updated_document(bson::Doc before, const UpdateResult& result, bson::B
 // the fixed copy only if something had to change (else the input is good as it is and false is
 // returned). Throws base::Error 2, 52, 53, 57 as insert does. A client of OP_MSG may use names that
 // begin with '$', except in `_id`; its second `_id` is refused, which is dropped else.
-bool fix_for_insert(bson::Doc doc, bool need_id, bson::Buffer& out, bool over_msg = false,
-                    bool fills_timestamps = true);
+bool fix_for_insert(bson::Doc doc, bool need_id, bson::Buffer& out,
+                    dialect::Dialect dialect = dialect::kV26, bool fills_timestamps = true);
 
 // Writes a copy of the document with the time in each Timestamp(0,0) at its top level, `_id`
 // excepted, to `out`. False, and nothing is written, where there is none.

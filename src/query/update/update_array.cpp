@@ -12,6 +12,7 @@
 #include "bson/element_writer.h"
 #include "bson/field_path.h"
 #include "bson/json.h"
+#include "dialect/dialect.h"
 #include "query/match/match_tree.h"
 #include "query/update/document_check.h"
 #include "query/update/update_modifier.h"
@@ -83,7 +84,7 @@ bool all_clean(const Elements& elements) {
 class ValueSet {
   public:
     explicit ValueSet(const ValueOrder& order)
-        : collator_(order.collator), values_(0, bson::ValueHash(), Equal{order.of_today}) {}
+        : collator_(order.collator), values_(0, bson::ValueHash(), Equal{order.dialect}) {}
 
     // Whether it is a new one.
     bool insert(const Element& e) {
@@ -100,9 +101,9 @@ class ValueSet {
 
   private:
     struct Equal {
-        bool of_today;
+        dialect::Dialect dialect;
         bool operator()(const Element& a, const Element& b) const {
-            return ValueOrder{nullptr, of_today}.equal(a, b);
+            return ValueOrder{nullptr, dialect}.equal(a, b);
         }
     };
 
@@ -205,9 +206,10 @@ int64_t whole_number(const Element& e, const char* what) {
 
 class Push : public Modifier {
   public:
-    Push(const Element& operand, const ValueOrder& order, bool from_end) : values_(order) {
+    Push(const Element& operand, const ValueOrder& order, dialect::Dialect dialect)
+        : values_(order) {
         if (operand.is_object() && operand.as_doc().has("$each")) {
-            parse_clauses(operand.as_doc(), from_end);
+            parse_clauses(operand.as_doc(), dialect);
         } else {
             added_.push_back(operand);
         }
@@ -238,7 +240,7 @@ class Push : public Modifier {
     bool writes_clean() const override { return clean_; }
 
   private:
-    void parse_clauses(bson::Doc clauses, bool from_end) {
+    void parse_clauses(bson::Doc clauses, dialect::Dialect dialect) {
         for (const Element& e : clauses) {
             const std::string_view clause = e.name();
             if (clause == "$each") {
@@ -258,7 +260,7 @@ class Push : public Modifier {
             } else if (clause == "$position") {
                 once(position_.has_value(), clause);
                 const int64_t position = whole_number(e, "$position");
-                if (position < 0 && !from_end) {
+                if (position < 0 && dialect.is_v26()) {
                     base::fail(base::kBadValue, "The $position value in $push must be positive");
                 }
                 position_ = position;
@@ -485,8 +487,8 @@ class PullValues : public Puller {
 };
 
 // Operators that may start a condition on a single value.
-bool is_value_operator(std::string_view name, bool newer) {
-    if (newer && (name == "$eq" || BitTest::is_one(name))) return true;
+bool is_value_operator(std::string_view name, dialect::Dialect dialect) {
+    if (dialect.is_today() && (name == "$eq" || BitTest::is_one(name))) return true;
     static constexpr std::string_view kNames[] = {
         "$lt",   "$lte",    "$gt",   "$gte", "$ne",    "$in",      "$nin",      "$mod",
         "$size", "$exists", "$type", "$all", "$regex", "$options", "$elemMatch"};
@@ -496,8 +498,8 @@ bool is_value_operator(std::string_view name, bool newer) {
 }  // namespace
 
 std::unique_ptr<Modifier> make_push(const Element& operand, const ValueOrder& order,
-                                    bool from_end) {
-    return std::make_unique<Push>(operand, order, from_end);
+                                    dialect::Dialect dialect) {
+    return std::make_unique<Push>(operand, order, dialect);
 }
 
 std::unique_ptr<Modifier> make_push_all(const Element& operand) {
@@ -519,17 +521,18 @@ std::unique_ptr<Modifier> make_pop(const Element& operand, int code_of_others) {
 
 bool pulls_values(const Element& condition) {
     return condition.type() == Type::regex ||
-           (condition.is_object() && is_value_operator(condition.as_doc().first().name(), true));
+           (condition.is_object() &&
+            is_value_operator(condition.as_doc().first().name(), dialect::kToday));
 }
 
 std::unique_ptr<Modifier> make_pull(const Element& operand, const ExpressionParser* expressions,
                                     const std::shared_ptr<const collation::Collator>& collator) {
+    const dialect::Dialect dialect = expressions != nullptr ? dialect::kToday : dialect::kV26;
     if (operand.type() == Type::regex)
         return std::make_unique<PullValues>(operand, expressions, collator);
     if (!operand.is_object())
-        return std::make_unique<PullEqual>(operand,
-                                           ValueOrder{collator.get(), expressions != nullptr});
-    if (is_value_operator(operand.as_doc().first().name(), expressions != nullptr))
+        return std::make_unique<PullEqual>(operand, ValueOrder{collator.get(), dialect});
+    if (is_value_operator(operand.as_doc().first().name(), dialect))
         return std::make_unique<PullValues>(operand, expressions, collator);
     return std::make_unique<PullObjects>(operand.as_doc(), expressions, collator);
 }

@@ -9,6 +9,7 @@
 #include "bson/compare.h"
 #include "bson/element_writer.h"
 #include "bson/json.h"
+#include "dialect/dialect.h"
 #include "query/update/document_check.h"
 #include "query/update/update.h"
 #include "query/update/update_tree.h"
@@ -30,13 +31,14 @@ bool is_one_value(const MatchNode& node) {
 
 // Equality nodes that always apply: below the root and nested conjunctions and $all, and an $or of
 // a single clause.
-void collect_equalities(const MatchNode& node, bool over_msg, std::vector<const MatchNode*>& out) {
+void collect_equalities(const MatchNode& node, dialect::Dialect dialect,
+                        std::vector<const MatchNode*>& out) {
     for (const auto& child : node.children) {
-        if (child->kind == MatchKind::eq || (over_msg && is_one_value(*child))) {
+        if (child->kind == MatchKind::eq || (dialect.is_today() && is_one_value(*child))) {
             out.push_back(child.get());
         } else if (child->kind == MatchKind::conjunction || child->kind == MatchKind::all ||
                    (child->kind == MatchKind::disjunction && child->children.size() == 1)) {
-            collect_equalities(*child, over_msg, out);
+            collect_equalities(*child, dialect, out);
         }
     }
 }
@@ -143,7 +145,7 @@ void check_size(bson::Doc doc) {
 
 void refuse_part_of_id(const Matcher& query) {
     std::vector<const MatchNode*> equalities;
-    collect_equalities(query.root(), true, equalities);
+    collect_equalities(query.root(), dialect::kToday, equalities);
     for (const MatchNode* node : equalities)
         if (node->path.starts_with("_id."))
             base::fail(base::kNotExactValueField,
@@ -151,10 +153,10 @@ void refuse_part_of_id(const Matcher& query) {
                        node->path);
 }
 
-UpsertBase::UpsertBase(const Matcher& query, bool over_msg) : over_msg_(over_msg) {
+UpsertBase::UpsertBase(const Matcher& query, dialect::Dialect dialect) : dialect_(dialect) {
     std::vector<const MatchNode*> equalities;
-    collect_equalities(query.root(), over_msg, equalities);
-    if (over_msg) refuse_part_of_id(query);
+    collect_equalities(query.root(), dialect, equalities);
+    if (dialect.is_today()) refuse_part_of_id(query);
     std::vector<std::pair<std::string, const MatchNode*>> ordered;
     for (const MatchNode* node : equalities)
         ordered.emplace_back(order_of(node->path), node);
@@ -171,13 +173,13 @@ UpsertBase::UpsertBase(const Matcher& query, bool over_msg) : over_msg_(over_msg
         incomplete_.insert(path[0]);
         const Element value = stated_value(*node);
         if (value.is_object() || value.is_array())
-            check_stored_names(value.as_doc(), value.is_array(), 2, names_in_documents(over_msg));
+            check_stored_names(value.as_doc(), value.is_array(), 2, names_in_documents(dialect));
     }
     bson::Buffer buffer;
     try {
         ModTree(mods, true).apply(bson::Doc(), buffer);
     } catch (const base::Error& e) {
-        sched::fail_because(e, over_msg ? base::kNotSingleValueField : base::kUnsupportedFormat,
+        sched::fail_because(e, dialect.code(base::kUnsupportedFormat, base::kNotSingleValueField),
                             "Cannot build the document to insert from the query: {}", e.what());
     }
     doc_ = bson::Object(bson::Doc(buffer.data()));
@@ -189,7 +191,7 @@ void UpsertBase::check_names(bson::Doc now) const {
         if (incomplete_.contains(e.name())) continue;
         check_stored_names(
             e.as_doc(), e.is_array(), 2,
-            e.name() == "_id" ? names_in_id(over_msg_) : names_in_documents(over_msg_));
+            e.name() == "_id" ? names_in_id(dialect_) : names_in_documents(dialect_));
     }
 }
 

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "bson/builder.h"
 #include "bson/view.h"
+#include "dialect/dialect.h"
 #include "query/match/match_tree.h"
 #include "query/update/update.h"
 
@@ -54,7 +55,7 @@ void check_size(bson::Doc doc);
 class UpsertBase {
   public:
     // Throws base::Error 12 if the fields contradict each other, and for an operator in a path.
-    UpsertBase(const Matcher& query, bool over_msg);
+    UpsertBase(const Matcher& query, dialect::Dialect dialect);
     bson::Doc doc() const { return doc_; }
     // Checks that all names of the document that the operators have made are fit for storage. But a
     // DBRef may be incomplete if the query names a part of it ({"r.$id": 5}). Throws base::Error
@@ -62,7 +63,7 @@ class UpsertBase {
     void check_names(bson::Doc now) const;
 
   private:
-    const bool over_msg_;
+    const dialect::Dialect dialect_;
     bson::Object doc_;
     std::set<std::string, std::less<>> incomplete_;  // fields that hold such a DBRef
 };

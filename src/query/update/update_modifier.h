@@ -15,6 +15,7 @@
 #include "bson/compare.h"
 #include "bson/order_of_today.h"
 #include "bson/view.h"
+#include "dialect/dialect.h"
 #include "query/match/match_expression.h"
 #include "query/update/document_check.h"
 
@@ -56,13 +57,14 @@ class MovedValue : public Modifier {
 // their bytes), Dates and Timestamps as two classes or as one.
 struct ValueOrder {
     const collation::Collator* collator = nullptr;
-    bool of_today = false;
+    dialect::Dialect dialect = dialect::kV26;
 
     int compare(const bson::Element& a, const bson::Element& b) const {
         if (collator != nullptr && collation::has_text(a) && collation::has_text(b))
-            return ValueOrder{nullptr, of_today}.compare(collator->key_of(a).doc().first(),
-                                                         collator->key_of(b).doc().first());
-        return of_today ? bson::compare_values_of_today(a, b) : bson::compare_values(a, b);
+            return ValueOrder{nullptr, dialect}.compare(collator->key_of(a).doc().first(),
+                                                        collator->key_of(b).doc().first());
+        return dialect.is_today() ? bson::compare_values_of_today(a, b)
+                                  : bson::compare_values(a, b);
     }
     bool equal(const bson::Element& a, const bson::Element& b) const { return compare(a, b) == 0; }
 };
@@ -78,9 +80,9 @@ std::unique_ptr<Modifier> make_min(const bson::Element& operand, const ValueOrde
 std::unique_ptr<Modifier> make_max(const bson::Element& operand, const ValueOrder& order);
 std::unique_ptr<Modifier> make_bit(const bson::Element& operand);
 std::unique_ptr<Modifier> make_current_date(const bson::Element& operand);
-// `from_end`: whether there are negative positions, which count from there.
+// To today's clients a negative position counts from the end.
 std::unique_ptr<Modifier> make_push(const bson::Element& operand, const ValueOrder& order,
-                                    bool from_end);
+                                    dialect::Dialect dialect);
 std::unique_ptr<Modifier> make_push_all(const bson::Element& operand);
 std::unique_ptr<Modifier> make_add_to_set(const bson::Element& operand, FieldNames names,
                                           const ValueOrder& order);

@@ -1,5 +1,6 @@
 // Update with operators: parsing, the change in place, the rewritten document and its checks.
 
+#include "dialect/dialect.h"
 #include "query/update/update.h"
 
 #include <algorithm>
@@ -14,7 +15,7 @@
 #include "bson/json.h"
 #include "query/update/array_filters.h"
 #include "query/update/document_check.h"
-#include "query/update/newer_modifiers.h"
+#include "query/update/odd_arguments.h"
 #include "query/update/update_base.h"
 #include "query/update/update_tree.h"
 #include "sched/tick.h"
@@ -33,7 +34,7 @@ std::unique_ptr<Modifier> of_operand(const Element& operand, const Update::Optio
 }
 
 ValueOrder order_of(const Update::Options& options) {
-    return {options.collator.get(), options.over_msg};
+    return {options.collator.get(), options.dialect};
 }
 
 template <std::unique_ptr<Modifier> (*Make)(const Element&, const ValueOrder&)>
@@ -55,7 +56,7 @@ struct NamedMaker {
 constexpr NamedMaker kMakers[] = {
     {"$set",
      [](const Element& operand, const Update::Options& options) {
-         return make_set(operand, !options.over_msg || is_of_id(operand.name()));
+         return make_set(operand, options.dialect.is_v26() || is_of_id(operand.name()));
      }},
     {"$setOnInsert",
      [](const Element& operand, const Update::Options&) { return make_set(operand); }},
@@ -68,20 +69,20 @@ constexpr NamedMaker kMakers[] = {
     {"$currentDate", of_operand<make_current_date>},
     {"$push",
      [](const Element& operand, const Update::Options& options) {
-         return make_push(operand, order_of(options), options.over_msg);
+         return make_push(operand, order_of(options), options.dialect);
      }},
     {"$pushAll", of_operand<make_push_all>},
     {"$addToSet",
      [](const Element& operand, const Update::Options& options) {
-         return make_add_to_set(operand, names_in_documents(options.over_msg), order_of(options));
+         return make_add_to_set(operand, names_in_documents(options.dialect), order_of(options));
      }},
     {"$pop",
      [](const Element& operand, const Update::Options& options) {
-         return make_pop(operand, options.over_msg ? base::kTypeMismatch : base::kBadValue);
+         return make_pop(operand, options.dialect.code(base::kBadValue, base::kTypeMismatch));
      }},
     {"$pull",
      [](const Element& operand, const Update::Options& options) {
-         return make_pull(operand, options.over_msg ? &kNoExpressionsHere : nullptr,
+         return make_pull(operand, options.dialect.is_today() ? &kNoExpressionsHere : nullptr,
                           options.collator);
      }},
     {"$pullAll", comparing<make_pull_all>},
@@ -175,7 +176,7 @@ class OperatorUpdate : public Update {
     OperatorUpdate(bson::Doc u, const Options& options)
         : source_(u),
           options_(options),
-          over_msg_(options.over_msg),
+          dialect_(options.dialect),
           filters_(options.array_filters, options.collator) {
         for (const Element& e : source_)
             parse_operator(e);
@@ -185,7 +186,7 @@ class OperatorUpdate : public Update {
             check_arrays();
             parsed_ = std::move(mods_);
             mods_.clear();
-        } else if (over_msg_ && mods_.size() > 1) {
+        } else if (dialect_.is_today() && mods_.size() > 1) {
             check_conflicts();
         }
     }
@@ -196,7 +197,7 @@ class OperatorUpdate : public Update {
     }
 
     UpdateResult apply(bson::Doc old, const MatchDetails& details, bson::Buffer& out) override {
-        return with_code(over_msg_ ? 0 : kUpdateFailed, kOfModifiers,
+        return with_code(dialect_.code(kUpdateFailed, 0), kOfModifiers,
                          [&] { return changed(old, details, out); });
     }
     std::span<const Mod> mods() const override { return mods_; }
@@ -207,7 +208,9 @@ class OperatorUpdate : public Update {
     void add_rename(const Element& e);
     // Today's servers add new fields in the order of their names, whatever modifiers they come
     // from. With a $rename the order stays: which steps it is in conflict with depends on it.
-    bool in_path_order() const { return over_msg_ && !renames_ && !options_.in_given_order; }
+    bool in_path_order() const {
+        return dialect_.is_today() && !renames_ && !options_.in_given_order;
+    }
     void put_in_order();
     void check_conflicts();
     void check_arrays();
@@ -226,7 +229,7 @@ class OperatorUpdate : public Update {
 
     bson::Object source_;
     const Options options_;
-    bool over_msg_;
+    dialect::Dialect dialect_;
     ArrayFilters filters_;
     // The modifiers as they were parsed, if a path leads through elements of arrays: `mods_` are
     // made of these for each document.
@@ -243,7 +246,7 @@ class OperatorUpdate : public Update {
 void OperatorUpdate::parse_operator(const Element& e) {
     const std::string_view name = e.name();
     const Maker maker = maker_of(name);
-    const bool is_gone = over_msg_ && name == "$pushAll";
+    const bool is_gone = dialect_.is_today() && name == "$pushAll";
     if (is_gone || (maker == nullptr && name != "$rename")) {
         base::fail(base::kFailedToParse, "Unknown modifier: {}", name);
     }
@@ -254,20 +257,20 @@ void OperatorUpdate::parse_operator(const Element& e) {
                    bson::to_text(e), name, bson::to_text(e));
     }
     const bson::Doc fields = e.as_doc();
-    if (fields.empty() && !over_msg_) {
+    if (fields.empty() && dialect_.is_v26()) {
         base::fail(base::kFailedToParse,
                    "'{}' is empty. You must specify a field like so: "
                    "{{{}: {{<field>: ...}}}}",
                    name, name);
     }
     for (const Element& field : fields) {
-        if (over_msg_) refuse_odd_argument(name, field);
+        if (dialect_.is_today()) refuse_odd_argument(name, field);
         if (name == "$rename") {
             add_rename(field);
             continue;
         }
         Mod mod;
-        parse_path(field.name(), over_msg_ ? &filters_ : nullptr, mod);
+        parse_path(field.name(), dialect_.is_today() ? &filters_ : nullptr, mod);
         mod.take(maker(field, options_));
         mod.on_insert_only = name == "$setOnInsert";
         if (!mod.on_insert_only && !mod.modifier->scalar()) all_scalar_ = false;
@@ -283,7 +286,7 @@ void OperatorUpdate::add_rename(const Element& e) {
     }
     Mod from;
     Mod to;
-    ArrayFilters* const filters = over_msg_ ? &filters_ : nullptr;
+    ArrayFilters* const filters = dialect_.is_today() ? &filters_ : nullptr;
     parse_path(e.name(), filters, from);
     parse_path(e.as_string(), filters, to);
     if (is_prefix(from.path, to.path) || is_prefix(to.path, from.path)) {
@@ -425,7 +428,7 @@ bool OperatorUpdate::apply_in_turn(bson::Doc old, bool for_insert, bson::Buffer&
     bool changed = false;
     for (size_t i = 0; i < mods_.size(); ++i) {
         if (mods_[i].on_insert_only && !for_insert) {
-            if (!over_msg_) check_path(mods_[i], now);
+            if (dialect_.is_v26()) check_path(mods_[i], now);
             continue;
         }
         const bool rename = i + 1 < mods_.size() && mods_[i + 1].moved;
@@ -530,7 +533,7 @@ void OperatorUpdate::check_written(std::span<const Mod> mods, bson::Doc now) con
         const Element& e = place.element;
         if (e.is_object() || e.is_array()) {
             check_stored_names(e.as_doc(), e.is_array(), static_cast<int>(m.path.size()) + 1,
-                               names_in_documents(over_msg_));
+                               names_in_documents(dialect_));
         }
     }
 }
@@ -547,7 +550,7 @@ UpdateResult OperatorUpdate::changed(bson::Doc old, const MatchDetails& details,
     UpdateResult result;
     set_position(details);
     find_places(old, false);
-    if (!renames_ && !over_msg_) check_insert_paths(old);
+    if (!renames_ && dialect_.is_v26()) check_insert_paths(old);
     if (!renames_ && !tree_) tree_.emplace(mods_, false);
     if (all_scalar_ && !touches_id_ && try_patches(old, result)) {
         result.changed = result.in_place = !result.patches.empty();
@@ -585,9 +588,9 @@ void OperatorUpdate::insert_into(bson::Doc base, bson::Buffer& out) {
 }
 
 void OperatorUpdate::build_upsert(const Matcher& query, bson::Buffer& out) {
-    const UpsertBase base(query, over_msg_);
+    const UpsertBase base(query, dialect_);
     bson::Buffer changed;
-    with_code(over_msg_ ? 0 : kUpsertFailed, kOfModifiers,
+    with_code(dialect_.code(kUpsertFailed, 0), kOfModifiers,
               [&] { insert_into(base.doc(), changed); });
     const bson::Doc now(changed.data());
     const Element id = now["_id"];

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "bson/compare.h"
 #include "bson/json.h"
+#include "dialect/dialect.h"
 #include "query/update/document_check.h"
 #include "query/update/update.h"
 #include "query/update/update_base.h"
@@ -18,7 +19,7 @@ namespace {
 
 class Replacement : public Update {
   public:
-    Replacement(bson::Doc u, const Options& options) : source_(u), over_msg_(options.over_msg) {
+    Replacement(bson::Doc u, const Options& options) : source_(u), dialect_(options.dialect) {
         bson::Buffer filled;
         if (!options.keeps_empty_timestamps && fill_timestamps(u, filled))
             source_ = bson::Object(bson::Doc(filled.data()));
@@ -50,7 +51,7 @@ class Replacement : public Update {
     }
 
     void build_upsert(const Matcher& query, bson::Buffer& out) override {
-        if (over_msg_) refuse_part_of_id(query);
+        if (dialect_.is_today()) refuse_part_of_id(query);
         check_names();
         const Element id = id_from(query);
         if (!id) {
@@ -72,7 +73,7 @@ class Replacement : public Update {
     void check_names() const {
         bool has_id = false;
         for (const Element& e : source_) {
-            if (!over_msg_) break;
+            if (dialect_.is_v26()) break;
             if (e.name() == "_id" && std::exchange(has_id, true)) refuse_second_id();
             if (e.name().starts_with('$'))
                 base::fail(base::kDollarPrefixedFieldName,
@@ -80,15 +81,16 @@ class Replacement : public Update {
                            "top level.",
                            e.name());
         }
-        check_stored_names(source_, false, 1, names_in_documents(over_msg_));
+        check_stored_names(source_, false, 1, names_in_documents(dialect_));
     }
     void check_names_of_id(const Element& id) const {
-        if (id.is_object()) check_stored_names(id.as_doc(), false, 2, names_in_id(over_msg_));
+        if (id.is_object()) check_stored_names(id.as_doc(), false, 2, names_in_id(dialect_));
     }
     void check_wanted_id(const Element& id, int code) const {
         const Element wanted = source_["_id"];
         if (!wanted) return;
-        with_code(over_msg_ ? 0 : code, {base::kImmutableField, base::kNotSingleValueField},
+        with_code(dialect_.is_today() ? 0 : code,
+                  {base::kImmutableField, base::kNotSingleValueField},
                   [&] { check_same_id(id, wanted); });
     }
 
@@ -107,7 +109,7 @@ class Replacement : public Update {
     }
 
     bson::Object source_;
-    bool over_msg_;
+    dialect::Dialect dialect_;
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "bson/compare.h"
 #include "bson/json.h"
 #include "bson/testing/json.h"
+#include "dialect/dialect.h"
 #include "query/update/update.h"
 #include "query/update/update_base.h"
 
@@ -20,19 +21,20 @@ struct Applied {
     bson::Buffer out;
 };
 
-Applied apply(const char* update, const char* doc, int64_t position = -1, bool over_msg = true) {
+Applied apply(const char* update, const char* doc, int64_t position = -1,
+              dialect::Dialect dialect = dialect::kToday) {
     Applied applied;
     MatchDetails details;
     details.has_index = position >= 0;
     details.array_index = static_cast<uint32_t>(position);
-    applied.update = Update::parse(bson::parse_test_json(update), {.over_msg = over_msg});
+    applied.update = Update::parse(bson::parse_test_json(update), {.dialect = dialect});
     applied.result = applied.update->apply(bson::parse_test_json(doc), details, applied.out);
     return applied;
 }
 
-int error_of(const char* update, const char* doc, bool over_msg = true) {
+int error_of(const char* update, const char* doc, dialect::Dialect dialect = dialect::kToday) {
     try {
-        apply(update, doc, -1, over_msg);
+        apply(update, doc, -1, dialect);
     } catch (const base::Error& e) {
         return e.code();
     }
@@ -83,7 +85,7 @@ TEST(Update, LongValuesOfOneSizeArePatches) {
 TEST(Update, ValuesOfOneSizeAreStillChecked) {
     const char* update = R"({"$set": {"a": {"$x": 1}}})";
     const char* doc = R"({"_id": 1, "a": {"yy": 1}})";
-    EXPECT_EQ(error_of(update, doc, false), base::kDollarPrefixedFieldName);
+    EXPECT_EQ(error_of(update, doc, dialect::kV26), base::kDollarPrefixedFieldName);
     EXPECT_EQ(error_of(update, doc), 0);
 }
 
@@ -118,10 +120,10 @@ TEST(Update, NothingToDoLeavesTheBufferAlone) {
 }
 
 TEST(Update, EmptyModifiersAreAnErrorUnlessTakenForNothing) {
-    EXPECT_EQ(error_of(R"({"$set": {}})", R"({"_id": 1})", false), base::kFailedToParse);
+    EXPECT_EQ(error_of(R"({"$set": {}})", R"({"_id": 1})", dialect::kV26), base::kFailedToParse);
     const auto update =
         Update::parse(bson::parse_test_json(R"({"$set": {}, "$setOnInsert": {}, "$push": {}})"),
-                      {.over_msg = true});
+                      {.dialect = dialect::kToday});
     bson::Buffer out;
     EXPECT_FALSE(update->apply(bson::parse_test_json(R"({"_id": 1, "a": 2})"), {}, out).changed);
     update->build_upsert(*Matcher::parse(bson::parse_test_json(R"({"_id": 5, "a": 1})")), out);
@@ -142,7 +144,7 @@ TEST(Update, PullsByBitsWhatKnowsThem) {
               R"({ _id: 1, a: [ 1, 2, 3, "x" ], o: [ { b: 1 } ] })");
     for (const char* update : {R"({"$pull": {"a": {"$bitsAllSet": 2}}})",
                                R"({"$pull": {"o": {"b": {"$bitsAllSet": 2}}}})"})
-        EXPECT_NE(error_of(update, old, false), 0) << update;
+        EXPECT_NE(error_of(update, old, dialect::kV26), 0) << update;
     EXPECT_EQ(error_of(R"({"$pull": {"a": {"$bitsAllSet": -2}}})", old), base::kFailedToParse);
 }
 
@@ -183,13 +185,13 @@ TEST(Update, FailuresHaveOneCodeByTheOldMessages) {
     for (const char* update :
          {R"({"$set": {"a.b": 1}})", R"({"$push": {"a": 1}})", R"({"$set": {"b.1500001": 1}})",
           R"({"$set": {"b": 1, "b.0": 2}})", R"({"$set": {"b.$": 2}})", R"({"_id": 2})"})
-        EXPECT_EQ(error_of(update, doc, false), kAnyFailure) << update;
+        EXPECT_EQ(error_of(update, doc, dialect::kV26), kAnyFailure) << update;
     EXPECT_EQ(error_of(R"({"$set": {"a.b": 1}})", doc), base::kPathNotViable);
     EXPECT_EQ(error_of(R"({"_id": 2})", doc), base::kImmutableField);
     // A fault of the result keeps its own code.
-    EXPECT_EQ(error_of(R"({"$set": {"c": {"$x": 1}}})", doc, false),
+    EXPECT_EQ(error_of(R"({"$set": {"c": {"$x": 1}}})", doc, dialect::kV26),
               base::kDollarPrefixedFieldName);
-    EXPECT_EQ(error_of(R"({"$set": {"_id": 2}})", doc, false), base::kImmutableField);
+    EXPECT_EQ(error_of(R"({"$set": {"_id": 2}})", doc, dialect::kV26), base::kImmutableField);
 }
 
 // tests/reports/writes.jsonl has what they do to documents.
@@ -198,7 +200,7 @@ TEST(Update, PlacesOfArrayFilters) {
         const bson::Object given = bson::parse_test_json(filters);
         Applied applied;
         applied.update = Update::parse(bson::parse_test_json(update),
-                                       {.over_msg = true, .array_filters = given["f"]});
+                                       {.dialect = dialect::kToday, .array_filters = given["f"]});
         applied.result =
             applied.update->apply(bson::parse_test_json(doc), MatchDetails(), applied.out);
         return applied;
@@ -221,8 +223,8 @@ TEST(Update, PlacesOfArrayFilters) {
     EXPECT_EQ(bson::to_text(bson::Doc(out.data())), "{ a: [ { m: true } ], b: 1 }");
     // The old messages take it for the name of a field.
     EXPECT_EQ(error_of(R"({"$set": {"a.$[].b": 1}})", R"({"_id": 1})"), base::kBadValue);
-    EXPECT_EQ(error_of(R"({"$set": {"a.$[x]": 1}})", R"({"_id": 1})", false),
-              error_of(R"({"$set": {"a.$y": 1}})", R"({"_id": 1})", false));
+    EXPECT_EQ(error_of(R"({"$set": {"a.$[x]": 1}})", R"({"_id": 1})", dialect::kV26),
+              error_of(R"({"$set": {"a.$y": 1}})", R"({"_id": 1})", dialect::kV26));
 }
 
 TEST(Update, NamesWithDollarsOnTheWayAreRefused) {
@@ -237,7 +239,7 @@ TEST(Update, NamesWithDollarsOnTheWayAreRefused) {
     EXPECT_EQ(error_of(R"({"$rename": {"a": "$x.b"}})", doc), base::kDollarPrefixedFieldName);
     EXPECT_EQ(error_of(R"({"$set": {"a.$id.b": 2}})", doc), base::kInvalidDBRef);
     // The old messages check only the last name.
-    EXPECT_EQ(error_of(R"({"$set": {"$x.b": 2}})", doc, false), 0);
+    EXPECT_EQ(error_of(R"({"$set": {"$x.b": 2}})", doc, dialect::kV26), 0);
 }
 
 TEST(Update, ClausesThatAddToSetIgnoresAreRefusedByName) {
@@ -245,7 +247,7 @@ TEST(Update, ClausesThatAddToSetIgnoresAreRefusedByName) {
     for (const char* update : {R"({"$addToSet": {"a": {"$each": [3], "$slice": 1}}})",
                                R"({"$addToSet": {"a": {"$each": [3], "x": 1}}})"}) {
         EXPECT_EQ(error_of(update, doc), base::kBadValue) << update;
-        EXPECT_EQ(error_of(update, doc, false), 0) << update;
+        EXPECT_EQ(error_of(update, doc, dialect::kV26), 0) << update;
     }
     EXPECT_EQ(error_of(R"({"$addToSet": {"a": {"$each": [3]}}})", doc), 0);
 }
@@ -314,8 +316,9 @@ TEST(Update, NoPathHoldsANul) {
         EXPECT_EQ(error_of(update, R"({"_id": 1, "a": 1})"), base::kBadValue) << update;
 }
 
-std::string renamed(const char* update, const char* doc, bool over_msg = true) {
-    const Applied applied = apply(update, doc, -1, over_msg);
+std::string renamed(const char* update, const char* doc,
+                    dialect::Dialect dialect = dialect::kToday) {
+    const Applied applied = apply(update, doc, -1, dialect);
     return applied.result.changed ? bson::to_text(bson::Doc(applied.out.data())) : "unchanged";
 }
 
@@ -338,8 +341,8 @@ TEST(Update, RenamesOfMissingFieldsChangeNothing) {
 TEST(Update, RenamesSeeWhatModifiersBeforeThemLeft) {
     const char* doc = R"({"_id": 1, "a": {"x": 2}, "c": 3})";
     // The first finds nothing, and so does not stand in the way of the second.
-    EXPECT_EQ(renamed(R"({"$rename": {"a.new": "b", "a.x": "b"}})", doc, false),
-              renamed(R"({"$rename": {"a.x": "b"}})", doc, false));
+    EXPECT_EQ(renamed(R"({"$rename": {"a.new": "b", "a.x": "b"}})", doc, dialect::kV26),
+              renamed(R"({"$rename": {"a.x": "b"}})", doc, dialect::kV26));
     EXPECT_EQ(error_of(R"({"$rename": {"a.new": "b", "a.x": "b"}})", doc),
               base::kConflictingUpdateOperators);
     EXPECT_EQ(renamed(R"({"$set": {"a.y": 1}, "$rename": {"a.new": "b"}})", doc),
@@ -360,7 +363,7 @@ TEST(Update, SetOnInsertBehindWhatClosesItsPath) {
         for (const std::string& update : {"{" + std::string(before) + ", " + insert + "}",
                                           "{" + insert + ", " + before + "}"}) {
             const bool comes_first = update.starts_with("{\"$setOnInsert");
-            EXPECT_EQ(error_of(update.c_str(), doc, false), comes_first ? 0 : kUpdateFailed)
+            EXPECT_EQ(error_of(update.c_str(), doc, dialect::kV26), comes_first ? 0 : kUpdateFailed)
                 << update;
             EXPECT_EQ(error_of(update.c_str(), doc), base::kConflictingUpdateOperators) << update;
         }
@@ -371,7 +374,7 @@ TEST(Update, SetOnInsertBehindWhatClosesItsPath) {
                              R"({"$set": {"a.x": 3}, "$setOnInsert": {"a": 1}})",
                              R"({"$rename": {"a": "c"}, "$setOnInsert": {"a.x.y.z": 1}})",
                              R"({"$pop": {"l": 1}, "$setOnInsert": {"l.1.0": 1}})"}) {
-        EXPECT_EQ(error_of(fine, doc, false), 0) << fine;
+        EXPECT_EQ(error_of(fine, doc, dialect::kV26), 0) << fine;
         EXPECT_EQ(error_of(fine, doc), base::kConflictingUpdateOperators) << fine;
     }
     for (const char* fine :
@@ -379,7 +382,7 @@ TEST(Update, SetOnInsertBehindWhatClosesItsPath) {
           R"({"$set": {"b": 4}, "$setOnInsert": {"a.x.z": 1}})", R"({"$setOnInsert": {"a.z": 1}})"})
         EXPECT_EQ(error_of(fine, doc), 0) << fine;
     const char* closed = R"({"$setOnInsert": {"b.x": 1}})";
-    EXPECT_EQ(error_of(closed, doc, false), kUpdateFailed);
+    EXPECT_EQ(error_of(closed, doc, dialect::kV26), kUpdateFailed);
     EXPECT_EQ(error_of(closed, doc), 0);
 }
 
@@ -418,9 +421,10 @@ TEST(Update, NewFieldsComeInTheOrderOfTheirNames) {
         {R"({"$rename": {"m": "z"}, "$set": {"y": 1}})", "{ z: 0, y: 1 }", "{ z: 0, y: 1 }"},
     };
     for (const auto& c : cases) {
-        for (const bool over_msg : {true, false}) {
-            const Applied applied = apply(c.update, R"({"m": 0})", -1, over_msg);
-            EXPECT_EQ(bson::to_text(bson::Doc(applied.out.data())), over_msg ? c.now : c.before)
+        for (const dialect::Dialect dialect : {dialect::kToday, dialect::kV26}) {
+            const Applied applied = apply(c.update, R"({"m": 0})", -1, dialect);
+            EXPECT_EQ(bson::to_text(bson::Doc(applied.out.data())),
+                      dialect.is_today() ? c.now : c.before)
                 << c.update;
         }
     }
@@ -428,7 +432,7 @@ TEST(Update, NewFieldsComeInTheOrderOfTheirNames) {
 
 TEST(Update, SetOfAnEqualNumberOfAnotherTypeCountsToday) {
     const char* update = R"({"$set": {"a": {"$numberLong": "1"}}})";
-    EXPECT_FALSE(apply(update, R"({"_id": 1, "a": 1})", -1, false).result.changed);
+    EXPECT_FALSE(apply(update, R"({"_id": 1, "a": 1})", -1, dialect::kV26).result.changed);
     EXPECT_TRUE(apply(update, R"({"_id": 1, "a": 1})").result.changed);
     EXPECT_FALSE(apply(update, R"({"_id": 1, "a": {"$numberLong": "1"}})").result.changed);
 }
@@ -452,26 +456,26 @@ TEST(Update, OneIdAndTimestampsOfToday) {
     bson::Buffer out;
     const bson::Object twice = bson::parse_test_json(R"({"_id": 1, "a": 1, "_id": 2})");
     EXPECT_FALSE(fix_for_insert(twice, true, out));
-    EXPECT_THROW(fix_for_insert(twice, true, out, true), base::Error);
+    EXPECT_THROW(fix_for_insert(twice, true, out, dialect::kToday), base::Error);
     const bson::Object stamp =
         bson::parse_test_json(R"({"_id": 1, "a": {"$timestamp": {"t": 0, "i": 0}}})");
-    EXPECT_FALSE(fix_for_insert(stamp, true, out, true, false));
+    EXPECT_FALSE(fix_for_insert(stamp, true, out, dialect::kToday, false));
     out.clear();
-    EXPECT_TRUE(fix_for_insert(stamp, true, out, true));
+    EXPECT_TRUE(fix_for_insert(stamp, true, out, dialect::kToday));
 }
 
 TEST(Update, UpsertByAListOfOneValueToday) {
-    const auto made = [](const char* filter, bool over_msg) {
+    const auto made = [](const char* filter, dialect::Dialect dialect) {
         const auto matcher = Matcher::parse(bson::parse_test_json(filter));
         bson::Buffer out;
-        Update::parse(bson::parse_test_json(R"({"$set": {"b": 1}})"), {.over_msg = over_msg})
+        Update::parse(bson::parse_test_json(R"({"$set": {"b": 1}})"), {.dialect = dialect})
             ->build_upsert(*matcher, out);
         return bson::to_text(bson::Doc(out.data()));
     };
-    EXPECT_EQ(made(R"({"_id": 1, "a": {"$in": [5]}})", true), "{ _id: 1, a: 5, b: 1 }");
-    EXPECT_EQ(made(R"({"_id": 1, "a": {"$in": [5]}})", false), "{ _id: 1, b: 1 }");
-    EXPECT_EQ(made(R"({"_id": 1, "a": {"$in": [5, 6]}})", true), "{ _id: 1, b: 1 }");
-    EXPECT_THROW(made(R"({"_id.x": 1})", true), base::Error);
+    EXPECT_EQ(made(R"({"_id": 1, "a": {"$in": [5]}})", dialect::kToday), "{ _id: 1, a: 5, b: 1 }");
+    EXPECT_EQ(made(R"({"_id": 1, "a": {"$in": [5]}})", dialect::kV26), "{ _id: 1, b: 1 }");
+    EXPECT_EQ(made(R"({"_id": 1, "a": {"$in": [5, 6]}})", dialect::kToday), "{ _id: 1, b: 1 }");
+    EXPECT_THROW(made(R"({"_id.x": 1})", dialect::kToday), base::Error);
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "bson/builder.h"
 #include "bson/view.h"
 #include "collation/collator.h"
+#include "dialect/dialect.h"
 #include "sched/counted.h"
 
 namespace query {
@@ -81,7 +82,7 @@ inline bool is_true(const Value& v) {
 }
 // Returns the text of a value for string operators; "" for null and missing. `later`: numbers and
 // dates are written as by later servers. Throws base::Error 16007.
-sched::String text_of(const Value& v, bool later = false);
+sched::String text_of(const Value& v, dialect::Dialect dialect = dialect::kV26);
 // Writes a double as later servers do: up to 16 digits.
 std::string double_text(double v);
 // Returns the milliseconds of a date or timestamp. Throws base::Error 16006.

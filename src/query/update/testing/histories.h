@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "bson/json.h"
 #include "bson/testing/json.h"
+#include "dialect/dialect.h"
 #include "query/update/idempotent.h"
 
 namespace query {
@@ -53,7 +54,7 @@ inline bool take_step(const bson::Object& before, const std::string& text,
         bson::parse_test_json(fmt::format(R"({{"f": [{}]}})", filters));
     step->update = text;
     try {
-        Update::Options options{.over_msg = true};
+        Update::Options options{.dialect = dialect::kToday};
         if (!filters.empty()) options.array_filters = array_filters.doc()["f"];
         const auto update = Update::parse(spec.doc(), options);
         MatchDetails details;

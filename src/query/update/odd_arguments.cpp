@@ -1,4 +1,4 @@
-#include "query/update/newer_modifiers.h"
+#include "query/update/odd_arguments.h"
 
 #include "base/error.h"
 #include "bson/builder.h"

@@ -1,4 +1,4 @@
-// query/update/newer_modifiers.h - arguments of modifiers that the old server took, and today's
+// query/update/odd_arguments.h - arguments of modifiers that the old server took, and today's
 // refuse.
 #pragma once
 

@@ -1,5 +1,5 @@
-// command/request/newer_fields.h - values of fields that later servers read otherwise than the old
-// one. They are refused: taken for what they were, they would lead to wrong answers or wrong
+// command/request/fields_of_today.h - values of fields that later servers read otherwise than the
+// old one. They are refused: taken for what they were, they would lead to wrong answers or wrong
 // documents (wire spec 0 rule 7).
 #pragma once
 
@@ -10,6 +10,7 @@
 #include "collation/collator.h"
 #include "command/request/fields.h"
 #include "command/write/write_ops.h"
+#include "dialect/dialect.h"
 #include "query/plan/query.h"
 
 namespace command {
@@ -22,24 +23,25 @@ inline Validation validation_of(bson::Doc command) {
 }
 
 inline constexpr Field kKeepsEmptyTimestamps =
-    by_msg("bypassEmptyTsReplacement", types::boolean, "8.0");
+    of_today("bypassEmptyTsReplacement", types::boolean, "8.0");
 
-inline constexpr Field kCollation = by_msg("collation", types::object, "3.4");
+inline constexpr Field kCollation = of_today("collation", types::object, "3.4");
 // Whether it is there: what is not has the collation of its collection.
-bool names_collation(const bson::Element& spec, bool over_msg);
+bool names_collation(const bson::Element& spec, dialect::Dialect dialect);
 // Null: texts are compared by their bytes. Throws what collation::Collator::make does.
-std::shared_ptr<const collation::Collator> collator_of(const bson::Element& spec, bool over_msg);
+std::shared_ptr<const collation::Collator> collator_of(const bson::Element& spec,
+                                                       dialect::Dialect dialect);
 // Returns the collation of an item of a command; none: that of its collection.
 std::optional<std::shared_ptr<const collation::Collator>> collator_of(bson::Doc fields,
-                                                                      bool over_msg);
+                                                                      dialect::Dialect dialect);
 // Sets the collation of a query of a command: `spec`, or that of the collection. REQUIRES: no lock
 // is held.
 void set_collation(OperationContext& context, std::string_view ns, const bson::Element& spec,
-                   bool over_msg, query::FindQuery& query);
+                   dialect::Dialect dialect, query::FindQuery& query);
 
 // Throws base::Error 9 when `update` is a pipeline, which the old messages do not have.
-void refuse_pipeline(const bson::Element& update, bool over_msg);
+void refuse_pipeline(const bson::Element& update, dialect::Dialect dialect);
 // The arrayFilters of an update; missing: none. Throws base::Error 72 for such by the old messages.
-bson::Element array_filters_of(bson::Doc update, bool over_msg);
+bson::Element array_filters_of(bson::Doc update, dialect::Dialect dialect);
 
 }  // namespace command

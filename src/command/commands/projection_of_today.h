@@ -1,4 +1,4 @@
-// command/commands/newer_projection.h - projections and sorts of find and findAndModify as later
+// command/commands/projection_of_today.h - projections and sorts of find and findAndModify as later
 // servers read them. They are for clients that speak OP_MSG: older ones mean what the old server
 // did.
 #pragma once
@@ -18,6 +18,6 @@ bool is_computed_projection(bson::Doc projection);
 
 // Throws base::Error 13103 for too many fields, 15974, 15975 and 17312 for an order that is none,
 // 40218 for a text score, and for paths as above.
-void check_newer_sort(bson::Doc sort);
+void check_sort_of_today(bson::Doc sort);
 
 }  // namespace command

@@ -9,10 +9,10 @@
 namespace command {
 namespace {
 
-class LegacyQueriesTest : public EachEngineTest {};
+class QueriesV26Test : public EachEngineTest {};
 
 // The first batch is as large as asked for, the further ones as large as may be.
-TEST_P(LegacyQueriesTest, ExhaustStreamsBatchesOfLimitedSize) {
+TEST_P(QueriesV26Test, ExhaustStreamsBatchesOfLimitedSize) {
     const std::string megabyte(1 << 20, 'x');
     for (int i = 0; i < 11; ++i)
         insert_old("test.c", {fmt::format(R"({{"_id": {}, "x": "{}"}})", i, megabyte)});
@@ -25,7 +25,7 @@ TEST_P(LegacyQueriesTest, ExhaustStreamsBatchesOfLimitedSize) {
     EXPECT_EQ(counts, (std::vector<int32_t>{2, 4, 4, 1}));
 }
 
-TEST_P(LegacyQueriesTest, RecordsTellTheirPlace) {
+TEST_P(QueriesV26Test, RecordsTellTheirPlace) {
     insert_old("test.c", {R"({"_id": 1, "a": 1})", R"({"_id": 2, "a": 2})"});
     int32_t last = -1;
     for (const bson::Object& doc : query("test.c", R"({"$query": {}, "$showDiskLoc": true})", 0)) {
@@ -41,7 +41,7 @@ TEST_P(LegacyQueriesTest, RecordsTellTheirPlace) {
     EXPECT_EQ(newer.doc().at_path("cursor.firstBatch.1.$recordId").to_int64(), last);
 }
 
-TEST_P(LegacyQueriesTest, HintsThatNameNoIndexAreBad) {
+TEST_P(QueriesV26Test, HintsThatNameNoIndexAreBad) {
     insert_old("test.c", {R"({"_id": 1})"});
     for (const char* hint : {"null", "5", "true", R"("")", R"("x_1")", R"(["_id_"])"}) {
         const std::string asked = fmt::format(R"({{"$query": {{}}, "$hint": {}}})", hint);
@@ -50,7 +50,7 @@ TEST_P(LegacyQueriesTest, HintsThatNameNoIndexAreBad) {
     }
 }
 
-TEST_P(LegacyQueriesTest, CodesTellWhatAQueryWasAt) {
+TEST_P(QueriesV26Test, CodesTellWhatAQueryWasAt) {
     insert_old("test.c", {R"({"_id": 1, "a": [1, 2], "b": [1, 2]})"});
     const auto code_of = [&](const char* asked) {
         return query("test.c", asked, 0).at(0)["code"].to_int64();
@@ -67,7 +67,7 @@ TEST_P(LegacyQueriesTest, CodesTellWhatAQueryWasAt) {
     EXPECT_EQ(code_of(R"({"$query": {}, "$orderby": {"a": 1, "b": 1}})"), 17144);
 }
 
-TEST_P(LegacyQueriesTest, PseudoCollectionsMayGoOnBehindTheirNames) {
+TEST_P(QueriesV26Test, PseudoCollectionsMayGoOnBehindTheirNames) {
     for (const char* rest : {"", ".x", "x"}) {
         const auto first = [&](const std::string& ns, const char* json) {
             return query(ns + rest, json, -1).at(0);
@@ -80,7 +80,7 @@ TEST_P(LegacyQueriesTest, PseudoCollectionsMayGoOnBehindTheirNames) {
     }
 }
 
-TEST_P(LegacyQueriesTest, SnapshotsTakeNoSortAndNoHint) {
+TEST_P(QueriesV26Test, SnapshotsTakeNoSortAndNoHint) {
     insert_old("test.c", {R"({"_id": 1})"});
     for (const char* more : {R"("$orderby": {"$natural": 1})", R"("$orderby": {"_id": 1})",
                              R"("$hint": {"$natural": 1})", R"("$hint": "_id_")"}) {
@@ -230,7 +230,7 @@ TEST_P(DeepDocumentsTest, OperatorsNestAsDeep) {
     EXPECT_EQ(text(run(R"({"count": "c"})"), "n"), "2");
 }
 
-INSTANTIATE_TEST_SUITE_P(engines, LegacyQueriesTest, kTestEngines, engine_name);
+INSTANTIATE_TEST_SUITE_P(engines, QueriesV26Test, kTestEngines, engine_name);
 INSTANTIATE_TEST_SUITE_P(engines, TimesTest, kTestEngines, engine_name);
 INSTANTIATE_TEST_SUITE_P(engines, DeepDocumentsTest, kTestEngines, engine_name);
 

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "bson/element_writer.h"
 #include "bson/type_names.h"
+#include "dialect/dialect.h"
 #include "query/stage/computing_stage.h"
 #include "sched/tick.h"
 
@@ -49,7 +50,7 @@ class Count : public Stage {
 class AddFields : public Computing {
   public:
     AddFields(bson::Doc spec, const PipelineContext& context) {
-        Names names(context, true);
+        Names names(context, dialect::kToday);
         object_ = parse_added_fields(spec, names);
         prepare(names);
     }
@@ -83,7 +84,7 @@ class AddFields : public Computing {
 class ReplaceRoot : public Computing {
   public:
     ReplaceRoot(const Value& root, const PipelineContext& context) {
-        Names names(context, true);
+        Names names(context, dialect::kToday);
         root_ = parse_operand(root, names);
         prepare(names);
     }

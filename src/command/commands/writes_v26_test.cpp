@@ -7,7 +7,7 @@
 namespace command {
 namespace {
 
-class LegacyWritesTest : public EachEngineTest {
+class WritesV26Test : public EachEngineTest {
   protected:
     // Returns the documents of test.c, in the shell's notation.
     std::string stored() {
@@ -27,7 +27,7 @@ class LegacyWritesTest : public EachEngineTest {
 constexpr int32_t kUpsert = 1;
 
 // The message is checked as a whole before its first document is stored.
-TEST_P(LegacyWritesTest, ABadDocumentKeepsThoseBeforeItOut) {
+TEST_P(WritesV26Test, ABadDocumentKeepsThoseBeforeItOut) {
     for (const int32_t flags : {0, 1}) {
         bson::Buffer message;
         for (const int32_t word : {0, 77, 0, 2002, flags})
@@ -52,7 +52,7 @@ TEST_P(LegacyWritesTest, ABadDocumentKeepsThoseBeforeItOut) {
     EXPECT_EQ(stored(), "{ _id: 1 }{ _id: 3 }");
 }
 
-TEST_P(LegacyWritesTest, OnlyTheServerFillsTheProfile) {
+TEST_P(WritesV26Test, OnlyTheServerFillsTheProfile) {
     run(R"({"create": "system.profile", "capped": true, "size": 4096})");
     for (const int32_t go_on : {0, 1}) {
         insert_old("test.system.profile", {R"({"a": 1})"}, go_on);
@@ -65,7 +65,7 @@ TEST_P(LegacyWritesTest, OnlyTheServerFillsTheProfile) {
 }
 
 // Nor does a connection keep them.
-TEST_P(LegacyWritesTest, NamesThatAreTooLongAreRefused) {
+TEST_P(WritesV26Test, NamesThatAreTooLongAreRefused) {
     const std::string longest = "test." + std::string(115, 'x');
     const std::string too_long = "test." + std::string(123, 'x');
     const auto code_after = [this](auto&& write) {
@@ -80,7 +80,7 @@ TEST_P(LegacyWritesTest, NamesThatAreTooLongAreRefused) {
     EXPECT_EQ(code_after([&] { delete_old(too_long, "{}"); }), base::kBadValue);
 }
 
-TEST_P(LegacyWritesTest, SetOnInsertMustLeadSomewhereInAnExistingDocument) {
+TEST_P(WritesV26Test, SetOnInsertMustLeadSomewhereInAnExistingDocument) {
     const char kUpdate[] = R"({"$set": {"a": 3}, "$setOnInsert": {"a.x": 1}})";
     insert_old("test.c", {R"({"_id": 1, "a": {"x": 0}})"});
     for (const int32_t flags : {0, kUpsert}) {
@@ -97,7 +97,7 @@ TEST_P(LegacyWritesTest, SetOnInsertMustLeadSomewhereInAnExistingDocument) {
     EXPECT_EQ(stored(), "{ _id: 1, a: { x: 0 }, b: 3 }");
 }
 
-TEST_P(LegacyWritesTest, ReplacementsFillTimestamps) {
+TEST_P(WritesV26Test, ReplacementsFillTimestamps) {
     const char kZero[] = R"({"$timestamp": {"t": 0, "i": 0}})";
     const std::string u =
         fmt::format(R"({{"t": {}, "in": {{"t": {}}}, "l": [{}]}})", kZero, kZero, kZero);
@@ -130,7 +130,7 @@ TEST_P(LegacyWritesTest, ReplacementsFillTimestamps) {
     EXPECT_EQ(query("test.c", "{}", 0).at(0)["t"].as_timestamp(), 0U);
 }
 
-TEST_P(LegacyWritesTest, ARenameOfWhatIsMissingMovesNothing) {
+TEST_P(WritesV26Test, ARenameOfWhatIsMissingMovesNothing) {
     const std::string before = R"({ _id: 1, addr: { city: "x" } })";
     insert_old("test.c", {R"({"_id": 1, "addr": {"city": "x"}})"});
     for (const char* u :
@@ -146,7 +146,7 @@ TEST_P(LegacyWritesTest, ARenameOfWhatIsMissingMovesNothing) {
     EXPECT_EQ(stored(), R"({ _id: 1, addr: {}, city: "x" })");
 }
 
-INSTANTIATE_TEST_SUITE_P(engines, LegacyWritesTest, kTestEngines, engine_name);
+INSTANTIATE_TEST_SUITE_P(engines, WritesV26Test, kTestEngines, engine_name);
 
 }  // namespace
 }  // namespace command

@@ -1,4 +1,4 @@
-#include "command/commands/newer_projection.h"
+#include "command/commands/projection_of_today.h"
 
 #include <algorithm>
 #include <optional>
@@ -205,7 +205,7 @@ bool is_computed_projection(bson::Doc projection) {
     return computed;
 }
 
-void check_newer_sort(bson::Doc sort) {
+void check_sort_of_today(bson::Doc sort) {
     if (sort.has("$natural")) return;
     if (sort.field_count() > storage::kKeyFieldsMax)
         base::fail(13103, "too many compound keys: a sort has at most {} fields",

@@ -1,4 +1,4 @@
-#include "command/request/legacy.h"
+#include "command/request/opcodes_v26.h"
 
 #include <fmt/format.h>
 
@@ -17,6 +17,7 @@
 #include "command/request/current_op.h"
 #include "command/request/database_opener.h"
 #include "command/write/write_ops.h"
+#include "dialect/dialect.h"
 #include "query/plan/explain.h"
 #include "query/plan/sort.h"
 #include "sched/interruption.h"
@@ -61,7 +62,7 @@ auto run_stage(const Stage& stage, Step&& step) {
 
 // The query document of OP_QUERY taken apart (wire spec 3.10). A filter below "query" or "$query"
 // may stand anywhere among the modifiers.
-struct LegacyFind {
+struct FindV26 {
     query::FindQuery query;
     query::FindQuery::Parts parts;
     bson::Object sort;  // where it came as an array
@@ -83,7 +84,7 @@ bson::Doc document(const bson::Element& e) {
     return e.as_doc();
 }
 
-void take_sort(const bson::Element& e, LegacyFind& out) {
+void take_sort(const bson::Element& e, FindV26& out) {
     if (e.is_object()) {
         out.parts.sort = e.as_doc();
     } else if (e.is_array()) {
@@ -94,7 +95,7 @@ void take_sort(const bson::Element& e, LegacyFind& out) {
     }
 }
 
-void take_max_time(const bson::Element& e, LegacyFind& out) {
+void take_max_time(const bson::Element& e, FindV26& out) {
     if (!e.is_number()) base::fail(base::kBadValue, "$maxTimeMS must be a number");
     const double given = e.to_double();
     if (!(given >= 0 && given <= 2147483647.0) || given != static_cast<double>(e.to_int64()))
@@ -102,7 +103,7 @@ void take_max_time(const bson::Element& e, LegacyFind& out) {
     out.max_time_ms = e.to_int64();
 }
 
-void take_hint(const bson::Element& e, LegacyFind& out) {
+void take_hint(const bson::Element& e, FindV26& out) {
     const bool a_name = e.is_string() && !e.as_string().empty();
     if (a_name || e.is_object()) {
         out.parts.hint = e;
@@ -114,7 +115,7 @@ void take_hint(const bson::Element& e, LegacyFind& out) {
     }
 }
 
-void take_modifier(const bson::Element& e, LegacyFind& out) {
+void take_modifier(const bson::Element& e, FindV26& out) {
     std::string_view name = e.name();
     if (name == "orderby" || name == "$orderby") return take_sort(e, out);
     if (!name.starts_with('$')) return;
@@ -145,8 +146,8 @@ bool one_batch(const wire::QueryMessage& message) {
     return message.to_return < 0 || message.to_return == 1;
 }
 
-LegacyFind take_apart(const wire::QueryMessage& message) {
-    LegacyFind out;
+FindV26 take_apart(const wire::QueryMessage& message) {
+    FindV26 out;
     out.parts.filter = message.query;
     out.parts.projection = message.fields;
     bson::Element wrapped = message.query["query"];
@@ -179,7 +180,7 @@ void reply_one(bson::Buffer& reply, const wire::Header& header, int32_t flags,
     writer.finish(flags, 0, 0);
 }
 
-void reply_explain(std::string_view host, CollectionLock& lock, LegacyFind&& find,
+void reply_explain(std::string_view host, CollectionLock& lock, FindV26&& find,
                    const wire::QueryMessage& message, bson::Buffer& reply) {
     const auto started = sched::Operation::Clock::now();
     const auto executor = run_stage(kPlanning, [&] {
@@ -191,7 +192,7 @@ void reply_explain(std::string_view host, CollectionLock& lock, LegacyFind&& fin
     }
     const int64_t took = base::ms_since(started);
     reply_one(reply, message.header, wire::ReplyWriter::kAwaitCapable, [&](bson::Builder& doc) {
-        query::append_legacy_explain(doc, executor->report(), {took, host, true});
+        query::append_explain_v26(doc, executor->report(), {took, host, true});
     });
 }
 
@@ -210,7 +211,7 @@ void tell_sort_with_limit(const query::ExecutionStats& stats, OpReport& report) 
     report.plan = fmt::format("{0}, {0}", report.plan);
 }
 
-void first_batch(CursorManager& cursors, Client& client, CollectionLock& lock, LegacyFind&& find,
+void first_batch(CursorManager& cursors, Client& client, CollectionLock& lock, FindV26&& find,
                  const wire::QueryMessage& message, std::unique_ptr<Cursor>& cursor,
                  bson::Buffer& reply) {
     cursor = run_stage(kPlanning, [&] { return open_cursor(lock, std::move(find.query)); });
@@ -252,13 +253,13 @@ void first_batch(CursorManager& cursors, Client& client, CollectionLock& lock, L
 
 }  // namespace
 
-bool legacy_pseudo_query(OperationContexts& contexts, storage::FsyncLock& fsync_lock,
-                         Client& client, const wire::QueryMessage& message, bson::Buffer& reply) {
+bool pseudo_query_v26(OperationContexts& contexts, storage::FsyncLock& fsync_lock, Client& client,
+                      const wire::QueryMessage& message, bson::Buffer& reply) {
     const std::string_view collection = catalog::split(message.ns).collection;
     if (collection.starts_with("$cmd.sys.inprog")) {
         try {
             reply_one(reply, message.header, 0, [&](bson::Builder& doc) {
-                append_operations(contexts, fsync_lock, &client, message.query, Dialect::old, doc);
+                append_operations(contexts, fsync_lock, &client, message.query, dialect::kV26, doc);
             });
         } catch (const base::Error& e) {
             // There is no error reply to this.
@@ -286,10 +287,10 @@ bool legacy_pseudo_query(OperationContexts& contexts, storage::FsyncLock& fsync_
     return true;
 }
 
-void legacy_query(DatabaseOpener& opener, CursorManager& cursors, std::string_view host,
-                  Client& client, const wire::QueryMessage& message, bson::Buffer& reply) {
-    LegacyFind find = run_stage(kReading, [&] {
-        LegacyFind taken = take_apart(message);
+void query_v26(DatabaseOpener& opener, CursorManager& cursors, std::string_view host,
+               Client& client, const wire::QueryMessage& message, bson::Buffer& reply) {
+    FindV26 find = run_stage(kReading, [&] {
+        FindV26 taken = take_apart(message);
         client.operation().set_deadline_ms(taken.max_time_ms);
         inherit_collation(client, message.ns, taken.query);
         taken.query.canonicalise(taken.parts);
@@ -308,8 +309,8 @@ void legacy_query(DatabaseOpener& opener, CursorManager& cursors, std::string_vi
     });
 }
 
-bool legacy_get_more(CursorManager& cursors, Client& client, const wire::GetMoreMessage& message,
-                     bson::Buffer& reply) {
+bool get_more_v26(CursorManager& cursors, Client& client, const wire::GetMoreMessage& message,
+                  bson::Buffer& reply) {
     GetMore work;
     work.id = message.cursor_id;
     work.ns = message.ns;
@@ -353,8 +354,8 @@ bool legacy_get_more(CursorManager& cursors, Client& client, const wire::GetMore
     return false;
 }
 
-void legacy_insert(DatabaseOpener& opener, OpCounters& counters, Client& client,
-                   const wire::InsertMessage& message) {
+void insert_v26(DatabaseOpener& opener, OpCounters& counters, Client& client,
+                const wire::InsertMessage& message) {
     catalog::check_insertable(message.ns);
     const bool go_on = (message.flags & wire::InsertMessage::kContinueOnError) != 0;
     bson::Buffer& scratch = client.scratch();
@@ -379,8 +380,8 @@ void legacy_insert(DatabaseOpener& opener, OpCounters& counters, Client& client,
     }
 }
 
-void legacy_update(DatabaseOpener& opener, OpCounters& counters, Client& client,
-                   const wire::UpdateMessage& message) {
+void update_v26(DatabaseOpener& opener, OpCounters& counters, Client& client,
+                const wire::UpdateMessage& message) {
     catalog::check_writable(message.ns);
     if (message.update.size() > bson::kDocumentBytesMax)
         base::fail(kUpdateObjectTooLarge,
@@ -398,8 +399,8 @@ void legacy_update(DatabaseOpener& opener, OpCounters& counters, Client& client,
     client.last_error().record_update(outcome.existing(), outcome.n(), outcome.upserted);
 }
 
-void legacy_delete(DatabaseOpener& opener, OpCounters& counters, Client& client,
-                   const wire::DeleteMessage& message) {
+void delete_v26(DatabaseOpener& opener, OpCounters& counters, Client& client,
+                const wire::DeleteMessage& message) {
     catalog::check_writable(message.ns);
     const bool just_one = (message.flags & wire::DeleteMessage::kSingle) != 0;
     counters.remove.fetch_add(1, std::memory_order_relaxed);
@@ -409,8 +410,8 @@ void legacy_delete(DatabaseOpener& opener, OpCounters& counters, Client& client,
     client.last_error().record_delete(removed);
 }
 
-void legacy_kill_cursors(CursorManager& cursors, Client& client,
-                         const wire::KillCursorsMessage& message) {
+void kill_cursors_v26(CursorManager& cursors, Client& client,
+                      const wire::KillCursorsMessage& message) {
     if (message.count >= wire::KillCursorsMessage::kRefuseCount)
         base::fail(base::kBadValue, "killCursors: {} cursors are too many", message.count);
     if (message.count > wire::KillCursorsMessage::kWarnCount)
