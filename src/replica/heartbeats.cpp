@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/milliseconds.h"
@@ -45,6 +46,7 @@ void Heartbeats::ask_all() {
 }
 
 void Heartbeats::start() {
+    DCHECK(!thread_.joinable());
     thread_ = std::thread([this] { run(); });
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "bson/compare.h"
@@ -110,6 +111,7 @@ void InitialSync::run() {
         last = catch_up(first);
         while (!missing_.empty())
             last = copy_missing(last);
+        DCHECK(missing_.empty());
         build_indexes();
     }
     copy_log(oplog::position_of(last));
@@ -170,6 +172,7 @@ void InitialSync::copy_database(const std::string& db, const std::set<std::strin
 }
 
 void InitialSync::copy_collection(const std::string& ns, bson::Doc options, oplog::Position since) {
+    DCHECK(is_copied(catalog::split(ns).collection));
     bson::Builder create;
     create.append("create", catalog::split(ns).collection);
     for (const bson::Element& e : options)
@@ -195,6 +198,7 @@ void InitialSync::copy_collection(const std::string& ns, bson::Doc options, oplo
 // name of a collection that was not copied. They are copied as they are by now, and the log tells
 // what has become of all of them since `last`.
 bson::Object InitialSync::copy_missing(const bson::Object& last) {
+    DCHECK(!missing_.empty());
     sched::Operation::check();
     base::log::info("initial sync: copying {} collection(s) again that were renamed or changed",
                     missing_.size());
@@ -218,6 +222,7 @@ void InitialSync::keep_index(bson::Doc spec, Indexes& indexes) {
 
 // A collection that is here, and was no more at the primary.
 void InitialSync::forget(const std::string& ns) {
+    DCHECK(catalog::split(ns).db != kOwnDatabase);
     parts_.erase(ns);
     indexes_.erase(ns);
     const auto [db, collection] = catalog::split(ns);
@@ -240,6 +245,7 @@ bool InitialSync::is_later(const std::string& ns, oplog::Position at) const {
 // Applies the log from the entry before the copy to its end, which moves on as documents are
 // fetched. Returns the last entry.
 bson::Object InitialSync::catch_up(const bson::Object& first) {
+    DCHECK(!first.empty());
     end_ = newest();
     source_.read_log(first["ts"].as_timestamp());
     bool is_first = true;

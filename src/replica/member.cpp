@@ -64,6 +64,8 @@ void Member::begin_own_term() {
 
 // Neither reads nor writes, until there is another configuration.
 void Member::leave(const std::string& why) {
+    DCHECK(storage::LockManager::mode() == storage::GlobalMode::W);
+    DCHECK(!why.empty());
     base::log::error(
         "this server cannot be a member by the configuration in {}, and takes neither reads "
         "nor writes: {}. Another one is set by rs.reconfig(configuration, {{force: true}})",
@@ -79,6 +81,7 @@ void Member::leave(const std::string& why) {
 }
 
 void Member::set_config(std::shared_ptr<const Config> config) {
+    DCHECK(config == nullptr || config->own_index < config->members.size());
     has_default_concern_.store(config != nullptr && !config->default_concern.empty(),
                                std::memory_order_relaxed);
     {
@@ -212,6 +215,7 @@ void Member::reconfigure(bson::Doc given, bool force) {
     if (!role_.is_primary() && InitialSync::is_under_way(catalog_))
         base::fail(base::kNodeNotElectable,
                    "this member cannot become the primary: its copy of the data is not complete");
+    DCHECK(old == nullptr || config.version > old->version);
     store_config(catalog_, config);
     if (role_.is_primary()) {
         log_.add_note(bson::make("msg", "Reconfig set", "version", config.version));
@@ -225,7 +229,8 @@ void Member::reconfigure(bson::Doc given, bool force) {
 }
 
 void Member::become(Config config, int64_t term, const char* why) {
-    DCHECK(config.is_of_primary());
+    DCHECK(config.is_of_primary() && term > 0);
+    DCHECK(storage::LockManager::mode() == storage::GlobalMode::W);
     log_.begin_term(term, config.own().id, bson::make("msg", why));
     election_ts_.store(log_.last().ts, std::memory_order_relaxed);
     set_config(std::make_shared<const Config>(std::move(config)));
@@ -240,6 +245,7 @@ void Member::become(Config config, int64_t term, const char* why) {
 }
 
 void Member::become_follower(Config config) {
+    DCHECK(storage::LockManager::mode() == storage::GlobalMode::W);
     if (!log_.is_open()) log_.open(options_.log_bytes);
     log_.follow();
     const bool has_data = log_.last().ts != 0 && !InitialSync::is_under_way(catalog_);
@@ -292,6 +298,7 @@ void Member::adopt(const std::string& host, bson::Doc given, oplog::Position las
                    "by it this server is the primary, but it has not been until now. If it has the "
                    "data, make it so by rs.reconfig(configuration, {{force: true}}) here");
     if (role_.state() == State::startup && this->last().ts == 0) check_brings_no_data();
+    DCHECK(old == nullptr || config.version > old->version);
     store_config(catalog_, config);
     if (is_new_primary)
         become(std::move(config), this->last().term + 1, "new primary");
@@ -311,6 +318,7 @@ oplog::Position Member::last_settled() const {
 
 Progress::Handle Member::wait(oplog::Position position, const Need& need,
                               std::function<void()> wake) {
+    DCHECK(wake != nullptr);
     Progress::Handle waiter = progress_.wait(position, need, std::move(wake));
     // Other members take no entry that is not durable here. A thread that reads the log registers
     // first and asks for haste afterwards, so that one of the two sees the other.

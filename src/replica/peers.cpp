@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/milliseconds.h"
 #include "replica/member.h"
@@ -114,6 +115,7 @@ void Peers::note_answer(const std::string& host, bson::Doc answer, int64_t round
         const bson::Element e = answer[name];
         return e.type() == bson::Type::timestamp ? e.as_timestamp() : 0;
     };
+    DCHECK(!host.empty() && round_trip_ms >= 0);
     const int64_t now = base::ms_since_1970();
     {
         const std::lock_guard guard(mutex_);
@@ -140,6 +142,7 @@ void Peers::note_answer(const std::string& host, bson::Doc answer, int64_t round
 
 void Peers::note_no_answer(const std::string& host, const std::string& why) {
     const std::lock_guard guard(mutex_);
+    DCHECK(!host.empty() && !why.empty());
     Peer& peer = peers_[host];
     peer.is_up = false;
     peer.state = State::down;

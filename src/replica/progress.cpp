@@ -120,6 +120,7 @@ Progress::Handle Progress::wait(oplog::Position position, const Need& need,
         waiter->outcome_.store(0, std::memory_order_release);
         return waiter;
     }
+    DCHECK(wake != nullptr);
     waiter->wake_ = std::move(wake);
     waiters_[need].emplace(position, waiter);
     if (!is_of_own_journal(need)) awaited_.fetch_add(1, std::memory_order_release);
@@ -154,6 +155,7 @@ std::vector<bson::Object> Progress::members_with(oplog::Position position) const
         out.append("_id", member.id).append("host", member.host);
         return out.append_timestamp("optime", has.ts).object();
     };
+    DCHECK(config_->own_index < config_->members.size());
     found.push_back(describe(config_->own(), position));
     for (size_t i = 0; i < config_->members.size(); ++i) {
         if (i == config_->own_index) continue;
@@ -229,8 +231,9 @@ void Progress::end(MemberWaiter& waiter, int outcome) {
 
 // Counts so many waiters of the group as ones that wait no longer.
 void Progress::forget(std::map<Need, Waiters>::iterator group, size_t count) {
-    if (!is_of_own_journal(group->first))
-        awaited_.fetch_sub(static_cast<int64_t>(count), std::memory_order_release);
+    if (is_of_own_journal(group->first)) return;
+    DCHECK(awaited_.load() >= static_cast<int64_t>(count));
+    awaited_.fetch_sub(static_cast<int64_t>(count), std::memory_order_release);
 }
 
 }  // namespace replica

@@ -1,5 +1,6 @@
 #include "replica/remote_sync_source.h"
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "catalog/names.h"
 #include "oplog/entry.h"
@@ -43,6 +44,7 @@ bson::Object RemoteSyncSource::end_of_log(int direction) {
 
 void RemoteSyncSource::read_log(uint64_t from) {
     from_ = from;
+    DCHECK(!is_visiting_);
     entries_.reset();
     bson::Builder range;
     range.append_timestamp("$gte", from);
@@ -64,6 +66,7 @@ void RemoteSyncSource::await_commit() {
 }
 
 bson::Doc RemoteSyncSource::next_entries() {
+    DCHECK(entries_.has_value());
     if (std::exchange(is_first_batch_, false)) {
         if (!entries_->batch().empty()) await_commit();
         return entries_->batch();

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/signal_stack.h"
@@ -20,6 +21,7 @@ constexpr auto kPause = 500ms;  // after a failure
 }  // namespace
 
 void Reporter::start() {
+    DCHECK(!thread_.joinable());
     thread_ = std::thread([this] { run(); });
     member_.following().watch([this] {
         {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "replica/initial_sync.h"
@@ -23,6 +24,7 @@ void check_not_stepping_down(const Role& role) {
 // The configuration is in the journal before another member can hear of it: so this server is not
 // the primary any more, also if it is killed then.
 void StepDown::run(std::chrono::milliseconds limit) {
+    DCHECK(limit.count() >= 0);
     const sched::BlockingSection away;
     std::shared_ptr<const Config> config;
     oplog::Position last;
@@ -45,6 +47,7 @@ void StepDown::run(std::chrono::milliseconds limit) {
     Config next;
     try {
         const size_t successor = await_successor(*config, last, limit);
+        DCHECK(successor != config->own_index && successor < config->members.size());
         next = Config::parse(
             config->handed_to(successor),
             {.set_name = member_.options_.set_name, .set_id = config->set_id, .term = last.term});
@@ -62,6 +65,7 @@ void StepDown::run(std::chrono::milliseconds limit) {
     }
     base::log::info("replica set {}: {} is to be the primary", member_.options_.set_name,
                     next.primary().host);
+    DCHECK(next.version > config->version && !next.is_of_primary());
     try {
         store_config(member_.catalog_, next);
     } catch (...) {

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/signal_stack.h"
@@ -29,6 +30,7 @@ Tailer::Tailer(catalog::Catalog& catalog, Member& member, oplog::Applier::RunCom
       applied_(std::move(applied)) {}
 
 void Tailer::start() {
+    DCHECK(!thread_.joinable());
     thread_ = std::thread([this] { run(); });
 }
 
@@ -82,6 +84,7 @@ bool Tailer::step() try {
 
 // A copy where there is no data, then the place in the log of the primary.
 bool Tailer::begin() {
+    DCHECK(source_ != nullptr && !reads_log_);
     bool lacks_data = member_.last().ts == 0;
     {
         const sched::BlockingSection away;
@@ -124,6 +127,7 @@ bool Tailer::begin() {
 }
 
 void Tailer::stay_behind(const std::string& why) {
+    DCHECK(!why.empty());
     if (std::exchange(last_error_, why) != why)
         base::log::error(
             "{}. Stop this member, empty its directory, or put a copy of another "
@@ -142,6 +146,7 @@ int64_t Tailer::last_hash() const {
 // Applies the entries of the batch that this member has not yet; the first batch begins with the
 // entry from which the log is read, which is here already.
 void Tailer::apply(bson::Doc batch) {
+    DCHECK(reads_log_);
     for (const bson::Element& each : batch) {
         const bson::Doc entry = each.as_doc();
         if (oplog::position_of(entry) <= member_.last()) continue;

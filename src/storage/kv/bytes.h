@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/dcheck.h"
 #include "storage/kv/map.h"
 
 namespace kv {
@@ -17,9 +18,10 @@ std::array<uint8_t, sizeof(T)> big_endian(T value) {
     return bytes;
 }
 
-// REQUIRES: as many bytes.
+// REQUIRES: at least as many bytes.
 template <typename T>
 T from_big_endian(Bytes bytes) {
+    DCHECK(bytes.size() >= sizeof(T));
     T value = 0;
     for (size_t i = 0; i < sizeof(T); ++i)
         value = static_cast<T>(value << 8 | bytes[i]);

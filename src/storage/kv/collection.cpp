@@ -125,6 +125,7 @@ void Collection::drop() {
 }
 
 void Collection::rename(std::string_view to, bool stay_temp) {
+    DCHECK(!to.empty() && to != ns_);
     store_.session().erase(kCatalogue, as_bytes(ns_));
     ns_ = to;
     made_.options = storage::renamed_options(made_.options, to, stay_temp);
@@ -175,6 +176,7 @@ int Collection::finish_index(int slot) {
     const auto first = std::ranges::find(parts_, false, &Part::ready);
     DCHECK(first != parts_.end());
     const auto target = static_cast<int>(first - parts_.begin());
+    DCHECK(target <= slot && !part(slot).ready);
     std::swap(parts_.at(static_cast<size_t>(slot)), *first);
     (*first)->ready = true;
     write_row();
@@ -247,6 +249,7 @@ int64_t Collection::check_records(bool whole, ValidateReport& report) const {
 // there.
 void Collection::check_keys(const Part& part, const ValidateOptions& options,
                             ValidateReport& report) const {
+    DCHECK(part.ready);
     int64_t wanted = 0, missing = 0;
     bson::Buffer key, types;
     const auto rows = store_.session().cursor(records_->table());

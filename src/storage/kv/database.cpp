@@ -1,5 +1,6 @@
 #include "storage/kv/database.h"
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "storage/kv/bytes.h"
 
@@ -10,6 +11,7 @@ void Database::write_row() {
 }
 
 void Database::add(std::string_view ns, bson::Doc row) {
+    DCHECK(ns.starts_with(name_ + ".") && !collections_.contains(ns));
     collections_.emplace(ns, std::make_unique<Collection>(store_, ns, row));
 }
 

@@ -3,6 +3,7 @@
 #include <future>
 #include <utility>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/signal_stack.h"
@@ -81,6 +82,7 @@ bool LogSync::commit_if_needed() {
 
 // The change that asks may have locked its document already.
 void LogSync::make_room(int64_t document_bytes) {
+    DCHECK(document_bytes >= 0);
     const int64_t most = store_.map().commit_bytes_max();
     if (document_bytes > most)
         base::fail(base::kOperationFailed,
@@ -114,6 +116,7 @@ void LogSync::lock_commits() {
 }
 
 void LogSync::unlock_commits() {
+    DCHECK(is_frozen_);
     if (std::exchange(is_paused_, false)) store_.map().resume();
     is_frozen_ = false;
     frozen_.unlock();

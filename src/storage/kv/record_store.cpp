@@ -108,9 +108,11 @@ void RecordStore::drop() {
 }
 
 RecordId RecordStore::insert(bson::Doc doc) {
+    DCHECK(doc.size() >= static_cast<int32_t>(sizeof(int32_t)) + 1);
     store_.check_space(static_cast<size_t>(doc.size()));
     if (capped()) make_room(doc.size());
     const RecordId id{++last_id_};
+    DCHECK(id.value >= first_id_);
     store_.changing().put(table(), row_of(id), doc.bytes());
     store_.count(counter_, 1, doc.size());
     return id;
@@ -160,6 +162,7 @@ void RecordStore::overwrite_range(RecordId id, int32_t offset, std::span<const u
     store_.check_space(rows->value().size());
     bson::Buffer changed;
     changed.append(rows->value().data(), rows->value().size());
+    DCHECK(offset >= 0 && static_cast<size_t>(offset) + bytes.size() <= changed.size());
     std::memcpy(changed.data() + offset, bytes.data(), bytes.size());
     store_.changing().put(table(), row, {changed.data(), changed.size()});
 }
@@ -195,6 +198,7 @@ storage::RecordStoreStats RecordStore::stats() const {
 
 void RecordStore::truncate() {
     const Table empty = store_.new_table(Kind::documents);
+    DCHECK(empty != counter_.table);
     drop();
     counter_.table = empty;
     counter_.rows = counter_.bytes = 0;
@@ -219,11 +223,13 @@ void RecordStore::truncate_after(RecordId id, bool inclusive) {
 
 void RecordStore::make_room(int32_t doc_bytes) {
     constexpr int kTooLargeForCapped = 16328;
+    DCHECK(capped() && doc_bytes > 0);
     if (doc_bytes > capped_bytes_)
         base::fail(kTooLargeForCapped,
                    "a document of {} bytes is larger than its capped collection", doc_bytes);
     while (true) {
         const Counts total = store_.total(counter_);
+        DCHECK(total.rows >= 0 && total.bytes >= 0);
         if (total.bytes + doc_bytes <= capped_bytes_ &&
             (capped_max_ <= 0 || total.rows < capped_max_))
             return;

@@ -41,8 +41,10 @@ bool RowLocks::has(const Held& held, Table table, Bytes key) {
 void RowLocks::release(Held& held) {
     if (held.empty()) return;
     const std::lock_guard lock(mutex_);
-    for (const Rows::iterator row : held.rows_)
+    for (const Rows::iterator row : held.rows_) {
+        DCHECK(row->second == &held);
         rows_.erase(row);
+    }
     held.rows_.clear();
     if (waiting_ > 0) released_.notify_all();
 }
@@ -67,6 +69,7 @@ void RowLocks::await_refused(Held& held) {
         throw;
     }
     --waiting_;
+    DCHECK(waiting_ >= 0 && is_free());
 }
 
 }  // namespace kv

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/compare.h"
 #include "sched/tick.h"
@@ -58,6 +59,7 @@ class Row {
 };
 
 Bytes key_part(Bytes row) {
+    DCHECK(row.size() > kIdBytes);
     return row.first(row.size() - kIdBytes);
 }
 RecordId id_part(Bytes row) {
@@ -94,10 +96,12 @@ class IndexCursor final : public storage::IndexCursor {
     }
     bool at_end() const override { return rows_ == nullptr || rows_->at_end(); }
     void next() override {
+        DCHECK(!at_end());
         is_decoded_ = false;
         forward_ ? rows_->next() : rows_->previous();
     }
     bson::Doc key() override {
+        DCHECK(!at_end());
         if (!is_decoded_) {
             key_.clear();
             keys::decode(key_part(rows_->key()), rows_->value(), index_.descending(), key_);
@@ -105,7 +109,10 @@ class IndexCursor final : public storage::IndexCursor {
         }
         return bson::Doc(key_.data());
     }
-    RecordId id() const override { return id_part(rows_->key()); }
+    RecordId id() const override {
+        DCHECK(!at_end());
+        return id_part(rows_->key());
+    }
     void save() override {
         is_decoded_ = false;
         saved_.reset();
@@ -202,6 +209,7 @@ void SortedIndex::lock_key(bson::Doc key) const {
 
 // Asks for no space: it also undoes removals.
 InsertResult SortedIndex::insert(bson::Doc key, RecordId id, bool duplicates_allowed) {
+    DCHECK(id);
     if (too_long(key)) return InsertResult::too_long;
     Session& rows = store_.changing();
     if (!duplicates_allowed) {
@@ -218,6 +226,7 @@ InsertResult SortedIndex::insert(bson::Doc key, RecordId id, bool duplicates_all
 bool SortedIndex::remove(bson::Doc key, RecordId id) {
     Session& rows = store_.changing();
     const Row row(key, descending_, id);
+    DCHECK(id);
     const auto types = rows.size_of(table(), row.key());
     if (!types) return false;
     store_.count(counter_, -1, -static_cast<int64_t>(row.key().size() + *types));

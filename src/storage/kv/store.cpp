@@ -46,6 +46,7 @@ void each_counter_row(Session& session, Table table, const Use& use) {
 Store::Store(std::unique_ptr<Map> map, storage::LockManager& locks, Expected found,
              InjectedConflict injected_conflict)
     : map_(std::move(map)), found_(found), injected_conflict_(std::move(injected_conflict)) {
+    DCHECK(map_ != nullptr);
     locks.set_hooks(this);
     try {
         start();
@@ -98,12 +99,14 @@ Store::Transaction& Store::transaction() {
     if (taken == nullptr)
         taken = std::make_unique<Transaction>(
             Transaction{.session = map_->session(), .number = number});
+    DCHECK(taken->added.empty() && taken->row_locks.empty() && !taken->is_changing);
     t_held = {this, std::move(taken)};
     return *t_held.transaction;
 }
 
 Session& Store::session() {
     Transaction& mine = transaction();
+    DCHECK(!mine.has_snapshot || !mine.is_changing);
     if (!mine.has_snapshot && !mine.is_changing && storage::LockManager::is_concurrent()) {
         mine.session->begin_snapshot();
         mine.has_snapshot = true;
@@ -119,6 +122,7 @@ Session& Store::changing() {
     Transaction& mine = transaction();
     end_snapshot(mine);
     mine.is_changing = true;
+    DCHECK(!mine.has_snapshot);
     return *mine.session;
 }
 
@@ -170,6 +174,7 @@ void Store::commit(Transaction& transaction) {
     transaction.is_changing = transaction.has_space = false;
     write_counters(transaction);
     if (transaction.session->changed_bytes() != 0) commit(*transaction.session);
+    DCHECK(begun_bytes_ >= transaction.begun_bytes);
     begun_bytes_.fetch_sub(std::exchange(transaction.begun_bytes, 0), std::memory_order_relaxed);
     for (const Added& added : transaction.added) {
         added.counter->rows.fetch_add(added.counts.rows, std::memory_order_relaxed);
@@ -177,6 +182,7 @@ void Store::commit(Transaction& transaction) {
     }
     transaction.added.clear();
     row_locks_.release(transaction.row_locks);
+    DCHECK(transaction.row_locks.empty() && transaction.session->changed_bytes() == 0);
     if (transaction.dropped.empty()) return;
     const sched::BlockingSection section;
     // The rows of kDropped were committed with the changes that dropped these tables.
@@ -219,6 +225,7 @@ void Store::commit(Session& session) {
 void Store::before_unlock() try {
     if (t_held.store != this) return;
     commit();
+    DCHECK(t_held.transaction->added.empty() && !t_held.transaction->has_snapshot);
     t_held.transaction->session->end_cursors();
     t_held.store = nullptr;
     const std::lock_guard lock(mutex_);
@@ -229,6 +236,7 @@ void Store::before_unlock() try {
 
 Table Store::new_table(Kind kind) {
     const Table table{next_table_.fetch_add(1)};
+    DCHECK(table >= Table{kFirstTable});
     map_->add_table(table, kind);
     return table;
 }
@@ -239,6 +247,7 @@ void Store::note_named(Table table, Kind kind, std::string_view what) {
 }
 
 void Store::expect(Table table, Kind kind, std::string_view what) {
+    DCHECK(!what.empty());
     bool is_missing = found_ != Expected::nothing && !map_->has_table(table);
     // Without some of its rows it would look as if there were no such collections.
     if (found_ == Expected::parts && !is_missing && table != kCatalogue)
@@ -270,6 +279,7 @@ void Store::note_used(Table table) {
 }
 
 void Store::drop(Table table) {
+    DCHECK(table >= Table{kFirstTable});
     transaction().session->put(kDropped, row_of(table), {});
     transaction().dropped.push_back(table);
 }
@@ -301,6 +311,7 @@ Counts Store::seen(const Counter& counter) {
 }
 
 void Store::read(Counter& counter) {
+    DCHECK(counter.table >= Table{kFirstTable});
     const Counts counts = seen(counter);
     counter.rows = counts.rows;
     counter.bytes = counts.bytes;

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/dcheck.h"
 #include "storage/rocksdb/table_key.h"
 
 namespace rocks {
@@ -21,6 +22,7 @@ Compactor::~Compactor() {
 }
 
 void Compactor::add(const std::vector<Table>& dropped) {
+    DCHECK(!dropped.empty());
     {
         const std::lock_guard lock(mutex_);
         dropped_.insert(dropped_.end(), dropped.begin(), dropped.end());

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/dcheck.h"
 #include "base/error_codes.h"
 #include "storage/kv/bytes.h"
 #include "storage/rocksdb/configuration.h"
@@ -98,6 +99,7 @@ void Map::open(rocksdb::Options options) {
     if (opened.IsInvalidArgument())
         fail(host_, base::kInvalidOptions, "RocksDB: " + opened.ToString());
     check(host_, opened);
+    DCHECK(db != nullptr);
     db_.reset(db);
     if (!is_new) return;
     check(host_, env.RenameFile(unfinished(marker), marker));
@@ -172,6 +174,7 @@ void Map::flush_removed_rows() {
 // something until a compaction has come by.
 void Map::drop(Table table) {
     constexpr int kSmallRows = 1000;
+    DCHECK(table != kDroppedTable);
     const std::string begin = table_key(table), end = end_of(table);
     rocksdb::WriteBatch batch;
     {

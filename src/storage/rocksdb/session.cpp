@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/dcheck.h"
 #include "storage/rocksdb/status.h"
 #include "storage/rocksdb/table_key.h"
 
@@ -38,13 +39,21 @@ class Cursor final : public kv::Cursor {
     void seek_to_last() override { seek_before(end_); }
     bool at_end() const override { return !is_at_row_; }
     void next() override {
+        DCHECK(is_at_row_);
         move([this] { rows_->Next(); });
     }
     void previous() override {
+        DCHECK(is_at_row_);
         move([this] { rows_->Prev(); });
     }
-    Bytes key() const override { return as_bytes(rows_->key()).subspan(kTableBytes); }
-    Bytes value() const override { return as_bytes(rows_->value()); }
+    Bytes key() const override {
+        DCHECK(is_at_row_);
+        return as_bytes(rows_->key()).subspan(kTableBytes);
+    }
+    Bytes value() const override {
+        DCHECK(is_at_row_);
+        return as_bytes(rows_->value());
+    }
 
   private:
     void seek_before(const std::string& key) {
@@ -87,6 +96,7 @@ std::unique_ptr<Session::Batch> Session::new_batch() {
 }
 
 void Session::begin_snapshot() {
+    DCHECK(snapshot_ == nullptr && changed_.empty());
     snapshot_ = db_.GetSnapshot();
 }
 
@@ -118,11 +128,13 @@ std::optional<size_t> Session::size_of(Table table, Bytes key) {
 }
 
 void Session::put(Table table, Bytes key, Bytes value) {
+    DCHECK(snapshot_ == nullptr && !key.empty());
     check(host_, batch_->Put(table_key(table, key), as_slice(value)));
     note_change(table);
 }
 
 void Session::erase(Table table, Bytes key) {
+    DCHECK(snapshot_ == nullptr);
     check(host_, batch_->Delete(table_key(table, key)));
     note_change(table);
 }
@@ -143,6 +155,7 @@ size_t Session::changed_bytes() const {
 
 void Session::commit() {
     if (changed_.empty()) return;
+    DCHECK(snapshot_ == nullptr);
     write_(*batch_->GetWriteBatch());
     constexpr size_t kKeptBytes = size_t{1} << 20;
     if (batch_->GetDataSize() > kKeptBytes)

@@ -3,6 +3,7 @@
 #include <exception>
 #include <utility>
 
+#include "base/dcheck.h"
 #include "storage/wiredtiger/status.h"
 
 namespace wt {
@@ -53,12 +54,14 @@ void Checkpointer::pause() {
     write();
     std::unique_lock lock(mutex_);
     is_paused_ = true;
+    DCHECK(done_ <= asked_);
     changed_.wait(lock, [this] { return !is_working_; });
 }
 
 void Checkpointer::resume() {
     {
         const std::lock_guard lock(mutex_);
+        DCHECK(is_paused_);
         is_paused_ = false;
     }
     changed_.notify_all();
@@ -80,6 +83,7 @@ void Checkpointer::run() {
             end_process(host_, error.what());
         }
         lock.lock();
+        DCHECK(is_working_ && done_ <= asked);
         is_working_ = false;
         done_ = asked;
         changed_.notify_all();

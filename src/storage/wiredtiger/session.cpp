@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/dcheck.h"
 #include "base/error_codes.h"
 #include "storage/kv/bytes.h"
 
@@ -77,6 +78,7 @@ class Cursor final : public kv::Cursor, Session::EndedWithTurn {
     }
     bool at_end() const override { return !is_at_row_; }
     void next() override {
+        DCHECK(is_at_row_);
         place([&] {
             if (has_place()) return cursor_->next(cursor_.get());
             const int status = at_or_behind(key_);
@@ -84,10 +86,17 @@ class Cursor final : public kv::Cursor, Session::EndedWithTurn {
         });
     }
     void previous() override {
+        DCHECK(is_at_row_);
         place([&] { return has_place() ? cursor_->prev(cursor_.get()) : before(key_); });
     }
-    Bytes key() const override { return kv::as_bytes(key_); }
-    Bytes value() const override { return kv::as_bytes(value_); }
+    Bytes key() const override {
+        DCHECK(is_at_row_);
+        return kv::as_bytes(key_);
+    }
+    Bytes value() const override {
+        DCHECK(is_at_row_);
+        return kv::as_bytes(value_);
+    }
 
   private:
     static std::string copied(Bytes bytes) { return std::string(kv::as_text(bytes)); }
@@ -156,6 +165,7 @@ void Session::back_off(int tries) {
 // Most live as long as a function.
 void Session::forget(EndedWithTurn* cursor) {
     const auto found = std::find(cursors_.rbegin(), cursors_.rend(), cursor);
+    DCHECK(found != cursors_.rend());
     cursors_.erase(std::next(found).base());
 }
 
@@ -214,6 +224,7 @@ void Session::erase(Table table, Bytes key) {
 }
 
 void Session::change(Table table, Bytes key, const Bytes* value) {
+    DCHECK(!has_snapshot_ && !key.empty());
     const CursorHandle cursor = open(table);
     if (cursor == nullptr) fail(host_, base::kInternalError, "there is no " + uri_of(table));
     if (!is_begun_) begin();
@@ -244,6 +255,7 @@ void Session::begin_transaction(WT_SESSION* session) const {
 }
 
 void Session::begin_snapshot() {
+    DCHECK(!has_snapshot_ && !is_begun_);
     if (!cursors_.empty()) lose_places();
     if (snapshot_ == nullptr) snapshot_ = connection_.open_session(Isolation::snapshot);
     begin_transaction(snapshot_.get());
@@ -257,6 +269,7 @@ void Session::end_snapshot() {
 }
 
 void Session::fail_snapshot() {
+    DCHECK(has_snapshot_);
     has_snapshot_ = false;
     ++resets_;
     check(host_, snapshot_->rollback_transaction(snapshot_.get(), nullptr));
@@ -292,10 +305,12 @@ int Session::make_changes() {
         ChangeHead head;
         std::memcpy(&head, changes_.data() + at, sizeof head);
         at += sizeof head;
+        DCHECK(head.key_bytes <= changes_.size() - at);
         const Bytes key(changes_.data() + at, head.key_bytes);
         at += head.key_bytes;
         const bool is_erased = head.value_bytes == ChangeHead::kErased;
         const Bytes value(changes_.data() + at, is_erased ? 0 : head.value_bytes);
+        DCHECK(value.size() <= changes_.size() - at);
         at += value.size();
         const CursorHandle cursor = open(head.table);
         const int status =
@@ -313,6 +328,7 @@ std::unique_ptr<kv::Cursor> Session::cursor(Table table) {
 // undone.
 void Session::commit() {
     if (!is_begun_) return;
+    DCHECK(!has_snapshot_ && !changes_.empty());
     int status = 0;
     while ((status = session_->commit_transaction(session_.get(), nullptr)) == WT_ROLLBACK) {
         begin();

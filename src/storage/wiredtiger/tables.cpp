@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/dcheck.h"
 #include "base/error_codes.h"
 #include "storage/wiredtiger/cursor_handle.h"
 #include "storage/wiredtiger/status.h"
@@ -222,6 +223,7 @@ int Tables::drop_now(Table table) {
     const int status =
         session_->drop(session_.get(), uri_of(table).c_str(), "force=true,checkpoint_wait=false");
     if (status == 0) {
+        DCHECK(!there_.contains(table) || !broken_.contains(table));
         there_.erase(table);
         broken_.erase(table);
     }

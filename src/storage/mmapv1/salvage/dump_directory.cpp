@@ -1,5 +1,6 @@
 #include "storage/mmapv1/salvage/dump_directory.h"
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/utf8.h"
 #include "bson/json.h"
@@ -67,6 +68,7 @@ std::string DumpDirectory::file_name(const std::string& collection) {
 }
 
 void DumpDirectory::begin(const std::string& db, const std::string& collection) {
+    DCHECK(documents_ == nullptr && !db.empty());
     const std::string folder = os::join(path_, db);
     files_.create_directory(folder);
     const std::string stem = os::join(folder, file_name(collection));
@@ -81,12 +83,14 @@ void DumpDirectory::begin(const std::string& db, const std::string& collection) 
 }
 
 void DumpDirectory::document(bson::Doc doc) {
+    DCHECK(documents_ != nullptr);
     const auto bytes = doc.bytes();
     buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
     if (buffer_.size() >= kBufferBytes) flush();
 }
 
 void DumpDirectory::flush() {
+    DCHECK(documents_ != nullptr);
     documents_->write(buffer_);
     buffer_.clear();
 }

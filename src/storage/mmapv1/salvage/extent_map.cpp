@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/dcheck.h"
+
 namespace mmapv1 {
 
 namespace {
@@ -46,6 +48,7 @@ RawExtent* ExtentMap::add_without_header(DiskLoc loc) {
         const bool plausible_length = before.has_header && end <= limit(before.loc);
         if (before.loc.file == loc.file && plausible_length && end > loc.offset) return nullptr;
     }
+    DCHECK(!extents_.contains(loc));
     RawExtent extent;
     extent.loc = loc;
     extent.has_header = false;
@@ -55,6 +58,7 @@ RawExtent* ExtentMap::add_without_header(DiskLoc loc) {
 int32_t ExtentMap::limit(DiskLoc loc) const {
     const auto behind = extents_.upper_bound(loc);
     if (behind != extents_.end() && behind->first.file == loc.file) return behind->first.offset;
+    DCHECK(files_.data(loc.file) != nullptr);
     return static_cast<int32_t>(files_.data(loc.file)->length());
 }
 

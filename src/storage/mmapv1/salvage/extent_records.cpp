@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/validate.h"
 #include "bson/view.h"
@@ -165,6 +166,7 @@ std::vector<int32_t> ExtentRecords::look_everywhere() {
             report(each.offset, "perhaps a record, but what is in it cannot be read");
             continue;
         }
+        DCHECK(in_reach(each.offset) && !seen(each.offset));
         seen_[slot(each.offset)] = true;
         found.push_back(each.offset);
     }
@@ -177,6 +179,7 @@ void ExtentRecords::report(int64_t offset, std::string meaning) const {
 
 std::string look_at_document(RawFile& file, int32_t record, int32_t limit, const uint8_t** bytes) {
     // The record's own length says nothing more: what is whole by its own structure is whole.
+    DCHECK(record >= 0 && limit >= 0);
     int32_t size = 0;
     const int64_t at = int64_t{record} + kRecordHeaderBytes;
     const int64_t available = limit - at;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/database_name.h"
+#include "base/dcheck.h"
 #include "journal/format.h"
 #include "storage/mmapv1/mapping/data_file_name.h"
 
@@ -85,6 +86,7 @@ const uint8_t* RawFile::bytes(int64_t offset, int64_t n) {
 }
 
 bool RawFile::fill(int64_t from, int64_t to) {
+    DCHECK(from >= 0 && from % kPage == 0 && from <= to && to <= length_);
     window_.resize(static_cast<size_t>(to - from));
     window_at_ = from;
     try {
@@ -126,6 +128,7 @@ RawFile* RawFiles::data(int number) const {
 }
 
 std::string RawFiles::name_of(int number) const {
+    DCHECK(number >= 0);
     return prefix_ + std::to_string(number);
 }
 

@@ -2,6 +2,7 @@
 
 #include <ostream>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/escape_control_chars.h"
 #include "journal/journal.h"
@@ -45,6 +46,8 @@ class Report final : public SalvageSink {
     }
     void document(bson::Doc doc) override { dump_.document(doc); }
     void end(const SalvagedCollection& c) override {
+        DCHECK(c.documents >= 0 && c.unread >= 0);
+        DCHECK(c.damage_count >= static_cast<int64_t>(c.damage.size()));
         const std::vector<std::string> left_out = dump_.end(c);
         ++result_.collections;
         result_.documents += c.documents;

@@ -4,6 +4,7 @@
 #include <map>
 #include <unordered_set>
 
+#include "base/dcheck.h"
 #include "sched/operation.h"
 #include "storage/mmapv1/salvage/spaces.h"
 #include "storage/mmapv1/space/index_definition.h"
@@ -107,12 +108,14 @@ class DatabaseSalvage {
         for (const DiskLoc loc : space.extents) {
             sched::Operation::check();
             RawFile* const file = raw_.data(loc.file);
+            DCHECK(file != nullptr);
             const int32_t limit = extents_.limit(loc);
             std::vector<Record>& records = by_extent.emplace_back();
             ExtentRecords inside(*file, *extents_.find(loc), limit, keeps_removed, damage);
             for (const int32_t offset : inside.find(thorough))
                 records.push_back({{loc.file, offset}, limit});
         }
+        DCHECK(by_extent.size() == space.extents.size());
         std::vector<Record> all;
         const auto append = [&](auto begin, auto end) { all.insert(all.end(), begin, end); };
         const auto current = static_cast<size_t>(std::ranges::find(space.extents, d.cap_extent) -
@@ -210,6 +213,7 @@ class DatabaseSalvage {
     // Returns the definitions that the entry names, also if the chain of definitions does not lead
     // to them; then those that name the collection.
     std::vector<bson::Object> indexes_of(Space& space, SalvagedCollection* out) {
+        DCHECK(out != nullptr);
         const NamespaceDetails& d = space.details;
         const int64_t wanted = int64_t{d.index_count} + d.index_builds;
         for (int slot = 0; slot < std::clamp<int64_t>(wanted, 0, kIndexesMax); ++slot) {
@@ -262,6 +266,7 @@ class DatabaseSalvage {
     }
 
     void hand_out(Space& space) {
+        DCHECK(!space.ns.empty());
         SalvagedCollection out;
         out.db = db_;
         out.name = space.ns.substr(space.ns.find('.') + 1);

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "storage/mmapv1/space/namespace_index.h"
 
@@ -36,6 +37,7 @@ Space* Spaces::find(const std::string& ns) {
 }
 
 void Spaces::call(size_t number, const std::string& ns) {
+    DCHECK(number < spaces_.size());
     spaces_[number].ns = ns;
     if (!ns.empty()) numbers_.emplace(ns, number);
 }
@@ -46,6 +48,7 @@ const ExtraBlock* Spaces::extra_block(const std::string& name) const {
 }
 
 void Spaces::report(Space& space, int64_t offset, std::string meaning) const {
+    DCHECK(offset >= 0 && !meaning.empty());
     space.damage.push_back({files_.name_of_namespaces(), offset, std::move(meaning)});
 }
 
@@ -168,6 +171,7 @@ bool Spaces::take(DiskLoc loc, size_t number, std::vector<DiskLoc>* to) {
 }
 
 void Spaces::claim_confirmed(size_t number, Claim claim) {
+    DCHECK(number < chains_.size());
     const Space& space = spaces_[number];
     const auto is_named = [&](bool forward) {
         const RawExtent* const extent = extents_.find(end_of(number, forward));
@@ -190,6 +194,7 @@ void Spaces::claim_confirmed(size_t number, Claim claim) {
 }
 
 void Spaces::claim_one_sided(size_t number) {
+    DCHECK(number < chains_.size());
     Chain& chain = chains_[number];
     for (const bool forward : {true, false}) {
         std::vector<DiskLoc>& part = forward ? chain.front : chain.back;
@@ -207,6 +212,7 @@ void Spaces::claim_one_sided(size_t number) {
 
 // Whether both parts of a chain meet; says where not.
 void Spaces::settle(size_t number) {
+    DCHECK(number < chains_.size());
     Space& space = spaces_[number];
     Chain& chain = chains_[number];
     const DiskLoc first = end_of(number, true), last = end_of(number, false);
@@ -313,6 +319,7 @@ void Spaces::name_spaces(const Listed& listed) {
 std::string Spaces::best_name(const Space& space, const Listed& listed) {
     const auto number = static_cast<size_t>(&space - spaces_.data());
     const auto is_free = [&](const std::string& name) { return find(name) == nullptr; };
+    DCHECK(number < texts_.size() && number < hashes_.size());
     const std::string& text = texts_[number];
     if (listed.names.contains(text) && is_free(text)) return text;
     if (hashes_[number] == 0) return {};
@@ -396,6 +403,7 @@ std::vector<DiskLoc> Spaces::in_order(const std::vector<DiskLoc>& found) {
             at = link(at, true);
         }
     }
+    DCHECK(ordered.size() == found.size());
     return ordered;
 }
 
