@@ -14,8 +14,11 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
+
+from port import recipe
+from port.plan import Plan
+from port.tree import Tree
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
@@ -24,13 +27,7 @@ SUPPORT = os.path.join(FILES, 'support')
 VERSIONS = ('2.4', '2.6', '3.4')
 STANDARDS = {'2.4': ('gnu++98', 'c++11'), '2.6': ('gnu++98', 'c++11'), '3.4': ('c++11',)}
 
-sys.path.insert(0, TOP)
-
-from port import recipe  # noqa: E402
-from port.plan import Plan  # noqa: E402
-from port.tree import Tree  # noqa: E402
-
-WHOLE = False  # whether every subset of the recipes is tried: run.py --whole
+WHOLE = False  # whether every subset of the recipes is tried: --whole
 
 RECIPES = {each.slug: each for each in recipe.all_recipes()}
 

@@ -382,7 +382,3 @@ class AllOrNone(unittest.TestCase):
                 finally:
                     trees._replace = replace
                 self.assertEqual(small.contents(), before)
-
-
-if __name__ == '__main__':
-    unittest.main()

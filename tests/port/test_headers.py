@@ -41,7 +41,3 @@ class Headers(unittest.TestCase):
             self.assertEqual(header['Ticket'], RECIPES[slug].ticket or 'none')
             if RECIPES[slug].option:
                 self.assertEqual(header['Option'], RECIPES[slug].option.name)
-
-
-if __name__ == '__main__':
-    unittest.main()

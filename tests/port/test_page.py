@@ -66,7 +66,3 @@ class Page(unittest.TestCase):
                 run = self.run_in(home, '"%s" -c "%s" "%s" %s %s' % (
                     sys.executable, READS, os.path.join(TOP, 'perf'), SCRIPTS[word], rest))
                 self.assertEqual((run.returncode, run.stdout), (0, ''), command)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -72,7 +72,3 @@ class Places(unittest.TestCase):
                     for step in steps_of(recipe, version):
                         if step.file not in ('dur_options.h', 'dur_additions.h'):  # made anew
                             self.assertIn(tree.path(step.file), files, (version, slug))
-
-
-if __name__ == '__main__':
-    unittest.main()

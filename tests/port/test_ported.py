@@ -244,7 +244,3 @@ class Behaviour(unittest.TestCase):
             for value in ('-1', '500', 'nan'):
                 with Ported(version) as ported:
                     self.assertNotEqual(ported.run({}, 'interval ' + value)[0], 0)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -295,7 +295,3 @@ class Moved(unittest.TestCase):
                         _, plan = small.plan([slug])
                         self.assertIn('moved', {f.kind for f in plan.findings}, (slug, file))
                         self.assertIn(path, plan.findings[0].sentence)
-
-
-if __name__ == '__main__':
-    unittest.main()

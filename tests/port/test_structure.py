@@ -2,8 +2,6 @@
 
 import unittest
 
-import small_trees  # noqa: F401  (finds the package)
-
 from port import tokens
 from port.source import Problem, Source
 from port.steps import (After, Before, BothWays, Count, Parameter, Receiver, ReplaceStatement,
@@ -239,7 +237,3 @@ class Statements(unittest.TestCase):
                                's->_n += amount; ours += amount; } }'))
         with self.assertRaises(Problem):
             applied(step, '{ if (s->_n += m) f(); }')
-
-
-if __name__ == '__main__':
-    unittest.main()
