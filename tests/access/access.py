@@ -6,7 +6,6 @@ import base64
 import hashlib
 import hmac
 import os
-import struct
 import tempfile
 import unittest
 
@@ -18,8 +17,6 @@ import messages
 import secured
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-OP_UPDATE, OP_INSERT, OP_QUERY, OP_GET_MORE = 2001, 2002, 2004, 2005
-OP_DELETE, OP_KILL_CURSORS, OP_MSG = 2006, 2007, 2013
 ANSWER_SECONDS_MAX = 60  # generous: a server that does not answer by then hangs
 UNAUTHORIZED, LOGIN_FAILED, PROTOCOL_ERROR = 13, 18, 17
 ROOT, ROOT_PASSWORD = secured.USER, secured.PASSWORD
@@ -37,43 +34,23 @@ class Connection(messages.Connection):
         return self.finish()
 
     def start(self, command, database='admin'):
-        command = dict(command, **{'$db': database})
-        self.send(OP_MSG, struct.pack('<IB', 0, 0) + bson.encode(command))
+        self.send_message(dict(command, **{'$db': database}))
 
     def finish(self):
-        return bson.decode(self.receive()[21:])
+        return bson.decode(self.receive_message())
 
     def query(self, namespace, query, count=0):
         """The documents of an OP_REPLY, and its flags."""
-        self.send(OP_QUERY, struct.pack('<i', 0) + namespace.encode() + b'\0'
-                  + struct.pack('<ii', 0, count) + bson.encode(query))
+        self.send_query(namespace, query, count=count)
         return self.old_reply()
 
     def get_more(self, namespace, cursor):
-        self.send(OP_GET_MORE, struct.pack('<i', 0) + namespace.encode() + b'\0'
-                  + struct.pack('<iq', 0, cursor))
+        self.send_get_more(namespace, cursor)
         return self.old_reply()
 
     def old_reply(self):
-        message = self.receive()
-        flags = struct.unpack_from('<i', message, 16)[0]
-        return bson.decode_all(message[36:]), flags
-
-    def insert(self, namespace, document):
-        self.send(OP_INSERT, struct.pack('<i', 0) + namespace.encode() + b'\0'
-                  + bson.encode(document))
-
-    def update(self, namespace, selector, change, flags=0):
-        self.send(OP_UPDATE, struct.pack('<i', 0) + namespace.encode() + b'\0'
-                  + struct.pack('<i', flags) + bson.encode(selector) + bson.encode(change))
-
-    def delete(self, namespace, selector):
-        self.send(OP_DELETE, struct.pack('<i', 0) + namespace.encode() + b'\0'
-                  + struct.pack('<i', 0) + bson.encode(selector))
-
-    def kill_cursors(self, *cursors):
-        self.send(OP_KILL_CURSORS, struct.pack('<ii', 0, len(cursors))
-                  + struct.pack('<%dq' % len(cursors), *cursors))
+        flags, *_, documents = self.receive_reply()
+        return bson.decode_all(documents), flags
 
     def start_login(self, login):
         reply = self.run({'saslStart': 1, 'mechanism': login.mechanism,

@@ -7,6 +7,7 @@ from bson.int64 import Int64
 from bson.son import SON
 
 import access
+import messages
 from access import UNAUTHORIZED
 
 
@@ -26,13 +27,13 @@ class Unauthenticated(access.Case):
         self.assertEqual((documents[0]['code'], flags & 2), (UNAUTHORIZED, 2))
         documents, flags = client.get_more('test.c', 4711)
         self.assertEqual((documents[0]['code'], flags & 2), (UNAUTHORIZED, 2))
-        for send in (lambda: client.insert('test.c', {'_id': 'new'}),
-                     lambda: client.insert('test.system.indexes',
+        for send in (lambda: client.send_insert('test.c', {'_id': 'new'}),
+                     lambda: client.send_insert('test.system.indexes',
                                              {'ns': 'test.c', 'key': {'a': 1}, 'name': 'a_1'}),
-                     lambda: client.insert('admin.system.users', {'_id': 'admin.me'}),
-                     lambda: client.update('test.c', {'_id': 1}, {'$set': {'a': 1}}),
-                     lambda: client.update('test.c', {'_id': 'x'}, {'a': 1}, 1),
-                     lambda: client.delete('test.c', {})):
+                     lambda: client.send_insert('admin.system.users', {'_id': 'admin.me'}),
+                     lambda: client.send_update('test.c', {'_id': 1}, {'$set': {'a': 1}}),
+                     lambda: client.send_update('test.c', {'_id': 'x'}, {'a': 1}, 1),
+                     lambda: client.send_delete('test.c', {})):
             send()
             self.assertEqual(client.run({'getLastError': 1}, 'test')['code'], UNAUTHORIZED)
         locks = len(self.root.admin.command('serverStatus')['locks'])
@@ -40,7 +41,7 @@ class Unauthenticated(access.Case):
             documents, flags = client.get_more(namespace, 4711)
             self.assertEqual((documents[0]['code'], flags & 2), (UNAUTHORIZED, 2), namespace)
         self.assertEqual(len(self.root.admin.command('serverStatus')['locks']), locks)
-        client.kill_cursors(cursor.cursor_id, 4711)
+        client.send_kill_cursors(cursor.cursor_id, 4711)
         self.assertEqual(client.run({'ping': 1})['ok'], 1)
         self.assertEqual(len(list(cursor)), 299)
         self.assertEqual(self.root.test.c.count_documents({}), 300)
@@ -78,9 +79,9 @@ class Unauthenticated(access.Case):
 
     def test_what_cannot_be_read_is_logged_once(self):
         """With a line in the log for each message an unknown client could fill the disk."""
-        for opcode, body in ((999, b''), (access.OP_KILL_CURSORS, bytes(8)),
-                             (access.OP_INSERT, bytes(4) + b'a.b\0' + bytes(5)),
-                             (access.OP_QUERY, bytes(4)), (access.OP_MSG, b'')):
+        for opcode, body in ((999, b''), (messages.OP_KILL_CURSORS, bytes(8)),
+                             (messages.OP_INSERT, bytes(4) + b'a.b\0' + bytes(5)),
+                             (messages.OP_QUERY, bytes(4)), (messages.OP_MSG, b'')):
             with self.subTest(opcode):
                 client = self.connect()
                 client.send(opcode, body)
@@ -98,7 +99,7 @@ class Unauthenticated(access.Case):
         self.assertNotIn('authentication failed', told)
         user = self.connect()
         user.log_in()
-        user.kill_cursors()
+        user.send_kill_cursors()
         self.assertEqual(user.run({'ping': 1})['ok'], 1)
 
 

@@ -342,8 +342,7 @@ class Tls(unittest.TestCase):
         lazy.run({'insert': 'c', 'documents': [{'_id': 1, 't': text}]}, 'test')
         count = 20
         for _ in range(count):
-            lazy.send(access.OP_MSG, struct.pack('<IB', 0, 0)
-                      + bson.encode({'find': 'c', '$db': 'test'}))
+            lazy.send_message({'find': 'c', '$db': 'test'})
         other = self.connect(running)
         for _ in range(50):
             self.assertEqual(other.run({'ping': 1})['ok'], 1)
@@ -355,7 +354,7 @@ class Tls(unittest.TestCase):
         running = self.require()
         connection = self.connect(running)
         body = struct.pack('<IB', 0, 0) + bson.encode({'ping': 1, '$db': 'admin'})
-        one = struct.pack('<iiii', len(body) + 16, 7, 0, access.OP_MSG) + body
+        one = struct.pack('<iiii', len(body) + 16, 7, 0, messages.OP_MSG) + body
         connection.socket.sendall(one * 1000)
         for _ in range(1000):
             self.assertEqual(bson.decode(connection.receive()[21:])['ok'], 1)

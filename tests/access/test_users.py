@@ -1,7 +1,6 @@
 """Users: made, changed, dropped, dumped; kept over restarts; the way in before the first one."""
 
 import os
-import struct
 import subprocess
 import tempfile
 import unittest
@@ -160,8 +159,7 @@ class Users(access.Case):
             connection = self.connect()
             connection.log_in()
             body = bson.encode(dict(command, **{'$db': 'admin'}))
-            connection.send(access.OP_MSG, struct.pack('<IB', 0, 0)
-                            + body.replace(b'MARK', b'\xff\xfe\xc3('))
+            connection.send_message(body.replace(b'MARK', b'\xff\xfe\xc3('))
             self.assertEqual(connection.finish()['code'], BAD_VALUE, command)
         self.root.admin.command('usersInfo', {'forAllDBs': True})
 

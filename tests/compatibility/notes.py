@@ -12,11 +12,9 @@ travels in a section of its own; these, and "@raw", go without what the driver w
 Usage: build/venv/bin/python tests/compatibility/notes.py       prints a line for each row
 """
 
-import contextlib
 import json
 import os
 import re
-import struct
 import sys
 
 import bson
@@ -26,7 +24,7 @@ import pymongo
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[:0] = [os.path.join(TOP, folder) for folder in ('tests/lib', 'tests/oracle')]
 
-import wire  # noqa: E402
+import messages  # noqa: E402
 
 FILE = os.path.join(TOP, 'tests', 'compatibility', 'notes.jsonl')
 DATABASE = 'notes'
@@ -163,20 +161,14 @@ class Dialogue:
     def _by_message(self, database, request, flags=0, sequence=None):
         """What the driver does not send."""
         request = bson.son.SON(request, **{'$db': database})
-        section = b''
-        if sequence is not None:
-            items = b''.join(bson.encode(item) for item in request.pop(sequence))
-            section = sequence.encode() + b'\0' + items
-            section = b'\1' + struct.pack('<i', 4 + len(section)) + section
-        body = struct.pack('<I', flags) + b'\0' + bson.encode(request) + section
-        with contextlib.closing(wire.Connection(self.port)) as connection:
-            connection.send(wire.OP_MSG, body)
+        sequences = [] if sequence is None else [(sequence, request.pop(sequence))]
+        with messages.Connection(self.port) as connection:
+            connection.send_message(request, sequences, flags)
             if flags & MORE_TO_COME:
                 # Its reply would come before that of the next request.
-                connection.send(wire.OP_MSG, b'\0' * 5 + bson.encode(
-                    bson.son.SON([('count', 'c'), ('$db', database)])))
+                connection.send_message(bson.son.SON([('count', 'c'), ('$db', database)]))
             try:
-                return bson.decode(connection.receive()[21:], bson.codec_options.CodecOptions(
+                return bson.decode(connection.receive_message(), bson.codec_options.CodecOptions(
                     bson.son.SON))
             except ConnectionError:
                 return None
@@ -186,27 +178,29 @@ class Dialogue:
         query.update((MODIFIERS[name], value) for name, value in find.items()
                      if name in MODIFIERS)
         limit = find.get('limit', find.get('batchSize', 0))
-        reply = self._message('%s.%s' % (database, find['find']), query, find.get('skip', 0),
-                              -abs(limit) if find.get('singleBatch') else limit,
-                              find.get('projection'))
+        cursor, reply = self._reply(
+            '%s.%s' % (database, find['find']), query, find.get('skip', 0),
+            -abs(limit) if find.get('singleBatch') else limit, find.get('projection'))
         docs = [bson.SON(doc) for doc in bson.decode_all(
-            reply[36:], bson.codec_options.CodecOptions(
+            reply, bson.codec_options.CodecOptions(
             bson.son.SON, unicode_decode_error_handler='replace'))]
         if len(docs) == 1 and '$err' in docs[0]:
             return {'ok': 0.0, 'code': docs[0].get('code', -1)}
         return {'ok': 1.0,
-                'cursor': {'firstBatch': docs, 'id': struct.unpack_from('<q', reply, 20)[0]}}
+                'cursor': {'firstBatch': docs, 'id': cursor}}
 
     def _one(self, namespace, request):
-        reply = self._message(namespace, request, 0, -1)
-        return bson.decode(reply[36:], bson.codec_options.CodecOptions(
+        _, reply = self._reply(namespace, request, 0, -1)
+        return bson.decode(reply, bson.codec_options.CodecOptions(
             bson.son.SON, unicode_decode_error_handler='replace'))
 
-    def _message(self, namespace, query, skip, count, fields=None):
-        body = struct.pack('<i', 0) + namespace.encode() + b'\0' + struct.pack('<ii', skip, count) \
-            + bson.encode(query) + (bson.encode(fields) if fields is not None else b'')
-        with contextlib.closing(wire.Connection(self.port)) as connection:
-            return connection.exchange(wire.OP_QUERY, body)
+    def _reply(self, namespace, query, skip, count, fields=None):
+        """(cursor, documents) as bytes."""
+        with messages.Connection(self.port) as connection:
+            connection.send_query(namespace, query, skip, count,
+                                  projection=b'' if fields is None else fields)
+            _, cursor, *_, documents = connection.receive_reply()
+            return cursor, documents
 
 
 def type_at(value, path):

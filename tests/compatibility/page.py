@@ -7,10 +7,8 @@ Without --write it says whether the page is what the server answers.
 """
 
 import argparse
-import contextlib
 import json
 import os
-import struct
 import sys
 import tempfile
 import textwrap
@@ -25,7 +23,7 @@ import choice  # noqa: E402
 import names  # noqa: E402
 import notes  # noqa: E402
 import server  # noqa: E402
-import wire  # noqa: E402
+import messages  # noqa: E402
 
 PAGE = os.path.join(TOP, 'docs', 'compatibility.md')
 DATABASE = 'compatibility'
@@ -94,10 +92,8 @@ class Asked:
         return code_of(reply)
 
     def by_query(self, request, database=DATABASE):
-        with contextlib.closing(wire.Connection(self.port)) as connection:
-            body = struct.pack('<i', 0) + (database + '.$cmd').encode() + b'\0' \
-                + struct.pack('<ii', 0, -1) + bson.encode(request)
-            return code_of(bson.decode(connection.exchange(wire.OP_QUERY, body)[36:]))
+        with messages.Connection(self.port) as connection:
+            return code_of(bson.decode(connection.by_query(database, request)))
 
 
 def code_of(reply):

@@ -33,6 +33,7 @@ MANY_DOCUMENTS, MANY_BATCH = 2400, 300  # what an index build has to do
 
 # --- steps: functions that change a state, a dict of namespace: Collection ---
 
+
 def put(ns, document):
     return lambda state: state.setdefault(ns, Collection()).documents.update(
         {document['_id']: document})
@@ -82,6 +83,7 @@ def drop(ns):
 
 # --- dialects: without a journal no client may ask for j: true, nor needs it against kills ---
 
+
 class Modern:
     """Commands in OP_MSG, by today's driver."""
 
@@ -128,18 +130,12 @@ def make_shared(port):
 class Legacy(messages.Connection):
     """OP_INSERT, OP_UPDATE and OP_DELETE with getLastError, by hand."""
 
-    REPLY, UPDATE, INSERT, QUERY, DELETE = 1, 2001, 2002, 2004, 2006
-
     def __init__(self, port, journal=True):
-        super().__init__(port, 60)
+        super().__init__(port)
         self.journal = journal
 
-    def send_parts(self, opcode, *parts):
-        self.send(opcode, b''.join(parts))
-
     def command(self, database, command):
-        self.send_parts(self.QUERY, struct.pack('<i', 0), database.encode(), b'.$cmd\0',
-                  struct.pack('<ii', 0, -1), bson.encode(command))
+        self.send_query(database + '.$cmd', command, count=-1)
         message = self.receive()
         answered, = struct.unpack_from('<i', message, 8)
         reply = bson.decode(message[36:])
@@ -150,18 +146,15 @@ class Legacy(messages.Connection):
         return reply
 
     def insert(self, ns, documents, durable):
-        self.send_parts(self.INSERT, struct.pack('<i', 0), ns.encode(), b'\0',
-                  *[bson.encode(document) for document in documents])
+        self.send_insert(ns, *documents)
         self.last_error(ns, durable)
 
     def update(self, ns, query, change, durable, multi=False):
-        self.send_parts(self.UPDATE, struct.pack('<i', 0), ns.encode(), b'\0',
-                  struct.pack('<i', 2 if multi else 0), bson.encode(query), bson.encode(change))
+        self.send_update(ns, query, change, flags=2 if multi else 0)
         self.last_error(ns, durable)
 
     def delete(self, ns, query, durable):
-        self.send_parts(self.DELETE, struct.pack('<i', 0), ns.encode(), b'\0', struct.pack('<i', 0),
-                  bson.encode(query))
+        self.send_delete(ns, query)
         self.last_error(ns, durable)
 
     def last_error(self, ns, durable):

@@ -15,10 +15,10 @@ from bson.raw_bson import RawBSONDocument
 
 import messages
 import server
+from messages import (OP_DELETE, OP_GET_MORE, OP_INSERT, OP_KILL_CURSORS, OP_MSG,  # noqa: F401
+                      OP_QUERY, OP_UPDATE)  # for the tests
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-OP_UPDATE, OP_INSERT, OP_QUERY, OP_GET_MORE = 2001, 2002, 2004, 2005
-OP_DELETE, OP_KILL_CURSORS, OP_MSG = 2006, 2007, 2013
 LAZY = bson.CodecOptions(document_class=RawBSONDocument, unicode_decode_error_handler='replace')
 ANSWER_SECONDS_MAX = 60  # generous: a server that does not answer by then hangs
 
@@ -89,15 +89,11 @@ class Connection(messages.Connection):
         """Sends a command. Raw ones must have their $db."""
         if not isinstance(command, Raw):
             command = encode(dict(command, **{'$db': database}))
-        body = struct.pack('<IB', 0, 0) + command
-        for name, documents in sequences:
-            bulk = name.encode() + b'\0' + b''.join(documents)
-            body += b'\1' + struct.pack('<i', len(bulk) + 4) + bulk
-        self.send(OP_MSG, body)
+        self.send_message(command, sequences)
 
     def finish(self):
         # Documents in it stay as they are: they may be nested more deeply than Python recurses.
-        reply = RawBSONDocument(self.receive()[21:], LAZY)
+        reply = RawBSONDocument(self.receive_message(), LAZY)
         if reply.get('ok') != 1 or reply.get('writeErrors'):
             raise Refused(reply['writeErrors'][0] if reply.get('writeErrors') else reply)
         return reply
@@ -110,20 +106,16 @@ class Connection(messages.Connection):
         """A command by OP_QUERY, which may have fields that none of its kind knows."""
         if not isinstance(command, Raw):
             command = encode(command)
-        self.send(OP_QUERY, struct.pack('<i', 0) + database.encode() + b'.$cmd\0'
-                  + struct.pack('<ii', 0, -1) + command)
-        reply = RawBSONDocument(self.receive()[36:], LAZY)
+        reply = RawBSONDocument(self.by_query(database, command), LAZY)
         if reply.get('ok') != 1:
             raise Refused(reply)
         return reply
 
     def query(self, namespace, query, count=0):
-        self.send(OP_QUERY, struct.pack('<i', 0) + namespace.encode() + b'\0'
-                  + struct.pack('<ii', 0, count) + encode(query))
-        message = self.receive()
-        flags, _, _, returned = struct.unpack_from('<iqii', message, 16)
+        self.send_query(namespace, query, count=count)
+        flags, _, _, returned, documents = self.receive_reply()
         if flags & 2:
-            raise Refused(bson.decode(message[36:]))
+            raise Refused(bson.decode(documents))
         return returned
 
     def count_readable(self, cursors, collection):

@@ -1,13 +1,26 @@
-"""A connection to a server that sends and receives whole messages, by hand."""
+"""A connection to a server that sends and receives messages of every kind, by hand: the client of
+all tests that want something else than a driver, and the place where messages are put together."""
 
 import socket
 import struct
 
+OP_REPLY, OP_UPDATE, OP_INSERT, OP_QUERY, OP_GET_MORE = 1, 2001, 2002, 2004, 2005
+OP_DELETE, OP_KILL_CURSORS, OP_MSG = 2006, 2007, 2013
+SECONDS_MAX = 60  # only ends a wait for a server that hangs
+
+
+def encoded(document):
+    """The bytes of a document; those of one that is bytes already are itself."""
+    if isinstance(document, bytes):
+        return document
+    import bson  # recorded answers are replayed without it
+    return bson.encode(document)
+
 
 class Connection:
-    """Every wait has an end: `seconds`."""
+    """Every wait has an end: `seconds`. Documents are of pymongo, or bytes."""
 
-    def __init__(self, port, seconds):
+    def __init__(self, port, seconds=SECONDS_MAX):
         self.socket = socket.create_connection(('127.0.0.1', port), timeout=seconds)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.request = 0
@@ -42,3 +55,50 @@ class Connection:
         """One whole message, with its header."""
         head = self.read(16)
         return head + self.read(struct.unpack_from('<i', head)[0] - 16)
+
+    # Each kind of message.
+
+    def send_message(self, command, sequences=(), flags=0):
+        """A command by OP_MSG, with (name, documents) in further sections."""
+        body = struct.pack('<IB', flags, 0) + encoded(command)
+        for name, documents in sequences:
+            section = name.encode() + b'\0' + b''.join(map(encoded, documents))
+            body += b'\1' + struct.pack('<i', len(section) + 4) + section
+        self.send(OP_MSG, body)
+
+    def send_query(self, namespace, query, skip=0, count=0, flags=0, projection=b''):
+        self._send_about(OP_QUERY, namespace, struct.pack('<ii', skip, count), query, projection,
+                         first=flags)
+
+    def send_get_more(self, namespace, cursor, count=0):
+        self._send_about(OP_GET_MORE, namespace, struct.pack('<iq', count, cursor))
+
+    def send_insert(self, namespace, *documents, flags=0):
+        self._send_about(OP_INSERT, namespace, *documents, first=flags)
+
+    def send_update(self, namespace, query, change, flags=0):
+        self._send_about(OP_UPDATE, namespace, struct.pack('<i', flags), query, change)
+
+    def send_delete(self, namespace, query, flags=0):
+        self._send_about(OP_DELETE, namespace, struct.pack('<i', flags), query)
+
+    def send_kill_cursors(self, *cursors):
+        self.send(OP_KILL_CURSORS, struct.pack('<ii%dq' % len(cursors), 0, len(cursors), *cursors))
+
+    def _send_about(self, opcode, namespace, *parts, first=0):
+        self.send(opcode, struct.pack('<i', first) + namespace.encode() + b'\0'
+                  + b''.join(map(encoded, parts)))
+
+    def receive_message(self):
+        """The bytes of the document of an OP_MSG."""
+        return self.receive()[16 + 5:]
+
+    def receive_reply(self):
+        """(flags, cursor, first, number, bytes of the documents) of an OP_REPLY."""
+        message = self.receive()
+        return (*struct.unpack_from('<iqii', message, 16), message[36:])
+
+    def by_query(self, database, command):
+        """The bytes of the reply to a command by OP_QUERY."""
+        self.send_query(database + '.$cmd', command, count=-1)
+        return self.receive_reply()[-1]

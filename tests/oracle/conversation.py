@@ -7,6 +7,7 @@ import struct
 
 import ejson
 import matching
+import messages
 import wire
 from ejson import Doc
 
@@ -143,7 +144,7 @@ class Talk:
             raise Differs('the connection is closed, recorded: %s'
                           % matching.show(ejson.plain(wanted))[:300]) from None
         _, self.last_id, to, opcode = struct.unpack_from('<iiii', message)
-        if opcode != wanted.get('opCode', wire.OP_REPLY):
+        if opcode != wanted.get('opCode', messages.OP_REPLY):
             return ['opcode %d' % opcode]
         if 'raw' in wanted:
             return [] if message[16:] == bytes.fromhex(wanted['raw']) else ['another text']

@@ -5,7 +5,6 @@ describes the operations and their answers.
 """
 
 import re
-import struct
 import threading
 import time
 
@@ -13,7 +12,6 @@ import ejson
 import wire
 from ejson import Doc
 
-OP_UPDATE, OP_INSERT, OP_DELETE = 2001, 2002, 2006
 SECONDS_MAX = 60  # only ends an operation that never shows, or never ends
 
 ENTRY_FIELDS = ['op', 'ns', 'query', 'updateobj', 'command', 'ntoreturn', 'ntoskip', 'nscanned',
@@ -69,18 +67,14 @@ class Observing:
         fields = dict(arguments)
         if 'query' in fields:
             return self._query_message(database, collection, fields, fields.get('pick', pick))
-        namespace = struct.pack('<i', 0) + ('%s.%s' % (database, collection)).encode() + b'\0'
-        flags = number(fields, 'flags')
+        namespace, flags = '%s.%s' % (database, collection), number(fields, 'flags')
         if 'insert' in fields:
-            body = struct.pack('<i', flags) + namespace[4:] + b''.join(
-                ejson.encode(document) for document in fields['insert'])
-            self._old().send(OP_INSERT, body)
+            self._old().send_insert(namespace, *map(ejson.encode, fields['insert']), flags=flags)
         elif 'update' in fields:
-            self._old().send(OP_UPDATE, namespace + struct.pack('<i', flags)
-                             + ejson.encode(fields['update']) + ejson.encode(fields['with']))
+            self._old().send_update(namespace, ejson.encode(fields['update']),
+                                    ejson.encode(fields['with']), flags)
         else:
-            self._old().send(OP_DELETE, namespace + struct.pack('<i', flags)
-                             + ejson.encode(fields['delete']))
+            self._old().send_delete(namespace, ejson.encode(fields['delete']), flags)
         if fields.get('gle') is False:
             return {'gle': None}
         command = Doc([('getlasterror', 1)] + list(fields.get('gle') or []))
@@ -90,20 +84,9 @@ class Observing:
 
     def _ask(self, namespace, query, projection, skip, count, flags):
         """(flags, cursor, documents) of an OP_QUERY; nothing is refused."""
-        body = (struct.pack('<i', flags) + namespace.encode() + b'\0'
-                + struct.pack('<ii', skip, count) + ejson.encode(query))
-        if projection is not None:
-            body += ejson.encode(projection)
-        return self._reply(self._old().exchange(wire.OP_QUERY, body))
-
-    @staticmethod
-    def _reply(message):
-        flags, cursor, start, returned = struct.unpack_from('<iqii', message, 16)
-        documents, at = [], 36
-        for _ in range(returned):
-            documents.append(ejson.decode(message, at))
-            at += struct.unpack_from('<i', message, at)[0]
-        return flags, cursor, documents, start
+        self._old().send_query(namespace, ejson.encode(query), skip, count, flags,
+                               b'' if projection is None else ejson.encode(projection))
+        return self._old().reply()
 
     def _query_message(self, database, collection, fields, pick):
         namespace = '%s.%s' % (database, collection)
@@ -115,13 +98,12 @@ class Observing:
         if 'more' in fields:
             answer['more'] = []
         for count in fields.get('more', []):
-            flags, cursor, more, start = self._reply(self._old().exchange(
-                wire.OP_GET_MORE, struct.pack('<i', 0) + namespace.encode() + b'\0'
-                + struct.pack('<iq', int(ejson.number(count)), cursor)))
+            self._old().send_get_more(namespace, cursor, int(ejson.number(count)))
+            flags, cursor, more, start = self._old().reply()
             answer['more'].append({'flags': flags, 'open': cursor != 0, 'from': start,
                                    'docs': [shown(document, pick) for document in more]})
         if fields.get('kill') and cursor:
-            self._old().send(wire.OP_KILL_CURSORS, struct.pack('<iiq', 0, 1, cursor))
+            self._old().send_kill_cursors(cursor)
             self._ask(database + '.$cmd', Doc([('ping', 1)]), None, 0, -1, 0)
         return answer
 

@@ -5,7 +5,6 @@ import struct
 import ejson
 import messages
 
-OP_REPLY, OP_QUERY, OP_GET_MORE, OP_KILL_CURSORS, OP_MSG = 1, 2004, 2005, 2007, 2013
 QUERY_FAILURE = 2
 SECONDS_MAX = 120  # only ends a reply that never comes
 
@@ -24,15 +23,11 @@ class Connection(messages.Connection):
     def __init__(self, port, seconds=SECONDS_MAX):
         super().__init__(port, seconds)
 
-    def exchange(self, opcode, body):
-        self.send(opcode, body)
-        return self.receive()
-
     def run_raw(self, database, command):
         """A command by OP_MSG; returns the bytes of its reply."""
         pairs = [pair for pair in command if pair[0] != '$db'] + [('$db', database)]
-        body = struct.pack('<IB', 0, 0) + ejson.encode(ejson.Doc(pairs))
-        return self.exchange(OP_MSG, body)[16 + 5:]
+        self.send_message(ejson.encode(ejson.Doc(pairs)))
+        return self.receive_message()
 
     def run(self, database, command):
         """As run_raw, but returns plain values, or raises Refused."""
@@ -43,24 +38,25 @@ class Connection(messages.Connection):
 
     def query(self, namespace, query, projection=None, skip=0, count=0, flags=0):
         """A query by OP_QUERY; returns (cursor id, documents)."""
-        body = (struct.pack('<i', flags) + namespace.encode() + b'\0'
-                + struct.pack('<ii', skip, count) + ejson.encode(query))
-        if projection is not None:
-            body += ejson.encode(projection)
-        return self._documents(self.exchange(OP_QUERY, body))
+        self.send_query(namespace, ejson.encode(query), skip, count, flags,
+                        b'' if projection is None else ejson.encode(projection))
+        return self._documents()
 
     def get_more(self, namespace, cursor, count=0):
-        body = (struct.pack('<i', 0) + namespace.encode() + b'\0'
-                + struct.pack('<iq', count, cursor))
-        return self._documents(self.exchange(OP_GET_MORE, body))
+        self.send_get_more(namespace, cursor, count)
+        return self._documents()
 
-    @staticmethod
-    def _documents(message):
-        flags, cursor, _, returned = struct.unpack_from('<iqii', message, 16)
-        documents, at = [], 36
+    def reply(self):
+        """(flags, cursor, documents, number of the first one) of an OP_REPLY."""
+        flags, cursor, start, returned, data = self.receive_reply()
+        documents, at = [], 0
         for _ in range(returned):
-            documents.append(ejson.decode(message, at))
-            at += struct.unpack_from('<i', message, at)[0]
+            documents.append(ejson.decode(data, at))
+            at += struct.unpack_from('<i', data, at)[0]
+        return flags, cursor, documents, start
+
+    def _documents(self):
+        flags, cursor, documents, _ = self.reply()
         if flags & QUERY_FAILURE:
             raise Refused(documents[0])
         return cursor, documents

@@ -3,7 +3,6 @@
 import contextlib
 import os
 import random
-import struct
 import tempfile
 import threading
 import unittest
@@ -53,10 +52,9 @@ class Member(SetMember):
 
     def send(self, database, command):
         """As it stands: a driver would give it the session and the number of its own."""
-        body = bson.encode({**command, '$db': database})
         with messages.Connection(self.port, 60) as connection:
-            connection.send(OP_MSG, struct.pack('<i', 0) + b'\x00' + body)
-            return bson.decode(connection.receive()[16 + 5:])
+            connection.send_message({**command, '$db': database})
+            return bson.decode(connection.receive_message())
 
     def hashes(self, database):
         return self.client[database].command('dbHash')['collections']

@@ -5,12 +5,10 @@
 - What came after 2.6 and would change a result is refused by every command that could carry it.
 """
 
-import contextlib
 import json
 import lzma
 import os
 import re
-import struct
 import tempfile
 import threading
 import time
@@ -21,7 +19,7 @@ import pymongo
 from bson.int64 import Int64
 
 import server
-import wire
+import messages
 from command_requests import FAIL, NEVER, REQUESTS, SESSION
 from process_case import ProcessCase
 from reply_types import ANY_REPLY, DATABASE, OF_COMMAND, OPTIONAL, has_type, values_at
@@ -75,10 +73,8 @@ class Commands(unittest.TestCase):
 
     def ask_old_way(self, db, request):
         """The reply to a command by OP_QUERY."""
-        with contextlib.closing(wire.Connection(self.port)) as connection:
-            body = struct.pack('<i', 0) + (db + '.$cmd').encode() + b'\0' \
-                + struct.pack('<ii', 0, -1) + bson.encode(request)
-            return bson.decode(connection.exchange(wire.OP_QUERY, body)[36:])
+        with messages.Connection(self.port) as connection:
+            return bson.decode(connection.by_query(db, request))
 
     def request(self, name):
         request = REQUESTS[name] or {name: 1}
