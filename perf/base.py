@@ -19,7 +19,6 @@ import os
 import shutil
 import socket
 import statistics
-import subprocess
 import tempfile
 
 import any_server

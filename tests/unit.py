@@ -25,7 +25,6 @@ sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/li
 
 import choice  # noqa: E402
 import server  # noqa: E402
-import staging  # noqa: E402
 from totals import Totals  # noqa: E402
 
 BINARY_SECONDS_MAX = 7200  # only ends a binary that hangs; --whole on a busy machine is slow

@@ -2,7 +2,6 @@
 
 import argparse
 import math
-import os
 
 SECONDS_MAX = 86400
 

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tarfile
 
-from lab import base, needs, selections
+from lab import base, needs
 from lab.command_line import Parser
 
 import full_run
