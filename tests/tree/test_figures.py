@@ -23,6 +23,11 @@ LINES_MOST = {
     r'\b(?:make_room|check_room|commit_if_needed)\b': 96,
     r'\btick\(': 339,
 }
+# Folders whose product lines have at least so many assertions in 1,000 lines.
+ASSERTIONS_LEAST = 8
+ASSERTING = ('src/storage/kv', 'src/storage/rocksdb', 'src/storage/wiredtiger', 'src/replica',
+             'src/storage/mmapv1/btree', 'src/storage/mmapv1/salvage',
+             'src/storage/mmapv1/space')
 FOLDER_FILES_MOST = 56
 PRODUCT_FILE_LINES_MOST = 675
 
@@ -73,6 +78,16 @@ def is_indirect(sentence):
     return bool(first) and first[0] in INDIRECT
 
 
+def assertions(names, contents):
+    """{folder: DCHECKs in 1,000 product lines}"""
+    found = {}
+    for folder in ASSERTING:
+        lines = [line for name in names if is_product(name) and os.path.dirname(name) == folder
+                 for line in contents[name]]
+        found[folder] = 1000 * sum('DCHECK(' in line for line in lines) / max(len(lines), 1)
+    return found
+
+
 def figures():
     """{what: count}"""
     names = code_files()
@@ -87,6 +102,7 @@ def figures():
     found['folder files'] = max(folders.values())
     found['product file lines'] = max(len(contents[name]) - 1 for name in names
                                       if is_product(name))
+    found['fewest assertions'] = min(assertions(names, contents).values())
     told = [sentence for lines in contents.values() for sentence in sentences(lines)]
     found['sentences'] = len(told)
     found['indirect percent'] = 100 * sum(map(is_indirect, told)) / len(told)
@@ -102,6 +118,7 @@ class Figures(unittest.TestCase):
         self.assertLessEqual(found['folder files'], FOLDER_FILES_MOST)
         self.assertLessEqual(found['product file lines'], PRODUCT_FILE_LINES_MOST)
         self.assertLessEqual(found['indirect percent'], INDIRECT_MOST_PERCENT)
+        self.assertGreaterEqual(found['fewest assertions'], ASSERTIONS_LEAST)
 
     def test_sentences_on_a_sample(self):
         sample = ['// Returns it. What is', '// left goes. So it is.', '//', '//   That is a table',
