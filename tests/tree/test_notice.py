@@ -1,4 +1,4 @@
-"""NOTICE names every library that is linked, and docs/developing.md says why it is used."""
+"""NOTICE names every library that is linked, and docs/dependencies.md says why it is used."""
 
 import ast
 import os
@@ -37,7 +37,7 @@ class Notice(unittest.TestCase):
     def test_names_what_is_linked(self):
         libraries = linked()
         self.assertGreater(len(libraries), 8)
-        notice, reasons = read('NOTICE'), read('docs/developing.md')
+        notice, reasons = read('NOTICE'), read('docs/dependencies.md')
         for library, scripts in libraries.items():
             self.assertIn(library, NAMES, '%s: give it a name here, and a licence in NOTICE'
                           % scripts)
@@ -49,4 +49,4 @@ class Notice(unittest.TestCase):
     def test_names_nothing_that_is_not_used(self):
         for name in re.findall(r'^  (\S(?:\S| (?! |\())*)', read('NOTICE'), re.MULTILINE):
             if not name.startswith(('libstdc++', 'glibc')):
-                self.assertIn(re.sub(r' [\d.]+$', '', name), read('docs/developing.md'))
+                self.assertIn(re.sub(r' [\d.]+$', '', name), read('docs/dependencies.md'))
