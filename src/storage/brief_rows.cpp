@@ -1,5 +1,6 @@
 // Ends the rows of cursors. If a read of memory that was given back is not noticed, the last row
-// that has ended is kept, overwritten: a late reader then finds no document.
+// that has ended is kept, overwritten: a late reader then finds no document. A large row is shown
+// where it is, and does not end: no limit of memory counts its copy.
 #include <algorithm>
 #include <mutex>
 #include <utility>
@@ -27,6 +28,7 @@ class BriefRows final : public RecordCursor {
         std::optional<Record> record = of_->next();
         if (!record) return record;
         const auto bytes = record->doc.bytes();
+        if (bytes.size() > kLargeBytes) return record;
         shown_.assign(bytes.begin(), bytes.end());
         record->doc = bson::Doc(shown_.data());
         return record;
@@ -42,6 +44,8 @@ class BriefRows final : public RecordCursor {
     bool restore() override { return of_->restore(); }
 
   private:
+    static constexpr size_t kLargeBytes = 256 * 1024;
+
     void end() {
         constexpr uint8_t kEnded = 0xdb;
         if (shown_.empty()) return;

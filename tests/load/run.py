@@ -7,8 +7,8 @@
     collections  10,000 collections (many.py)
     pipelines    a document of 58 MB between the stages of pipelines (pipelines.py)
     memory       a database several times the memory that the server may use (small_memory.py)
-    groups       servers in control groups with little memory live (small_groups.py); one group in a
-                 change, all of them with --whole
+    groups       servers in control groups with little memory live (small_groups.py); two groups in
+                 a change, all of them with --whole
     soak         all kinds of work on data that do not grow: memory must not either (soak.py)
 
 All that was acknowledged with j: true is there after a kill, and the files are consistent; memory,

@@ -146,12 +146,58 @@ def sorts(load):
     load.together(40, work)
 
 
+def read_all(load, client, command):
+    """Reads a cursor to its end, or until that is refused; returns how many documents came."""
+    reply, documents = load.attempt(client, command), 0
+    while reply:
+        cursor = reply['cursor']
+        documents += len(cursor.get('firstBatch', ())) + len(cursor.get('nextBatch', ()))
+        if not cursor['id']:
+            break
+        reply = load.attempt(client, {'getMore': bson.Int64(cursor['id']),
+                                      'collection': cursor['ns'].split('.', 1)[1]})
+    return documents
+
+
+def reads(load):
+    """Many clients at once that want replies as large as there are, of few and of many documents;
+    then one client alone, which gets them."""
+    text = random.Random(1).randbytes(15_000_000)
+    with Client(load.port) as client:
+        while not load.insert(client, 'whole', [{'_id': 0, 'text': text}], ACKNOWLEDGED):
+            text = text[:len(text) // 2]  # some engines take no larger one
+        for n in range(1, 4):
+            load.insert(client, 'whole', [{'_id': n, 'text': text[n:]}], ACKNOWLEDGED)
+        for first in range(0, 2000, 200):
+            load.insert(client, 'parts', [{'_id': n, 'text': b'z' * 15_000}
+                                          for n in range(first, first + 200)], ACKNOWLEDGED)
+
+    def wanted(number):
+        return [{'find': 'whole', 'filter': {}},
+                {'find': 'whole', 'filter': {}, 'sort': {'text': 1}},
+                {'find': 'parts', 'filter': {}, 'batchSize': 1 + number % 2},
+                {'aggregate': 'whole', 'pipeline': [{'$addFields': {'n': number}}], 'cursor': {}},
+                {'aggregate': 'parts', 'pipeline': [{'$group': {
+                    '_id': {'$mod': ['$_id', 4]}, 'all': {'$push': '$text'}}}], 'cursor': {}}]
+
+    def work(client, number):
+        for command in wanted(number) * (32 // clients):
+            read_all(load, client, command)
+    for clients in (8, 32):
+        load.together(clients, work)
+
+    with Client(load.port) as client:
+        if read_all(load, client, wanted(0)[0]) != 4:
+            raise Failure('a client alone does not get its documents: %s' % load.told[-1:])
+
+
 LOADS = {
     'small': inserts(1000, 4, 1.5),
     'medium': inserts(100_000, 2, 2.5),
     'large': inserts(15_000_000, 8, 1),
     'iibench': iibench,
     'sorts': sorts,
+    'reads': reads,
 }
 
 
@@ -226,8 +272,8 @@ def run_profile(stage, directory, profile, megabytes, loads, say=print):
 
 
 SIZES = [128, 256, 300, 512, 1024]
-# What a change tries: the recommended profile where it used to be killed.
-USUAL = [('durable', 300, ['medium', 'iibench'])]
+# What a change tries: where servers used to be killed.
+USUAL = [('durable', 300, ['medium', 'iibench']), ('base', 128, ['reads'])]
 
 
 def build(profile, sanitize):

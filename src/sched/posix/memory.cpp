@@ -23,6 +23,9 @@ constexpr size_t kSmallBytes = 1024;
 constexpr int64_t kSlackBytes = 8 * 1024 * 1024;
 // Malloc may keep this much.
 constexpr size_t kUnusedBytes = size_t{16} * 1024 * 1024;
+// Malloc maps larger blocks each by itself, and keeps no more than this on top of a heap. A heap
+// has a larger block only where so much was free there.
+constexpr int kMappedBytes = 4 << 20;
 // A thread updates the sum when its own count is so far from what it last reported.
 constexpr int64_t kReportBytes = 1024 * 1024;
 
@@ -90,11 +93,10 @@ void keep_malloc_small() {
     [[maybe_unused]] static const bool done = [] {
         constexpr int kHeapsPerProcessor = 2;
         constexpr int kLeastHeaps = 4;
-        constexpr int kKeptOnTop = 4 << 20;
         const auto processors = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
         mallopt(M_ARENA_MAX, std::max(processors * kHeapsPerProcessor, kLeastHeaps));
-        mallopt(M_TRIM_THRESHOLD, kKeptOnTop);
-        return mallopt(M_MMAP_THRESHOLD, kKeptOnTop) == 1;
+        mallopt(M_TRIM_THRESHOLD, kMappedBytes);
+        return mallopt(M_MMAP_THRESHOLD, kMappedBytes) == 1;
     }();
 }
 
@@ -166,9 +168,9 @@ int64_t enter(int64_t held, bool limited) {
 
 void* reallocate(void* p, size_t bytes, Reserve reserve) {
     DCHECK(bytes > 0);
-    // Larger blocks than malloc ever has in its heap grow by their page tables; what is smaller may
-    // be there twice for a moment.
-    constexpr size_t kAlwaysMapped = size_t{32} << 20;
+    // Blocks that malloc has mapped grow by their page tables; what is smaller may be there twice
+    // for a moment.
+    constexpr size_t kAlwaysMapped = 2 * kMappedBytes;
     const auto before = static_cast<int64_t>(malloc_usable_size(p));
     const size_t old =
         static_cast<size_t>(before) > kAlwaysMapped ? static_cast<size_t>(before) : 0;

@@ -221,6 +221,24 @@ TEST(Memory, WhatGrowsCountsAndCanBeRefused) {
     }
 }
 
+TEST(Memory, AMappedBlockIsThereOnceWhileItGrows) {
+    constexpr size_t kBytes = size_t{15} << 20;
+    memory::keep_reserve();  // from here on malloc maps it
+    memory::set_limits(kBytes / 2 * 5, memory::kAllBytes);
+    Operation operation;
+    operation.start();
+    const Operation::Scope scope(&operation);
+    Block block(memory::reallocate(nullptr, kBytes));
+    const auto grow_to = [&block](size_t bytes) {
+        void* const larger = memory::reallocate(block.get(), bytes);
+        static_cast<void>(block.release());
+        block.reset(larger);
+    };
+    EXPECT_NO_THROW(grow_to(2 * kBytes));
+    EXPECT_THROW(grow_to(3 * kBytes), memory::LimitExceeded);
+    memory::set_limits(memory::kOperationBytes, memory::kAllBytes);
+}
+
 // Tests of other rooms count on this.
 TEST(Memory, ItsAllocationsCanFail) {
     constexpr size_t kBytes = 100 * 1024;
