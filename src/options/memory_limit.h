@@ -12,6 +12,7 @@ struct MemoryLimits {
     int64_t all_operations_bytes;  // of all operations and what waits for them, together
     int64_t operation_bytes;
     int64_t incomplete_messages_bytes;  // what is arriving, all connections together
+    int64_t messages_bytes;             // with large ones that are being served
     int64_t temporary_files_bytes;      // on the disk, of sorts and groups
     int64_t cursors;
     int64_t cursors_per_connection;
@@ -25,6 +26,7 @@ constexpr MemoryLimits limits_of_memory(int64_t megabytes) {
             // another of it. A reply of 16 MB is there twice while it grows.
             .operation_bytes = std::max(bytes / 5 * 2, int64_t{40} << 20),
             .incomplete_messages_bytes = std::max(bytes / 4, int64_t{16} << 20),
+            .messages_bytes = std::max(bytes / 2, int64_t{16} << 20),
             .temporary_files_bytes = bytes * 16,
             .cursors = megabytes * 10,
             .cursors_per_connection = megabytes * 2,

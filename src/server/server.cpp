@@ -54,6 +54,7 @@ static_assert(static_cast<int64_t>(command::LogicalSessions::kOpenMax) == kDefau
 
 wire::ReceiveLimits receive_limits() {
     return {.bytes = options::memory_limits().incomplete_messages_bytes,
+            .with_served_bytes = options::memory_limits().messages_bytes,
             .time = std::chrono::seconds(options::incomplete_message_seconds.get())};
 }
 
@@ -128,6 +129,7 @@ Server::Server(const CommandLine& command_line, LogSetup& log,
     options::document_work_ticks.follow([](const options::Value&) {
         sched::WorkLimit::set_limit(options::document_work_ticks.get());
     });
+    set_memory_limits();
     sched::memory::keep_reserve();
 }
 

@@ -85,7 +85,7 @@ bool Receiving::make_room_for_small(const Receiver& receiver, int64_t bytes,
 
 // Whether there is room if what is incomplete holds so much.
 bool Receiving::has_room(int64_t bytes) const {
-    return bytes <= limits_.bytes && bytes + served_bytes_ <= 2 * limits_.bytes;
+    return bytes <= limits_.bytes && bytes + served_bytes_ <= limits_.with_served();
 }
 
 // Whether there is room for it, or it is the next one.

@@ -25,11 +25,14 @@
 namespace wire {
 
 struct ReceiveLimits {
-    // The limit of all incomplete messages together; twice as much with those that are being
-    // served. The oldest one may exceed both if nothing large is being served.
+    // The limit of all incomplete messages together, and of them with those that are being served;
+    // 0: twice as much. The oldest one may exceed both if nothing large is being served.
     int64_t bytes = 256 * 1024 * 1024;
+    int64_t with_served_bytes = 0;
     // The time for one of them, and a second more for each kBytesPerSecond of it.
     std::chrono::seconds time{30};
+
+    int64_t with_served() const { return with_served_bytes != 0 ? with_served_bytes : 2 * bytes; }
 };
 
 class Receiving {

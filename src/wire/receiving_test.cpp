@@ -250,6 +250,20 @@ TEST(Receiving, WhatIsHeldBackHasItsTimeAfterwards) {
     EXPECT_TRUE(second.stopped) << "10 s and 32 for 2 MB";
 }
 
+TEST(Receiving, WhatIsServedMayLeaveNoRoomForOthers) {
+    Receiving receiving;
+    receiving.set_limits({.bytes = 16 * kMegabyte, .with_served_bytes = 20 * kMegabyte});
+    TestReceiver served, next;
+    const auto start = Receiving::Clock::now();
+    EXPECT_TRUE(receiving.may_go_on(served, 15 * kMegabyte, start));
+    receiving.complete(served, start);
+    EXPECT_TRUE(receiving.may_go_on(next, 4 * kMegabyte, start));
+    EXPECT_FALSE(receiving.may_go_on(next, 8 * kMegabyte, start));
+    receiving.over(served, start + 1s);
+    EXPECT_TRUE(receiving.may_go_on(next, 15 * kMegabyte, start + 1s));
+    receiving.over(next, start + 1s);
+}
+
 TEST(Receiving, OneThatDoesNotUseItsTimeIsStoppedWhateverTheOthersDo) {
     Receiving receiving;
     receiving.set_limits({.bytes = 10 * kMegabyte, .time = 1000s});

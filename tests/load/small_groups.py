@@ -34,7 +34,8 @@ PROFILES = {
     'wiredTiger-durable': ('all', ['--storageEngine', 'wiredTiger'] + OF_COMMITS),
     'rocksdb-durable': ('all', ['--storageEngine', 'rocksdb'] + OF_COMMITS),
 }
-REFUSED = re.compile(r'memory|too large|cache is too small|commit carries|can carry')
+REFUSED = re.compile(r'memory|too large|cache is too small|commit carries|can carry|'
+                     r'cursor id \d+ not found')
 CODE = re.compile(r"'code': (\d+)")
 
 
@@ -191,6 +192,40 @@ def reads(load):
             raise Failure('a client alone does not get its documents: %s' % load.told[-1:])
 
 
+def mixed(load):
+    """Writes and reads of large documents, groups and sorts, at the same time."""
+    with Client(load.port) as client:
+        for first in range(0, 20_000, 1000):
+            load.insert(client, 'rows', [{'_id': n, 'n': n * 7919 % 20_000, 'text': 'z' * 1000}
+                                         for n in range(first, first + 1000)], ACKNOWLEDGED)
+
+    def work(client, number):
+        chance = random.Random(number)
+        all_texts = {'$group': {'_id': None, 'all': {'$addToSet': '$text'},
+                                'keys': {'$push': '$_id'}}}
+        for turn in range(30):
+            kind = (number + turn) % 6
+            if kind == 0:
+                load.insert(client, 'written', [{'_id': '%d %d' % (number, turn),
+                                                 'text': chance.randbytes(15_000_000)}],
+                            ACKNOWLEDGED)
+            elif kind == 1:
+                read_all(load, client, {'find': 'written', 'filter': {}, 'limit': 3})
+            elif kind == 2:
+                read_all(load, client, {'find': 'rows', 'filter': {}, 'sort': {'n': 1},
+                                        'batchSize': 1000})
+            elif kind == 3:
+                read_all(load, client, {'aggregate': 'rows', 'cursor': {}, 'allowDiskUse': True,
+                                        'pipeline': [{'$sort': {'text': 1, 'n': 1}}, all_texts]})
+            elif kind == 4:
+                read_all(load, client, {'aggregate': 'rows', 'cursor': {}, 'pipeline': [
+                    {'$group': {'_id': {'$mod': ['$n', 7]}, 'all': {'$push': '$text'}}}]})
+            else:
+                load.attempt(client, {'update': 'rows', 'updates': [
+                    {'q': {'n': {'$lt': 5000}}, 'u': {'$inc': {'n': 1}}, 'multi': True}]})
+    load.together(12, work)
+
+
 LOADS = {
     'small': inserts(1000, 4, 1.5),
     'medium': inserts(100_000, 2, 2.5),
@@ -198,6 +233,7 @@ LOADS = {
     'iibench': iibench,
     'sorts': sorts,
     'reads': reads,
+    'mixed': mixed,
 }
 
 
@@ -273,7 +309,7 @@ def run_profile(stage, directory, profile, megabytes, loads, say=print):
 
 SIZES = [128, 256, 300, 512, 1024]
 # What a change tries: where servers used to be killed.
-USUAL = [('durable', 300, ['medium', 'iibench']), ('base', 128, ['reads'])]
+USUAL = [('durable', 300, ['medium', 'iibench']), ('base', 128, ['reads', 'mixed'])]
 
 
 def build(profile, sanitize):

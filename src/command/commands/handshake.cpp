@@ -9,6 +9,7 @@
 #include "command/commands/member_report.h"
 #include "command/context/locks.h"
 #include "command/request/invocation.h"
+#include "options/memory_limit.h"
 
 namespace command {
 
@@ -164,6 +165,13 @@ void keep_metadata(Invocation& invocation) {
     invocation.client.set_metadata(given.as_doc());
 }
 
+// Larger ones are taken, too, but where memory is small one of them is much of it.
+int32_t message_bytes() {
+    constexpr int64_t kAroundDocumentBytes = 64 * 1024;
+    const int64_t bytes = options::memory_limits().incomplete_messages_bytes + kAroundDocumentBytes;
+    return static_cast<int32_t>(std::min<int64_t>(bytes, wire::kMessageBytesMax));
+}
+
 void greet(Invocation& invocation, const char* primary_field) {
     if (waits_for_news(invocation)) return;
     keep_metadata(invocation);
@@ -180,7 +188,7 @@ void greet(Invocation& invocation, const char* primary_field) {
     }
     if (invocation.body["helloOk"].truthy()) reply.append("helloOk", true);
     reply.append("maxBsonObjectSize", bson::kDocumentBytesMax)
-        .append("maxMessageSizeBytes", wire::kMessageBytesMax)
+        .append("maxMessageSizeBytes", message_bytes())
         .append("maxWriteBatchSize", context.max_write_batch)
         .append_date("localTime", base::ms_since_1970());
     // A client of an older dialect sends no lsid, whatever the reply offers. Drivers take the offer

@@ -21,7 +21,7 @@ namespace {
 // Smaller ones may exceed the limits by kSlackBytes.
 constexpr size_t kSmallBytes = 1024;
 constexpr int64_t kSlackBytes = 8 * 1024 * 1024;
-// Malloc may keep this much.
+// Malloc may keep this much, and no more than an eighth of what operations may hold.
 constexpr size_t kUnusedBytes = size_t{16} * 1024 * 1024;
 // Malloc maps larger blocks each by itself, and keeps no more than this on top of a heap. A heap
 // has a larger block only where so much was free there.
@@ -88,13 +88,17 @@ void on_no_memory() {
 }
 
 // Limits malloc's heaps: by itself it makes eight for each processor and keeps up to 64 MB on top
-// of each, which may be several times what the limits allow. Once, before there are many threads.
+// of each, which may be several times what the limits allow; what is freed in one is of no use to
+// the others. Once, before there are many threads.
 void keep_malloc_small() {
     [[maybe_unused]] static const bool done = [] {
         constexpr int kHeapsPerProcessor = 2;
         constexpr int kLeastHeaps = 4;
+        constexpr int64_t kBytesPerHeap = int64_t{64} << 20;
         const auto processors = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
-        mallopt(M_ARENA_MAX, std::max(processors * kHeapsPerProcessor, kLeastHeaps));
+        const int64_t most = std::max<int64_t>(g_all_max.load() / kBytesPerHeap, 1);
+        mallopt(M_ARENA_MAX, static_cast<int>(std::min<int64_t>(
+                                 most, std::max(processors * kHeapsPerProcessor, kLeastHeaps))));
         mallopt(M_TRIM_THRESHOLD, kMappedBytes);
         return mallopt(M_MMAP_THRESHOLD, kMappedBytes) == 1;
     }();
@@ -120,6 +124,13 @@ int64_t all_limit() {
     return g_all_max.load(std::memory_order_relaxed);
 }
 
+bool may_hold_more(size_t bytes) {
+    return !t_account.limited || is_uninterruptible() ||
+           g_held_by_all.load(std::memory_order_relaxed) + t_account.unreported +
+                   static_cast<int64_t>(bytes) <=
+               g_all_max.load(std::memory_order_relaxed);
+}
+
 int64_t held() {
     return t_account.held;
 }
@@ -143,15 +154,17 @@ void give_back_unused() {
     // malloc, so that two numbers together tell whether there is more.
     static std::atomic<size_t> free_before{0};
     static std::atomic<size_t> resident_before{0};
-    const auto has_grown = [](std::atomic<size_t>& before, size_t now) {
+    const size_t kept =
+        std::min(kUnusedBytes, static_cast<size_t>(g_all_max.load(std::memory_order_relaxed)) / 8);
+    const auto has_grown = [kept](std::atomic<size_t>& before, size_t now) {
         if (now < before.load(std::memory_order_relaxed))
             before.store(now, std::memory_order_relaxed);
-        return now - before.load(std::memory_order_relaxed) >= kUnusedBytes;
+        return now - before.load(std::memory_order_relaxed) >= kept;
     };
     const size_t free = mallinfo2().fordblks;
     const bool is_more = has_grown(free_before, free);
     const bool is_back = has_grown(resident_before, base::process_memory().own());
-    if (free < kUnusedBytes || (!is_more && !is_back)) return;
+    if (free < kept || (!is_more && !is_back)) return;
     malloc_trim(0);
     free_before.store(mallinfo2().fordblks, std::memory_order_relaxed);
     resident_before.store(base::process_memory().own(), std::memory_order_relaxed);

@@ -202,6 +202,11 @@ bool Durable::commit_if_needed() {
     return true;
 }
 
+// What a commit in X does away with.
+uint64_t Durable::copied_bytes() const {
+    return collector_.uncommitted_bytes() + commit_.private_bytes();
+}
+
 void Durable::commit_as_writer() {
     DCHECK(LockManager::mode() == GlobalMode::w);
     const uint64_t announced = admission_.leave();
@@ -209,13 +214,19 @@ void Durable::commit_as_writer() {
     do {
         base::log::debug(1, "commitIfNeeded upgrading from shared write to exclusive write state");
         if (!locks_.w_to_X()) continue;  // another thread has committed
-        if (collector_.has_written()) {
+        if (collector_.has_written() || commit_.private_bytes() > 0) {
             counters_.record(journal::Metric::early_commits);
             commit_.commit_in_lock();
         }
         locks_.X_to_w();
-    } while (!admission_.enter_again(announced, collector_.uncommitted_bytes()));
+    } while (!admission_.enter_again(announced, copied_bytes()));
     DCHECK(LockManager::mode() == GlobalMode::w);
+}
+
+// A commit that is under way gives back what it holds.
+void Durable::make_memory(int64_t document_bytes) {
+    if (LockManager::mode() == GlobalMode::w && !storage::OneCommit::is_open()) commit_as_writer();
+    if (!WriteAdmission::has_memory(document_bytes)) WriteAdmission::refuse_for_memory();
 }
 
 void Durable::make_room(int64_t document_bytes) {
@@ -227,9 +238,10 @@ void Durable::make_room(int64_t document_bytes) {
                    "make the document smaller, or drop an index",
                    document_bytes >> 20, limits_.most_bytes >> 20);
     admission_.leave();
+    if (!WriteAdmission::has_memory(document_bytes)) make_memory(document_bytes);
     if (document_bytes >= WriteAdmission::kLargeBytes && LockManager::mode() == GlobalMode::w) {
         collector_.unspool();
-        while (!admission_.enter(document_bytes, collector_.uncommitted_bytes()))
+        while (!admission_.enter(document_bytes, copied_bytes()))
             commit_as_writer();
     }
     commit_if_needed();

@@ -75,6 +75,8 @@ class Durable final : public storage::Durability, private storage::LockHooks {
     journal::CommitInterval commit_interval() const { return schedule_.interval(); }
 
   private:
+    uint64_t copied_bytes() const;
+    void make_memory(int64_t document_bytes);
     void before_write_lock() override;
     void before_write_unlock() override;
 

@@ -3,8 +3,20 @@
 #include <utility>
 
 #include "base/dcheck.h"
+#include "sched/memory.h"
+#include "sched/memory_metrics.h"
 
 namespace mmapv1 {
+
+bool WriteAdmission::has_memory(int64_t document_bytes) {
+    if (document_bytes < kMuchMemoryBytes) return true;
+    sched::memory::give_back_unused();
+    return sched::memory::may_hold_more(static_cast<size_t>(document_bytes));
+}
+
+void WriteAdmission::refuse_for_memory() {
+    throw sched::memory::LimitExceeded();
+}
 
 // The record and its keys.
 bool WriteAdmission::enter(int64_t document_bytes, uint64_t uncommitted_bytes) {

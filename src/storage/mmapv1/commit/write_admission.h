@@ -17,6 +17,8 @@ namespace mmapv1 {
 class WriteAdmission {
   public:
     static constexpr int64_t kLargeBytes = 64 << 10;  // a thousand smaller ones at once do no harm
+    // Documents from here on are refused while operations hold too much memory.
+    static constexpr int64_t kMuchMemoryBytes = 1 << 20;
 
     explicit WriteAdmission(const CommitLimits& limits = {}) : limits_(limits) {}
 
@@ -28,6 +30,11 @@ class WriteAdmission {
     uint64_t leave() { return t_announced_ == 0 ? 0 : leave_announced(); }
     // Announces them once more; 0 is always admitted.
     bool enter_again(uint64_t announced, uint64_t uncommitted_bytes);
+
+    // Whether all operations together may hold such a document, too: its commit will. The system
+    // gets what malloc keeps, as that needs pages which malloc has not.
+    static bool has_memory(int64_t document_bytes);
+    [[noreturn]] static void refuse_for_memory();
 
   private:
     static inline constinit thread_local uint64_t t_announced_ = 0;  // by the calling thread

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "sched/blocking.h"
+#include "sched/memory.h"
 #include "sched/operation.h"
 
 namespace mmapv1 {
@@ -200,6 +201,9 @@ const CommitJob& WriteCollector::take_job() {
     const CommitJob& taken = jobs_[static_cast<size_t>(collecting_)];
     collecting_ = 1 - collecting_;
     DCHECK(jobs_[static_cast<size_t>(collecting_)].empty());  // end_job()
+    // The private copies, the operations and the section.
+    held_bytes_ = 3 * taken.bytes;
+    sched::memory::count_taken(held_bytes_);
     cache_.fill({});
     uncommitted_bytes_.store(0, std::memory_order_relaxed);
     changed_bytes_.store(0, std::memory_order_relaxed);
@@ -209,6 +213,8 @@ const CommitJob& WriteCollector::take_job() {
 }
 
 void WriteCollector::end_job() {
+    sched::memory::count_released(held_bytes_);
+    held_bytes_ = 0;
     const std::lock_guard lock(job_mutex_);
     CommitJob& taken = jobs_[static_cast<size_t>(1 - collecting_)];
     taken.clear();

@@ -125,6 +125,7 @@ class WriteCollector final : public journal::CommitDemand {
     std::atomic<uint64_t> uncommitted_bytes_{0};
     std::atomic<uint64_t> changed_bytes_{0};
 
+    size_t held_bytes_ = 0;  // the committer's; counted as memory while a job is committed
     std::mutex job_mutex_;
     // Guarded by job_mutex_:
     std::array<CommitJob, 2> jobs_;
