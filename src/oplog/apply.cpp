@@ -137,7 +137,8 @@ Applied Applier::change(const Told& told, Manner manner) {
     return applied;
 }
 
-// In a ring that is read while it turns, what comes twice has been begun anew there.
+// A capped collection has to be in the order of the other server's, so each document that comes is
+// a new one there; the index on _id, if there is one, refuses what comes twice.
 void Applier::copy(std::string_view ns, bson::Doc batch) {
     const auto [db, name] = catalog::split(ns);
     const sched::BlockingSection away;

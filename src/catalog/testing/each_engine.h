@@ -29,7 +29,7 @@ enum class TestEngine { mmapv1, memory, kv };
 inline const auto kTestEngines =
     testing::Values(TestEngine::mmapv1, TestEngine::memory, TestEngine::kv);
 inline std::string engine_name(const testing::TestParamInfo<TestEngine>& info) {
-    constexpr const char* kNames[] = {"mmapv1", "memory", "ordered"};
+    constexpr const char* kNames[] = {"mmapv1", "memory", "kv"};
     return kNames[static_cast<size_t>(info.param)];
 }
 

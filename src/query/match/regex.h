@@ -42,6 +42,7 @@ class Regex {
     // Finds the first match at `start` or later, which is no place within a character: the whole of
     // it, and what each of the pattern's groups matched. False if there is none. NULs are
     // characters of the text, unlike for search(), which it follows in all else.
+    // REQUIRES: where `start` is not 0, a find() from 0 in the same text has not found it invalid.
     bool find(std::string_view text, size_t start, sched::Vector<Part>* parts) const;
 
     const std::string& pattern() const { return pattern_; }
