@@ -1,6 +1,7 @@
 #include "catalog/collection.h"
 
 #include <algorithm>
+#include <optional>
 #include <span>
 
 #include "base/dcheck.h"
@@ -8,13 +9,13 @@
 #include "base/log.h"
 #include "bson/compare.h"
 #include "bson/json.h"
-#include "catalog/entry_room.h"
 #include "catalog/names.h"
 #include "options/server_parameters.h"
 #include "sched/tick.h"
 #include "sched/work_limit.h"
 #include "storage/open_change.h"
 #include "storage/write_conflict.h"
+#include "storage/write_unit.h"
 
 namespace catalog {
 
@@ -24,6 +25,9 @@ namespace {
 constexpr int64_t kTicksPerKey = 8;
 // The bytes of a path that are taken apart in the time of a tick, about.
 constexpr size_t kBytesPerTick = 32;
+// So many entries change a megabyte at most: no room is looked for between them.
+constexpr size_t kFewEntries = 32;
+constexpr int64_t kBytesPerEntry = 32 << 10;  // leaf, parent, and what a split moves
 
 std::atomic<uint64_t> g_next_incarnation{1};
 
@@ -194,9 +198,7 @@ void Collection::check_writable() const {
 // The buffers of a thread that a change needs for as long as it takes.
 struct Collection::Scratch {
     KeySet keys;                     // of an insert or removal
-    std::vector<KeyChange> changes;  // of an update or removal, one per index
-    std::vector<Entries> entries;    // of a removal, the same
-    bool has_room = false;           // find_room()
+    std::vector<KeyChange> changes;  // of an update, one per index
 
     std::span<KeyChange> changes_of(size_t indexes) {
         if (changes.size() < indexes) changes.resize(indexes);
@@ -277,28 +279,21 @@ void Collection::prepare_capped_insert(bson::Doc doc) {
         indexes_[i]->store->reserve(needs_[i].first, needs_[i].second);
 }
 
-// Inserts the keys of one index, either every one or none.
-void Collection::insert_keys(Index& index, const KeySet& keys, storage::RecordId id) {
-    size_t done = 0;
-    try {
-        for (; done < keys.size(); ++done) {
-            sched::tick(kTicksPerKey);
-            if (!capped_) durability_.check_room();
-            const storage::InsertResult result = index.store->insert(keys[done], id, !index.unique);
-            if (result == storage::InsertResult::duplicate)
-                throw_duplicate_key(index, ns(), keys[done]);
-            if (result == storage::InsertResult::too_long && options::fail_index_key_too_long.get())
-                throw_key_too_long(base::kKeyTooLong, index, ns(), keys[done]);
-        }
-    } catch (...) {
-        while (done-- > 0)
-            index.store->remove(keys[done], id);
-        throw;
+// Counts in `done` the keys that the index has.
+void Collection::insert_keys(Index& index, const KeySet& keys, storage::RecordId id, size_t& done) {
+    for (done = 0; done < keys.size(); ++done) {
+        sched::tick(kTicksPerKey);
+        if (!capped_) durability_.check_room();
+        const storage::InsertResult result = index.store->insert(keys[done], id, !index.unique);
+        if (result == storage::InsertResult::duplicate)
+            throw_duplicate_key(index, ns(), keys[done]);
+        if (result == storage::InsertResult::too_long && options::fail_index_key_too_long.get())
+            throw_key_too_long(base::kKeyTooLong, index, ns(), keys[done]);
     }
 }
 
 storage::RecordId Collection::insert(bson::Doc doc) {
-    const sched::Uninterruptible whole;
+    storage::WriteUnit unit(durability_);
     DCHECK(storage::LockManager::may_write(split(ns()).db));
     check_writable();
     if (capped_) {
@@ -310,27 +305,30 @@ storage::RecordId Collection::insert(bson::Doc doc) {
     const AtEnd trim([&keys] { keys.trim(); });
     const storage::RecordId id = records_.insert(doc);
     const storage::OpenChange open(log_ != nullptr);
-    size_t done = 0;
-    try {
-        for (; done < indexes_.size(); ++done) {
-            Index& index = *indexes_[done];
-            // Older documents of a ring may have gone for this one.
-            if (capped_) {
-                index.generator->keys(doc, keys);
-            } else {
-                derive_keys(index, doc, keys);
-                check_work(keys.size());
-                check_multikey(index, keys);
-            }
-            insert_keys(index, keys, id);
-            note_multikey(index, keys);
-        }
-    } catch (...) {
+    size_t done = 0;       // indexes
+    size_t keys_done = 0;  // of the next one
+    const storage::WriteUnit::OnUndo gone(unit, [&] {
+        while (keys_done-- > 0)
+            indexes_[done]->store->remove(keys[keys_done], id);
         while (done-- > 0)
             unindex(*indexes_[done], {id, doc});
         records_.remove(id);
-        throw;
+    });
+    for (; done < indexes_.size(); ++done) {
+        Index& index = *indexes_[done];
+        keys_done = 0;
+        // Older documents of a ring may have gone for this one.
+        if (capped_) {
+            index.generator->keys(doc, keys);
+        } else {
+            derive_keys(index, doc, keys);
+            check_work(keys.size());
+            check_multikey(index, keys);
+        }
+        insert_keys(index, keys, id, keys_done);
+        note_multikey(index, keys);
     }
+    unit.keep();
     if (log_ != nullptr) log_->inserted(ns(), doc);
     if (capped_) marks_->inserted({id, doc});
     waiters_.wake();
@@ -338,7 +336,7 @@ storage::RecordId Collection::insert(bson::Doc doc) {
 }
 
 storage::RecordId Collection::append(bson::Doc entry) {
-    const sched::Uninterruptible whole;
+    storage::WriteUnit unit(durability_);
     DCHECK(storage::LockManager::may_write(split(ns()).db));
     DCHECK(capped_ && indexes_.empty());
     is_appending_ = true;
@@ -350,7 +348,7 @@ storage::RecordId Collection::append(bson::Doc entry) {
 }
 
 void Collection::take_back(storage::RecordId entry) {
-    const sched::Uninterruptible whole;
+    storage::WriteUnit unit(durability_);
     DCHECK(storage::LockManager::may_write(split(ns()).db));
     DCHECK(capped_ && indexes_.empty());
     marks_->forget();
@@ -358,7 +356,7 @@ void Collection::take_back(storage::RecordId entry) {
 }
 
 void Collection::take_all_back() {
-    const sched::Uninterruptible whole;
+    storage::WriteUnit unit(durability_);
     DCHECK(storage::LockManager::may_write(split(ns()).db));
     DCHECK(capped_ && indexes_.empty());
     marks_->forget();
@@ -374,100 +372,47 @@ void Collection::unindex(Index& index, const storage::Record& record) {
     }
 }
 
-// Puts an entry back that was there before the change that is being undone. It has no place any
-// more only where the index is damaged: its space is there (find_room()). The index then lacks it,
-// and the change itself ends with its own error.
-void Collection::put_back(Index& index, bson::Doc key, storage::RecordId id) const {
-    try {
-        index.store->insert(key, id, true);
-    } catch (const base::Error& e) {
-        base::log::error(
-            "index {} of {} lacks an entry since a change could not be undone: {}; drop the index "
-            "and build it again",
-            index.name, ns(), e.what());
-    }
-}
-
 // Takes the keys of a record out of all indexes; the record itself stays.
 void Collection::unindex(const storage::Record& record) {
     for (const auto& index : indexes_)
         if (index->store != nullptr) unindex(*index, record);
 }
 
-// Takes `count` keys of a record out of an index, or none.
-template <typename KeyAt>
-void Collection::take_out(Index& index, storage::RecordId id, size_t count, const KeyAt& key_at) {
-    size_t done = 0;
-    try {
-        for (; done < count; ++done) {
-            sched::tick(kTicksPerKey);
-            if (!scratch().has_room) durability_.check_room();
-            index.store->remove(key_at(done), id);
-        }
-    } catch (...) {
-        while (done-- > 0)
-            put_back(index, key_at(done), id);
-        throw;
-    }
+// Counts an entry before it is added or taken away. Throws what storage::Durability::check_room
+// does once they are many.
+void Collection::count_entry(size_t& entries) {
+    sched::tick(kTicksPerKey);
+    if (entries++ >= kFewEntries) durability_.check_room();
 }
 
 void Collection::remove(storage::RecordId id) {
-    const sched::Uninterruptible whole;
+    storage::WriteUnit unit(durability_);
     DCHECK(storage::LockManager::may_write(split(ns()).db));
     check_writable();
     if (capped_) marks_->forget();
     const bson::Doc doc = records_.get(id);
     const bson::Doc which = log_ == nullptr ? bson::Doc() : name_of(doc);
     make_room(0, which.size());  // where little memory is left for large ones, they may go
-    // Whatever may end it does so before the first entry goes.
-    Scratch& of_thread = scratch();
-    const size_t count = indexes_.size();
-    const std::span<KeyChange> changes = of_thread.changes_of(count);
-    std::vector<Entries>& entries = of_thread.entries;
-    entries.clear();
-    KeySet& keys = of_thread.keys;
-    const auto trim_all = [&keys, changes] {
-        keys.trim();
-        for (KeyChange& change : changes)
-            change.before.trim();
-    };
-    const AtEnd trim(trim_all);
-    size_t all = 0;
-    size_t bytes = 0;
-    for (size_t i = 0; i < count; ++i) {
-        const KeySet& of_index = changes[i].before;
-        derive_keys(*indexes_[i], doc, changes[i].before);
-        entries.push_back({static_cast<int64_t>(of_index.size()), of_index.bytes()});
-        all += of_index.size();
-        bytes += static_cast<size_t>(of_index.bytes());
-        if (bytes > kKeysBytesMax) trim_all();
-    }
-    // Together they may be many times the document: then each index has its own found again.
-    const auto keys_of = [&](size_t i) -> const KeySet& {
-        if (bytes <= kKeysBytesMax) return changes[i].before;
-        indexes_[i]->generator->keys(doc, keys);
-        return keys;
-    };
-    of_thread.has_room = find_room(
-        durability_, indexes_, all, [&entries](size_t i) { return entries[i]; },
-        [&](int64_t more) { make_room(more, which.size()); });
     durability_.check_room();
     const storage::OpenChange open(log_ != nullptr);
-    size_t done = 0;
-    try {
-        for (; done < count; ++done) {
-            const KeySet& go = keys_of(done);
-            take_out(*indexes_[done], id, go.size(), [&go](size_t i) { return go[i]; });
+    KeySet& keys = scratch().keys;
+    const AtEnd trim([&keys] { keys.trim(); });
+    size_t entries = 0;
+    std::optional<storage::WriteUnit::EngineUndo> undo;
+    for (const auto& index : indexes_) {
+        derive_keys(*index, doc, keys);
+        if (!undo && (indexes_.size() > 1 || keys.size() > 1)) undo.emplace(unit);
+        for (size_t i = 0; i < keys.size(); ++i) {
+            count_entry(entries);
+            index->store->remove(keys[i], id);
         }
-    } catch (...) {
-        while (done-- > 0) {
-            const KeySet& gone = keys_of(done);
-            for (size_t i = 0; i < gone.size(); ++i)
-                put_back(*indexes_[done], gone[i], id);
-        }
-        throw;
     }
+    // A single entry is as good as gone: only a damaged record keeps it from going.
+    const storage::WriteUnit::OnUndo kept(unit, [&] {
+        if (!undo && entries == 1) indexes_.front()->store->insert(keys[0], id, true);
+    });
     records_.remove(id);
+    unit.keep();
     if (log_ != nullptr) log_->removed(ns(), which);
 }
 
@@ -493,59 +438,21 @@ void Collection::check_all_lengths(std::span<const KeyChange> changes) const {
     }
 }
 
-// Returns whether every index is sure to have space for its new keys. If so, the old ones go first,
-// so that their places are used again. If not, the new ones come first: when one of these is
-// refused, those before it are removed, which needs no space, while old keys that are gone already
-// might not find any. Throws what an index says of the space where new keys have to take the places
-// of old ones.
-bool Collection::old_keys_may_go_first(std::span<const KeyChange> changes) {
-    if (std::ranges::all_of(changes, [](const KeyChange& each) { return each.removed.empty(); }))
-        return true;
-    try {
-        for (size_t i = 0; i < changes.size(); ++i) {
-            const KeyChange& change = changes[i];
-            int64_t bytes = 0;
-            for (const uint32_t k : change.added)
-                bytes += change.after[k].size();
-            if (bytes > 0)
-                indexes_[i]->store->reserve(static_cast<int64_t>(change.added.size()), bytes);
-        }
-        return true;
-    } catch (const base::Error&) {
-        if (std::ranges::any_of(changes, &KeyChange::takes_places)) throw;
-        return false;
+// Replaces the entries of one index. The old ones go first, so that their places are used again.
+void Collection::change_keys(Index& index, const KeyChange& change, storage::RecordId from,
+                             storage::RecordId to, size_t& entries) {
+    for (const uint32_t i : change.removed) {
+        count_entry(entries);
+        index.store->remove(change.before[i], from);
     }
-}
-
-// The new keys of one index, or none of them.
-void Collection::add_new_keys(Index& index, const KeyChange& change, storage::RecordId to) {
-    size_t done = 0;
-    try {
-        for (; done < change.added.size(); ++done) {
-            sched::tick(kTicksPerKey);
-            if (!scratch().has_room) durability_.check_room();
-            index.store->insert(change.after[change.added[done]], to, true);
-        }
-    } catch (...) {
-        remove_new_keys(index, change, to, done);
-        throw;
+    for (const uint32_t i : change.added) {
+        count_entry(entries);
+        index.store->insert(change.after[i], to, true);
     }
-}
-
-void Collection::remove_new_keys(Index& index, const KeyChange& change, storage::RecordId to,
-                                 size_t count) {
-    for (size_t i = 0; i < count; ++i)
-        index.store->remove(change.after[change.added[i]], to);
-}
-
-void Collection::put_old_keys_back(Index& index, const KeyChange& change,
-                                   storage::RecordId from) const {
-    for (const uint32_t i : change.removed)
-        put_back(index, change.before[i], from);
 }
 
 UpdatedRecord Collection::update(storage::RecordId id, bson::Doc new_doc, bson::Doc form) {
-    const sched::Uninterruptible whole;
+    storage::WriteUnit unit(durability_);
     DCHECK(storage::LockManager::may_write(split(ns()).db));
     check_writable();
     if (capped_) marks_->forget();
@@ -575,75 +482,46 @@ UpdatedRecord Collection::update(storage::RecordId id, bson::Doc new_doc, bson::
     UpdatedRecord result;
     result.moved = !records_.fits(id, new_doc.size());
     size_t keys = 0;
-    const auto entries_of = [&](size_t i) -> Entries {
-        const KeyChange& change = changes[i];
-        const size_t entries = result.moved ? change.before.size() + change.after.size()
-                                            : change.removed.size() + change.added.size();
-        return {static_cast<int64_t>(entries), static_cast<int64_t>(change.bytes())};
-    };
-    for (size_t i = 0; i < count; ++i)
-        keys += static_cast<size_t>(entries_of(i).count);
+    for (const KeyChange& change : changes)
+        keys += result.moved ? change.before.size() + change.after.size()
+                             : change.removed.size() + change.added.size();
     check_work(keys);
     if (!result.moved) check_all_lengths(changes);
-    scratch().has_room = find_room(durability_, indexes_, keys, entries_of, [&](int64_t more) {
-        make_room(new_doc.size() + more, which.size() + form.size());
-    });
+    if (keys > kFewEntries) {
+        const int64_t of_keys = std::min(static_cast<int64_t>(keys) * kBytesPerEntry,
+                                         durability_.commit_bytes() / 4 * 3 - new_doc.size());
+        make_room(new_doc.size() + std::max<int64_t>(of_keys, 0), which.size() + form.size());
+    }
     if (keys > 0) durability_.check_room();
     const storage::OpenChange open(log_ != nullptr);
     result.id = result.moved ? records_.insert_moved(id, new_doc) : id;
-    size_t removed = 0;
-    size_t added = 0;
-    const auto remove_old = [&] {
-        const KeyChange& change = changes[removed];
-        take_out(*indexes_[removed], id, change.removed.size(),
-                 [&change](size_t i) { return change.before[change.removed[i]]; });
-        ++removed;
-    };
-    const auto add_new = [&] {
-        add_new_keys(*indexes_[added], changes[added], result.id);
-        ++added;
-    };
-    try {
-        if (result.moved) {
-            check_all_lengths(changes);
-            for (size_t i = 0; i < count; ++i)
-                changes[i].take_all();
-        }
-        if (old_keys_may_go_first(changes)) {
-            while (added < count) {
-                remove_old();
-                add_new();
-            }
-        } else {
-            while (added < count)
-                add_new();
-            while (removed < count)
-                remove_old();
-        }
-    } catch (...) {
-        while (added-- > 0)
-            remove_new_keys(*indexes_[added], changes[added], result.id,
-                            changes[added].added.size());
-        while (removed-- > 0)
-            put_old_keys_back(*indexes_[removed], changes[removed], id);
+    const storage::WriteUnit::OnUndo not_moved(unit, [&] {
         if (result.moved) records_.remove(result.id);
-        throw;
+    });
+    if (result.moved) {
+        check_all_lengths(changes);
+        for (KeyChange& change : changes)
+            change.take_all();
     }
-    for (size_t i = 0; i < count; ++i) {
+    for (size_t i = 0; i < count; ++i)
         note_multikey(*indexes_[i], changes[i].after);
+    std::optional<storage::WriteUnit::EngineUndo> undo;
+    if (keys > 0 || result.moved) undo.emplace(unit);
+    size_t entries = 0;
+    for (size_t i = 0; i < count; ++i) {
+        change_keys(*indexes_[i], changes[i], id, result.id, entries);
         result.keys_changed += static_cast<int>(changes[i].added.size());
     }
-    if (result.moved) {
-        records_.remove(id);
-    } else {
-        records_.overwrite(id, new_doc);
-    }
+    if (result.moved) records_.remove(id);
+    if (undo) undo->end();
+    if (!result.moved) records_.overwrite(id, new_doc);
+    unit.keep();
     if (log_ != nullptr) log_->updated(ns(), which, form);
     return result;
 }
 
 void Collection::patch(storage::RecordId id, std::span<const bson::Patch> patches, bson::Doc form) {
-    const sched::Uninterruptible whole;
+    storage::WriteUnit unit(durability_);
     DCHECK(storage::LockManager::may_write(split(ns()).db));
     if (kept_by_log_) check_writable();
     if (capped_) marks_->forget();

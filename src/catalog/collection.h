@@ -156,18 +156,14 @@ class Collection {
     void prepare_capped_insert(bson::Doc doc);
     void make_room(int64_t bytes, int64_t entry_bytes);
     bson::Doc name_of(bson::Doc doc);
-    void insert_keys(Index& index, const KeySet& keys, storage::RecordId id);
+    void insert_keys(Index& index, const KeySet& keys, storage::RecordId id, size_t& done);
+    void count_entry(size_t& entries);
     void plan_change(Index& index, KeyChange& change, bson::Doc before, bson::Doc after,
                      storage::RecordId id) const;
     void check_lengths(const Index& index, const KeySet& keys) const;
     void check_all_lengths(std::span<const KeyChange> changes) const;
-    bool old_keys_may_go_first(std::span<const KeyChange> changes);
-    void add_new_keys(Index& index, const KeyChange& change, storage::RecordId to);
-    void remove_new_keys(Index& index, const KeyChange& change, storage::RecordId to, size_t count);
-    template <typename KeyAt>
-    void take_out(Index& index, storage::RecordId id, size_t count, const KeyAt& key_at);
-    void put_old_keys_back(Index& index, const KeyChange& change, storage::RecordId from) const;
-    void put_back(Index& index, bson::Doc key, storage::RecordId id) const;
+    void change_keys(Index& index, const KeyChange& change, storage::RecordId from,
+                     storage::RecordId to, size_t& entries);
     static void check_multikey(const Index& index, const KeySet& keys);
     void note_multikey(Index& index, const KeySet& keys);
     void read_collation();

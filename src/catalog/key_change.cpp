@@ -18,7 +18,6 @@ bool same_bytes(bson::Doc a, bson::Doc b) {
 void KeyChange::compare(uint32_t descending_bits) {
     removed.clear();
     added.clear();
-    equals = false;
     uint32_t b = 0;
     uint32_t a = 0;
     while (b < before.size() || a < after.size()) {
@@ -35,7 +34,6 @@ void KeyChange::compare(uint32_t descending_bits) {
             if (order == 0 && !same_bytes(before[b], after[a])) {
                 removed.push_back(b);
                 added.push_back(a);
-                equals = true;
             }
         }
         if (order < 0) removed.push_back(b);
@@ -50,19 +48,6 @@ void KeyChange::take_all() {
     std::iota(removed.begin(), removed.end(), 0U);
     added.resize(after.size());
     std::iota(added.begin(), added.end(), 0U);
-    equals = false;
-}
-
-// Beyond 2^53 keys have no order (bson/compare.h), so that also another one may be met as an equal.
-bool KeyChange::takes_places() const {
-    const auto is_large = [](bson::Doc key) {
-        for (const bson::Element& e : key)
-            if (bson::is_large_number(e)) return true;
-        return false;
-    };
-    return equals ||
-           std::ranges::any_of(removed, [&](uint32_t i) { return is_large(before[i]); }) ||
-           std::ranges::any_of(added, [&](uint32_t i) { return is_large(after[i]); });
 }
 
 }  // namespace catalog

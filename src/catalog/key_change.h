@@ -14,15 +14,12 @@ struct KeyChange {
     KeySet after;                   // of the new one
     std::vector<uint32_t> removed;  // positions in `before`
     std::vector<uint32_t> added;    // positions in `after`
-    bool equals = false;            // some that are added equal one that is removed
 
     // Finds `removed` and `added`, only keys that differ. `descending_bits`: see KeyGenerator.
     // REQUIRES: `before` and `after` are filled.
     void compare(uint32_t descending_bits);
     // Takes every key as one that goes or comes: the change of a record that moves.
     void take_all();
-    // Whether a key that is added may be met in the index as one that is removed.
-    bool takes_places() const;
 
     size_t bytes() const { return static_cast<size_t>(before.bytes() + after.bytes()); }
     void trim() {

@@ -4,12 +4,14 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
 
 #include "base/testing/effort.h"
 #include "base/testing/slice.h"
+#include "bson/json.h"
 #include "bson/testing/values.h"
 #include "crash/testing/sim_disk.h"
 #include "storage/testing/space_refusal.h"
@@ -19,12 +21,12 @@ namespace {
 
 using bson::make;
 
-// Decides which requests for space are refused; null: none is. In an operation one at most: the
-// undo asks for space too, which it has given back itself.
+// Decides which requests for space are refused; null: none is. Behind the first one all of the same
+// operation are: what is taken back finds the disk as full.
 bson::TestValues* g_refusals = nullptr;
 bool g_has_refused = false;
 void refuse_some() {
-    if (g_refusals == nullptr || g_has_refused || g_refusals->below(10) != 0) return;
+    if (g_refusals == nullptr || (!g_has_refused && g_refusals->below(10) != 0)) return;
     g_has_refused = true;
     base::fail(base::kOperationFailed, "no space left on device");
 }
@@ -249,6 +251,71 @@ TEST_F(FullDiskTest, ARingLosesNothingWhereItsIndexesGetNoSpace) {
     EXPECT_EQ(query("test.ring", "{}", 1).at(0)["_id"].to_int64(), oldest);
     EXPECT_EQ(insert_one("ring", document(1000, 100)), 0);
     expect_valid("a refused document");
+}
+
+// So many requests more are granted.
+int64_t g_granted = 0;
+void refuse_behind() {
+    if (--g_granted < 0) base::fail(base::kOperationFailed, "no space left on device");
+}
+
+// From the refused request on the disk is full: nothing that is taken back may need space.
+TEST_F(FullDiskTest, TheUndoItselfFindsNoSpace) {
+    make_collections();
+    const auto list = [](int id, int from, int keys) {
+        bson::Builder array;
+        for (int i = from; i < from + keys; ++i)
+            array.append(array.next().view(),
+                         fmt::format("{}{}", (i * 7919 + id) % 10000, std::string(600, 'k')));
+        return array.object();
+    };
+    const auto document = [&](int id, int from, int keys, size_t pad) {
+        bson::Builder doc;
+        doc.append("_id", id).append("b", from).append("h", id).append("t", std::string(pad, 'x'));
+        return doc.append_array("a", list(id, from, keys)).object();
+    };
+    for (int id = 0; id < 60; ++id)
+        ASSERT_EQ(insert_one("c", document(id, 0, 12, 100)), 0);
+    const auto stored = [&] {
+        std::string text;
+        for (const bson::Object& doc : query("test.c", "{}", 0))
+            text += bson::to_text(doc);
+        return text;
+    };
+    const auto refuse_each = [&](const char* what, const std::function<int()>& change) {
+        const std::string before = stored();
+        int refused = 0;
+        for (int64_t granted = 0;; ++granted) {
+            g_granted = granted;
+            storage::test::on_space_request(refuse_behind);
+            const int error = change();
+            storage::test::on_space_request(nullptr);
+            if (error == 0) break;
+            if (g_granted >= 0) {
+                ADD_FAILURE() << what << " fails by itself: " << error;
+                break;
+            }
+            ++refused;
+            EXPECT_TRUE(stored() == before) << what << ", " << granted << " granted";
+            expect_valid(fmt::format("{}, {} granted", what, granted));
+            if (HasFailure()) break;
+        }
+        EXPECT_TRUE(stored() != before) << what;
+        return refused;
+    };
+    const auto replace = [&](int id, int from, int keys, size_t pad) {
+        return update(id, bson::to_json(document(id, from, keys, pad)));
+    };
+    EXPECT_GT(refuse_each("in place", [&] { return replace(7, 6, 12, 90); }), 0);
+    EXPECT_GT(refuse_each("moved", [&] { return replace(8, 6, 60, 9000); }), 1);
+    EXPECT_GT(refuse_each("insert", [&] { return insert_one("c", document(99, 0, 60, 50)); }), 0);
+    EXPECT_EQ(
+        refuse_each("remove",
+                    [&] {
+                        return write(bson::from_json(
+                            R"({"delete": "c", "deletes": [{"q": {"_id": 8}, "limit": 1}]})"));
+                    }),
+        0);
 }
 
 // The disk has space, but not for the key after the next: changes are undone half-way.

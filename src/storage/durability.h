@@ -80,6 +80,16 @@ class Durability {
     // Beyond so many bytes check_room() throws.
     virtual int64_t commit_bytes() const { return int64_t{1} << 30; }
 
+    // What the calling thread changes from the first call on is taken back by undo(), which needs
+    // neither space in the data files nor room in the commit and does not fail, or is kept by
+    // end_undo(). Pairs may lie in each other. Nothing commits in between: commit_if_needed() and
+    // make_room() return as if there were little. Extents and files that were added may stay,
+    // empty. REQUIRES: a write lock, held for longer; nothing is dropped, renamed or built in
+    // between. For storage/write_unit.h.
+    virtual void begin_undo() = 0;
+    virtual void undo() = 0;
+    virtual void end_undo() = 0;
+
     // Flushes all data files (a checkpoint); returns their number. sync: waits for the disk.
     virtual int flush_all(bool sync) = 0;
     // Commit, flush, remove all journal files; caller holds global W (dropDatabase, fsync with

@@ -56,6 +56,7 @@ struct ThreadState {
     std::string_view database_name;  // kept by the holder of the lock
     bool exclusive = false;
     bool concurrent = false;
+    int open_changes = 0;  // OpenChange
     // The next lock is asked for by a request, whose wait may end with an error. Commits, which
     // run on the same threads, wait as long as it takes.
     bool may_give_up = false;
@@ -327,6 +328,14 @@ void LockManager::upgrade_R_to_W() {
     state_->times.add_acquiring(true, t.locked_at - start);
     show_hold(true);
     show_locks();
+}
+
+bool OpenChange::none() {
+    return t.open_changes == 0;
+}
+
+void OpenChange::count(int by) {
+    t.open_changes += by;
 }
 
 bool LockManager::w_to_X() {

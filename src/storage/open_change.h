@@ -11,19 +11,19 @@ namespace storage {
 class OpenChange {
   public:
     explicit OpenChange(bool logged) : counted_(base::kDebugChecks && logged) {
-        if (counted_) ++open_;
+        if (counted_) count(1);
     }
     ~OpenChange() {
-        if (counted_) --open_;
+        if (counted_) count(-1);
     }
     OpenChange(const OpenChange&) = delete;
     OpenChange& operator=(const OpenChange&) = delete;
 
     // Whether the thread may commit what it has changed.
-    static bool none() { return open_ == 0; }
+    static bool none();
 
   private:
-    static inline thread_local int open_ = 0;
+    static void count(int by);  // in lock.cpp, beside the locks of the thread
     const bool counted_;
 };
 

@@ -18,10 +18,10 @@ TOP = os.path.dirname(os.path.dirname(HERE))
 LINES_MOST = {
     r'\bover_msg|\bby_msg\b|\blegacy_\w+\(': 0,  # dialect::Dialect
     r'\bthread_local\b': 42,
-    r'\bUninterruptible\b': 76,
+    r'\bUninterruptible\b': 70,
     r'\bBlockingSection\b': 82,
-    r'\b(?:make_room|check_room|commit_if_needed)\b': 96,
-    r'\btick\(': 339,
+    r'\b(?:make_room|check_room|commit_if_needed)\b': 91,
+    r'\btick\(': 338,
 }
 # Folders whose product lines have at least so many assertions in 1,000 lines.
 ASSERTIONS_LEAST = 8
@@ -29,7 +29,7 @@ ASSERTING = ('src/storage/kv', 'src/storage/rocksdb', 'src/storage/wiredtiger', 
              'src/storage/mmapv1/btree', 'src/storage/mmapv1/salvage',
              'src/storage/mmapv1/space')
 FOLDER_FILES_MOST = 56
-PRODUCT_FILE_LINES_MOST = 675
+PRODUCT_FILE_LINES_MOST = 634
 
 
 def code_files():

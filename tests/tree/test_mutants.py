@@ -13,6 +13,7 @@ import mutants
 # Where everything that becomes durable is declared.
 SYNCING = ('src/journal/', 'src/storage/mmapv1/', 'src/storage/fsync_lock.cpp', 'src/command/')
 ASIDE = ('src/storage/mmapv1/salvage/',)  # writes somewhere else, from files that no server uses
+CONTRACT = re.compile(r'^#include "(storage/[\w/]*contract\w*\.h)"', re.MULTILINE)
 SYNC = re.compile(r'(?:^|[.>])(?:sync|sync_data|sync_directory|flush|flush_all|truncate_here)\('
                   r'[^;]*;$')
 
@@ -25,11 +26,16 @@ def room_of(path):
     return os.path.basename(folder)
 
 
+def with_contracts(text):
+    """A test file, with those of the contract suites that it includes."""
+    return '\n'.join([text] + [mutants.source('src/' + name) for name in CONTRACT.findall(text)])
+
+
 def tests_of_rooms():
     """{(room, Suite.Name)} of the whole tree."""
     return {(room_of(name), test) for name in tracked_files()
             if name.startswith('src/') and name.endswith('_test.cpp')
-            for test in gtests_of(mutants.source(name))} | {
+            for test in gtests_of(with_contracts(mutants.source(name)))} | {
                 (room_of(name), test) for name, text in files_of_patches().items()
                 if name.endswith('_test.cpp') for test in gtests_of(text)}
 

@@ -4,11 +4,15 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <future>
+#include <optional>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "bson/json.h"
 #include "storage/contract/harness.h"
 
 namespace storage::contract {
@@ -155,6 +159,142 @@ TEST_P(EngineContract, BulkWritesMayCommitInBetween) {
     EXPECT_EQ(count(db), 3000);
     restart();
     EXPECT_EQ(count(db), 3000);
+}
+
+// Records and entries come and go, enough of them for new buckets, extents and files.
+class UndoContract : public EngineContract {
+  protected:
+    void SetUp() override {
+        EngineContract::SetUp();
+        lock_.emplace(engine().locks(), GlobalMode::W);
+        store_ = &engine().create_database("one").create_collection("one.c", {});
+        const auto spec = bson::make("v", 1, "key", bson::make("a", 1), "name", "a", "ns", "one.c");
+        store_->finish_index(store_->begin_index(spec));
+    }
+    void TearDown() override {
+        ValidateOptions options;
+        options.full = true;
+        bson::Builder metrics;
+        for (const std::string& error : store_->validate(options, metrics).errors)
+            ADD_FAILURE() << error;
+        lock_.reset();
+        EngineContract::TearDown();
+    }
+
+    RecordStore& records() { return store_->records(); }
+    SortedIndex& index() { return *store_->index(0).index; }
+    uint64_t below(uint64_t limit) { return random_() % limit; }
+
+    // Every document and every entry, in order.
+    std::string contents() {
+        std::string text = std::to_string(records().count());
+        live_.clear();
+        const auto documents = records().cursor(Direction::forward);
+        while (const auto record = documents->next()) {
+            live_.push_back(record->id);
+            text.append(std::to_string(record->id.value)).append(bson::to_text(record->doc));
+        }
+        const auto entries = index().cursor(Direction::forward);
+        for (entries->seek_to_start(); !entries->at_end(); entries->next())
+            text.append(bson::to_text(entries->key())).append(std::to_string(entries->id().value));
+        index().validate([](const std::string& error) { ADD_FAILURE() << error; });
+        return text;
+    }
+    bson::Object key_of(RecordId id) { return bson::make("", records().get(id)["a"].as_string()); }
+    void insert() {
+        const auto doc = bson::make("_id", ++last_, "a",
+                                    std::to_string(random_()) + std::string(below(800), 'k'), "p",
+                                    std::string(below(20) == 0 ? 90'000 : below(300), 'p'));
+        const RecordId id = records().insert(doc);
+        index().insert(key_of(id), id, true);
+        live_.push_back(id);
+    }
+    void remove() {
+        const size_t at = below(live_.size());
+        index().remove(key_of(live_[at]), live_[at]);
+        records().remove(live_[at]);
+        live_.erase(live_.begin() + static_cast<std::ptrdiff_t>(at));
+    }
+    void replace() {
+        const RecordId id = live_[below(live_.size())];
+        bson::Object doc(records().get(id));
+        const auto changed =
+            bson::make("_id", -doc["_id"].to_int32(), "a", doc["a"].as_string(), "p", "short");
+        if (changed.size() <= doc.size() && records().fits(id, changed.size()))
+            records().overwrite(id, changed);
+    }
+    void change(uint64_t most) {
+        for (uint64_t n = below(most); n > 0; --n) {
+            const uint64_t what = below(6);
+            if (live_.size() < 10 || what < 3)
+                insert();
+            else if (what < 5)
+                remove();
+            else
+                replace();
+        }
+    }
+
+    std::optional<GlobalLock> lock_;
+    CollectionStore* store_ = nullptr;
+    std::mt19937_64 random_{7};
+    int last_ = 0;
+    std::vector<RecordId> live_;
+};
+
+TEST_P(UndoContract, WhatIsTakenBackIsAsBefore) {
+    Durability& durability = engine().durability();
+    for (int round = 0; round < 40; ++round) {
+        change(100);
+        const std::string before = contents();
+        durability.begin_undo();
+        change(300);
+        durability.commit_if_needed();
+        durability.undo();
+        ASSERT_EQ(contents(), before) << "round " << round;
+    }
+}
+
+TEST_P(UndoContract, PairsMayLieInEachOther) {
+    Durability& durability = engine().durability();
+    for (int round = 0; round < 20; ++round) {
+        const std::string before = contents();
+        durability.begin_undo();
+        change(100);
+        const std::string outer = contents();
+        durability.begin_undo();
+        change(200);
+        durability.undo();
+        ASSERT_EQ(contents(), outer) << "round " << round;
+        durability.begin_undo();
+        change(200);
+        durability.end_undo();
+        const std::string kept = contents();
+        if (round % 3 == 0) {
+            durability.end_undo();
+            ASSERT_EQ(contents(), kept) << "round " << round;
+            durability.commit_now();
+        } else {
+            durability.undo();
+            ASSERT_EQ(contents(), before) << "round " << round;
+        }
+    }
+}
+
+// What comes after it is another change, and is kept.
+TEST_P(UndoContract, NothingOfItIsLeftAfterARestart) {
+    change(200);
+    const std::string before = contents();
+    engine().durability().begin_undo();
+    change(300);
+    engine().durability().undo();
+    engine().durability().commit_now();
+    lock_.reset();
+    restart();
+    lock_.emplace(engine().locks(), GlobalMode::W);
+    store_ = engine().database("one")->collection("one.c");
+    EXPECT_EQ(contents(), before);
+    change(100);
 }
 
 }  // namespace storage::contract

@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "storage/contract/memory_undo.h"
 #include "storage/durability.h"
 #include "storage/open_change.h"
 
@@ -25,10 +26,13 @@ class MemoryDurability : public Durability {
     void commit_now() override {}
     bool commit_if_needed() override {
         DCHECK(OpenChange::none());
-        if (OneCommit::is_open()) return false;
+        if (OneCommit::is_open() || MemoryUndo::of_thread().is_kept()) return false;
         if (may_commit) may_commit();
         return false;
     }
+    void begin_undo() override { MemoryUndo::of_thread().begin(); }
+    void undo() override { MemoryUndo::of_thread().undo(); }
+    void end_undo() override { MemoryUndo::of_thread().end(); }
     int flush_all(bool) override { return 0; }
     void sync_and_truncate_journal() override {}
     void lock_commits() override {}

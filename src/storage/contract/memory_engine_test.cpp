@@ -48,6 +48,7 @@ std::unique_ptr<DatabaseHarness> make_database() {
 }
 
 INSTANTIATE_TEST_SUITE_P(memory, EngineContract, testing::Values(&make_engine));
+INSTANTIATE_TEST_SUITE_P(memory, UndoContract, testing::Values(&make_engine));
 INSTANTIATE_TEST_SUITE_P(memory, DatabaseStoreContract, testing::Values(&make_database));
 INSTANTIATE_TEST_SUITE_P(memory, RecordStoreContract, testing::Values(&make_database));
 INSTANTIATE_TEST_SUITE_P(memory, CappedStoreContract, testing::Values(&make_database));

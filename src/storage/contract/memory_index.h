@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "base/error.h"
 #include "bson/builder.h"
 #include "bson/compare.h"
+#include "storage/contract/memory_undo.h"
 #include "storage/sorted_index.h"
 
 namespace storage::contract {
@@ -100,16 +102,8 @@ class MemoryIndexCursor final : public IndexCursor {
     std::optional<MemoryEntry> saved_;
 };
 
-// The answers of all indexes to those who ask for space, for tests.
-struct MemorySpace {
-    int64_t bytes_per_entry = 0;
-    bool full = false;
-};
-
 class MemoryIndex final : public SortedIndex {
   public:
-    static inline MemorySpace space;
-
     explicit MemoryIndex(uint32_t descending) : entries_(MemoryEntryLess{descending}) {}
 
     const MemoryEntries& entries() const { return entries_; }
@@ -117,19 +111,25 @@ class MemoryIndex final : public SortedIndex {
     InsertResult insert(bson::Doc key, RecordId id, bool duplicates_allowed) override {
         if (too_long(key)) return InsertResult::too_long;
         if (!duplicates_allowed && has_duplicate(key, id)) return InsertResult::duplicate;
-        if (entries_.insert({bson::Object(key), id}).second) bytes_ += cost(key);
+        MemoryEntry entry{bson::Object(key), id};
+        if (!entries_.insert(entry).second) return InsertResult::inserted;
+        bytes_ += cost(key);
+        MemoryUndo::of_thread().note([this, entry = std::move(entry)] {
+            entries_.erase(entry);
+            bytes_ -= cost(entry.key);
+        });
         return InsertResult::inserted;
     }
     bool remove(bson::Doc key, RecordId id) override {
-        if (entries_.erase({bson::Object(key), id}) == 0) return false;
+        const auto found = entries_.find(MemoryEntry{bson::Object(key), id});
+        if (found == entries_.end()) return false;
         bytes_ -= cost(key);
+        MemoryUndo::of_thread().note([this, entry = *found] {
+            entries_.insert(entry);
+            bytes_ += cost(entry.key);
+        });
+        entries_.erase(found);
         return true;
-    }
-    void reserve(int64_t, int64_t) override {
-        if (space.full) base::fail(base::kOutOfDiskSpace, "the disk is full");
-    }
-    int64_t insertion_bytes(int64_t keys, int64_t) const override {
-        return keys * space.bytes_per_entry;
     }
     bool has_duplicate(bson::Doc key, RecordId self) const override {
         const auto [begin, end] = entries_.equal_range(MemoryPrefix{key});

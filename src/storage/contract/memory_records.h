@@ -10,7 +10,9 @@
 #include <map>
 #include <vector>
 
+#include "base/dcheck.h"
 #include "base/error.h"
+#include "storage/contract/memory_undo.h"
 #include "storage/engine.h"
 
 namespace storage::contract {
@@ -102,30 +104,29 @@ class MemoryRecordStore final : public RecordStore {
         const RecordId id{++last_id_};
         records_.emplace(id, bson::Object(doc));
         stats_.data_bytes += doc.size();
+        MemoryUndo::of_thread().note([this, id] { erase(id); });
         return id;
     }
     bson::Doc get(RecordId id) const override { return short_lived(records_.at(id)); }
     bool fits(RecordId id, int32_t doc_bytes) const override {
         return !capped() || doc_bytes <= records_.at(id).size();
     }
-    void overwrite(RecordId id, bson::Doc doc) override {
-        bson::Object& stored = records_.at(id);
-        stats_.data_bytes += doc.size() - stored.size();
-        stored = bson::Object(doc);
-    }
+    void overwrite(RecordId id, bson::Doc doc) override { replace(id, bson::Object(doc)); }
     void overwrite_range(RecordId id, int32_t offset, std::span<const uint8_t> bytes) override {
-        bson::Object& stored = records_.at(id);
-        auto changed = stored.bytes();
+        auto changed = records_.at(id).bytes();
         std::memcpy(changed.data() + offset, bytes.data(), bytes.size());
-        stored = bson::Object(bson::Doc(changed.data()));
+        replace(id, bson::Object(bson::Doc(changed.data())));
     }
     RecordId insert_moved(RecordId, bson::Doc) override {
         base::fail(base::kCannotGrowDocumentInCappedNamespace,
                    "failing update: objects in a capped ns cannot grow");  // all others fit
     }
     void remove(RecordId id) override {
-        stats_.data_bytes -= records_.at(id).size();
-        records_.erase(id);
+        MemoryUndo::of_thread().note([this, id, doc = records_.at(id)] {
+            records_.emplace(id, doc);
+            stats_.data_bytes += doc.size();
+        });
+        erase(id);
     }
 
     std::unique_ptr<RecordCursor> open_cursor(Direction direction) override {
@@ -142,6 +143,7 @@ class MemoryRecordStore final : public RecordStore {
     bool capped() const override { return stats_.capped; }
 
     void truncate() override {
+        DCHECK(!MemoryUndo::of_thread().is_kept());
         records_.clear();
         stats_.data_bytes = 0;
     }
@@ -157,6 +159,20 @@ class MemoryRecordStore final : public RecordStore {
     }
 
   private:
+    void erase(RecordId id) {
+        stats_.data_bytes -= records_.at(id).size();
+        records_.erase(id);
+    }
+    void replace(RecordId id, bson::Object doc) {
+        bson::Object& stored = records_.at(id);
+        stats_.data_bytes += doc.size() - stored.size();
+        std::swap(stored, doc);
+        MemoryUndo::of_thread().note([this, id, before = std::move(doc)] {
+            bson::Object& now = records_.at(id);
+            stats_.data_bytes += before.size() - now.size();
+            now = before;
+        });
+    }
     void make_room(int32_t doc_bytes) {
         constexpr int kTooLargeForCapped = 16328;
         if (doc_bytes > capped_bytes_)

@@ -25,6 +25,7 @@ std::unique_ptr<DatabaseHarness> make_database() {
 }
 
 INSTANTIATE_TEST_SUITE_P(ordered, EngineContract, testing::Values(&make_engine));
+INSTANTIATE_TEST_SUITE_P(ordered, UndoContract, testing::Values(&make_engine));
 INSTANTIATE_TEST_SUITE_P(ordered, DatabaseStoreContract, testing::Values(&make_database));
 INSTANTIATE_TEST_SUITE_P(ordered, RecordStoreContract, testing::Values(&make_database));
 INSTANTIATE_TEST_SUITE_P(ordered, CappedStoreContract, testing::Values(&make_database));

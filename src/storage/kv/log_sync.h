@@ -38,6 +38,9 @@ class LogSync final : public storage::Durability, private journal::CommitDemand 
     // Concurrently (store.h) each document is whole by itself: what was changed becomes visible.
     bool commit_if_needed() override;
     void make_room(int64_t document_bytes) override;
+    void begin_undo() override { store_.begin_undo(); }
+    void undo() override { store_.undo(); }
+    void end_undo() override { store_.end_undo(); }
     int flush_all(bool sync) override;
     void sync_and_truncate_journal() override;
     void lock_commits() override;

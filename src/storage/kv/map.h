@@ -68,8 +68,14 @@ class Session {
     virtual std::unique_ptr<Cursor> cursor(Table table) = 0;
     // Returns how many bytes were changed since the last commit; 0: nothing was changed.
     virtual size_t changed_bytes() const = 0;
+    // roll_back() takes back what was changed since the last mark and removes the mark,
+    // forget_mark() only removes it. A roll-back does not fail: a map that cannot do it ends the
+    // process. It ends cursors as changes do.
+    virtual void mark() = 0;
+    virtual void roll_back() = 0;
+    virtual void forget_mark() = 0;
     // Makes the session's changes visible to others and puts them into the log, which need not be
-    // on the device.
+    // on the device. REQUIRES: there is no mark.
     virtual void commit() = 0;
     // Called when the thread gives the session back. Cursors that are left, as of a query whose
     // answer is still to be sent, may only be destroyed, by any thread and at any time.

@@ -207,7 +207,7 @@ void SortedIndex::lock_key(bson::Doc key) const {
     store_.lock_row(table(), row.key());
 }
 
-// Asks for no space: it also undoes removals.
+// Asks for no space: its record has asked.
 InsertResult SortedIndex::insert(bson::Doc key, RecordId id, bool duplicates_allowed) {
     DCHECK(id);
     if (too_long(key)) return InsertResult::too_long;

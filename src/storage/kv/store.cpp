@@ -165,11 +165,32 @@ void Store::check_space(size_t bytes) {
     mine.has_space = true;
 }
 
+void Store::begin_undo() {
+    changing().mark();
+    Transaction& mine = transaction();
+    if (mine.added_then.size() == mine.undos) mine.added_then.emplace_back();
+    mine.added_then[mine.undos++] = mine.added;
+}
+
+void Store::undo() {
+    Transaction& mine = transaction();
+    DCHECK(keeps_undo());
+    mine.session->roll_back();
+    mine.added.swap(mine.added_then[--mine.undos]);
+}
+
+void Store::end_undo() {
+    DCHECK(keeps_undo());
+    transaction().session->forget_mark();
+    --transaction().undos;
+}
+
 void Store::commit() {
     if (t_held.store == this) commit(*t_held.transaction);
 }
 
 void Store::commit(Transaction& transaction) {
+    DCHECK(transaction.undos == 0);
     end_snapshot(transaction);
     transaction.is_changing = transaction.has_space = false;
     write_counters(transaction);

@@ -2,8 +2,8 @@
 // the numbers of tables.
 //
 // A thread has a transaction from its first access under a database lock until it gives the lock
-// up. The transaction commits before the lock goes: the next holder sees its changes. The store
-// rolls nothing back: its callers undo a failed operation by further changes.
+// up. The transaction commits before the lock goes: the next holder sees its changes. A change that
+// fails is rolled back to where it began, by a mark in the map's session.
 //
 // If others change documents too (storage::LockManager::is_concurrent), a transaction reads a
 // snapshot, so that an entry of an index leads to a record, and to the one that it was made of.
@@ -90,6 +90,11 @@ class Store final : public storage::LockHooks {
     bool has_row_locks() const;
     // Whether the row may be changed; for DCHECKs.
     bool may_change(Table table, Bytes key);
+    // storage::Durability's, for the calling thread's transaction.
+    void begin_undo();
+    void undo();
+    void end_undo();
+    bool keeps_undo() const { return t_held.store == this && t_held.transaction->undos > 0; }
     // Commits the calling thread's transaction; others see its changes from now on.
     void commit();
     size_t changed_bytes();
@@ -148,7 +153,9 @@ class Store final : public storage::LockHooks {
         bool is_changing = false;
         RowLocks::Held row_locks = {};
         std::vector<Added> added = {};
-        std::map<Table, Counts> counters = {};  // rows of the session, some of them
+        size_t undos = 0;                                 // of begin_undo()
+        std::vector<std::vector<Added>> added_then = {};  // at each of them, and more for later
+        std::map<Table, Counts> counters = {};            // rows of the session, some of them
         std::vector<Table> dropped = {};
         bool has_space = false;    // until the commit
         uint64_t begun_bytes = 0;  // until the commit: for which space was asked

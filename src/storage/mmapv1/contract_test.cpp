@@ -120,6 +120,7 @@ INSTANTIATE_TEST_SUITE_P(memory, RecordStoreContract, testing::Values(&make_memo
 INSTANTIATE_TEST_SUITE_P(memory, CappedStoreContract, testing::Values(&make_memory_database));
 INSTANTIATE_TEST_SUITE_P(memory, SortedIndexContract, testing::Values(&make_memory_database));
 INSTANTIATE_TEST_SUITE_P(directory, EngineContract, testing::Values(&make_engine));
+INSTANTIATE_TEST_SUITE_P(directory, UndoContract, testing::Values(&make_engine));
 INSTANTIATE_TEST_SUITE_P(directory, DatabaseStoreContract, testing::Values(&make_database));
 INSTANTIATE_TEST_SUITE_P(directory, RecordStoreContract, testing::Values(&make_database));
 

@@ -29,6 +29,7 @@ std::unique_ptr<storage::contract::DatabaseHarness> make_database() {
 
 namespace storage::contract {
 INSTANTIATE_TEST_SUITE_P(rocksdb, EngineContract, testing::Values(&make_engine));
+INSTANTIATE_TEST_SUITE_P(rocksdb, UndoContract, testing::Values(&make_engine));
 INSTANTIATE_TEST_SUITE_P(rocksdb, DatabaseStoreContract, testing::Values(&make_database));
 INSTANTIATE_TEST_SUITE_P(rocksdb, RecordStoreContract, testing::Values(&make_database));
 INSTANTIATE_TEST_SUITE_P(rocksdb, CappedStoreContract, testing::Values(&make_database));

@@ -153,6 +153,23 @@ size_t Session::changed_bytes() const {
     return changed_.empty() ? 0 : batch_->GetDataSize();
 }
 
+void Session::mark() {
+    marks_.push_back(changed_.size());
+    batch_->SetSavePoint();
+}
+
+void Session::roll_back() {
+    changed_.resize(marks_.back());
+    marks_.pop_back();
+    const rocksdb::Status status = batch_->RollbackToSavePoint();
+    if (!status.ok()) end_process(host_, "RocksDB cannot roll back: " + status.ToString());
+}
+
+void Session::forget_mark() {
+    marks_.pop_back();
+    check(host_, batch_->PopSavePoint());
+}
+
 void Session::commit() {
     if (changed_.empty()) return;
     DCHECK(snapshot_ == nullptr);

@@ -41,6 +41,9 @@ class Session final : public kv::Session {
     void erase(kv::Table table, kv::Bytes key) override;
     std::unique_ptr<kv::Cursor> cursor(kv::Table table) override;
     size_t changed_bytes() const override;
+    void mark() override;
+    void roll_back() override;
+    void forget_mark() override;
     void commit() override;
 
   private:
@@ -56,6 +59,7 @@ class Session final : public kv::Session {
     std::atomic<bool>& walks_far_;
     std::unique_ptr<Batch> batch_;
     std::vector<kv::Table> changed_;  // since the last commit
+    std::vector<size_t> marks_;       // how many tables had changed then
     rocksdb::PinnableSlice found_;    // by get()
     const rocksdb::Snapshot* snapshot_ = nullptr;
 };

@@ -57,6 +57,7 @@ const auto kDatabases = testing::Values(&make_database, &make_database_that_roll
 
 namespace storage::contract {
 INSTANTIATE_TEST_SUITE_P(wiredTiger, EngineContract, testing::Values(&make_engine));
+INSTANTIATE_TEST_SUITE_P(wiredTiger, UndoContract, testing::Values(&make_engine));
 INSTANTIATE_TEST_SUITE_P(wiredTiger, DatabaseStoreContract, kDatabases);
 INSTANTIATE_TEST_SUITE_P(wiredTiger, RecordStoreContract, kDatabases);
 INSTANTIATE_TEST_SUITE_P(wiredTiger, CappedStoreContract, kDatabases);

@@ -324,6 +324,20 @@ std::unique_ptr<kv::Cursor> Session::cursor(Table table) {
     return std::make_unique<Cursor>(*this, table);
 }
 
+// The library knows no marks: all is rolled back, and what was changed before the mark made again.
+void Session::roll_back() try {
+    const size_t kept = marks_.back();
+    marks_.pop_back();
+    if (changes_.size() == kept) return;
+    changes_.resize(kept);
+    if (kept > 0) return make_again();
+    is_begun_ = false;
+    ++resets_;
+    check(host_, session_->rollback_transaction(session_.get(), nullptr));
+} catch (const std::exception& error) {
+    end_process(host_, std::string("WiredTiger cannot roll back: ") + error.what());
+}
+
 // The locks above are given up whatever happens, and the changes can then neither be kept nor
 // undone.
 void Session::commit() {

@@ -43,6 +43,9 @@ class Session final : public kv::Session {
     void erase(kv::Table table, kv::Bytes key) override;
     std::unique_ptr<kv::Cursor> cursor(kv::Table table) override;
     size_t changed_bytes() const override { return changes_.size(); }
+    void mark() override { marks_.push_back(changes_.size()); }
+    void roll_back() override;
+    void forget_mark() override { marks_.pop_back(); }
     void commit() override;
 
     void end_cursors() override;
@@ -108,6 +111,7 @@ class Session final : public kv::Session {
     bool has_snapshot_ = false;
     bool is_begun_ = false;         // a transaction of changes
     std::vector<uint8_t> changes_;  // of it
+    std::vector<size_t> marks_;     // how much of changes_ there was
     std::string found_;             // by get()
     uint64_t resets_ = 0;
     std::vector<EndedWithTurn*> cursors_;

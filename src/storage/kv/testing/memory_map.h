@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -130,8 +131,14 @@ class MemoryMap final : public Map {
             return std::make_unique<Cursor>(*this, table);
         }
         size_t changed_bytes() const override { return changed_bytes_; }
+        void mark() override { marks_.emplace_back(changes_, changed_bytes_); }
+        void roll_back() override {
+            std::tie(changes_, changed_bytes_) = std::move(marks_.back());
+            marks_.pop_back();
+        }
+        void forget_mark() override { marks_.pop_back(); }
         void commit() override {
-            DCHECK(!snapshot_at_);
+            DCHECK(!snapshot_at_ && marks_.empty());
             on_commit_();
             const std::lock_guard lock(rows_.mutex);
             ++rows_.commits;
@@ -223,6 +230,7 @@ class MemoryMap final : public Map {
         const std::function<void()>& on_commit_;
         std::map<Place, std::optional<Row>> changes_;  // nothing: erased
         size_t changed_bytes_ = 0;
+        std::vector<std::pair<std::map<Place, std::optional<Row>>, size_t>> marks_;
         std::optional<uint64_t> snapshot_at_;  // the number of commits; nothing: no snapshot
         Row found_;
     };

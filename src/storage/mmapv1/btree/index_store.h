@@ -41,6 +41,8 @@ class IndexStore final : public BucketStore {
         record.length = region.length;
         record.extent_offset = region.extent_offset;
         storage_.link(region.loc, record);
+        if (views().keeps_undo())
+            views().on_undo([this, region] { storage_.files().clear_checked(region.loc); });
         return region.loc;
     }
     void free(DiskLoc bucket) override {

@@ -178,12 +178,14 @@ void Durable::await_commit_blocking() {
 
 void Durable::commit_now() {
     if (!journaling()) return;
+    DCHECK(!collector_.keeps_undo());
     counters_.record(journal::Metric::early_commits);
     commit_.commit_in_lock();
 }
 
 bool Durable::commit_if_needed() {
-    if (!journaling() || !over_limit() || storage::OneCommit::is_open()) return false;
+    if (!journaling() || !over_limit() || collector_.keeps_undo()) return false;
+    if (storage::OneCommit::is_open()) return false;
     switch (LockManager::mode()) {
         case GlobalMode::none: {
             const storage::GlobalLock lock(locks_, GlobalMode::R);
@@ -237,6 +239,7 @@ void Durable::make_room(int64_t document_bytes) {
                    "the document changes {}MB of records and indexes, one commit carries {}MB; "
                    "make the document smaller, or drop an index",
                    document_bytes >> 20, limits_.most_bytes >> 20);
+    if (collector_.keeps_undo()) return;
     admission_.leave();
     if (!WriteAdmission::has_memory(document_bytes)) make_memory(document_bytes);
     if (document_bytes >= WriteAdmission::kLargeBytes && LockManager::mode() == GlobalMode::w) {
@@ -245,6 +248,21 @@ void Durable::make_room(int64_t document_bytes) {
             commit_as_writer();
     }
     commit_if_needed();
+}
+
+void Durable::begin_undo() {
+    collector_.begin_undo();
+    views_.count_undo(1);
+}
+
+void Durable::undo() {
+    collector_.undo();
+    views_.count_undo(-1);
+}
+
+void Durable::end_undo() {
+    collector_.end_undo();
+    views_.count_undo(-1);
 }
 
 void Durable::check_room() const {

@@ -59,6 +59,9 @@ class Durable final : public storage::Durability, private storage::LockHooks {
     bool commit_if_needed() override;
     void make_room(int64_t document_bytes) override;
     void check_room() const override;
+    void begin_undo() override;
+    void undo() override;
+    void end_undo() override;
     int64_t commit_bytes() const override { return static_cast<int64_t>(limits_.most_bytes); }
     int flush_all(bool sync) override;
     void sync_and_truncate_journal() override;

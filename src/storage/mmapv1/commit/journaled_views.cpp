@@ -41,10 +41,19 @@ void JournaledViews::note_created(const MappedFile& file) {
     if (journal_) collector_.note_created(file.path(), file.length());
 }
 
+inline void JournaledViews::note(void* p, uint32_t bytes) {
+    journal_ ? collector_.declare(p, bytes) : collector_.copy_for_undo(p, bytes);
+}
+
 void JournaledViews::declare(void* p, size_t bytes) {
     DCHECK(storage::LockManager::may_write());
     DCHECK(bytes <= UINT32_MAX);
-    if (journal_) collector_.declare(p, static_cast<uint32_t>(bytes));
+    if (wanted_.load(std::memory_order_relaxed) != 0) note(p, static_cast<uint32_t>(bytes));
+}
+
+void JournaledViews::declare_for_good(void* p, size_t bytes) {
+    DCHECK(storage::LockManager::may_write());
+    if (journal_) collector_.declare_for_good(p, static_cast<uint32_t>(bytes));
 }
 
 void JournaledViews::close(MappedFile& file) {

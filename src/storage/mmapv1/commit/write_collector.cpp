@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "base/dcheck.h"
 #include "base/error.h"
@@ -9,6 +10,7 @@
 #include "sched/blocking.h"
 #include "sched/memory.h"
 #include "sched/operation.h"
+#include "storage/mmapv1/commit/before_images.h"
 
 namespace mmapv1 {
 
@@ -20,11 +22,13 @@ constexpr int kUnthrottledWarnings = 99;
 constexpr int64_t kWarningEveryMs = 60'000;
 
 struct Spool {
-    WriteCollector* owner;
-    int count;
-    WriteIntent entries[WriteCollector::kSpoolEntries];
+    WriteCollector* owner = nullptr;
+    int count = 0;
+    int plain_below = WriteCollector::kSpoolEntries;  // with fewer entries the next one just fits
+    BeforeImages* images = nullptr;                   // null: nothing can be taken back
+    WriteIntent entries[WriteCollector::kSpoolEntries] = {};
 };
-// Zero-initialised and trivial: reached without a guard.
+// Trivial to destroy: reached without a guard.
 constinit thread_local Spool t_spool{};
 
 // Merges overlapping and touching entries; false if there were none.
@@ -47,12 +51,26 @@ bool compact(Spool& spool) {
     return spool.count < before;
 }
 
+// Ends the copies with the outermost pair of begin_undo() and its end.
+void stop_copies() {
+    if (!t_spool.images->empty()) return;
+    t_spool.images = nullptr;
+    t_spool.plain_below = WriteCollector::kSpoolEntries;
+}
+
 // Whether the spool covers many bytes; call after compact().
 bool holds_much(const Spool& spool) {
     uint64_t bytes = 0;
     for (int i = 0; i < spool.count; ++i)
         bytes += spool.entries[i].length;
     return bytes > WriteCollector::kSpoolBytes;
+}
+
+// Makes place for an entry, and copies the bytes if they may have to be put back.
+void prepare_entry(WriteCollector& collector, Spool& spool, uint8_t* start, uint32_t length) {
+    if (spool.images != nullptr) spool.images->copy(start, length);
+    if (spool.count < WriteCollector::kSpoolEntries) return;
+    if (!compact(spool) || holds_much(spool)) collector.unspool();
 }
 
 int64_t now_ms() {
@@ -100,10 +118,46 @@ std::unique_lock<std::mutex> CommitLatch::pass() {
 void WriteCollector::declare(void* start, uint32_t length) {
     if (!has_written()) has_written_.store(true, std::memory_order_relaxed);
     Spool& spool = t_spool;
-    if (spool.count == kSpoolEntries && (!compact(spool) || holds_much(spool))) unspool();
+    if (spool.count >= spool.plain_below) [[unlikely]]
+        prepare_entry(*this, spool, static_cast<uint8_t*>(start), length);
     DCHECK(spool.count < kSpoolEntries && (spool.count == 0 || spool.owner == this));
     spool.owner = this;
     spool.entries[spool.count++] = {static_cast<uint8_t*>(start), length};
+}
+
+void WriteCollector::begin_undo() {
+    thread_local BeforeImages images;
+    images.begin();
+    t_spool.images = &images;
+    t_spool.plain_below = 0;
+}
+
+void WriteCollector::undo() {
+    t_spool.images->undo();
+    stop_copies();
+}
+
+void WriteCollector::end_undo() {
+    t_spool.images->end();
+    stop_copies();
+}
+
+bool WriteCollector::keeps_undo() const {
+    return t_spool.images != nullptr;
+}
+
+void WriteCollector::on_undo(std::function<void()> call) {
+    t_spool.images->on_undo(std::move(call));
+}
+
+void WriteCollector::declare_for_good(void* start, uint32_t length) {
+    BeforeImages* const images = std::exchange(t_spool.images, nullptr);
+    declare(start, length);
+    t_spool.images = images;
+}
+
+void WriteCollector::copy_for_undo(void* start, uint32_t length) {
+    if (t_spool.images != nullptr) t_spool.images->copy(static_cast<uint8_t*>(start), length);
 }
 
 void WriteCollector::note_created(const std::string& path, int64_t length) {

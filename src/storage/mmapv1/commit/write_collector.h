@@ -19,6 +19,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -85,6 +86,17 @@ class WriteCollector final : public journal::CommitDemand {
     // Notes a write by the calling thread. No lock and no allocation unless the spool overflows.
     void declare(void* start, uint32_t length);
     void note_created(const std::string& path, int64_t length);
+
+    // storage::Durability's, for what the calling thread declares. A thread has one collector.
+    void begin_undo();
+    void undo();
+    void end_undo();
+    // Views's.
+    bool keeps_undo() const;
+    void on_undo(std::function<void()> call);
+    void declare_for_good(void* start, uint32_t length);
+    // Copies what a write will change where nothing is declared, since there is no journal.
+    void copy_for_undo(void* start, uint32_t length);
 
     // Empties the calling thread's spool.
     void unspool();

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -62,6 +63,14 @@ class Views {
     // Declares a write of `bytes` at `p` inside a private view. Returns p. No allocation, usually
     // no lock.
     virtual void declare(void* p, size_t bytes) = 0;
+
+    // Whether what the calling thread declares can still be taken back
+    // (storage::Durability::begin_undo); on_undo() then has a call made once its bytes are back:
+    // for what is known in memory of the bytes. The later call is made first.
+    virtual bool keeps_undo() const { return false; }
+    virtual void on_undo(std::function<void()> /*call*/) {}
+    // Declares what stays all the same: nothing before it has been written by the thread.
+    virtual void declare_for_good(void* p, size_t bytes) { declare(p, bytes); }
 
     template <typename T>
     T* writing(T* p) {

@@ -226,7 +226,8 @@ void DataFiles::add_file(int32_t extent_bytes) {
     views_.note_created(file);
     const auto length = static_cast<int32_t>(file.length());
     auto& header = *reinterpret_cast<DataFileHeader*>(file.view());
-    views_.declare(&header, offsetof(DataFileHeader, reserved));
+    // The file stays, empty, when the change that needs it is taken back.
+    views_.declare_for_good(&header, offsetof(DataFileHeader, reserved));
     header.version = kVersionMajor;
     header.version_minor = kVersionMinorPlain;
     header.file_length = length;

@@ -74,6 +74,8 @@ DiskLoc NamespaceStorage::append_extent(int64_t bytes, Region* region) {
     }
     d.last_extent = loc;
     own_.add(loc, extent.length);
+    if (files_.bucket_views().keeps_undo())
+        files_.bucket_views().on_undo([this, loc] { own_.remove(loc); });
     views_.writing(d.last_extent_bytes) = extent.length;
     ExtentManager::data_region(loc, extent.length, special_ && d.is_capped == 0, &region->loc,
                                &region->length);
