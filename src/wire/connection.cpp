@@ -517,7 +517,7 @@ class Connection final : public Wakeable,
     void send_rest_on_loop(size_t sent) {
         DCHECK(!unsent_ && sent < kept_reply_.size());
         unsent_ = true;
-        table_.sending().goes_on(*this, static_cast<int64_t>(kept_reply_.capacity()));
+        table_.sending().goes_on(waiting_reply_, static_cast<int64_t>(kept_reply_.capacity()));
         if (socket_.tls() != nullptr) return send_rest_encrypted(sent);
         socket_.async_write(asio::buffer(kept_reply_.data() + sent, kept_reply_.size() - sent),
                             [self = self()](error_code error, size_t n) {
@@ -527,7 +527,7 @@ class Connection final : public Wakeable,
 
     // Nothing waits for the client to take it any more.
     void reply_sent() {
-        if (std::exchange(unsent_, false)) table_.sending().over(*this);
+        if (std::exchange(unsent_, false)) table_.sending().over(waiting_reply_);
     }
 
     void on_sent(error_code error, size_t n) {
@@ -559,6 +559,17 @@ class Connection final : public Wakeable,
         }
     }
 
+    // The connection in the book of replies: while one waits to leave, its request is still being
+    // served, and the connection stands in the book of messages, too.
+    class WaitingReply final : public Receiving::Receiver {
+      public:
+        explicit WaitingReply(Connection& connection) : connection_(connection) {}
+        void evict() override { connection_.evict(); }
+
+      private:
+        Connection& connection_;
+    };
+
     EventLoop& loop_;
     ConnectionTable& table_;
     ClientSocket socket_;
@@ -576,8 +587,9 @@ class Connection final : public Wakeable,
     std::unique_ptr<asio::steady_timer> look_;   // null: no client sent more during a wait
     bool receiving_ = false;                     // known to table_.receiving(), as incomplete
     bool served_ = false;                        // the same, as complete
-    bool unsent_ = false;                        // known to table_.sending(); only on the loop
-    bool watched_ = false;                       // its client's end will be noticed
+    WaitingReply waiting_reply_{*this};
+    bool unsent_ = false;    // it is known to table_.sending(); on the loop
+    bool watched_ = false;   // its client's end will be noticed
     bool watch_on_ = false;  // asked for since the last look; as watched_, on the loop
     bool first_ = true;
     bool reading_ = false;  // only examined on the loop

@@ -199,6 +199,26 @@ TEST_F(ConnectionTest, LargeMessagesAndReplies) {
     answer(client, 3);
 }
 
+// Each request is large, and its reply waits to leave: the request's memory is given back all the
+// same, so that the next ones are not held back.
+TEST_F(ConnectionTest, LargeRequestsWithLargeRepliesGiveTheirMemoryBack) {
+    constexpr int64_t kLimit = int64_t{1} << 20;
+    options_.receive.bytes = kLimit;
+    start();
+    Client client(port());
+    const std::string half(kLimit / 2, 'x');
+    for (int32_t id = 1; id <= 8; ++id) {
+        ask(client, id, make("big", 12'000'000, "half", half));
+        EXPECT_EQ(answer(client, id).doc()["x"].as_string().size(), 12'000'000u);
+    }
+    // With another one beside it, it would have to wait for what is served.
+    Client other(port());
+    for (int32_t id = 1; id <= 2; ++id) {
+        round_trip(client, id, make("size", half));
+        round_trip(other, id, make("size", half));
+    }
+}
+
 TEST_F(ConnectionTest, ALongReplyIsSentInPartsAndOthersAreServedInBetween) {
     start();
     Client client(port());

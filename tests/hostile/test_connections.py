@@ -402,7 +402,7 @@ class Blocked(Case):
             client = stack.enter_context(Connection(own.port))
             some, large = 'x' * 900000, 'x' * (8 << 20)
             client.run({'insert': 'some', 'documents': [{'_id': 1, 's': some}]})
-            client.run({'create': 'free', 'autoIndexId': False})
+            client.run_old({'create': 'free', 'autoIndexId': False})
             before = server.memory_bytes(own.pid)
             upsert = {'q': {'_id': large}, 'u': {'$set': {'a': 1}}, 'upsert': True}
             for size, command in ((len(some), {'find': 'some'}),
