@@ -4,6 +4,8 @@
 // handed on to whatever reads a part of the request, down to a single operator.
 #pragma once
 
+#include "dialect/difference.h"
+
 namespace dialect {
 
 class Dialect {
@@ -11,7 +13,11 @@ class Dialect {
     static constexpr Dialect v26() { return Dialect(false); }
     static constexpr Dialect today() { return Dialect(true); }
 
-    constexpr bool is_v26() const { return !is_today_; }
+    // Returns whether the client gets what the difference says of today: the dialect is asked by
+    // the name of what differs, which has its row in docs/differences.md.
+    constexpr bool has(const Difference& /*difference*/) const { return is_today_; }
+
+    // For the choice of a table, where each entry is a difference.
     constexpr bool is_today() const { return is_today_; }
 
     // Returns the dialect's code of an error that both have.

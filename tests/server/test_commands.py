@@ -51,8 +51,10 @@ class Commands(unittest.TestCase):
         cls.listed = cls.client.admin.command('listCommands')['commands']
         cls.refused = {name: entry['help'] for name, entry in cls.listed.items()
                        if entry['help'].startswith('not supported: ')}
-        with open(os.path.join(TOP, 'docs', 'differences.md'), encoding='utf-8') as file:
-            cls.document = file.read()
+        cls.pages = {}
+        for page in ('differences.md', 'compatibility.md'):
+            with open(os.path.join(TOP, 'docs', page), encoding='utf-8') as file:
+                cls.pages[page] = file.read()
 
     def fill(self):
         db = self.client[DATABASE]
@@ -114,12 +116,13 @@ class Commands(unittest.TestCase):
         self.assertGreater(len(names), 140)
         self.assertEqual(sorted(names - set(self.listed)), [])
         newer = set(self.listed) - names
-        self.assertEqual(sorted(name for name in newer if '`%s`' % name not in self.document), [])
+        told = ''.join(self.pages.values())
+        self.assertEqual(sorted(name for name in newer if '`%s`' % name not in told), [])
 
     def test_what_is_refused_is_documented_and_the_other_way_round(self):
-        section = self.document.split('\nRefused, with')[1].split('\n\n- ')[0]
-        rows = [row.split('|')[1:3] for row in section.splitlines() if row.startswith('| `')]
-        documented = {name: int(code) for names, code in rows
+        section = self.pages['differences.md'].split('\nRefused, with')[1].split('\n\nAlso:')[0]
+        rows = re.findall(r'^- (\d+), [^:]*: ((?:.|\n(?!- ))+)', section, re.MULTILINE)
+        documented = {name: int(code) for code, names in rows
                       for name in re.findall(r'`([^`]+)`', names)}
         for name in self.refused:
             self.assertIn(name, documented)

@@ -54,6 +54,9 @@ SELECTION: none, all (the default), upto:PATCH or PATCH,PATCH.''')
 
 def docs(words):
     selection = selections.only('docs', words)
+    differences = os.path.join(base.TOP, 'site_scons', 'differences_page.py')
+    if subprocess.run([sys.executable, differences], check=False).returncode != 0:
+        base.give_up('docs/differences.md cannot be written')
     needs.tools()
     selections.build('none', 'mongod')
     selections.build('all', 'mongod')
@@ -72,8 +75,8 @@ def docs(words):
                        ('bash', os.path.join(share, 'bash-completion/completions/lab'))):
         os.makedirs(os.path.dirname(path), exist_ok=True)
         write(path, [sys.executable, os.path.join(base.TOP, 'tools', 'lab', 'describe.py'), form])
-    base.say('written: docs/options.md, and into %s the pages for man and completion for bash of '
-             'mongod and lab' % os.path.relpath(share, base.TOP))
+    base.say('written: docs/options.md, docs/differences.md, and into %s the pages for man and '
+             'completion for bash of mongod and lab' % os.path.relpath(share, base.TOP))
 
 
 def write(path, command):
@@ -89,6 +92,7 @@ def docs_parser(_):
                            is named), and writes what they say about their options:
 
   docs/options.md                                          the base's options, then those of patches
+  docs/differences.md                                      the rows of dialect, from src/dialect
   build/SELECTION/share/man/man1/mongod.1                  the page for man
   build/SELECTION/share/bash-completion/completions/mongod completion for bash
   build/SELECTION/share/man/man7/mongod-dur-lab.7          the helps of ./lab as a page for man
@@ -129,7 +133,7 @@ COMMANDS = {
               'summary': 'power cuts and kills on a simulated disk, as many as you like'},
     'docs': {'form': '[SELECTION]', 'parser': docs_parser, 'run': docs,
              'words': selections.words,
-             'summary': 'docs/options.md, man page and shell completion, from the programs'},
+             'summary': 'docs/options.md, man page and completion; rows of docs/differences.md'},
     'package': {'form': '[SELECTION]', 'parser': package_parser, 'run': package,
                 'words': selections.words,
                 'summary': 'a Debian package, and a tarball of the sources with the patches '

@@ -25,6 +25,9 @@
 #include "command/request/member_state.h"
 #include "command/write/write_ops.h"
 #include "dialect/dialect.h"
+#include "dialect/filters.h"
+#include "dialect/pipelines.h"
+#include "dialect/requests.h"
 #include "query/plan/explain.h"
 #include "query/stage/output.h"
 #include "query/stage/pipeline.h"
@@ -59,7 +62,8 @@ void take_cursor(const bson::Element& cursor, dialect::Dialect dialect, Pipeline
 
 PipelineRequest parse(const Invocation& invocation) {
     PipelineRequest out;
-    out.allow_disk_use = invocation.dialect().is_today();  // later servers, since 6.0
+    out.allow_disk_use =
+        invocation.dialect().has(dialect::kSortsUseFiles);  // later servers, since 6.0
     const bson::Element target = invocation.first();
     out.whole_database = target.is_number() && target.to_double() == 1.0;
     out.ns = out.whole_database ? fmt::format("{}.$cmd.aggregate", invocation.db) : invocation.ns();
@@ -97,7 +101,8 @@ PipelineRequest parse(const Invocation& invocation) {
             out.allow_disk_use = e.as_bool();
         } else if (name == "hint") {
             out.hint = e;
-        } else if (invocation.dialect().is_v26() && !name.starts_with('$') &&
+        } else if (!invocation.dialect().has(dialect::kFieldsAreChecked) &&
+                   !name.starts_with('$') &&
                    std::ranges::find(kIgnored, name) == std::end(kIgnored)) {
             base::fail(base::kFailedToParse, "unrecognized field '{}'", name);
         }
@@ -126,7 +131,7 @@ std::unique_ptr<query::Pipeline> parse_pipeline(Invocation& invocation,
 // Null where the client takes this for a server that has no such stages.
 std::shared_ptr<ForeignReader> foreign_reader(Invocation& invocation,
                                               const PipelineRequest& request) {
-    if (invocation.dialect().is_v26()) return nullptr;
+    if (!invocation.dialect().has(dialect::kStagesReadOthers)) return nullptr;
     auto reader = std::make_shared<ForeignReader>(
         invocation.db,
         request.allow_disk_use ? invocation.service.engine().scratch_directory() : "");
@@ -269,7 +274,7 @@ void run_pipeline(Invocation& invocation, const PipelineRequest& request) {
     // Only a find in a view has one, which is of clients of today.
     source->set_projection(query::Projection::parse(request.projection, nullptr,
                                                     &query::kNoExpressionsHere, request.collator));
-    if (request.explain && invocation.dialect().is_v26())
+    if (request.explain && !invocation.dialect().has(dialect::kExplainShowsPlans))
         return reply_explain(*invocation.reply, *source);
     if (request.explain) return reply_explain_of_today(invocation, request, *source, lock);
     const auto report = [&](const CursorSource& done) {
@@ -359,7 +364,8 @@ PipelineRequest resolved(Invocation& invocation, PipelineRequest request) {
 
 void run_aggregate(Invocation& invocation) {
     const PipelineRequest request = parse(invocation);
-    if (invocation.dialect().is_today() && !request.as_cursor && !request.explain)
+    if (invocation.dialect().has(dialect::kCursorIsNeeded) && !request.as_cursor &&
+        !request.explain)
         base::fail(base::kFailedToParse,
                    "The 'cursor' option is required, except for aggregate with the explain "
                    "argument");

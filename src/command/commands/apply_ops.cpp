@@ -17,6 +17,7 @@
 #include "command/request/invocation.h"
 #include "command/write/write_ops.h"
 #include "dialect/dialect.h"
+#include "dialect/requests.h"
 #include "oplog/apply.h"
 #include "query/plan/executor.h"
 #include "sched/blocking.h"
@@ -224,8 +225,9 @@ class Application {
             if (condition.wanted->matches(found)) continue;
             bson::Builder details;
             details.append("got", found).append("whatFailed", condition.source);
-            const char* const text =
-                invocation_.dialect().is_today() ? "preCondition failed" : "pre-condition failed";
+            const char* const text = invocation_.dialect().has(dialect::kTextsOfToday)
+                                         ? "preCondition failed"
+                                         : "pre-condition failed";
             throw base::Error(base::kBadValue, text, details.doc().bytes());
         }
     }

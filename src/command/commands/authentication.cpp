@@ -4,6 +4,7 @@
 #include "command/context/locks.h"
 #include "command/request/authorization.h"
 #include "command/request/invocation.h"
+#include "dialect/requests.h"
 
 namespace command {
 
@@ -48,7 +49,7 @@ void run_connection_status(Invocation& invocation) {
         for (const auth::User& user : login.users())
             users.push(bson::make("user", user.who.name, "db", user.who.db));
     }
-    if (invocation.dialect().is_v26() && !login.logged_in()) return;
+    if (!invocation.dialect().has(dialect::kRepliesTellMore) && !login.logged_in()) return;
     {
         bson::Builder roles = info.sub_array("authenticatedUserRoles");
         for (const auth::User& user : login.users())

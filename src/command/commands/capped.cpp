@@ -6,6 +6,7 @@
 #include "command/context/locks.h"
 #include "command/request/authorization.h"
 #include "command/request/invocation.h"
+#include "dialect/collections.h"
 #include "sched/blocking.h"
 #include "sched/tick.h"
 
@@ -101,7 +102,8 @@ void run_clone_as_capped(Invocation& invocation) {
     const bson::Element to = invocation.body["toCollection"];
     if (!to.is_string() || to.as_string().empty())
         base::fail(base::kBadValue, "invalid command spec: toCollection is missing");
-    if (invocation.dialect().is_today()) catalog::refuse_leading_dot(to.as_string());
+    if (invocation.dialect().has(dialect::kNamesOfCollectionsAreChecked))
+        catalog::refuse_leading_dot(to.as_string());
     const int64_t size = size_argument(invocation);
     const std::string target = fmt::format("{}.{}", invocation.db, to.as_string());
     refuse_system(target);

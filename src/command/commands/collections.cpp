@@ -17,7 +17,9 @@
 #include "command/request/authorization.h"
 #include "command/request/fields_of_today.h"
 #include "command/request/invocation.h"
+#include "dialect/collections.h"
 #include "dialect/dialect.h"
+#include "dialect/requests.h"
 #include "query/match/match_tree.h"
 #include "sched/blocking.h"
 #include "sched/tick.h"
@@ -51,9 +53,10 @@ bool asks_for_view(const Invocation& invocation) {
         base::fail(base::kInvalidOptions, "'pipeline' requires 'viewOn' to also be specified");
     if (!is_view) return false;
     for (const bson::Element& e : invocation.body) {
-        const bool of_view = e.name() == "viewOn" || e.name() == "pipeline" ||
-                             (e.name() == "collation" &&
-                              (invocation.dialect().is_today() || !catalog::asks_for_collation(e)));
+        const bool of_view =
+            e.name() == "viewOn" || e.name() == "pipeline" ||
+            (e.name() == "collation" &&
+             (invocation.dialect().has(dialect::kCollations) || !catalog::asks_for_collation(e)));
         if (!of_view && !not_an_option(e.name()) && !is_absent(e, invocation.dialect()))
             base::fail(base::kInvalidOptions, "a view cannot have the option '{}'", e.name());
     }
@@ -87,10 +90,8 @@ void run_create(Invocation& invocation) {
         base::fail(invocation.dialect().code(15888, base::kInvalidNamespace),
                    "must pass name of collection to create");
     const std::string ns = invocation.ns();
-    if (invocation.dialect().is_today()) {
-        check_capped(invocation.body);
-        check_auto_index(invocation);
-    }
+    if (invocation.dialect().has(dialect::kCappedNeedsSize)) check_capped(invocation.body);
+    if (invocation.dialect().has(dialect::kAutoIndexIdIsOfLocal)) check_auto_index(invocation);
     catalog::check_writable(ns, catalog::code_of_bad_name(invocation.dialect()));
     if (asks_for_view(invocation)) return create_view(invocation, ns);
     check_id_index(invocation.body["idIndex"]);
@@ -98,7 +99,7 @@ void run_create(Invocation& invocation) {
     for (const bson::Element& e : invocation.body) {
         const bool extents_allowed = invocation.service.context().test_commands;
         if (is_absent(e, invocation.dialect())) continue;
-        if (e.name() == kCollation.name && invocation.dialect().is_v26() &&
+        if (e.name() == kCollation.name && !invocation.dialect().has(dialect::kCollations) &&
             catalog::asks_for_collation(e))
             base::fail(base::kInvalidOptions, "'collation' is not supported by the old messages");
         if (!not_an_option(e.name()) && (e.name() != "$nExtents" || extents_allowed))
@@ -110,7 +111,7 @@ void run_create(Invocation& invocation) {
     const sched::BlockingSection away;
     CollectionLock lock(invocation.client, ns, true, CollectionLock::Views::taken);
     // Clients of today that make collections in several places at once look for these words.
-    if (invocation.dialect().is_today() && lock.collection() != nullptr)
+    if (invocation.dialect().has(dialect::kTextsOfToday) && lock.collection() != nullptr)
         base::fail(base::kNamespaceExists, "Collection {} already exists.", ns);
     base::log::info("create collection {} {}", ns, bson::to_text(invocation.body));
     lock.make_database().create(ns, options.doc());
@@ -126,7 +127,8 @@ void run_drop(Invocation& invocation) {
         invocation.reply->append("ns", ns);
         return;
     }
-    if (lock.collection() == nullptr && invocation.dialect().is_today()) return;
+    if (lock.collection() == nullptr && invocation.dialect().has(dialect::kDropOfNothingIsDone))
+        return;
     if (lock.collection() == nullptr) base::fail(base::kNamespaceNotFound, "ns not found");
     if (catalog::split(ns).collection == "system.profile" &&
         invocation.service.profiler().level(invocation.db) > 0)
@@ -195,7 +197,9 @@ void run_list_collections(Invocation& invocation) {
             for (const std::string& ns : names) {
                 if (db->collection(ns) == nullptr || ns.ends_with(".system.namespaces")) continue;
                 // Today's clients do not expect the catalogue among their collections.
-                if (invocation.dialect().is_today() && ns.ends_with(".system.indexes")) continue;
+                if (invocation.dialect().has(dialect::kCatalogueIsHidden) &&
+                    ns.ends_with(".system.indexes"))
+                    continue;
                 if (only_readable && !rights.on(ns, auth::action::find)) continue;
                 entries.push_back(describe(*db, ns, name_only, invocation.dialect()));
             }
@@ -218,7 +222,7 @@ void run_list_collections(Invocation& invocation) {
 std::string_view namespace_argument(const Invocation& invocation, const bson::Element& e) {
     if (!e.is_string() || catalog::split(e.as_string()).collection.empty())
         base::fail(base::kInvalidNamespace, "'{}' must be a full namespace", e.name());
-    if (invocation.dialect().is_today())
+    if (invocation.dialect().has(dialect::kNamesOfCollectionsAreChecked))
         catalog::refuse_leading_dot(catalog::split(e.as_string()).collection);
     return e.as_string();
 }
@@ -299,7 +303,7 @@ void run_rename_collection(Invocation& invocation) {
         base::fail(base::kNamespaceNotFound, "source namespace does not exist");
     }
     if (service.catalog().collection(to) != nullptr) {
-        if (from == to && invocation.dialect().is_today())
+        if (from == to && invocation.dialect().has(dialect::kOwnNameIsIllegal))
             base::fail(base::kIllegalOperation, "a collection cannot be renamed to itself");
         if (!invocation.body["dropTarget"].truthy() || from == to)
             base::fail(base::kNamespaceExists, "target namespace exists");
@@ -354,7 +358,7 @@ void change_index(CollectionLock& lock, bson::Doc change, dialect::Dialect diale
     const bool expires = seconds || hidden.missing();
     if (expires && (!seconds.is_number() || std::isnan(seconds.to_double())))
         base::fail(base::kInvalidOptions, "no expireAfterSeconds field or not a number");
-    if (expires && dialect.is_today() && seconds.to_double() < 0)
+    if (expires && dialect.has(dialect::kExpiriesAreChecked) && seconds.to_double() < 0)
         base::fail(base::kInvalidOptions, "expireAfterSeconds must be a number from 0 on");
     const catalog::Index* index = key.is_object()
                                       ? lock.collection()->find_index_by_key(key.as_doc())

@@ -15,6 +15,8 @@
 #include "command/request/fields_of_today.h"
 #include "command/request/invocation.h"
 #include "dialect/dialect.h"
+#include "dialect/filters.h"
+#include "dialect/requests.h"
 #include "query/match/regex_flags.h"
 #include "query/plan/distinct.h"
 #include "query/plan/executor.h"
@@ -44,8 +46,8 @@ void append_count(bson::Builder& reply, int64_t n) {
 // asked for its number of documents has no plan.
 std::string told_plan(const std::string& plan, dialect::Dialect dialect) {
     constexpr std::string_view kCount = "COUNT";
-    if (plan == kCount && dialect.is_v26()) return {};
-    if (plan != kCount && plan.starts_with(kCount) && dialect.is_today())
+    if (plan == kCount && !dialect.has(dialect::kExplainShowsPlans)) return {};
+    if (plan != kCount && plan.starts_with(kCount) && dialect.has(dialect::kExplainShowsPlans))
         return "IXSCAN" + plan.substr(kCount.size());
     return plan;
 }
@@ -59,7 +61,8 @@ void run_count(Invocation& invocation) {
     // The number of records is known without a query; a hint has nothing to say then. It has for
     // today's clients: a sparse or a partial index counts what it holds.
     const bson::Element hint = body["hint"];
-    const bool counts = !parts.filter.empty() || invocation.dialect().is_today();
+    const bool counts =
+        !parts.filter.empty() || invocation.dialect().has(dialect::kCountTakesHints);
     if ((hint.is_string() || hint.is_object()) && counts) parts.hint = hint;
     query.limit = count_limit(body);
     query.skip = count_skip(invocation);
@@ -76,10 +79,11 @@ void run_count(Invocation& invocation) {
     const RequestExpressions expressions(invocation, query.collator);
     parts.expressions = expressions.get();
     query.canonicalise(parts);
-    if (invocation.dialect().is_today()) query::refuse_odd_flags(*query.matcher);
+    if (invocation.dialect().has(dialect::kRegexIsChecked)) query::refuse_odd_flags(*query.matcher);
     CollectionLock lock(invocation.client, ns, false);
     if (lock.collection() == nullptr) {
-        if (invocation.dialect().is_v26()) invocation.reply->append("missing", true);
+        if (!invocation.dialect().has(dialect::kStatsAreLeftOut))
+            invocation.reply->append("missing", true);
         invocation.reply->append("n", int32_t{0});
         return;
     }
@@ -102,7 +106,7 @@ std::unique_ptr<query::Executor> plan_distinct(const Invocation& invocation, Col
                                                query::FindQuery query) try {
     return query::make_executor(lock.collection(), std::move(query), execution_options(), &lock);
 } catch (const base::Error& e) {
-    if (invocation.dialect().is_today()) throw;
+    if (invocation.dialect().has(dialect::kBadQueriesAreOfFind)) throw;
     sched::fail_because(e, kBadDistinctQuery, "cannot run the query: {}", e.what());
 }
 
@@ -147,7 +151,8 @@ std::optional<base::Error> canonicalise(query::FindQuery& query,
 std::string_view key_of(const Invocation& invocation) {
     const bson::Element key = invocation.body["key"];
     const std::string_view path = key.is_string() ? key.as_string() : std::string_view();
-    if (invocation.dialect().is_today() && path.find('\0') != std::string_view::npos)
+    if (invocation.dialect().has(dialect::kNulIsRefused) &&
+        path.find('\0') != std::string_view::npos)
         base::fail(31032, "the key of a distinct cannot contain a NUL byte");
     return path;
 }
@@ -174,16 +179,18 @@ void run_distinct(Invocation& invocation) {
     const RequestExpressions expressions(invocation, query.collator);
     parts.expressions = expressions.get();
     const std::optional<base::Error> bad_query = canonicalise(query, parts);
-    if (invocation.dialect().is_today() && !bad_query) query::refuse_odd_flags(*query.matcher);
+    if (invocation.dialect().has(dialect::kRegexIsChecked) && !bad_query)
+        query::refuse_odd_flags(*query.matcher);
     CollectionLock lock(invocation.client, ns, false);
     if (lock.collection() == nullptr) {
         invocation.reply->sub_array("values").finish();
-        if (invocation.dialect().is_v26())
+        if (!invocation.dialect().has(dialect::kStatsAreLeftOut))
             invocation.reply->append("stats",
                                      bson::make("n", 0, "nscanned", 0, "nscannedObjects", 0));
         return;
     }
-    if (bad_query && invocation.dialect().is_today()) throw base::Error(*bad_query);
+    if (bad_query && invocation.dialect().has(dialect::kBadQueriesAreOfFind))
+        throw base::Error(*bad_query);
     if (bad_query) base::fail(kBadDistinctQuery, "Can't canonicalize query: {}", bad_query->what());
     const std::string_view path = key_of(invocation);
     query::DistinctValues values(path, collator, invocation.dialect());
@@ -202,7 +209,7 @@ void run_distinct(Invocation& invocation) {
         OpReport& report = invocation.client.report();
         report.add({}, examined);
         report.plan = "DISTINCT";
-        if (invocation.dialect().is_today()) values.sort();
+        if (invocation.dialect().has(dialect::kTimesAreTwoClasses)) values.sort();
     } else {
         stats = distinct_by_query(invocation, lock, std::move(query), values);
     }
@@ -210,7 +217,8 @@ void run_distinct(Invocation& invocation) {
         bson::Builder list = invocation.reply->sub_array("values");
         values.append_to(list);
     }
-    if (invocation.dialect().is_v26()) append_stats(*invocation.reply, stats, started);
+    if (!invocation.dialect().has(dialect::kStatsAreLeftOut))
+        append_stats(*invocation.reply, stats, started);
 }
 
 constexpr Field kCountFields[] = {

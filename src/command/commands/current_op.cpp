@@ -4,6 +4,7 @@
 #include "command/commands/families.h"
 #include "command/request/invocation.h"
 #include "dialect/dialect.h"
+#include "dialect/requests.h"
 
 namespace command {
 
@@ -12,8 +13,8 @@ namespace {
 void run_current_op(Invocation& invocation) {
     for (const char* name : {"$all", "$ownOps"}) {
         const bson::Element e = invocation.field(name);
-        if (invocation.dialect().is_today() && e && e.type() != bson::Type::boolean &&
-            !e.is_number())
+        if (invocation.dialect().has(dialect::kFieldsAreChecked) && e &&
+            e.type() != bson::Type::boolean && !e.is_number())
             base::fail(base::kTypeMismatch, "{} must be a boolean", name);
     }
     append_operations(invocation.service.contexts(), invocation.service.fsync_lock(), nullptr,

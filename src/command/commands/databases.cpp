@@ -16,6 +16,7 @@
 #include "command/request/authorization.h"
 #include "command/request/invocation.h"
 #include "dialect/dialect.h"
+#include "dialect/requests.h"
 #include "query/match/match_tree.h"
 #include "sched/blocking.h"
 #include "sched/interruption.h"
@@ -54,7 +55,9 @@ std::vector<std::string> listed_databases(const Invocation& invocation) {
     for (std::string& name : invocation.service.engine().unusable_databases())
         names.push_back(std::move(name));
     for (const char* always : {"admin", "local"}) {
-        if (std::string_view(always) == "admin" && invocation.dialect().is_v26()) continue;
+        if (std::string_view(always) == "admin" &&
+            !invocation.dialect().has(dialect::kAdminIsListed))
+            continue;
         if (std::ranges::find(names, always) == names.end()) names.emplace_back(always);
     }
     std::ranges::sort(names);
@@ -177,7 +180,7 @@ std::string hash_collection(catalog::Collection& collection, dialect::Dialect di
         const auto cursor = id_index->store->cursor(storage::Direction::forward);
         for (cursor->seek_to_start(); !cursor->at_end(); cursor->next())
             add(collection.records().get(cursor->id()));
-    } else if (dialect.is_today() || collection.capped()) {
+    } else if (dialect.has(dialect::kHashNeedsNoIdIndex) || collection.capped()) {
         const auto cursor = collection.records().cursor(storage::Direction::forward);
         while (const auto record = cursor->next())
             add(record->doc);

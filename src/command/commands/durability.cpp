@@ -5,6 +5,7 @@
 #include "command/access/local_rule.h"
 #include "command/commands/families.h"
 #include "command/request/invocation.h"
+#include "dialect/requests.h"
 #include "sched/blocking.h"
 #include "storage/lock.h"
 
@@ -23,7 +24,7 @@ void run_fsync(Invocation& invocation) {
         const int64_t count = service.fsync_lock().lock();
         bson::Builder& reply = *invocation.reply;
         reply.append("info", "now locked against writes, use db.fsyncUnlock() to unlock");
-        if (invocation.dialect().is_today()) reply.append("lockCount", count);
+        if (invocation.dialect().has(dialect::kRepliesTellMore)) reply.append("lockCount", count);
         reply.append("seeAlso", "http://dochub.mongodb.org/core/fsynccommand");
         return;
     }
@@ -64,7 +65,8 @@ void run_log_rotate(Invocation& invocation) {
 // server's, the level this database's.
 void run_profile(Invocation& invocation) {
     const bson::Element level = invocation.first();
-    const bool asks = level.is_number() ? level.to_int32() == -1 : invocation.dialect().is_v26();
+    const bool asks = level.is_number() ? level.to_int32() == -1
+                                        : !invocation.dialect().has(dialect::kFieldsAreChecked);
     if (!asks || invocation.body["slowms"])
         require_local(invocation.client.info(), "setting the profiling level");
     if (!asks && !level.is_number())

@@ -21,6 +21,8 @@
 #include "command/request/fields_of_today.h"
 #include "command/request/run_command.h"
 #include "dialect/dialect.h"
+#include "dialect/filters.h"
+#include "dialect/requests.h"
 #include "query/match/regex_flags.h"
 #include "query/plan/executor.h"
 #include "query/plan/explain.h"
@@ -53,7 +55,8 @@ FindRequest as_find(const Invocation& inner) {
     };
     if (name == "count") {
         const bson::Element hint = command["hint"];
-        take(command["query"], hint.is_string() || dialect.is_today() ? hint : bson::Element());
+        take(command["query"],
+             hint.is_string() || dialect.has(dialect::kCountTakesHints) ? hint : bson::Element());
         request.query.limit = count_limit(command);
         request.query.skip = count_skip(inner);
     } else if (name == "distinct") {
@@ -61,12 +64,12 @@ FindRequest as_find(const Invocation& inner) {
     } else if (name == "findAndModify" || name == "findandmodify") {
         refuse_pipeline(command["update"], dialect);
         take(command["query"], command["hint"]);
-        if (dialect.is_today() && command["fields"].is_object())
+        if (dialect.has(dialect::kProjectionsCompute) && command["fields"].is_object())
             is_computed_projection(command["fields"].as_doc());
         if (command["sort"].is_object()) request.parts.sort = command["sort"].as_doc();
-        if (dialect.is_today()) check_sort_of_today(request.parts.sort);
+        if (dialect.has(dialect::kSortsAreChecked)) check_sort_of_today(request.parts.sort);
         // The stage above the plan takes one, where it is shown.
-        (dialect.is_today() ? request.query.top : request.query.limit) = 1;
+        (dialect.has(dialect::kExplainShowsPlans) ? request.query.top : request.query.limit) = 1;
     } else if (name == "update") {
         const bson::Doc item = first_item("updates", update_item_fields());
         refuse_pipeline(item["u"], dialect);
@@ -193,12 +196,14 @@ void run_explain(Invocation& invocation) {
     request.parts.expressions = expressions.get();
     compile_projection(request, expressions.let());
     request.query.canonicalise(request.parts);
-    if (inner.dialect().is_today()) query::refuse_odd_flags(*request.query.matcher);
+    if (inner.dialect().has(dialect::kRegexIsChecked))
+        query::refuse_odd_flags(*request.query.matcher);
     query::CommandExplain how;
     how.execution_stats = verbosity != Verbosity::query_planner;
-    how.all_plans = inner.dialect().is_today() && verbosity == Verbosity::all_plans;
+    how.all_plans =
+        inner.dialect().has(dialect::kExplainShowsPlans) && verbosity == Verbosity::all_plans;
     how.ns = ns;
-    const Work work = inner.dialect().is_today() ? work_of(inner) : Work();
+    const Work work = inner.dialect().has(dialect::kExplainShowsPlans) ? work_of(inner) : Work();
     how.top = work.stage;
     std::optional<TriedUpdate> update;
     if (work.stage.name == "UPDATE") {
@@ -220,10 +225,12 @@ void run_explain(Invocation& invocation) {
         if (update) how.top.would = update->changes();
         how.millis = base::ms_since(started);
     }
-    if (inner.dialect().is_today()) invocation.reply->append("explainVersion", "1");
+    if (inner.dialect().has(dialect::kExplainShowsPlans))
+        invocation.reply->append("explainVersion", "1");
     query::append_explain(*invocation.reply, executor->report(), how);
     append_server(*invocation.reply, invocation.service.context());
-    if (inner.dialect().is_today()) append_explained(*invocation.reply, inner);
+    if (inner.dialect().has(dialect::kExplainShowsPlans))
+        append_explained(*invocation.reply, inner);
 }
 
 // Whether the client has the rights that the explained command would need.

@@ -13,6 +13,8 @@
 #include "command/request/authorization.h"
 #include "command/request/fields_of_today.h"
 #include "dialect/dialect.h"
+#include "dialect/filters.h"
+#include "dialect/requests.h"
 #include "oplog/entry.h"
 #include "query/match/regex_flags.h"
 #include "query/stage/computed_projection.h"
@@ -232,7 +234,8 @@ void run_find(Invocation& invocation) {
     compile_projection(request, expressions.let());
     if (plain_id_query(request) && reply_by_id(invocation, request, ns, expressions.get())) return;
     request.query.canonicalise(request.parts);
-    if (invocation.dialect().is_today()) query::refuse_odd_flags(*request.query.matcher);
+    if (invocation.dialect().has(dialect::kRegexIsChecked))
+        query::refuse_odd_flags(*request.query.matcher);
 
     std::unique_ptr<Cursor> cursor;  // freed after the lock is given up
     CollectionLock lock(invocation.client, ns, false);
@@ -323,7 +326,8 @@ void run_get_more(Invocation& invocation) {
 }
 
 void run_kill_cursors(Invocation& invocation) {
-    if (invocation.dialect().is_today()) invocation.ns();  // which does not matter else
+    if (invocation.dialect().has(dialect::kNamesAreNeeded))
+        invocation.ns();  // which does not matter else
     const bson::Element ids = invocation.body["cursors"];
     if (!ids.is_array() || ids.as_doc().empty())
         base::fail(base::kBadValue, "Must specify at least one cursor id in: {}", "killCursors");
@@ -369,23 +373,25 @@ constexpr Command kCommands[] = {
 
 FindRequest parse_find(bson::Doc command, dialect::Dialect dialect) {
     FindRequest request;
-    request.query.allow_disk_use = dialect.is_today();  // later servers, since 6.0
+    request.query.allow_disk_use =
+        dialect.has(dialect::kSortsUseFiles);  // later servers, since 6.0
     bool first = true;
     for (const bson::Element& e : command) {
         if (std::exchange(first, false) || is_absent(e, dialect)) continue;
-        if (dialect.is_today()) refuse_negative(e);
+        if (dialect.has(dialect::kNegativeCountsAreRefused)) refuse_negative(e);
         // parse_field() leaves these two out as well; they are asked first, since nearly every
         // request has both.
         if (e.name() != "lsid" && e.name() != "$db") parse_field(e, request);
     }
     const bool has_ends = !request.query.min.empty() || !request.query.max.empty();
-    if (dialect.is_today() && has_ends && request.parts.hint.missing() &&
+    if (dialect.has(dialect::kEndsNeedHint) && has_ends && request.parts.hint.missing() &&
         !query::is_id_query(request.parts.filter))
         base::fail(kEndsWithoutHint,
                    "When using min()/max() a hint of which index to use must be provided");
-    if (dialect.is_today() && !request.parts.projection.empty())
+    if (dialect.has(dialect::kProjectionsCompute) && !request.parts.projection.empty())
         request.computes = is_computed_projection(request.parts.projection);
-    if (dialect.is_today() && !request.parts.sort.empty()) check_sort_of_today(request.parts.sort);
+    if (dialect.has(dialect::kSortsAreChecked) && !request.parts.sort.empty())
+        check_sort_of_today(request.parts.sort);
     if (request.query.oplog_replay) check_oplog_replay(request.parts.filter);
     if (request.query.tailable) check_tailable_sort(request.parts.sort);
     // The batch is all that is wanted.

@@ -17,6 +17,9 @@
 #include "command/write/document_change.h"
 #include "command/write/write_ops.h"
 #include "dialect/dialect.h"
+#include "dialect/filters.h"
+#include "dialect/requests.h"
+#include "dialect/updates.h"
 #include "oplog/statement.h"
 #include "query/match/regex_flags.h"
 #include "query/plan/executor.h"
@@ -63,19 +66,19 @@ Request parse(bson::Doc body, dialect::Dialect dialect) {
     Request request;
     request.query = document("query");
     request.fields = document("fields");
-    if (dialect.is_today()) {
+    if (dialect.has(dialect::kProjectionsCompute))
         request.computes = is_computed_projection(request.fields);
-        if (!request.computes)
-            query::Projection::parse_by_name(request.fields, &query::kNoExpressionsHere);
-        check_sort_of_today(document("sort"));
-    }
+    if (dialect.has(dialect::kBadUpdateIsRefused) && !request.computes)
+        query::Projection::parse_by_name(request.fields, &query::kNoExpressionsHere);
+    if (dialect.has(dialect::kSortsAreChecked)) check_sort_of_today(document("sort"));
     request.hint = body["hint"];
     request.array_filters = array_filters_of(body, dialect);
     request.update = document("update");
     request.by_pipeline = body["update"].is_array();
     // An empty update empties the document. The old messages allow that only beside a sort; else it
     // is no update.
-    const bool may_be_empty = dialect.is_today() || !document("sort").empty();
+    const bool may_be_empty =
+        dialect.has(dialect::kEmptyUpdateEmpties) || !document("sort").empty();
     request.has_update = request.by_pipeline ||
                          (body["update"].is_object() && (!request.update.empty() || may_be_empty));
     request.remove = body["remove"].truthy();
@@ -93,7 +96,8 @@ Request parse(bson::Doc body, dialect::Dialect dialect) {
     // A request with a sort went another way, which examined its rules when it had a document.
     request.remove_beside_update =
         request.remove && !request.sort.empty() && !body["update"].missing();
-    if (dialect.is_today() && request.remove && !is_absent(body["update"], dialect))
+    if (dialect.has(dialect::kRemovalsAreChecked) && request.remove &&
+        !is_absent(body["update"], dialect))
         base::fail(base::kFailedToParse, "Cannot specify both an update and remove=true");
     if (request.remove && request.array_filters)
         base::fail(base::kFailedToParse, "Cannot specify arrayFilters and remove=true");
@@ -129,7 +133,8 @@ class FindAndModify {
         if (request_.remove && lock.collection() != nullptr)
             catalog::check_writable(ns_, catalog::code_of_bad_name(invocation_.dialect()));
         find_.want_details = true;
-        if ((sends_requests() || invocation_.dialect().is_today()) && !request_.computes)
+        if ((sends_requests() || invocation_.dialect().has(dialect::kPositionalNeedsNoSort)) &&
+            !request_.computes)
             positional_ = parse_positional();
         const auto executor = plan(lock);
         query::Row row;
@@ -169,7 +174,8 @@ class FindAndModify {
         try {
             return query::make_executor(lock.collection(), std::move(find_), options, &lock);
         } catch (const base::Error& e) {
-            if (invocation_.dialect().is_today() || !options.no_table_scan) throw;
+            if (invocation_.dialect().has(dialect::kBadQueriesAreOfFind) || !options.no_table_scan)
+                throw;
             sched::fail_because(e, request_.sort.empty() ? kCannotRun : kBadQueryOrSort,
                                 "cannot run the query: {}", e.what());
         }
@@ -189,7 +195,7 @@ class FindAndModify {
         parts.hint = request_.hint;
         // An upsert takes values from its query, and what $expr says is none.
         parts.expressions = expressions_.get();
-        if (invocation_.dialect().is_today() && request_.upsert)
+        if (invocation_.dialect().has(dialect::kExpressionsInFilters) && request_.upsert)
             parts.expressions = &query::kNoExpressionsHere;
         find_ = query::FindQuery();
         find_.collator = asked_.collator;
@@ -200,11 +206,12 @@ class FindAndModify {
         try {
             find_.canonicalise(parts);
         } catch (const base::Error& e) {
-            if (invocation_.dialect().is_today()) throw;
+            if (invocation_.dialect().has(dialect::kBadQueriesAreOfFind)) throw;
             sched::fail_because(e, request_.sort.empty() ? kBadQuery : kBadQueryOrSort,
                                 "Can't canonicalize query: {}", e.what());
         }
-        if (invocation_.dialect().is_today()) query::refuse_odd_flags(*find_.matcher);
+        if (invocation_.dialect().has(dialect::kRegexIsChecked))
+            query::refuse_odd_flags(*find_.matcher);
         find_.limit = 1;
     }
 
@@ -245,7 +252,8 @@ class FindAndModify {
                                      .collator = asked_.collator},
                                     expressions_.let());
         } catch (const base::Error& e) {
-            if (invocation_.dialect().is_today() || sched::is_end_of_work(e)) throw;
+            if (invocation_.dialect().has(dialect::kBadUpdateIsRefused) || sched::is_end_of_work(e))
+                throw;
             bad_update_ = std::current_exception();
         }
     }
@@ -293,7 +301,10 @@ class FindAndModify {
 
     // The old server sent itself a query, a write and a getLastError for a request with a sort, as
     // its clients see; without one it did the work in one go, which getLastError knows nothing of.
-    bool sends_requests() const { return !request_.sort.empty() && invocation_.dialect().is_v26(); }
+    bool sends_requests() const {
+        return !request_.sort.empty() &&
+               !invocation_.dialect().has(dialect::kFindAndModifyIsOneRequest);
+    }
 
     // `fields` if they ask for the array element that the query chose. Other mistakes in them show
     // when there is something to return.
@@ -304,7 +315,7 @@ class FindAndModify {
             return projection != nullptr && projection->needs_details() ? std::move(projection)
                                                                         : nullptr;
         } catch (const base::Error& e) {
-            if (invocation_.dialect().is_today()) throw;
+            if (invocation_.dialect().has(dialect::kBadUpdateIsRefused)) throw;
             try {
                 query::Projection::parse_by_name(request_.fields, expressions_.get());
             } catch (const base::Error&) {
@@ -374,7 +385,8 @@ class FindAndModify {
             return;
         }
         reply.append_all(value);
-        if (invocation_.dialect().is_v26() && outcome.n == 0) return;  // as the old server
+        if (!invocation_.dialect().has(dialect::kLastErrorIsTold) && outcome.n == 0)
+            return;  // as the old server
         bson::Builder last = reply.sub_object("lastErrorObject");
         if (outcome.update) last.append("updatedExisting", outcome.existing);
         last.append("n", outcome.n);
@@ -424,7 +436,7 @@ class FindAndModify {
 
     // An update that came by OP_MSG is shown as a part of the command.
     void tell_update() {
-        if (invocation_.dialect().is_today()) return;
+        if (invocation_.dialect().has(dialect::kProfileShowsCommands)) return;
         client_.report().update = request_.update;
         client_.report().has_update = true;
     }
@@ -471,7 +483,7 @@ class FindAndModify {
 
     // The old server sent itself an update where there was a sort, and else counted none.
     void count_update() {
-        if (sends_requests() || invocation_.dialect().is_today())
+        if (sends_requests() || invocation_.dialect().has(dialect::kFindAndModifyIsOneRequest))
             counters_.update.fetch_add(1, std::memory_order_relaxed);
     }
 
@@ -506,7 +518,8 @@ void answer_again(const WriteHistory::Found& found, bool removes, bson::Builder&
 
 void run_find_and_modify(Invocation& invocation) {
     const Request request = parse(invocation.body, invocation.dialect());
-    if (invocation.dialect().is_v26() && !invocation.first().is_string() && !request.upsert) {
+    if (!invocation.dialect().has(dialect::kNamesAreNeeded) && !invocation.first().is_string() &&
+        !request.upsert) {
         // A value that is no name leads to no collection.
         invocation.reply->append_null("value");
         return;

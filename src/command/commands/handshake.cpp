@@ -9,6 +9,7 @@
 #include "command/commands/member_report.h"
 #include "command/context/locks.h"
 #include "command/request/invocation.h"
+#include "dialect/requests.h"
 #include "options/memory_limit.h"
 
 namespace command {
@@ -54,7 +55,8 @@ bson::Element version_field(bson::Doc version, std::string_view name, bson::Type
 // Whether the client knows all there is to say, and will wait for news. The old messages have no
 // such fields of hello.
 bool asks_to_wait(const Invocation& invocation, std::chrono::milliseconds* how_long) {
-    if (invocation.dialect().is_v26() || !tells_topology_version(invocation.service.context()))
+    if (!invocation.dialect().has(dialect::kHelloWaits) ||
+        !tells_topology_version(invocation.service.context()))
         return false;
     const bson::Element known = invocation.field("topologyVersion");
     const bson::Element await = invocation.field("maxAwaitTimeMS");

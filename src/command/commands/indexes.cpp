@@ -16,7 +16,9 @@
 #include "command/cursor/batch.h"
 #include "command/observe/op_report.h"
 #include "command/request/invocation.h"
+#include "dialect/collections.h"
 #include "dialect/dialect.h"
+#include "dialect/requests.h"
 #include "sched/blocking.h"
 #include "sched/interruption.h"
 
@@ -227,18 +229,21 @@ void run_create_indexes(Invocation& invocation) {
     const std::string ns = indexed_ns(invocation);
     std::vector<bson::Doc> specs = index_specs(invocation, ns);
     std::vector<bson::Object> shortened;
-    if (invocation.dialect().is_today() && invocation.body["ignoreUnknownIndexOptions"].truthy()) {
+    if (invocation.dialect().has(dialect::kFieldsAreChecked) &&
+        invocation.body["ignoreUnknownIndexOptions"].truthy()) {
         std::ranges::transform(specs, std::back_inserter(shortened), without_unknown_options);
         specs.assign(shortened.begin(), shortened.end());
     }
     std::vector<bson::Object> kept;
-    if (invocation.dialect().is_today()) {
+    if (invocation.dialect().has(dialect::kIndexDefinitionsAreChecked))
         std::ranges::for_each(specs, check_definition);
+    if (invocation.dialect().has(dialect::kDropDupsRemovesNothing)) {
         std::ranges::transform(specs, std::back_inserter(kept), without_drop_dups);
         specs.assign(kept.begin(), kept.end());
     }
     const auto check_expiries = [&] {
-        if (invocation.dialect().is_today()) std::ranges::for_each(specs, check_expiry);
+        if (invocation.dialect().has(dialect::kExpiriesAreChecked))
+            std::ranges::for_each(specs, check_expiry);
     };
     catalog::check_insertable(ns, catalog::code_of_bad_name(invocation.dialect()));
     const sched::BlockingSection away;
@@ -253,7 +258,8 @@ void run_create_indexes(Invocation& invocation) {
     // remain also in a collection that is new.
     const auto needed = [&](bson::Doc spec) {
         try {
-            if (invocation.dialect().is_today()) check_in_place(collection, spec);
+            if (invocation.dialect().has(dialect::kSimilarIndexesConflict))
+                check_in_place(collection, spec);
             return db.index_needed(collection, spec);
         } catch (const base::Error& e) {
             if (!created || sched::is_interruption(e)) throw;
@@ -266,7 +272,8 @@ void run_create_indexes(Invocation& invocation) {
     size_t built = 0;
     try {
         for (const bson::Doc spec : missing) {
-            if (invocation.dialect().is_today()) check_in_place(collection, spec);
+            if (invocation.dialect().has(dialect::kSimilarIndexesConflict))
+                check_in_place(collection, spec);
             built += db.create_index(collection, spec, &lock) ? 1 : 0;
         }
     } catch (const base::Error& e) {
@@ -280,7 +287,8 @@ void run_create_indexes(Invocation& invocation) {
     bson::Builder& reply = *invocation.reply;
     if (missing.empty()) {
         reply.append("numIndexesBefore", before);
-        if (invocation.dialect().is_today()) reply.append("numIndexesAfter", before);
+        if (invocation.dialect().has(dialect::kRepliesTellMore))
+            reply.append("numIndexesAfter", before);
         reply.append("note", "all indexes already exist");
         return;
     }
@@ -315,14 +323,14 @@ void run_drop_indexes(Invocation& invocation) {
     CollectionLock lock(invocation.client, ns, true);
     if (lock.collection() == nullptr) base::fail(base::kNamespaceNotFound, "ns not found");
     const bson::Element which = invocation.body["index"];
-    if (invocation.dialect().is_today() && which.is_string() &&
+    if (invocation.dialect().has(dialect::kNulIsRefused) && which.is_string() &&
         which.as_string().find('\0') != std::string_view::npos)
         base::fail(base::kIndexNotFound, "no index has a name with a NUL byte in it");
     base::log::info("CMD: dropIndexes {}", ns);
     const bson::Object was = bson::make("nIndexesWas", index_count(lock.collection()));
     try {
         std::vector<bson::Element> wanted{which};
-        if (invocation.dialect().is_today() && which.is_array())
+        if (invocation.dialect().has(dialect::kIndexesAreDroppedByList) && which.is_array())
             wanted = listed_indexes(*lock.collection(), which.as_doc());
         for (const bson::Element& one : wanted)
             lock.database()->drop_indexes(*lock.collection(), one);
@@ -369,7 +377,8 @@ void run_re_index(Invocation& invocation) {
         const bson::Object shown = shown_index(index->spec, invocation.dialect());
         bson::Builder entry = list.sub_object(list.next().view());
         for (const bson::Element& e : shown.doc()) {
-            if (e.name() != "v" || invocation.dialect().is_today()) entry.append(e);
+            if (e.name() != "v" || invocation.dialect().has(dialect::kIndexesAreOfVersionTwo))
+                entry.append(e);
         }
     }
 }
@@ -419,7 +428,7 @@ void check_definition(bson::Doc spec) {
 }
 
 bson::Object shown_index(bson::Doc stored, dialect::Dialect dialect) {
-    if (dialect.is_v26()) return bson::Object(stored);
+    if (!dialect.has(dialect::kIndexesAreOfVersionTwo)) return bson::Object(stored);
     bson::Builder out;
     out.append("v", 2);
     for (const bson::Element& e : stored) {

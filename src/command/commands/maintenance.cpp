@@ -8,6 +8,7 @@
 #include "command/context/locks.h"
 #include "command/request/invocation.h"
 #include "dialect/dialect.h"
+#include "dialect/requests.h"
 #include "sched/blocking.h"
 
 namespace command {
@@ -89,7 +90,7 @@ void append_validate(const std::string& ns, storage::CollectionStore& store,
     {
         bson::Builder keys = reply.sub_object("keysPerIndex");
         const size_t before_name =
-            dialect.is_today() ? ns.size() + std::string_view(".$").size() : 0;
+            dialect.has(dialect::kRepliesTellMore) ? ns.size() + std::string_view(".$").size() : 0;
         for (const auto& [index_ns, count] : report.keys_per_index)
             keys.append_number(std::string_view(index_ns).substr(before_name), count);
     }
@@ -147,7 +148,8 @@ void run_repair_database(Invocation& invocation) {
 
 template <const char* Name>
 void run_empty_list(Invocation& invocation) {
-    if (invocation.dialect().is_today()) invocation.ns();  // which does not matter else
+    if (invocation.dialect().has(dialect::kNamesAreNeeded))
+        invocation.ns();  // which does not matter else
     invocation.reply->sub_array(Name).finish();
 }
 constexpr char kShapes[] = "shapes";
@@ -155,7 +157,7 @@ constexpr char kFilters[] = "filters";
 constexpr char kPlans[] = "plans";
 
 void run_clear_plans(Invocation& invocation) {
-    if (invocation.dialect().is_today()) invocation.ns();
+    if (invocation.dialect().has(dialect::kNamesAreNeeded)) invocation.ns();
 }
 
 constexpr Field kCompactFields[] = {

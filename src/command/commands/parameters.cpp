@@ -6,6 +6,7 @@
 #include "command/commands/families.h"
 #include "command/request/invocation.h"
 #include "dialect/dialect.h"
+#include "dialect/requests.h"
 #include "options/logging.h"
 #include "options/series.h"
 #include "sched/tick.h"
@@ -88,7 +89,7 @@ void run_get_parameter(Invocation& invocation) {
     if (first.is_string() && first.as_string() == "*") {
         for (const options::Option* parameter : options::all_parameters())
             append(*parameter);
-        if (invocation.dialect().is_today()) {
+        if (invocation.dialect().has(dialect::kRepliesTellMore)) {
             append_levels(*invocation.reply, kLevelsByComponent);
             append_compatibility(*invocation.reply, invocation.service.context().version);
         }
@@ -116,7 +117,7 @@ void set_value(options::Option& parameter, const bson::Element& e, dialect::Dial
                bson::Doc was) {
     try {
         // The old server took any text for true, "false" as well.
-        if (dialect.is_today() && parameter.type() == options::Type::flag &&
+        if (dialect.has(dialect::kFieldsAreChecked) && parameter.type() == options::Type::flag &&
             e.type() != bson::Type::boolean && !e.is_number())
             base::fail(base::kTypeMismatch, "parameter {} must be a boolean", e.name());
         options::set_parameter(parameter, parameter.type() == options::Type::flag

@@ -11,6 +11,7 @@
 #include "command/request/authorization.h"
 #include "command/request/invocation.h"
 #include "dialect/dialect.h"
+#include "dialect/requests.h"
 
 namespace command {
 
@@ -48,7 +49,7 @@ void run_reconfigure(Invocation& invocation) {
 
 // The times of an entry: by the old messages `optime` is its `ts` alone.
 void append_times(dialect::Dialect dialect, oplog::Position last, bson::Builder& out) {
-    if (dialect.is_today())
+    if (dialect.has(dialect::kOptimesHaveTerms))
         append_position(out, "optime", last);
     else
         out.append_timestamp("optime", last.ts);
@@ -100,7 +101,7 @@ void append_other(dialect::Dialect dialect, const replica::Peer& peer,
     // One that copies the data anew has lost what it has reported.
     const bool follows = peer.state == replica::State::secondary;
     append_times(dialect, follows ? std::max(peer.last, reached.applied) : peer.last, out);
-    if (follows && reached.durable.ts != 0 && dialect.is_today()) {
+    if (follows && reached.durable.ts != 0 && dialect.has(dialect::kOptimesHaveTerms)) {
         append_position(out, "optimeDurable", reached.durable);
         out.append_date("optimeDurableDate", ms_of(reached.durable.ts));
     }

@@ -6,6 +6,7 @@
 
 #include "command/request/invocation.h"
 #include "dialect/dialect.h"
+#include "dialect/filters.h"
 #include "query/expression/filter_expression.h"
 
 namespace command {
@@ -27,7 +28,7 @@ class RequestExpressions {
     // Returns the expressions for readers of filters: null by the old messages. A parsed filter
     // keeps the variables.
     const query::FilterExpressions* get() const {
-        return dialect_.is_today() ? &expressions_ : nullptr;
+        return dialect_.has(dialect::kExpressionsInFilters) ? &expressions_ : nullptr;
     }
     const std::shared_ptr<const query::LetVariables>& let() const { return expressions_.let(); }
 
@@ -35,7 +36,9 @@ class RequestExpressions {
     static std::shared_ptr<const query::LetVariables> variables(dialect::Dialect dialect,
                                                                 const bson::Element& let,
                                                                 const Collator& collator) {
-        if (dialect.is_v26() || !let.is_object() || let.as_doc().empty()) return nullptr;
+        if (!dialect.has(dialect::kExpressionsInFilters) || !let.is_object() ||
+            let.as_doc().empty())
+            return nullptr;
         return std::make_shared<const query::LetVariables>(let.as_doc(), collator);
     }
 

@@ -11,6 +11,7 @@
 #include "command/cursor/query_cursors.h"
 #include "command/request/authorization.h"
 #include "command/request/invocation.h"
+#include "dialect/requests.h"
 #include "query/plan/executor.h"
 
 namespace command {
@@ -28,7 +29,7 @@ int64_t scale_of(const bson::Element& e) {
 
 // Appends the number that sizes have been divided by.
 void append_scale_factor(Invocation& invocation, int64_t scale) {
-    if (invocation.dialect().is_today())
+    if (invocation.dialect().has(dialect::kRepliesTellMore))
         invocation.reply->append("scaleFactor", static_cast<int32_t>(scale));
 }
 
@@ -52,7 +53,8 @@ void run_coll_stats(Invocation& invocation) {
     invocation.reply->append_all(head);
     append_collection_stats(lock.collection(), *store, scale, invocation.body["verbose"].truthy(),
                             *invocation.reply);
-    if (invocation.dialect().is_today()) append_capped_size(*store, scale, *invocation.reply);
+    if (invocation.dialect().has(dialect::kRepliesTellMore))
+        append_capped_size(*store, scale, *invocation.reply);
     append_scale_factor(invocation, scale);
 }
 
@@ -92,7 +94,7 @@ void run_db_stats(Invocation& invocation) {
     }
     bson::Builder& reply = *invocation.reply;
     reply.append("db", invocation.db).append("collections", totals.collections);
-    if (invocation.dialect().is_today())
+    if (invocation.dialect().has(dialect::kRepliesTellMore))
         reply.append("views", db == nullptr ? 0 : static_cast<int32_t>(db->view_names().size()));
     reply.append_number("objects", totals.objects)
         .append("avgObjSize", totals.objects == 0 ? 0.0

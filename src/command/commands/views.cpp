@@ -9,6 +9,7 @@
 #include "command/pipeline/foreign_reader.h"
 #include "command/request/authorization.h"
 #include "command/request/fields_of_today.h"
+#include "dialect/collections.h"
 #include "dialect/dialect.h"
 #include "query/stage/output.h"
 #include "query/stage/pipeline.h"
@@ -202,7 +203,8 @@ catalog::View parse_view(const Invocation& invocation, const std::string& ns,
 }  // namespace
 
 std::optional<ResolvedView> view_of(const Invocation& invocation, std::string_view ns) {
-    return invocation.dialect().is_today() ? find_view(invocation.client, ns) : std::nullopt;
+    return invocation.dialect().has(dialect::kViews) ? find_view(invocation.client, ns)
+                                                     : std::nullopt;
 }
 
 std::shared_ptr<const collation::Collator> collator_in(const ResolvedView& view,

@@ -18,7 +18,10 @@
 #include "command/request/retryable_write.h"
 #include "command/request/run_command.h"
 #include "command/write/write_ops.h"
+#include "dialect/collections.h"
 #include "dialect/dialect.h"
+#include "dialect/requests.h"
+#include "dialect/updates.h"
 #include "oplog/statement.h"
 #include "query/stage/update_pipeline.h"
 #include "sched/interruption.h"
@@ -94,7 +97,7 @@ class WriteBatch {
     // A write that another server may be able to do fails as a whole: today's drivers then look for
     // that server, and send again what is numbered.
     void failed(int64_t index, const base::Error& error) {
-        if (invocation_.dialect().is_today() && is_worth_a_retry(error.code()))
+        if (invocation_.dialect().has(dialect::kLostWritesFail) && is_worth_a_retry(error.code()))
             throw base::Error(error);
         errors_.add(index, for_client(invocation_, error));
         client_.last_error().record_error(error.code(), error.what());
@@ -113,7 +116,7 @@ class WriteBatch {
   private:
     std::string target() const {
         const bson::Element collection = invocation_.first();
-        if (!collection.is_string() && invocation_.dialect().is_v26())
+        if (!collection.is_string() && !invocation_.dialect().has(dialect::kNamesAreNeeded))
             base::fail(base::kFailedToParse, "wrong type for '{}' field, expected a string",
                        invocation_.name);
         return invocation_.ns();
@@ -213,7 +216,7 @@ void check_index_targets(const Invocation& invocation) {
                        "an index definition needs the name of a collection of database {}",
                        invocation.db);
         invocation.name_in(ns);
-        if (invocation.dialect().is_today()) check_definition(spec);
+        if (invocation.dialect().has(dialect::kIndexDefinitionsAreChecked)) check_definition(spec);
     });
 }
 
@@ -238,8 +241,8 @@ Bypassed bypassed_by(bson::Doc command) {
 // Returns the access that an insert needs: each document of an old message is an operation of its
 // own, which the profiler writes down under the same lock.
 storage::Access access_of(const Invocation& invocation) {
-    const bool profiled =
-        invocation.dialect().is_v26() && invocation.service.profiler().level(invocation.db) > 0;
+    const bool profiled = !invocation.dialect().has(dialect::kProfileShowsCommands) &&
+                          invocation.service.profiler().level(invocation.db) > 0;
     return profiled ? storage::Access::all : storage::Access::documents;
 }
 
@@ -260,7 +263,7 @@ void run_insert(Invocation& invocation) {
             const auto number = static_cast<int32_t>(index);
             // A command that came by OP_MSG is reported itself.
             std::optional<ItemReport> item;
-            if (invocation.dialect().is_v26())
+            if (!invocation.dialect().has(dialect::kProfileShowsCommands))
                 item.emplace(service.profiler(), client, "insert", batch.ns(), doc);
             try {
                 yield_before_insert(lock, index, doc);
@@ -363,9 +366,10 @@ void run_update(Invocation& invocation) {
         if (batch.stopped()) break;
         const int64_t index = batch.next_index();
         ItemReport item(service.profiler(), client, "update", batch.ns(),
-                        invocation.dialect().is_today() ? request.item : request.query);
+                        invocation.dialect().has(dialect::kProfileShowsCommands) ? request.item
+                                                                                 : request.query);
         item.report().update = request.update;
-        item.report().has_update = invocation.dialect().is_v26();
+        item.report().has_update = !invocation.dialect().has(dialect::kProfileShowsCommands);
         try {
             sched::tick(kTicksPerItem);
             service.counters().update.fetch_add(1, std::memory_order_relaxed);
@@ -418,7 +422,8 @@ DeleteRequest parse_delete(bson::Doc item, dialect::Dialect dialect) {
     if (limit.missing()) base::fail(base::kFailedToParse, "missing limit field");
     if (!limit.is_number())
         base::fail(base::kFailedToParse, "wrong type for 'limit' field, expected a number");
-    if (dialect.is_today() && limit.to_double() != 0 && limit.to_double() != 1)
+    if (dialect.has(dialect::kRemovalsAreChecked) && limit.to_double() != 0 &&
+        limit.to_double() != 1)
         base::fail(base::kFailedToParse, "The limit field in delete objects must be 0 or 1. Got {}",
                    limit.to_double());
     // Cut to 32 bits: 1 removes one document, anything else all.
@@ -453,7 +458,8 @@ void run_delete(Invocation& invocation) {
         if (batch.stopped()) break;
         const int64_t index = batch.next_index();
         ItemReport item(service.profiler(), client, "remove", batch.ns(),
-                        invocation.dialect().is_today() ? request.item : request.query);
+                        invocation.dialect().has(dialect::kProfileShowsCommands) ? request.item
+                                                                                 : request.query);
         try {
             sched::tick(kTicksPerItem);
             service.counters().remove.fetch_add(1, std::memory_order_relaxed);
@@ -563,8 +569,8 @@ UpdateRequest parse_update_item(bson::Doc item, dialect::Dialect dialect) {
     request.hint = item["hint"];
     request.array_filters = array_filters_of(item, dialect);
     request.collator = collator_of(item, dialect);
-    if (dialect.is_today()) request.constants = item["c"];
-    if (!request.by_pipeline && dialect.is_today() &&
+    if (dialect.has(dialect::kUpdatesByPipeline)) request.constants = item["c"];
+    if (!request.by_pipeline && dialect.has(dialect::kUpdatesByPipeline) &&
         !is_absent(request.constants, dialect::kToday))
         base::fail(kConstantsWithoutPipeline,
                    "Constant values may only be specified for pipeline updates");

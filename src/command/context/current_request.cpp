@@ -7,6 +7,7 @@
 #include "catalog/names.h"
 #include "command/observe/secrets.h"
 #include "dialect/dialect.h"
+#include "dialect/requests.h"
 
 namespace command {
 
@@ -68,7 +69,8 @@ void CurrentRequest::describe(const DescribedCommand& command) {
     const bson::Element& target = command.target;
     const Top::Kind kind = top_kind(command.name);
     const bool on_collection = command.uses_data && target.is_string();
-    const bool named = command.dialect.is_today() && command.on_collection && on_collection;
+    const bool named = command.dialect.has(dialect::kProfileShowsCommands) &&
+                       command.on_collection && on_collection;
     const std::string_view collection = on_collection ? shown_name(target) : std::string_view();
     const std::string_view db = command.db;
     const std::lock_guard guard(mutex_);
@@ -79,7 +81,7 @@ void CurrentRequest::describe(const DescribedCommand& command) {
     shown_.session = command.session;
     report_.request = body;
     report_.has_request = true;
-    report_.as_command = command.dialect.is_today();
+    report_.as_command = command.dialect.has(dialect::kProfileShowsCommands);
     report_.command_name = command.name;
     recorded_ = command.uses_data;
     // A command that the old server had messages for is shown as those.
@@ -89,7 +91,8 @@ void CurrentRequest::describe(const DescribedCommand& command) {
         shown_.ns.assign(db).append(1, '.').append(collection);
         // The items of an update or a delete are recorded one by one, an insert by OP_MSG as the
         // command.
-        if (is_write(kind) && !(command.dialect.is_today() && kind == Top::Kind::insert)) {
+        if (is_write(kind) &&
+            !(command.dialect.has(dialect::kProfileShowsCommands) && kind == Top::Kind::insert)) {
             command_ns_.assign(db).append(".$cmd");
             recorded_ = false;
         }

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "dialect/dialect.h"
+#include "dialect/requests.h"
 #include "storage/lock.h"
 
 namespace command {
@@ -34,7 +35,8 @@ void Profiler::set_level(std::string_view db, int level, dialect::Dialect dialec
     if (level > 0) {
         const storage::DatabaseLock lock(catalog_.engine().locks(), db, true);
         catalog::Database& database = catalog_.get_or_create(db);
-        if (dialect.is_today() || !has_uncapped(database)) profile_collection(database);
+        if (dialect.has(dialect::kProfileIsCapped) || !has_uncapped(database))
+            profile_collection(database);
     }
     const std::lock_guard guard(mutex_);
     // There is no end of the names of databases that are not there.

@@ -7,6 +7,8 @@
 #include "catalog/index_spec.h"
 #include "command/context/locks.h"
 #include "command/write/write_ops.h"
+#include "dialect/collections.h"
+#include "dialect/pipelines.h"
 #include "query/update/update.h"
 #include "sched/interruption.h"
 #include "sched/work_limit.h"
@@ -55,7 +57,7 @@ OutputCollection::OutputCollection(Invocation& invocation, const query::OutputTa
       temporary_(fmt::format("{}.tmp.agg_out.{}", db_, next_number())) {
     const std::string& name = target.collection;
     if (name.empty()) base::fail(16997, "$out needs the name of a collection");
-    if (dialect_.is_today()) catalog::refuse_leading_dot(name);
+    if (dialect_.has(dialect::kNamesOfCollectionsAreChecked)) catalog::refuse_leading_dot(name);
     if (name.find('\0') != std::string::npos)
         base::fail(base::kInvalidNamespace, "the name of a collection has no NUL byte in it");
     if (name.find('$') != std::string::npos || catalog::is_system(name))
@@ -63,7 +65,7 @@ OutputCollection::OutputCollection(Invocation& invocation, const query::OutputTa
     if (!catalog::valid_database_name(db_))
         base::fail(base::kInvalidNamespace, "Invalid $out target namespace: '{}'", target_);
     const bool internal = db_ == "admin" || db_ == "config" || db_ == "local";
-    if (dialect_.is_today() && internal)
+    if (dialect_.has(dialect::kOutputsOfToday) && internal)
         base::fail(kInternalDatabase, "Can't $out to internal database: {}", db_);
 }
 

@@ -8,6 +8,7 @@
 #include "base/utf8.h"
 #include "command/context/operation_context.h"
 #include "dialect/dialect.h"
+#include "dialect/requests.h"
 #include "query/match/match_tree.h"
 #include "storage/fsync_lock.h"
 
@@ -96,7 +97,8 @@ bson::Object describe(OperationContext& context, const CurrentRequest::Shown& cu
                       int64_t shown_bytes, dialect::Dialect dialect) {
     const sched::Operation& operation = context.operation();
     const wire::ConnectionInfo* connection = context.connection();
-    const bool old_form = dialect.is_v26() && current.dialect.is_v26();
+    const bool old_form = !dialect.has(dialect::kProfileShowsCommands) &&
+                          !current.dialect.has(dialect::kProfileShowsCommands);
     const bool begun = !old_form || has_begun(operation.locks());
     CurrentRequest::Shown request = begun ? current : as_not_begun(current);
     if (old_form && std::string_view(request.op) == "command") request.op = "query";

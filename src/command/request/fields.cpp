@@ -11,6 +11,7 @@
 #include "bson/type_names.h"
 #include "catalog/collation.h"
 #include "dialect/dialect.h"
+#include "dialect/requests.h"
 
 namespace command {
 
@@ -51,15 +52,16 @@ void FieldReader::check(const bson::Element& e, size_t place) {
     DCHECK(place < fields_.size());
     const Field& field = fields_[place];
     const uint64_t bit = uint64_t{1} << place;
-    const bool refused = field.use == Field::Use::refused ||
-                         (field.use == Field::Use::of_today && dialect_.is_v26());
+    const bool refused =
+        field.use == Field::Use::refused ||
+        (field.use == Field::Use::of_today && !dialect_.has(dialect::kFieldsOfTodayAreTaken));
     if (refused && asks_for_something(e)) {
         const std::string age =
             field.since.empty() ? "" : fmt::format(", which came with {},", field.since);
         base::fail(base::kInvalidOptions, "'{}' of {}{} is not supported by {}", field.name, where_,
                    age, field.use == Field::Use::refused ? "this server" : "the old messages");
     }
-    if (dialect_.is_v26()) return;
+    if (!dialect_.has(dialect::kFieldsAreChecked)) return;
     if ((seen_ & bit) != 0)
         base::fail(kDuplicateField, "BSON field '{}.{}' is a duplicate field", where_, field.name);
     if (field.types != types::any && is_absent(e, dialect::kToday)) return;

@@ -14,6 +14,7 @@
 
 #include "bson/view.h"
 #include "dialect/dialect.h"
+#include "dialect/requests.h"
 
 namespace command {
 
@@ -45,7 +46,7 @@ inline bool has_type(const bson::Element& e, Types allowed) {
 
 // Whether a field counts as not given.
 inline bool is_absent(const bson::Element& e, dialect::Dialect dialect) {
-    return e.missing() || (dialect.is_today() &&
+    return e.missing() || (dialect.has(dialect::kNullIsAbsent) &&
                            (e.type() == bson::Type::null || e.type() == bson::Type::undefined));
 }
 
@@ -121,13 +122,14 @@ class FieldReader {
                 check(e, i);
             return;
         }
-        if (dialect_.is_today()) refuse_unknown(name);
+        if (dialect_.has(dialect::kFieldsAreChecked)) refuse_unknown(name);
     }
     // A field that has been moved out of the body. It is an array of documents.
     void take_sequence(std::string_view name);
     // Throws base::Error 40414 where a required field was missing.
     void end() const {
-        if (dialect_.is_today() && (fields_.required() & ~seen_) != 0) refuse_missing();
+        if (dialect_.has(dialect::kFieldsAreChecked) && (fields_.required() & ~seen_) != 0)
+            refuse_missing();
     }
 
   private:
@@ -135,7 +137,8 @@ class FieldReader {
     bool is_plain(const bson::Element& e, size_t place) const {
         const Field& field = fields_[place];
         const bool read = field.use == Field::Use::read || field.use == Field::Use::required;
-        return dialect_.is_today() && read && has_type(e, field.types) && (seen_ >> place & 1) == 0;
+        return dialect_.has(dialect::kFieldsAreChecked) && read && has_type(e, field.types) &&
+               (seen_ >> place & 1) == 0;
     }
     void check(const bson::Element& e, size_t place);
     [[noreturn]] void refuse_unknown(std::string_view name) const;

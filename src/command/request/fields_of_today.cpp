@@ -3,12 +3,14 @@
 #include "base/error.h"
 #include "command/context/default_collation.h"
 #include "command/request/fields.h"
+#include "dialect/collections.h"
 #include "dialect/dialect.h"
+#include "dialect/updates.h"
 
 namespace command {
 
 bool names_collation(const bson::Element& spec, dialect::Dialect dialect) {
-    return dialect.is_today() && spec.is_object() && !spec.as_doc().empty();
+    return dialect.has(dialect::kCollations) && spec.is_object() && !spec.as_doc().empty();
 }
 
 std::optional<std::shared_ptr<const collation::Collator>> collator_of(bson::Doc fields,
@@ -33,7 +35,7 @@ std::shared_ptr<const collation::Collator> collator_of(const bson::Element& spec
 }
 
 void refuse_pipeline(const bson::Element& update, dialect::Dialect dialect) {
-    if (update.is_array() && dialect.is_v26())
+    if (update.is_array() && !dialect.has(dialect::kUpdatesByPipeline))
         base::fail(base::kFailedToParse,
                    "updates by a pipeline are not supported by the old messages");
 }
@@ -41,7 +43,7 @@ void refuse_pipeline(const bson::Element& update, dialect::Dialect dialect) {
 bson::Element array_filters_of(bson::Doc update, dialect::Dialect dialect) {
     const bson::Element filters = update["arrayFilters"];
     if (is_absent(filters, dialect::kToday)) return {};
-    if (dialect.is_today()) return filters;
+    if (dialect.has(dialect::kArrayFilters)) return filters;
     const bool asks = filters.is_array() ? !filters.as_doc().empty() : filters.truthy();
     if (asks)
         base::fail(base::kInvalidOptions, "'arrayFilters' is not supported by the old messages");

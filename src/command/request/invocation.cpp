@@ -2,6 +2,8 @@
 
 #include "catalog/catalog.h"
 #include "catalog/names.h"
+#include "dialect/collections.h"
+#include "dialect/requests.h"
 #include "replica/member.h"
 
 namespace command {
@@ -31,7 +33,8 @@ void Invocation::check_concern() {
             concern = WriteConcern::of_set(*member);
     }
     concern.check(journaling, member != nullptr);
-    if (member == nullptr || concern.mode != "majority" || dialect().is_v26() || !journaling)
+    if (member == nullptr || concern.mode != "majority" ||
+        !dialect().has(dialect::kMajorityIsJournaled) || !journaling)
         return;
     // The old servers asked only that a majority has the write, not that it is in their journals.
     const std::shared_ptr<const replica::Config> config = member->config();
@@ -42,9 +45,9 @@ void Invocation::check_concern() {
 std::string_view Invocation::name_in(const bson::Element& string) const {
     const std::string_view whole = string.as_string();
     const std::string_view name_of_old = catalog::until_nul(whole);
-    if (dialect().is_today() && name_of_old.size() != whole.size())
+    if (dialect().has(dialect::kNulIsRefused) && name_of_old.size() != whole.size())
         base::fail(base::kInvalidNamespace, "the name '{}' goes on behind a NUL byte", name_of_old);
-    if (dialect().is_today()) catalog::refuse_leading_dot(whole);
+    if (dialect().has(dialect::kNamesOfCollectionsAreChecked)) catalog::refuse_leading_dot(whole);
     return name_of_old;
 }
 
@@ -60,8 +63,9 @@ std::string Invocation::ns() const {
 
 std::string Invocation::ns_or_none() const {
     const bson::Element target = first();
-    std::string ns =
-        dialect().is_today() ? this->ns() : joined(db, target.is_string() ? name_in(target) : "");
+    std::string ns = dialect().has(dialect::kNamesAreNeeded)
+                         ? this->ns()
+                         : joined(db, target.is_string() ? name_in(target) : "");
     if (ns.size() > catalog::kIndexNamespaceMax)
         base::fail(10080, "ns name too long, max size is {} bytes", catalog::kIndexNamespaceMax);
     return ns;

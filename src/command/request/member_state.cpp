@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "dialect/dialect.h"
+#include "dialect/requests.h"
 #include "replica/member.h"
 
 namespace command {
@@ -18,13 +19,13 @@ void check_takes_writes(const ServerContext& context, std::string_view db,
                         dialect::Dialect dialect) {
     if (context.member != nullptr && !context.member->role().takes_writes() && db != "local")
         base::fail(base::kNotWritablePrimary, "{}",
-                   dialect.is_today() ? "not primary" : "not master");
+                   dialect.has(dialect::kTextsOfToday) ? "not primary" : "not master");
 }
 
 void check_takes_reads(const ServerContext& context, std::string_view db, bool secondary_ok,
                        dialect::Dialect dialect) {
     if (!is_closed(context, db)) return;
-    const bool today = dialect.is_today();
+    const bool today = dialect.has(dialect::kTextsOfToday);
     if (!secondary_ok)
         base::fail(base::kNotPrimaryNoSecondaryOk, "{}",
                    today ? "not primary and secondaryOk=false" : "not master and slaveOk=false");

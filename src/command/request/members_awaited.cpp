@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "command/request/invocation.h"
+#include "dialect/requests.h"
 #include "replica/member.h"
 
 namespace command {
@@ -25,7 +26,8 @@ MembersAwaited members_of(const Invocation& invocation, const WriteConcern& conc
         invocation.service.context().member->needed_config();
     const std::optional<base::Error> refusal = awaited.need.refusal_by(*config);
     if (!refusal) return awaited;
-    const bool waits = invocation.dialect().is_v26() && concern.wtimeout_ms > 0 &&
+    const bool waits = !invocation.dialect().has(dialect::kTooManyMembersFail) &&
+                       concern.wtimeout_ms > 0 &&
                        refusal->code() == base::kUnsatisfiableWriteConcern;
     if (!waits) throw *refusal;
     return awaited;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "dialect/requests.h"
 #include "replica/member.h"
 
 namespace command {
@@ -44,7 +45,7 @@ int64_t checked_txn_number(const bson::Element& e, const Invocation& invocation)
     if (invocation.service.context().member == nullptr)
         refuse_transaction(!invocation.body["autocommit"].missing() ||
                            !invocation.body["startTransaction"].missing());
-    if (invocation.dialect().is_v26())
+    if (!invocation.dialect().has(dialect::kWritesAreRetried))
         base::fail(base::kIllegalOperation,
                    "txnNumber is not supported by the old messages: what it says of a write is "
                    "known to clients of OP_MSG");

@@ -16,6 +16,7 @@
 #include "command/request/secret_commands.h"
 #include "command/request/stable_api.h"
 #include "dialect/dialect.h"
+#include "dialect/requests.h"
 #include "replica/member.h"
 #include "sched/blocking.h"
 
@@ -113,7 +114,8 @@ WriteConcern concern_of(const bson::Element& e, const Command& command, dialect:
         read_fields(e.as_doc(), e.name(), kWriteConcernFields, dialect);
         WriteConcern concern = WriteConcern::parse(e.as_doc());
         constexpr int kMembersMax = 50;
-        if (dialect.is_today() && (concern.w < 0 || concern.w > kMembersMax))
+        if (dialect.has(dialect::kWriteConcernIsChecked) &&
+            (concern.w < 0 || concern.w > kMembersMax))
             base::fail(base::kFailedToParse,
                        "w has to be a non-negative number and not greater than {}", kMembersMax);
         return concern;
@@ -138,7 +140,7 @@ bool take_dollar_field(const bson::Element& e, dialect::Dialect dialect) {
     }
     for (const std::string_view known : {"$readPreference", "$client", "$queryOptions", "$audit"}) {
         if (name != known) continue;
-        if (dialect.is_today() && !e.is_object())
+        if (dialect.has(dialect::kFieldsAreChecked) && !e.is_object())
             base::fail(base::kTypeMismatch, "{} is no document", name);
         return true;
     }
@@ -162,7 +164,7 @@ void check_read_preference(bson::Doc preference) {
 constexpr int kNoApiVersion = 4886600;
 
 void check_boolean(const bson::Element& e, dialect::Dialect dialect) {
-    if (dialect.is_today() && e.type() != bson::Type::boolean)
+    if (dialect.has(dialect::kFieldsAreChecked) && e.type() != bson::Type::boolean)
         base::fail(base::kTypeMismatch, "{} must be a boolean", e.name());
 }
 
@@ -191,7 +193,8 @@ bool take_generic_field(const bson::Element& e, Invocation& invocation, const Co
             return true;
         case '$':
             if (name == "$readPreference" && e.is_object()) {
-                if (invocation.dialect().is_today()) check_read_preference(e.as_doc());
+                if (invocation.dialect().has(dialect::kReadPreferenceIsChecked))
+                    check_read_preference(e.as_doc());
                 invocation.secondary_ok |= allows_secondary(invocation.body);
             }
             return take_dollar_field(e, invocation.dialect());
@@ -212,9 +215,11 @@ bool take_generic_field(const bson::Element& e, Invocation& invocation, const Co
             }
             if (name != "apiStrict" && name != "apiDeprecationErrors") return false;
             check_boolean(e, invocation.dialect());
-            if (invocation.dialect().is_today() && invocation.body["apiVersion"].missing())
+            if (invocation.dialect().has(dialect::kFieldsAreChecked) &&
+                invocation.body["apiVersion"].missing())
                 base::fail(kNoApiVersion, "{} needs apiVersion beside it", name);
-            if (name == "apiStrict" && invocation.dialect().is_today() && e.truthy())
+            if (name == "apiStrict" && invocation.dialect().has(dialect::kFieldsAreChecked) &&
+                e.truthy())
                 check_stable_api(invocation, command);
             return true;
         case 'r':
@@ -346,7 +351,7 @@ bool take_fields(Invocation& invocation, const Command& command) {
         reader.take(e);
     }
     if (any || help) return help;
-    if (invocation.dialect().is_today()) {
+    if (invocation.dialect().has(dialect::kFieldsAreChecked)) {
         for (size_t i = 0; i < invocation.msg->sequence_count; ++i)
             reader.take_sequence(invocation.msg->sequences[i].name);
     }
@@ -357,7 +362,7 @@ bool take_fields(Invocation& invocation, const Command& command) {
 base::Error for_client(const Invocation& invocation, const base::Error& error) {
     constexpr int kParallelArrays = 10088;
     constexpr int kDollarInDatabase = 17320;
-    if (invocation.dialect().is_v26()) return error;
+    if (!invocation.dialect().has(dialect::kErrorsOfToday)) return error;
     if (error.code() == base::kDuplicateKey) return duplicate_key_of_today(error);
     if (error.code() == kParallelArrays)
         return base::Error(base::kCannotIndexParallelArrays, error.what());
@@ -384,7 +389,7 @@ Outcome run_command(Invocation& invocation, bson::Buffer& reply) {
         client.commit_wait().clear_wait_fields();
         bson::Builder out(reply);
         const base::Error shown = for_client(invocation, error);
-        if (invocation.dialect().is_v26() && shown.details() != nullptr) {
+        if (!invocation.dialect().has(dialect::kErrorsOfToday) && shown.details() != nullptr) {
             // The old server had them before it knew that there was an error.
             out.append_all(bson::Doc(shown.details()->data()));
             append_error(out, base::Error(shown.code(), shown.what()));

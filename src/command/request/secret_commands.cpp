@@ -4,6 +4,7 @@
 #include "command/observe/secrets.h"
 #include "command/request/registry.h"
 #include "command/request/service.h"
+#include "dialect/requests.h"
 
 namespace command {
 
@@ -24,7 +25,8 @@ bool holds_secrets(const Invocation& invocation, const Command& command) {
     if ((command.flags & kHidesBody) != 0) return true;
     // A hello's; by OP_MSG others with it have been refused.
     if (command.need.on == Need::On::nothing &&
-        (invocation.dialect().is_v26() || (command.flags & kAnyField) != 0) &&
+        (!invocation.dialect().has(dialect::kFieldsAreChecked) ||
+         (command.flags & kAnyField) != 0) &&
         invocation.body.has("speculativeAuthenticate"))
         return true;
     if (is_on_users(invocation, command)) return true;

@@ -2,12 +2,13 @@
 
 #include "base/error.h"
 #include "dialect/dialect.h"
+#include "dialect/pipelines.h"
 
 namespace query {
 
 AccumulatorSpec parse_accumulator(const Value& op, Names& names) {
     const std::string_view name = op.name();
-    if (names.dialect.is_today()) {
+    if (names.dialect.has(dialect::kUnknownOperators)) {
         if (name == "$accumulator")
             base::fail(base::kInvalidPipelineOperator,
                        "$accumulator is not supported by this server");
@@ -31,7 +32,8 @@ AccumulatorSpec parse_accumulator(const Value& op, Names& names) {
 GroupField parse_group_field(const Value& e, Names& names) {
     const std::string_view name = e.name();
     const dialect::Dialect dialect = names.dialect;
-    if (dialect.is_today() && !(e.is_object() && e.as_doc().first().name().starts_with('$')))
+    if (dialect.has(dialect::kStagesAreChecked) &&
+        !(e.is_object() && e.as_doc().first().name().starts_with('$')))
         base::fail(40234, "The field '{}' must be an accumulator object", name);
     if (name.find('.') != std::string_view::npos) {
         base::fail(dialect.code(16414, 40235),
@@ -51,7 +53,7 @@ GroupField parse_group_field(const Value& e, Names& names) {
     }
     GroupField field{std::string(name), {}};
     // Today's servers count them before they look at one.
-    if (dialect.is_today() && e.as_doc().field_count() != 1)
+    if (dialect.has(dialect::kStagesAreChecked) && e.as_doc().field_count() != 1)
         base::fail(40238, "The field '{}' must specify one accumulator", name);
     size_t count = 0;
     for (const Value& op : e.as_doc()) {

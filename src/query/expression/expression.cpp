@@ -7,6 +7,7 @@
 #include "bson/element_writer.h"
 #include "bson/field_path.h"
 #include "dialect/dialect.h"
+#include "dialect/pipelines.h"
 #include "query/expression/pipeline_context.h"
 #include "sched/operation.h"
 #include "sched/tick.h"
@@ -57,7 +58,8 @@ Names::Names(const OuterVariables& outer, dialect::Dialect dialect,
     : dialect(dialect), collator(std::move(order)), outer_(outer) {
     define_system("ROOT");
     define_system("CURRENT");
-    if (dialect.is_today()) define_system("REMOVE");  // its variable is never set
+    if (dialect.has(dialect::kVariablesOfToday))
+        define_system("REMOVE");  // its variable is never set
 }
 
 size_t Names::read(std::string_view name) const {
@@ -68,7 +70,7 @@ size_t Names::read(std::string_view name) const {
     }
     check_name_rest(name, 16871);
     const size_t* slot = find(name);
-    if (slot == nullptr && dialect.is_today() && name == "CLUSTER_TIME")
+    if (slot == nullptr && dialect.has(dialect::kVariablesOfToday) && name == "CLUSTER_TIME")
         base::fail(51144, "Builtin variable '$$CLUSTER_TIME' is not available on a single server");
     if (slot == nullptr) base::fail(17276, "Use of undefined variable: {}", name);
     return *slot;
@@ -136,7 +138,7 @@ ExpressionPtr FieldExpression::parse(std::string_view text, const Names& names) 
     const std::string_view rest = text.substr(2);
     const size_t dot = rest.find('.');
     const std::string_view name = rest.substr(0, dot);
-    if (names.dialect.is_today() && name == "NOW") {
+    if (names.dialect.has(dialect::kVariablesOfToday) && name == "NOW") {
         const bool whole = dot == std::string_view::npos;
         Arena arena;
         return std::make_unique<Constant>(whole ? make_date(arena, operation_time()) : Value());

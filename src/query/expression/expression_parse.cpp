@@ -6,6 +6,7 @@
 #include "bson/element_writer.h"
 #include "bson/json.h"
 #include "dialect/dialect.h"
+#include "dialect/pipelines.h"
 #include "query/expression/expression.h"
 #include "query/expression/operators.h"
 #include "sched/interruption.h"
@@ -140,7 +141,8 @@ ExpressionPtr parse_operand(const Value& spec, Names& names) {
     if (spec.is_string() && spec.as_string().starts_with('$')) {
         return FieldExpression::parse(spec.as_string(), names);
     }
-    if (names.dialect.is_today() && (spec.is_object() || spec.is_array()) && !is_operator(spec))
+    if (names.dialect.has(dialect::kListsAreExpressions) && (spec.is_object() || spec.is_array()) &&
+        !is_operator(spec))
         return compose(spec, names);
     if (spec.is_object()) {
         ObjectRules rules;

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "bson/type_names.h"
 #include "dialect/dialect.h"
+#include "dialect/pipelines.h"
 #include "sched/tick.h"
 
 namespace query {
@@ -269,7 +270,7 @@ ExpressionPtr parse_operands(const Operator& op, const Value& spec, Names& names
 
 ExpressionPtr parse_operator(std::string_view name, const Value& spec, Names& names) {
     const Operator* const op = find_operator(name, names.dialect);
-    if (op == nullptr && names.dialect.is_today())
+    if (op == nullptr && names.dialect.has(dialect::kUnknownOperators))
         base::fail(base::kInvalidPipelineOperator, "Unrecognized expression '{}'", name);
     if (op == nullptr) base::fail(15999, "invalid operator '{}'", name);
     return op->parse != nullptr ? op->parse(*op, spec, names) : parse_operands(*op, spec, names);

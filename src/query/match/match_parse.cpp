@@ -9,6 +9,7 @@
 #include "bson/compare.h"
 #include "bson/json.h"
 #include "dialect/dialect.h"
+#include "dialect/filters.h"
 #include "query/match/clause_order.h"
 #include "query/match/int64_range.h"
 #include "query/match/match_tree.h"
@@ -124,7 +125,8 @@ std::shared_ptr<const Regex> compiled(std::string_view pattern, std::string_view
         return std::make_shared<const Regex>(pattern, flags);
     } catch (const base::Error& e) {
         const bool too_long = pattern.size() > Regex::kPatternBytesMax;
-        if (dialect.is_v26() || too_long || e.code() != base::kBadValue) throw;
+        if (!dialect.has(dialect::kRegexIsChecked) || too_long || e.code() != base::kBadValue)
+            throw;
         throw base::Error(Regex::kInvalid, e.what());
     }
 }
@@ -160,7 +162,7 @@ NodePtr parse_in(std::string_view name, std::string_view path, const Element& op
     bool of_today = false;
     for (const Element& e : operand.as_doc()) {
         sched::tick();
-        of_today = of_today || (dialect.is_today() && bson::has_time(e));
+        of_today = of_today || (dialect.has(dialect::kTimesAreTwoClasses) && bson::has_time(e));
         if (is_operators(e)) bad("cannot nest $ under {}", name);
         if (e.type() == Type::undefined) bad("{} cannot have undefined in its array", name);
         if (e.type() == Type::regex)
@@ -219,7 +221,7 @@ NodePtr parse_type(std::string_view path, const Element& operand, dialect::Diale
     NodePtr node = make_node(MatchKind::type, path);
     if (operand.is_number()) {
         node->number = whole_number(operand);
-        if (dialect.is_v26()) return node;
+        if (!dialect.has(dialect::kTypesHaveNames)) return node;
         add_type(operand, node->types);
         // Both forms say the same of other types than arrays.
         if (node->number != static_cast<int64_t>(Type::array)) node->types.clear();
@@ -253,7 +255,7 @@ void check_size(const Element& operand) {
 }
 
 NodePtr parse_size(std::string_view path, const Element& operand, dialect::Dialect dialect) {
-    if (dialect.is_today()) check_size(operand);
+    if (dialect.has(dialect::kOperandsAreChecked)) check_size(operand);
     NodePtr node = make_node(MatchKind::size, path);
     // Only the lower half of a long counts, but the sign is that of the whole.
     const bool negative = operand.type() == Type::int64 && operand.as_int64() < 0;
@@ -277,12 +279,12 @@ NodePtr parse_mod(std::string_view path, const Element& operand, dialect::Dialec
     const Element divisor = *part;
     const Element remainder = *++part;
     if (!divisor.is_number()) bad("malformed mod, divisor is not a number");
-    if (dialect.is_today()) {
+    if (dialect.has(dialect::kOperandsAreChecked)) {
         check_part_of_mod(divisor, "divisor");
         check_part_of_mod(remainder, "remainder");
     }
     NodePtr node = make_node(MatchKind::mod, path);
-    node->nan_apart = dialect.is_today();
+    node->nan_apart = dialect.has(dialect::kModOfNaNMatchesNothing);
     node->number = divisor.to_int64();
     if (node->number == 0) bad("divisor cannot be 0");
     node->remainder = remainder.to_int64();
@@ -320,12 +322,13 @@ NodePtr parse_regex(std::string_view path, Doc operators, dialect::Dialect diale
     }
     if (options) {
         if (!options.is_string()) bad("$options has to be a string");
-        if (dialect.is_today() && !flags.empty() && !options.as_string().empty())
+        if (dialect.has(dialect::kOperandsAreChecked) && !flags.empty() &&
+            !options.as_string().empty())
             base::fail(comes_first(operators, "$options") ? 51074 : 51075,
                        "options set in both $regex and $options");
         flags = options.as_string();
     }
-    if (dialect.is_today() && pattern.find('\0') != std::string_view::npos)
+    if (dialect.has(dialect::kOperandsAreChecked) && pattern.find('\0') != std::string_view::npos)
         bad("Regular expression cannot contain an embedded null byte");
     return make_regex(path, pattern, flags, dialect);
 }
@@ -335,7 +338,8 @@ NodePtr parse_not(std::string_view path, const Element& operand, const ParseCont
     if (!operand.is_object()) bad("$not needs a regex or a document");
     const Doc operators = operand.as_doc();
     if (operators.empty()) bad("$not cannot be empty");
-    if (context.dialect().is_v26() && operators.has("$regex")) bad("$not cannot have a regex");
+    if (!context.dialect().has(dialect::kNotTakesRegex) && operators.has("$regex"))
+        bad("$not cannot have a regex");
     NodePtr all = make_node(MatchKind::conjunction, path);
     parse_field_operators(path, operators, context.deeper(), *all);
     return negate(unwrap(std::move(all)));
@@ -411,7 +415,8 @@ NodePtr parse_operator(std::string_view path, const Element& e, const ParseConte
     for (const Comparison& c : kComparisons) {
         if (name != c.name) continue;
         NodePtr node = parse_comparison(c.kind, path, e);
-        node->nan_apart = context.dialect().is_today() && c.kind != MatchKind::eq && e.is_number();
+        node->nan_apart =
+            context.dialect().has(dialect::kNaNIsApart) && c.kind != MatchKind::eq && e.is_number();
         return node;
     }
     if (name == "$ne") {
@@ -430,7 +435,8 @@ NodePtr parse_operator(std::string_view path, const Element& e, const ParseConte
     if (name == "$size") return parse_size(path, e, context.dialect());
     if (name == "$type") return parse_type(path, e, context.dialect());
     if (name == "$mod") return parse_mod(path, e, context.dialect());
-    if (BitTest::is_one(name) && context.dialect().is_today()) return parse_bits(path, e);
+    if (BitTest::is_one(name) && context.dialect().has(dialect::kBitTests))
+        return parse_bits(path, e);
     if (is_geo(name)) bad("geospatial queries are not supported: {}", name);
     bad("unknown operator: {}", name);
 }
@@ -518,7 +524,8 @@ void parse_top_operator(const Element& e, const ParseContext& context, MatchNode
         into.children.push_back(parse_logical(MatchKind::nor, e, context));
     } else if (name == "$comment") {
         into.children.push_back(make_node(MatchKind::always_true));
-    } else if ((name == "$isolated" || name == "$atomic") && context.dialect().is_v26()) {
+    } else if ((name == "$isolated" || name == "$atomic") &&
+               !context.dialect().has(dialect::kIsolatedIsRefused)) {
         if (!context.top) bad("{} has to be at the top level", name);
         into.children.push_back(make_node(MatchKind::always_true));
     } else if (name == "$jsonSchema") {
@@ -528,13 +535,13 @@ void parse_top_operator(const Element& e, const ParseContext& context, MatchNode
         into.children.push_back(std::move(node));
     } else if (is_dbref_name(name)) {
         into.children.push_back(parse_comparison(MatchKind::eq, name, e));
-    } else if (name == "$expr" && context.dialect().is_today()) {
+    } else if (name == "$expr" && context.dialect().has(dialect::kExpressionsInFilters)) {
         into.children.push_back(parse_expression(e, context));
-    } else if (name == "$sampleRate" && context.dialect().is_today()) {
+    } else if (name == "$sampleRate" && context.dialect().has(dialect::kConstantFilters)) {
         into.children.push_back(parse_sample(e, context));
-    } else if (name == "$alwaysTrue" && context.dialect().is_today()) {
+    } else if (name == "$alwaysTrue" && context.dialect().has(dialect::kConstantFilters)) {
         into.children.push_back(parse_constant(MatchKind::always_true, e));
-    } else if (name == "$alwaysFalse" && context.dialect().is_today()) {
+    } else if (name == "$alwaysFalse" && context.dialect().has(dialect::kConstantFilters)) {
         into.children.push_back(parse_constant(MatchKind::always_false, e));
     } else if (name == "$where") {
         bad("$where is not supported: this server runs no JavaScript");

@@ -5,6 +5,7 @@
 #include "base/dcheck.h"
 #include "base/error.h"
 #include "catalog/mixed_times.h"
+#include "dialect/filters.h"
 #include "query/plan/index_scan.h"
 #include "query/plan/plan.h"
 #include "sched/operation.h"
@@ -167,14 +168,14 @@ class ReachedDocuments {
 };
 
 bool tells_times(const catalog::Index& index, const DistinctValues& values) {
-    return values.dialect().is_v26() ||
+    return !values.dialect().has(dialect::kTimesAreTwoClasses) ||
            catalog::order_of_times(index) != catalog::OrderOfTimes::mixed;
 }
 
 // Whether it was not known whether the index tells times, and now is. Plans made before are stale.
 bool has_learned(const catalog::Index& index, const DistinctValues& values, const std::string& ns,
                  sched::YieldPoint* yield_point) {
-    if (values.dialect().is_v26() ||
+    if (!values.dialect().has(dialect::kTimesAreTwoClasses) ||
         catalog::order_of_times(index) != catalog::OrderOfTimes::unknown)
         return false;
     if (!catalog::learn_order_of_times(index, yield_point)) throw_dropped(ns);

@@ -16,6 +16,7 @@
 #include "catalog/collection.h"
 #include "collation/collator.h"
 #include "dialect/dialect.h"
+#include "dialect/filters.h"
 #include "query/plan/executor.h"
 #include "query/plan/query.h"
 
@@ -58,8 +59,8 @@ class DistinctValues {
     struct Less {
         dialect::Dialect dialect;
         bool operator()(const bson::Element& a, const bson::Element& b) const {
-            return (dialect.is_today() ? bson::compare_values_of_today : bson::compare_values)(
-                       a, b) < 0;
+            return (dialect.has(dialect::kTimesAreTwoClasses) ? bson::compare_values_of_today
+                                                              : bson::compare_values)(a, b) < 0;
         }
     };
 

@@ -8,6 +8,7 @@
 #include "bson/order_of_today.h"
 #include "catalog/mixed_times.h"
 #include "dialect/dialect.h"
+#include "dialect/filters.h"
 #include "query/match/implication.h"
 #include "query/match/times.h"
 #include "query/plan/conjunction.h"
@@ -121,7 +122,7 @@ class Planner {
   private:
     // Whether it has the order that the client means (catalog/mixed_times.h).
     bool orders_times(const catalog::Index& index) const {
-        if (dialect_of(*query_.matcher).is_v26()) return true;
+        if (!dialect_of(*query_.matcher).has(dialect::kTimesAreTwoClasses)) return true;
         const catalog::OrderOfTimes order = catalog::order_of_times(index);
         if (order == catalog::OrderOfTimes::unknown) unknown_ = &index;
         return order == catalog::OrderOfTimes::of_today;

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "bson/json.h"
 #include "dialect/dialect.h"
+#include "dialect/filters.h"
 #include "query/match/times.h"
 #include "query/plan/sort.h"
 
@@ -58,7 +59,8 @@ void FindQuery::canonicalise(const Parts& parts) {
     } else if (!parts.sort.empty()) {
         const dialect::Dialect dialect = dialect_of(*matcher);
         sort_pattern = std::make_shared<const SortPattern>(
-            parts.sort, dialect.is_today() ? nullptr : matcher.get(), collator, dialect);
+            parts.sort, dialect.has(dialect::kSortIgnoresFilter) ? nullptr : matcher.get(),
+            collator, dialect);
         for (const bson::Element& e : parts.sort)
             if (e.name().empty()) base::fail(base::kBadValue, "bad sort specification: no name");
         sort = bson::Object(sort_pattern->spec());

@@ -15,6 +15,7 @@
 #include "catalog/index_keys.h"
 #include "catalog/mixed_times.h"
 #include "dialect/dialect.h"
+#include "dialect/filters.h"
 #include "query/plan/index_bounds.h"
 #include "sched/interruption.h"
 #include "sched/tick.h"
@@ -144,14 +145,15 @@ SortPattern::SortPattern(Doc spec, const Matcher* filter,
 }
 
 int SortPattern::compare(Doc a, Doc b) const {
-    return dialect_.is_today() ? bson::compare_keys_of_today(a, b, descending_)
-                               : bson::compare_keys(a, b, descending_);
+    return dialect_.has(dialect::kTimesAreTwoClasses)
+               ? bson::compare_keys_of_today(a, b, descending_)
+               : bson::compare_keys(a, b, descending_);
 }
 
 int64_t SortPattern::bytes_max() const {
     constexpr int64_t kBytesOfToday = int64_t{100} << 20;
     constexpr int64_t kBytes = int64_t{32} << 20;
-    return dialect_.is_today() ? kBytesOfToday : kBytes;
+    return dialect_.has(dialect::kSortsUseFiles) ? kBytesOfToday : kBytes;
 }
 
 int SortPattern::code_of_overflow() const {
@@ -189,7 +191,7 @@ void SortPattern::append_key(Doc doc, bson::Buffer& out) const {
         }
         if (chosen == keys.size()) chosen = 0;
         // They are in the order of indexes.
-        if (dialect_.is_today() && keys_->bounds.alternatives().empty() &&
+        if (dialect_.has(dialect::kTimesAreTwoClasses) && keys_->bounds.alternatives().empty() &&
             catalog::mixes_times(keys_->bounds.generator()))
             for (size_t i = 1; i < keys.size(); ++i)
                 if (compare(keys[i], keys[chosen]) < 0) chosen = i;

@@ -7,6 +7,8 @@
 #include "base/error.h"
 #include "bson/element_writer.h"
 #include "dialect/dialect.h"
+#include "dialect/filters.h"
+#include "dialect/pipelines.h"
 #include "query/expression/accumulator_spec.h"
 #include "query/stage/group_spill.h"
 #include "query/stage/stage.h"
@@ -111,7 +113,7 @@ class Group : public Stage {
             }
         } else if (e.is_string() && e.as_string().starts_with('$')) {
             id_.emplace_back("", FieldExpression::parse(e.as_string(), names));
-        } else if (names.dialect.is_today()) {
+        } else if (names.dialect.has(dialect::kListsAreExpressions)) {
             id_.emplace_back("", parse_operand(e, names));
         } else {
             id_.emplace_back("", std::make_unique<Constant>(e));
@@ -188,8 +190,9 @@ class Group : public Stage {
     }
 
     ValueSet no_ids() const {
-        return ValueSet(collator_.get(),
-                        dialect_.is_today() ? Times::two_classes : Times::one_class);
+        return ValueSet(collator_.get(), dialect_.has(dialect::kTimesAreTwoClasses)
+                                             ? Times::two_classes
+                                             : Times::one_class);
     }
 
     [[noreturn]] void fail_memory() const {

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "bson/type_names.h"
+#include "dialect/pipelines.h"
 
 namespace query {
 
@@ -46,9 +47,10 @@ void check_named(const Value& named, std::string_view where, bool needs_db) {
 }
 
 std::unique_ptr<PipelineOutput> make_out(const Value& spec, const PipelineContext& context) {
-    if (!spec.is_string() && !(spec.is_object() && context.dialect.is_today()))
+    if (!spec.is_string() && !(spec.is_object() && context.dialect.has(dialect::kOutputsOfToday)))
         base::fail(16990, "$out only supports a string{} argument, not {}",
-                   context.dialect.is_today() ? " or object" : "", type_name(spec.type()));
+                   context.dialect.has(dialect::kOutputsOfToday) ? " or object" : "",
+                   type_name(spec.type()));
     if (spec.is_object()) check_named(spec, "$out", true);
     return std::make_unique<PipelineOutput>(PipelineOutput{*target_in(spec), nullptr});
 }

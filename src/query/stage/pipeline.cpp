@@ -5,6 +5,8 @@
 
 #include "base/error.h"
 #include "bson/validate.h"
+#include "dialect/filters.h"
+#include "dialect/pipelines.h"
 #include "query/expression/filter_expression.h"
 #include "query/stage/narrowing.h"
 #include "query/stage/output.h"
@@ -121,7 +123,8 @@ class StagedPipeline : public Pipeline {
         if (count > kStagesMax)
             base::fail(base::kFailedToParse, "a pipeline of {} stages is too long, at most {}",
                        count, kStagesMax);
-        if (context.dialect.is_today()) expressions_.emplace(context.variables);
+        if (context.dialect.has(dialect::kExpressionsInFilters))
+            expressions_.emplace(context.variables);
         PipelineContext inside = context;
         inside.outer_stages = count;
         for (const Value& e : copy_)
@@ -249,7 +252,7 @@ StagePtr StagedPipeline::make_stage(std::string_view name, const Value& spec,
     if (name == "$sample") return make_sample(spec);
     if (name == "$sortByCount") return make_sort_by_count(spec, context);
     if (name == "$facet") return make_facet(spec, context);
-    if (context.dialect.is_today()) {
+    if (context.dialect.has(dialect::kStagesOfToday)) {
         if (name == "$unset") return make_unset(spec);
         if (name == "$replaceWith") return make_replace_with(spec, context);
         if (name == "$bucket") return make_bucket(spec, context);
@@ -286,7 +289,7 @@ void StagedPipeline::parse_stage(const Value& e, const PipelineContext& context)
         base::fail(context.dialect.code(kOutputNotLastOf26, kOutputNotLast),
                    "{} can only be the final stage in the pipeline",
                    output_->merge == nullptr ? "$out" : "$merge");
-    if (name == "$out" || (name == "$merge" && context.dialect.is_today())) {
+    if (name == "$out" || (name == "$merge" && context.dialect.has(dialect::kOutputsOfToday))) {
         output_ = make_output(doc, context);
         return;
     }

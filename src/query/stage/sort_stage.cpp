@@ -8,6 +8,8 @@
 #include "bson/element_writer.h"
 #include "bson/order_of_today.h"
 #include "dialect/dialect.h"
+#include "dialect/filters.h"
+#include "dialect/pipelines.h"
 #include "query/plan/sort.h"
 #include "query/stage/narrowing.h"
 #include "query/stage/stage.h"
@@ -27,8 +29,8 @@ SortStage::SortStage(bson::Doc spec, const PipelineContext& context)
     : pattern_(spec),
       allow_disk_use_(context.allow_disk_use),
       collator_(context.collator),
-      runs_({&fields_, context.dialect.is_today(), collator_.get()}, context.scratch_directory,
-            spill::Folder::Use::operation) {
+      runs_({&fields_, context.dialect.has(dialect::kTimesAreTwoClasses), collator_.get()},
+            context.scratch_directory, spill::Folder::Use::operation) {
     for (const Value& e : spec) {
         sched::tick();
         if (e.is_object()) {
@@ -47,7 +49,7 @@ SortStage::SortStage(bson::Doc spec, const PipelineContext& context)
         fields_.emplace_back(split_path(e.name()), static_cast<int>(direction));
     }
     if (fields_.empty()) base::fail(15976, "$sort stage must have at least one sort key");
-    if (context.dialect.is_today())
+    if (context.dialect.has(dialect::kStageSortsAsFind))
         as_find_ = std::make_shared<const SortPattern>(spec, nullptr, collator_, dialect::kToday);
 }
 

@@ -4,6 +4,8 @@
 #include "bson/element_writer.h"
 #include "bson/json.h"
 #include "dialect/dialect.h"
+#include "dialect/filters.h"
+#include "dialect/pipelines.h"
 #include "query/expression/filter_expression.h"
 #include "query/match/match_tree.h"
 #include "query/match/regex_flags.h"
@@ -240,11 +242,12 @@ MatchStage::MatchStage(bson::Doc filter, const PipelineContext& context) {
     refuse_operators(filter);
     const FilterExpressions expressions(context.variables);
     try {
-        matcher_ = Matcher::parse(filter, context.dialect.is_today() ? &expressions : nullptr,
-                                  context.collator);
-        if (context.dialect.is_today()) refuse_odd_flags(*matcher_);
+        matcher_ = Matcher::parse(
+            filter, context.dialect.has(dialect::kExpressionsInFilters) ? &expressions : nullptr,
+            context.collator);
+        if (context.dialect.has(dialect::kRegexIsChecked)) refuse_odd_flags(*matcher_);
     } catch (const base::Error& e) {
-        if (context.dialect.is_today()) throw;
+        if (context.dialect.has(dialect::kBadQueriesAreOfFind)) throw;
         sched::fail_because(e, 16810, "bad query: {}", e.what());
     }
 }
@@ -288,10 +291,11 @@ StagePtr make_match(const Value& spec, const PipelineContext& context) {
 
 StagePtr make_project(const Value& spec, const PipelineContext& context) {
     if (!spec.is_object()) base::fail(15969, "$project specification must be an object");
-    if (context.dialect.is_today()) {
+    if (context.dialect.has(dialect::kProjectExcludes)) {
         if (StagePtr exclusion = make_exclusion(spec.as_doc())) return exclusion;
-        return std::make_unique<LaterProject>(spec.as_doc(), context);
     }
+    if (context.dialect.has(dialect::kProjectComputes))
+        return std::make_unique<LaterProject>(spec.as_doc(), context);
     return std::make_unique<Project>(spec.as_doc(), context);
 }
 
@@ -300,14 +304,14 @@ StagePtr make_redact(const Value& spec, const PipelineContext& context) {
 }
 
 StagePtr make_limit(const Value& spec, const PipelineContext& context) {
-    if (context.dialect.is_today()) check_whole(spec, 5107201);
+    if (context.dialect.has(dialect::kStagesAreChecked)) check_whole(spec, 5107201);
     if (!spec.is_number()) base::fail(15957, "the limit must be specified as a number");
     if (spec.to_int64() <= 0) base::fail(15958, "the limit must be positive");
     return std::make_unique<LimitStage>(spec.to_int64());
 }
 
 StagePtr make_skip(const Value& spec, const PipelineContext& context) {
-    if (context.dialect.is_today()) check_whole(spec, 5107200);
+    if (context.dialect.has(dialect::kStagesAreChecked)) check_whole(spec, 5107200);
     if (!spec.is_number()) {
         base::fail(15972, "Argument to $skip must be a number not a {}", type_name(spec.type()));
     }

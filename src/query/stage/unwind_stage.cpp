@@ -4,6 +4,7 @@
 #include "bson/element_writer.h"
 #include "bson/type_names.h"
 #include "dialect/dialect.h"
+#include "dialect/pipelines.h"
 #include "query/stage/foreign.h"
 #include "query/stage/stage.h"
 #include "sched/tick.h"
@@ -39,7 +40,7 @@ class Unwind : public Stage {
             const bool is_empty = is_nullish(v) || (v.is_array() && v.as_doc().empty());
             if (is_empty && !options_.keeps_all) continue;
             if (is_empty || !v.is_array()) {
-                if (options_.dialect.is_v26())
+                if (!options_.dialect.has(dialect::kUnwindTakesAll))
                     base::fail(15978,
                                "Value at end of $unwind field path must be an Array, but is a {}",
                                type_name(v.type()));
@@ -195,7 +196,8 @@ UnwindOptions options_of_today(const Value& spec) {
 }  // namespace
 
 StagePtr make_unwind(const Value& spec, const PipelineContext& context) {
-    if (context.dialect.is_today()) return std::make_unique<Unwind>(options_of_today(spec));
+    if (context.dialect.has(dialect::kUnwindTakesAll))
+        return std::make_unique<Unwind>(options_of_today(spec));
     if (!spec.is_string())
         base::fail(15981, "the $unwind field path must be specified as a string");
     const std::string_view text = spec.as_string();

@@ -9,6 +9,7 @@
 
 #include "bson/view.h"
 #include "dialect/dialect.h"
+#include "dialect/updates.h"
 
 namespace query {
 
@@ -19,12 +20,12 @@ enum class FieldNames : uint8_t {
 };
 // Returns the names that a document may have by OP_MSG, and by the old messages.
 constexpr FieldNames names_in_documents(dialect::Dialect dialect) {
-    return dialect.is_today() ? FieldNames::any : FieldNames::plain;
+    return dialect.has(dialect::kNamesAreFree) ? FieldNames::any : FieldNames::plain;
 }
 // Throws base::Error 2: a client of today may store only one `_id` in a document.
 [[noreturn]] void refuse_second_id();
 constexpr FieldNames names_in_id(dialect::Dialect dialect) {
-    return dialect.is_today() ? FieldNames::dotted : FieldNames::plain;
+    return dialect.has(dialect::kNamesAreFree) ? FieldNames::dotted : FieldNames::plain;
 }
 
 // True if the value holds no embedded document with a name that starts with '$' or holds a dot, so

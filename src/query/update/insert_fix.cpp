@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "bson/element_writer.h"
 #include "dialect/dialect.h"
+#include "dialect/updates.h"
 #include "query/update/document_check.h"
 #include "query/update/update.h"
 
@@ -63,12 +64,12 @@ bool fix_for_insert(bson::Doc doc, bool need_id, bson::Buffer& out, dialect::Dia
     bool first = true;
     for (const Element& e : doc) {
         const std::string_view name = e.name();
-        if (name.starts_with('$') && dialect.is_v26()) {
+        if (name.starts_with('$') && !dialect.has(dialect::kNamesAreFree)) {
             base::fail(base::kBadValue, "Document can't have $ prefixed field names: {}", name);
         }
         if (name == "_id") {
             check_id(e, dialect);
-            if (id && dialect.is_today()) refuse_second_id();
+            if (id && dialect.has(dialect::kOneId)) refuse_second_id();
             if (!id) {
                 id = e;
                 id_first = first;

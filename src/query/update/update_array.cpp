@@ -13,6 +13,7 @@
 #include "bson/field_path.h"
 #include "bson/json.h"
 #include "dialect/dialect.h"
+#include "dialect/updates.h"
 #include "query/match/match_tree.h"
 #include "query/update/document_check.h"
 #include "query/update/update_modifier.h"
@@ -260,7 +261,7 @@ class Push : public Modifier {
             } else if (clause == "$position") {
                 once(position_.has_value(), clause);
                 const int64_t position = whole_number(e, "$position");
-                if (position < 0 && dialect.is_v26()) {
+                if (position < 0 && !dialect.has(dialect::kPositionsCountFromEnd)) {
                     base::fail(base::kBadValue, "The $position value in $push must be positive");
                 }
                 position_ = position;
@@ -488,7 +489,8 @@ class PullValues : public Puller {
 
 // Operators that may start a condition on a single value.
 bool is_value_operator(std::string_view name, dialect::Dialect dialect) {
-    if (dialect.is_today() && (name == "$eq" || BitTest::is_one(name))) return true;
+    if (dialect.has(dialect::kPullTakesConditions) && (name == "$eq" || BitTest::is_one(name)))
+        return true;
     static constexpr std::string_view kNames[] = {
         "$lt",   "$lte",    "$gt",   "$gte", "$ne",    "$in",      "$nin",      "$mod",
         "$size", "$exists", "$type", "$all", "$regex", "$options", "$elemMatch"};

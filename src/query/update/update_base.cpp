@@ -10,6 +10,7 @@
 #include "bson/element_writer.h"
 #include "bson/json.h"
 #include "dialect/dialect.h"
+#include "dialect/updates.h"
 #include "query/update/document_check.h"
 #include "query/update/update.h"
 #include "query/update/update_tree.h"
@@ -34,7 +35,8 @@ bool is_one_value(const MatchNode& node) {
 void collect_equalities(const MatchNode& node, dialect::Dialect dialect,
                         std::vector<const MatchNode*>& out) {
     for (const auto& child : node.children) {
-        if (child->kind == MatchKind::eq || (dialect.is_today() && is_one_value(*child))) {
+        if (child->kind == MatchKind::eq ||
+            (dialect.has(dialect::kUpsertsTakeOneValue) && is_one_value(*child))) {
             out.push_back(child.get());
         } else if (child->kind == MatchKind::conjunction || child->kind == MatchKind::all ||
                    (child->kind == MatchKind::disjunction && child->children.size() == 1)) {
@@ -156,7 +158,7 @@ void refuse_part_of_id(const Matcher& query) {
 UpsertBase::UpsertBase(const Matcher& query, dialect::Dialect dialect) : dialect_(dialect) {
     std::vector<const MatchNode*> equalities;
     collect_equalities(query.root(), dialect, equalities);
-    if (dialect.is_today()) refuse_part_of_id(query);
+    if (dialect.has(dialect::kUpsertsTakeOneValue)) refuse_part_of_id(query);
     std::vector<std::pair<std::string, const MatchNode*>> ordered;
     for (const MatchNode* node : equalities)
         ordered.emplace_back(order_of(node->path), node);

@@ -16,6 +16,7 @@
 #include "bson/order_of_today.h"
 #include "bson/view.h"
 #include "dialect/dialect.h"
+#include "dialect/filters.h"
 #include "query/match/match_expression.h"
 #include "query/update/document_check.h"
 
@@ -63,8 +64,8 @@ struct ValueOrder {
         if (collator != nullptr && collation::has_text(a) && collation::has_text(b))
             return ValueOrder{nullptr, dialect}.compare(collator->key_of(a).doc().first(),
                                                         collator->key_of(b).doc().first());
-        return dialect.is_today() ? bson::compare_values_of_today(a, b)
-                                  : bson::compare_values(a, b);
+        return dialect.has(dialect::kTimesAreTwoClasses) ? bson::compare_values_of_today(a, b)
+                                                         : bson::compare_values(a, b);
     }
     bool equal(const bson::Element& a, const bson::Element& b) const { return compare(a, b) == 0; }
 };

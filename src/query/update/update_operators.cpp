@@ -1,6 +1,8 @@
 // Update with operators: parsing, the change in place, the rewritten document and its checks.
 
 #include "dialect/dialect.h"
+#include "dialect/filters.h"
+#include "dialect/updates.h"
 #include "query/update/update.h"
 
 #include <algorithm>
@@ -56,7 +58,8 @@ struct NamedMaker {
 constexpr NamedMaker kMakers[] = {
     {"$set",
      [](const Element& operand, const Update::Options& options) {
-         return make_set(operand, options.dialect.is_v26() || is_of_id(operand.name()));
+         return make_set(
+             operand, !options.dialect.has(dialect::kSetChangesType) || is_of_id(operand.name()));
      }},
     {"$setOnInsert",
      [](const Element& operand, const Update::Options&) { return make_set(operand); }},
@@ -82,8 +85,10 @@ constexpr NamedMaker kMakers[] = {
      }},
     {"$pull",
      [](const Element& operand, const Update::Options& options) {
-         return make_pull(operand, options.dialect.is_today() ? &kNoExpressionsHere : nullptr,
-                          options.collator);
+         return make_pull(
+             operand,
+             options.dialect.has(dialect::kExpressionsInFilters) ? &kNoExpressionsHere : nullptr,
+             options.collator);
      }},
     {"$pullAll", comparing<make_pull_all>},
 };
@@ -186,7 +191,7 @@ class OperatorUpdate : public Update {
             check_arrays();
             parsed_ = std::move(mods_);
             mods_.clear();
-        } else if (dialect_.is_today() && mods_.size() > 1) {
+        } else if (dialect_.has(dialect::kPathsConflict) && mods_.size() > 1) {
             check_conflicts();
         }
     }
@@ -209,7 +214,7 @@ class OperatorUpdate : public Update {
     // Today's servers add new fields in the order of their names, whatever modifiers they come
     // from. With a $rename the order stays: which steps it is in conflict with depends on it.
     bool in_path_order() const {
-        return dialect_.is_today() && !renames_ && !options_.in_given_order;
+        return dialect_.has(dialect::kNewFieldsAreSorted) && !renames_ && !options_.in_given_order;
     }
     void put_in_order();
     void check_conflicts();
@@ -246,7 +251,7 @@ class OperatorUpdate : public Update {
 void OperatorUpdate::parse_operator(const Element& e) {
     const std::string_view name = e.name();
     const Maker maker = maker_of(name);
-    const bool is_gone = dialect_.is_today() && name == "$pushAll";
+    const bool is_gone = dialect_.has(dialect::kPushAllIsGone) && name == "$pushAll";
     if (is_gone || (maker == nullptr && name != "$rename")) {
         base::fail(base::kFailedToParse, "Unknown modifier: {}", name);
     }
@@ -257,20 +262,20 @@ void OperatorUpdate::parse_operator(const Element& e) {
                    bson::to_text(e), name, bson::to_text(e));
     }
     const bson::Doc fields = e.as_doc();
-    if (fields.empty() && dialect_.is_v26()) {
+    if (fields.empty() && !dialect_.has(dialect::kEmptyModifierIsTaken)) {
         base::fail(base::kFailedToParse,
                    "'{}' is empty. You must specify a field like so: "
                    "{{{}: {{<field>: ...}}}}",
                    name, name);
     }
     for (const Element& field : fields) {
-        if (dialect_.is_today()) refuse_odd_argument(name, field);
+        if (dialect_.has(dialect::kArgumentsAreChecked)) refuse_odd_argument(name, field);
         if (name == "$rename") {
             add_rename(field);
             continue;
         }
         Mod mod;
-        parse_path(field.name(), dialect_.is_today() ? &filters_ : nullptr, mod);
+        parse_path(field.name(), dialect_.has(dialect::kArrayFilters) ? &filters_ : nullptr, mod);
         mod.take(maker(field, options_));
         mod.on_insert_only = name == "$setOnInsert";
         if (!mod.on_insert_only && !mod.modifier->scalar()) all_scalar_ = false;
@@ -286,7 +291,7 @@ void OperatorUpdate::add_rename(const Element& e) {
     }
     Mod from;
     Mod to;
-    ArrayFilters* const filters = dialect_.is_today() ? &filters_ : nullptr;
+    ArrayFilters* const filters = dialect_.has(dialect::kArrayFilters) ? &filters_ : nullptr;
     parse_path(e.name(), filters, from);
     parse_path(e.as_string(), filters, to);
     if (is_prefix(from.path, to.path) || is_prefix(to.path, from.path)) {
@@ -428,7 +433,7 @@ bool OperatorUpdate::apply_in_turn(bson::Doc old, bool for_insert, bson::Buffer&
     bool changed = false;
     for (size_t i = 0; i < mods_.size(); ++i) {
         if (mods_[i].on_insert_only && !for_insert) {
-            if (dialect_.is_v26()) check_path(mods_[i], now);
+            if (!dialect_.has(dialect::kInsertPathsAreApart)) check_path(mods_[i], now);
             continue;
         }
         const bool rename = i + 1 < mods_.size() && mods_[i + 1].moved;
@@ -550,7 +555,7 @@ UpdateResult OperatorUpdate::changed(bson::Doc old, const MatchDetails& details,
     UpdateResult result;
     set_position(details);
     find_places(old, false);
-    if (!renames_ && dialect_.is_v26()) check_insert_paths(old);
+    if (!renames_ && !dialect_.has(dialect::kInsertPathsAreApart)) check_insert_paths(old);
     if (!renames_ && !tree_) tree_.emplace(mods_, false);
     if (all_scalar_ && !touches_id_ && try_patches(old, result)) {
         result.changed = result.in_place = !result.patches.empty();

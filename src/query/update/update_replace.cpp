@@ -7,6 +7,7 @@
 #include "bson/compare.h"
 #include "bson/json.h"
 #include "dialect/dialect.h"
+#include "dialect/updates.h"
 #include "query/update/document_check.h"
 #include "query/update/update.h"
 #include "query/update/update_base.h"
@@ -51,7 +52,7 @@ class Replacement : public Update {
     }
 
     void build_upsert(const Matcher& query, bson::Buffer& out) override {
-        if (dialect_.is_today()) refuse_part_of_id(query);
+        if (dialect_.has(dialect::kUpsertsTakeOneValue)) refuse_part_of_id(query);
         check_names();
         const Element id = id_from(query);
         if (!id) {
@@ -73,7 +74,7 @@ class Replacement : public Update {
     void check_names() const {
         bool has_id = false;
         for (const Element& e : source_) {
-            if (dialect_.is_v26()) break;
+            if (!dialect_.has(dialect::kOneId)) break;
             if (e.name() == "_id" && std::exchange(has_id, true)) refuse_second_id();
             if (e.name().starts_with('$'))
                 base::fail(base::kDollarPrefixedFieldName,
@@ -89,7 +90,7 @@ class Replacement : public Update {
     void check_wanted_id(const Element& id, int code) const {
         const Element wanted = source_["_id"];
         if (!wanted) return;
-        with_code(dialect_.is_today() ? 0 : code,
+        with_code(dialect_.has(dialect::kUpdateErrors) ? 0 : code,
                   {base::kImmutableField, base::kNotSingleValueField},
                   [&] { check_same_id(id, wanted); });
     }

@@ -12,6 +12,7 @@
 #include "bson/element_writer.h"
 #include "bson/order_of_today.h"
 #include "dialect/dialect.h"
+#include "dialect/pipelines.h"
 #include "query/value/calendar.h"
 #include "query/value/value_order.h"
 #include "sched/tick.h"
@@ -178,7 +179,8 @@ sched::String text_of(const Value& v, dialect::Dialect dialect) {
         case Type::undefined:
             return {};
         case Type::number_double: {
-            if (dialect.is_today()) return sched::String(double_text(v.as_double()));
+            if (dialect.has(dialect::kTextsOfValues))
+                return sched::String(double_text(v.as_double()));
             char text[40];
             std::snprintf(text, sizeof text, "%g", v.as_double());
             return text;
@@ -193,12 +195,13 @@ sched::String text_of(const Value& v, dialect::Dialect dialect) {
             sched::tick(static_cast<int64_t>(v.as_string().size() / kBytesPerTick));
             return sched::String(v.as_string());
         case Type::date:
-            return sched::String(dialect.is_today() ? iso_text(v.as_date())
-                                                    : date_text(v.as_date()));
+            return sched::String(dialect.has(dialect::kTextsOfValues) ? iso_text(v.as_date())
+                                                                      : date_text(v.as_date()));
         case Type::timestamp:
             return sched::String(timestamp_text(v.as_timestamp()));
         case Type::decimal128:
-            if (dialect.is_today()) return sched::String(bson::decimal128_text(v.value()));
+            if (dialect.has(dialect::kTextsOfValues))
+                return sched::String(bson::decimal128_text(v.value()));
             [[fallthrough]];
         default:
             base::fail(16007, "can't convert from BSON type {} to String", type_name(v.type()));
