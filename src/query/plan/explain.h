@@ -76,4 +76,7 @@ void append_explain(bson::Builder& out, const ExplainReport& report, const Comma
 // Made-up values go to `arena`.
 IntervalList readable(IntervalList list, const catalog::Index& index, ValueArena& arena);
 
+// Appends `indexBounds` of a scan, as they are shown.
+void append_bounds(bson::Builder& out, const ScanPlan& scan);
+
 }  // namespace query
