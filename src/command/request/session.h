@@ -36,7 +36,9 @@ class ClientSession final : public wire::Session {
     wire::Step stream_on(const wire::Step& step, bson::Buffer& reply);
 
     wire::Step dispatch(std::span<const uint8_t> message, bson::Buffer& reply);
+    static bool has_reply(Outcome outcome);
     wire::Step serve_msg(std::span<const uint8_t> message, bson::Buffer& reply);
+    // The opcodes of 2.6: session_v26.cpp.
     wire::Step serve_query(std::span<const uint8_t> message, bson::Buffer& reply);
     wire::Step serve_query_command(const wire::QueryMessage& query, std::string_view db,
                                    bson::Buffer& reply);
