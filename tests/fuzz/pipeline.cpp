@@ -1,6 +1,7 @@
 // Fuzz target: {pipeline: [...]} as the command has it, and the documents of the collection.
 #include "query/stage/pipeline.h"
 
+#include "dialect/dialect.h"
 #include "mutator.h"
 #include "query/stage/foreign.h"
 #include "target.h"
@@ -330,8 +331,8 @@ class Collections : public query::ForeignCollections {
 void run(bson::Doc request, bson::Doc stages, std::span<const bson::Object> input) {
     query::PipelineContext context;
     context.allow_disk_use = request["allowDiskUse"].truthy();
-    context.over_msg = request["overMsg"].truthy();
-    if (context.over_msg) context.foreign = std::make_shared<Collections>(input);
+    if (request["overMsg"].truthy()) context.dialect = dialect::kToday;
+    if (context.dialect == dialect::kToday) context.foreign = std::make_shared<Collections>(input);
     const auto pipeline = query::Pipeline::parse(stages, context);
     for (const bson::Object& stage : pipeline->describe())
         fuzz::expect_document(stage.bytes(), "a stage is shown as a valid document");

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "bson/compare.h"
+#include "dialect/dialect.h"
 #include "mutator.h"
 #include "query/stage/update_pipeline.h"
 #include "target.h"
@@ -67,10 +68,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (!q.is_object() || (!u.is_object() && !u.is_array())) return fuzz::kNoInput;
     std::unique_ptr<query::Matcher> matcher;
     std::unique_ptr<query::Update> update;
-    const query::Update::Options options = {.multi = documents[0]["multi"].truthy(),
-                                            .upsert = documents[0]["upsert"].truthy(),
-                                            .over_msg = size % 2 == 0,
-                                            .array_filters = documents[0]["arrayFilters"]};
+    const query::Update::Options options = {
+        .multi = documents[0]["multi"].truthy(),
+        .upsert = documents[0]["upsert"].truthy(),
+        .dialect = size % 2 == 0 ? dialect::kToday : dialect::kV26,
+        .array_filters = documents[0]["arrayFilters"]};
     const bool parsed = fuzz::as_operation([&] {
         matcher = query::Matcher::parse(q.as_doc());
         update = query::parse_update(u.as_doc(), u.is_array(), options, nullptr);

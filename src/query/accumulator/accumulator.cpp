@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/element_writer.h"
 #include "bson/json.h"
@@ -23,6 +24,7 @@ namespace {
 // Copies the state that an accumulator appended at the beginning of what it saved.
 template <typename State>
 void copy_state(std::span<const uint8_t> saved, State& to) {
+    DCHECK(saved.size() >= sizeof to);
     std::memcpy(&to, saved.data(), sizeof to);
 }
 
@@ -184,6 +186,7 @@ class Keeper : public Accumulator {
     int64_t bytes() const override { return static_cast<int64_t>(kept_.capacity()); }
     void save(bson::Buffer& out) const override { out.append(kept_.data(), kept_.size()); }
     void restore(std::span<const uint8_t> saved) override {
+        DCHECK(kept_.size() == 0);
         kept_.append(saved.data(), saved.size());
     }
 
@@ -254,6 +257,7 @@ class Push : public Accumulator {
         out.append(elements_.data(), elements_.size());
     }
     void restore(std::span<const uint8_t> saved) override {
+        DCHECK(count_ == 0 && elements_.size() == 0);
         copy_state(saved, count_);
         elements_.append(saved.data() + sizeof count_, saved.size() - sizeof count_);
     }
@@ -414,6 +418,7 @@ Value accumulated(Arena& arena, Accumulator& accumulator, std::span<const Value>
     }
     bson::Buffer out;
     accumulator.write("", out);
+    DCHECK(out.size() != 0 && out.size() == Value(out.data()).size());
     return copy_value(arena, Value(out.data()));
 }
 

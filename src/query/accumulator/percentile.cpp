@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/dcheck.h"
 #include "bson/element_writer.h"
 #include "bson/type_names.h"
 #include "sched/tick.h"
@@ -42,6 +43,7 @@ class Percentile : public Accumulator {
         out.append(numbers_.data(), numbers_.size() * sizeof(double));
     }
     void restore(std::span<const uint8_t> saved) override {
+        DCHECK(numbers_.empty() && saved.size() % sizeof(double) == 0);
         numbers_.resize(saved.size() / sizeof(double));
         if (!saved.empty()) std::memcpy(numbers_.data(), saved.data(), saved.size());
     }
@@ -56,6 +58,7 @@ class Percentile : public Accumulator {
     }
     // The smallest number that so many of them are not above.
     void write_one(std::string_view name, double p, bson::Buffer& out) const {
+        DCHECK(p >= 0 && p <= 1);
         if (numbers_.empty()) return write_null(out, name);
         const double rank = std::ceil(p * static_cast<double>(numbers_.size()));
         const size_t place = rank < 1 ? 0 : static_cast<size_t>(rank) - 1;
@@ -70,6 +73,7 @@ class Percentile : public Accumulator {
 }  // namespace
 
 AccumulatorMaker percentile_maker(sched::Vector<double> ps, bool is_median) {
+    DCHECK(is_median ? ps.size() == 1 : !ps.empty());
     auto shared = std::make_shared<const sched::Vector<double>>(std::move(ps));
     return [shared, is_median] { return std::make_unique<Percentile>(shared, is_median); };
 }

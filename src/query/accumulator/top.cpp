@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/dcheck.h"
 #include "bson/element_writer.h"
 #include "bson/order_of_today.h"
 #include "sched/tick.h"
@@ -51,12 +52,16 @@ class ByFields : public Ranking {
         return bson::compare_keys_of_today(key_of(a), key_of(b), descending_) < 0;
     }
     Value shown(const Value& v) const override {
+        DCHECK(v.is_array() && v.as_doc().field_count() == 2);
         auto at = v.as_doc().begin();
         return *++at;
     }
 
   private:
-    static bson::Doc key_of(const Value& v) { return v.as_doc().first().as_doc(); }
+    static bson::Doc key_of(const Value& v) {
+        DCHECK(v.is_array() && v.as_doc().first().is_object());
+        return v.as_doc().first().as_doc();
+    }
     const uint32_t descending_;
 };
 
@@ -67,9 +72,13 @@ struct Selection {
 
 class Select : public Accumulator {
   public:
-    explicit Select(const Selection& selection) : selection_(selection) {}
+    explicit Select(const Selection& selection) : selection_(selection) {
+        DCHECK(selection_.ranking != nullptr && selection_.extremes.count > 0);
+        DCHECK(!selection_.extremes.single || selection_.extremes.count == 1);
+    }
 
     void add(const Value& v) override {
+        DCHECK(kept_.size() <= selection_.extremes.count);
         if (!selection_.ranking->takes(v)) return;
         const auto place =
             std::upper_bound(kept_.begin(), kept_.end(), v, [&](const Value& now, const Kept& old) {
@@ -105,6 +114,7 @@ class Select : public Accumulator {
             out.append(kept.value().raw(), kept.value().size());
     }
     void restore(std::span<const uint8_t> saved) override {
+        DCHECK(kept_.empty());
         while (!saved.empty()) {
             const Value v(saved.data());
             kept_.emplace_back(v);

@@ -1,5 +1,6 @@
 // $percentile and $median: what they ask for.
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/type_names.h"
 #include "query/accumulator/percentile.h"
@@ -49,6 +50,7 @@ sched::Vector<double> percentiles_of(const Value& spec, std::string_view op, boo
                        p.to_double());
         ps.push_back(p.to_double());
     }
+    DCHECK(!ps.empty());
     return ps;
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/element_writer.h"
 #include "dialect/dialect.h"
@@ -24,9 +25,12 @@ class KeyAndValue : public Expression {
                 std::shared_ptr<const collation::Collator> collator)
         : pattern_(std::make_shared<const SortPattern>(sort_by, nullptr, std::move(collator),
                                                        dialect::kToday)),
-          output_(std::move(output)) {}
+          output_(std::move(output)) {
+        DCHECK(!sort_by.empty());
+    }
     Value evaluate(Scope& scope) const override {
         const Scope::Variable& root = scope.variables[Scope::kRoot];
+        DCHECK(root.doc != nullptr || root.value.is_object());
         bson::Buffer out;
         const size_t start = open_doc(out);
         write_header(out, Type::object, "0");

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <string>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/type_names.h"
 #include "query/value/calendar.h"
@@ -13,6 +14,7 @@ namespace query {
 ZonePtr zone_operand(const Call& call, Values v, size_t i) {
     static const ZonePtr kUtc = TimeZone::of("UTC");
     if (!call.has(i)) return kUtc;
+    DCHECK(i < v.size());
     if (is_nullish(v[i])) return nullptr;
     if (!v[i].is_string())
         base::fail(40517, "timezone must evaluate to a string, found {}",
@@ -53,6 +55,7 @@ int week_day_of(const Value& v, std::string_view op, int type_code) {
 }
 
 int64_t milliseconds_in(TimeUnit unit) {
+    DCHECK(unit >= TimeUnit::day);
     switch (unit) {
         case TimeUnit::day:
             return kDayMs;

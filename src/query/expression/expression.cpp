@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/element_writer.h"
 #include "bson/field_path.h"
@@ -23,6 +24,7 @@ bool is_other_name_char(unsigned char c) {
 }
 
 void check_name_rest(std::string_view name, int code) {
+    DCHECK(!name.empty());
     for (const char c : name.substr(1)) {
         if (!is_other_name_char(static_cast<unsigned char>(c))) {
             base::fail(code, "'{}' contains an invalid character for a variable name: '{}'", name,
@@ -58,6 +60,7 @@ Names::Names(const OuterVariables& outer, dialect::Dialect dialect,
     : dialect(dialect), collator(std::move(order)), outer_(outer) {
     define_system("ROOT");
     define_system("CURRENT");
+    DCHECK(known_[0].second == Scope::kRoot && known_[1].second == Scope::kCurrent);
     if (dialect.has(dialect::kVariablesOfToday))
         define_system("REMOVE");  // its variable is never set
 }
@@ -73,6 +76,7 @@ size_t Names::read(std::string_view name) const {
     if (slot == nullptr && dialect.has(dialect::kVariablesOfToday) && name == "CLUSTER_TIME")
         base::fail(51144, "Builtin variable '$$CLUSTER_TIME' is not available on a single server");
     if (slot == nullptr) base::fail(17276, "Use of undefined variable: {}", name);
+    DCHECK(*slot < slots_);
     return *slot;
 }
 
@@ -124,6 +128,7 @@ std::vector<std::string> split_path(std::string_view text) {
         path.emplace_back(part);
         at = dot + 1;
     }
+    DCHECK(!path.empty());
     return path;
 }
 
@@ -153,6 +158,7 @@ ExpressionPtr FieldExpression::parse(std::string_view text, const Names& names) 
 
 Value FieldExpression::evaluate(Scope& scope) const {
     sched::tick();
+    DCHECK(variable_ < scope.variables.size());  // Scope::prepare() was called
     const Scope::Variable& v = scope.variables[variable_];
     if (v.doc == nullptr) return value_below(scope.arena, v.value, path_, 0);
     const bson::Doc doc(v.doc);
@@ -186,6 +192,7 @@ size_t ObjectExpression::position(std::string_view name) const {
 
 void ObjectExpression::add(const std::vector<std::string>& path, ExpressionPtr expression,
                            size_t from) {
+    DCHECK(from < path.size());
     const std::string& name = path[from];
     Field* field = find(name);
     auto* nested = dynamic_cast<ObjectExpression*>(expression.get());
@@ -223,6 +230,7 @@ void ObjectExpression::add(const std::vector<std::string>& path, ExpressionPtr e
 }
 
 ObjectExpression& ObjectExpression::below(const std::vector<std::string>& path) {
+    DCHECK(!path.empty());
     ObjectExpression* object = this;
     for (const std::string& name : path) {
         Field* field = object->find(name);
@@ -277,6 +285,7 @@ Value ObjectExpression::evaluate(Scope& scope) const {
 }
 
 void ObjectExpression::write_field(const Field& field, Scope& scope, bson::Buffer& out) {
+    DCHECK(field.object == nullptr || field.expression == nullptr);
     sched::tick();
     if (field.object) {
         const Value v = field.object->evaluate(scope);
@@ -307,11 +316,13 @@ void ObjectExpression::project(bson::Doc input, Scope& scope, bson::Buffer& out)
         --left;
         write_field(fields_[i], scope, out);
     }
+    DCHECK(left == 0);
 }
 
 // A field that the input has: taken over, replaced, or gone into.
 void ObjectExpression::project_field(const Field& field, const Value& old, Scope& scope,
                                      bson::Buffer& out) const {
+    DCHECK(field.name == old.name());
     if (!field.object) {
         if (!field.expression) {
             out.append(old.raw(), old.size());
@@ -375,6 +386,7 @@ void ObjectExpression::project_as_today(bson::Doc input, Scope& scope, bson::Buf
 // it.
 void ObjectExpression::project_below(const Field& field, const Value& old, std::string_view name,
                                      Scope& scope, bson::Buffer& out) {
+    DCHECK(field.object != nullptr);
     sched::tick();
     if (old.is_array()) {
         write_header(out, Type::array, name);
@@ -419,6 +431,7 @@ void ObjectExpression::add_field(const Field& field, const Value& old, std::stri
         if (!v.missing()) write_value(out, name, v);
         return;
     }
+    DCHECK(field.object != nullptr);  // $addFields takes no field over
     write_header(out, old.is_array() ? Type::array : Type::object, name);
     const size_t start = open_doc(out);
     if (old.is_array()) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/element_writer.h"
 #include "bson/json.h"
@@ -26,7 +27,10 @@ class Level {
             base::fail(base::kOverflow, "expression is nested too deeply");
         }
     }
-    ~Level() { --names_.depth; }
+    ~Level() {
+        DCHECK(names_.depth > 0);
+        --names_.depth;
+    }
     Level(const Level&) = delete;
     Level& operator=(const Level&) = delete;
 
@@ -43,6 +47,7 @@ bool is_operator(const Value& e) {
 class Composed : public Expression {
   public:
     Composed(const Value& spec, Names& names) : type_(spec.type()) {
+        DCHECK(spec.is_object() || spec.is_array());
         for (const Value& part : spec.as_doc()) {
             if (spec.is_object() && part.name().find('.') != std::string_view::npos)
                 base::fail(16405, "dotted field names are only allowed at the top level");
@@ -91,6 +96,7 @@ ExpressionPtr compose(const Value& spec, Names& names) {
 }
 
 void add_inclusion(const Value& e, const ObjectRules& rules, ObjectExpression& object) {
+    DCHECK(e.is_number() || e.type() == Type::boolean);
     if (!e.truthy()) {
         if (!rules.top_level || e.name() != "_id") {
             base::fail(16406,
@@ -314,6 +320,7 @@ std::unique_ptr<ObjectExpression> parse_projection(bson::Doc spec, Names& names)
     rules.inclusion = true;
     ExpressionPtr parsed = parse_object(spec, rules, names);
     // At the top level only documents are allowed.
+    DCHECK(dynamic_cast<ObjectExpression*>(parsed.get()) != nullptr);
     std::unique_ptr<ObjectExpression> object(static_cast<ObjectExpression*>(parsed.release()));
     if (object->field_count() == 0) {
         base::fail(16403, "$project requires at least one output field");

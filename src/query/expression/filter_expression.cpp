@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "base/dcheck.h"
 #include "dialect/dialect.h"
 #include "query/expression/expression.h"
 #include "sched/tick.h"
@@ -50,6 +51,7 @@ std::string_view exchanged(std::string_view op) {
 
 // Whether no array is on that side of `v`.
 bool excludes_arrays(std::string_view op, const Value& v) {
+    DCHECK(!exchanged(op).empty());
     const bool above = bson::canonical_class(v.type()) > bson::canonical_class(Type::array);
     return op.starts_with("$gt") == above;
 }
@@ -116,6 +118,7 @@ class FilterExpression : public MatchExpression {
         const bool is_equality = op.name() == "$eq";
         const std::string_view turned = exchanged(op.name());
         if (!is_equality && turned.empty()) return;
+        DCHECK(op.as_doc().field_count() == 2);  // parse_operand() has counted them
         auto operand = op.as_doc().begin();
         const Value sides[] = {*operand, *++operand};
         for (const int path_side : {0, 1}) {
@@ -162,6 +165,7 @@ std::unique_ptr<const MatchExpression> FilterExpressions::parse(
 }
 
 void add_needs(const MatchExpression& expression, Needs& needs) {
+    DCHECK(dynamic_cast<const FilterExpression*>(&expression) != nullptr);
     static_cast<const FilterExpression&>(expression).add_needs(needs);
 }
 

@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/type_names.h"
 #include "dialect/dialect.h"
@@ -60,6 +61,7 @@ Value compute_from(const Operator& op, Scope& scope, const Operands& operands, V
         if (op.takes == Takes::numbers && v.type() == bson::Type::decimal128)
             refuse_decimal(op.name);
     }
+    DCHECK(op.compute != nullptr && values.size() == operands.size());
     return op.compute({scope.arena, scope.collator, op.name, operands}, values);
 }
 
@@ -84,6 +86,7 @@ class Operation : public Expression {
     Operation(const Operator& op, Operands operands, const collation::Collator* collator)
         : op_(op), operands_(std::move(operands)), collator_(collator) {}
     Value evaluate(Scope& scope) const override {
+        DCHECK(scope.collator == collator_);
         sched::tick();
         return compute(op_, scope, operands_);
     }
@@ -130,6 +133,7 @@ bool all_constant(const Operands& operands) {
 // Puts the operands of nested uses of the same operator into one list and the constants at its end,
 // combined into one.
 Operands regroup(const Operator& op, Operands operands, const collation::Collator* collator) {
+    DCHECK(op.regroups);
     std::deque<ExpressionPtr> queue;
     for (ExpressionPtr& e : operands)
         queue.push_back(std::move(e));
@@ -155,6 +159,7 @@ Operands regroup(const Operator& op, Operands operands, const collation::Collato
 
 // $and with a constant false, $or with a constant true are decided; other constants drop out.
 ExpressionPtr decide(const Operator& op, Operands operands, const collation::Collator* collator) {
+    DCHECK(!operands.empty());
     const std::optional<Value> last = operands.back()->constant();
     if (last) {
         const bool deciding = op.name == "$or";
@@ -187,6 +192,7 @@ Table make_table(dialect::Dialect dialect) {
           refused_operators()}) {
         for (const Operator& op : part) {
             if (op.dialects == (dialect.is_today() ? Dialects::v26 : Dialects::today)) continue;
+            DCHECK(op.most == Operator::kAny || op.least <= op.most);
             const bool added = table.emplace(op.name, &op).second;
             DCHECK(added);
             static_cast<void>(added);
@@ -247,6 +253,7 @@ sched::Vector<Value> named_specs(const Operator& op, const Value& spec, const By
 }
 
 ExpressionPtr make_operation(const Operator& op, Operands operands, const Names& names) {
+    DCHECK(op.apply != nullptr || op.compute != nullptr);
     return std::make_unique<Operation>(op, std::move(operands), names.collator.get());
 }
 

@@ -1,5 +1,6 @@
 // Accumulators of $group as expressions: over the elements of an array, or over several operands.
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "dialect/dialect.h"
 #include "query/expression/accumulator_spec.h"
@@ -11,6 +12,7 @@ namespace query {
 namespace {
 
 Value accumulate(const Call& call, Values v) {
+    DCHECK(find_accumulator(call.name, dialect::kToday, call.collator));
     const auto accumulator = find_accumulator(call.name, dialect::kToday, call.collator)();
     if (v.size() != 1 || !v[0].is_array()) return accumulated(call.arena, *accumulator, v);
     return accumulated(call.arena, *accumulator, elements_of(v[0]));
@@ -38,6 +40,7 @@ class PercentileExpression : public Expression {
 };
 
 ExpressionPtr parse_percentile(const Operator&, const Value& spec, Names& names) {
+    DCHECK(find_percentile_accumulator(spec.name()) != nullptr);
     AccumulatorSpec parsed = find_percentile_accumulator(spec.name())(spec, names);
     return std::make_unique<PercentileExpression>(std::move(parsed.maker), std::move(parsed.input));
 }

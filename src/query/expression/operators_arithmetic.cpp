@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/type_names.h"
 #include "query/expression/operators.h"
@@ -19,6 +20,7 @@ namespace {
 
 // int32, int64 or double, whichever is wider.
 Type wider(Type a, Type b) {
+    DCHECK(bson::is_number(a) && bson::is_number(b));
     if (a == Type::number_double || b == Type::number_double) return Type::number_double;
     return a == Type::int64 || b == Type::int64 ? Type::int64 : Type::int32;
 }
@@ -48,6 +50,7 @@ int64_t long_of(const Value& v) {
 }
 
 Value number(Arena& arena, Type type, int64_t whole, double real) {
+    DCHECK(bson::is_number(type) && type != Type::decimal128);
     if (type == Type::number_double) return make_double(arena, real);
     return type == Type::int64 ? make_long(arena, whole) : make_int_or_long(arena, whole);
 }
@@ -158,6 +161,7 @@ Value mod(Scope& scope, const Operands& operands) {
         return make_double(scope.arena, std::fmod(a.to_double(), divisor));
     }
     const int64_t right = long_of(b);
+    DCHECK(right != 0);
     const int64_t rest = right == -1 ? 0 : long_of(a) % right;
     const bool is_long = a.type() == Type::int64 || b.type() == Type::int64;
     return number(scope.arena, is_long ? Type::int64 : Type::int32, rest, 0);
@@ -165,6 +169,7 @@ Value mod(Scope& scope, const Operands& operands) {
 
 // Returns the whole milliseconds that are added to a date, or taken from it.
 int64_t milliseconds_of(const Value& v) {
+    DCHECK(v.is_number());
     const double ms = v.to_double();
     constexpr double kLimit = 9223372036854775808.0;
     if (!(ms >= -kLimit && ms < kLimit)) base::fail(base::kOverflow, "a date is out of range");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/compare.h"
 #include "bson/json.h"
@@ -41,6 +42,7 @@ int32_t whole_of(const Value& v, int type_code, int whole_code, std::string_view
 // Returns the element of an array at a place, counted from its end if that is negative; missing
 // beyond it.
 Value element_at(const Value& array, int64_t place) {
+    DCHECK(array.is_array());
     if (place < 0) place += array.as_doc().field_count();
     if (place < 0) return {};
     for (const Value& e : array.as_doc()) {
@@ -149,6 +151,7 @@ Value slice(const Call& call, Values v) {
         if (count <= 0) base::fail(28729, "Third argument to $slice must be positive: {}", count);
         from = second < 0 ? std::max<int64_t>(0, size + second) : second;
     }
+    DCHECK(from >= 0 && count >= 0);
     ArrayWriter out;
     int64_t at = 0;
     for (const Value& e : v[0].as_doc()) {
@@ -180,6 +183,7 @@ struct Zipped {
 };
 
 Value zip_arrays(Arena& arena, const Zipped& zipped, bool longest) {
+    DCHECK(!zipped.arrays.empty() && zipped.defaults.size() == zipped.arrays.size());
     size_t size = longest ? 0 : std::numeric_limits<size_t>::max();
     for (const auto& array : zipped.arrays)
         size = longest ? std::max(size, array.size()) : std::min(size, array.size());
@@ -205,7 +209,9 @@ Value zip_arrays(Arena& arena, const Zipped& zipped, bool longest) {
 class Zip : public Expression {
   public:
     Zip(Operands arrays, Operands defaults, bool longest)
-        : arrays_(std::move(arrays)), defaults_(std::move(defaults)), longest_(longest) {}
+        : arrays_(std::move(arrays)), defaults_(std::move(defaults)), longest_(longest) {
+        DCHECK(defaults_.empty() || defaults_.size() == arrays_.size());
+    }
     Value evaluate(Scope& scope) const override {
         Zipped zipped;
         for (const ExpressionPtr& operand : arrays_) {

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/type_names.h"
 #include "query/expression/operators.h"
@@ -14,6 +15,7 @@ namespace query {
 namespace {
 
 Value choose(Scope& scope, const Operands& operands) {
+    DCHECK(operands.size() == 3);
     return operands[is_true(operands[0]->evaluate(scope)) ? 1 : 2]->evaluate(scope);
 }
 
@@ -38,6 +40,7 @@ ExpressionPtr parse_cond(const Operator& op, const Value& spec, Names& names) {
 
 // Conditions and what each leads to, in turns; behind them what is left, or null.
 Value choose_branch(Scope& scope, const Operands& operands) {
+    DCHECK(operands.size() % 2 == 1);
     for (size_t i = 0; i + 1 < operands.size(); i += 2) {
         if (is_true(operands[i]->evaluate(scope))) return operands[i + 1]->evaluate(scope);
     }
@@ -105,6 +108,7 @@ class Let : public Expression {
         // Only CURRENT can be bound outside, and has to be restored.
         const Scope::Variable current = scope.variables[Scope::kCurrent];
         for (size_t i = 0; i < values.size(); ++i) {
+            DCHECK(variables_[i].first < scope.variables.size());
             scope.variables[variables_[i].first] = {values[i]};
         }
         const Value result = in_->evaluate(scope);

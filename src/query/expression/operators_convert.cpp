@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/decimal128.h"
 #include "bson/json.h"
@@ -41,6 +42,7 @@ namespace {
 // The text of a number: a sign and digits at most, as from_chars and strtod read them, and not in
 // another base.
 std::string number_text(const Value& v) {
+    DCHECK(v.is_string());
     std::string text(v.as_string());
     if (text.empty()) fail_parsing(v, "No digits");
     const size_t digits = text[0] == '-' || text[0] == '+' ? 1 : 0;
@@ -76,6 +78,7 @@ double double_of_text(const Value& v) {
 
 // The whole part of a double or a decimal, within `least` and `most`.
 int64_t whole_part(const Value& v, int64_t least, int64_t most) {
+    DCHECK(v.type() == Type::number_double || v.type() == Type::decimal128);
     const double real = v.to_double();
     if (std::isnan(real))
         base::fail(
@@ -93,6 +96,7 @@ int64_t whole_part(const Value& v, int64_t least, int64_t most) {
 }
 
 int64_t integer_of(const Value& v, Type to) {
+    DCHECK(to == Type::int32 || to == Type::int64);
     constexpr int64_t kInt32Min = std::numeric_limits<int32_t>::min();
     constexpr int64_t kInt32Max = std::numeric_limits<int32_t>::max();
     const int64_t least = to == Type::int32 ? kInt32Min : std::numeric_limits<int64_t>::min();
@@ -275,6 +279,7 @@ Type target_type(const Value& to) {
 enum ConvertOperand { kInput, kTo, kOnError, kOnNull };
 
 Value convert(Scope& scope, const Operands& operands) {
+    DCHECK(operands.size() > kOnNull);
     const Value to = operands[kTo]->evaluate(scope);
     const Value input = operands[kInput]->evaluate(scope);
     std::optional<Type> type;

@@ -1,5 +1,6 @@
 // The parts of dates, dates of parts, dates of texts, texts of dates.
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/element_writer.h"
 #include "bson/json.h"
@@ -91,6 +92,7 @@ int64_t part_operand(const Call& call, Values v, DatePart which, int64_t otherwi
     if (!call.has(which)) return otherwise;
     const std::string_view name = kDateFromParts[which].name;
     const Value& value = v[which];
+    DCHECK(!is_nullish(value));
     if (!value.is_number() || value.to_double() != static_cast<double>(value.to_int64()))
         base::fail(40515, "'{}' must evaluate to an integer, found {} with value {}", name,
                    bson::name_of(value.type()), bson::to_text(value));
@@ -182,6 +184,7 @@ Value read_date(const Call& call, Values v) {
                    "$dateFromString requires that 'dateString' be a string, found: {} with value "
                    "{}",
                    bson::name_of(v[kText].type()), bson::to_text(v[kText]));
+    DCHECK(!call.has(kReadFormat) || v[kReadFormat].is_string());
     const ZonePtr zone = zone_operand(call, v, kReadZone);
     const TimeZone* const given = call.has(kReadZone) ? zone.get() : nullptr;
     const std::string_view text = v[kText].as_string();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/type_names.h"
 #include "query/expression/date_operands.h"
@@ -20,6 +21,7 @@ constexpr int64_t kDaysPerWeek = 7;
 constexpr int kSunday = 7;
 
 int64_t divide_down(int64_t a, int64_t b) {
+    DCHECK(b > 0);
     const int64_t quotient = a / b;
     return a % b != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient;
 }
@@ -34,6 +36,7 @@ int64_t month_of(int64_t local_ms) {
 }
 // Weeks since one that begins with that day (1, Monday, to 7) about 1970-01-01, a Thursday.
 int64_t week_of(int64_t local_ms, int first_day) {
+    DCHECK(first_day >= 1 && first_day <= 7);
     constexpr int64_t kThursday = 4;
     return divide_down(day_of(local_ms) + kThursday - first_day, kDaysPerWeek);
 }
@@ -49,6 +52,7 @@ bool is_month_unit(TimeUnit unit) {
     return unit == TimeUnit::year || unit == TimeUnit::quarter || unit == TimeUnit::month;
 }
 int64_t months_in(TimeUnit unit) {
+    DCHECK(is_month_unit(unit));
     return unit == TimeUnit::year ? 12 : unit == TimeUnit::quarter ? 3 : 1;
 }
 

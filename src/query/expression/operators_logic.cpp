@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "query/expression/operators.h"
 #include "query/value/value_order.h"
@@ -13,6 +14,7 @@ namespace {
 
 template <Times kTimes>
 int compare_operands(Scope& scope, const Operands& operands) {
+    DCHECK(operands.size() == 2);
     const Value a = operands[0]->evaluate(scope);
     const Value b = operands[1]->evaluate(scope);
     return compare_pipeline_values(a, b, scope.collator, kTimes);

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/type_names.h"
 #include "query/expression/operators.h"
@@ -45,6 +46,7 @@ class Loop : public Expression {
   protected:
     Value input(Scope& scope) const { return input_->evaluate(scope); }
     Value of_element(Scope& scope, const Value& element) const {
+        DCHECK(slot_ < scope.variables.size());
         scope.variables[slot_] = {element};
         return in_->evaluate(scope);
     }
@@ -139,6 +141,7 @@ class Reduce : public Loop {
         if (!elements.is_array())
             base::fail(40080, "$reduce requires that 'input' be an array, found: {}",
                        bson::name_of(elements.type()));
+        DCHECK(result_slot_ < scope.variables.size());
         Value result = initial_->evaluate(scope);
         const Arena::Mark mark = scope.arena.mark();
         for (const Value& e : elements.as_doc()) {
@@ -164,6 +167,7 @@ class Reduce : public Loop {
     static Value without_others(Arena& arena, const Arena::Mark& mark, const Value& result) {
         constexpr size_t kFewBytes = 64 * 1024;
         const size_t bytes = result.missing() ? 0 : result.value_size();
+        DCHECK(arena.used() >= mark.used);
         if (arena.used() - mark.used < kFewBytes + 4 * bytes) return result;
         Arena own;
         const Value copy = copy_value(own, result);

@@ -8,6 +8,7 @@
 #include <numbers>
 #include <string>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/type_names.h"
 #include "query/expression/operators.h"
@@ -24,6 +25,7 @@ bool is_integer(const Value& v) {
 }
 
 Value as_type_of(Arena& arena, const Value& like, int64_t whole) {
+    DCHECK(is_integer(like));
     return like.type() == Type::int64 ? make_long(arena, whole) : make_int_or_long(arena, whole);
 }
 
@@ -157,6 +159,7 @@ void count_up(std::string& digits) {
 // Rounds or cuts by all digits that a double has, so that a value exactly in the middle goes to the
 // even neighbour.
 double at_places(double x, int places, bool rounds) {
+    DCHECK(places >= kPlacesMin && places <= kPlacesMax);
     constexpr int kFractionMax = 1074;  // digits that the smallest double has behind the point
     constexpr int kWholeMax = 310;
     constexpr int64_t kTicksPerText = 32;  // sched/tick.h
@@ -172,6 +175,7 @@ double at_places(double x, int places, bool rounds) {
     constexpr size_t kZeros = 1 - kPlacesMin;
     digits.insert(0, kZeros, '0');
     const int kept_digits = static_cast<int>(point) - kPlacesMin + 1 + places;
+    DCHECK(kept_digits > 0);
     const auto kept = static_cast<size_t>(kept_digits);
     const std::string dropped = digits.substr(std::min(kept, digits.size()));
     digits.resize(std::min(kept, digits.size()));
@@ -226,6 +230,7 @@ Value bits(const Call& call, Values v) {
     Type type = Type::int32;
     int64_t result = How == Bits::all ? -1 : 0;
     for (const Value& operand : v) {
+        DCHECK(is_integer(operand));
         if (operand.type() == Type::int64) type = Type::int64;
         const int64_t whole = operand.to_int64();
         if (How == Bits::all) result &= whole;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/compare.h"
 #include "bson/json.h"
@@ -67,6 +68,7 @@ std::string_view key_of(const Value& key, int type_code) {
 }
 
 void add_pair(const Value& pair, MergedDocument& merged) {
+    DCHECK(pair.is_array() || pair.is_object());
     const bson::Doc doc = pair.as_doc();
     if (pair.is_array()) {
         if (doc.field_count() != 2)
@@ -152,6 +154,7 @@ Value with_field(const Call& call, Values v) {
     if (!v[1].is_object())
         base::fail(4161105, "{} requires 'input' to evaluate to type Object, but got {}", call.name,
                    bson::name_of(v[1].type()));
+    DCHECK(v[0].is_string());  // parse_set_field() looked
     const std::string_view name = v[0].as_string();
     const Value now = v.size() > 2 ? v[2] : Value();
     bson::Buffer out;
@@ -218,6 +221,7 @@ class SortArray : public Expression {
             base::fail(2942504,
                        "The input argument to $sortArray must be an array, but was of type: {}",
                        bson::name_of(input.type()));
+        DCHECK(fields_ != nullptr || direction_ == 1 || direction_ == -1);
         sched::Vector<Item> items;
         bson::Buffer keys;
         for (const Value& e : input.as_doc()) {

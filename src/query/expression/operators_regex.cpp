@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/type_names.h"
 #include "query/expression/operators.h"
@@ -77,6 +78,7 @@ Compiled compiled(const Wanted& wanted, std::string_view op) {
 // `passed.first`.
 void write_match(bson::Buffer& out, std::string_view text, const sched::Vector<Regex::Part>& parts,
                  std::pair<size_t, int64_t>& passed) {
+    DCHECK(!parts.empty());
     const auto text_of_part = [&](const Regex::Part& part) {
         return text.substr(part.begin, part.end - part.begin);
     };
@@ -100,11 +102,14 @@ enum class Find { first, all, whether };
 class RegexExpression : public Expression {
   public:
     RegexExpression(const Operator& op, Find find, Operands operands)
-        : op_(op), find_(find), operands_(std::move(operands)) {}
+        : op_(op), find_(find), operands_(std::move(operands)) {
+        DCHECK(operands_.size() == std::size(kOperands));
+    }
 
     Value evaluate(Scope& scope) const override {
         sched::tick();
         const Value input = operands_[kInput]->evaluate(scope);
+        DCHECK(regex_ == nullptr || !is_null_regex_);
         Compiled regex = regex_;
         if (regex == nullptr && !is_null_regex_) {
             const Value pattern = operands_[kRegex]->evaluate(scope);

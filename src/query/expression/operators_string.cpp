@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/type_names.h"
 #include "dialect/dialect.h"
@@ -97,6 +98,7 @@ Value substr_bytes(const Call& call, Values v) {
     if (is_inside_character(text, from + count))
         base::fail(28657, "{}:  Invalid range, ending index is in the middle of a UTF-8 character.",
                    call.name);
+    DCHECK(from + count <= text.size());
     return make_string(call.arena, std::string_view(text).substr(from, count));
 }
 

@@ -4,6 +4,7 @@
 #include <limits>
 #include <string_view>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/json.h"
 #include "bson/type_names.h"
@@ -179,6 +180,7 @@ size_t bytes_to_trim(std::string_view text, std::span<const std::string_view> ch
             return at_front ? rest.starts_with(c) : rest.ends_with(c);
         });
         if (found == characters.end()) return bytes;
+        DCHECK(!found->empty());
         bytes += found->size();
     }
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/element_writer.h"
 #include "bson/json.h"
@@ -120,7 +121,9 @@ void check_boundaries(const BucketSpec& bucket, const collation::Collator* colla
 class Bucket : public Expression {
   public:
     Bucket(BucketSpec spec, ExpressionPtr group_by)
-        : spec_(std::move(spec)), group_by_(std::move(group_by)) {}
+        : spec_(std::move(spec)), group_by_(std::move(group_by)) {
+        DCHECK(spec_.boundaries.size() >= 2);  // and in ascending order
+    }
     Value evaluate(Scope& scope) const override {
         const Value v = group_by_->evaluate(scope);
         const auto& boundaries = spec_.boundaries;
@@ -215,8 +218,10 @@ class BucketAuto : public Computing {
     bool next(bson::Doc* out) override {
         if (!loaded_) load();
         if (at_ == entries_.size()) return false;
+        DCHECK(made_ < count_);
         const size_t begin = at_;
         const size_t end = end_of_bucket();
+        DCHECK(begin < end && end <= entries_.size());
         std::vector<std::unique_ptr<Accumulator>> accumulators;
         for (const GroupField& field : fields_)
             accumulators.push_back(field.accumulator.maker());
@@ -310,6 +315,7 @@ class BucketAuto : public Computing {
     }
 
     void write(size_t begin, std::span<const std::unique_ptr<Accumulator>> accumulators) {
+        DCHECK(begin < at_ && accumulators.size() == fields_.size());
         out_.clear();
         const size_t start = open_doc(out_);
         write_header(out_, Type::object, "_id");

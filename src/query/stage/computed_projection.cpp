@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/dcheck.h"
 #include "dialect/dialect.h"
 #include "query/expression/pipeline_context.h"
 #include "query/stage/stage.h"
@@ -35,6 +36,7 @@ class ComputedProjection : public Projection {
         context.let = let;
         if (let != nullptr) context.variables = let->variables();
         stage_ = make_project(spec_.doc().first(), context);
+        DCHECK(!stage_->holds_documents());  // each document gives one at once
         stage_->simplify_expressions();
         stage_->set_previous(&document_);
     }

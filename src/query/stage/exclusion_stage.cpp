@@ -8,6 +8,7 @@
 #include <map>
 #include <utility>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/element_writer.h"
 #include "query/stage/stage.h"
@@ -27,6 +28,7 @@ class Exclusion : public sched::Counted {
   public:
     // Throws base::Error 31249 and 31250 for a path that lies in another one, or is one of them.
     void add(const Path& path) {
+        DCHECK(!path.empty());
         Exclusion* around = this;
         for (auto part = path.begin(); part != path.end(); ++part) {
             sched::tick();
@@ -56,6 +58,7 @@ class Exclusion : public sched::Counted {
 
   private:
     void write_inside(const Value& e, std::string_view name, bson::Buffer& out) const {
+        DCHECK(!fields_.empty());
         sched::tick();
         if (!e.is_object() && !e.is_array()) return write_value(out, name, e);
         write_header(out, e.type(), name);

@@ -1,5 +1,6 @@
 // $facet, later than 2.6: several pipelines over the same documents, each into an array of its own.
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "query/stage/output.h"
 #include "query/stage/pipeline.h"
@@ -39,6 +40,7 @@ class Facet : public Stage {
     }
 
     void add_needs(Needs& needs) const override {
+        DCHECK(!done_);  // next() lets the pipelines go
         for (const auto& [name, pipeline] : facets_)
             pipeline->add_needs(needs);
     }

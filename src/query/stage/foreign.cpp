@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/element_writer.h"
 #include "bson/field_path.h"
@@ -116,6 +117,7 @@ void check_sub_pipeline(bson::Doc stages, const PipelineContext& outer, std::str
 
 void append_values_at(bson::Doc doc, std::span<const std::string> path,
                       sched::Vector<Value>& values) {
+    DCHECK(!path.empty());
     sched::tick(1 + doc.size() / kBytesPerTick);
     Value v = doc[path.front()];
     path = path.subspan(1);
@@ -135,6 +137,7 @@ void append_values_at(bson::Doc doc, std::span<const std::string> path,
 }
 
 bson::Object one_of(std::string_view path, std::span<const Value> values) {
+    DCHECK(!values.empty());
     bson::Builder filter;
     if (values.size() == 1) {
         append_equality(filter, path, or_null(values[0]));
@@ -158,6 +161,7 @@ bson::Object one_of(std::string_view path, std::span<const Value> values) {
 
 void write_with(bson::Doc doc, std::span<const std::string> path, const Value& value,
                 bson::Buffer& out) {
+    DCHECK(!path.empty());
     sched::tick(1 + doc.size() / kBytesPerTick);
     const size_t start = open_doc(out);
     const auto write = [&](const Value& old) {

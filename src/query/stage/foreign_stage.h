@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/element_writer.h"
 #include "query/stage/computing_stage.h"
@@ -17,6 +18,7 @@ class ForeignStage : public Computing {
     bool next(bson::Doc* out) final {
         bson::Doc doc;
         if (!previous_->next(&doc)) return false;
+        DCHECK(!from_.empty() && !as_.empty());
         found_.trim(kKeptBytes);
         const size_t holder = open_doc(found_);
         write_header(found_, bson::Type::array, "");
@@ -41,7 +43,9 @@ class ForeignStage : public Computing {
     int further_levels() const override { return static_cast<int>(as_.size()) + 1; }
 
   protected:
-    explicit ForeignStage(const PipelineContext& outer) : inner_(sub_pipeline_context(outer)) {}
+    explicit ForeignStage(const PipelineContext& outer) : inner_(sub_pipeline_context(outer)) {
+        DCHECK(inner_.foreign != nullptr);
+    }
 
     // Adds all that there is for a document.
     virtual void find(bson::Doc doc) = 0;

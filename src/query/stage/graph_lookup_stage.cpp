@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "base/dcheck.h"
 #include "dialect/dialect.h"
 #include "query/stage/foreign_stage.h"
 #include "query/stage/pipeline.h"
@@ -119,6 +120,7 @@ class GraphLookup : public ForeignStage {
             values.swap(next_);
             read_level(values, depth);
         }
+        DCHECK(reached_.size() == ids_.values().size());
         for (const Found& found : reached_) {
             sched::tick();
             if (depth_path_.empty()) {
@@ -140,6 +142,7 @@ class GraphLookup : public ForeignStage {
     }
 
     void hold(int64_t bytes) {
+        DCHECK(bytes > 0);
         bytes_ += bytes;
         if (spill::is_full(bytes_, kStageMemoryBytes))
             base::fail(40099, "$graphLookup reached maximum memory consumption");

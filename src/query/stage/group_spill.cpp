@@ -1,5 +1,6 @@
 #include "query/stage/group_spill.h"
 
+#include "base/dcheck.h"
 #include "bson/element_writer.h"
 #include "query/stage/stage.h"
 
@@ -30,6 +31,7 @@ void GroupSpill::ById::read(std::span<const uint8_t> entry, Item& item) const {
 }
 
 void GroupSpill::begin_entry(uint64_t number, Kind kind, const Value& id) {
+    DCHECK(!id.missing());
     entry_.clear();
     entry_.append_value(number);
     entry_.append_byte(static_cast<uint8_t>(kind));
@@ -44,6 +46,7 @@ void GroupSpill::add_entry() {
 }
 
 void GroupSpill::add_document(uint64_t number, const Value& id, std::span<const Value> values) {
+    DCHECK(values.size() == fields_.size());
     begin_entry(number, Kind::document, id);
     for (const Value& v : values) {
         if (v.missing()) {
@@ -57,6 +60,7 @@ void GroupSpill::add_document(uint64_t number, const Value& id, std::span<const 
 
 void GroupSpill::add_group(uint64_t number, const Value& id,
                            std::span<const std::unique_ptr<Accumulator>> accumulators) {
+    DCHECK(accumulators.size() == fields_.size());
     begin_entry(number, Kind::group, id);
     for (const auto& accumulator : accumulators) {
         const size_t start = entry_.size();
@@ -93,9 +97,11 @@ void GroupSpill::feed(const ById::Item& item) {
             at += v.size();
         }
     }
+    DCHECK(at == item.entry.data() + item.entry.size());
 }
 
 void GroupSpill::end_group() {
+    DCHECK(accumulators_.size() == fields_.size());
     result_.clear();
     const size_t start = open_doc(result_);
     write_value(result_, "_id", Value(id_.data()));

@@ -4,6 +4,7 @@
 #include <new>
 #include <span>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/element_writer.h"
 #include "dialect/dialect.h"
@@ -124,6 +125,7 @@ class Group : public Stage {
     // or in the document.
     Value id_of(Scope& scope) {
         if (!id_is_document_) {
+            DCHECK(id_.size() == 1);
             const Value v = id_[0].second->evaluate(scope);
             return v.missing() ? null_value() : v;
         }
@@ -145,6 +147,7 @@ class Group : public Stage {
         if (on_disk_ != nullptr) return kNoGroup;
         ids_.insert(copy_value(id_bytes_, id));
         numbers_.push_back(number);
+        DCHECK(numbers_.size() == ids_.values().size());
         for (const GroupField& field : fields_)
             accumulators_.push_back(field.accumulator.maker());
         bytes_ += static_cast<int64_t>(id.size() + kBytesPerGroup +
@@ -153,11 +156,14 @@ class Group : public Stage {
     }
 
     std::span<std::unique_ptr<Accumulator>> of_group(size_t group) {
+        DCHECK(group < numbers_.size());
+        DCHECK(accumulators_.size() == numbers_.size() * fields_.size());
         return std::span(accumulators_).subspan(group * fields_.size(), fields_.size());
     }
 
     // First no more groups come into memory. If those that are there go on growing, all leave.
     void make_room() {
+        DCHECK(allow_disk_use_);
         const int64_t limit = on_disk_ == nullptr ? kStageSpillBytes : 2 * kStageSpillBytes;
         if (!spill::is_full(bytes_, limit)) return;
         if (on_disk_ == nullptr) {
@@ -210,6 +216,7 @@ class Group : public Stage {
             if (const size_t group = group_of(id, seen); group != kNoGroup) {
                 add_to(group);
             } else {
+                DCHECK(on_disk_ != nullptr);
                 values_.clear();
                 for (const GroupField& field : fields_)
                     values_.push_back(field.accumulator.input->evaluate(scope_));

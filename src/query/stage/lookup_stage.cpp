@@ -1,5 +1,6 @@
 // $lookup, later than 2.6: to each document those of another collection that belong to it.
 
+#include "base/dcheck.h"
 #include "dialect/dialect.h"
 #include "query/stage/foreign_stage.h"
 #include "query/stage/narrowing.h"
@@ -108,6 +109,7 @@ class Lookup : public ForeignStage {
 
     void find(bson::Doc doc) override {
         Scope& scope = scope_for(doc);
+        DCHECK(inner_.variables.size() == outer_variables_ + variables_.size());
         for (size_t i = 0; i < variables_.size(); ++i)
             inner_.variables[outer_variables_ + i].second = variables_[i]->evaluate(scope);
         const bson::Object holder = sub_pipeline(join_filter(doc), pipeline_);

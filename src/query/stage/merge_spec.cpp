@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/type_names.h"
 #include "dialect/dialect.h"
@@ -57,6 +58,7 @@ bson::Object replace_with(const bson::Element& expression) {
 
 // The stages of a mode that has a name.
 bson::Object stages_of(Matched mode) {
+    DCHECK(mode != Matched::pipeline);
     bson::Builder value;
     if (mode == Matched::replace) value.append("", "$$new");
     if (mode == Matched::merge) {
@@ -204,6 +206,7 @@ bool MergeSpec::is_on(std::string_view path) const {
 }
 
 bson::Object MergeSpec::filter(bson::Doc result) const {
+    DCHECK(!on_.empty());
     bson::Builder filter;
     for (const std::string& path : on_) {
         sched::tick();
@@ -224,6 +227,7 @@ std::shared_ptr<LetVariables> MergeSpec::outer_variables() const {
 }
 
 std::shared_ptr<const LetVariables> MergeSpec::variables(bson::Doc result) {
+    DCHECK(matched_ == Matched::pipeline || let_.empty());
     arena_.clear();
     scope_.set_root(result);
     const std::shared_ptr<LetVariables> variables = outer_variables();

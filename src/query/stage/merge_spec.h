@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/dcheck.h"
 #include "bson/builder.h"
 #include "query/expression/expression.h"
 #include "query/expression/let_variables.h"
@@ -36,7 +37,10 @@ class MergeSpec {
     bson::Object filter(bson::Doc result) const;
     // The stages of the update that is made to that document, with the variables below. REQUIRES:
     // not Matched::fail.
-    bson::Doc stages() const { return stages_; }
+    bson::Doc stages() const {
+        DCHECK(matched_ != Matched::fail);
+        return stages_;
+    }
     std::shared_ptr<const LetVariables> variables(bson::Doc result);
     // Appends all its fields but `into`.
     void describe(bson::Builder& out) const;

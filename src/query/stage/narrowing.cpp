@@ -1,11 +1,13 @@
 #include "query/stage/narrowing.h"
 
+#include "base/dcheck.h"
 #include "bson/element_writer.h"
 #include "sched/tick.h"
 
 namespace query {
 
 Narrowing::Narrowing(const Needs& needs, Others others) : Narrowing(others) {
+    DCHECK(!needs.whole_document);
     for (const sched::String& path : needs.fields)
         add(path);
 }
@@ -53,6 +55,7 @@ bool Narrowing::keeps_all(bson::Doc doc) const {
 }
 
 void Narrowing::write_inside(const Value& e, std::string_view name, bson::Buffer& out) const {
+    DCHECK(!fields_.empty());
     if (e.is_object()) {
         write_header(out, e.type(), name);
         write_doc(e.as_doc(), out);

@@ -1,5 +1,6 @@
 #include "query/stage/output.h"
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/type_names.h"
 #include "dialect/pipelines.h"
@@ -52,6 +53,7 @@ std::unique_ptr<PipelineOutput> make_out(const Value& spec, const PipelineContex
                    context.dialect.has(dialect::kOutputsOfToday) ? " or object" : "",
                    type_name(spec.type()));
     if (spec.is_object()) check_named(spec, "$out", true);
+    DCHECK(target_in(spec).has_value());
     return std::make_unique<PipelineOutput>(PipelineOutput{*target_in(spec), nullptr});
 }
 
@@ -67,6 +69,7 @@ std::unique_ptr<PipelineOutput> make_merge(const Value& spec, const PipelineCont
         base::fail(51178, "$merge 'into' field must be either a string or an object, but found {}",
                    bson::name_of(into.type()));
     if (into.is_object()) check_named(into, "$merge.into", false);
+    DCHECK(target_in(into).has_value());
     return std::make_unique<PipelineOutput>(PipelineOutput{*target_in(into), std::move(merge)});
 }
 
@@ -101,6 +104,7 @@ bson::Object PipelineOutput::describe(std::string_view db) const {
 
 std::unique_ptr<PipelineOutput> make_output(bson::Doc stage, const PipelineContext& context) {
     const Value spec = stage.first();
+    DCHECK(is_output_stage(spec.name()));
     return spec.name() == "$out" ? make_out(spec, context) : make_merge(spec, context);
 }
 

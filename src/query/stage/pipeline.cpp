@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/validate.h"
 #include "dialect/filters.h"
@@ -91,17 +92,20 @@ class SourceStage : public Stage, private DocumentBatch {
         }
         *out = bson::Doc(buffer_.data() + at_);
         at_ += static_cast<size_t>(out->size());
+        DCHECK(at_ <= buffer_.size());
         return true;
     }
     void add_needs(Needs&) const override {}
     void set(BatchSource source) { source_ = std::move(source); }
     void narrow(const Needs& needs) {
+        DCHECK(buffer_.size() == 0);  // all of it is narrowed in one way
         narrowing_.reset();
         if (!needs.whole_document) narrowing_.emplace(needs, Narrowing::Others::kept);
     }
 
   private:
     void add(bson::Doc doc) override {
+        DCHECK(at_ == 0);  // none of the batch has been handed out
         if (narrowing_)
             narrowing_->write_doc(doc, buffer_);
         else
@@ -140,7 +144,10 @@ class StagedPipeline : public Pipeline {
         const auto* match = stage_at<MatchStage>(0);
         return match == nullptr || own_source_ ? bson::Doc() : match->filter();
     }
-    void drop_leading_match() override { drop(0); }
+    void drop_leading_match() override {
+        DCHECK(stage_at<MatchStage>(0) != nullptr && !own_source_);
+        drop(0);
+    }
     const ExpressionParser* expressions() const override {
         return expressions_ ? &*expressions_ : nullptr;
     }
@@ -154,6 +161,7 @@ class StagedPipeline : public Pipeline {
         return sort == nullptr || own_source_ ? bson::Doc() : sort->pattern();
     }
     void drop_leading_sort() override {
+        DCHECK(stage_at<SortStage>(sort_position()) != nullptr && !own_source_);
         // Read while the sort is still there: without it the limit stays a limit.
         drop(sort_position());
     }
@@ -185,11 +193,15 @@ class StagedPipeline : public Pipeline {
     bson::Object fields() const override;
 
     void set_source(DocumentSource source) override {
+        DCHECK(!own_source_);
         source_.set([source = std::move(source)](DocumentBatch& batch) {
             if (bson::Doc doc; source && source(&doc)) batch.add(doc);
         });
     }
-    void set_source(BatchSource source) override { source_.set(std::move(source)); }
+    void set_source(BatchSource source) override {
+        DCHECK(!own_source_);
+        source_.set(std::move(source));
+    }
     bool next(bson::Doc* out) override { return last_->next(out); }
 
   private:
@@ -199,6 +211,7 @@ class StagedPipeline : public Pipeline {
     std::vector<Needs> needs_by_stage() const;
     void connect();
     void drop(size_t at) {
+        DCHECK(at < stages_.size());
         stages_.erase(stages_.begin() + static_cast<std::ptrdiff_t>(at));
         connect();
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <new>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/compare.h"
 #include "bson/element_writer.h"
@@ -54,6 +55,7 @@ SortStage::SortStage(bson::Doc spec, const PipelineContext& context)
 }
 
 void SortStage::order_by(std::shared_ptr<const SortPattern> pattern) {
+    DCHECK(pattern != nullptr && !loaded_);
     if (as_find_) as_find_ = std::move(pattern);
 }
 
@@ -68,6 +70,7 @@ void SortStage::Order::read(std::span<const uint8_t> entry, Keyed& item) const {
         at += missing ? 1 : item.keys.back().size();
     }
     item.doc = bson::Doc(at);
+    DCHECK(at <= entry.data() + entry.size());  // a large document is elsewhere
 }
 
 // Keys as find makes them are put behind the document.
@@ -95,6 +98,7 @@ SortStage::Entry SortStage::copy(bson::Doc doc) {
 }
 
 bool SortStage::Order::before(const Keyed& a, const Keyed& b) const {
+    DCHECK(a.keys.size() == fields->size() && b.keys.size() == fields->size());
     sched::tick();
     for (size_t i = 0; i < fields->size(); ++i) {
         const int upwards =
@@ -161,6 +165,7 @@ void SortStage::make_room(int64_t more) {
 
 // Drops what can't be among the first ones.
 void SortStage::sort_held() {
+    DCHECK(limit_ >= 0);
     std::stable_sort(entries_.begin(), entries_.end(),
                      [order = order()](const Entry& a, const Entry& b) {
                          return order.before(a.keyed, b.keyed);
@@ -173,6 +178,7 @@ void SortStage::sort_held() {
 }
 
 void SortStage::spill() {
+    DCHECK(allow_disk_use_ && !entries_.empty());
     sort_held();
     runs_.add([this](spill::Run& run) {
         bson::Buffer keys;
@@ -195,6 +201,7 @@ void SortStage::spill() {
 bool SortStage::next(bson::Doc* out) {
     if (!loaded_) load();
     if (!runs_.empty()) {
+        DCHECK(entries_.empty());
         const Keyed* const first = limit_ != 0 && handed_out_ == limit_ ? nullptr : runs_.next();
         if (first == nullptr) return false;
         *out = first->doc;
@@ -202,6 +209,7 @@ bool SortStage::next(bson::Doc* out) {
         return true;
     }
     const auto at = static_cast<size_t>(handed_out_);
+    DCHECK(at <= entries_.size());
     if (at != 0) entries_[at - 1] = Entry();
     if (at == entries_.size()) return false;
     *out = entries_[at].keyed.doc;

@@ -1,5 +1,6 @@
 // $match $project $redact $limit $skip.
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/element_writer.h"
 #include "bson/json.h"
@@ -144,6 +145,7 @@ class Redact : public Computing {
         expression_ = parse_operand(spec, names);
         prepare(names);
         // The decisions are strings that only an expression can give.
+        DCHECK(first + std::size(kDecisions) <= scope_.variables.size());
         for (size_t i = 0; i < 3; ++i) {
             scope_.variables[first + i] = {make_string(constants_, kValues[i])};
         }
@@ -271,12 +273,14 @@ bson::Doc MatchStage::filter() const {
 }
 
 bool LimitStage::next(bson::Doc* out) {
+    DCHECK(left_ >= 0 && left_ <= limit_);
     if (left_ == 0 || !previous_->next(out)) return false;
     --left_;
     return true;
 }
 
 bool SkipStage::next(bson::Doc* out) {
+    DCHECK(left_ >= 0 && left_ <= skip_);
     for (; left_ > 0; --left_) {
         sched::tick();
         if (!previous_->next(out)) return false;

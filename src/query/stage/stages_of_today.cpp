@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <random>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/element_writer.h"
 #include "bson/type_names.h"
@@ -124,6 +125,7 @@ class Sample : public Stage {
   private:
     void load() {
         loaded_ = true;
+        DCHECK(size_ > 0);
         std::mt19937_64 random{std::random_device{}()};
         bson::Doc doc;
         int64_t bytes = 0;
@@ -141,6 +143,7 @@ class Sample : public Stage {
                 base::fail(16820, "$sample exceeded memory limit of {} bytes", kStageMemoryBytes);
             }
         }
+        DCHECK(chosen_.size() <= size_);
         for (size_t left = chosen_.size(); left > 1; --left) {
             sched::tick();
             const auto at = std::uniform_int_distribution<size_t>(0, left - 1)(random);

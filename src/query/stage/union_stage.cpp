@@ -1,5 +1,6 @@
 // $unionWith: the documents of another collection behind those that come.
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/type_names.h"
 #include "query/stage/foreign.h"
@@ -15,6 +16,7 @@ class Union : public Stage {
   public:
     Union(std::string collection, bson::Doc stages, const PipelineContext& outer)
         : collection_(std::move(collection)), inner_(sub_pipeline_context(outer)) {
+        DCHECK(inner_.foreign != nullptr);
         check_sub_pipeline(stages, outer, "$unionWith", 31441);
         // Refused before the first document, where something is wrong with it.
         pipeline_ = Pipeline::parse(stages, inner_);

@@ -1,5 +1,6 @@
 // $unwind: one document for each element of an array.
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/element_writer.h"
 #include "bson/type_names.h"
@@ -28,7 +29,9 @@ struct UnwindOptions {
 
 class Unwind : public Stage {
   public:
-    explicit Unwind(UnwindOptions options) : options_(std::move(options)) {}
+    explicit Unwind(UnwindOptions options) : options_(std::move(options)) {
+        DCHECK(!options_.path.empty());
+    }
 
     bool next(bson::Doc* out) override {
         while (!active_ || at_ == end_) {
@@ -104,6 +107,7 @@ class Unwind : public Stage {
     }
 
     void write_doc(bson::Doc doc, size_t depth, const Value* element) {
+        DCHECK(depth < options_.path.size());
         const size_t start = open_doc(out_);
         bool done = false;
         for (const Value& e : doc) {
@@ -115,6 +119,7 @@ class Unwind : public Stage {
             if (depth + 1 == options_.path.size()) {
                 if (element != nullptr) write_value(out_, e.name(), *element);
             } else {
+                DCHECK(e.is_object());  // find() went through it
                 write_header(out_, e.type(), e.name());
                 write_doc(e.as_doc(), depth + 1, element);
             }

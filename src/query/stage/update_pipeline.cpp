@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/validate.h"
 #include "dialect/dialect.h"
@@ -141,6 +142,7 @@ class PipelineUpdate : public Update {
         given_ = doc;
         bson::Doc made;
         pipeline_->next(&made);  // each stage gives one
+        DCHECK(!given_);
         return made;
     }
     static void check(bson::Doc now) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/json.h"
 #include "bson/type_names.h"
@@ -82,10 +83,13 @@ Bounds bounds_of(const Value& window, const WindowContext& context) {
 class Accumulating : public WindowFunction {
   public:
     Accumulating(AccumulatorSpec spec, const Bounds& bounds, bool may_go_on)
-        : spec_(std::move(spec)), bounds_(bounds), may_go_on_(may_go_on) {}
+        : spec_(std::move(spec)), bounds_(bounds), may_go_on_(may_go_on) {
+        DCHECK(!bounds_.lower || !bounds_.upper || *bounds_.lower <= *bounds_.upper);
+    }
 
     void compute(const Partition& partition, Scope& scope, Arena& arena,
                  sched::Vector<Value>& values) override {
+        DCHECK(inputs_.empty() && partition.begin < partition.end);
         collect(partition, scope);
         if (bounds_.is_whole()) {
             const Value all = result(arena, *accumulator_over(0, partition.size()));
@@ -116,6 +120,7 @@ class Accumulating : public WindowFunction {
     }
 
     std::unique_ptr<Accumulator> accumulator_over(size_t begin, size_t end) const {
+        DCHECK(begin <= end && end <= inputs_.size());
         auto accumulator = spec_.maker();
         for (size_t i = begin; i < end; ++i) {
             sched::tick();
@@ -156,6 +161,7 @@ class Accumulating : public WindowFunction {
     // Returns the positions whose values of the sort field are in the range; all of these are
     // numbers.
     std::pair<size_t, size_t> range_of(const Partition& partition, size_t at) const {
+        DCHECK(at < partition.size() && partition.end <= partition.sort_values.size());
         const auto value = [&](size_t i) {
             const Value& v = partition.sort_values[partition.begin + i];
             if (!v.is_number())

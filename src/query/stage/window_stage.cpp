@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/compare.h"
 #include "bson/element_writer.h"
@@ -63,6 +64,7 @@ class SetWindowFields : public Computing {
         if (at_ == documents_.size()) return false;
         if (at_ == partition_end_) compute_partition();
         sched::tick(1 + documents_[at_].size() / kBytesPerTick);
+        DCHECK(at_ < partition_end_ && values_.size() == functions_.size());
         for (size_t i = 0; i < functions_.size(); ++i)
             now_[i] = values_[i][at_ - partition_begin_];
         Scope& scope = scope_for(documents_[at_]);
@@ -114,6 +116,7 @@ class SetWindowFields : public Computing {
     void parse_output(bson::Doc output, Names& names) {
         now_.resize(static_cast<size_t>(output.field_count()));
         for (const Value& e : output) {
+            DCHECK(functions_.size() < now_.size());
             fields_.add(split_path(e.name()), std::make_unique<Computed>(now_[functions_.size()]));
             functions_.push_back(parse_window_function(e, {sort_by_}, names));
         }
@@ -191,10 +194,12 @@ class SetWindowFields : public Computing {
             documents_.push_back(std::move(entry.document));
             entry.key = bson::Object();
         }
+        DCHECK(begins_.size() == documents_.size() && same_.size() == documents_.size());
     }
 
     void compute_partition() {
         partition_begin_ = at_;
+        DCHECK(begins_[partition_begin_]);
         partition_end_ = at_ + 1;
         while (partition_end_ < documents_.size() && !begins_[partition_end_])
             ++partition_end_;
@@ -205,6 +210,7 @@ class SetWindowFields : public Computing {
         for (const auto& function : functions_) {
             values_.emplace_back();
             function->compute(partition, scope_, values_arena_, values_.back());
+            DCHECK(values_.back().size() == partition.size());
         }
     }
 

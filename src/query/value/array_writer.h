@@ -2,6 +2,7 @@
 // that it takes.
 #pragma once
 
+#include "base/dcheck.h"
 #include "bson/element_writer.h"
 #include "query/value/value.h"
 #include "sched/tick.h"
@@ -10,6 +11,7 @@ namespace query {
 
 // REQUIRES: it is an array. They stand in its bytes.
 inline sched::Vector<Value> elements_of(const Value& array) {
+    DCHECK(array.is_array());
     sched::Vector<Value> elements;
     for (const Value& e : array.as_doc()) {
         sched::tick();
@@ -27,6 +29,7 @@ class ArrayWriter {
         write_value(out_, bson::IndexName(size_++).view(), v.missing() ? null_value() : v);
     }
     void push_all(const Value& array) {
+        DCHECK(array.is_array());
         for (const Value& v : array.as_doc())
             push(v);
     }

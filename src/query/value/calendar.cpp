@@ -4,6 +4,8 @@
 
 #include <chrono>
 
+#include "base/dcheck.h"
+
 namespace query {
 
 namespace {
@@ -25,6 +27,7 @@ void set_iso_week(CalendarDate& date) {
         thursday -= days;
     }
     date.iso_week = (thursday - 1) / 7 + 1;
+    DCHECK(date.iso_week >= 1 && date.iso_week <= 53);
 }
 
 // Days since 1970-01-01 to a date of the proleptic Gregorian calendar, counted in eras of 400 years
@@ -34,6 +37,7 @@ void set_day(CalendarDate& date, int64_t days) {
     const int64_t shifted = days + 719468;  // days since 0000-03-01
     const int64_t era = (shifted >= 0 ? shifted : shifted - (kEraDays - 1)) / kEraDays;
     const int64_t day_of_era = shifted - era * kEraDays;
+    DCHECK(day_of_era >= 0 && day_of_era < kEraDays);
     const int64_t year_of_era =
         (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
     const int64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 -
@@ -41,6 +45,7 @@ void set_day(CalendarDate& date, int64_t days) {
     const int64_t month = (5 * day_of_year + 2) / 153;             // 0 is March
     date.day = static_cast<int>(day_of_year - (153 * month + 2) / 5 + 1);
     date.month = static_cast<int>(month < 10 ? month + 3 : month - 9);
+    DCHECK(date.month >= 1 && date.month <= 12 && date.day >= 1 && date.day <= 31);
     date.year = year_of_era + era * 400 + (date.month <= 2 ? 1 : 0);
     const bool leap = is_leap(date.year);
     // January and February end the shifted year.
@@ -77,6 +82,7 @@ int64_t days_of_date(int64_t year, int64_t month, int64_t day) {
     const int64_t carried = months >= 0 ? months / 12 : -((11 - months) / 12);
     year += carried;
     const int64_t month_of_year = months - carried * 12;
+    DCHECK(month_of_year >= 0 && month_of_year < 12);
     const int64_t era = (year >= 0 ? year : year - 399) / 400;
     const int64_t year_of_era = year - era * 400;
     const int64_t day_of_year = (153 * month_of_year + 2) / 5;
@@ -92,6 +98,7 @@ int64_t days_of_iso_date(int64_t iso_year, int64_t iso_week, int64_t iso_day_of_
 }
 
 int days_in_month(int64_t year, int month) {
+    DCHECK(month >= 1 && month <= 12);
     static constexpr int kDays[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     return month == 2 && is_leap(year) ? 29 : kDays[month - 1];
 }

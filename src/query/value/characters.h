@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/dcheck.h"
 #include "base/utf8.h"
 #include "sched/tick.h"
 
@@ -12,6 +13,7 @@ namespace query {
 // Bytes of the first character; a byte that is no part of one counts as one. REQUIRES: text is not
 // empty.
 inline size_t character_bytes(std::string_view text) {
+    DCHECK(!text.empty());
     unsigned point = 0;
     return std::max<size_t>(1, base::utf8_character(text, &point));
 }
@@ -27,6 +29,7 @@ inline int64_t count_characters(std::string_view text) {
 
 // Returns where the character of that number begins; the end of the text if there is none.
 inline size_t byte_of_character(std::string_view text, int64_t number) {
+    DCHECK(number >= 0);
     constexpr size_t kBytesPerTick = 64;
     sched::tick(static_cast<int64_t>(text.size() / kBytesPerTick));
     size_t at = 0;

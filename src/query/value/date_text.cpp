@@ -9,6 +9,7 @@
 #include <optional>
 #include <ranges>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/type_names.h"
 #include "query/value/calendar.h"
@@ -74,7 +75,10 @@ class Reader {
     bool at_end() const { return rest_.empty(); }
     std::string_view rest() const { return rest_; }
     char peek() const { return rest_.empty() ? '\0' : rest_[0]; }
-    void skip(size_t n) { rest_.remove_prefix(n); }
+    void skip(size_t n) {
+        DCHECK(n <= rest_.size());
+        rest_.remove_prefix(n);
+    }
     bool take(char c) {
         if (peek() != c || rest_.empty()) return false;
         skip(1);
@@ -85,6 +89,7 @@ class Reader {
     }
     // A number of so many digits.
     int64_t number(size_t least, size_t most, std::string_view what) {
+        DCHECK(most <= 18);  // what an int64 holds
         const size_t n = std::min(digits(), most);
         if (n < least || n == 0) fail(fmt::format("{} could not be found", what));
         int64_t value = 0;
@@ -359,6 +364,7 @@ void read_part(Reader& in, char letter, Parts& p) {
             return;
         }
         default:
+            DCHECK(letter == '%');
             require(in, in.take('%'), "The format separator does not match");
     }
 }
@@ -425,6 +431,7 @@ void write_part(char letter, const CalendarDate& d, int64_t offset_ms, std::stri
             fmt::format_to(to, "{}{:03}", sign, size);
             return;
         default:
+            DCHECK(letter == '%');
             out += letter;
     }
 }
@@ -501,6 +508,7 @@ std::string format_date(int64_t ms, std::string_view format, const TimeZone& zon
     const CalendarDate date = calendar_date(zone.local(ms));
     std::string out;
     for (size_t i = 0; i < format.size(); ++i) {
+        DCHECK(format[i] != '%' || i + 1 < format.size());
         if (format[i] == '%')
             write_part(format[++i], date, offset, out);
         else

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "base/dcheck.h"
 #include "query/value/value.h"
 
 namespace query {
@@ -14,6 +15,7 @@ class ExactSum {
   public:
     // REQUIRES: a number, and no decimal.
     void add(const Value& v) {
+        DCHECK(v.is_number() && v.type() != bson::Type::decimal128);
         if (v.type() == bson::Type::number_double) {
             type_ = bson::Type::number_double;
             return add_double(v.as_double());

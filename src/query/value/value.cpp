@@ -6,6 +6,7 @@
 #include <cmath>
 #include <ctime>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/compare.h"
 #include "bson/decimal128.h"
@@ -52,6 +53,7 @@ void Arena::clear() {
 }
 
 void Arena::release(const Mark& mark) {
+    DCHECK(mark.chunks <= chunks_.size() && mark.used <= used_);
     chunks_.resize(mark.chunks);
     offset_ = mark.offset;
     used_ = mark.used;
@@ -62,6 +64,7 @@ Value make_value(Arena& arena, Type type, const void* bytes, size_t size) {
     p[0] = static_cast<uint8_t>(type);
     p[1] = 0;
     if (size != 0) std::memcpy(p + 2, bytes, size);
+    DCHECK(Value(p).value_size() == size);
     return Value(p);
 }
 
@@ -98,6 +101,7 @@ Value make_string(Arena& arena, std::string_view text) {
 }
 
 Value make_doc(Arena& arena, Type type, bson::Doc doc) {
+    DCHECK(type == Type::object || type == Type::array);
     return make_value(arena, type, doc.data(), static_cast<size_t>(doc.size()));
 }
 
@@ -274,6 +278,7 @@ std::string_view type_name(Type type) {
 }
 
 Value value_at(Arena& arena, bson::Doc doc, const std::vector<std::string>& path, size_t from) {
+    DCHECK(from < path.size());
     for (;;) {
         sched::tick(doc.size() / static_cast<int32_t>(kBytesPerTick));
         const Value v = doc[path[from]];
@@ -284,6 +289,7 @@ Value value_at(Arena& arena, bson::Doc doc, const std::vector<std::string>& path
 }
 
 Value value_below(Arena& arena, const Value& v, const std::vector<std::string>& path, size_t from) {
+    DCHECK(from <= path.size());
     if (from == path.size()) return v;
     if (v.is_object()) return value_at(arena, v.as_doc(), path, from);
     if (!v.is_array()) return {};

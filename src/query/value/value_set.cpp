@@ -4,6 +4,7 @@
 #include <bit>
 #include <utility>
 
+#include "base/dcheck.h"
 #include "sched/tick.h"
 
 namespace query {
@@ -14,6 +15,7 @@ constexpr size_t kLeastSlots = 16;
 
 // The upper bits of the product, which depend on all bits of the hash.
 size_t first_slot(size_t hash, size_t slots) {
+    DCHECK(std::has_single_bit(slots) && slots > 1);
     constexpr uint64_t kGolden = 0x9e3779b97f4a7c15;
     return static_cast<size_t>((hash * kGolden) >> (64 - std::countr_zero(slots)));
 }
@@ -28,6 +30,7 @@ void ValueSet::insert(const Value& v) {
     values_.push_back(v);
     hashes_.push_back(hash);
     slots_[at] = static_cast<uint32_t>(values_.size());
+    DCHECK(hashes_.size() == values_.size());
 }
 
 void ValueSet::insert_all(const Value& array) {
@@ -47,6 +50,7 @@ bool ValueSet::contains_all(const ValueSet& other) const {
 
 // Returns the slot in which the value is, or would be.
 size_t ValueSet::find(const Value& v, size_t hash) const {
+    DCHECK(values_.size() < slots_.size());  // one is free, where the search ends
     for (size_t at = first_slot(hash, slots_.size());; at = (at + 1) & (slots_.size() - 1)) {
         if (slots_[at] == kFree) return at;
         const size_t i = slots_[at] - 1;
