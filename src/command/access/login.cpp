@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "command/access/login_delays.h"
@@ -72,6 +73,7 @@ std::optional<std::string> Login::begin(std::string_view db, bson::Doc body, boo
 
 void Login::start(std::string_view db, bson::Doc body, bson::Builder& reply) {
     const auto answer = begin(db, body, false);
+    DCHECK(answer.has_value());
     append_answer(conversation_->id, false, *answer, reply);
 }
 
@@ -120,6 +122,8 @@ bool Login::must_delay_attempt() {
 }
 
 void Login::finish() {
+    DCHECK(conversation_.has_value());
+    DCHECK(conversation_->proven || conversation_->skip_empty);
     Conversation done = std::move(*conversation_);
     conversation_.reset();
     std::optional<auth::User> user = store_.find(done.who);
@@ -144,6 +148,7 @@ void Login::finish() {
 
 // The client cannot tell a missing user, a wrong password and a broken message from each other.
 void Login::fail(std::string_view why) {
+    DCHECK(conversation_.has_value());
     base::log::info("{} authentication failed for {} on {} from client {}: {}",
                     auth::name_of(conversation_->server.mechanism()), conversation_->who.name,
                     conversation_->who.db, remote_, why);
@@ -191,12 +196,16 @@ void Login::update() {
 }
 
 void Login::add(auth::User user, uint64_t since, uint64_t incarnation) {
+    DCHECK(std::ranges::none_of(
+        users_, [&user](const auth::User& other) { return other.who.db == user.who.db; }));
     ids_.push_back(fmt::format("{}:{}", incarnation, user.who.id()));
     since_.push_back(since);
     users_.push_back(std::move(user));
 }
 
 void Login::sum_up() {
+    DCHECK(since_.size() == users_.size() && ids_.size() == users_.size());
+    DCHECK((generation_ == 0) == users_.empty());
     session_owner_ = users_.empty() ? kNoOwner : users_.front().who.digest();
     privileges_ = {};
     for (const auth::User& user : users_)

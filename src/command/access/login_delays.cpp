@@ -9,6 +9,8 @@
 #include <random>
 #include <string>
 
+#include "base/dcheck.h"
+
 namespace command {
 
 namespace {
@@ -47,6 +49,7 @@ double LoginDelays::failures(const Cells& cells, Clock::time_point now) {
         const double half_lives = age / std::chrono::duration<double>(kHalfLife);
         least = std::min(least, cell->failures * std::exp2(-half_lives));
     }
+    DCHECK(least >= 0 && std::isfinite(least));
     return least;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "auth/crypto.h"
+#include "base/dcheck.h"
 #include "query/plan/executor.h"
 #include "storage/lock.h"
 
@@ -20,6 +21,7 @@ UserStore::UserStore(catalog::Catalog& catalog)
     : catalog_(catalog), secret_(auth::random_bytes(kSecretBytes)) {}
 
 void UserStore::accept_members(const std::string& key) {
+    DCHECK(!member_);
     member_ = auth::member_user(key);
 }
 
@@ -73,6 +75,7 @@ void UserStore::note_drop(const std::string& what) {
     if (too_many) drops_.clear();
     drops_[too_many ? std::string() : what] =
         generation_.fetch_add(1, std::memory_order_acq_rel) + 1;
+    DCHECK(drops_.size() <= kDropsMax);
 }
 
 void UserStore::dropped(const auth::UserName& who) {
@@ -105,6 +108,7 @@ void UserStore::applied(bson::Doc entry) {
 }
 
 std::optional<uint64_t> UserStore::incarnation(const auth::UserName& who, uint64_t since) const {
+    DCHECK(since <= generation());
     if (member_ && who == member_->who) return 0;
     const std::lock_guard guard(mutex_);
     uint64_t last = 0;
@@ -120,6 +124,7 @@ UserStore::Hashing::Hashing(UserStore& users)
     : users_(users), may_begin_(users.hashing_.fetch_add(1) < kHashingMax) {}
 
 UserStore::Hashing::~Hashing() {
+    DCHECK(users_.hashing_.load() > 0);
     users_.hashing_.fetch_sub(1);
 }
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/dcheck.h"
 #include "catalog/names.h"
 #include "command/observe/secrets.h"
 #include "dialect/dialect.h"
@@ -87,6 +88,7 @@ void CurrentRequest::describe(const DescribedCommand& command) {
     // A command that the old server had messages for is shown as those.
     if (on_collection && kind != Top::Kind::commands) {
         constexpr const char* kOps[] = {"query", "getmore", "insert", "update", "remove"};
+        DCHECK(static_cast<size_t>(kind) < std::size(kOps));
         shown_.op = kOps[static_cast<size_t>(kind)];
         shown_.ns.assign(db).append(1, '.').append(collection);
         // The items of an update or a delete are recorded one by one, an insert by OP_MSG as the
@@ -110,6 +112,7 @@ void CurrentRequest::describe(const DescribedCommand& command) {
 void CurrentRequest::finish(Top& top, Profiler& profiler, sched::Operation& operation,
                             std::string_view remote, const std::vector<auth::User>& users) {
     const Forget forget{*this};
+    DCHECK(operation.active());
     const auto spent = sched::Operation::Clock::now() - operation.started();
     operation.finish();
     if (!top_ns_.empty()) {
@@ -138,6 +141,7 @@ void CurrentRequest::forget() {
 void CurrentRequest::report_to(Profiler& profiler, sched::Operation& operation,
                                std::string_view remote, const std::vector<auth::User>& users,
                                int64_t millis) {
+    DCHECK(report_.idle_millis <= millis);
     FinishedOp finished{shown_.op,
                         shown_.ns,
                         remote,

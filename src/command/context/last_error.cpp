@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/dcheck.h"
+
 namespace command {
 
 void LastError::record() {
@@ -16,6 +18,7 @@ void LastError::record_delete(int64_t n) {
 }
 
 void LastError::record_update(bool existing, int64_t n, const bson::Object& upserted) {
+    DCHECK(upserted.empty() || upserted.doc().field_count() == 1);
     record();
     updated_existing_ = existing;
     n_ = n;
@@ -29,6 +32,7 @@ void LastError::record_error(int code, std::string text) {
 }
 
 void LastError::append_outcome(bson::Builder& out) const {
+    DCHECK(known_);
     if (!error_.empty()) out.append("err", error_);
     if (code_ != 0) out.append("code", code_);
     if (updated_existing_.has_value()) out.append("updatedExisting", *updated_existing_);

@@ -46,6 +46,8 @@ CollectionLock::CollectionLock(OperationContext& context, std::string_view ns,
         incarnation_ = collection_->incarnation();
     else if (views == Views::refused && context_.catalog().may_have_views())
         refuse_view(context_.catalog(), ns_);
+    // 0 says that there was no collection.
+    DCHECK((incarnation_ == 0) == (collection_ == nullptr));
 }
 
 void CollectionLock::look_up() {
@@ -58,16 +60,19 @@ void CollectionLock::look_up() {
 void CollectionLock::take_all() {
     access_ = storage::Access::all;
     lock_.emplace(context_.locks(), db_, access_);
+    DCHECK(!is_concurrent());
     collection_ = context_.catalog().collection(ns_);
 }
 
 void CollectionLock::settle(const storage::WriteConflict& conflict) {
+    DCHECK(must_lock_records_);
     if (!conflict.needs_all) return context_.locks().await_conflict();
     take_all();
     fail_if_shutting_down();
 }
 
 catalog::Collection& CollectionLock::make() {
+    DCHECK(lock_.has_value() && may_write());
     if (collection_ == nullptr) {
         DCHECK(!is_concurrent());
         collection_ = &context_.catalog().collection_for_write(ns_);
@@ -77,6 +82,7 @@ catalog::Collection& CollectionLock::make() {
 }
 
 bool CollectionLock::should_yield() {
+    DCHECK(lock_.has_value());
     // The request has done much work: the event loop goes on without this thread.
     sched::BlockingSection away;
     sched::Operation::check();
@@ -85,6 +91,7 @@ bool CollectionLock::should_yield() {
 }
 
 bool CollectionLock::yield() {
+    DCHECK(lock_.has_value() && !kept_);
     ++yields_;
     context_.current().count_yield();
     lock_->yield();

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "base/dcheck.h"
 #include "catalog/catalog.h"
 #include "command/context/operation_context.h"
 #include "query/plan/executor.h"
@@ -70,7 +71,10 @@ class CollectionLock final : public sched::YieldPoint {
     void settle(const storage::WriteConflict& conflict);
 
     // exclusive: does not yield any more.
-    void keep() { kept_ = true; }
+    void keep() {
+        DCHECK(may_write() && !is_concurrent());
+        kept_ = true;
+    }
     // Gives the lock up for work that does not need it, and takes it again: throws what
     // throw_dropped() does where the collection is not the same any more.
     void release();

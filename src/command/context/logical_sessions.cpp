@@ -7,6 +7,7 @@
 #include <random>
 #include <vector>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "sched/blocking.h"
 
@@ -134,6 +135,7 @@ void LogicalSessions::make_room() {
     const SessionOwner& owner = most.first;
     std::vector<Clock::time_point>& times = most.second;
     size_t surplus = times.size() / kPart + 1;
+    DCHECK(surplus <= times.size());
     const auto last = times.begin() + static_cast<std::ptrdiff_t>(surplus - 1);
     std::ranges::nth_element(times, last);
     // More than these where several were used at the same time.
@@ -155,6 +157,7 @@ void LogicalSessions::keep(const SessionId& id, Clock::time_point now) {
 void LogicalSessions::use_and_remember(const SessionId& id, Clock::time_point now, Recent& recent) {
     // Read before: it differs if the session is ended from here on.
     const uint64_t endings = endings_.load(std::memory_order_acquire);
+    DCHECK(endings != 0);
     use(id, now);
     recent = {id, now, endings};
 }
@@ -171,6 +174,7 @@ size_t LogicalSessions::erase_if(Doomed&& doomed) {
 }
 
 void LogicalSessions::note_ended(size_t count) {
+    DCHECK(count <= count_.load(std::memory_order_relaxed));
     if (count == 0) return;
     count_.fetch_sub(count, std::memory_order_relaxed);
     endings_.fetch_add(1, std::memory_order_release);

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "base/dcheck.h"
+
 namespace command {
 
 OperationContext::OperationContext(OperationContexts& contexts,
@@ -36,6 +38,7 @@ bson::Object OperationContext::metadata() const {
 
 void OperationContext::set_metadata(bson::Doc metadata) {
     const std::lock_guard guard(metadata_mutex_);
+    DCHECK(metadata_.empty());
     metadata_ = bson::Object(metadata);
 }
 
@@ -46,6 +49,7 @@ BackgroundOperation::BackgroundOperation(OperationContexts& contexts, std::strin
 }
 
 void BackgroundOperation::next(const char* op, std::string_view ns, bson::Object request) {
+    DCHECK(sched::Operation::current() == &operation());
     operation().start();
     current().clear_report();
     // Others may examine the last one until the new one is described.

@@ -5,8 +5,10 @@
 #include <mutex>
 #include <set>
 
+#include "base/dcheck.h"
 #include "catalog/catalog.h"
 #include "command/observe/counters.h"
+#include "storage/lock.h"
 
 namespace command {
 
@@ -33,6 +35,7 @@ class OperationContexts {
     }
     void remove(OperationContext& context) {
         const std::lock_guard guard(mutex_);
+        DCHECK(all_.contains(&context));
         all_.erase(&context);
     }
     // Visits all that there are; none is destroyed during the visit.

@@ -2,8 +2,11 @@
 
 #include <utility>
 
+#include "base/dcheck.h"
 #include "base/milliseconds.h"
 #include "catalog/collection.h"
+#include "catalog/names.h"
+#include "storage/lock.h"
 
 namespace command {
 
@@ -31,6 +34,7 @@ void CommitWait::disarm() {
 }
 
 bool CommitWait::start(storage::Durability& durability) {
+    DCHECK(waiter_->self == nullptr);
     wake_ = std::make_shared<WakeOnce>(waker_);
     waiter_->committed.store(false, std::memory_order_relaxed);
     waiter_->wake = wake_;
@@ -51,10 +55,13 @@ bool CommitWait::start(storage::Durability& durability) {
 }
 
 void CommitWait::finish(bson::Buffer& reply) {
+    DCHECK(done());
     disarm();
     const auto took = static_cast<int32_t>(base::ms_since(started_));
-    for (const size_t offset : fields_)
+    for (const size_t offset : fields_) {
+        DCHECK(offset + sizeof took <= reply.size());
         reply.store<int32_t>(offset, took);
+    }
 }
 
 void DataWait::disarm() {
@@ -75,6 +82,7 @@ void DataWait::retry() {
 }
 
 void DataWait::wake_on_insert(catalog::Collection& collection) {
+    DCHECK(storage::LockManager::may_read(catalog::split(collection.ns()).db));
     disarm();
     wake_ = std::make_shared<WakeOnce>(waker_);
     notice_ = collection.waiters().add([wake = wake_] { wake->wake(); });

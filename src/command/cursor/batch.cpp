@@ -1,5 +1,6 @@
 #include "command/cursor/batch.h"
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "command/context/operation_context.h"
 #include "sched/tick.h"
@@ -22,6 +23,7 @@ int64_t fill(Cursor& cursor, const BatchLimits& limits, bson::Buffer& out, bool*
              Open&& open) {
     const size_t start = out.size();
     int64_t count = 0;
+    DCHECK(limits.bytes == 0 || limits.max_bytes == 0);
     *exhausted = false;
     while (limits.documents < 0 || count < limits.documents) {
         const size_t before = out.size();
@@ -35,6 +37,7 @@ int64_t fill(Cursor& cursor, const BatchLimits& limits, bson::Buffer& out, bool*
         }
         if (limits.max_bytes > 0 && (count > 0 || limits.may_be_empty) &&
             static_cast<int64_t>(out.size() - start) > limits.max_bytes) {
+            DCHECK(cursor.pending.size() == 0);
             if (!cursor.source->put_back())
                 cursor.pending.append(out.data() + document, out.size() - document);
             out.truncate(before);
@@ -71,6 +74,7 @@ bool is_exhausted(Cursor& cursor) {
 
 void reply_with_cursor(CursorManager& cursors, OperationContext& context,
                        std::unique_ptr<Cursor> cursor, int64_t batch_size, bson::Builder& reply) {
+    DCHECK(!cursor->source->reads_collections());
     BatchLimits limits;
     limits.documents = batch_size;
     limits.max_bytes = kBatchBytesMax;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/spare_descriptors.h"
@@ -33,6 +34,7 @@ int64_t random_id() {
 
 // Appends the field at the end of the document that begins at `start`.
 void append_to(bson::Buffer& out, size_t start, bson::Doc field) {
+    DCHECK(out.size() >= start + 5);
     out.truncate(out.size() - 1);
     out.append(field.data() + 4, static_cast<size_t>(field.size()) - 4);
     out.store<int32_t>(start, static_cast<int32_t>(out.size() - start));
@@ -113,11 +115,15 @@ void CursorManager::check_room(int64_t opener) const {
 }
 
 CursorManager::Slots::iterator CursorManager::erase(Slots::iterator at) {
+    // What it holds may take long to free, and wakes who waits for it.
+    DCHECK(at->second.cursor == nullptr);
     const auto opener = by_opener_.find(at->second.opener);
+    DCHECK(opener != by_opener_.end() && opener->second > 0);
     if (--opener->second == 0) by_opener_.erase(opener);
     held_.memory -= at->second.held.memory;
     held_.disk -= at->second.held.disk;
     held_.descriptors -= at->second.held.descriptors;
+    DCHECK(held_.memory >= 0 && held_.disk >= 0 && held_.descriptors >= 0);
     return slots_.erase(at);
 }
 
@@ -145,6 +151,7 @@ void CursorManager::opener_left(int64_t opener) {
 }
 
 int64_t CursorManager::add(std::unique_ptr<Cursor> cursor) {
+    DCHECK(cursor->source != nullptr && cursor->id == 0);
     std::unique_ptr<Cursor> gone;  // destroyed outside the mutex
     const std::lock_guard guard(mutex_);
     if (is_full()) gone = take_left_behind();
@@ -188,6 +195,7 @@ void CursorManager::unpin(std::unique_ptr<Cursor> cursor) {
         erase(found);
         return;
     }
+    DCHECK(found->second.cursor == nullptr);
     found->second.cursor = std::move(cursor);
 }
 
@@ -285,6 +293,7 @@ void CursorManager::take_largest(int64_t Held::*kind, int64_t limit, std::string
         const auto most = std::ranges::max_element(slots_, {}, [kind](const auto& each) {
             return each.second.cursor == nullptr ? 0 : each.second.held.*kind;
         });
+        DCHECK(most != slots_.end());
         if (most->second.cursor == nullptr || most->second.held.*kind == 0) break;
         base::log::info("killing cursor {} of {}: idle cursors hold {} {}, {} of them this one",
                         most->first, most->second.ns, held_.*kind, what, most->second.held.*kind);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/milliseconds.h"
@@ -116,6 +117,7 @@ void count_scans_if_told(OperationContext& context, const Profiler& profiler, st
 }
 
 void report_id_lookup(OperationContext& context, int64_t found) {
+    DCHECK(found == 0 || found == 1);
     OpReport& report = context.report();
     if (counts_at_once(report)) {
         context.metrics().idhack.fetch_add(1, std::memory_order_relaxed);
@@ -148,6 +150,7 @@ query::ExecutorOptions execution_options() {
 }
 
 std::unique_ptr<Cursor> open_cursor(CollectionLock& lock, query::FindQuery query) {
+    DCHECK(storage::LockManager::may_read(catalog::split(lock.ns()).db));
     catalog::Collection* collection = lock.collection();
     auto cursor = std::make_unique<Cursor>();
     cursor->ns = lock.ns();
@@ -202,6 +205,7 @@ GetMore::Result get_more(CursorManager& cursors, Client& client, GetMore& work,
         cursors.unpin(std::move(cursor));
         throw;
     }
+    DCHECK(cursor->id == work.id);
     cursor->source->set_context(client);
     work.returned = result.starting_from = cursor->returned;
     result.status = GetMore::Status::done;
@@ -241,6 +245,7 @@ GetMore::Result get_more(CursorManager& cursors, Client& client, GetMore& work,
             DataWait& wait = client.data_wait();
             if (!wait.is_retry()) wait.set_deadline(sched::Operation::Clock::now() + work.await);
             if (wait.may_wait_longer()) {
+                DCHECK(lock.has_value() && lock->collection() != nullptr);
                 wait.wake_on_insert(*lock->collection());
                 cursor->awaited = wait.waker();
                 result.status = GetMore::Status::wait;

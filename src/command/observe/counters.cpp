@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/dcheck.h"
 #include "base/utf8.h"
 
 namespace command {
@@ -41,6 +42,7 @@ std::shared_ptr<Top::Entry> Top::entry(std::string_view ns) {
     auto found = entries_.find(ns);
     if (found == entries_.end() && entries_.size() >= kEntriesMax) return others_;
     if (found == entries_.end()) found = entries_.emplace(ns, std::make_shared<Entry>(ns)).first;
+    DCHECK(entries_.size() <= kEntriesMax);
     return found->second;
 }
 

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/dcheck.h"
 #include "bson/builder.h"
 
 namespace command {
@@ -57,6 +58,8 @@ class Top {
         explicit Entry(std::string_view ns) : ns_(ns) {}
         const std::string& ns() const { return ns_; }
         void record(Kind kind, bool write_locked, int64_t micros) {
+            DCHECK(static_cast<size_t>(kind) < kinds_.size());
+            DCHECK(micros >= 0);
             kinds_[static_cast<size_t>(kind)].add(micros);
             if (write_locked) write_locked_.add(micros);
         }
@@ -78,6 +81,7 @@ class Top {
             if (known == nullptr || known->forgotten_.load(std::memory_order_relaxed) ||
                 known->ns() != ns)
                 known = top.entry(ns);
+            DCHECK(known->ns() == ns || known == top.others_);
             return *known;
         }
 

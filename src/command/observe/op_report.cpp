@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/dcheck.h"
 #include "base/milliseconds.h"
 #include "base/utf8.h"
 #include "bson/json.h"
@@ -71,6 +72,7 @@ bool has_cursor(const FinishedOp& finished, const OpReport& report) {
 
 // Returns what the old server told of an operation: `report` in its terms.
 OpReport as_by_old_message(const FinishedOp& finished, const OpReport& report) {
+    DCHECK(!report.as_command);
     OpReport told = report;
     const std::string_view op = finished.op;
     const bool failed = report.code != 0;
@@ -158,7 +160,9 @@ bson::Object shown_request(bson::Doc request, int64_t max_bytes) {
         else
             out.append(e);
     }
-    return readable(out.doc());
+    const bson::Doc whole = out.doc();
+    DCHECK(whole.size() <= max_bytes);
+    return readable(whole);
 }
 
 namespace {

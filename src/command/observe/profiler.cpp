@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "dialect/dialect.h"
@@ -50,6 +51,7 @@ void Profiler::set_level(std::string_view db, int level, dialect::Dialect dialec
 
 void Profiler::set_default_level(int level) {
     const std::lock_guard guard(mutex_);
+    DCHECK(levels_.empty());
     default_level_ = level;
     if (level > 0) any_level_.store(true, std::memory_order_relaxed);
 }
@@ -60,6 +62,7 @@ void Profiler::forget(std::string_view db) {
 }
 
 catalog::Collection& Profiler::profile_collection(catalog::Database& db) {
+    DCHECK(storage::LockManager::may_write(db.name()));
     const std::string ns = db.name() + ".system.profile";
     catalog::Collection* found = db.collection(ns);
     if (found == nullptr) return db.create(ns, bson::make("capped", true, "size", kProfileBytes));
@@ -77,6 +80,7 @@ void Profiler::tell(const FinishedOp& finished, const OpReport& report, bool rec
     const std::string_view db = catalog::split(finished.ns).db;
     const int wanted =
         report.profiled_at == OpReport::kLevelOfDatabase ? level(db) : report.profiled_at;
+    DCHECK(wanted >= 0 && wanted <= 2);
     if (wanted == 2 || (wanted == 1 && slow)) store(db, report_document(finished, report));
 }
 
@@ -85,6 +89,8 @@ void Profiler::store(std::string_view db, bson::Doc doc) {
         std::optional<storage::DatabaseLock> lock;
         // A part of a command that began before operations were to be kept.
         if (storage::LockManager::is_concurrent()) return;
+        DCHECK(storage::LockManager::mode() == storage::GlobalMode::none ||
+               storage::LockManager::may_write());
         if (!storage::LockManager::holds_database_write()) {
             if (fsync_lock_.busy()) return;
             lock.emplace(catalog_.engine().locks(), db, true);

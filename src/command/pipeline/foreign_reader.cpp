@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "command/context/locks.h"
 #include "command/cursor/query_cursors.h"
@@ -138,6 +139,7 @@ bson::Object early_filter(bson::Doc filter) {
 }  // namespace
 
 void ForeignReader::connect(std::string_view collection, query::Pipeline& stages) {
+    DCHECK(*context_ != nullptr);
     const std::string ns = fmt::format("{}.{}", db_, collection);
     if (const auto view = find_view(**context_, ns)) return connect_view(*view, stages);
     connect_source(ns, stages);
@@ -152,6 +154,7 @@ void ForeignReader::connect_source(const std::string& ns, query::Pipeline& stage
 
 // The first filter of `stages` is asked of the view's own, too, where an index may serve it.
 void ForeignReader::connect_view(const ResolvedView& view, query::Pipeline& stages) {
+    DCHECK(views_ >= 0 && views_ <= kViewDepthMax);
     if (views_ == kViewDepthMax) fail_too_deep();
     if (!collation::is_same(stages.collator().get(), view.collator.get()))
         base::fail(base::kOptionNotSupportedOnView,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/validate.h"
 #include "command/context/locks.h"
@@ -9,6 +10,7 @@
 #include "dialect/dialect.h"
 #include "query/update/update.h"
 #include "sched/tick.h"
+#include "storage/lock.h"
 
 namespace command {
 
@@ -76,6 +78,7 @@ bool MergeOutput::is_over(const catalog::Index& index) const {
 }
 
 void MergeOutput::fill(PipelineSource& source) {
+    DCHECK(storage::LockManager::database().empty());
     bson::Doc result;
     while (source.next(&result)) {
         sched::tick(kTicksPerResult);

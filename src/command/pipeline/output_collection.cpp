@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/validate.h"
 #include "catalog/index_spec.h"
@@ -12,6 +13,7 @@
 #include "query/update/update.h"
 #include "sched/interruption.h"
 #include "sched/work_limit.h"
+#include "storage/lock.h"
 
 namespace command {
 
@@ -70,6 +72,7 @@ OutputCollection::OutputCollection(Invocation& invocation, const query::OutputTa
 }
 
 void OutputCollection::fill(PipelineSource& source) {
+    DCHECK(storage::LockManager::database().empty());
     create();
     try {
         insert_all(source);
@@ -110,6 +113,7 @@ catalog::Database* OutputCollection::database() const {
 
 // Null where it has gone: others may drop the collection, or the whole database.
 catalog::Collection* OutputCollection::find() const {
+    DCHECK(incarnation_ != 0);
     catalog::Database* db = database();
     catalog::Collection* output = db == nullptr ? nullptr : db->collection(temporary_);
     return output != nullptr && output->incarnation() == incarnation_ ? output : nullptr;
@@ -140,6 +144,7 @@ void OutputCollection::insert(const bson::Buffer& results) {
     for (size_t at = 0; at < results.size();) {
         const bson::Doc doc(results.data() + at);
         at += static_cast<size_t>(doc.size());
+        DCHECK(at <= results.size());
         yield_before_insert(lock, number++, doc);
         insert(found(), doc);
     }

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/dcheck.h"
 #include "command/cursor/query_cursors.h"
 #include "sched/tick.h"
 
@@ -27,6 +28,7 @@ PipelineQuery::PipelineQuery(query::Pipeline& stages, const bson::Element& hint)
 }
 
 void PipelineQuery::plan(CollectionLock& lock) {
+    DCHECK(executor_ == nullptr);
     query::ExecutorOptions options = execution_options();
     options.avoid_sorting = true;
     auto sort_pattern = find_.sort_pattern;
@@ -43,6 +45,7 @@ void PipelineQuery::plan(CollectionLock& lock) {
 }
 
 void PipelineQuery::fill(query::DocumentBatch& batch) {
+    DCHECK(executor_ != nullptr);
     if (std::exchange(saved_, false)) executor_->restore();
     const int64_t until = sched::ticks() + kBatchTicks;
     query::Row row;
@@ -52,6 +55,7 @@ void PipelineQuery::fill(query::DocumentBatch& batch) {
         batch.add(row.doc);
         all_read_ = ++read_ == limit_;
     }
+    DCHECK(limit_ == 0 || read_ <= limit_);
 }
 
 void PipelineQuery::save() {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "sched/compute_slots.h"
 #include "sched/work_limit.h"
@@ -21,6 +22,7 @@ PipelineSource::PipelineSource(std::shared_ptr<query::Pipeline> stages,
       foreign_(std::move(foreign)),
       query_(std::move(query)),
       lock_(lock) {
+    DCHECK(query_.has_value() == (lock_ != nullptr));
     if (!query_) return;
     query_->plan(*lock_);
     has_collection_ = lock_->collection() != nullptr;
@@ -65,6 +67,7 @@ void PipelineSource::save() {
 
 // The lock is released behind it, also where it fails: then nothing more can be read.
 void PipelineSource::read(query::DocumentBatch& batch) {
+    DCHECK(query_.has_value() && lock_ != nullptr);
     if (!has_collection_ || query_->all_read()) return;
     try {
         lock_->take();

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/dcheck.h"
 #include "command/cursor/cursors.h"
 #include "command/pipeline/foreign_reader.h"
 #include "command/pipeline/pipeline_query.h"
@@ -32,7 +33,10 @@ class PipelineSource final : public CursorSource {
     bool at_end() const override { return done_; }
     // Gives the lock up until more is read.
     void save() override;
-    void restore() override { lock_->release(); }
+    void restore() override {
+        DCHECK(lock_ != nullptr);
+        lock_->release();
+    }
     void set_lock(CollectionLock* lock) override {
         lock_ = lock;
         if (query_) query_->set_lock(lock);

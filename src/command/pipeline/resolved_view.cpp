@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "catalog/catalog.h"
 #include "sched/tick.h"
@@ -75,6 +76,7 @@ void fail_too_deep() {
 }
 
 std::optional<ResolvedView> find_view(OperationContext& context, std::string_view ns) {
+    DCHECK(storage::LockManager::database().empty());
     if (!context.catalog().may_have_views()) return std::nullopt;
     const std::string_view name = catalog::split(ns).db;
     const storage::DatabaseLock lock(context.locks(), name, false);

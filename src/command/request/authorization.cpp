@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/json.h"
 #include "catalog/catalog.h"
@@ -13,6 +14,7 @@
 #include "command/observe/secrets.h"
 #include "command/request/secret_commands.h"
 #include "options/security.h"
+#include "storage/lock.h"
 
 namespace command {
 
@@ -43,6 +45,7 @@ bool overlap(const std::vector<std::string>& some, const std::vector<std::string
 
 Rights::Rights(Client& client) : client_(client), unlimited_(!client.access_control().enabled) {
     if (unlimited_) return;
+    DCHECK(storage::LockManager::database().empty());
     UserStore& users = client.access_control().users;
     client.login().refresh();
     first_user_ = !client.login().logged_in() && client.info().local_client &&
@@ -92,6 +95,7 @@ bool satisfied(const Need& need, const Invocation& invocation, const Rights& rig
         case Need::On::decided:
             break;
     }
+    DCHECK(need.decide != nullptr);
     return need.decide(invocation, rights);
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/dcheck.h"
 #include "base/utf8.h"
 #include "command/context/operation_context.h"
 #include "dialect/dialect.h"
@@ -155,6 +156,7 @@ void each_operation(OperationContexts& contexts, const OperationContext* except,
     int64_t count = 1;
     contexts.each([&](OperationContext& context) { count += wanted(context) ? 1 : 0; });
     const int64_t shown_bytes = std::min(kShownRequestBytes, kAllShownBytes / count);
+    DCHECK(shown_bytes > 0);
     std::vector<bson::Object> operations;
     contexts.each([&](OperationContext& context) {
         sched::Operation::check();

@@ -1,5 +1,6 @@
 #include "command/request/database_opener.h"
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "oplog/log.h"
@@ -11,6 +12,7 @@
 namespace command {
 
 void DatabaseOpener::finish_opening(catalog::Database& database) {
+    DCHECK(storage::LockManager::mode() == storage::GlobalMode::W);
     if (!database.writable()) return;
     database.complete_definitions();
     // The primary drops temporary collections, and a member that follows it drops them with it. An

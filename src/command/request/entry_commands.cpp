@@ -2,6 +2,7 @@
 
 #include <thread>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "command/context/client.h"
 #include "command/context/locks.h"
@@ -38,6 +39,7 @@ void run_entry_command(Service& service, std::string_view db, bson::Doc command)
         std::this_thread::sleep_for(kRetryAfter);
         sched::Operation::check();
     }
+    DCHECK(reply.size() >= 5);
     const bson::Doc answer(reply.data());
     if (answer["ok"].to_double() == 1) return;
     throw base::Error(answer["code"].to_int32(), std::string(answer["errmsg"].as_string()));

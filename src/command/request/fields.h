@@ -12,6 +12,7 @@
 #include <span>
 #include <string_view>
 
+#include "base/dcheck.h"
 #include "bson/view.h"
 #include "dialect/dialect.h"
 #include "dialect/requests.h"
@@ -80,7 +81,10 @@ class Fields {
     const Field* end() const { return begin() + table_.size(); }
     size_t size() const { return table_.size(); }
     bool empty() const { return table_.empty(); }
-    const Field& operator[](size_t place) const { return table_[place]; }
+    const Field& operator[](size_t place) const {
+        DCHECK(place < size());
+        return table_[place];
+    }
     bool has(std::string_view name) const;
     // A bit for each place.
     uint64_t required() const { return required_; }

@@ -1,5 +1,6 @@
 #include "command/request/members_awaited.h"
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "command/request/invocation.h"
 #include "dialect/requests.h"
@@ -17,6 +18,7 @@ bool asks_for_members(const Invocation& invocation, const WriteConcern& concern)
 
 MembersAwaited members_of(const Invocation& invocation, const WriteConcern& concern,
                           MembersAwaited::Of of, oplog::Position position) {
+    DCHECK(!concern.asks_for_one_member() && invocation.service.context().member != nullptr);
     MembersAwaited awaited{.of = of,
                            .position = position,
                            .need = concern.need(),

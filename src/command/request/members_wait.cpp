@@ -43,6 +43,7 @@ void MembersWait::start(replica::Member& member, Metrics& metrics, const Members
 
 bool MembersWait::is_over(const sched::Operation& operation) {
     if (outcome_ != replica::Progress::kWaiting) return true;
+    DCHECK(waiter_ != nullptr);
     if (const int outcome = waiter_->outcome(); outcome != replica::Progress::kWaiting) {
         end(outcome, outcome == 0 ? "" : text_of(outcome));
         return true;
@@ -62,6 +63,7 @@ bool MembersWait::is_over(const sched::Operation& operation) {
 }
 
 void MembersWait::end(int outcome, const char* text) {
+    DCHECK(outcome != replica::Progress::kWaiting);
     give_up();
     outcome_ = outcome;
     text_ = text;
@@ -80,6 +82,7 @@ void MembersWait::give_up() {
 }
 
 std::optional<base::Error> MembersWait::failure() const {
+    DCHECK(outcome_ != replica::Progress::kWaiting);
     const bool told = outcome_ == 0 || outcome_ == base::kWriteConcernFailed ||
                       awaited_.of == MembersAwaited::Of::write;
     if (told) return {};
@@ -91,6 +94,7 @@ bool MembersWait::is_reported() const {
 }
 
 void MembersWait::report(bson::Builder& out) const {
+    DCHECK(outcome_ != replica::Progress::kWaiting && is_reported());
     if (awaited_.of == MembersAwaited::Of::last_error) return report_last_error(out);
     append_concern_error(outcome_, text_.c_str(), outcome_ == base::kWriteConcernFailed, out);
     append_retry_label(awaited_.is_numbered, outcome_, out);

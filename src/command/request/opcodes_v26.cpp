@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/milliseconds.h"
@@ -227,6 +228,7 @@ void first_batch(CursorManager& cursors, Client& client, CollectionLock& lock, F
         limits.documents = std::abs(int64_t{message.to_return});
         limits.bytes = kBatchBytes;
     }
+    DCHECK(limits.documents > 0);
     bool exhausted = false;
     wire::ReplyWriter writer(reply, message.header.request_id);
     const int64_t count = fill_reply(*cursor, limits, writer, reply, &exhausted);
@@ -246,6 +248,7 @@ void first_batch(CursorManager& cursors, Client& client, CollectionLock& lock, F
         if (report.wants_stages) report.stages = stages_of(*executor);
     }
     const int64_t id = keep_cursor(cursors, lock, cursor, exhausted, close);
+    DCHECK((id == 0) == (cursor != nullptr));
     report.cursor_id = id;
     if (top) tell_sort_with_limit(*top, report);
     writer.finish(wire::ReplyWriter::kAwaitCapable, id, 0);

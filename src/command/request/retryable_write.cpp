@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "dialect/requests.h"
 #include "replica/member.h"
@@ -56,6 +57,7 @@ int64_t checked_txn_number(const bson::Element& e, const Invocation& invocation)
 }
 
 void check_retryable(const Invocation& invocation, const Command& command) {
+    DCHECK(invocation.txn_number.has_value());
     if ((command.flags & kRetryable) == 0)
         base::fail(kNotRetryable,
                    "txnNumber may only be provided for multi-document transactions and retryable "
@@ -68,6 +70,8 @@ void check_retryable(const Invocation& invocation, const Command& command) {
 }
 
 std::unique_ptr<oplog::Retries::Turn> take_turn(const Invocation& invocation) {
+    DCHECK(invocation.session.has_value() && invocation.txn_number.has_value());
+    DCHECK(invocation.service.context().member != nullptr);
     oplog::Retries& retries = invocation.service.context().member->retries();
     auto turn = retries.begin({invocation.session->uuid, invocation.session->owner},
                               *invocation.txn_number);

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "auth/user.h"
+#include "base/dcheck.h"
 #include "base/log.h"
 #include "bson/json.h"
 #include "command/context/locks.h"
@@ -19,6 +20,7 @@
 #include "dialect/requests.h"
 #include "replica/member.h"
 #include "sched/blocking.h"
+#include "storage/lock.h"
 
 namespace command {
 
@@ -251,6 +253,7 @@ bool take_fields_of_admitted(Invocation& invocation, const Command& command) try
 }
 
 void execute(Invocation& invocation, const Command& command) {
+    DCHECK(invocation.reply != nullptr && !invocation.started);
     // Rights are looked up there.
     invocation.service.opener().open_again(catalog::split(auth::kUsers).db);
     if (take_fields_of_admitted(invocation, command)) {
@@ -293,11 +296,13 @@ void execute(Invocation& invocation, const Command& command) {
     });
     invocation.started = true;
     command.run(invocation);
+    DCHECK(storage::LockManager::database().empty());
 }
 
 // Notes the members that a write waits for beside a commit of this server; or appends what the set
 // says to its concern.
 void await_members(Invocation& invocation, const Command& command, bson::Builder& out) {
+    DCHECK(invocation.service.context().member != nullptr);
     const bool wrote = command.lock == LockKind::write || invocation.wrote;
     if (!wrote || invocation.skip_concern || !asks_for_members(invocation, invocation.concern))
         return;
@@ -382,9 +387,11 @@ void append_error(bson::Builder& out, const base::Error& error) {
 Outcome run_command(Invocation& invocation, bson::Buffer& reply) {
     Service& service = invocation.service;
     Client& client = invocation.client;
+    DCHECK(sched::Operation::current() == &client.operation());
     LastError& last_error = client.last_error();
     const size_t start = reply.size();
     const auto fail_with = [&](const base::Error& error) {
+        DCHECK(reply.size() >= start);
         reply.truncate(start);
         client.commit_wait().clear_wait_fields();
         bson::Builder out(reply);
@@ -442,6 +449,10 @@ Outcome run_command(Invocation& invocation, bson::Buffer& reply) {
         client.report().failed(base::kInternalError, e.what());
         return Outcome::reply;
     }
+    // Each is another way in which the request goes on.
+    DCHECK(int{invocation.close} + int{invocation.attempt_is_delayed} +
+               int{invocation.await_data} <=
+           1);
     if (invocation.close) return Outcome::close;
     if (invocation.attempt_is_delayed) return Outcome::wait_for_attempt;
     if (invocation.await_data) return Outcome::wait_for_data;

@@ -64,6 +64,7 @@ wire::Step ClientSession::serve(std::span<const uint8_t> message, bson::Buffer& 
 
 void ClientSession::start_request(std::span<const uint8_t> message, bson::Buffer& reply) {
     DCHECK(message.size() >= wire::kHeaderBytes);
+    DCHECK(pending_ == Pending::none);
     message_ = message;
     reply_start_ = reply.size();
     reply.reserve(reply_start_ + kErrorReplyBytes);
@@ -77,6 +78,7 @@ void ClientSession::start_request(std::span<const uint8_t> message, bson::Buffer
 
 wire::Step ClientSession::stream_on(const wire::Step& step, bson::Buffer& reply) {
     if (exhaust_ns_.empty() || step.kind != wire::Step::Kind::reply) return step;
+    DCHECK(reply.size() >= reply_start_ + wire::kHeaderBytes);
     const wire::ReplyHead last = wire::read_reply_head(reply.data() + reply_start_);
     constexpr int32_t kEnd = wire::ReplyWriter::kCursorNotFound | wire::ReplyWriter::kQueryFailure;
     if ((last.flags & kEnd) != 0 || last.cursor_id == 0) return step;
@@ -88,6 +90,7 @@ wire::Step ClientSession::stream_on(const wire::Step& step, bson::Buffer& reply)
 }
 
 wire::Step ClientSession::begin(bson::Buffer& reply) {
+    DCHECK(client_.operation().active());
     base::log::set_context(client_.description());
     const sched::Operation::Scope scope(&client_.operation());
     client_.current().attach_to_this_thread();
@@ -97,6 +100,8 @@ wire::Step ClientSession::begin(bson::Buffer& reply) {
     const int64_t descriptors = spill::descriptors_by_this_thread();
     oplog::Log::forget_written();
     const wire::Step step = dispatch_or_fail(reply);
+    DCHECK(reply.size() >= reply_start_);
+    DCHECK((step.kind == wire::Step::Kind::suspend) == (pending_ != Pending::none));
     client_.note_write(oplog::Log::written());
     client_.report().reply_bytes = static_cast<int64_t>(reply.size() - reply_start_);
     // The request leaves to the cursor what it holds beside its reply.
@@ -112,6 +117,7 @@ wire::Step ClientSession::begin(bson::Buffer& reply) {
 
 // The result is reported even if recording it fails.
 void ClientSession::end_request() {
+    DCHECK(pending_ == Pending::none);
     const sched::Uninterruptible whole;
     limit_messages();
     client_.give_back();
@@ -129,6 +135,7 @@ void ClientSession::end_request() {
 }
 
 wire::Step ClientSession::resume(bson::Buffer& reply) {
+    DCHECK(pending_ != Pending::delay || client_.reply_at().has_value());
     // A resume may come before the commit has.
     if (pending_ == Pending::commit && !client_.commit_wait().done())
         return {wire::Step::Kind::suspend, sched::Operation::Clock::time_point::max()};
@@ -340,6 +347,7 @@ wire::Step ClientSession::serve_msg(std::span<const uint8_t> message, bson::Buff
 wire::Step ClientSession::step_after(Outcome outcome, const Invocation& invocation,
                                      bson::Buffer& reply) {
     if (outcome != Outcome::wait_for_members) return step_after(outcome, reply);
+    DCHECK(invocation.awaited.has_value());
     commit_too_ = invocation.wait_for_commit && client_.commit_wait().start(service_.durability());
     members_wait_.start(*service_.context().member, service_.metrics(), *invocation.awaited);
     return wait_for_members(reply);
@@ -366,7 +374,9 @@ void ClientSession::add_to_reply(bson::Buffer& reply) {
     const sched::Uninterruptible whole;
     const wire::Header header = wire::read_header(message_.data());
     const bool is_msg = header.opcode == wire::Opcode::msg;
+    DCHECK(is_msg || header.opcode == wire::Opcode::query);
     const size_t body = is_msg ? wire::MsgWriter::kBodyAt : wire::ReplyWriter::kFirstAt;
+    DCHECK(reply.size() > reply_start_ + body);
     const bson::Object before(bson::Doc(reply.data() + reply_start_ + body));
     reply.truncate(reply_start_);
     const auto write = [&](bson::Builder out) {
@@ -387,6 +397,7 @@ void ClientSession::add_to_reply(bson::Buffer& reply) {
 }
 
 wire::Step ClientSession::step_after(Outcome outcome, bson::Buffer& reply) {
+    DCHECK(outcome != Outcome::wait_for_members);
     switch (outcome) {
         case Outcome::reply:
         case Outcome::wait_for_members:  // not without the invocation
@@ -423,6 +434,7 @@ wire::Step ClientSession::retry_later(bson::Buffer& reply, sched::Operation::Clo
 }
 
 wire::Step ClientSession::wait_for_data(bson::Buffer& reply) {
+    DCHECK(client_.data_wait().deadline() != sched::Operation::Clock::time_point{});
     reply.truncate(reply_start_);
     pending_ = Pending::data;
     return {wire::Step::Kind::suspend, client_.data_wait().deadline(), true};

@@ -1,5 +1,6 @@
 #include "command/write/add_user.h"
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "command/access/users.h"
 #include "command/context/locks.h"
@@ -36,6 +37,7 @@ void note_schema(OperationContext& context) {
 
 void add_user(OperationContext& context, UserStore& users, const auth::UserName& who,
               bson::Doc fields, bool only_first) {
+    DCHECK(!fields.has("_id") && !fields.has("user") && !fields.has("db"));
     bson::Builder document;
     document.append("_id", who.id()).append("user", who.name).append("db", who.db);
     document.append_all(fields);

@@ -1,5 +1,6 @@
 #include "command/write/ttl.h"
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/milliseconds.h"
@@ -80,6 +81,7 @@ int64_t delete_expired(OperationContexts& contexts) {
     int64_t removed = 0;
     BackgroundOperation work(contexts, "TTLMonitor");
     for (const Expiry& expiry : collect(contexts)) {
+        DCHECK(expiry.seconds >= 0);
         // No date is as old as what has no milliseconds; wrapped around, every date would be.
         int64_t ms = 0;
         int64_t before = 0;

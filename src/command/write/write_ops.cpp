@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "command/context/default_collation.h"
 #include "command/cursor/query_cursors.h"
@@ -107,12 +108,14 @@ query::FindQuery canonical(bson::Doc filter, const bson::Element& hint,
 
 void validate(const catalog::Collection& collection, Validation validation, bson::Doc doc,
               const bson::Doc* before) {
+    DCHECK(storage::LockManager::may_write(catalog::split(collection.ns()).db));
     const catalog::Validator* validator = collection.validator();
     if (validator != nullptr && validation == Validation::asked)
         validator->check(collection.ns(), doc, before);
 }
 
 void yield_before_insert(CollectionLock& lock, int64_t number, bson::Doc doc) {
+    DCHECK(number >= 0);
     constexpr int64_t kDocuments = 8;
     constexpr int32_t kBytesPerTick = 256;
     constexpr int32_t kLargeBytes = 16 * 1024;  // enough for keys that take their time
@@ -123,6 +126,7 @@ void yield_before_insert(CollectionLock& lock, int64_t number, bson::Doc doc) {
 
 int64_t insert_document(CollectionLock& lock, bson::Doc doc, bson::Buffer& scratch,
                         dialect::Dialect dialect, Validation validation, bool fills_timestamps) {
+    DCHECK(storage::LockManager::may_write(catalog::split(lock.ns()).db));
     if (doc.size() > bson::kDocumentBytesMax)
         base::fail(base::kBadValue, "object to insert too large. size in bytes: {}, max size: {}",
                    doc.size(), bson::kDocumentBytesMax);
@@ -142,6 +146,7 @@ int64_t insert_document(CollectionLock& lock, bson::Doc doc, bson::Buffer& scrat
 }
 
 bool hold_document(CollectionLock& lock, query::Row& row, const query::Matcher* filter) {
+    DCHECK(!row.id.is_null());
     if (!lock.must_lock_records()) return true;
     if (!lock.is_same()) query::throw_dropped(lock.ns());
     storage::RecordStore& records = lock.collection()->records();
@@ -157,6 +162,7 @@ bool hold_document(CollectionLock& lock, query::Row& row, const query::Matcher* 
 ComputedUpdate compute_update(catalog::Collection& collection, query::Update& update,
                               storage::RecordId id, query::MatchDetails& details,
                               bson::Buffer& out) {
+    DCHECK(storage::LockManager::may_write(catalog::split(collection.ns()).db));
     ComputedUpdate computed;
     computed.update = &update;
     computed.before = collection.records().get(id);
@@ -172,6 +178,7 @@ bson::Doc updated_document(const ComputedUpdate& computed, bson::Buffer& out) {
 bool store_update(OperationContext& context, catalog::Collection& collection,
                   const ComputedUpdate& computed, Validation validation, storage::RecordId* id,
                   bson::Buffer& out) {
+    DCHECK(computed.update != nullptr && !id->is_null());
     const query::UpdateResult& result = computed.result;
     if (!result.changed) return false;
     if (collection.validator() != nullptr)
@@ -205,6 +212,7 @@ bool store_update(OperationContext& context, catalog::Collection& collection,
 
 bson::Object insert_upsert(OperationContext& context, catalog::Collection& collection,
                            bson::Doc doc, Validation validation) {
+    DCHECK(!doc["_id"].missing());
     if (doc.size() > bson::kDocumentBytesMax)
         base::fail(kUpsertTooLarge, "Document to upsert is larger than {}",
                    bson::kDocumentBytesMax);
@@ -280,6 +288,8 @@ class UpdateRun {
         const bool apart = is_isolated(request_.query);
         if (!run(apart ? storage::Access::all : storage::Access::documents))
             run(storage::Access::all);
+        DCHECK(outcome_.modified <= outcome_.matched);
+        DCHECK(outcome_.matched == 0 || outcome_.upserted.empty());
         // The number has also those that were as they should be.
         context_.metrics().updated.fetch_add(outcome_.matched, std::memory_order_relaxed);
         return std::move(outcome_);
@@ -371,6 +381,7 @@ class UpdateRun {
     }
 
     void upsert(CollectionLock& lock, query::Executor& executor) {
+        DCHECK(!lock.is_concurrent());
         const sched::WorkLimit limit(kUpdateWork);
         out_.clear();
         bson::Doc made = request_.inserted;
@@ -448,6 +459,7 @@ int64_t delete_documents(
         }
         report_query(context, *executor, {}, true);
     }
+    DCHECK(removed <= 1 || !just_one);
     context.metrics().deleted.fetch_add(removed, std::memory_order_relaxed);
     return removed;
 }
