@@ -85,7 +85,7 @@ void FieldReader::take_sequence(std::string_view name) {
 }
 
 void FieldReader::refuse_unknown(std::string_view name) const {
-    DCHECK(dialect_.is_today());
+    DCHECK(dialect_.has(dialect::kFieldsAreChecked));
     base::fail(kUnknownField, "BSON field '{}.{}' is an unknown field.", where_, name);
 }
 

@@ -296,7 +296,6 @@ void execute(Invocation& invocation, const Command& command) {
     });
     invocation.started = true;
     command.run(invocation);
-    DCHECK(storage::LockManager::database().empty());
 }
 
 // Notes the members that a write waits for beside a commit of this server; or appends what the set
