@@ -30,7 +30,6 @@ import server
 
 TIMES = os.path.join(parts.TOP, 'build', 'test-times.json')  # seconds of each part's last run here
 SCRATCH = os.path.join(parts.TOP, 'build', 'scratch')
-BESIDE = os.path.join(SCRATCH, 'parts.lock')  # not of those alone
 SILENCE_SECONDS_MAX = 20  # after that it is said what is still going on
 ENDING_SECONDS_MAX = 5  # of what is left after Ctrl-C, until it is killed
 EXIT_INTERRUPTED = 130
@@ -68,10 +67,9 @@ def in_order(every, workers):
 
 
 @contextlib.contextmanager
-def turn(is_alone):
-    """Until no part is at work that this one must not run beside."""
-    os.makedirs(SCRATCH, exist_ok=True)
-    with open(BESIDE, 'a', encoding='utf-8') as lock:
+def turn(is_alone, listed_in):
+    """Until no part of that list is at work that this one must not run beside."""
+    with open(listed_in, encoding='utf-8') as lock:
         fcntl.flock(lock, fcntl.LOCK_EX if is_alone else fcntl.LOCK_SH)
         yield
 
@@ -142,7 +140,7 @@ class PartItem(pytest.Item):
         def say_at_once(line):
             print(line, end='', flush=True)
 
-        with turn(self.part.is_alone):
+        with turn(self.part.is_alone, self.path):
             started = time.monotonic()
             counts = run_part(self.part, arguments, say_at_once if lives else shown.append,
                               say_at_once if lives else lambda line: None)
