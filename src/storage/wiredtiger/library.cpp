@@ -1,5 +1,6 @@
 // The symbol that the program finds in the shared object of this room.
 #include "base/program_version.h"
+#include "storage/kv/library_dcheck.h"
 #include "storage/wiredtiger/open.h"
 
 extern "C" {
