@@ -228,7 +228,7 @@ def build(chosen):
         if subprocess.run(server.scons(selection) + ['-k', *targets], cwd=parts.TOP,
                           stdin=subprocess.DEVNULL, check=False).returncode == 0:
             built += ['%s:%s' % (selection, target) for target in targets]
-    os.environ[server.BUILT] = ' '.join(built)
+    server.note_built(built)
 
 
 def children():

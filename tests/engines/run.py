@@ -58,7 +58,7 @@ def build(engines):
     targets = BUILT + [word % engine.lower() for engine in engines
                        for word in ('engine_%s.so', 'test_%s')]
     server.build('none', '', targets)
-    os.environ[server.BUILT] = ' '.join('none:' + target for target in targets)
+    server.note_built('none:' + target for target in targets)
 
 
 def run(command, engine):

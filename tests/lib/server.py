@@ -29,7 +29,8 @@ SANITIZER_ENVIRONMENT = {
 }
 
 
-# What tests/conftest.py has built before it starts parts: SELECTION:TARGET, with blanks between.
+# What tests/conftest.py has built before it starts parts: the tree, then lines of
+# SELECTION:TARGET. A part may run the tests of another tree.
 BUILT = 'TESTS_BUILT'
 
 
@@ -54,10 +55,15 @@ def for_engine(options):
     return kept + ['--storageEngine', engine]
 
 
+def note_built(targets):
+    """Tells the tests of this tree that this process starts what need not be built again."""
+    os.environ[BUILT] = '\n'.join([TOP, *targets])
+
+
 def is_built(selection, targets):
     """Whether these targets, for this machine and without a sanitizer, need not be built again."""
-    return set('%s:%s' % (selection, target) for target in targets) <= set(
-        os.environ.get(BUILT, '').split())
+    tree, *built = os.environ.get(BUILT, '').split('\n')
+    return tree == TOP and {'%s:%s' % (selection, target) for target in targets} <= set(built)
 
 
 def scons(selection, sanitize=''):
