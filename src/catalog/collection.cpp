@@ -25,7 +25,7 @@ namespace {
 constexpr int64_t kTicksPerKey = 8;
 // The bytes of a path that are taken apart in the time of a tick, about.
 constexpr size_t kBytesPerTick = 32;
-// So many entries change a megabyte at most: no room is looked for between them.
+// A change of up to so many entries writes a megabyte at most: no room is looked for between them.
 constexpr size_t kFewEntries = 32;
 constexpr int64_t kBytesPerEntry = 32 << 10;  // leaf, parent, and what a split moves
 
@@ -342,6 +342,7 @@ storage::RecordId Collection::append(bson::Doc entry) {
     is_appending_ = true;
     const AtEnd appended([this] { is_appending_ = false; });
     const storage::RecordId id = records_.insert(entry);
+    unit.keep();
     marks_->inserted({id, entry});
     waiters_.wake();
     return id;
@@ -353,6 +354,7 @@ void Collection::take_back(storage::RecordId entry) {
     DCHECK(capped_ && indexes_.empty());
     marks_->forget();
     records_.remove(entry);
+    unit.keep();
 }
 
 void Collection::take_all_back() {
@@ -361,6 +363,7 @@ void Collection::take_all_back() {
     DCHECK(capped_ && indexes_.empty());
     marks_->forget();
     records_.truncate();
+    unit.keep();
 }
 
 void Collection::unindex(Index& index, const storage::Record& record) {
@@ -534,6 +537,7 @@ void Collection::patch(storage::RecordId id, std::span<const bson::Patch> patche
     const storage::OpenChange open(log_ != nullptr);
     for (const bson::Patch& patch : patches)
         records_.overwrite_range(id, patch.offset, {patch.bytes, static_cast<size_t>(patch.size)});
+    unit.keep();
     if (log_ != nullptr) log_->updated(ns(), which, form);
 }
 
