@@ -253,7 +253,7 @@ TEST_F(FullDiskTest, ARingLosesNothingWhereItsIndexesGetNoSpace) {
     expect_valid("a refused document");
 }
 
-// So many requests more are granted.
+// The number of requests that are still granted.
 int64_t g_granted = 0;
 void refuse_behind() {
     if (--g_granted < 0) base::fail(base::kOperationFailed, "no space left on device");

@@ -74,14 +74,14 @@ class Durability {
     // Throws base::Error 96 for more than one commit can carry.
     virtual void make_room(int64_t /*document_bytes*/) { commit_if_needed(); }
     // Holding the write lock. Throws base::Error when no commit could carry much more than what has
-    // been changed since the last one. Asked before an entry of an index is added or removed; not
-    // where a change is undone, nor where make_room() knows of the entries too.
+    // been changed since the last one. Asked before an entry of an index is added or removed, but
+    // not for the first few of an update or removal, nor where a change is undone.
     virtual void check_room() const {}
     // Beyond so many bytes check_room() throws.
     virtual int64_t commit_bytes() const { return int64_t{1} << 30; }
 
-    // What the calling thread changes from the first call on is taken back by undo(), which needs
-    // neither space in the data files nor room in the commit and does not fail, or is kept by
+    // Changes of the calling thread, from the first call on, are taken back by undo(), which needs
+    // neither space in the data files nor room in the commit and does not fail, or are kept by
     // end_undo(). Pairs may lie in each other. Nothing commits in between: commit_if_needed() and
     // make_room() return as if there were little. Extents and files that were added may stay,
     // empty. REQUIRES: a write lock, held for longer; nothing is dropped, renamed or built in

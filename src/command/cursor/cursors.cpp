@@ -115,7 +115,7 @@ void CursorManager::check_room(int64_t opener) const {
 }
 
 CursorManager::Slots::iterator CursorManager::erase(Slots::iterator at) {
-    // What it holds may take long to free, and wakes who waits for it.
+    // The cursor has been taken out: to free it may take long, and wakes who waits for it.
     DCHECK(at->second.cursor == nullptr);
     const auto opener = by_opener_.find(at->second.opener);
     DCHECK(opener != by_opener_.end() && opener->second > 0);

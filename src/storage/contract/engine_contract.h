@@ -281,7 +281,7 @@ TEST_P(UndoContract, PairsMayLieInEachOther) {
     }
 }
 
-// What comes after it is another change, and is kept.
+// Changes that come after it are others, and are kept.
 TEST_P(UndoContract, NothingOfItIsLeftAfterARestart) {
     change(200);
     const std::string before = contents();

@@ -204,7 +204,7 @@ bool Durable::commit_if_needed() {
     return true;
 }
 
-// What a commit in X does away with.
+// Returns how many bytes a commit in X does away with.
 uint64_t Durable::copied_bytes() const {
     return collector_.uncommitted_bytes() + commit_.private_bytes();
 }

@@ -139,7 +139,7 @@ class GroupCommit {
         // path: a byte that changed without a declared intent ends the process.
         bool paranoid = false;
     };
-    // What commits since the last remap have left (remap.h).
+    // Returns the bytes that commits since the last remap have left (remap.h).
     uint64_t private_bytes() const { return remapper_.private_bytes(); }
 
     GroupCommit(storage::LockManager& locks, FileSet& files, WriteCollector& collector,
