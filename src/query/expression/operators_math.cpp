@@ -130,6 +130,7 @@ Value power(const Call& call, Values v) {
     return make_double(call.arena, std::pow(v[0].to_double(), v[1].to_double()));
 }
 
+// Both are excluded.
 constexpr int kPlacesMin = -20;
 constexpr int kPlacesMax = 100;
 
@@ -138,8 +139,8 @@ int places_of(const Call& call, const Value& v) {
     const double places = v.to_double();
     if (!v.is_number() || places != std::trunc(places))
         base::fail(51082, "precision argument to {} must be an integral value", call.name);
-    if (places < kPlacesMin || places > kPlacesMax)
-        base::fail(51083, "cannot apply {} with precision value {} value must be in [{}, {}]",
+    if (places <= kPlacesMin || places >= kPlacesMax)
+        base::fail(51083, "cannot apply {} with precision value {} value must be in ({}, {})",
                    call.name, places, kPlacesMin, kPlacesMax);
     return static_cast<int>(places);
 }
