@@ -1,6 +1,7 @@
-// options/absent.h - options and parameters about what this server does not have: replication,
-// sharding, an HTTP interface, a plan cache. Old scripts, configuration files and clients give and
-// read them. An option whose effect would be missed is refused; one that changes nothing is taken.
+// options/absent.h - options and parameters about what this server does not have: a choice of whom
+// secondaries read from, sharding, an HTTP interface, a plan cache. Old scripts, configuration
+// files and clients give and read them. An option whose effect would be missed is refused; one that
+// changes nothing is taken.
 #pragma once
 
 #include "options/option.h"
@@ -144,7 +145,8 @@ inline Refused refused[] = {
 };
 
 inline constexpr const char* kSharding = "No effect: there is no sharding.";
-inline constexpr const char* kReplication = "No effect: there is no replication.";
+inline constexpr const char* kOneSource =
+    "No effect: a secondary reads from the primary alone, entry by entry.";
 inline constexpr const char* kPlanCache = "No effect: there is no plan cache.";
 inline constexpr const char* kPlanner = "No effect: there is no such setting of the planner.";
 inline constexpr const char* kUsers = "No effect.";
@@ -172,7 +174,7 @@ inline UnusedParameter unused_parameters[] = {
     {"internalSCCAllowFastestAuthConfigReads", Parameter::always, false, kSharding},
     {"internalSCCAllowFastestMetadataConfigReads", Parameter::always, false, kSharding},
     {"logUserIds", Parameter::always, false, kUsers},
-    {"maxSyncSourceLagSecs", Parameter::always, 30, kReplication},
+    {"maxSyncSourceLagSecs", Parameter::always, 30, kOneSource},
     {"queueForMigrationCommit", Parameter::always, true, kSharding},
     {"releaseConnectionsAfterResponse", Parameter::always, true, kSharding},
     {"replMonitorMaxFailedChecks", Parameter::always, 30, kSharding},
@@ -187,7 +189,7 @@ inline Integer apply_batch_size({
     .name = "replApplyBatchSize",
     .group = Group::parameters,
     .default_value = 1,
-    .help = kReplication,
+    .help = kOneSource,
     .parameter = Parameter::always,
     .parameter_error = kSetOnReplicas,
     .hidden = true,
