@@ -139,12 +139,14 @@ std::string Member::primary_host() const {
     return known ? host : std::string();
 }
 
-int64_t Member::lag_seconds() const {
+std::optional<int64_t> Member::lag_seconds() const {
     const std::shared_ptr<const Config> config = this->config();
-    if (config == nullptr || config->is_of_primary()) return 0;
+    if (config == nullptr) return std::nullopt;
+    if (config->is_of_primary()) return 0;
+    const oplog::Position of_primary = peers_.peer(config->primary().host).last;
+    if (of_primary.ts == 0 || last().ts == 0) return std::nullopt;
     const auto seconds = [](uint64_t ts) { return static_cast<int64_t>(ts >> 32); };
-    const int64_t lag = seconds(peers_.peer(config->primary().host).last.ts) - seconds(last().ts);
-    return std::max<int64_t>(lag, 0);
+    return std::max<int64_t>(seconds(of_primary.ts) - seconds(last().ts), 0);
 }
 
 void Member::initiate(bson::Doc given) {

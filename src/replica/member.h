@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -69,8 +70,8 @@ class Member {
     // "name:port" of the member that is the primary, as far as is known; or nothing.
     std::string primary_host() const;
     // Returns by how many seconds this member is behind what it knows of the primary; 0 on the
-    // primary.
-    int64_t lag_seconds() const;
+    // primary, nothing before both have a position.
+    std::optional<int64_t> lag_seconds() const;
     // Whether the configuration has a write concern for writes that name none.
     bool has_default_concern() const {
         return has_default_concern_.load(std::memory_order_relaxed);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <optional>
 
 #include "base/milliseconds.h"
 #include "base/process_memory.h"
@@ -189,10 +190,10 @@ void append_metrics(const Metrics& metrics, const CursorManager::Counts& cursors
 void append_repl(const replica::Member& member, bson::Builder& out) {
     append_role(member, "ismaster", out);
     out.append("isWritablePrimary", member.role().takes_writes()).append("rbid", int32_t{1});
-    if (member.role().follows())
-        out.append("syncSourceHost", member.following().syncing_to())
-            .append("lagSeconds", member.lag_seconds())
-            .append("message", member.following().message());
+    if (!member.role().follows()) return;
+    out.append("syncSourceHost", member.following().syncing_to());
+    if (const std::optional<int64_t> lag = member.lag_seconds()) out.append("lagSeconds", *lag);
+    out.append("message", member.following().message());
 }
 
 struct Section {
