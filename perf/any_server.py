@@ -3,7 +3,7 @@ runs already, of the measurements.
 
 The binary gets a port, a directory and 127.0.0.1 from here, all else from OPTIONS. It counts as
 started when it answers, so that its log may look as it wants. Servers before wire version 9 are
-refused by today's drivers: those are loaded and asked the old way (old_wire.py, old_wire.c).
+refused by today's drivers: those are loaded and asked the old way (old_wire.c, OP_QUERY).
 """
 
 import argparse
@@ -16,11 +16,11 @@ import sys
 import tempfile
 
 import late
-import old_wire
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/lib')]
 
+import messages  # noqa: E402
 import server  # noqa: E402
 
 pymongo = late.Module('pymongo')
@@ -118,17 +118,15 @@ def parent_of(pid):
 def run_command(running, database, command):
     """The reply of a command, the way that this server understands."""
     if running.old_wire:
-        with old_wire.Connection(running.port, running.host) as connection:
-            return connection.command(database, command)
+        return messages.ask_by_query(running.port, database, command, running.host)
     with pymongo.MongoClient(running.uri, serverSelectionTimeoutMS=SELECTION_MS_MAX) as client:
         return client[database].command(command)
 
 
 def is_too_old(port, host):
-    """Whether today's drivers refuse the server there. Raises OldWireError."""
-    with old_wire.Connection(port, host) as connection:
-        return connection.command('admin', {'isMaster': 1}).get('maxWireVersion',
-                                                                0) < DRIVER_WIRE_MIN
+    """Whether today's drivers refuse the server there. Raises messages.Refused."""
+    greeting = messages.ask_by_query(port, 'admin', {'isMaster': 1}, host)
+    return greeting.get('maxWireVersion', 0) < DRIVER_WIRE_MIN
 
 
 def shown(uri):
@@ -149,7 +147,7 @@ class Running:
             raise server.ServerError('--uri: %s: %s' % (self.name, error)) from None
         try:
             self.old_wire = is_too_old(self.port, self.host)
-        except old_wire.OldWireError:
+        except messages.Refused:
             self.old_wire = False  # if anything can be said of it the driver says it
 
 
@@ -172,7 +170,7 @@ class AnyServer(server.Server):
         try:
             self.old_wire = is_too_old(self.port, self.host)
             pid = run_command(self, 'admin', {'serverStatus': 1}).get('pid', self.process.pid)
-        except (old_wire.OldWireError, pymongo.errors.PyMongoError):
+        except (messages.Refused, pymongo.errors.PyMongoError):
             return False
         above = self.own_pid = int(pid)
         while above not in (self.process.pid, 0):
@@ -223,10 +221,9 @@ def probe(named, folder, options=()):
 def takes_old_wire(running):
     """Newer servers answer nothing but a handshake the old way."""
     try:
-        with old_wire.Connection(running.port, running.host) as connection:
-            connection.command('admin', {'ping': 1})
+        messages.ask_by_query(running.port, 'admin', {'ping': 1}, running.host)
         return True
-    except old_wire.OldWireError:
+    except messages.Refused:
         return False
 
 
@@ -251,7 +248,7 @@ def survey(arguments, folder):
         running = Running(arguments.uri)
         try:
             described.append(about(running, running.name, running.name, []))
-        except (old_wire.OldWireError, pymongo.errors.PyMongoError) as error:
+        except (messages.Refused, pymongo.errors.PyMongoError) as error:
             raise server.ServerError('%s: %s' % (running.name, error)) from None
     return described, common_wire(described, arguments.old_wire)
 

@@ -27,7 +27,8 @@ import re
 import sys
 import time
 
-sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PERF = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path += [PERF, os.path.join(os.path.dirname(PERF), 'tests', 'lib')]
 
 import given  # noqa: E402
 
@@ -78,15 +79,15 @@ def watch(status, seconds):
 
 def watch_old(arguments):
     """The same of a server that the driver refuses."""
-    import old_wire
+    import messages
     found = URI.match(arguments.uri)
     if not found:
         refuse("'%s' is no mongodb://HOST:PORT" % arguments.uri)
     try:
-        with old_wire.Connection(int(found[2] or 27017), found[1]) as connection:
-            return watch(lambda: connection.command('admin', {'serverStatus': 1}),
-                         arguments.seconds)
-    except old_wire.OldWireError as error:
+        return watch(lambda: messages.ask_by_query(int(found[2] or 27017), 'admin',
+                                                   {'serverStatus': 1}, found[1]),
+                     arguments.seconds)
+    except messages.Refused as error:
         refuse('no answer from %s: %s' % (arguments.uri, error))
 
 

@@ -7,6 +7,11 @@ import struct
 OP_REPLY, OP_UPDATE, OP_INSERT, OP_QUERY, OP_GET_MORE = 1, 2001, 2002, 2004, 2005
 OP_DELETE, OP_KILL_CURSORS, OP_MSG = 2006, 2007, 2013
 SECONDS_MAX = 60  # only ends a wait for a server that hangs
+QUERY_FAILED = 2  # a flag of OP_REPLY
+
+
+class Refused(RuntimeError):
+    """No answer, an answer that is none, or the server's own refusal; the text says which."""
 
 
 def encoded(document):
@@ -17,12 +22,50 @@ def encoded(document):
     return bson.encode(document)
 
 
+def connect(host, port, seconds):
+    """A socket: by TCP, or, where the host is a path, to a Unix socket."""
+    if not host.startswith('/'):
+        connected = socket.create_connection((host, port), timeout=seconds)
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return connected
+    connected = socket.socket(socket.AF_UNIX)
+    connected.settimeout(seconds)
+    try:
+        connected.connect(host)
+    except OSError:
+        connected.close()
+        raise
+    return connected
+
+
+def ask_by_query(port, database, command, host='127.0.0.1'):
+    """The reply to a command by OP_QUERY (wire spec 1.3), for servers that the driver refuses.
+    Raises Refused."""
+    import bson
+    try:
+        with Connection(port, host=host) as connection:
+            connection.send_query(database + '.$cmd', command, count=-1)
+            message = connection.receive()
+    except (OSError, struct.error) as error:
+        raise Refused('no answer at %s:%s: %s' % (host, port, error)) from None
+    answered, opcode = struct.unpack_from('<ii', message, 8)
+    if opcode != OP_REPLY or answered != connection.request or len(message) < 36:
+        raise Refused('the answer is no OP_REPLY to what was asked')
+    try:
+        reply = bson.decode(message[36:])
+    except bson.errors.InvalidBSON as error:
+        raise Refused('the answer is no document: %s' % error) from None
+    if struct.unpack_from('<i', message, 16)[0] & QUERY_FAILED or not reply.get('ok'):
+        raise Refused('%s: %s' % (next(iter(command)),
+                                  reply.get('errmsg') or reply.get('$err') or reply))
+    return reply
+
+
 class Connection:
     """Every wait has an end: `seconds`. Documents are of pymongo, or bytes."""
 
-    def __init__(self, port, seconds=SECONDS_MAX):
-        self.socket = socket.create_connection(('127.0.0.1', port), timeout=seconds)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    def __init__(self, port, seconds=SECONDS_MAX, host='127.0.0.1'):
+        self.socket = connect(host, port, seconds)
         self.request = 0
 
     def close(self):

@@ -2,7 +2,6 @@
 
 import os
 import re
-import struct
 import subprocess
 import sys
 
@@ -14,7 +13,6 @@ sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/li
 import messages  # noqa: E402
 import server  # noqa: E402
 
-OP_MSG = 2013
 ANSWER_SECONDS_MAX = 600  # generous: a server that does not answer by then hangs
 MB = 1 << 20
 
@@ -38,23 +36,16 @@ class Client(messages.Connection):
 
     def ask(self, command, database, documents=None):
         """Sends a command and does not wait."""
-        body = struct.pack('<IB', 0, 0) + bson.encode(dict(command, **{'$db': database}))
-        if documents:
-            name = documents[0].encode() + b'\0'
-            body += b'\1' + struct.pack('<i', 4 + len(name) + len(documents[1])) + name
-            self.socket.sendall(struct.pack('<iiii', 16 + len(body) + len(documents[1]), 1, 0,
-                                            OP_MSG) + body)
-            self.socket.sendall(documents[1])
-        else:
-            self.send(OP_MSG, body)
+        self.send_message(dict(command, **{'$db': database}),
+                          [(documents[0], [documents[1]])] if documents else [])
 
     def answer(self, what):
-        return checked(self.receive(), what)
+        return checked(self.receive_message(), what)
 
 
-def checked(message, what):
-    """The document of a reply without an error."""
-    reply = bson.decode(message[21:])
+def checked(document, what):
+    """The document of a reply, given as bytes, without an error."""
+    reply = bson.decode(document)
     if reply['ok'] != 1 or 'writeErrors' in reply or 'writeConcernError' in reply:
         raise Failure('%s: %r' % (what, reply))
     return reply

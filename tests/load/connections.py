@@ -44,7 +44,7 @@ class Member(Client):
         self.buffer += part
         if len(self.buffer) < 16 or len(self.buffer) < struct.unpack_from('<i', self.buffer)[0]:
             return False
-        checked(self.buffer, 'insert')
+        checked(self.buffer[21:], 'insert')
         self.buffer = b''
         if self.journaled:
             self.durable = self.sent

@@ -22,7 +22,7 @@ import insert_benchmark
 import linkbench
 import linkbench_contender
 import measuring
-import old_wire
+import messages
 import run
 import server
 
@@ -105,7 +105,7 @@ class Measured(unittest.TestCase):
             row = self.bench.measure_traced(running, 1)
             self.assertGreater(row['commits'], 0)
             self.assertEqual(row['bytes_per_commit'] % 8192, 0)
-            with self.assertRaisesRegex(old_wire.OldWireError, 'nosuch: .*no such c'):
+            with self.assertRaisesRegex(messages.Refused, 'nosuch: .*no such c'):
                 measuring.command(running, 'admin', {'nosuch': 1})
         self.assertFalse(os.path.exists('/proc/%d' % running.pid))
 

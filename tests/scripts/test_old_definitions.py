@@ -14,7 +14,7 @@ import tempfile
 import unittest
 
 import late
-import old_wire
+import messages
 import server
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -72,8 +72,8 @@ class OldDefinitions(unittest.TestCase):
 
     def by_old_shell(self, collection, *indexes):
         """As a driver of then would have them made: any option is stored."""
-        with old_wire.Connection(self.from_server.port) as connection:
-            connection.command('shop', {'createIndexes': collection, 'indexes': list(indexes)})
+        messages.ask_by_query(self.from_server.port, 'shop',
+                              {'createIndexes': collection, 'indexes': list(indexes)})
 
     @staticmethod
     def definitions(client, collection):
