@@ -15,15 +15,11 @@ import tempfile
 import unittest
 from unittest import mock
 
-import ab
 import any_server
 import experiment
 import insert_benchmark
-import linkbench
-import linkbench_contender
 import measuring
 import messages
-import run
 import server
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -57,18 +53,6 @@ class Parsing(unittest.TestCase):
             with self.subTest(text), \
                     self.assertRaisesRegex(argparse.ArgumentTypeError, sentence):
                 any_server.parse(text)
-
-
-class Options(unittest.TestCase):
-    def sides(self, slug, options='', interval=None):
-        return ab.of_server(any_server.parse('a=/bin/sh ' + options), slug, interval)
-
-    def test_no_option_comes_twice(self):
-        for slug in measuring.measurable():
-            for _, interval in ab.workloads_of(slug):
-                for side in self.sides(slug, interval=interval):
-                    names = [word for word in side if word.startswith('--')]
-                    self.assertEqual(len(names), len(set(names)), (slug, side))
 
 
 class Measured(unittest.TestCase):
@@ -108,17 +92,6 @@ class Measured(unittest.TestCase):
             with self.assertRaisesRegex(messages.Refused, 'nosuch: .*no such c'):
                 measuring.command(running, 'admin', {'nosuch': 1})
         self.assertFalse(os.path.exists('/proc/%d' % running.pid))
-
-    def test_all_are_loaded_alike_or_it_is_refused(self):
-        old, new, newest = (
-            {'name': name, 'old_wire': needs, 'takes_old_wire': takes}
-            for name, needs, takes in (('old', True, True), ('new', False, True),
-                                       ('newest', False, False)))
-        self.assertTrue(any_server.common_wire([new, old]))
-        self.assertFalse(any_server.common_wire([new, newest]))
-        self.assertFalse(any_server.common_wire([]))
-        with self.assertRaisesRegex(server.ServerError, "^old takes only .* and newest only"):
-            any_server.common_wire([newest, old])
 
     def arguments(self, make_parser, *words):
         """Those of an experiment."""
@@ -168,58 +141,6 @@ class Measured(unittest.TestCase):
         text = insert_benchmark.table(trial.result)
         self.assertIn('old, sync', text)
         self.assertIn('loaded as old drivers did it', text)
-
-    def test_an_old_server_stands_beside_ours_in_linkbench(self):
-        arguments = self.arguments(linkbench.make_parser, '--nodes', '200', '--seconds', '0.5',
-                                   '--clients', '2')
-        arguments.servers = [self.posing]
-        described, arguments.old_wire = any_server.survey(arguments, self.folder.name)
-        self.assertTrue(arguments.old_wire)
-        with tempfile.TemporaryDirectory(dir=self.folder.name) as folder, \
-                mock.patch.object(experiment, 'PROGRAMS', self.bench.programs):
-            contender = linkbench_contender.of_named(self.posing, folder)
-            with contender.serve():
-                self.assertGreater(contender.run('load', arguments)['links'], 0)
-                asked = contender.request(arguments)
-                check = contender.run('check', arguments)
-        self.assertEqual(asked['errors'], 0)
-        self.assertGreater(asked['requests'], 10)
-        self.assertEqual(check['visible_links'], check['counted_links'])
-        self.assertEqual(described[0]['name'], 'old')
-
-    def test_it_is_a_rung_of_the_ladder(self):
-        name, selection, options, start = list(run.rungs([self.posing]))[-1]
-        self.assertEqual((name, selection, options),
-                         ('old', None, ['--smallfiles', '--journalCommitInterval', '2']))
-        with start(self.dbpath()) as running:
-            row = self.bench.measure_plain(running, 1)
-        self.assertGreater(row['per_second'], 0)
-
-    def test_a_delayed_device_takes_longer_for_each_flush_and_for_nothing_else(self):
-        delay_us = 20000
-        run_as = dict(os.environ, DEVICE_DELAY_US=str(delay_us),
-                      LD_PRELOAD=os.path.join(self.bench.programs, 'device_delay.so'))
-        script_text = """
-import mmap, os, sys, time
-plain = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)
-synchronous = os.open(sys.argv[1], os.O_RDWR | os.O_DSYNC)
-os.write(plain, b'x' * 8192)
-view = mmap.mmap(plain, 4096)
-def took(call):
-    before = time.monotonic()
-    call()
-    return time.monotonic() - before
-for call in (lambda: os.fsync(plain), lambda: os.fdatasync(plain), view.flush,
-             lambda: os.write(synchronous, b'x'), lambda: os.pwrite(synchronous, b'x', 0),
-             lambda: os.pwritev(synchronous, [b'x'], 0),
-             lambda: os.pwritev(plain, [b'x'], 0, os.RWF_DSYNC)):
-    assert took(call) >= %f
-# The least of many: others may delay one of them.
-for call in (lambda: os.write(plain, b'x'), lambda: os.pread(synchronous, 1, 0)):
-    assert min(took(call) for _ in range(100)) < %f
-""" % (delay_us / 1e6, delay_us / 1e6)
-        subprocess.run([sys.executable, '-c', script_text, os.path.join(self.folder.name, 'x')],
-                       check=True, env=run_as)
 
     def test_it_is_traced_from_start_to_end(self):
         done = subprocess.run(

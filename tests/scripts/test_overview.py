@@ -3,6 +3,7 @@ them in words, and that page and text have every table."""
 
 import collections
 import contextlib
+import html.parser
 import io
 import json
 import os
@@ -12,9 +13,7 @@ import tempfile
 import unittest
 from unittest import mock
 
-import findings
 import overview
-import test_ladder
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -36,44 +35,40 @@ def peers(ours=(6000.0, 50.0), theirs=(5000.0, 60.0)):
             'device': 'vdx', 'steal': 0.0, 'floors_moved': 0.0}
 
 
-class Findings(unittest.TestCase):
-    def test_the_quickest_other_server_counts(self):
-        found = findings.of_peers(peers())
-        self.assertEqual(found.found, [
-            '1 client: 6,000 durable inserts a second, the quickest other 5,000 (Other): '
-            '1.20 times',
-            '1 client, inserts in a second of the processor: 20,000, the best other 16,667 '
-            '(Other): 1.20 times'])
-        self.assertEqual(found.lost, [])
-        self.assertRegex(found.times[0], 'of the 167 us of an insert the disk alone takes 125; '
-                                         'the other 42 .* processor time is 50 us')
+class Page(html.parser.HTMLParser):
+    """Reads a page strictly: what is opened is closed, in order."""
 
-    def test_a_disk_that_was_slower_beside_the_cell_explains_no_time(self):
-        # Measured once on a machine that was not quiet: 1415 us, of which the disk took 4825.
-        slow = peers(ours=(1e6 / 1415, 50.0))
-        for run in slow['peers']['mongod-dur, durable.yaml']['runs']['1']:
-            run.update(floor_before=1e6 / 4825, floor_after=1e6 / 4825)
-        self.assertEqual(findings.of_peers(slow).times, [
-            '1 client: an insert took 1415 us, less than the 4825 of a write by the disk alone '
-            'beside it: the disk was slower then, and on what the time went is not known'])
+    VOID = {'meta', 'br'}
 
-    def test_who_is_ahead_of_us_is_a_loss(self):
-        found = findings.of_peers(peers(theirs=(7500.0, 40.0)))
-        self.assertEqual(found.found, [])
-        self.assertEqual([re.sub('.*: ', '', text) for text in found.lost],
-                         ['0.80 times', '0.80 times'])
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.problems, self.attributes = [], [], []
+        self.texts = collections.defaultdict(list)  # element -> its texts
+        self.feed(text)
+        self.close()
+        self.problems += ['<%s> is never closed' % tag for tag in self.open]
 
-    def test_a_patch_that_makes_every_pair_slower_is_a_loss(self):
-        def half(*rates):
-            return {'without': [{'per_second': 100.0}] * len(rates),
-                    'with': [{'per_second': rate} for rate in rates]}
-        found = findings.of_patch({'slug': 'some-patch', 'blocks': [
-            {'workload': 'insert', 'alone': half(*[120.0, 130.0] * 3),
-             'company': half(*[90.0, 95.0] * 3)},
-            {'workload': 'other', 'alone': half(99.0, 101.0)}]})
-        self.assertEqual(found.lost, ['insert, with the whole series: -8%* (-10..-5) inserts a '
-                                      'second'])
-        self.assertEqual(len(found.found), 2)
+    def handle_starttag(self, tag, attributes):
+        self.attributes += attributes
+        if tag not in self.VOID:
+            self.open.append(tag)
+            self.texts[tag].append('')
+
+    def handle_startendtag(self, tag, attributes):
+        self.attributes += attributes
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open[-1] != tag:
+            self.problems.append('</%s> in %s' % (tag, self.open))
+        else:
+            self.open.pop()
+
+    def handle_data(self, text):
+        for tag in set(self.open):
+            self.texts[tag][-1] += text
+
+    def values(self, name):
+        return [value for key, value in self.attributes if key == name]
 
 
 class Kept(unittest.TestCase):
@@ -111,7 +106,7 @@ class Kept(unittest.TestCase):
                 r'( with changes)?; here: .*\d cores, Linux \S+')
         for text in (self.text, self.page):
             self.assertLess(re.search(made, text).start(), text.index('What was found'))
-        read = test_ladder.Page(self.page)
+        read = Page(self.page)
         for each in self.every:
             line = r'(?m)^  %s  .*%s.*%s' % (re.escape(each.title()), re.escape(each.when()),
                                            re.escape(each.commit()))
@@ -125,7 +120,7 @@ class Kept(unittest.TestCase):
                          len(self.every))
 
     def test_the_articles_are_there_claim_by_claim(self):
-        read = test_ladder.Page(self.page)
+        read = Page(self.page)
         cells = read.texts['td']
         for row in overview.claims.rows([]):
             self.assertIn(row.claim.what, cells)
@@ -138,7 +133,7 @@ class Kept(unittest.TestCase):
             self.assertIn('  - %s (%s' % (request.what, request.slug), self.text)
 
     def test_every_table_is_in_the_text_and_on_the_page(self):
-        read = test_ladder.Page(self.page)
+        read = Page(self.page)
         self.assertEqual(read.problems, [])
         shown = ''.join(read.texts['pre'])
         for each in self.every:

@@ -1,15 +1,12 @@
 """Tests perf/trace/: known answers from a real trace and real threads, and strace's hard lines."""
 
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
 
-import commit_profile
-import commit_stages
 import insert_chain
 import journal_writes
 import off_cpu
@@ -30,17 +27,6 @@ for number in range(23):
     os.fdatasync(fd)
 '''
 
-UNFINISHED = '''
-7 100.000001 lseek(5</db/journal/j._0>, 0, SEEK_CUR) = 8192 <0.000010>
-7 100.000100 write(5</db/journal/j._0>, ""..., 8192 <unfinished ...>
-8 100.000150 write(9</tmp/log>, ""..., 80) = 80 <0.000020>
-7 100.000300 <... write resumed>) = 8192 <0.000200>
-7 100.000400 fdatasync(5</db/journal/j._0> <unfinished ...>
-8 100.000450 fdatasync(6</db/other>) = 0 <0.001000>
-7 100.000900 <... fdatasync resumed>) = 0 <0.000500>
-7 100.002000 write(5</db/journal/j._0>, ""..., 16384) = 16384 <0.000100>
-'''
-
 
 class JournalWrites(unittest.TestCase):
     def test_counts_23_commits_of_23(self):
@@ -56,14 +42,6 @@ class JournalWrites(unittest.TestCase):
         for name in ('seeks', 'writes', 'syncs'):
             self.assertEqual([commit[name] for commit in commits], [1] * 23)
         self.assertEqual(sum(commit['bytes'] for commit in commits), 12 * 8192 + 11 * 16384)
-
-    def test_joins_interrupted_lines_and_skips_other_files(self):
-        commits = journal_writes.commits_of(
-            sorted(journal_writes.parse(UNFINISHED.splitlines())))
-        self.assertEqual([commit['bytes'] for commit in commits], [8192, 16384])
-        self.assertEqual([commit['syncs'] for commit in commits], [1, 0])
-        self.assertAlmostEqual(commits[0]['sync_us'], 500)
-        self.assertAlmostEqual(commits[1]['gap_ms'], 1.9)
 
 
 # Two inserts of one client: the first commit in a thread of its own, the second in the
@@ -92,35 +70,6 @@ class InsertChain(unittest.TestCase):
         self.assertIn('2 inserts in 3.0 s', insert_chain.table(chains, 3))
 
 
-class Refusals(unittest.TestCase):
-    """Where something is missing a tool says so, with its name, and ends with 3."""
-
-    def refusal(self, tool, target, **environment):
-        run = subprocess.run([sys.executable, os.path.join(TOP, 'perf', 'trace', tool), target],
-                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                             check=False, env=dict(os.environ, **environment))
-        self.assertEqual(run.returncode, insert_chain.EXIT_MISSING_FACILITY, run.stdout)
-        self.assertEqual(run.stdout.split(': ')[0], tool)
-        return run.stdout
-
-    def test_no_such_process(self):
-        for tool in ('commit_profile.py', 'insert_chain.py', 'journal_writes.py', 'off_cpu.py'):
-            said = self.refusal(tool, str(2 ** 30))
-            if tool != 'commit_profile.py' or shutil.which('perf'):  # which is optional
-                self.assertIn(str(2 ** 30), said)
-
-
-class CommitProfile(unittest.TestCase):
-    def test_reads_a_report(self):
-        report = '''# Samples: 3K of event 'cpu-clock'
-     9.10%           273  [kernel.kallsyms]  [k] finish_task_switch.isra.0      -      -
-     4.20%           126  /x/bin/mongod      [.] journal::checksum(unsigned char const*, int)
-'''
-        self.assertEqual(list(commit_profile.rows_of(report)),
-                         [(9.1, 273, '[kernel]', 'finish_task_switch.isra.0'),
-                          (4.2, 126, 'mongod', 'journal::checksum(unsigned char const*, int)')])
-
-
 class OffCpu(unittest.TestCase):
     def sample(self, code, waits=False):
         """States of the threads of a Python process that says when it is ready, and then `waits`
@@ -147,19 +96,3 @@ class OffCpu(unittest.TestCase):
     def test_a_blocked_thread_shows_its_call(self):
         code = 'import os; print(flush=True); os.read(0, 1)'
         self.assertIn('read', self.sample(code, waits=True))
-
-
-class CommitStages(unittest.TestCase):
-    def test_totals_are_subtracted_and_blocks_taken_as_they_are(self):
-        def total(factor):
-            return {'cumulativeStats': {'commits': 10 * factor, 'journaledBytes': 8192 * factor,
-                              'stages': {name: {'totalMicros': 500 * factor}
-                                         for name in commit_stages.STAGES}}}
-        stages, commits, journal_bytes, seconds = commit_stages.summarize(total(1), total(3), 2)
-        self.assertEqual((set(stages.values()), commits, journal_bytes, seconds),
-                         ({1000}, 20, 16384, 2))
-        block = {'commits': 84, 'journaledMB': 1, 'journaledBytes': 688128,
-                 'timeMs': dict({name: 3 for name in commit_stages.STAGES}, dt=3007)}
-        stages, commits, journal_bytes, seconds = commit_stages.summarize(block, block, 2)
-        self.assertEqual((set(stages.values()), commits, journal_bytes, seconds),
-                         ({3000}, 84, 688128, 3.007))
