@@ -272,7 +272,7 @@ def quiet_lines(script, result):
 def idle_columns(result):
     """Where no workload moved the counter with the option on, as the table shows it."""
     for column in ('alone', 'company') if result.get('counter') else ():
-        cells = [block[column] for block in ab_table.blocks_of(result) if block.get(column)]
+        cells = [block[column] for block in result['blocks'] if block.get(column)]
         if cells and not any(float(ab_table.counter_cells(cell)[1]) for cell in cells):
             yield {'alone': 'alone', 'company': 'in the full series'}[column]
 

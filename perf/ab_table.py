@@ -96,20 +96,6 @@ def counter_cells(cell):
     return ['%.1e' % value if 0 < value < 0.0005 else '%.3f' % value for value in values] + ['']
 
 
-def blocks_of(result):
-    """The blocks of a result. Those of 2026-11-21 know the patch alone, and have a cell for each
-    number of clients; the first two are shown."""
-    if 'blocks' in result:
-        return result['blocks']
-    return [{'workload': 'insert --clients %d' % cell['clients'],
-             'alone': {'options': {'without': result['options']['base'],
-                                   'with': result['options']['option']},
-                       'without': cell['base'], 'with': cell['option'],
-                       'without_traced': cell['base_traced'],
-                       'with_traced': cell['option_traced']}}
-            for cell in result['cells'][:2]]
-
-
 def in_words(block):
     """The workload in at most 25 characters: "4 clients, j:true, 64 KB"; that of
     "8 clients, 4 KB prose" has j:true too."""
@@ -170,7 +156,7 @@ def quiet_lines(result):
 def table(result):
     """The text that a patch's header quotes."""
     host, floor = result['host'], result['floor']
-    blocks = blocks_of(result)
+    blocks = result['blocks']
     options = blocks[0]['alone']['options'] if blocks else {'without': [], 'with': []}
     company = any('company' in block for block in blocks)
     lines = [

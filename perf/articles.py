@@ -66,7 +66,7 @@ def made(name):
     import claims  # they read the figures here
     import iibench_sizes
     if name == 'requests':
-        return claims.requests_table(iibench_sizes.kept())
+        return claims.requests_table()
     return iibench_sizes.table() if name == 'sizes' else table(name)
 
 

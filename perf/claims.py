@@ -8,18 +8,15 @@ the dict that an experiment keeps.
 """
 
 import dataclasses
-import glob
-import json
 import math
-import os
 import statistics
 
 import ab_table
 import articles
 import cells
+import kept_results
 import machine
 
-TOP = articles.TOP
 FIXED, RATIO = 0.1, 0.25
 REPRODUCED, NOT_REPRODUCED = 'reproduced', 'not reproduced'
 CANNOT, NOT_MEASURED = 'cannot be here', 'not measured'
@@ -566,19 +563,10 @@ def answered(patches, iibench=()):
         yield request, '; '.join(filter(None, [rows, pairs])) or 'not measured'
 
 
-def kept(name):
-    """The newest kept result of that name, or None: folders are named by date."""
-    paths = sorted(glob.glob(os.path.join(TOP, 'perf', 'results', '*', '*', name + '.json')))
-    if not paths:
-        return None
-    with open(paths[-1], encoding='utf-8') as file:
-        return json.load(file)
-
-
-def requests_table(iibench):
-    """For docs/articles.md, of what is kept, and of those results of iibench."""
-    patches = {request.slug: kept(request.slug) for request in all_requests()}
+def requests_table():
+    """For docs/articles.md, of what is kept."""
+    patches = {request.slug: kept_results.newest(request.slug) for request in all_requests()}
     return articles.markdown(
         [['request', 'ticket', 'patch', 'the article', 'here']]
         + [[request.what, request.ticket, '`patches/%s.patch`' % request.slug, request.theirs, text]
-           for request, text in answered(patches, iibench)])
+           for request, text in answered(patches, kept_results.iibench_by_size())])

@@ -2,15 +2,12 @@
 
 A kept result of ./lab bench iibench has one number of rows and one of clients, and all its servers
 in turn. The table `sizes` of docs/articles.md has a line for each server that waits for the disk,
-below the article's own. Of results with the same rows and clients those of the newest day count.
+below the article's own.
 """
-
-import glob
-import json
-import os
 
 import articles
 import claims
+import kept_results
 
 HEADS = ('rows, clients', 'server', 'inserts/s', 'longest, ms', 'bytes written an insert',
          'of them log', 'log before padding and compression', 'beside the log')
@@ -24,21 +21,6 @@ SERVERS = (('base, sync', 'base at 2 ms'), ('series, at commit', 'series without
            (LARGE_FILES, 'and journal files of 4 GB'),
            (LARGE_MEMORY, 'and memory of 4 GB for changed pages'), ('InnoDB, sync', 'InnoDB'),
            ('PostgreSQL, sync', 'PostgreSQL'))
-
-
-def kept():
-    """The results by their size, the smallest first; those of one size and day are one."""
-    found = {}
-    for path in sorted(glob.glob(os.path.join(articles.TOP, 'perf', 'results', '*', '*',
-                                              'iibench*.json'))):
-        with open(path, encoding='utf-8') as file:
-            result = json.load(file)
-        size, folder = (result['rows'], result['clients']), os.path.dirname(path)
-        if size in found and found[size][0] == folder:
-            found[size][1]['lines'] += result['lines']
-        else:
-            found[size] = folder, result
-    return [result for _, (_, result) in sorted(found.items())]
 
 
 def size_text(result):
@@ -84,7 +66,7 @@ ROWS_LEAST = 1000000
 def table():
     """For docs/articles.md."""
     lines = [HEADS, *of_article()]
-    for result in filter(has_patches, kept()):
+    for result in filter(has_patches, kept_results.iibench_by_size()):
         if result['rows'] >= ROWS_LEAST:
             lines += of_result(result)
     return articles.markdown([list(line) for line in lines])

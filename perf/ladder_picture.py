@@ -4,27 +4,18 @@ rung, with a panel for each number of clients; once for light pages, once for da
 ./lab report --picture writes it anew; a test compares it with what is kept.
 """
 
-import glob
-import json
 import os
 import statistics
 
-import measuring
+import kept_results
 import plots
 
-TOP = measuring.TOP
-FOLDER = os.path.join(TOP, 'docs', 'pictures')
+FOLDER = os.path.join(kept_results.TOP, 'docs', 'pictures')
 DARK, BRIGHT = '#0d1117', '#e6edf3'
 THEMES = {'light': {}, 'dark': {
     **dict.fromkeys(('figure.facecolor', 'axes.facecolor', 'savefig.facecolor'), DARK),
     **dict.fromkeys(('text.color', 'axes.labelcolor', 'axes.edgecolor', 'xtick.color',
                      'ytick.color'), BRIGHT)}}
-
-
-def newest_ladder():
-    """The path of the last result of ./lab run that the repository keeps: folders are named by
-    date."""
-    return sorted(glob.glob(os.path.join(TOP, 'perf', 'results', '*', '*', 'ladder.json')))[-1]
 
 
 def draw(result, theme):
@@ -48,8 +39,7 @@ def draw(result, theme):
 
 def write():
     """Draws it for both kinds of pages; returns the paths."""
-    with open(newest_ladder(), encoding='utf-8') as file:
-        result = json.load(file)
+    result = kept_results.newest('ladder')
     os.makedirs(FOLDER, exist_ok=True)
     paths = []
     for theme in THEMES:

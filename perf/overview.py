@@ -14,10 +14,8 @@ The page needs nothing beside itself, on a screen of any width: long lines of a 
 import argparse
 import collections
 import datetime
-import glob
 import html
 import io
-import json
 import os
 import re
 import statistics
@@ -32,6 +30,7 @@ import compare
 import findings
 import growth
 import insert_benchmark
+import kept_results
 import ladder_picture
 import linkbench_tables
 import machine
@@ -143,8 +142,7 @@ class Measured:
 
     def __init__(self, path):
         self.path = os.path.relpath(path, TOP)
-        with open(path, encoding='utf-8') as file:
-            self.result = json.load(file)
+        self.result = kept_results.read(path)
         self.kind = next((kind for kind in KINDS if isinstance(self.result, dict)
                           and kind.is_it(self.result)), None)
         self.slug = self.kind and self.result.get('slug')
@@ -214,18 +212,10 @@ def machine_text(host):
     return ', '.join(filter(None, parts)) or 'not known'
 
 
-def result_files():
-    """All results, the oldest first: those of the repository by the dates that their folders are
-    named by, then one's own."""
-    def below(folder):
-        return glob.glob(os.path.join(TOP, folder, 'results', '**', '*.json'), recursive=True)
-    return sorted(below('perf')) + sorted(below('build'), key=os.path.getmtime)
-
-
 def newest():
     """Of each kind one."""
     found = {}
-    for path in reversed(result_files()):
+    for path in reversed(kept_results.every()):
         try:
             measured = Measured(path)
             if measured.kind and measured.key not in found:

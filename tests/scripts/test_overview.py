@@ -13,6 +13,7 @@ import tempfile
 import unittest
 from unittest import mock
 
+import kept_results
 import overview
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -76,9 +77,8 @@ class Kept(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.paths = [path for path in overview.result_files()
-                     if path.startswith(os.path.join(TOP, 'perf'))]
-        with mock.patch.object(overview, 'result_files', lambda: cls.paths), \
+        cls.paths = kept_results.of_repository()
+        with mock.patch.object(kept_results, 'every', lambda: cls.paths), \
                 contextlib.redirect_stderr(io.StringIO()) as cls.said:
             cls.every = overview.newest()
         cls.text, cls.page = overview.as_text(cls.every), overview.as_page(cls.every)
@@ -191,7 +191,7 @@ class Named(unittest.TestCase):
                                   ('peers.json', json.dumps(peers()))):
                 with open(os.path.join(folder, name), 'w', encoding='utf-8') as file:
                     file.write(content)
-            with mock.patch.object(overview, 'result_files', lambda: [
+            with mock.patch.object(kept_results, 'every', lambda: [
                     os.path.join(folder, name) for name in sorted(os.listdir(folder))]), \
                     contextlib.redirect_stderr(io.StringIO()) as said:
                 every = overview.newest()

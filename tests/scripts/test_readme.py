@@ -1,11 +1,11 @@
 """The figures in README.md are those of a kept result, its picture is drawn from it, and its
 transcripts are those of today."""
 
-import json
 import os
 import re
 import unittest
 
+import kept_results
 import ladder
 import ladder_picture
 import run
@@ -59,8 +59,7 @@ class Transcripts(unittest.TestCase):
 class Ladder(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        with open(ladder_picture.newest_ladder(), encoding='utf-8') as file:
-            cls.result = json.load(file)
+        cls.result = kept_results.newest('ladder')
         with open(os.path.join(TOP, 'README.md'), encoding='utf-8') as file:
             cls.page = file.read()
 
@@ -100,8 +99,7 @@ class Ladder(unittest.TestCase):
 
 class Picture(unittest.TestCase):
     def test_has_every_rung_and_figure_and_the_colours_of_its_page(self):
-        with open(ladder_picture.newest_ladder(), encoding='utf-8') as file:
-            result = json.load(file)
+        result = kept_results.newest('ladder')
         light, dark = (ladder_picture.draw(result, theme) for theme in ('light', 'dark'))
         self.assertNotEqual(light, dark)
         for row in result['rows']:
