@@ -1,28 +1,26 @@
 """Checks what is made from the descriptions of the options: docs/options.md is what the two
 programs say, the page for man is well-formed, bash completes, and the headers of the patches agree.
-
-Usage: python3 tests/tree/documents.py [TEST...]       builds the base and the full series first
 """
 
 import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 import unittest
 
+import options_page
+import program_version
+import server
+import staging
+
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/lib')]
-
-import choice  # noqa: E402
-import options_page  # noqa: E402
-import program_version  # noqa: E402
-import server  # noqa: E402
-import staging  # noqa: E402
-from totals import Totals  # noqa: E402
-
 SELECTIONS = ('none', 'all')
+
+
+def setUpModule():
+    for selection in SELECTIONS:
+        server.build(selection, '', ['mongod'])
 
 
 def program_of(selection):
@@ -216,22 +214,3 @@ printf '%s\\n' "${COMPREPLY[@]}"
         self.assertEqual(self.complete('--port', ''), [])
         self.assertEqual(self.complete('--setParameter', 'ttl'), ['ttlMonitorEnabled='])
         self.assertEqual(self.complete('--smallfiles', '--dbp'), ['--dbpath'])
-
-
-def main():
-    tests = {name: unittest.defaultTestLoader.getTestCaseNames(each)
-             for name, each in globals().items()
-             if isinstance(each, type) and issubclass(each, unittest.TestCase)}
-    known = list(tests) + ['%s.%s' % (name, test) for name in tests for test in tests[name]]
-    choice.exactly(sys.argv[1:], known, 'test')
-    for selection in SELECTIONS:
-        server.build(selection, '', ['mongod'])
-    suite = unittest.defaultTestLoader.loadTestsFromNames(
-        ['__main__' + ('.' + name if name else '') for name in sys.argv[1:] or ['']])
-    totals = Totals()
-    totals.run('documents', suite)
-    totals.close()
-
-
-if __name__ == '__main__':
-    main()

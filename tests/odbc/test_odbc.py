@@ -1,10 +1,6 @@
-#!/usr/bin/env python3
 """The peer odbc of ./lab bench peers (perf/peers/odbc.py): durable inserts into servers of
 PostgreSQL and of MariaDB by their own ODBC drivers, and FreeTDS, for which there is no server here,
-as far as it goes without one.
-
-Usage: tests/odbc/run.py [TEST...]      Drivers or NoServer
-"""
+as far as it goes without one."""
 
 import contextlib
 import io
@@ -13,22 +9,17 @@ import os
 import re
 import shutil
 import socket
-import sys
 import tempfile
 import time
 import unittest
 from unittest import mock
 
+import compare
+import peers
+import server
+from peers import mariadb, odbc, peer as base, postgresql, syncs
+
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path[:0] = [os.path.join(TOP, folder) for folder in ('perf', 'tests/lib')]
-
-import choice  # noqa: E402
-import compare  # noqa: E402
-import peers  # noqa: E402
-import server  # noqa: E402
-from peers import mariadb, odbc, peer as base, postgresql, syncs  # noqa: E402
-from totals import Totals  # noqa: E402
-
 SCRATCH = os.path.join(TOP, 'build', 'scratch')
 COUNTED_SECONDS_MAX = 60  # only ends a wait for figures that never come
 
@@ -156,15 +147,3 @@ class NoServer(Case):
         said = self.why_not('Driver=Oracle;Server=x')
         for name in ('FreeTDS', 'PostgreSQL Unicode', 'MariaDB Unicode'):
             self.assertIn(name, said)
-
-
-def main():
-    totals = Totals()
-    for name in choice.exactly(sys.argv[1:], [Drivers.__name__, NoServer.__name__], 'test'):
-        suite = unittest.defaultTestLoader.loadTestsFromName(name, sys.modules[__name__])
-        totals.run(name, suite, verbosity=0)
-    totals.close()
-
-
-if __name__ == '__main__':
-    main()
