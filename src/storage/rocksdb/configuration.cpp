@@ -119,10 +119,14 @@ rocksdb::Options ours(const kv::MapSettings& settings, rocksdb::Env* env) {
         const auto share = static_cast<size_t>(settings.memory_bytes) / 32;
         if (share < options.write_buffer_size) {
             options.write_buffer_size = std::max(share, kLeast);
-            // A merge reads all files of level 0 at the same time, of each a row at least.
+            // A merge reads all files of level 0 at the same time, of each a row at least: a
+            // quarter of the memory is for rows as large as there are. RocksDB may not write slower
+            // before that: with few files it would do so all the time, and end at some KB a second.
+            constexpr int kFilesMin = 4, kFilesMax = 36, kRowBytes = 16 << 20;
+            const auto files = static_cast<int>(settings.memory_bytes / 4 / kRowBytes);
             options.level0_file_num_compaction_trigger = 2;
-            options.level0_slowdown_writes_trigger = 3;
-            options.level0_stop_writes_trigger = 4;
+            options.level0_stop_writes_trigger = std::clamp(files, kFilesMin, kFilesMax);
+            options.level0_slowdown_writes_trigger = options.level0_stop_writes_trigger;
         }
     }
 
