@@ -14,6 +14,7 @@ What is checked
   value     what is measured is what conf/durable.yaml recommends
   result    the header quotes the table that perf/ab.py makes of its Result, of six pairs at least;
             its Measured-counter is more than 0 with the option on;
+            what follows the table says in words what it shows, without figures of its own;
             Awaits-measurement: WHY lets another one, or none, stay until it is measured
   apply     each patch of the series on the one before: no fuzz, no offset
   subsets   every subset of the series applies in series order without fuzz: no two patches edit the
@@ -70,7 +71,10 @@ FIELDS = {
 }
 OPTIONAL = {'No-recipe', 'Measured-base', 'Measured-with', 'Measured-counter',
             'Awaits-measurement'}
-OTHER_SLUGS = {'dataFileWrites': 'data-files-at-flush'}
+# What a sentence beside a table would say again, and then otherwise than the next table.
+FIGURE = re.compile(
+    r'[\d.]*\d ?%|\b(?:twice|half|halve[sd]?|thirds?|quarters?|fifths?|sixths?|sevenths?|eighths?|tenths?'
+    r'|doubles?d?|\w+ times(?: as| the)|[\w.]+ [0-9.]+ times)\b', re.I)
 
 
 def check_listing(patches, entries):
@@ -145,12 +149,11 @@ def check_names(name, text, top):
     files are storage.flushSayMore and flush_say_more.cpp."""
     fields = dict(re.findall(r'^([A-Z][A-Za-z-]*): (.*)$', header_of(text), re.M))
     option = fields.get('Option', '')
-    words = re.sub('([a-z0-9])([A-Z])', r'\1-\2', option).lower()
-    slug = OTHER_SLUGS.get(option, words)
+    slug = re.sub('([a-z0-9])([A-Z])', r'\1-\2', option).lower()
     if re.match('journal[A-Z]', option):
-        own, key, source = option[7].lower() + option[8:], 'storage.journal.', words[8:]
+        own, key, source = option[7].lower() + option[8:], 'storage.journal.', slug[8:]
     elif re.match('(flush|dataFiles?)[A-Z]', option):
-        own, key, source = option, 'storage.', words
+        own, key, source = option, 'storage.', slug
     else:
         yield '%s: "Option: %s" does not begin with journal, flush or dataFile' % (name, option)
         return
@@ -265,6 +268,14 @@ def check_result(name, text, top):
         yield '%s: its table has more than %d lines' % (name, ab_table.LINES_MAX)
 
 
+def check_prose(name, text, top):
+    """Sentences after a table have no figures of their own."""
+    prose = header_of(text).partition('\n\nOption: ')[0].partition('\n' + ab_table.FIRST_LINE)[2]
+    for found in FIGURE.finditer(prose.partition('\n\n')[2].replace('\n', ' ')):
+        yield ('%s: "%s" beside the table: say it in words, the table has the figures'
+               % (name, found[0]))
+
+
 def quiet_lines(script, result):
     return [] if script in TABLES else ab_table.quiet_lines(result)
 
@@ -296,6 +307,7 @@ def findings(top, patches):
         yield from check_names(entry, text, top)
         yield from check_value(entry, text, top)
         yield from check_result(entry, text, top)
+        yield from check_prose(entry, text, top)
         yield from check_written(entry, text, top)
     depends = depends_of(patches)
     applied = list(applying.check_apply(top, patches, entries))
@@ -464,6 +476,12 @@ def self_test():
         ('no result yet', patch('Result: perf/results/x/journal-say-more.json',
                                 'Result: none\nAwaits-measurement: it is new'), None),
         ('a result that is not there', patch('results/x/', 'results/y/'), 'names perf/results/y/'),
+        ('a figure beside the table',
+         patch('\n\nOption: ', '\n\nIt is five times as quick.\n\nOption: '), 'five times as'),
+        ('a share beside the table',
+         patch('\n\nOption: ', '\n\nIt takes 23 % less.\n\nOption: '), '23 %'),
+        ('what a table shows, in words',
+         patch('\n\nOption: ', '\n\nIt is quicker.\n\nOption: '), None),
         ('a table of another result', patch('alone: --a 2', 'alone: --a 3'), 'does not quote'),
         ('context that does not match', patch(' one\n', ' eins\n'), 'does not apply'),
         ('lines that have moved',

@@ -1,13 +1,13 @@
 """The table of one patch, from a result of perf/ab.py; the patch's header quotes it.
 
 A row has, for the patch alone and in the full series, the medians of both sides and the change: the
-median of the pairs, with the least and the greatest of them. It is marked where the exact sign test
-of the pairs says that it is no chance (two-sided, P_MAX): of six all moved the same way.
+median of the pairs, with the least and the greatest of them. No cell is marked as no chance: of the
+200 cells of a series a test of each would mark some by chance, and one that allows for so many wants
+more pairs than a run has.
 """
 
 import datetime
 import email.utils
-import math
 import os
 import re
 import statistics
@@ -31,9 +31,7 @@ LINES_MAX = 22
 FORM = '    %-22s%8s%8s %-20s%8s%8s %s'
 COLUMNS = {'alone': ('base', 'with it'), 'company': ('without', 'with it')}
 IN_WORDS = {'company': 'full series'}  # of the halves whose name in a result says too little
-MARK = '*'
-PAIRS_MIN = 6  # the fewest that the test can tell from chance
-P_MAX = 0.05
+PAIRS_MIN = 6
 
 
 def change(before, after):
@@ -49,32 +47,10 @@ def paired(cell, value):
             None if None in changes else changes)
 
 
-def chance(pairs, contrary):
-    """Of the two-sided exact sign test: how often do all but so many pairs move the same way where
-    nothing moves them?"""
-    return min(1, 2 * sum(math.comb(pairs, i) for i in range(contrary + 1)) / 2 ** pairs)
-
-
-def is_clear(changes):
-    """Whether they are to be marked. A pair without a change speaks against one."""
-    moved = max(sum(change > 0 for change in changes), sum(change < 0 for change in changes))
-    return len(changes) >= PAIRS_MIN and chance(len(changes), len(changes) - moved) < P_MAX
-
-
-def what_the_mark_says(pairs):
-    found = [chance(pairs, contrary) for contrary in range(pairs)]
-    if pairs < PAIRS_MIN:
-        return 'too few for a test.'
-    return '%s: sign test, p < %.2g.' % (MARK, math.ceil(1000 * max(
-        p for p in found if p < P_MAX)) / 1000)
-
-
 def shown_change(changes):
     if changes is None:
         return ''
-    return '%+.0f%%%s (%+.0f..%+.0f)' % (statistics.median(changes),
-                                         MARK if is_clear(changes) else '',
-                                         min(changes), max(changes))
+    return '%+.0f%% (%+.0f..%+.0f)' % (statistics.median(changes), min(changes), max(changes))
 
 
 def cells_of(cell, name, digits, value):
@@ -160,9 +136,8 @@ def table(result):
     options = blocks[0]['alone']['options'] if blocks else {'without': [], 'with': []}
     company = any('company' in block for block in blocks)
     lines = [
-        FIRST_LINE + '%d of %g s after %g s, in turn, fresh data; %s'
-        % (result['runs'], result['seconds'], result.get('warmup', 0.5),  # the first do not say
-           what_the_mark_says(result['runs'])),
+        FIRST_LINE + '%d of %g s after %g s, in turn, fresh data; change: median (least..greatest).'
+        % (result['runs'], result['seconds'], result.get('warmup', 0.5)),  # the first do not say
         '%d cores, %s, Linux %s; the disk alone: 4 KB overwrite %.2f ms, 8 KB append %.2f ms.'
         % (host['cores'], host['file_system'], host['kernel'].split('-')[0],
            floor['overwrite_4k']['p50_us'] / 1e3, floor['append_8k']['p50_us'] / 1e3),

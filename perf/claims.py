@@ -506,7 +506,7 @@ def all_requests():
                 'compression an insert without, 838 with it, 720 in files of 1 GB',
                 ('series, at flush', 'series, sync', 'log_raw',
                  'bytes of log before padding and compression')),
-        Request('less writing of data files', 'none', 'data-files-at-flush',
+        Request('less writing of data files', 'none', 'data-file-writes',
                 '%s bytes an insert beside the log, InnoDB %s' % (beside_log(SYNC),
                                                                    beside_log(INNODB)),
                 'iibench, 2.0 to 2.45 million rows: 3,970 bytes beside the log an insert without, '

@@ -1,4 +1,4 @@
-"""Tests perf/ab_table.py: the sign test, and how the table of a result gets into a patch's header.
+"""Tests perf/ab_table.py: a change, and how the table of a result gets into a patch's header.
 patches/check.py compares the headers with the results that they quote."""
 
 import json
@@ -18,13 +18,9 @@ def read(*path):
         return file.read()
 
 
-class SignTest(unittest.TestCase):
-    def test_six_that_agree_are_the_fewest_that_are_marked(self):
-        self.assertEqual(ab_table.chance(6, 0), 2 / 64)
-        self.assertTrue(ab_table.is_clear(6 * [1.0]))
-        self.assertFalse(ab_table.is_clear(5 * [1.0]))
-        self.assertFalse(ab_table.is_clear(5 * [1.0] + [-0.1]))
-        self.assertFalse(ab_table.is_clear(5 * [1.0] + [0.0]), 'no change is not for it')
+class Change(unittest.TestCase):
+    def test_it_is_the_median_with_its_range_and_without_a_mark(self):
+        self.assertEqual(ab_table.shown_change([3.0, 1.0, 2.0, 2.0, 4.0, 9.0]), '+2% (+1..+9)')
 
 
 class Header(unittest.TestCase):

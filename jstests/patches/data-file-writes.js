@@ -1,5 +1,5 @@
 // dataFileWrites: the data files get what was committed when they are flushed.
-// docs: patches/data-files-at-flush.patch
+// docs: patches/data-file-writes.patch
 // Group: patches
 
 const name = 'dataFileWrites';
