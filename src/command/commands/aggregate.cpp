@@ -45,20 +45,66 @@ constexpr int kResultTooLarge = 16389;
 // The most bytes of a first batch: a document that would exceed it goes into the next one.
 constexpr int64_t kFirstBatchBytes = 4 * 1024 * 1024;
 
-void take_cursor(const bson::Element& cursor, dialect::Dialect dialect, PipelineRequest& out) {
-    if (!cursor.is_object()) base::fail(16954, "cursor field must be missing or an object");
-    read_fields(cursor.as_doc(), "cursor", kCursorFields, dialect);
-    out.as_cursor = true;
-    for (const bson::Element& e : cursor.as_doc()) {
-        if (is_absent(e, dialect)) continue;
-        if (e.name() != "batchSize")
-            base::fail(16955, "cursor object can't contain fields other than batchSize");
-        if (!e.is_number()) base::fail(16956, "cursor.batchSize must be a number");
-        if (e.to_int64() < 0)
-            base::fail(dialect.code(16957, 51024), "Cursor batchSize must not be negative");
-        out.batch_size = e.to_int64();
-    }
+void take_batch_size(PipelineRequest& request, const bson::Element& e, dialect::Dialect dialect) {
+    if (!e.is_number()) base::fail(16956, "cursor.batchSize must be a number");
+    if (e.to_int64() < 0)
+        base::fail(dialect.code(16957, 51024), "Cursor batchSize must not be negative");
+    request.batch_size = e.to_int64();
 }
+
+void refuse_in_cursor(PipelineRequest&, const bson::Element&, dialect::Dialect) {
+    base::fail(16955, "cursor object can't contain fields other than batchSize");
+}
+
+constexpr Row<PipelineRequest> kCursorRows[] = {{kCursorFields[0], take_batch_size}};
+constexpr RequestTable kCursor(kCursorRows, refuse_in_cursor, Repeated::last);
+
+void take_cursor(PipelineRequest& request, const bson::Element& e, dialect::Dialect dialect) {
+    if (!e.is_object()) base::fail(16954, "cursor field must be missing or an object");
+    request.as_cursor = true;
+    kCursor.read(e.as_doc(), "cursor", dialect, request);
+}
+
+constexpr Reader<bson::Object> kPipeline{
+    types::array, [](const bson::Element& e, dialect::Dialect) {
+        if (!e.is_array()) base::fail(13111, "wrong type for field (pipeline): expected an array");
+        return bson::Object(e.as_doc());
+    }};
+
+constexpr Reader<bool> kDiskUse{types::boolean, [](const bson::Element& e, dialect::Dialect) {
+                                    if (e.type() != bson::Type::boolean)
+                                        base::fail(16949, "allowDiskUse must be a bool, not a {}",
+                                                   static_cast<int>(e.type()));
+                                    return e.as_bool();
+                                }};
+
+void take_explain(PipelineRequest& request, const bson::Element& e, dialect::Dialect) {
+    if (e.type() != bson::Type::boolean)
+        base::fail(13111, "wrong type for field (explain): expected a boolean");
+    if (e.as_bool()) request.explain = Verbosity::query_planner;
+}
+
+void refuse_field(PipelineRequest&, const bson::Element& e, dialect::Dialect dialect) {
+    if (!dialect.has(dialect::kFieldsAreChecked))
+        base::fail(base::kFailedToParse, "unrecognized field '{}'", e.name());
+}
+
+constexpr Row<PipelineRequest> kAggregateRows[] = {
+    row<kPipeline, &PipelineRequest::stages>(required("pipeline", types::array)),
+    {{"cursor", types::object}, take_cursor},
+    row<kDiskUse, &PipelineRequest::allow_disk_use>("allowDiskUse"),
+    row<lenient::hint, &PipelineRequest::hint>("hint"),
+    {{"explain", types::boolean}, take_explain},
+    row<kValidation, &PipelineRequest::validation>(kBypassValidation),
+    row<lenient::object_element, &PipelineRequest::collation>(kCollation),
+    row<lenient::object_element, &PipelineRequest::let_given>(kLet),
+    {refused("encryptionInformation", "6.0"), refuse_field},
+    // A part of the work for another server, which goes on with it.
+    {refused("fromRouter"), refuse_field},
+    {refused("fromMongos"), refuse_field},
+    {refused("needsMerge"), refuse_field},
+};
+constexpr RequestTable kAggregate(kAggregateRows, refuse_field, Repeated::last);
 
 PipelineRequest parse(const Invocation& invocation) {
     PipelineRequest out;
@@ -68,45 +114,7 @@ PipelineRequest parse(const Invocation& invocation) {
     out.whole_database = target.is_number() && target.to_double() == 1.0;
     out.ns = out.whole_database ? fmt::format("{}.$cmd.aggregate", invocation.db) : invocation.ns();
     out.source_ns = out.ns;
-    constexpr std::string_view kIgnored[] = {"aggregate",
-                                             "maxTimeMS",
-                                             "readConcern",
-                                             "writeConcern",
-                                             "comment",
-                                             "lsid",
-                                             "apiVersion",
-                                             "apiStrict",
-                                             "apiDeprecationErrors",
-                                             "backpressure",
-                                             "bypassDocumentValidation",
-                                             "collation",
-                                             "let"};
-    for (const bson::Element& e : invocation.body) {
-        const std::string_view name = e.name();
-        if (is_absent(e, invocation.dialect())) continue;
-        if (name == "pipeline") {
-            if (!e.is_array())
-                base::fail(13111, "wrong type for field (pipeline): expected an array");
-            out.stages = bson::Object(e.as_doc());
-        } else if (name == "explain") {
-            if (e.type() != bson::Type::boolean)
-                base::fail(13111, "wrong type for field (explain): expected a boolean");
-            if (e.as_bool()) out.explain = Verbosity::query_planner;
-        } else if (name == "cursor") {
-            take_cursor(e, invocation.dialect(), out);
-        } else if (name == "allowDiskUse") {
-            if (e.type() != bson::Type::boolean)
-                base::fail(16949, "allowDiskUse must be a bool, not a {}",
-                           static_cast<int>(e.type()));
-            out.allow_disk_use = e.as_bool();
-        } else if (name == "hint") {
-            out.hint = e;
-        } else if (!invocation.dialect().has(dialect::kFieldsAreChecked) &&
-                   !name.starts_with('$') &&
-                   std::ranges::find(kIgnored, name) == std::end(kIgnored)) {
-            base::fail(base::kFailedToParse, "unrecognized field '{}'", name);
-        }
-    }
+    kAggregate.bind(invocation.given, invocation.dialect(), out);
     return out;
 }
 
@@ -244,8 +252,8 @@ std::unique_ptr<ResultWriter> result_writer(Invocation& invocation, const Pipeli
         invocation.check_concern();
     }
     if (output->merge == nullptr)
-        return std::make_unique<OutputCollection>(invocation, output->target);
-    return std::make_unique<MergeOutput>(invocation, *output, request.collator);
+        return std::make_unique<OutputCollection>(invocation, output->target, request.validation);
+    return std::make_unique<MergeOutput>(invocation, *output, request.collator, request.validation);
 }
 
 bool reads_others(bson::Doc stages) {
@@ -343,14 +351,15 @@ PipelineRequest resolved(Invocation& invocation, PipelineRequest request) {
     request.foreign_ns = foreign_namespaces(invocation, request.stages);
     const auto view =
         request.whole_database ? std::nullopt : view_of(invocation, request.source_ns);
-    const bson::Element collation = invocation.field(kCollation.name);
+    const bson::Element collation = request.collation;
     if (view)
         request.collator = collator_in(*view, collation);
     else if (names_collation(collation, invocation.dialect()) || request.whole_database)
         request.collator = collator_of(collation, invocation.dialect());
     else
         request.collator = default_collator(invocation.client, request.source_ns);
-    request.let = RequestExpressions(invocation, request.collator).let();
+    request.let =
+        RequestExpressions(invocation.dialect(), request.let_given, request.collator).let();
     if (!view) return request;
     const bson::Element first = request.stages.doc().first();
     if (first.is_object() &&
@@ -420,26 +429,10 @@ bool may_aggregate(const Invocation& invocation, const Rights& rights) {
     return any || may_read(invocation, rights, "");
 }
 
-constexpr Field kFields[] = {
-    required("pipeline", types::array),
-    {"cursor", types::object},
-    {"allowDiskUse", types::boolean},
-    {"hint", types::hint},
-    {"explain", types::boolean},
-    kBypassValidation,
-    kCollation,
-    kLet,
-    refused("encryptionInformation", "6.0"),
-    // A part of the work for another server, which goes on with it.
-    refused("fromRouter"),
-    refused("fromMongos"),
-    refused("needsMerge"),
-};
-
 constexpr Command kCommands[] = {
     {"aggregate", "", kRecordsFailure, LockKind::read,
      "{ aggregate: collection, pipeline: [ ... ], cursor: {}, allowDiskUse: bool }", run_aggregate,
-     needs::decided(may_aggregate), kFields},
+     needs::decided(may_aggregate), kAggregate.fields()},
 };
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "command/commands/explain.h"
 #include "command/cursor/batch.h"
 #include "command/request/invocation.h"
+#include "command/write/write_ops.h"
 #include "query/expression/let_variables.h"
 
 namespace command {
@@ -29,8 +30,11 @@ struct PipelineRequest {
     int64_t batch_size = kFirstBatchDocuments;
     bool allow_disk_use = false;
     bson::Element hint;
+    bson::Element collation;                                   // as asked for
+    bson::Element let_given;                                   // likewise
     std::shared_ptr<const query::LetVariables> let;            // null: none
     std::shared_ptr<const collation::Collator> collator = {};  // null: texts by their bytes
+    Validation validation = Validation::asked;                 // of what $out and $merge write
     bson::Doc projection;  // of a find: how it shows the results; not positional
 };
 // Replies with the results, or how they would be found. REQUIRES: source_ns is no view, or was none

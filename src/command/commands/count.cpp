@@ -12,6 +12,7 @@
 #include "command/commands/views.h"
 #include "command/context/locks.h"
 #include "command/cursor/query_cursors.h"
+#include "command/request/bind.h"
 #include "command/request/fields_of_today.h"
 #include "command/request/invocation.h"
 #include "dialect/dialect.h"
@@ -29,10 +30,52 @@ namespace {
 
 constexpr int kBadDistinctQuery = 17216;
 
-bson::Doc query_of(bson::Doc body) {
-    const bson::Element query = body["query"];
-    return query.is_object() ? query.as_doc() : bson::Doc();
+// A hint that names no index counts as none.
+constexpr Reader<bson::Element> kHint{types::hint, [](const bson::Element& e, dialect::Dialect) {
+                                          return e.is_string() || e.is_object() ? e
+                                                                                : bson::Element();
+                                      }};
+
+int64_t read_limit(const bson::Element& e, dialect::Dialect) {
+    // The smallest number has no counterpart.
+    return std::abs(std::max(e.to_int64(), -INT64_MAX));
 }
+constexpr Reader<int64_t> kLimit{types::number, read_limit};
+
+int64_t read_skip(const bson::Element& e, dialect::Dialect dialect) {
+    if (!e.is_number()) base::fail(base::kBadValue, "skip value is not a valid number");
+    // NaN was the smallest of all numbers of documents.
+    if (e.to_int64() < 0 || std::isnan(e.to_double()))
+        base::fail(dialect.code(base::kBadValue, 51024), "skip value is negative in count query");
+    return e.to_int64();
+}
+constexpr Reader<int64_t> kSkip{types::number, read_skip};
+
+constexpr Row<CountRequest> kCountRows[] = {
+    row<lenient::object, &CountRequest::query>("query"),
+    row<kLimit, &CountRequest::limit>("limit"),
+    row<kSkip, &CountRequest::skip>("skip"),
+    row<kHint, &CountRequest::hint>("hint"),
+    // The fields of the documents to return; old shells send it.
+    without_effect("fields", types::any),
+    row<lenient::object_element, &CountRequest::collation>(kCollation),
+    refused("encryptionInformation", "6.0"),
+};
+constexpr RequestTable kCount(kCountRows);
+
+// The path comes as text, or it is that of no field.
+constexpr Reader<std::string_view> kPath{
+    types::string, [](const bson::Element& e, dialect::Dialect) {
+        return e.is_string() ? e.as_string() : std::string_view();
+    }};
+
+constexpr Row<DistinctRequest> kDistinctRows[] = {
+    row<kPath, &DistinctRequest::key>(required("key", types::string)),
+    row<lenient::object, &DistinctRequest::query>("query"),
+    row<lenient::object_element, &DistinctRequest::collation>(kCollation),
+    refused("hint", "7.1"),
+};
+constexpr RequestTable kDistinct(kDistinctRows);
 
 void append_count(bson::Builder& reply, int64_t n) {
     if (n <= INT32_MAX) {
@@ -53,29 +96,28 @@ std::string told_plan(const std::string& plan, dialect::Dialect dialect) {
 }
 
 void run_count(Invocation& invocation) {
-    const bson::Doc body = invocation.body;
     const std::string ns = invocation.ns_or_none();
+    const CountRequest request = parse_count(invocation);
     query::FindQuery query;
     query::FindQuery::Parts parts;
-    parts.filter = query_of(body);
+    parts.filter = request.query;
     // The number of records is known without a query; a hint has nothing to say then. It has for
     // today's clients: a sparse or a partial index counts what it holds.
-    const bson::Element hint = body["hint"];
     const bool counts =
         !parts.filter.empty() || invocation.dialect().has(dialect::kCountTakesHints);
-    if ((hint.is_string() || hint.is_object()) && counts) parts.hint = hint;
-    query.limit = count_limit(body);
-    query.skip = count_skip(invocation);
+    if (counts) parts.hint = request.hint;
+    query.limit = request.limit;
+    query.skip = request.skip;
     invocation.records_failure = true;
     if (const auto view = view_of(invocation, ns)) {
-        collator_in(*view, body[kCollation.name]);
+        collator_in(*view, request.collation);
         int64_t n = 0;
         each_result(invocation,
                     count_in_view(*view, ns, parts.filter, query.skip, query.limit, parts.hint),
                     [&n](bson::Doc counted) { n = counted["n"].to_int64(); });
         return append_count(*invocation.reply, n);
     }
-    set_collation(invocation.client, ns, body[kCollation.name], invocation.dialect(), query);
+    set_collation(invocation.client, ns, request.collation, invocation.dialect(), query);
     const RequestExpressions expressions(invocation, query.collator);
     parts.expressions = expressions.get();
     query.canonicalise(parts);
@@ -148,11 +190,8 @@ std::optional<base::Error> canonicalise(query::FindQuery& query,
     return std::nullopt;
 }
 
-std::string_view key_of(const Invocation& invocation) {
-    const bson::Element key = invocation.body["key"];
-    const std::string_view path = key.is_string() ? key.as_string() : std::string_view();
-    if (invocation.dialect().has(dialect::kNulIsRefused) &&
-        path.find('\0') != std::string_view::npos)
+std::string_view checked_key(std::string_view path, dialect::Dialect dialect) {
+    if (dialect.has(dialect::kNulIsRefused) && path.find('\0') != std::string_view::npos)
         base::fail(31032, "the key of a distinct cannot contain a NUL byte");
     return path;
 }
@@ -160,21 +199,20 @@ std::string_view key_of(const Invocation& invocation) {
 void run_distinct(Invocation& invocation) {
     const auto started = sched::Operation::Clock::now();
     const std::string ns = invocation.ns_or_none();
+    const DistinctRequest request = parse_distinct(invocation);
     query::FindQuery query;
     query::FindQuery::Parts parts;
-    parts.filter = query_of(invocation.body);
+    parts.filter = request.query;
     if (const auto view = view_of(invocation, ns)) {
-        query::DistinctValues values(key_of(invocation),
-                                     collator_in(*view, invocation.body[kCollation.name]),
-                                     dialect::kToday);
+        query::DistinctValues values(checked_key(request.key, invocation.dialect()),
+                                     collator_in(*view, request.collation), dialect::kToday);
         each_result(invocation, query_in_view(*view, ns, parts.filter),
                     [&values](bson::Doc doc) { values.add(doc); });
         bson::Builder list = invocation.reply->sub_array("values");
         values.append_to(list);
         return;
     }
-    set_collation(invocation.client, ns, invocation.body[kCollation.name], invocation.dialect(),
-                  query);
+    set_collation(invocation.client, ns, request.collation, invocation.dialect(), query);
     const auto collator = query.collator;
     const RequestExpressions expressions(invocation, query.collator);
     parts.expressions = expressions.get();
@@ -192,7 +230,7 @@ void run_distinct(Invocation& invocation) {
     if (bad_query && invocation.dialect().has(dialect::kBadQueriesAreOfFind))
         throw base::Error(*bad_query);
     if (bad_query) base::fail(kBadDistinctQuery, "Can't canonicalize query: {}", bad_query->what());
-    const std::string_view path = key_of(invocation);
+    const std::string_view path = checked_key(request.key, invocation.dialect());
     query::DistinctValues values(path, collator, invocation.dialect());
     DistinctStats stats;
     std::optional<int64_t> keys;
@@ -221,46 +259,25 @@ void run_distinct(Invocation& invocation) {
         append_stats(*invocation.reply, stats, started);
 }
 
-constexpr Field kCountFields[] = {
-    {"query", types::object},
-    {"limit", types::number},
-    {"skip", types::number},
-    {"hint", types::hint},
-    // The fields of the documents to return; old shells send it.
-    without_effect("fields", types::any),
-    kCollation,
-    refused("encryptionInformation", "6.0"),
-};
-constexpr Field kDistinctFields[] = {
-    required("key", types::string),
-    {"query", types::object},
-    kCollation,
-    refused("hint", "7.1"),
-};
-
 constexpr Command kCommands[] = {
     {"count", "", 0, LockKind::read, "count objects in collection", run_count,
-     needs::on_collection(auth::action::find), kCountFields},
+     needs::on_collection(auth::action::find), kCount.fields()},
     {"distinct", "", 0, LockKind::read, "{ distinct: collection, key: 'a.b', query: {} }",
-     run_distinct, needs::on_collection(auth::action::find), kDistinctFields},
+     run_distinct, needs::on_collection(auth::action::find), kDistinct.fields()},
 };
 
 }  // namespace
 
-int64_t count_limit(bson::Doc count) {
-    // The smallest number has no counterpart.
-    return std::abs(std::max(count["limit"].to_int64(), -INT64_MAX));
+CountRequest parse_count(const Invocation& count) {
+    CountRequest request;
+    kCount.bind(count.given, count.dialect(), request);
+    return request;
 }
 
-int64_t count_skip(const Invocation& count) {
-    const bson::Element skip = count.field("skip");
-    if (skip.missing()) return 0;
-    if (!skip.is_number()) base::fail(base::kBadValue, "skip value is not a valid number");
-    // NaN was the smallest of all numbers of documents.
-    if (skip.to_int64() < 0 || std::isnan(skip.to_double()))
-        base::fail(count.dialect().code(base::kBadValue, 51024),
-                   "skip value is negative in count query");
-    return skip.to_int64();
+DistinctRequest parse_distinct(const Invocation& distinct) {
+    DistinctRequest request;
+    kDistinct.bind(distinct.given, distinct.dialect(), request);
+    return request;
 }
 
 Family count_commands() {

@@ -11,6 +11,7 @@
 #include "command/commands/count.h"
 #include "command/commands/families.h"
 #include "command/commands/find.h"
+#include "command/commands/find_and_modify.h"
 #include "command/commands/projection_of_today.h"
 #include "command/commands/request_expressions.h"
 #include "command/commands/views.h"
@@ -37,7 +38,7 @@ FindRequest as_find(const Invocation& inner) {
     const bson::Doc command = inner.body;
     const std::string_view name = command.first().name();
     const dialect::Dialect dialect = inner.dialect();
-    if (name == "find") return parse_find(command, dialect);
+    if (name == "find") return parse_find(inner);
     FindRequest request;
     request.collation = command[kCollation.name];
     const auto take = [&request](const bson::Element& filter, const bson::Element& hint) {
@@ -54,19 +55,25 @@ FindRequest as_find(const Invocation& inner) {
         return item.as_doc();
     };
     if (name == "count") {
-        const bson::Element hint = command["hint"];
-        take(command["query"],
-             hint.is_string() || dialect.has(dialect::kCountTakesHints) ? hint : bson::Element());
-        request.query.limit = count_limit(command);
-        request.query.skip = count_skip(inner);
+        const CountRequest count = parse_count(inner);
+        request.parts.filter = count.query;
+        if (count.hint.is_string() || dialect.has(dialect::kCountTakesHints))
+            request.parts.hint = count.hint;
+        request.query.limit = count.limit;
+        request.query.skip = count.skip;
+        request.collation = count.collation;
     } else if (name == "distinct") {
-        take(command["query"], {});
+        const DistinctRequest distinct = parse_distinct(inner);
+        request.parts.filter = distinct.query;
+        request.collation = distinct.collation;
     } else if (name == "findAndModify" || name == "findandmodify") {
-        refuse_pipeline(command["update"], dialect);
-        take(command["query"], command["hint"]);
-        if (dialect.has(dialect::kProjectionsCompute) && command["fields"].is_object())
-            is_computed_projection(command["fields"].as_doc());
-        if (command["sort"].is_object()) request.parts.sort = command["sort"].as_doc();
+        const FindAndModifyRequest change = bind_find_and_modify(inner);
+        refuse_pipeline(change.given_update, dialect);
+        request.parts.filter = change.query;
+        request.parts.hint = change.hint;
+        request.collation = change.collation;
+        if (dialect.has(dialect::kProjectionsCompute)) is_computed_projection(change.fields);
+        if (change.given_sort.is_object()) request.parts.sort = change.given_sort.as_doc();
         if (dialect.has(dialect::kSortsAreChecked)) check_sort_of_today(request.parts.sort);
         // The stage above the plan takes one, where it is shown.
         (dialect.has(dialect::kExplainShowsPlans) ? request.query.top : request.query.limit) = 1;
@@ -130,12 +137,13 @@ class TriedUpdate {
             request =
                 parse_update_item(inner.body["updates"].as_doc().first().as_doc(), dialect::kToday);
         } else {
-            const bson::Element update = inner.body["update"];
+            const FindAndModifyRequest change = bind_find_and_modify(inner);
+            const bson::Element& update = change.given_update;
             if (!update.is_object() && !update.is_array()) return;  // it removes
             request.update = update.as_doc();
             request.by_pipeline = update.is_array();
-            request.array_filters = inner.body["arrayFilters"];
-            request.upsert = inner.body["upsert"].truthy();
+            request.array_filters = change.array_filters;
+            request.upsert = change.upsert;
             request.dialect = dialect::kToday;
         }
         request.expressions = expressions;

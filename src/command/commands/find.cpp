@@ -11,6 +11,7 @@
 #include "command/commands/views.h"
 #include "command/cursor/query_cursors.h"
 #include "command/request/authorization.h"
+#include "command/request/bind.h"
 #include "command/request/fields_of_today.h"
 #include "dialect/dialect.h"
 #include "dialect/filters.h"
@@ -30,146 +31,111 @@ constexpr int kEndsWithoutHint = 51173;
 // The ticks for looking for a cursor (sched/tick.h).
 constexpr int64_t kTicksPerCursor = 4;
 
-bool truthy_flag(const bson::Element& e) {
+using Query = query::FindQuery;
+using Parts = query::FindQuery::Parts;
+
+bool read_flag(const bson::Element& e, dialect::Dialect) {
     if (e.type() != bson::Type::boolean && !e.is_number())
         base::fail(base::kTypeMismatch, "Field '{}' must be a boolean", e.name());
     return e.truthy();
 }
+constexpr Reader<bool> kFlag{types::flag, read_flag};
 
-int64_t non_negative(const bson::Element& e) {
+int64_t read_non_negative(const bson::Element& e, dialect::Dialect) {
     if (!e.is_number()) base::fail(base::kTypeMismatch, "Field '{}' must be a number", e.name());
     if (e.to_double() != static_cast<double>(e.to_int64()))
         base::fail(base::kBadValue, "Field '{}' must be a whole number", e.name());
     if (e.to_int64() < 0) base::fail(base::kBadValue, "{} value must be non-negative", e.name());
     return e.to_int64();
 }
+constexpr Reader<int64_t> kNonNegative{types::number, read_non_negative};
 
-bson::Doc document(const bson::Element& e) {
+// Refuses a negative number, which means something only by the old messages.
+void refuse_negative(const bson::Element& e, dialect::Dialect dialect) {
+    if (!dialect.has(dialect::kNegativeCountsAreRefused) || !e.is_number() || e.to_double() >= 0)
+        return;
+    base::fail(51024, "BSON field '{}' value must be >= 0, actual value '{}'", e.name(),
+               e.to_int64());
+}
+
+int64_t read_count(const bson::Element& e, dialect::Dialect dialect) {
+    refuse_negative(e, dialect);
+    return read_non_negative(e, dialect);
+}
+constexpr Reader<int64_t> kCount{types::number, read_count};
+
+bson::Doc read_document(const bson::Element& e, dialect::Dialect) {
     if (e.type() == bson::Type::null) return bson::Doc();
     if (!e.is_object())
         base::fail(base::kTypeMismatch, "Expected field '{}' to be a document", e.name());
     return e.as_doc();
 }
+constexpr Reader<bson::Doc> kDocument{types::object, read_document};
 
-bson::Doc index_end(const bson::Element& e) {
+bson::Object read_index_end(const bson::Element& e, dialect::Dialect) {
     if (!e.is_object()) base::fail(base::kBadValue, "{} must be a document", e.name());
-    return e.as_doc();
+    return bson::Object(e.as_doc());
+}
+constexpr Reader<bson::Object> kIndexEnd{types::object, read_index_end};
+
+bool read_disk_use(const bson::Element& e, dialect::Dialect) {
+    if (e.type() != bson::Type::boolean)
+        base::fail(base::kTypeMismatch, "Expected field 'allowDiskUse' to be a boolean");
+    return e.as_bool();
+}
+constexpr Reader<bool> kDiskUse{types::boolean, read_disk_use};
+
+// A negative limit asks for that many and no cursor, as with the old messages.
+void take_limit(FindRequest& request, const bson::Element& e, dialect::Dialect dialect) {
+    refuse_negative(e, dialect);
+    const bool negative = e.is_number() && e.to_double() < 0;
+    // The smallest number has no counterpart.
+    request.query.limit =
+        negative ? -std::max(e.to_int64(), -INT64_MAX) : read_non_negative(e, dialect);
+    if (negative) request.single_batch = true;
 }
 
-constexpr Field kFindFields[] = {
-    {"filter", types::object},
-    {"limit", types::number},
-    {"singleBatch", types::flag},
-    {"batchSize", types::number},
-    {"projection", types::object},
-    {"sort", types::object},
-    {"skip", types::number},
-    {"hint", types::hint},
-    {"min", types::object},
-    {"max", types::object},
-    {"returnKey", types::flag},
-    {"showRecordId", types::flag},
-    {"tailable", types::flag},
-    {"awaitData", types::flag},
-    {"noCursorTimeout", types::flag},
-    {"allowDiskUse", types::boolean},
-    {"oplogReplay", types::flag},
-    {"snapshot", types::flag},
-    {"maxScan", types::number},
-    {"ntoreturn", types::number},
-    without_effect("allowPartialResults", types::flag, "3.2"),
-    kCollation,
-    kLet,
+void take_to_return(FindRequest& request, const bson::Element& e, dialect::Dialect dialect) {
+    request.batch_size = request.to_return = read_non_negative(e, dialect);
+}
+
+void check_flag(FindRequest&, const bson::Element& e, dialect::Dialect dialect) {
+    read_flag(e, dialect);
+}
+
+void refuse_unknown(FindRequest&, const bson::Element& e, dialect::Dialect) {
+    base::fail(base::kFailedToParse, "Failed to parse: unrecognized field '{}'", e.name());
+}
+
+constexpr Row<FindRequest> kFindRows[] = {
+    row<kDocument, &FindRequest::parts, &Parts::filter>("filter"),
+    {{"limit", types::number}, take_limit},
+    row<kFlag, &FindRequest::single_batch>("singleBatch"),
+    row<kCount, &FindRequest::batch_size>("batchSize"),
+    row<kDocument, &FindRequest::parts, &Parts::projection>("projection"),
+    row<kDocument, &FindRequest::parts, &Parts::sort>("sort"),
+    row<kCount, &FindRequest::query, &Query::skip>("skip"),
+    row<lenient::hint, &FindRequest::parts, &Parts::hint>("hint"),
+    row<kIndexEnd, &FindRequest::query, &Query::min>("min"),
+    row<kIndexEnd, &FindRequest::query, &Query::max>("max"),
+    row<kFlag, &FindRequest::query, &Query::return_key>("returnKey"),
+    row<kFlag, &FindRequest::query, &Query::show_record_id>("showRecordId"),
+    row<kFlag, &FindRequest::query, &Query::tailable>("tailable"),
+    row<kFlag, &FindRequest::await_data>("awaitData"),
+    row<kFlag, &FindRequest::no_timeout>("noCursorTimeout"),
+    row<kDiskUse, &FindRequest::query, &Query::allow_disk_use>("allowDiskUse"),
+    row<kFlag, &FindRequest::query, &Query::oplog_replay>("oplogReplay"),
+    row<kFlag, &FindRequest::query, &Query::snapshot>("snapshot"),
+    row<kNonNegative, &FindRequest::query, &Query::max_scan>("maxScan"),
+    {{"ntoreturn", types::number}, take_to_return},
+    {without_effect("allowPartialResults", types::flag, "3.2"), check_flag},
+    row<lenient::object_element, &FindRequest::collation>(kCollation),
+    row<lenient::object_element, &FindRequest::let>(kLet),
     refused("encryptionInformation", "6.0"),
     refused("requestResumeToken", "4.4"),
     refused("resumeAfter", "4.4"),
 };
-
-// Whether the field is no argument of the query, and has been dealt with: any command may carry it,
-// or it asks for nothing.
-bool taken_elsewhere(std::string_view name) {
-    static constexpr std::string_view kNames[] = {"encryptionInformation",
-                                                  "maxTimeMS",
-                                                  "readConcern",
-                                                  "writeConcern",
-                                                  "comment",
-                                                  "apiVersion",
-                                                  "apiStrict",
-                                                  "apiDeprecationErrors",
-                                                  "backpressure",
-                                                  "help"};
-    return name.starts_with('$') || std::ranges::find(kNames, name) != std::end(kNames);
-}
-
-void parse_field(const bson::Element& e, FindRequest& out) {
-    const std::string_view name = e.name();
-    query::FindQuery& query = out.query;
-    if (name == "filter") {
-        out.parts.filter = document(e);
-    } else if (name == "limit") {
-        // A negative limit asks for that many and no cursor, as with the old messages.
-        const bool negative = e.is_number() && e.to_double() < 0;
-        // The smallest number has no counterpart.
-        query.limit = negative ? -std::max(e.to_int64(), -INT64_MAX) : non_negative(e);
-        if (negative) out.single_batch = true;
-    } else if (name == "singleBatch") {
-        out.single_batch = truthy_flag(e);
-    } else if (name == "batchSize") {
-        out.batch_size = non_negative(e);
-    } else if (name == "projection") {
-        out.parts.projection = document(e);
-    } else if (name == "sort") {
-        out.parts.sort = document(e);
-    } else if (name == "hint") {
-        out.parts.hint = e;
-    } else if (name == "skip") {
-        query.skip = non_negative(e);
-    } else if (name == "ntoreturn") {
-        out.batch_size = out.to_return = non_negative(e);
-    } else if (name == "maxScan") {
-        query.max_scan = non_negative(e);
-    } else if (name == "min") {
-        query.min = bson::Object(index_end(e));
-    } else if (name == "max") {
-        query.max = bson::Object(index_end(e));
-    } else if (name == "returnKey") {
-        query.return_key = truthy_flag(e);
-    } else if (name == "showRecordId") {
-        query.show_record_id = truthy_flag(e);
-    } else if (name == "snapshot") {
-        query.snapshot = truthy_flag(e);
-    } else if (name == "tailable") {
-        query.tailable = truthy_flag(e);
-    } else if (name == "awaitData") {
-        out.await_data = truthy_flag(e);
-    } else if (name == "noCursorTimeout") {
-        out.no_timeout = truthy_flag(e);
-    } else if (name == "allowDiskUse") {
-        if (e.type() != bson::Type::boolean)
-            base::fail(base::kTypeMismatch, "Expected field 'allowDiskUse' to be a boolean");
-        query.allow_disk_use = e.as_bool();
-    } else if (name == "oplogReplay") {
-        query.oplog_replay = truthy_flag(e);
-    } else if (name == kCollation.name) {
-        out.collation = e;
-    } else if (name == kLet.name) {
-        out.let = e;
-    } else if (name == "allowPartialResults") {
-        truthy_flag(e);
-    } else if (!taken_elsewhere(name)) {
-        base::fail(base::kFailedToParse, "Failed to parse: unrecognized field '{}'", name);
-    }
-}
-
-// Refuses a negative number, which means something only by the old messages.
-void refuse_negative(const bson::Element& e) {
-    static constexpr std::string_view kNames[] = {"limit", "skip", "batchSize"};
-    if (!e.is_number() || e.to_double() >= 0 ||
-        std::ranges::find(kNames, e.name()) == std::end(kNames))
-        return;
-    base::fail(51024, "BSON field '{}' value must be >= 0, actual value '{}'", e.name(),
-               e.to_int64());
-}
+constexpr RequestTable kFind(kFindRows, refuse_unknown);
 
 // {_id: value} and nothing that needs a plan: the record is written straight into the reply.
 bool plain_id_query(const FindRequest& request) {
@@ -220,7 +186,7 @@ bool reply_by_id(Invocation& invocation, FindRequest& request, std::string_view 
 
 void run_find(Invocation& invocation) {
     invocation.service.counters().query.fetch_add(1, std::memory_order_relaxed);
-    FindRequest request = parse_find(invocation.body, invocation.dialect());
+    FindRequest request = parse_find(invocation);
     const std::string ns = invocation.ns();
     const auto view = view_of(invocation, ns);
     if (view)
@@ -290,7 +256,7 @@ void run_get_more(Invocation& invocation) {
     GetMore work;
     work.id = id.as_int64();
     work.ns = fmt::format("{}.{}", invocation.db, invocation.name_in(collection));
-    work.limits.documents = batch_size ? non_negative(batch_size) : -1;
+    work.limits.documents = batch_size ? read_non_negative(batch_size, invocation.dialect()) : -1;
     if (work.limits.documents == 0) work.limits.documents = -1;
     work.limits.max_bytes = kBatchBytesMax;
     const std::chrono::milliseconds await(invocation.body["maxTimeMS"].to_int64());
@@ -362,7 +328,7 @@ constexpr Field kKillCursorsFields[] = {
 
 constexpr Command kCommands[] = {
     {"find", "", kNotCounted, LockKind::read, "query a collection", run_find,
-     needs::on_collection(auth::action::find), kFindFields},
+     needs::on_collection(auth::action::find), kFind.fields()},
     {"getMore", "", kNotCounted | kOnAnyMember, LockKind::read, "the next documents of a cursor",
      run_get_more, needs::login, kGetMoreFields},
     {"killCursors", "", 0, LockKind::none, "end cursors", run_kill_cursors, needs::login,
@@ -371,18 +337,12 @@ constexpr Command kCommands[] = {
 
 }  // namespace
 
-FindRequest parse_find(bson::Doc command, dialect::Dialect dialect) {
+FindRequest parse_find(const Invocation& find) {
+    const dialect::Dialect dialect = find.dialect();
     FindRequest request;
     request.query.allow_disk_use =
         dialect.has(dialect::kSortsUseFiles);  // later servers, since 6.0
-    bool first = true;
-    for (const bson::Element& e : command) {
-        if (std::exchange(first, false) || is_absent(e, dialect)) continue;
-        if (dialect.has(dialect::kNegativeCountsAreRefused)) refuse_negative(e);
-        // parse_field() leaves these two out as well; they are asked first, since nearly every
-        // request has both.
-        if (e.name() != "lsid" && e.name() != "$db") parse_field(e, request);
-    }
+    kFind.bind(find.given, dialect, request);
     const bool has_ends = !request.query.min.empty() || !request.query.max.empty();
     if (dialect.has(dialect::kEndsNeedHint) && has_ends && request.parts.hint.missing() &&
         !query::is_id_query(request.parts.filter))

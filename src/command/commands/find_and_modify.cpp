@@ -1,4 +1,6 @@
 // findAndModify (wire spec 3.6, semantics 3).
+#include "command/commands/find_and_modify.h"
+
 #include <algorithm>
 #include <exception>
 #include <optional>
@@ -12,6 +14,7 @@
 #include "command/commands/write_history.h"
 #include "command/cursor/query_cursors.h"
 #include "command/request/authorization.h"
+#include "command/request/bind.h"
 #include "command/request/fields_of_today.h"
 #include "command/request/invocation.h"
 #include "command/write/document_change.h"
@@ -38,66 +41,63 @@ constexpr int kBadQueryOrSort = 13106;
 constexpr int kCannotRun = 17384;
 constexpr int kRemoveBesideUpdate = 12515;
 
-struct Request {
-    bson::Doc query;
-    bson::Doc sort;
-    bson::Doc fields;
-    bson::Element hint;
-    bson::Doc update;
-    bool by_pipeline = false;  // `update` is an array of stages
-    bool computes = false;     // `fields` are such as $project makes
-    bson::Element array_filters;
-    bool has_update = false;
-    bool remove = false;
-    bool remove_beside_update = false;  // refused as soon as a document is found
-    bool upsert = false;
-    bool return_new = false;
-    Validation validation = Validation::asked;
-    bool keeps_empty_timestamps = false;
-    bson::Element collation;
-};
+using Request = FindAndModifyRequest;
 
-Request parse(bson::Doc body, dialect::Dialect dialect) {
-    refuse_pipeline(body["update"], dialect);
-    const auto document = [&body](const char* field) {
-        const bson::Element e = body[field];
-        return e.is_object() || e.is_array() ? e.as_doc() : bson::Doc();
-    };
-    Request request;
-    request.query = document("query");
-    request.fields = document("fields");
+constexpr Reader<bson::Element> kAsItCame{
+    types::object | types::array, [](const bson::Element& e, dialect::Dialect) { return e; }};
+// The old server took an array for a document.
+constexpr Reader<bson::Doc> kDocument{types::object, [](const bson::Element& e, dialect::Dialect) {
+                                          return e.is_object() || e.is_array() ? e.as_doc()
+                                                                               : bson::Doc();
+                                      }};
+
+constexpr Row<Request> kRows[] = {
+    row<kDocument, &Request::query>("query"),
+    row<kAsItCame, &Request::given_update>("update"),
+    row<lenient::flag, &Request::return_new>("new"),
+    row<lenient::flag, &Request::upsert>("upsert"),
+    row<lenient::flag, &Request::remove>("remove"),
+    row<lenient::object_element, &Request::given_sort>("sort"),
+    row<kDocument, &Request::fields>("fields"),
+    row<lenient::hint, &Request::hint>("hint"),
+    row<kValidation, &Request::validation>(kBypassValidation),
+    row<lenient::flag, &Request::keeps_empty_timestamps>(kKeepsEmptyTimestamps),
+    row<lenient::array_element, &Request::array_filters>("arrayFilters"),
+    row<lenient::object_element, &Request::collation>(kCollation),
+    row<lenient::object_element, &Request::let>(kLet),
+    refused("encryptionInformation", "6.0"),
+};
+constexpr RequestTable kFindAndModify(kRows);
+
+Request parse(const Invocation& invocation) {
+    const dialect::Dialect dialect = invocation.dialect();
+    Request request = bind_find_and_modify(invocation);
+    const bson::Element& update = request.given_update;
+    const bson::Element& sort = request.given_sort;
+    const auto is_document = [](const bson::Element& e) { return e.is_object() || e.is_array(); };
+    const bson::Doc order = is_document(sort) ? sort.as_doc() : bson::Doc();
+    refuse_pipeline(update, dialect);
     if (dialect.has(dialect::kProjectionsCompute))
         request.computes = is_computed_projection(request.fields);
     if (dialect.has(dialect::kBadUpdateIsRefused) && !request.computes)
         query::Projection::parse_by_name(request.fields, &query::kNoExpressionsHere);
-    if (dialect.has(dialect::kSortsAreChecked)) check_sort_of_today(document("sort"));
-    request.hint = body["hint"];
-    request.array_filters = array_filters_of(body, dialect);
-    request.update = document("update");
-    request.by_pipeline = body["update"].is_array();
+    if (dialect.has(dialect::kSortsAreChecked)) check_sort_of_today(order);
+    request.array_filters = read_array_filters(request.array_filters, dialect);
+    if (is_document(update)) request.update = update.as_doc();
+    request.by_pipeline = update.is_array();
     // An empty update empties the document. The old messages allow that only beside a sort; else it
     // is no update.
-    const bool may_be_empty =
-        dialect.has(dialect::kEmptyUpdateEmpties) || !document("sort").empty();
-    request.has_update = request.by_pipeline ||
-                         (body["update"].is_object() && (!request.update.empty() || may_be_empty));
-    request.remove = body["remove"].truthy();
-    request.upsert = body["upsert"].truthy();
-    request.return_new = body["new"].truthy();
-    request.validation = validation_of(body);
-    request.keeps_empty_timestamps = body[kKeepsEmptyTimestamps.name].truthy();
-    request.collation = body[kCollation.name];
-    const bson::Element sort = body["sort"];
+    const bool may_be_empty = dialect.has(dialect::kEmptyUpdateEmpties) || !order.empty();
+    request.has_update =
+        request.by_pipeline || (update.is_object() && (!request.update.empty() || may_be_empty));
     if (sort.is_object()) {
         request.sort = sort.as_doc();
     } else if (sort && sort.type() != bson::Type::null) {
         base::fail(10065, "invalid parameter: expected an object (sort)");
     }
     // A request with a sort went another way, which examined its rules when it had a document.
-    request.remove_beside_update =
-        request.remove && !request.sort.empty() && !body["update"].missing();
-    if (dialect.has(dialect::kRemovalsAreChecked) && request.remove &&
-        !is_absent(body["update"], dialect))
+    request.remove_beside_update = request.remove && !request.sort.empty() && !update.missing();
+    if (dialect.has(dialect::kRemovalsAreChecked) && request.remove && !update.missing())
         base::fail(base::kFailedToParse, "Cannot specify both an update and remove=true");
     if (request.remove && request.array_filters)
         base::fail(base::kFailedToParse, "Cannot specify arrayFilters and remove=true");
@@ -119,7 +119,7 @@ class FindAndModify {
           request_(request),
           ns_(invocation.ns()),
           asked_(collation_of(invocation, request)),
-          expressions_(invocation, asked_.collator) {
+          expressions_(invocation.dialect(), request.let, asked_.collator) {
         if (!request.remove) check_updatable(ns_, catalog::code_of_bad_name(invocation.dialect()));
     }
 
@@ -517,7 +517,7 @@ void answer_again(const WriteHistory::Found& found, bool removes, bson::Builder&
 }
 
 void run_find_and_modify(Invocation& invocation) {
-    const Request request = parse(invocation.body, invocation.dialect());
+    const Request request = parse(invocation);
     if (!invocation.dialect().has(dialect::kNamesAreNeeded) && !invocation.first().is_string() &&
         !request.upsert) {
         // A value that is no name leads to no collection.
@@ -543,30 +543,19 @@ bool may_find_and_modify(const Invocation& invocation, const Rights& rights) {
                      actions);
 }
 
-constexpr Field kFields[] = {
-    {"query", types::object},
-    {"update", types::object | types::array},
-    {"new", types::flag},
-    {"upsert", types::flag},
-    {"remove", types::flag},
-    {"sort", types::object},
-    {"fields", types::object},
-    {"hint", types::hint},
-    kBypassValidation,
-    kKeepsEmptyTimestamps,
-    {"arrayFilters", types::array},
-    kCollation,
-    kLet,
-    refused("encryptionInformation", "6.0"),
-};
-
 constexpr Command kCommands[] = {
     {"findAndModify", "findandmodify", kRecordsFailure | kRetryable, LockKind::write,
      "{ findAndModify: collection, query, sort, update | remove: true, new, fields, upsert }",
-     run_find_and_modify, needs::decided(may_find_and_modify), kFields},
+     run_find_and_modify, needs::decided(may_find_and_modify), kFindAndModify.fields()},
 };
 
 }  // namespace
+
+FindAndModifyRequest bind_find_and_modify(const Invocation& invocation) {
+    FindAndModifyRequest request;
+    kFindAndModify.bind(invocation.given, invocation.dialect(), request);
+    return request;
+}
 
 Family find_and_modify_commands() {
     return kCommands;

@@ -567,7 +567,7 @@ UpdateRequest parse_update_item(bson::Doc item, dialect::Dialect dialect) {
     request.item = item;
     if (!fields.has_more) return request;
     request.hint = item["hint"];
-    request.array_filters = array_filters_of(item, dialect);
+    request.array_filters = read_array_filters(item["arrayFilters"], dialect);
     request.collator = collator_of(item, dialect);
     if (dialect.has(dialect::kUpdatesByPipeline)) request.constants = item["c"];
     if (!request.by_pipeline && dialect.has(dialect::kUpdatesByPipeline) &&

@@ -34,12 +34,12 @@ std::string full_name(const Invocation& invocation, const query::OutputTarget& t
 }  // namespace
 
 MergeOutput::MergeOutput(Invocation& invocation, const query::PipelineOutput& output,
-                         std::shared_ptr<const collation::Collator> collator)
+                         std::shared_ptr<const collation::Collator> collator, Validation validation)
     : client_(invocation.client),
       spec_(*output.merge),
       target_(full_name(invocation, output.target)),
       collator_(std::move(collator)),
-      validation_(validation_of(invocation.body)) {
+      validation_(validation) {
     check_target();
     const CollectionLock lock(client_, target_, false);
     if (!has_unique_index(lock.collection()))

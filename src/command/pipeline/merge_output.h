@@ -20,7 +20,7 @@ class MergeOutput final : public ResultWriter {
     // base::Error 73, 31319 and 31320 for a name that is not for users, 166 for a view, 51183 where
     // no unique index says that there is one document at most for each result.
     MergeOutput(Invocation& invocation, const query::PipelineOutput& output,
-                std::shared_ptr<const collation::Collator> collator);
+                std::shared_ptr<const collation::Collator> collator, Validation validation);
 
     // Throws base::Error 13113 where there must be a document and is none.
     void fill(PipelineSource& source) override;

@@ -49,11 +49,12 @@ bson::Object options_of_output(catalog::Collection* old) {
 
 }  // namespace
 
-OutputCollection::OutputCollection(Invocation& invocation, const query::OutputTarget& target)
+OutputCollection::OutputCollection(Invocation& invocation, const query::OutputTarget& target,
+                                   Validation validation)
     : client_(invocation.client),
       cursors_(invocation.service.cursors()),
       dialect_(invocation.dialect()),
-      validation_(validation_of(invocation.body)),
+      validation_(validation),
       db_(target.db.empty() ? invocation.db : std::string_view(target.db)),
       target_(fmt::format("{}.{}", db_, target.collection)),
       temporary_(fmt::format("{}.tmp.agg_out.{}", db_, next_number())) {

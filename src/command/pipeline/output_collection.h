@@ -15,7 +15,8 @@ namespace command {
 class OutputCollection final : public ResultWriter {
   public:
     // Throws base::Error 16997, 17385, 31321 and 73 for a name that no such collection can have.
-    OutputCollection(Invocation& invocation, const query::OutputTarget& target);
+    OutputCollection(Invocation& invocation, const query::OutputTarget& target,
+                     Validation validation);
 
     // Writes every result, or changes nothing.
     void fill(PipelineSource& source) override;

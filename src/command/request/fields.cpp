@@ -84,6 +84,11 @@ void FieldReader::take_sequence(std::string_view name) {
     refuse_unknown(name);
 }
 
+void FieldReader::take_unknown(const bson::Element& e) {
+    DCHECK(!dialect_.has(dialect::kFieldsAreChecked));
+    if (given_ != nullptr) given_->add_unknown(e);
+}
+
 void FieldReader::refuse_unknown(std::string_view name) const {
     DCHECK(dialect_.has(dialect::kFieldsAreChecked));
     base::fail(kUnknownField, "BSON field '{}.{}' is an unknown field.", where_, name);
@@ -97,8 +102,8 @@ void FieldReader::refuse_missing() const {
 }
 
 void read_fields(bson::Doc document, std::string_view where, Fields fields,
-                 dialect::Dialect dialect) {
-    FieldReader reader(where, fields, dialect);
+                 dialect::Dialect dialect, GivenFields* given) {
+    FieldReader reader(where, fields, dialect, given);
     for (const bson::Element& e : document)
         reader.take(e);
     reader.end();

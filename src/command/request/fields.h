@@ -8,9 +8,11 @@
 // change the result is refused there, too (wire spec 0 rule 7).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "base/dcheck.h"
 #include "bson/view.h"
@@ -65,13 +67,15 @@ struct Field {
     std::string_view since = {};  // the first servers with it; empty: it has always been there
 };
 
+constexpr size_t kFieldsOfTableMax = 64;
+
 // A table, the most frequent fields first; it lives as long as the program.
 class Fields {
   public:
     constexpr Fields() = default;
     template <size_t kCount>
     constexpr Fields(const Field (&table)[kCount]) : table_(table) {
-        static_assert(kCount <= 64);
+        static_assert(kCount <= kFieldsOfTableMax);
         for (size_t i = 0; i < kCount; ++i) {
             if (table[i].use == Field::Use::required) required_ |= uint64_t{1} << i;
         }
@@ -94,6 +98,57 @@ class Fields {
     uint64_t required_ = 0;
 };
 
+// The fields of one request in their order, each with its place in the table: RequestTable reads
+// their values from here (bind.h). Absent ones are left out.
+class GivenFields {
+  public:
+    static constexpr uint8_t kUnknown =
+        kFieldsOfTableMax;  // the place of the first field that no table has
+
+    struct Given {
+        bson::Element element;
+        uint8_t place = 0;
+    };
+
+    GivenFields() {}  // slots are filled as far as size_ says
+    void clear() {
+        size_ = 0;
+        has_unknown_ = too_many_ = false;
+    }
+    void add(size_t place, const bson::Element& element) {
+        DCHECK(place <= kUnknown);
+        if (size_ < kMost)
+            slots_[size_++].given = {element, static_cast<uint8_t>(place)};
+        else
+            too_many_ = true;
+    }
+    void add_unknown(const bson::Element& element) {
+        if (std::exchange(has_unknown_, true)) return;
+        add(kUnknown, element);
+    }
+
+    size_t size() const { return size_; }
+    const Given& operator[](size_t number) const {
+        DCHECK(number < size_);
+        return slots_[number].given;
+    }
+    // Whether some did not find room: by the old messages a field may come again and again.
+    bool too_many() const { return too_many_; }
+
+  private:
+    // Each place once, the unknown one, and a few that come again.
+    static constexpr size_t kMost = 80;
+    union Slot {
+        Slot() {}
+        Given given;
+    };
+
+    size_t size_ = 0;
+    bool has_unknown_ = false;
+    bool too_many_ = false;
+    std::array<Slot, kMost> slots_;
+};
+
 constexpr Field required(std::string_view name, Types types) {
     return {name, types, Field::Use::required};
 }
@@ -110,9 +165,11 @@ constexpr Field refused(std::string_view name, std::string_view since = {}) {
 // Takes the fields of one request in their order.
 class FieldReader {
   public:
-    // `where` is what texts call the request, "find" or "update.updates".
-    FieldReader(std::string_view where, Fields fields, dialect::Dialect dialect)
-        : where_(where), fields_(fields), dialect_(dialect) {}
+    // `where` is what texts call the request, "find" or "update.updates". The fields that say
+    // something are added to `given`; null: nobody reads them from there.
+    FieldReader(std::string_view where, Fields fields, dialect::Dialect dialect,
+                GivenFields* given = nullptr)
+        : where_(where), fields_(fields), dialect_(dialect), given_(given) {}
 
     // Throws base::Error 72 for a refused field; by OP_MSG 40415 for an unknown one, 14 for a wrong
     // type, 40413 for one that comes again.
@@ -124,9 +181,11 @@ class FieldReader {
                 seen_ |= uint64_t{1} << i;
             else
                 check(e, i);
+            if (given_ != nullptr && !is_absent(e, dialect_)) given_->add(i, e);
             return;
         }
         if (dialect_.has(dialect::kFieldsAreChecked)) refuse_unknown(name);
+        take_unknown(e);
     }
     // A field that has been moved out of the body. It is an array of documents.
     void take_sequence(std::string_view name);
@@ -145,17 +204,20 @@ class FieldReader {
                (seen_ >> place & 1) == 0;
     }
     void check(const bson::Element& e, size_t place);
+    // By the old messages.
+    void take_unknown(const bson::Element& e);
     [[noreturn]] void refuse_unknown(std::string_view name) const;
     [[noreturn]] void refuse_missing() const;
 
     const std::string_view where_;
     const Fields fields_;
     const dialect::Dialect dialect_;
+    GivenFields* const given_;
     uint64_t seen_ = 0;  // by place in the table
 };
 
 // Reads the fields of a document inside of a request.
 void read_fields(bson::Doc document, std::string_view where, Fields fields,
-                 dialect::Dialect dialect);
+                 dialect::Dialect dialect, GivenFields* given = nullptr);
 
 }  // namespace command

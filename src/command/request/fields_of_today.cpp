@@ -40,8 +40,7 @@ void refuse_pipeline(const bson::Element& update, dialect::Dialect dialect) {
                    "updates by a pipeline are not supported by the old messages");
 }
 
-bson::Element array_filters_of(bson::Doc update, dialect::Dialect dialect) {
-    const bson::Element filters = update["arrayFilters"];
+bson::Element read_array_filters(const bson::Element& filters, dialect::Dialect dialect) {
     if (is_absent(filters, dialect::kToday)) return {};
     if (dialect.has(dialect::kArrayFilters)) return filters;
     const bool asks = filters.is_array() ? !filters.as_doc().empty() : filters.truthy();

@@ -8,6 +8,7 @@
 
 #include "bson/view.h"
 #include "collation/collator.h"
+#include "command/request/bind.h"
 #include "command/request/fields.h"
 #include "command/write/write_ops.h"
 #include "dialect/dialect.h"
@@ -18,9 +19,10 @@ namespace command {
 // The old messages may have it, too: it asks for less than the old server had.
 inline constexpr Field kBypassValidation = {"bypassDocumentValidation", types::flag,
                                             Field::Use::read, "3.2"};
-inline Validation validation_of(bson::Doc command) {
-    return command[kBypassValidation.name].truthy() ? Validation::bypassed : Validation::asked;
-}
+inline constexpr Reader<Validation> kValidation{
+    types::flag, [](const bson::Element& e, dialect::Dialect) {
+        return e.truthy() ? Validation::bypassed : Validation::asked;
+    }};
 
 inline constexpr Field kKeepsEmptyTimestamps =
     of_today("bypassEmptyTsReplacement", types::boolean, "8.0");
@@ -41,7 +43,8 @@ void set_collation(OperationContext& context, std::string_view ns, const bson::E
 
 // Throws base::Error 9 when `update` is a pipeline, which the old messages do not have.
 void refuse_pipeline(const bson::Element& update, dialect::Dialect dialect);
-// The arrayFilters of an update; missing: none. Throws base::Error 72 for such by the old messages.
-bson::Element array_filters_of(bson::Doc update, dialect::Dialect dialect);
+// The arrayFilters of an update; missing: none. By the old messages they ask for nothing, or
+// base::Error 72 is thrown.
+bson::Element read_array_filters(const bson::Element& filters, dialect::Dialect dialect);
 
 }  // namespace command

@@ -46,6 +46,8 @@ struct Invocation {
     bool secondary_ok = false;               // the client takes the answer of a secondary
     bool of_log = false;  // from the primary's log: neither rights nor the state are asked
 
+    GivenFields given = GivenFields();  // those of the command's table: bind.h reads them
+
     bool started = false;  // the checks that all commands share are behind it
 
     // Set by the command; acted upon after it returned.

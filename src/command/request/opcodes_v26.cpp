@@ -15,8 +15,10 @@
 #include "command/cursor/query_cursors.h"
 #include "command/observe/counters.h"
 #include "command/request/authorization.h"
+#include "command/request/bind.h"
 #include "command/request/current_op.h"
 #include "command/request/database_opener.h"
+#include "command/request/find_request.h"
 #include "command/write/write_ops.h"
 #include "dialect/dialect.h"
 #include "query/plan/explain.h"
@@ -61,16 +63,6 @@ auto run_stage(const Stage& stage, Step&& step) {
     }
 }
 
-// The query document of OP_QUERY taken apart (wire spec 3.10). A filter below "query" or "$query"
-// may stand anywhere among the modifiers.
-struct FindV26 {
-    query::FindQuery query;
-    query::FindQuery::Parts parts;
-    bson::Object sort;  // where it came as an array
-    bool explain = false;
-    int64_t max_time_ms = 0;
-};
-
 bson::Object sort_of_array(bson::Doc list) {
     bson::Builder out;
     for (const bson::Element& e : list) {
@@ -80,83 +72,83 @@ bson::Object sort_of_array(bson::Doc list) {
     return out.object();
 }
 
-bson::Doc document(const bson::Element& e) {
-    if (!e.is_object()) base::fail(base::kBadValue, "{} must be a document", e.name());
-    return e.as_doc();
-}
+using Query = query::FindQuery;
 
-void take_sort(const bson::Element& e, FindV26& out) {
+bson::Object read_document(const bson::Element& e, dialect::Dialect) {
+    if (!e.is_object()) base::fail(base::kBadValue, "{} must be a document", e.name());
+    return bson::Object(e.as_doc());
+}
+constexpr Reader<bson::Object> kDocument{types::object, read_document};
+
+constexpr Reader<int64_t> kNumber{
+    types::number, [](const bson::Element& e, dialect::Dialect) { return e.to_int64(); }};
+
+void take_sort(FindRequest& request, const bson::Element& e, dialect::Dialect) {
     if (e.is_object()) {
-        out.parts.sort = e.as_doc();
+        request.parts.sort = e.as_doc();
     } else if (e.is_array()) {
-        out.sort = sort_of_array(e.as_doc());
-        out.parts.sort = out.sort;
+        request.sort_of_array = sort_of_array(e.as_doc());
+        request.parts.sort = request.sort_of_array;
     } else {
         base::fail(base::kBadValue, "sort must be object or array");
     }
 }
 
-void take_max_time(const bson::Element& e, FindV26& out) {
+int64_t read_max_time(const bson::Element& e, dialect::Dialect) {
     if (!e.is_number()) base::fail(base::kBadValue, "$maxTimeMS must be a number");
     const double given = e.to_double();
     if (!(given >= 0 && given <= 2147483647.0) || given != static_cast<double>(e.to_int64()))
         base::fail(base::kBadValue, "$maxTimeMS is out of range");
-    out.max_time_ms = e.to_int64();
+    return e.to_int64();
 }
+constexpr Reader<int64_t> kMaxTime{types::number, read_max_time};
 
-void take_hint(const bson::Element& e, FindV26& out) {
+void take_hint(FindRequest& request, const bson::Element& e, dialect::Dialect) {
     const bool a_name = e.is_string() && !e.as_string().empty();
     if (a_name || e.is_object()) {
-        out.parts.hint = e;
+        request.parts.hint = e;
     } else {
         // Whatever else it is, no index answers to it; where there is no collection, none has to.
         bson::Builder unknown;
         unknown.append_as("$hint", e);
-        out.query.hint = unknown.object();
+        request.query.hint = unknown.object();
     }
 }
 
-void take_modifier(const bson::Element& e, FindV26& out) {
-    std::string_view name = e.name();
-    if (name == "orderby" || name == "$orderby") return take_sort(e, out);
-    if (!name.starts_with('$')) return;
-    name.remove_prefix(1);
-    if (name == "explain") {
-        out.explain = e.truthy();
-    } else if (name == "snapshot") {
-        out.query.snapshot = e.truthy();
-    } else if (name == "min") {
-        out.query.min = bson::Object(document(e));
-    } else if (name == "max") {
-        out.query.max = bson::Object(document(e));
-    } else if (name == "hint") {
-        take_hint(e, out);
-    } else if (name == "returnKey") {
-        out.query.return_key = e.truthy();
-    } else if (name == "maxScan") {
-        out.query.max_scan = e.to_int64();
-    } else if (name == "showDiskLoc") {
-        out.query.show_record_id = e.truthy();
-        out.query.record_id_as_place = true;
-    } else if (name == "maxTimeMS") {
-        take_max_time(e, out);
-    }
+void take_show_disk_loc(FindRequest& request, const bson::Element& e, dialect::Dialect) {
+    request.query.show_record_id = e.truthy();
+    request.query.record_id_as_place = true;
 }
+
+// The modifiers beside the filter of OP_QUERY (wire spec 3.10), in any order. Others say nothing.
+constexpr Row<FindRequest> kModifierRows[] = {
+    {{"orderby"}, take_sort},
+    {{"$orderby"}, take_sort},
+    row<lenient::flag, &FindRequest::explain>("$explain"),
+    row<lenient::flag, &FindRequest::query, &Query::snapshot>("$snapshot"),
+    row<kDocument, &FindRequest::query, &Query::min>("$min"),
+    row<kDocument, &FindRequest::query, &Query::max>("$max"),
+    {{"$hint"}, take_hint},
+    row<lenient::flag, &FindRequest::query, &Query::return_key>("$returnKey"),
+    row<kNumber, &FindRequest::query, &Query::max_scan>("$maxScan"),
+    {{"$showDiskLoc"}, take_show_disk_loc},
+    row<kMaxTime, &FindRequest::max_time_ms>("$maxTimeMS"),
+};
+constexpr RequestTable kModifiers(kModifierRows, nullptr, Repeated::last);
 
 bool one_batch(const wire::QueryMessage& message) {
     return message.to_return < 0 || message.to_return == 1;
 }
 
-FindV26 take_apart(const wire::QueryMessage& message) {
-    FindV26 out;
+FindRequest take_apart(const wire::QueryMessage& message) {
+    FindRequest out;
     out.parts.filter = message.query;
     out.parts.projection = message.fields;
     bson::Element wrapped = message.query["query"];
     if (!wrapped.is_object() && !wrapped.is_array()) wrapped = message.query["$query"];
     if (wrapped.is_object() || wrapped.is_array()) {
         out.parts.filter = wrapped.as_doc();
-        for (const bson::Element& e : message.query)
-            take_modifier(e, out);
+        kModifiers.read(message.query, "query", dialect::kV26, out);
     }
     if (message.skip < 0) base::fail(base::kBadValue, "bad skip value in query");
     // It has no counterpart, so it says no number of documents.
@@ -164,6 +156,8 @@ FindV26 take_apart(const wire::QueryMessage& message) {
         base::fail(base::kBadValue, "bad numberToReturn in query");
     out.query.skip = message.skip;
     out.query.tailable = (message.flags & wire::kTailable) != 0;
+    out.await_data = (message.flags & wire::kAwaitData) != 0;
+    out.no_timeout = (message.flags & wire::kNoCursorTimeout) != 0;
     // A positive number counts for the first batch only.
     if (message.to_return < 0 && !out.query.tailable)
         out.query.limit = std::abs(int64_t{message.to_return});
@@ -181,7 +175,7 @@ void reply_one(bson::Buffer& reply, const wire::Header& header, int32_t flags,
     writer.finish(flags, 0, 0);
 }
 
-void reply_explain(std::string_view host, CollectionLock& lock, FindV26&& find,
+void reply_explain(std::string_view host, CollectionLock& lock, FindRequest&& find,
                    const wire::QueryMessage& message, bson::Buffer& reply) {
     const auto started = sched::Operation::Clock::now();
     const auto executor = run_stage(kPlanning, [&] {
@@ -212,12 +206,12 @@ void tell_sort_with_limit(const query::ExecutionStats& stats, OpReport& report) 
     report.plan = fmt::format("{0}, {0}", report.plan);
 }
 
-void first_batch(CursorManager& cursors, Client& client, CollectionLock& lock, FindV26&& find,
+void first_batch(CursorManager& cursors, Client& client, CollectionLock& lock, FindRequest&& find,
                  const wire::QueryMessage& message, std::unique_ptr<Cursor>& cursor,
                  bson::Buffer& reply) {
     cursor = run_stage(kPlanning, [&] { return open_cursor(lock, std::move(find.query)); });
-    cursor->await_data = (message.flags & wire::kAwaitData) != 0;
-    cursor->no_timeout = (message.flags & wire::kNoCursorTimeout) != 0;
+    cursor->await_data = find.await_data;
+    cursor->no_timeout = find.no_timeout;
     cursor->default_batch = message.to_return;
 
     BatchLimits limits;
@@ -292,8 +286,8 @@ bool pseudo_query_v26(OperationContexts& contexts, storage::FsyncLock& fsync_loc
 
 void query_v26(DatabaseOpener& opener, CursorManager& cursors, std::string_view host,
                Client& client, const wire::QueryMessage& message, bson::Buffer& reply) {
-    FindV26 find = run_stage(kReading, [&] {
-        FindV26 taken = take_apart(message);
+    FindRequest find = run_stage(kReading, [&] {
+        FindRequest taken = take_apart(message);
         client.operation().set_deadline_ms(taken.max_time_ms);
         inherit_collation(client, message.ns, taken.query);
         taken.query.canonicalise(taken.parts);

@@ -238,6 +238,14 @@ bool take_generic_field(const bson::Element& e, Invocation& invocation, const Co
     }
 }
 
+// Fields that drivers and routers may add to any request say nothing by the old messages, and
+// neither does the name of the command when it comes again.
+bool is_ignored(const bson::Element& e, const Invocation& invocation, const Command& command) {
+    return !invocation.dialect().has(dialect::kFieldsAreChecked) &&
+           (e.name().starts_with('$') || e.name() == invocation.name) &&
+           !command.fields.has(e.name());
+}
+
 // Whether its value is the name of a collection, for all that is known of it here.
 bool names_collection(const Command& command) {
     return command.need.on == Need::On::collection || command.name == "aggregate" ||
@@ -348,11 +356,12 @@ bool take_fields(Invocation& invocation, const Command& command) {
     bool help = false;
     int count = 0;
     const bool any = (command.flags & kAnyField) != 0;
-    FieldReader reader(command.name, command.fields, invocation.dialect());
+    invocation.given.clear();
+    FieldReader reader(command.name, command.fields, invocation.dialect(), &invocation.given);
     for (const bson::Element& e : invocation.body) {
         if (++count > kFieldsMax) refuse_so_many_fields(command.name);
         if (count == 1 || take_generic_field(e, invocation, command, help) || any) continue;
-        reader.take(e);
+        if (!is_ignored(e, invocation, command)) reader.take(e);
     }
     if (any || help) return help;
     if (invocation.dialect().has(dialect::kFieldsAreChecked)) {
