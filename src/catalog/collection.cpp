@@ -220,6 +220,7 @@ void Collection::check_multikey(const Index& index, const KeySet& keys) {
 
 void Collection::note_multikey(Index& index, const KeySet& keys) {
     if (!keys.multikey() || index.multikey) return;
+    if (durability_.keeps_undo()) durability_.on_undo([&index] { index.multikey = false; });
     store_.set_multikey(index.slot);
     index.multikey = true;
 }
@@ -330,7 +331,7 @@ storage::RecordId Collection::insert(bson::Doc doc) {
     }
     unit.keep();
     if (log_ != nullptr) log_->inserted(ns(), doc);
-    if (capped_) marks_->inserted({id, doc});
+    if (capped_) mark_inserted({id, doc});
     waiters_.wake();
     return id;
 }
@@ -343,9 +344,15 @@ storage::RecordId Collection::append(bson::Doc entry) {
     const AtEnd appended([this] { is_appending_ = false; });
     const storage::RecordId id = records_.insert(entry);
     unit.keep();
-    marks_->inserted({id, entry});
+    mark_inserted({id, entry});
     waiters_.wake();
     return id;
+}
+
+// Marks of documents that are taken back would say nothing.
+void Collection::mark_inserted(const storage::Record& record) {
+    if (durability_.keeps_undo()) durability_.on_undo([this] { marks_->forget(); });
+    marks_->inserted(record);
 }
 
 void Collection::take_back(storage::RecordId entry) {
@@ -415,6 +422,7 @@ void Collection::remove(storage::RecordId id) {
         if (!undo && entries == 1) indexes_.front()->store->insert(keys[0], id, true);
     });
     records_.remove(id);
+    if (undo) undo->end();
     unit.keep();
     if (log_ != nullptr) log_->removed(ns(), which);
 }

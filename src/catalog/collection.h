@@ -166,6 +166,7 @@ class Collection {
                      storage::RecordId to, size_t& entries);
     static void check_multikey(const Index& index, const KeySet& keys);
     void note_multikey(Index& index, const KeySet& keys);
+    void mark_inserted(const storage::Record& record);
     void read_collation();
 
     storage::CollectionStore& store_;

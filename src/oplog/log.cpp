@@ -250,6 +250,14 @@ void Log::append(char op, std::string_view ns, bson::Doc o, const bson::Doc* o2,
 // turn out to be damaged, an error says so, and nothing is changed any more.
 bool Log::store(bson::Doc entry, const End& end) {
     DCHECK(storage::LockManager::may_write(kDatabase));
+    storage::Durability& durability = engine_.durability();
+    if (durability.keeps_undo())
+        durability.on_undo([this, end = end_, written = written_, is_broken = is_broken_] {
+            set_end(end);
+            last_entry_ = {};
+            written_ = written;
+            is_broken_ = is_broken;
+        });
     try {
         last_entry_ = ring_.load(std::memory_order_relaxed)->append(entry);
         before_ = end_;

@@ -13,6 +13,7 @@
 #include "catalog/testing/each_engine.h"
 #include "oplog/entry.h"
 #include "storage/lock.h"
+#include "storage/write_unit.h"
 
 namespace oplog {
 namespace {
@@ -501,6 +502,39 @@ TEST_P(LogTest, OfAFollowerTakesTheEntryOfADropBack) {
     EXPECT_EQ(log_->last(), Position());
     ForeignChange(*log_, drop).finish();
     EXPECT_EQ(entries().size(), 1U);
+}
+
+// Entries are taken back with their changes; readers who look for a time then find what is there.
+TEST_P(LogTest, TakesBackWhatAUnitDoesNotKeep) {
+    open();
+    insert(1, 3);
+    const Texts before = texts();
+    const Position last = log_->last();
+    const int64_t hash = log_->last_hash();
+    catalog::Collection* ring = nullptr;
+    write("test", [&](catalog::Database& db) {
+        catalog::Collection& c = *db.collection("test.c");
+        ring = catalog_->collection(ns());
+        ring->marks().note_all_walked();
+        EXPECT_TRUE(ring->marks().find(0).id.is_null());  // from now on there are marks
+        const Position own = Log::written();
+        storage::WriteUnit unit(engine_->durability());
+        const storage::WriteUnit::EngineUndo undo(unit);
+        c.insert(bson::make("_id", 10));
+        c.remove(c.id_index()->store->find_one(bson::make("", 1)));
+        EXPECT_GT(log_->last(), last);
+        EXPECT_GT(Log::written(), own);
+    });
+    EXPECT_EQ(texts(), before);
+    EXPECT_EQ(log_->last(), last);
+    EXPECT_EQ(log_->last_hash(), hash);
+    EXPECT_EQ(Log::written(), last);
+    EXPECT_TRUE(ring->marks().find(~uint64_t{0}).id.is_null());
+    insert(4, 1);
+    EXPECT_EQ(texts().size(), before.size() + 1);
+    expect_rising();
+    open_again();
+    EXPECT_EQ(texts().size(), before.size() + 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(engines, LogTest, catalog::kTestEngines, catalog::engine_name);

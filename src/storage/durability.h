@@ -26,23 +26,6 @@ struct CommitWaiter {
     void (*done)(CommitWaiter*) = nullptr;
 };
 
-// A mark on the thread: what it changes until the mark goes is in one commit, so that a stop of the
-// server leaves the whole of it or nothing. commit_if_needed() and make_room() commit nothing then;
-// what a commit cannot carry fails as it does elsewhere (check_room), with the changes before it in
-// place. REQUIRES: global W, held for longer; make_room() called before.
-class OneCommit {
-  public:
-    OneCommit() { ++open_; }
-    ~OneCommit() { --open_; }
-    OneCommit(const OneCommit&) = delete;
-    OneCommit& operator=(const OneCommit&) = delete;
-
-    static bool is_open() { return open_ > 0; }
-
-  private:
-    static inline thread_local int open_ = 0;
-};
-
 class Durability {
   public:
     virtual ~Durability() = default;
@@ -89,6 +72,10 @@ class Durability {
     virtual void begin_undo() = 0;
     virtual void undo() = 0;
     virtual void end_undo() = 0;
+    // Whether the calling thread is between two of them. Then on_undo() has a call made once its
+    // changes are taken back, the later call first: for what is known in memory of them.
+    virtual bool keeps_undo() const = 0;
+    virtual void on_undo(std::function<void()> call) = 0;
 
     // Flushes all data files (a checkpoint); returns their number. sync: waits for the disk.
     virtual int flush_all(bool sync) = 0;

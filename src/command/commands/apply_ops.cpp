@@ -1,13 +1,15 @@
 // applyOps: entries of an oplog, applied as a client sends them (docs/replication.md).
 //
-// Entries of documents alone are applied under one global lock and in one commit, and a
-// precondition is asked under the same lock: a stop of the server leaves all of them or none. Among
-// commands each entry is an operation of its own.
+// Entries of documents alone are applied under one global lock as one unit, and a precondition is
+// asked under the same lock: a failure, or a stop of the server, leaves all of them or none. Their
+// collections are made before, since no unit makes any. Among commands each entry is an operation
+// of its own.
 #include <algorithm>
 #include <optional>
 #include <vector>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "bson/json.h"
 #include "catalog/names.h"
 #include "command/commands/families.h"
@@ -23,6 +25,8 @@
 #include "sched/blocking.h"
 #include "sched/operation.h"
 #include "sched/tick.h"
+#include "storage/durability.h"
+#include "storage/write_unit.h"
 
 namespace command {
 
@@ -133,10 +137,7 @@ class Application {
         const storage::GlobalLock lock(service.locks(), storage::GlobalMode::W);
         fail_if_shutting_down();
         check_conditions();
-        service.durability().make_room(invocation_.body.size());
-        const storage::OneCommit one;
-        const sched::Uninterruptible whole;
-        apply_all();
+        apply_as_one();
     }
 
   private:
@@ -232,29 +233,75 @@ class Application {
         }
     }
 
-    // Applies the entries up to the first that fails; the reply says how many there were.
-    void apply_all() {
-        bson::Builder reply;
-        bson::Builder results;
-        int32_t applied = 0;
-        for (const Entry& entry : entries_) {
-            try {
-                apply(entry);
-            } catch (const base::Error& error) {
-                results.append(results.next().view(), false);
-                append_outcome(reply, applied, results);
-                if (error.details() != nullptr)
-                    reply.append_all(bson::Doc(error.details()->data()));
-                throw base::Error(error.code(), error.what(), reply.doc().bytes());
-            }
-            results.append(results.next().view(), true);
-            ++applied;
+    // Applies all entries, or none.
+    void apply_as_one() {
+        std::vector<std::string> made;
+        try {
+            each_entry([&](const Entry& entry) { make_collection(entry, made); });
+            storage::Durability& durability = invocation_.service.durability();
+            durability.make_room(invocation_.body.size());
+            storage::WriteUnit unit(durability);
+            const storage::WriteUnit::EngineUndo undo(unit);
+            apply_all();
+            unit.keep();
+        } catch (...) {
+            for (const std::string& ns : made)
+                drop_again(ns);
+            throw;
         }
-        append_outcome(*invocation_.reply, applied, results);
     }
 
-    static void append_outcome(bson::Builder& reply, int32_t applied, bson::Builder& results) {
-        reply.append("applied", applied);
+    // Makes the collection that the entry would make.
+    void make_collection(const Entry& entry, std::vector<std::string>& made) {
+        if (entry.op != 'i' && (entry.op != 'u' || !upserts(invocation_, entry))) return;
+        CollectionLock lock(invocation_.client, entry.ns, true);
+        if (lock.collection() != nullptr) return;
+        lock.make();
+        made.emplace_back(entry.ns);
+    }
+
+    void drop_again(const std::string& ns) {
+        const sched::Operation::Scope undisturbed(nullptr);
+        try {
+            invocation_.service.catalog().database(catalog::split(ns).db)->drop(ns);
+        } catch (const base::Error& error) {
+            base::log::error("{}, made for entries of which none is applied, stays: {}", ns,
+                             error.what());
+        }
+    }
+
+    void apply_all() {
+        each_entry([this](const Entry& entry) { apply(entry); });
+        append_outcome(*invocation_.reply, entries_.size(), true);
+    }
+
+    // Calls `work` with the entries up to the first that fails; its error tells how many there
+    // were. REQUIRES: what `work` does is taken back if they are applied together.
+    template <typename Work>
+    void each_entry(const Work& work) {
+        size_t done = 0;
+        try {
+            for (const Entry& entry : entries_) {
+                work(entry);
+                ++done;
+            }
+        } catch (const base::Error& error) {
+            bson::Builder reply;
+            append_outcome(reply, done, false);
+            if (error.details() != nullptr) reply.append_all(bson::Doc(error.details()->data()));
+            throw base::Error(error.code(), error.what(), reply.doc().bytes());
+        }
+    }
+
+    // `done` entries were applied; unless they are all, the next one was not, nor was any of them
+    // where they are one.
+    void append_outcome(bson::Builder& reply, size_t done, bool all) const {
+        bson::Builder results;
+        const bool stay = all || !together_;
+        for (size_t i = 0; i < done; ++i)
+            results.append(results.next().view(), stay);
+        if (!all) results.append(results.next().view(), false);
+        reply.append("applied", stay ? static_cast<int32_t>(done) : 0);
         reply.append_array("results", results.doc());
     }
 

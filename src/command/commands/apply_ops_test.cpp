@@ -123,16 +123,125 @@ TEST_P(ApplyOpsTest, APreconditionThatDoesNotHold) {
     expect_refused(entry, base::kFailedToParse, R"(, "preCondition": [{"ns": "test.c"}])");
 }
 
-// The entries before one that fails stay: nothing is undone.
-TEST_P(ApplyOpsTest, AnEntryThatFailsEndsIt) {
+TEST_P(ApplyOpsTest, AnEntryThatFailsTakesTheOthersBack) {
     run(R"({"createIndexes": "c", "indexes": [{"key": {"a": 1}, "name": "a", "unique": true}]})");
     const bson::Object reply = apply(R"({"op": "i", "ns": "test.c", "o": {"_id": 1, "a": 1}},
                                         {"op": "i", "ns": "test.c", "o": {"_id": 2, "a": 1}},
                                         {"op": "i", "ns": "test.c", "o": {"_id": 3, "a": 3}})");
     EXPECT_EQ(code(reply), base::kDuplicateKey);
-    EXPECT_EQ(reply["applied"].to_int32(), 1);
-    EXPECT_EQ(text(reply, "results"), "[ true, false ]");
-    EXPECT_EQ(found(), "{ _id: 1, a: 1 }");
+    EXPECT_EQ(reply["applied"].to_int32(), 0);
+    EXPECT_EQ(text(reply, "results"), "[ false, false ]");
+    EXPECT_EQ(found(), "");
+}
+
+// The collections of a batch whose entries change documents, indexes and rings in every way. The
+// entry before which it fails moves from the first to behind the last.
+class ApplyOpsUndoTest : public ApplyOpsTest {
+  protected:
+    void SetUp() override {
+        run(R"({"create": "ring", "capped": true, "size": 4096, "max": 5})");
+        run(R"({"createIndexes": "ring", "indexes": [{"key": {"v": 1}, "name": "v"}]})");
+        run(R"({"createIndexes": "c", "indexes": [{"key": {"a": 1}, "name": "a", "unique": true},
+                                                  {"key": {"b": 1}, "name": "b"}]})");
+        run(R"({"insert": "text", "documents": [{"_id": 1, "s": "no number"}]})");
+        for (int i = 1; i <= 5; ++i) {
+            const std::string n = std::to_string(i);
+            run(R"({"insert": "ring", "documents": [{"_id": )" + n + R"(, "v": )" + n + "}]}");
+            run(R"({"insert": "c", "documents": [{"_id": )" + n + R"(, "a": )" + n +
+                R"(, "b": "x"}]})");
+        }
+    }
+
+    static std::vector<std::string> entries() {
+        const std::string large(2000, 'l');
+        return {
+            R"({"op": "i", "ns": "test.c", "o": {"_id": 6, "a": 6, "b": [1, 2, 3]}})",
+            R"({"op": "u", "ns": "test.c", "o2": {"_id": 1}, "o": {"$set": {"b": "y"}}})",
+            R"({"op": "u", "ns": "test.c", "o2": {"_id": 2}, "o": {"$inc": {"n": 1}}})",
+            R"({"op": "u", "ns": "test.c", "o2": {"_id": 3}, "o": {"$set": {"p": ")" + large +
+                R"("}}})",
+            R"({"op": "d", "ns": "test.c", "o": {"_id": 4}})",
+            R"({"op": "i", "ns": "test.ring", "o": {"_id": 6, "v": 6}})",
+            R"({"op": "i", "ns": "test.ring", "o": {"_id": 7, "v": 7}})",
+            R"({"op": "i", "ns": "test.new", "o": {"_id": 1, "v": [1, 2]}})",
+            R"({"op": "i", "ns": "more.c", "o": {"_id": 1}})",
+            R"({"op": "d", "ns": "test.c", "o": {"b": "x"}})",
+            R"({"op": "i", "ns": "test.c", "o": {"_id": 4, "a": 4, "b": "z"}})",
+        };
+    }
+    static std::string list_of(const std::vector<std::string>& entries) {
+        std::string list;
+        for (const std::string& entry : entries)
+            list += (list.empty() ? "" : ", ") + entry;
+        return list;
+    }
+
+    // What clients see, by scans and by each index.
+    std::string contents() {
+        std::string all = found() + found("{}", "test.ring");
+        for (const char* by : {"a", "b", "_id"})
+            all += "/" + found(R"({"$query": {}, "$hint": {")" + std::string(by) + R"(": 1}})");
+        for (const char* by : {"v", "_id"})
+            all += "/" + found(R"({"$query": {}, "$hint": {")" + std::string(by) + R"(": 1}})",
+                               "test.ring");
+        for (const char* collection : {"c", "ring"}) {
+            const bson::Object stats =
+                run(R"({"collStats": ")" + std::string(collection) + R"("})");
+            all += text(stats, "count") + text(stats, "size");
+            const bson::Object valid =
+                run(R"({"validate": ")" + std::string(collection) + R"(", "full": true})");
+            EXPECT_TRUE(valid["valid"].truthy()) << bson::to_text(valid);
+        }
+        const bson::Object explained =
+            run(R"({"explain": {"find": "c", "filter": {"b": {"$gt": "a"}}}})");
+        const std::string plan = bson::to_text(explained);
+        return all + std::string(plan, plan.find("isMultiKey"), 16) + names("test") + names("more");
+    }
+    std::string names(const std::string& db) {
+        std::string all;
+        const bson::Object listed = run(R"({"listCollections": 1})", db);
+        for (const bson::Element& each : listed["cursor"].as_doc()["firstBatch"].as_doc())
+            all += std::string(each.as_doc()["name"].as_string()) + " ";
+        return all;
+    }
+};
+INSTANTIATE_TEST_SUITE_P(Each, ApplyOpsUndoTest, kTestEngines, engine_name);
+
+TEST_P(ApplyOpsUndoTest, WhicheverEntryFailsAllIsAsBefore) {
+    const std::string before = contents();
+    const std::vector<std::string> given = entries();
+    for (size_t k = 0; k <= given.size(); ++k) {
+        std::vector<std::string> batch = given;
+        batch.insert(
+            batch.begin() + static_cast<std::ptrdiff_t>(k),
+            R"({"op": "u", "ns": "test.text", "o2": {"_id": 1}, "o": {"$inc": {"s": 1}}})");
+        const bson::Object reply = apply(list_of(batch));
+        EXPECT_NE(code(reply), 0) << bson::to_text(reply);
+        EXPECT_EQ(reply["applied"].to_int32(), 0) << bson::to_text(reply);
+        EXPECT_EQ(reply["results"].as_doc().field_count(), static_cast<int>(k) + 1);
+        ASSERT_EQ(contents(), before) << "the entry before which it failed: " << k;
+    }
+    expect_applied(apply(list_of(given)), static_cast<int32_t>(given.size()));
+    EXPECT_NE(contents(), before);
+    EXPECT_EQ(found("{}", "test.ring"),
+              "{ _id: 3, v: 3 }{ _id: 4, v: 4 }{ _id: 5, v: 5 }{ _id: 6, v: 6 }{ _id: 7, v: 7 }");
+}
+
+// Others go on where they were, on records that were gone for a while.
+TEST_P(ApplyOpsUndoTest, ScansMissNothingOfWhatIsTakenBack) {
+    TestConnection reader;
+    reader.open(*service_, 7);
+    std::string seen;
+    for (const bson::Object& doc : reader.query("test.c", "{}", 2))
+        seen += bson::to_text(doc["_id"]);
+    const bson::Object reply = apply(R"({"op": "d", "ns": "test.c", "o": {"_id": 2}},
+                                        {"op": "d", "ns": "test.c", "o": {"_id": 3}},
+                                        {"op": "d", "ns": "test.c", "o": {"_id": 4}},
+                                        {"op": "i", "ns": "test.c", "o": {"_id": 8, "a": 5}})");
+    EXPECT_EQ(code(reply), base::kDuplicateKey);
+    for (const bson::Object& doc : reader.get_more("test.c", 10))
+        seen += bson::to_text(doc["_id"]);
+    EXPECT_EQ(seen, "12345");
 }
 
 TEST_F(AccessControlTest, EntriesNeedTheRightsOfWhatTheyDo) {

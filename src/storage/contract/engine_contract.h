@@ -170,6 +170,7 @@ class UndoContract : public EngineContract {
         store_ = &engine().create_database("one").create_collection("one.c", {});
         const auto spec = bson::make("v", 1, "key", bson::make("a", 1), "name", "a", "ns", "one.c");
         store_->finish_index(store_->begin_index(spec));
+        engine().database("one")->create_collection("one.ring", ring_options());
     }
     void TearDown() override {
         ValidateOptions options;
@@ -181,6 +182,13 @@ class UndoContract : public EngineContract {
         EngineContract::TearDown();
     }
 
+    static CollectionOptions ring_options() {
+        CollectionOptions options;
+        options.capped = true;
+        options.capped_bytes = 4096;
+        return options;
+    }
+    RecordStore& ring() { return engine().database("one")->collection("one.ring")->records(); }
     RecordStore& records() { return store_->records(); }
     SortedIndex& index() { return *store_->index(0).index; }
     uint64_t below(uint64_t limit) { return random_() % limit; }
@@ -198,6 +206,10 @@ class UndoContract : public EngineContract {
         for (entries->seek_to_start(); !entries->at_end(); entries->next())
             text.append(bson::to_text(entries->key())).append(std::to_string(entries->id().value));
         index().validate([](const std::string& error) { ADD_FAILURE() << error; });
+        text.append(std::to_string(ring().count()));
+        const auto in_order = ring().cursor(Direction::forward);
+        while (const auto record = in_order->next())
+            text.append(bson::to_text(record->doc));
         return text;
     }
     bson::Object key_of(RecordId id) { return bson::make("", records().get(id)["a"].as_string()); }
@@ -225,8 +237,10 @@ class UndoContract : public EngineContract {
     }
     void change(uint64_t most) {
         for (uint64_t n = below(most); n > 0; --n) {
-            const uint64_t what = below(6);
-            if (live_.size() < 10 || what < 3)
+            const uint64_t what = below(7);
+            if (what == 6)
+                ring().insert(bson::make("_id", ++last_, "p", std::string(below(900), 'r')));
+            else if (live_.size() < 10 || what < 3)
                 insert();
             else if (what < 5)
                 remove();
@@ -279,6 +293,79 @@ TEST_P(UndoContract, PairsMayLieInEachOther) {
             ASSERT_EQ(contents(), before) << "round " << round;
         }
     }
+}
+
+TEST_P(UndoContract, ARingGoesOnFromItsOldest) {
+    const auto ids = [this] {
+        std::vector<int> found;
+        const auto cursor = ring().cursor(Direction::forward);
+        while (const auto record = cursor->next())
+            found.push_back(record->doc["_id"].as_int32());
+        return found;
+    };
+    const auto insert = [this](int id) {
+        ring().insert(bson::make("_id", id, "p", std::string(300, 'r')));
+    };
+    for (int id = 0; id < 100; ++id)
+        insert(id);
+    std::vector<int> expected = ids();
+    engine().durability().begin_undo();
+    for (int id = 100; id < 105; ++id)
+        insert(id);
+    EXPECT_NE(ids(), expected);
+    engine().durability().undo();
+    EXPECT_EQ(ids(), expected);
+    for (int id = 200; id < 203; ++id)
+        insert(id);
+    expected.insert(expected.end(), {200, 201, 202});
+    const std::vector<int> now = ids();
+    ASSERT_GT(now.size(), 4U);
+    expected.erase(expected.begin(), expected.end() - static_cast<std::ptrdiff_t>(now.size()));
+    EXPECT_EQ(now, expected);
+}
+
+TEST_P(UndoContract, AnIndexIsAgainWithoutArrays) {
+    engine().durability().begin_undo();
+    store_->set_multikey(0);
+    EXPECT_TRUE(store_->index(0).multikey);
+    engine().durability().undo();
+    EXPECT_FALSE(store_->index(0).multikey);
+    store_->set_multikey(0);
+    engine().durability().commit_now();
+    lock_.reset();
+    restart();
+    lock_.emplace(engine().locks(), GlobalMode::W);
+    store_ = engine().database("one")->collection("one.c");
+    EXPECT_TRUE(store_->index(0).multikey);
+}
+
+TEST_P(UndoContract, CallsAreMadeForWhatIsTakenBack) {
+    Durability& durability = engine().durability();
+    std::string made;
+    const auto note = [&](char name) { durability.on_undo([&made, name] { made += name; }); };
+    EXPECT_FALSE(durability.keeps_undo());
+    durability.begin_undo();
+    EXPECT_TRUE(durability.keeps_undo());
+    note('a');
+    durability.begin_undo();
+    note('b');
+    note('c');
+    durability.end_undo();
+    durability.begin_undo();
+    note('d');
+    note('e');
+    durability.undo();
+    EXPECT_EQ(made, "ed");
+    EXPECT_TRUE(durability.keeps_undo());
+    durability.undo();
+    EXPECT_EQ(made, "edcba");
+    durability.begin_undo();
+    note('f');
+    durability.end_undo();
+    EXPECT_FALSE(durability.keeps_undo());
+    durability.begin_undo();
+    durability.undo();
+    EXPECT_EQ(made, "edcba");
 }
 
 // Changes that come after it are others, and are kept.

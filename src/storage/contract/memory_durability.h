@@ -26,13 +26,17 @@ class MemoryDurability : public Durability {
     void commit_now() override {}
     bool commit_if_needed() override {
         DCHECK(OpenChange::none());
-        if (OneCommit::is_open() || MemoryUndo::of_thread().is_kept()) return false;
+        if (keeps_undo()) return false;
         if (may_commit) may_commit();
         return false;
     }
     void begin_undo() override { MemoryUndo::of_thread().begin(); }
     void undo() override { MemoryUndo::of_thread().undo(); }
     void end_undo() override { MemoryUndo::of_thread().end(); }
+    bool keeps_undo() const override { return MemoryUndo::of_thread().is_kept(); }
+    void on_undo(std::function<void()> call) override {
+        MemoryUndo::of_thread().note(std::move(call));
+    }
     int flush_all(bool) override { return 0; }
     void sync_and_truncate_journal() override {}
     void lock_commits() override {}

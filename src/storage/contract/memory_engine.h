@@ -66,7 +66,10 @@ class MemoryCollection : public CollectionStore {
         parts_.erase(parts_.begin() + slot);
         records_.note_dropped_index();
     }
-    void set_multikey(int slot) override { part(slot)->multikey = true; }
+    void set_multikey(int slot) override {
+        part(slot)->multikey = true;
+        MemoryUndo::of_thread().note([this, slot] { part(slot)->multikey = false; });
+    }
     void replace_index_spec(int slot, bson::Doc spec) override {
         part(slot)->spec = bson::Object(spec);
     }

@@ -192,6 +192,7 @@ void Collection::drop_index(int slot) {
 }
 
 void Collection::set_multikey(int slot) {
+    if (store_.keeps_undo()) store_.on_undo([this, slot] { part(slot).multikey = false; });
     part(slot).multikey = true;
     write_row();
 }

@@ -74,7 +74,7 @@ void LogSync::commit_now() {
 
 bool LogSync::commit_if_needed() {
     if (!store_.has_row_locks() && store_.changed_bytes() < kLargeBytes) return false;
-    if (storage::OneCommit::is_open() || store_.keeps_undo()) return false;
+    if (store_.keeps_undo()) return false;
     DCHECK(storage::OpenChange::none());
     store_.commit();
     return true;

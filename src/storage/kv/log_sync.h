@@ -41,6 +41,8 @@ class LogSync final : public storage::Durability, private journal::CommitDemand 
     void begin_undo() override { store_.begin_undo(); }
     void undo() override { store_.undo(); }
     void end_undo() override { store_.end_undo(); }
+    bool keeps_undo() const override { return store_.keeps_undo(); }
+    void on_undo(std::function<void()> call) override { store_.on_undo(std::move(call)); }
     int flush_all(bool sync) override;
     void sync_and_truncate_journal() override;
     void lock_commits() override;

@@ -239,7 +239,7 @@ void RecordStore::make_room(int32_t doc_bytes) {
         const RecordId oldest{from_big_endian<uint64_t>(rows->key())};
         const bson::Object doc(bson::Doc(rows->value().data()));
         drop_record(oldest, doc);
-        first_id_ = oldest.value + 1;
+        if (!store_.keeps_undo()) first_id_ = oldest.value + 1;
     }
 }
 

@@ -7,6 +7,7 @@
 #include "base/dcheck.h"
 #include "base/log.h"
 #include "sched/blocking.h"
+#include "sched/operation.h"
 #include "storage/kv/bytes.h"
 
 namespace kv {
@@ -168,21 +169,34 @@ void Store::check_space(size_t bytes) {
 void Store::begin_undo() {
     changing().mark();
     Transaction& mine = transaction();
-    if (mine.added_then.size() == mine.undos) mine.added_then.emplace_back();
-    mine.added_then[mine.undos++] = mine.added;
+    if (mine.before.size() == mine.undos) mine.before.emplace_back();
+    Before& before = mine.before[mine.undos++];
+    before.added = mine.added;
+    before.calls = mine.calls.size();
 }
 
 void Store::undo() {
     Transaction& mine = transaction();
     DCHECK(keeps_undo());
     mine.session->roll_back();
-    mine.added.swap(mine.added_then[--mine.undos]);
+    Before& before = mine.before[--mine.undos];
+    mine.added.swap(before.added);
+    for (; mine.calls.size() > before.calls; mine.calls.pop_back())
+        mine.calls.back()();
 }
 
 void Store::end_undo() {
     DCHECK(keeps_undo());
-    transaction().session->forget_mark();
-    --transaction().undos;
+    Transaction& mine = transaction();
+    mine.session->forget_mark();
+    if (--mine.undos == 0) mine.calls.clear();
+}
+
+// A change has begun: memory for the call may come from the reserve.
+void Store::on_undo(std::function<void()> call) {
+    DCHECK(keeps_undo());
+    const sched::Operation::Scope detached(nullptr);
+    transaction().calls.push_back(std::move(call));
 }
 
 void Store::commit() {

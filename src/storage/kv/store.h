@@ -95,6 +95,7 @@ class Store final : public storage::LockHooks {
     void undo();
     void end_undo();
     bool keeps_undo() const { return t_held.store == this && t_held.transaction->undos > 0; }
+    void on_undo(std::function<void()> call);
     // Commits the calling thread's transaction; others see its changes from now on.
     void commit();
     size_t changed_bytes();
@@ -145,6 +146,11 @@ class Store final : public storage::LockHooks {
         Counter* counter;
         Counts counts;
     };
+    // What a transaction had when an undo of it began.
+    struct Before {
+        std::vector<Added> added = {};
+        size_t calls = 0;
+    };
     // The state that a thread has under its locks.
     struct Transaction {
         std::unique_ptr<Session> session;
@@ -153,9 +159,10 @@ class Store final : public storage::LockHooks {
         bool is_changing = false;
         RowLocks::Held row_locks = {};
         std::vector<Added> added = {};
-        size_t undos = 0;                                 // of begin_undo()
-        std::vector<std::vector<Added>> added_then = {};  // at each of them, and more for later
-        std::map<Table, Counts> counters = {};            // rows of the session, some of them
+        size_t undos = 0;                               // of begin_undo()
+        std::vector<Before> before = {};                // each of them, and more for later
+        std::vector<std::function<void()>> calls = {};  // of on_undo()
+        std::map<Table, Counts> counters = {};          // rows of the session, some of them
         std::vector<Table> dropped = {};
         bool has_space = false;    // until the commit
         uint64_t begun_bytes = 0;  // until the commit: for which space was asked

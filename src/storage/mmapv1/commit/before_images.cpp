@@ -53,6 +53,7 @@ void BeforeImages::grow(uint32_t bytes) {
 
 void BeforeImages::on_undo(std::function<void()> call) {
     DCHECK(!empty());
+    const sched::Operation::Scope detached(nullptr);
     calls_.push_back(std::move(call));
 }
 

@@ -178,14 +178,13 @@ void Durable::await_commit_blocking() {
 
 void Durable::commit_now() {
     if (!journaling()) return;
-    DCHECK(!collector_.keeps_undo());
+    DCHECK(!keeps_undo());
     counters_.record(journal::Metric::early_commits);
     commit_.commit_in_lock();
 }
 
 bool Durable::commit_if_needed() {
-    if (!journaling() || !over_limit() || collector_.keeps_undo()) return false;
-    if (storage::OneCommit::is_open()) return false;
+    if (!journaling() || !over_limit() || keeps_undo()) return false;
     switch (LockManager::mode()) {
         case GlobalMode::none: {
             const storage::GlobalLock lock(locks_, GlobalMode::R);
@@ -227,7 +226,7 @@ void Durable::commit_as_writer() {
 
 // A commit that is under way gives back what it holds.
 void Durable::make_memory(int64_t document_bytes) {
-    if (LockManager::mode() == GlobalMode::w && !storage::OneCommit::is_open()) commit_as_writer();
+    if (LockManager::mode() == GlobalMode::w) commit_as_writer();
     if (!WriteAdmission::has_memory(document_bytes)) WriteAdmission::refuse_for_memory();
 }
 
@@ -239,7 +238,7 @@ void Durable::make_room(int64_t document_bytes) {
                    "the document changes {}MB of records and indexes, one commit carries {}MB; "
                    "make the document smaller, or drop an index",
                    document_bytes >> 20, limits_.most_bytes >> 20);
-    if (collector_.keeps_undo()) return;
+    if (keeps_undo()) return;
     admission_.leave();
     if (!WriteAdmission::has_memory(document_bytes)) make_memory(document_bytes);
     if (document_bytes >= WriteAdmission::kLargeBytes && LockManager::mode() == GlobalMode::w) {

@@ -62,6 +62,8 @@ class Durable final : public storage::Durability, private storage::LockHooks {
     void begin_undo() override;
     void undo() override;
     void end_undo() override;
+    bool keeps_undo() const override { return collector_.keeps_undo(); }
+    void on_undo(std::function<void()> call) override { collector_.on_undo(std::move(call)); }
     int64_t commit_bytes() const override { return static_cast<int64_t>(limits_.most_bytes); }
     int flush_all(bool sync) override;
     void sync_and_truncate_journal() override;

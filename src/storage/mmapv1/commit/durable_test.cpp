@@ -404,10 +404,9 @@ TEST(Durable, WritesBeyondTheLimitAreCommittedByTheWriter) {
         uint8_t* const behind = file->view() + (111 << 20);
         for (int i = 0; i < 30; ++i)
             server.durable.views().declare(behind + i * 8192, 1);
-        {
-            const storage::OneCommit one;
-            EXPECT_FALSE(server.durable.commit_if_needed());
-        }
+        server.durable.begin_undo();
+        EXPECT_FALSE(server.durable.commit_if_needed());
+        server.durable.end_undo();
         EXPECT_TRUE(server.durable.commit_if_needed());
         EXPECT_EQ(storage::LockManager::mode(), storage::GlobalMode::w);
     }

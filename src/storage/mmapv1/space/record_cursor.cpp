@@ -9,8 +9,27 @@ namespace mmapv1 {
 void CursorList::before_removal(const NamespaceStorage& storage, DiskLoc loc) {
     DCHECK(loc.is_valid());
     const std::lock_guard guard(mutex_);
-    for (NaturalCursor* cursor = head_; cursor != nullptr; cursor = cursor->next_)
-        if (cursor->at_ == loc && cursor->storage_ == &storage) cursor->record_goes(loc);
+    for (NaturalCursor* cursor = head_; cursor != nullptr; cursor = cursor->next_) {
+        if (cursor->at_ != loc || cursor->storage_ != &storage || cursor->lost_) continue;
+        Views& views = storage.files().bucket_views();
+        if (views.keeps_undo())
+            views.on_undo([list = cursor->list_, cursor, loc, returned = cursor->returned_] {
+                list->stand_again(cursor, loc, returned);
+            });
+        cursor->record_goes(loc);
+    }
+}
+
+// The cursor may have gone. One that was made since, at the same address, has gone too: it was made
+// by the thread whose changes are taken back, which alone has had the lock.
+void CursorList::stand_again(const NaturalCursor* moved, DiskLoc at, bool returned) {
+    const std::lock_guard guard(mutex_);
+    for (NaturalCursor* cursor = head_; cursor != nullptr; cursor = cursor->next_) {
+        if (cursor != moved) continue;
+        cursor->at_ = at;
+        cursor->returned_ = returned;
+        cursor->lost_ = false;
+    }
 }
 
 void CursorList::invalidate_all() {

@@ -29,6 +29,9 @@ class CursorList {
 
   private:
     friend class NaturalCursor;
+    // The removal before which it stood at that place is taken back.
+    void stand_again(const NaturalCursor* cursor, DiskLoc at, bool returned);
+
     std::mutex mutex_;
     NaturalCursor* head_ = nullptr;  // guarded by mutex_
 };
