@@ -6,7 +6,6 @@ Usage: python3 jstests/run.py [--selection none] [--sanitize WHICH] [--jobs 2] [
 FILTER is a part of a file's path, e.g. core/ or journal/options.
 """
 
-import argparse
 import concurrent.futures
 import glob
 import json
@@ -101,10 +100,7 @@ class Runner:
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--selection', type=choice.selection, default='none')
-    parser.add_argument('--sanitize', type=choice.sanitizer, default='')
+    parser = choice.parser(__doc__, 'selection', 'sanitize')
     parser.add_argument('--jobs', type=choice.count(), default=2)
     parser.add_argument('filters', nargs='*')
     arguments = parser.parse_args()

@@ -23,7 +23,6 @@ Writes:   build/results/<date>/<host class>/PATCH.json, under the time too when 
 Overhead: rates, latencies and CPU time are taken without strace.
 """
 
-import argparse
 import datetime
 import json
 import os
@@ -300,8 +299,7 @@ def put_into_header(result, path):
 
 
 def make_parser():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = measuring.parser(__doc__)
     parser.add_argument('slugs', nargs='*', metavar='PATCH', help='one of the series, or all')
     parser.add_argument('--runs', type=measuring.count, default=6, metavar='N',
                         help='pairs of runs (%(default)s)')

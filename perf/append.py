@@ -24,7 +24,6 @@ Columns:  flushes, device writes    of the device by its own counters, for an in
 Not for:  rows of an ordinary size (./lab bench peers).
 """
 
-import argparse
 import contextlib
 import functools
 import os
@@ -233,8 +232,7 @@ def table(result):
 
 
 def make_parser():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = measuring.parser(__doc__)
     parser.add_argument('--seconds', type=measuring.seconds, default=2, metavar='S',
                         help='of each cell (%(default)s)')
     parser.add_argument('--rounds', type=measuring.count, default=5, metavar='N',

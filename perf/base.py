@@ -13,7 +13,6 @@ Overhead: the client shares the machine with the server.
 Not for:  the options of the patches (./lab run, ./lab bench PATCH).
 """
 
-import argparse
 import contextlib
 import os
 import shutil
@@ -118,8 +117,7 @@ def memory(tools, folder):
 
 
 def make_parser():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = measuring.parser(__doc__)
     parser.add_argument('--seconds', type=measuring.seconds, default=2, metavar='S',
                         help='of each cell (%(default)s)')
     parser.add_argument('--rounds', type=measuring.count, default=3, metavar='N',

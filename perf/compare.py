@@ -23,7 +23,6 @@ Settings: the table names them; peers/ has a file for each kind. conf/durable.ya
 Not for:  anything else that these engines do; the rates of ./lab run, which are over TCP.
 """
 
-import argparse
 import contextlib
 import datetime
 import os
@@ -209,8 +208,7 @@ def measure(arguments, folder):
 
 
 def make_parser():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = measuring.parser(__doc__)
     parser.add_argument('--seconds', type=measuring.seconds, default=2, metavar='S',
                         help='of each cell (%(default)s)')
     parser.add_argument('--rounds', type=measuring.count, default=5, metavar='N',

@@ -194,8 +194,7 @@ def draw(result, stem):
 
 
 def make_parser():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = measuring.parser(__doc__)
     parser.add_argument('--rows', type=insert_benchmark.rows_of, default=300000, metavar='N',
                         help='to which the collections grow, e.g. 1e7 (%(default)s)')
     parser.add_argument('--sample', type=sample_of, default=500, metavar='N',

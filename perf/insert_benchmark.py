@@ -395,8 +395,7 @@ def table(result):
 
 
 def make_parser():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = measuring.parser(__doc__)
     parser.add_argument('--rows', type=rows_of, default=20000, metavar='N',
                         help='that each server gets, e.g. 1e6 (%(default)s)')
     parser.add_argument('--rounds', type=measuring.count, default=5, metavar='N',

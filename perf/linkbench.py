@@ -43,7 +43,6 @@ Not for:  without --memory graphs larger than memory, unless --nodes makes one: 
           some 40 MB.
 """
 
-import argparse
 import contextlib
 import functools
 import os
@@ -219,8 +218,7 @@ def install(engines):
 
 
 def make_parser():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = measuring.parser(__doc__)
     parser.add_argument('--nodes', type=nodes_of, default=20000, metavar='N',
                         help='of the graph, e.g. 1e6 (%(default)s)')
     parser.add_argument('--clients', type=clients_of, default=ARTICLES_CLIENTS, metavar='N',

@@ -110,6 +110,7 @@ def on_core(core):
 
 
 seconds = given.seconds
+parser = given.parser
 
 
 def seconds_or_none(text):

@@ -11,7 +11,6 @@ Usage:  overview.py [RESULT.json...] [--output STEM]        (./lab report)
 The page needs nothing beside itself, on a screen of any width: long lines of a table scroll.
 """
 
-import argparse
 import collections
 import datetime
 import html
@@ -424,8 +423,7 @@ def write(every, stem):
 
 
 def make_parser():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = measuring.parser(__doc__)
     parser.add_argument('results', nargs='*', metavar='RESULT.json',
                         help='what is shown; without names the newest of each kind')
     parser.add_argument('--picture', action='store_true',

@@ -21,7 +21,6 @@ Overhead: rates and latencies are taken without strace; the columns under "trace
 Not for:  telling small effects from noise: ./lab bench SLUG compares in pairs.
 """
 
-import argparse
 import datetime
 import functools
 import os
@@ -215,8 +214,7 @@ def measure(arguments, folder):
 
 
 def make_parser():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = measuring.parser(__doc__)
     parser.add_argument('--seconds', type=measuring.seconds, default=0.5, metavar='N',
                         help='of each cell (0.5)')
     parser.add_argument('--rounds', type=measuring.count, default=5, metavar='N',

@@ -226,8 +226,7 @@ def draw(result, stem):
 
 
 def make_parser():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = measuring.parser(__doc__)
     def listed(values):
         return ','.join(map(str, values))
     parser.add_argument('--what', type=what_of, default=list(SWEEPS), metavar='SWEEP,...',

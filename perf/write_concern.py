@@ -295,8 +295,7 @@ def points(run):
 
 
 def make_parser():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = measuring.parser(__doc__)
     parser.add_argument('--inserts', type=measuring.count, default=200, metavar='N',
                         help='in each cell of each round (%(default)s, as the article had)')
     parser.add_argument('--long', type=long_count, default=20000, metavar='N',

@@ -15,7 +15,6 @@ Writes:   build/results/<date>/<host class>/journal-no-write-through.json. With 
           --headers, which puts the table into the patch, perf/results/ instead.
 """
 
-import argparse
 import contextlib
 import datetime
 import json
@@ -79,8 +78,7 @@ def put_into_header(result, path):
 
 
 def make_parser():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = measuring.parser(__doc__)
     parser.add_argument('--runs', type=measuring.count, default=5, metavar='N',
                         help='of each kind of append (%(default)s)')
     parser.add_argument('--appends', type=measuring.count, default=100, metavar='N',

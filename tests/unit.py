@@ -8,7 +8,6 @@ change (src/base/testing/slice.h) try a slice of them, another one each day. Wit
 these cases run, and files are on the disk.
 """
 
-import argparse
 import concurrent.futures
 import contextlib
 import datetime
@@ -149,9 +148,7 @@ def run_selection(selection, sanitize, wanted, totals, also=None):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--selection', type=choice.selection, default='none')
+    parser = choice.parser(__doc__, 'selection')
     parser.add_argument('--sanitize', type=choice.sanitizer, action='append', default=[])
     parser.add_argument('--whole', action='store_true', help='every case, on the disk')
     parser.add_argument('filter', nargs='?', default='')

@@ -22,7 +22,6 @@ Example output (64 clients with j:true, conf/durable.yaml):
 Reading it: nothing stands out; the processor goes to switching between threads and to copying.
 """
 
-import argparse
 import os
 import re
 import shutil
@@ -85,8 +84,7 @@ def profile(pid, seconds, rate):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = given.parser(__doc__)
     parser.add_argument('--seconds', type=given.seconds, default=3)
     parser.add_argument('--rate', type=given.rate, default=999)
     parser.add_argument('--rows', type=given.rows, default=20)

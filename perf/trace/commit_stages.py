@@ -21,7 +21,6 @@ Example output (8 clients with j:true, journalCommitInterval 2, quick disk):
 Reading it: the commit is the sync; the other stages do not matter here.
 """
 
-import argparse
 import os
 import re
 import sys
@@ -92,8 +91,7 @@ def watch_old(arguments):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = given.parser(__doc__)
     parser.add_argument('--seconds', type=given.seconds, default=3)
     parser.add_argument('uri', nargs='?', default='mongodb://127.0.0.1:27017')
     arguments = parser.parse_args()

@@ -1,9 +1,15 @@
-"""For argparse: the types of the tools' arguments, each with a sentence for what it cannot be."""
+"""The tools' arguments by argparse: types, each with a sentence for what it cannot be."""
 
 import argparse
 import math
 
 SECONDS_MAX = 86400
+
+
+def parser(description):
+    """Its help shows the page as it stands."""
+    return argparse.ArgumentParser(description=description,
+                                   formatter_class=argparse.RawDescriptionHelpFormatter)
 
 
 def time_above(text, above, wanted):

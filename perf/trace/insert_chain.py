@@ -22,7 +22,6 @@ Reading it: the sync is a fifth of what the client waits for; most of it is the 
 thread before it begins.
 """
 
-import argparse
 import os
 import re
 import shutil
@@ -122,8 +121,7 @@ def table(chains, seconds):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = given.parser(__doc__)
     parser.add_argument('--seconds', type=given.seconds, default=3)
     parser.add_argument('pid', type=given.process)
     arguments = parser.parse_args()

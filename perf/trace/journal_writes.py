@@ -22,7 +22,6 @@ Reading it: every commit is one write of 8 KB and one sync, which takes a tenth 
 one commit to the next: the rest is the commit thread's sleep.
 """
 
-import argparse
 import json
 import os
 import re
@@ -168,8 +167,7 @@ def trace(pid, seconds):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = given.parser(__doc__)
     parser.add_argument('--seconds', type=given.seconds, default=5)
     parser.add_argument('--rows', type=given.rows, default=20)
     parser.add_argument('--json', action='store_true')

@@ -21,7 +21,6 @@ Reading it: the journal thread, one of the three named mongod, mostly sleeps (fu
 take more.
 """
 
-import argparse
 import collections
 import os
 import re
@@ -106,8 +105,7 @@ def sample(pid, seconds, rate):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = given.parser(__doc__)
     parser.add_argument('--seconds', type=given.seconds, default=3)
     parser.add_argument('--rate', type=given.rate, default=200)
     parser.add_argument('pid', type=given.process)

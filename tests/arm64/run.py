@@ -4,7 +4,6 @@ Usage: tests/arm64/run.py [--selection none] [FILTER]    FILTER is a part of a t
 What needs a real machine (timing, rates) is not looked at.
 """
 
-import argparse
 import os
 import shutil
 import subprocess
@@ -85,9 +84,7 @@ def run_server(programs, totals):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--selection', type=choice.selection, default='none')
+    parser = choice.parser(__doc__, 'selection')
     parser.add_argument('filter', nargs='?', default='')
     arguments = parser.parse_args()
     rooms = sorted(set(unit.rooms_with_tests(os.path.join(TOP, 'src'))))

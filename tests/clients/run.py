@@ -6,7 +6,6 @@ leave a directory that dbpath_check finds whole.
 Usage: build/venv/bin/python tests/clients/run.py [--selection none] [--sanitize WHICH] [NAME...]
 """
 
-import argparse
 import concurrent.futures
 import contextlib
 import glob
@@ -223,10 +222,7 @@ def run_client(name, programs, folder, kind):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--selection', type=choice.selection, default='none')
-    parser.add_argument('--sanitize', type=choice.sanitizer, default='')
+    parser = choice.parser(__doc__, 'selection', 'sanitize')
     parser.add_argument('--secured', action='store_true',
                         help='they log in over TLS; those that can: ' + ' '.join(SECURED))
     parser.add_argument('names', nargs='*', metavar='NAME',

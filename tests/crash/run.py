@@ -18,7 +18,6 @@ Prints the seed of each directory. The same seed and kind choose the same option
 not the same schedule: with the words that are printed a directory is repeated.
 """
 
-import argparse
 import os
 import random
 import shutil
@@ -90,8 +89,7 @@ def run_directory(stage, scratch, kind, seed, rounds, options):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = choice.parser(__doc__, 'sanitize')
     parser.add_argument('--rounds', type=choice.count(), default=50,
                         help='all together; default 50')
     parser.add_argument('--seed', type=choice.count(0), default=random.randrange(10 ** 6),
@@ -100,7 +98,6 @@ def main():
                         help='only directories of this kind, e.g. full-disk; may be repeated')
     parser.add_argument('--selection', type=choice.selection, default='none',
                         help='of patches; default none')
-    parser.add_argument('--sanitize', type=choice.sanitizer, default='')
     parser.add_argument('--profile', action='store_true',
                         help='the server has conf/durable.yaml and small journal files')
     parser.add_argument('options', nargs='*',

@@ -25,10 +25,7 @@ def state(text):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--selection', type=choice.selection, default='none')
-    parser.add_argument('--sanitize', type=choice.sanitizer, default='')
+    parser = choice.parser(__doc__, 'selection', 'sanitize')
     parser.add_argument('--states', type=choice.count(), default=20000)
     parser.add_argument('--seed', type=choice.count(0), default=1)
     parser.add_argument('--jobs', type=choice.count(1, 64), default=1)

@@ -14,14 +14,12 @@ Usage: build/venv/bin/python tests/damage/run.py [--cases 40] [--seed N] [--sele
 Prints the seed of each case that fails: --seed N --cases 1 repeats it.
 """
 
-import argparse
 import os
 import random
 import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -185,22 +183,17 @@ def campaign(name, case, cases, seed, tally):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = choice.parser(__doc__, 'selection', 'sanitize')
     parser.add_argument('--cases', type=choice.count(), default=40,
                         help='damaged directories, each kind in turn; half as many journals')
     parser.add_argument('--seed', type=choice.count(0), default=1)
-    parser.add_argument('--selection', type=choice.selection, default='none')
-    parser.add_argument('--sanitize', type=choice.sanitizer, default='')
     parser.add_argument('parts', nargs='*')
     arguments = parser.parse_args()
     parts = choice.exactly(arguments.parts, PARTS, 'part')
     programs = Programs(server.build(arguments.selection, arguments.sanitize,
                                      ['mongod', 'dbpath_check']))
-    scratch = os.path.join(TOP, 'build', 'scratch')
-    os.makedirs(scratch, exist_ok=True)
     tally = totals.Totals()
-    with tempfile.TemporaryDirectory(prefix='damage-', dir=scratch) as folder:
+    with server.scratch('damage-') as folder:
         path = os.path.join(folder, 'damaged')
         whole = [directories.own(programs.mongod, folder, per_db) for per_db in (False, True)]
         if 'data' in parts:

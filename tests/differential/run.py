@@ -8,13 +8,11 @@ Usage: python3 tests/differential/run.py [--seconds 60 | --seeds N] [--seed N] [
        [--failures 5] [--selection none] [--sanitize WHICH]
 """
 
-import argparse
 import datetime
 import os
 import re
 import subprocess
 import sys
-import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
@@ -59,8 +57,7 @@ class Job:
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = choice.parser(__doc__, 'selection', 'sanitize')
     length = parser.add_mutually_exclusive_group()
     length.add_argument('--seconds', type=choice.count(), default=60)
     length.add_argument('--seeds', type=choice.count(),
@@ -70,8 +67,6 @@ def main():
                         help='of the first data; each next one has the next seed')
     parser.add_argument('--jobs', type=choice.count(), default=1, help='processes, side by side')
     parser.add_argument('--failures', type=choice.count(), default=5, help='ends after so many')
-    parser.add_argument('--selection', type=choice.selection, default='none')
-    parser.add_argument('--sanitize', type=choice.sanitizer, default='')
     arguments = parser.parse_args()
     if arguments.seeds is None:
         arguments.seeds = 0
@@ -79,10 +74,8 @@ def main():
         arguments.seconds = 0
     stage = server.build(arguments.selection, arguments.sanitize, ['test_commands'])
     print('first seed %d' % arguments.seed)
-    scratch = os.path.join(TOP, 'build', 'scratch')
-    os.makedirs(scratch, exist_ok=True)
     passed = failed = 0
-    with tempfile.TemporaryDirectory(dir=scratch) as folder:
+    with server.scratch() as folder:
         program = os.path.join(stage, 'bin', 'test_commands')
         for job in [Job(program, folder, arguments, n) for n in range(arguments.jobs)]:
             more_passed, more_failed = job.finish(arguments.seconds + MARGIN_SECONDS)

@@ -9,7 +9,6 @@ Usage: build/venv/bin/python tests/docker/run.py [PATCHES...]       (all, and co
 The base image is kept in build/docker/, the compiler's cache is the machine's.
 """
 
-import argparse
 import contextlib
 import json
 import os
@@ -339,8 +338,7 @@ def lint(check):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = choice.parser(__doc__)
     parser.add_argument('selections', nargs='*', metavar='PATCHES',
                         type=lambda word: word if word == COMPOSE else choice.selection(word))
     selections = parser.parse_args().selections or ['all', COMPOSE]

@@ -4,10 +4,8 @@ replies say adds up to what is there, also after a kill.
 Usage: TESTS_ENGINE=rocksdb|wiredTiger build/venv/bin/python tests/engines/beside.py [--rounds N]
 """
 
-import argparse
 import os
 import sys
-import tempfile
 import threading
 
 import pymongo
@@ -95,15 +93,12 @@ def differences(client, told):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = choice.parser(__doc__)
     parser.add_argument('--rounds', type=choice.count(), default=40, help='of each client')
     arguments = parser.parse_args()
-    scratch = os.path.join(TOP, 'build', 'scratch')
-    os.makedirs(scratch, exist_ok=True)
     program = os.path.join(server.build('none', '', ['mongod']), 'bin', 'mongod')
     tally = totals.Totals()
-    with tempfile.TemporaryDirectory(dir=scratch) as folder:
+    with server.scratch() as folder:
         dbpath = os.path.join(folder, 'db')
         with server.Server(program, dbpath) as running:
             with pymongo.MongoClient(running.uri) as client:

@@ -10,7 +10,6 @@ import datetime
 import os
 import subprocess
 import sys
-import tempfile
 
 import bson
 import pymongo
@@ -58,11 +57,9 @@ def indexes(client):
 
 def main():
     engines = ['mmapv1'] + sys.argv[1:] + ['mmapv1']
-    scratch = os.path.join(TOP, 'build', 'scratch')
-    os.makedirs(scratch, exist_ok=True)
     stage = server.build('none', '', ['mongod'])
     tally = totals.Totals()
-    with tempfile.TemporaryDirectory(dir=scratch) as folder, contextlib.ExitStack() as stack:
+    with server.scratch() as folder, contextlib.ExitStack() as stack:
         servers, clients = [], []
         for number, each in enumerate(engines):
             running = stack.enter_context(server.Server(

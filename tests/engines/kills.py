@@ -8,12 +8,10 @@ Usage: TESTS_ENGINE=rocksdb|wiredTiger build/venv/bin/python tests/engines/kills
            [--writes N] [--seed N]
 """
 
-import argparse
 import itertools
 import os
 import random
 import sys
-import tempfile
 import threading
 
 import pymongo
@@ -149,19 +147,16 @@ class Campaign:
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = choice.parser(__doc__)
     parser.add_argument('--rounds', type=choice.count(), default=6)
     parser.add_argument('--writes', type=choice.count(), metavar='N',
                         help='in place of --rounds: until so many were acknowledged')
     parser.add_argument('--seed', type=choice.count(0), default=random.randrange(10 ** 6))
     arguments = parser.parse_args()
-    scratch = os.path.join(TOP, 'build', 'scratch')
-    os.makedirs(scratch, exist_ok=True)
     engine = os.environ.get(server.ENGINE, 'mmapv1')
     stage = server.build('none', '', ['mongod'])
     tally = totals.Totals()
-    with tempfile.TemporaryDirectory(dir=scratch) as folder:
+    with server.scratch() as folder:
         campaign = Campaign(os.path.join(stage, 'bin', 'mongod'), os.path.join(folder, 'db'),
                             arguments.seed)
         print('--seed %d, storage engine %s' % (arguments.seed, engine), flush=True)

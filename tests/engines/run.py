@@ -6,7 +6,6 @@ time, a piece of each.
 Usage: build/venv/bin/python tests/engines/run.py [--engine rocksdb] [--whole] [PIECE...]
 """
 
-import argparse
 import concurrent.futures
 import os
 import re
@@ -81,8 +80,7 @@ def run(command, engine):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = choice.parser(__doc__)
     parser.add_argument('--engine', choices=ENGINES, help='it alone')
     parser.add_argument('--whole', action='store_true', help='with what takes long')
     parser.add_argument('pieces', nargs='*')

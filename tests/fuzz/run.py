@@ -10,7 +10,6 @@ file that shows it is named. Limits for an input are those of its contract: 5 s,
 8 MB.
 """
 
-import argparse
 import concurrent.futures
 import os
 import re
@@ -155,14 +154,12 @@ def repeat(program, path):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = choice.parser(__doc__, 'selection')
     parser.add_argument('--minutes', type=choice.minutes, default=1)
     parser.add_argument('--jobs', type=choice.count(most=JOBS_MAX), default=os.cpu_count(),
                         help='targets at a time; one for each processor')
     parser.add_argument('--keep', action='store_true',
                         help='put what is found into tests/fuzz/kept/')
-    parser.add_argument('--selection', type=choice.selection, default='none')
     parser.add_argument('--input', type=os.path.abspath)
     parser.add_argument('targets', nargs='*')
     arguments = parser.parse_args()

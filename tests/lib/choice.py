@@ -14,6 +14,18 @@ import staging  # noqa: E402
 MINUTES_MAX = 7 * 24 * 60
 
 
+def parser(description, *options):
+    """Of a part: with its page as it stands, and with --selection and --sanitize if they are
+    named."""
+    made = argparse.ArgumentParser(description=description,
+                                   formatter_class=argparse.RawDescriptionHelpFormatter)
+    if 'selection' in options:
+        made.add_argument('--selection', type=selection, default='none', help='of patches')
+    if 'sanitize' in options:
+        made.add_argument('--sanitize', type=sanitizer, default='')
+    return made
+
+
 def exactly(words, known, what):
     """`words`, or all of `known` where there are none."""
     for word in words:

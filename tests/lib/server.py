@@ -8,6 +8,7 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -15,6 +16,7 @@ sys.path.insert(0, os.path.join(TOP, 'site_scons'))
 
 import staging  # noqa: E402
 
+SCRATCH = os.path.join(TOP, 'build', 'scratch')
 EXIT_PORT_IN_USE = 48
 READY_SECONDS_MAX = 60  # only ends a start that hangs
 # Only ends a stop that hangs: with 11,000 collections and indexes wiredTiger writes as many files.
@@ -53,6 +55,12 @@ def for_engine(options):
         for _ in range(OF_MMAPV1.get(option, 0)):
             next(left)
     return kept + ['--storageEngine', engine]
+
+
+def scratch(prefix='test-'):
+    """A folder below build/, on a disk, for the length of a block."""
+    os.makedirs(SCRATCH, exist_ok=True)
+    return tempfile.TemporaryDirectory(prefix=prefix, dir=SCRATCH)
 
 
 def note_built(targets):

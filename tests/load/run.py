@@ -15,10 +15,8 @@ All that was acknowledged with j: true is there after a kill, and the files are 
 without the pages of files, stays below a bound.
 """
 
-import argparse
 import os
 import sys
-import tempfile
 
 import client
 
@@ -58,8 +56,7 @@ def run_case(case, arguments, directory):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = choice.parser(__doc__, 'sanitize')
     parser.add_argument('--clients', type=choice.count(),
                         help='with large documents; default 64 or 24')
     parser.add_argument('--megabytes', type=choice.count(1, 16), default=16,
@@ -75,15 +72,12 @@ def main():
                         help='groups: of each size, each profile, each load')
     parser.add_argument('--selection', type=choice.selection, default='none',
                         help='of patches, for the cases without one; default none')
-    parser.add_argument('--sanitize', type=choice.sanitizer, default='')
     parser.add_argument('cases', nargs='*', help='default: all of them')
     arguments = parser.parse_args()
     cases = choice.exactly(arguments.cases, list(LARGE) + list(OTHERS), 'case')
-    scratch = os.path.join(TOP, 'build', 'scratch')
-    os.makedirs(scratch, exist_ok=True)
     tally = totals.Totals()
     for case in cases:
-        with tempfile.TemporaryDirectory(prefix='load-', dir=scratch) as directory:
+        with server.scratch('load-') as directory:
             try:
                 said = run_case(case, arguments, directory)
             except client.Skipped as reason:

@@ -10,7 +10,6 @@ that three writes and two crashes would need more than MEMORY_MB: it gets two sm
 with entries, since files are closed in the model too, the smaller one of these.
 """
 
-import argparse
 import os
 import re
 import shutil
@@ -22,6 +21,7 @@ import time
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(TOP, 'tests', 'lib'))
 
+import choice  # noqa: E402
 from totals import Totals  # noqa: E402
 
 MODEL = os.path.join(TOP, 'docs', 'model', 'journal.pml')
@@ -93,8 +93,7 @@ def add_variant(totals, variant, writes, crashes):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = choice.parser(__doc__)
     parser.add_argument('--writes', type=int, choices=range(1, 5),
                         help='of every variant, with --crashes')
     parser.add_argument('--crashes', type=int, choices=range(1, 4))

@@ -12,7 +12,6 @@ Usage: tests/mutants/run.py [--jobs N] [--only unit|campaign] [--states N] [NAME
 NAME is a part of a mutant's name.
 """
 
-import argparse
 import concurrent.futures
 import json
 import os
@@ -186,8 +185,7 @@ class Runner:
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = choice.parser(__doc__)
     parser.add_argument('--jobs', type=choice.count(), default=os.cpu_count())
     parser.add_argument('--only', choices=['unit', 'campaign'])
     parser.add_argument('--states', type=choice.count(), help='instead of what the list says')

@@ -11,7 +11,6 @@ FILTER is a part of a case's id, e.g. find-sort.
 --one-in tries one case of so many, other ones each day.
 """
 
-import argparse
 import collections
 import datetime
 import fnmatch
@@ -20,7 +19,6 @@ import lzma
 import os
 import re
 import sys
-import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
@@ -247,10 +245,7 @@ def replay_set(name, arguments, program, folder, report):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--selection', type=choice.selection, default='none')
-    parser.add_argument('--sanitize', type=choice.sanitizer, default='')
+    parser = choice.parser(__doc__, 'selection', 'sanitize')
     parser.add_argument('--sets', default=','.join(SETS))
     parser.add_argument('--one-in', type=choice.count(), default=1, metavar='N')
     parser.add_argument('--verbose', action='store_true')
@@ -264,12 +259,10 @@ def main():
                  % (arguments.filter, ' '.join(kind + '-*' for kind in kinds)))
     sys.setrecursionlimit(RECURSION_MAX)
     sys.stdout.reconfigure(errors='backslashreplace')  # some recorded names are no UTF-8
-    scratch = os.path.join(TOP, 'build', 'scratch')
-    os.makedirs(scratch, exist_ok=True)
     stage = server.build(arguments.selection, arguments.sanitize, ['mongod'])
     program = os.path.join(stage, 'bin', 'mongod')
     report = Report(arguments.verbose)
-    with tempfile.TemporaryDirectory(prefix='oracle-', dir=scratch) as folder:
+    with server.scratch('oracle-') as folder:
         for name in sets:
             replay_set(name, arguments, program, folder, report)
     print(json.dumps(report.shown.most_common(40))) if report.shown else None

@@ -8,7 +8,6 @@ elsewhere one sentence says why it is skipped.
 Usage: build/venv/bin/python tests/package/run.py [SELECTION]         (all)
 """
 
-import argparse
 import contextlib
 import glob
 import os
@@ -367,8 +366,7 @@ def try_tarball(selection, folder, check):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = choice.parser(__doc__)
     parser.add_argument('selection', type=choice.selection, nargs='?', default='all')
     selection = staging.select(TOP, parser.parse_args().selection)
     totals = Totals()

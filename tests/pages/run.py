@@ -8,7 +8,6 @@ Usage: build/venv/bin/python tests/pages/run.py [--write] [PAGE...]
        --write puts what the commands print now into the pages.
 """
 
-import argparse
 import os
 import re
 import shutil
@@ -109,8 +108,7 @@ def line_of_a_ticket():
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = choice.parser(__doc__)
     parser.add_argument('--write', action='store_true')
     parser.add_argument('pages', nargs='*')
     arguments = parser.parse_args()

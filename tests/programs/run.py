@@ -11,7 +11,6 @@ Usage: build/venv/bin/python tests/programs/run.py [--selection none] [--write] 
 With --write the figures go to figures.json, from which docs/compatibility.md is made.
 """
 
-import argparse
 import collections
 import fnmatch
 import json
@@ -112,9 +111,7 @@ def write(figures):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--selection', type=choice.selection, default='none')
+    parser = choice.parser(__doc__, 'selection')
     parser.add_argument('--write', action='store_true', help='write figures.json')
     parser.add_argument('names', nargs='*', metavar='NAME',
                         help='programs; all when none is named: ' + ' '.join(programs.PROGRAMS))

@@ -7,11 +7,9 @@ Usage: build/venv/bin/python tests/reports/run.py [--selection none] [--sanitize
 FILTER is a part of a case's id.
 """
 
-import argparse
 import glob
 import os
 import sys
-import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
@@ -109,10 +107,7 @@ def replay_files(arguments, program, folder, report):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--selection', type=choice.selection, default='none')
-    parser.add_argument('--sanitize', type=choice.sanitizer, default='')
+    parser = choice.parser(__doc__, 'selection', 'sanitize')
     parser.add_argument('--files', default=','.join(file_names()))
     parser.add_argument('--dialects', default=','.join(DIALECTS))
     parser.add_argument('--verbose', action='store_true')
@@ -124,12 +119,10 @@ def main():
                                          for line in with_each_index(read_file(name))
                                          if 'id' in dict(line)], 'case')
     sys.setrecursionlimit(replay.RECURSION_MAX)
-    scratch = os.path.join(TOP, 'build', 'scratch')
-    os.makedirs(scratch, exist_ok=True)
     stage = server.build(arguments.selection, arguments.sanitize, ['mongod'])
     operations.Runner.recorded = False
     report = replay.Report(arguments.verbose)
-    with tempfile.TemporaryDirectory(prefix='reports-', dir=scratch) as folder:
+    with server.scratch('reports-') as folder:
         replay_files(arguments, os.path.join(stage, 'bin', 'mongod'), folder, report)
     print('%d passed, %d failed' % (report.passed, report.failed))
     sys.exit(1 if report.failed or not report.passed else 0)

@@ -3,7 +3,6 @@ says is understood."""
 
 import importlib.util
 import os
-import re
 import struct
 import subprocess
 import tempfile
@@ -86,20 +85,3 @@ class Kept(unittest.TestCase):
         for target, (_, _, inputs, _, _) in figures.items():
             with tempfile.TemporaryDirectory(dir=self.place) as folder:
                 self.assertEqual(kept.unpack(target, folder), inputs, target)
-
-
-class Reading(unittest.TestCase):
-    def read(self, *lines):
-        run = fuzz_run.Run('match', 'no program', 1)
-        for line in lines:
-            run.read(line)
-        return run
-
-    def test_a_finding_is_kept_from_its_first_line_on(self):
-        run = self.read('#2\tpulse  cov: 1 ft: 1 corp: 1/1b exec/s: 1 rss: 30Mb\n',
-                        'src/a.cpp:7:3: runtime error: shift exponent 70 is too large\n',
-                        '    #0 0x55 in f src/a.cpp:7\n',
-                        "artifact_prefix='/x/'; Test unit written to /x/crash-12ab\n")
-        self.assertEqual(run.finding, '/x/crash-12ab')
-        self.assertIn('shift exponent', run.tail[0])
-        self.assertTrue(re.search('in f', run.tail[1]))

@@ -9,7 +9,7 @@ import unittest
 from unittest import mock
 
 from bare import PYTHON, TOP, Bare
-from lab import bench, commands, products, serving
+from lab import bench, commands, products
 import server
 
 EXPERIMENTS = {
@@ -128,21 +128,6 @@ class Words(Bare):
                     self.assertEqual(code, 2, said)
                     self.assertIn("no patch '", said)
         self.assertEqual(self.noted(), '')
-
-    def test_data_is_where_an_option_or_the_configuration_says(self):
-        path = os.path.join(self.folder, 'own.conf')
-        for text in ('storage:\n  dbPath: /srv/a\n', 'dbpath = /srv/a\n',
-                     'storage: {dbPath: /srv/a}\n'):
-            with open(path, 'w', encoding='utf-8') as file:
-                file.write(text)
-            for words in (['--config', path], ['--config=' + path], ['-f', path],
-                          ['--port', '1', '--config', path], ['--dbpath', 'x'], ['--dbpath=x']):
-                with self.subTest([text, words]):
-                    self.assertTrue(serving.has_place(words))
-        with open(path, 'w', encoding='utf-8') as file:
-            file.write('# dbPath is elsewhere\nnet: {port: 1}\n')
-        for words in ([], ['--config', path], ['-f', '/nosuch'], ['--port', '1'], ['--config']):
-            self.assertFalse(serving.has_place(words))
 
     def test_a_server_starts_with_its_options_and_a_place(self):
         mongod, data = os.path.join(self.folder, 'mongod'), os.path.join(self.folder, 'data')

@@ -3,11 +3,9 @@
 import os
 import shutil
 import signal
-import subprocess
 from unittest import mock
 
 from bare import NOTES, PYTHON, TOP, Bare
-from lab import install
 
 SECONDS_MAX = 60  # only ends what hangs
 SUDO = ('#!/bin/sh\n[ "$1" != -v ] || exit 0\necho "sudo $*" >> "$NOTES"\nexec "$@"\n')
@@ -67,10 +65,6 @@ class Needs(Bare):
                     self.assertLessEqual(self.noted().count(' update\n'), 1)
                     self.assertEqual(' -m pytest ' in said, command == 'test', said)
 
-    def missing(self, name):
-        with mock.patch.dict(os.environ, self.environment):
-            return install.missing_of(name)
-
 
 class Installing(Bare):
     """`serve` with one package that is missing."""
@@ -110,12 +104,6 @@ class Installing(Bare):
         self.assertIn('E: no such place', said)
         self.assertIn('setup.log', said)
 
-    def test_a_build_that_fails_is_said(self):
-        self.as_user(0)
-        code, said = self.lab('serve')
-        self.assertEqual(code, 1)
-        self.assertIn('the build of patches=all failed', said)
-
 
 class Processes(Bare):
     """What only a process shows: links, locks, Ctrl-C. `setup` meets apt-get first."""
@@ -124,14 +112,6 @@ class Processes(Bare):
         super().setUp()
         self.copy_sources()
         self.script('sudo', '#!/bin/sh\n[ "$1" != -v ] || exit 0\nexec "$@"\n')
-
-    def test_a_link_to_it_will_do(self):
-        link = os.path.join(self.folder, 'link')
-        os.symlink(os.path.join(self.top, 'lab'), link)
-        run = subprocess.run([link, 'test', 'nosuch'], cwd='/', stdout=subprocess.PIPE,
-                             stderr=subprocess.STDOUT, text=True, check=False,
-                             env={'PATH': self.bin, 'HOME': self.folder, 'CDPATH': self.folder})
-        self.assertIn("no test part 'nosuch'", run.stdout)
 
     def test_control_c_while_compiling_is_no_failure(self):
         self.script('dpkg-query', '#!/bin/sh\necho installed\n')
@@ -202,14 +182,6 @@ class Python(Bare):
         self.script('apt-get', NOTES + 'case "$*" in *install*) ln -s %s "%s/python3" ;; esac\n'
                     % (PYTHON, self.bin))
         self.script('id', '#!/bin/sh\necho 0\n')
-
-    def test_help_says_what_is_missing_and_installs_nothing(self):
-        for words in ([], ['--help'], ['help', 'run'], ['test', '--help'], ['run', '-h']):
-            with self.subTest(words):
-                code, said = self.process(*words)
-                self.assertEqual(code, 1)
-                self.assertRegex(said, '^lab: needs python3.*apt-get install python3.*setup\n$')
-        self.assertEqual(self.noted(), '')
 
     def test_a_command_installs_it_and_goes_on(self):
         code, said = self.process('test', 'nosuch')

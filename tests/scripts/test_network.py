@@ -95,9 +95,3 @@ class Network(unittest.TestCase):
             speaks.send(b'found')
             self.assertEqual(speaks.recv(100), b'found')
             said.readline()
-
-    def test_the_namespaces_go_with_the_router(self):
-        with network.Network(self.router, 1) as net:
-            path = net.command(0, [])[1].removeprefix('--net=')
-            self.assertTrue(os.path.exists(path))
-        self.assertFalse(os.path.exists(path))

@@ -1,6 +1,5 @@
 """./lab check, salvage, restore and copy: what their words become."""
 
-import contextlib
 import os
 from unittest import mock
 
@@ -96,13 +95,6 @@ class OldData(Bare):
         self.assertRegex(copied, '^python .*copy_databases.py --database shop '
                          'mongodb://127.0.0.1:%s mongodb://b$' % port)
         self.assertEqual(ended, 'mongod --dbpath %s --shutdown' % self.folders)
-
-    def test_a_database_that_is_called_as_a_directory(self):
-        with contextlib.chdir(self.folders):
-            self.assertRegex(
-                self.became('copy', '--database', 'shop', '--database=f', 'mongodb://a', 'b:27017'),
-                '^%s .*copy_databases.py --database shop --database f mongodb://a b:27017$'
-                % self.python)
 
     def test_a_directory_that_no_server_takes(self):
         code, said = self.copy('#!/bin/sh\nwhile [ "$1" != --logpath ]; do shift; done\n'

@@ -5,7 +5,6 @@ import collections
 import contextlib
 import html.parser
 import io
-import json
 import os
 import re
 import sys
@@ -17,23 +16,6 @@ import kept_results
 import overview
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
-
-def runs(rate, cpu_us, floor=8000.0):
-    return [{'per_second': rate * times, 'cpu_us': cpu_us, 'floor_before': floor,
-             'floor_after': floor} for times in (0.9, 1.0, 1.1)]
-
-
-def peers(ours=(6000.0, 50.0), theirs=(5000.0, 60.0)):
-    """A result of ./lab bench peers with one client."""
-    def peer(rate, cpu_us, in_process=False):
-        return {'settings': 'durable', 'syncs': 1.0, 'in_process': in_process,
-                'runs': {'1': runs(rate, cpu_us)}}
-    return {'host': {}, 'peers': {'mongod-dur, durable.yaml': peer(*ours), 'Other': peer(*theirs),
-                                  'Slow': peer(1000.0, 90.0),
-                                  'Library, in process': peer(9000.0, 1.0, True)},
-            'floors': [8000.0], 'idle': [{'seconds': 1, 'busy': 0.0}], 'load': 0.1,
-            'device': 'vdx', 'steal': 0.0, 'floors_moved': 0.0}
 
 
 class Page(html.parser.HTMLParser):
@@ -172,29 +154,9 @@ class Named(unittest.TestCase):
             with open(stem + '.txt', encoding='utf-8') as file:
                 return None, file.read()
 
-    def test_what_makes_figures_doubtful_is_said_before_them(self):
-        slow = dict(peers(), device_delay_ms=8, steal=0.2)
-        self.assertIn('peers): every flush made 8 ms slower; the machine was not quiet enough for '
-                      'conclusions\n  - ', self.run_with(json.dumps(slow))[1])
-        self.assertNotIn('conclusions\n', self.run_with(json.dumps(peers()))[1])
-
     def test_what_is_no_result_gets_a_sentence(self):
         for content, words in (('{}', 'is no result of ./lab run or ./lab bench'),
                                ('[1]', 'is no result'), ('{', 'cannot be read'),
                                ('{"rows": [], "what": 1}', 'cannot be read: it was made by other '
                                                            'scripts than these; measure again')):
             self.assertRegex(self.run_with(content)[0], words)
-
-    def test_of_ones_own_what_cannot_be_read_is_left_out(self):
-        with tempfile.TemporaryDirectory() as folder:
-            for name, content in (('cut.json', '{'), ('old.json', '{"rows": [], "what": 1}'),
-                                  ('peers.json', json.dumps(peers()))):
-                with open(os.path.join(folder, name), 'w', encoding='utf-8') as file:
-                    file.write(content)
-            with mock.patch.object(kept_results, 'every', lambda: [
-                    os.path.join(folder, name) for name in sorted(os.listdir(folder))]), \
-                    contextlib.redirect_stderr(io.StringIO()) as said:
-                every = overview.newest()
-        self.assertEqual([each.key for each in every], ['peers'])
-        self.assertRegex(said.getvalue(), 'left out, .*cut.json cannot be read')
-        self.assertRegex(said.getvalue(), 'left out, .*old.json cannot be read: it was made by')

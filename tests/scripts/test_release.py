@@ -124,15 +124,6 @@ class Steps(unittest.TestCase):
                 self.commit()
                 self.fails(release.long_parts, 'slow: ran 1 commits ago')
 
-    def test_series(self):
-        def check(code, *lines):
-            self.write('patches/check.py', 'import sys\nprint(%r)\nsys.exit(%d)\n'
-                       % ('\n'.join(lines), code))
-        check(0, 'a.patch waits for ./lab bench: it is new', 'patches: 1 in series, 0 findings')
-        self.assertEqual(release.series(), ([], ['a.patch waits for ./lab bench: it is new']))
-        check(1, 'a.patch: no date', 'patches: 1 in series, 1 finding')
-        self.fails(release.series, 'a.patch: no date')
-
     def measured(self, result, quoted=True, text='', more=''):
         name = 'perf/results/20260101/2core/journal-x.json'
         self.write(name, json.dumps(result))

@@ -9,7 +9,6 @@ long.
 Usage: python3 tests/tree/series.py [--each] [SLUG...]       only these patches
 """
 
-import argparse
 import datetime
 import os
 import re
@@ -70,8 +69,7 @@ def run_shell_tests(totals):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = choice.parser(__doc__)
     parser.add_argument('--each', action='store_true')
     parser.add_argument('slugs', nargs='*')
     arguments = parser.parse_args()

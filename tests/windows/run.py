@@ -12,7 +12,6 @@ At last the commands of docs/developing.md run, and must print what the page say
 Usage: tests/windows/run.py [FILTER]      FILTER is a part of a name, e.g. journal, base or docs
 """
 
-import argparse
 import os
 import re
 import subprocess
@@ -133,8 +132,7 @@ def run_page(totals):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = choice.parser(__doc__)
     parser.add_argument('filter', nargs='?', default='')
     wanted = parser.parse_args().filter
     templates = sorted(name[:-len('.txt')] for name in os.listdir(TEMPLATES))

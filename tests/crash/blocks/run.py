@@ -299,8 +299,7 @@ def try_kind(tally, stage, scratch, arguments, kind):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = choice.parser(__doc__)
     parser.add_argument('--states', type=choice.count(), default=8,
                         help='disks to check, for each file system; default 8')
     parser.add_argument('--writes', type=choice.count(), default=200,
