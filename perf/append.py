@@ -51,21 +51,6 @@ KINDS = (peers.mongod.BaseDefault, peers.mongod.BaseShort, peers.mongod.Mongod,
          peers.postgresql.PostgreSQL, peers.mariadb.MariaDB, peers.mariadb.MyRocks)
 
 
-def installed(folder, only):
-    """The contenders that can run here; the others are named."""
-    every = [kind(folder) for kind in KINDS]
-    measuring.check_only(only, [peer.name for peer in every])
-    for peer in every:
-        if only and not any(word.lower() in peer.name.lower() for word in only):
-            continue
-        if peer.missing():
-            measuring.say('left out: %s (%s not found%s)' % (
-                peer.name, peer.missing(), '; ' + peer.hint() if peer.hint() else ''))
-            continue
-        peer.text_bytes = SMALLEST_TEXT
-        yield peer
-
-
 def log_transactions(device, folder='/proc/fs/jbd2'):
     """How many transactions a device's ext4 has made; None where the kernel does not tell."""
     try:
@@ -163,30 +148,18 @@ def cell(trial, peer, clients, seconds, log):
 
 
 def measure(trial, arguments):
+    rows, logs = trial.result['contenders'], {}
     with contextlib.ExitStack() as stack:
-        chosen = list(installed(trial.folder, arguments.only))
-        logs = {}
+        chosen = list(compare.installed([kind(trial.folder) for kind in KINDS], arguments.only))
         for peer in chosen:
             measuring.say('starting %s, tracing its calls' % peer.name)
+            peer.text_bytes = SMALLEST_TEXT
             stack.enter_context(peer.serve())
             row = traced(peer)
             logs[peer.name] = row.pop('log')
-            trial.result['contenders'][peer.name] = {
-                'settings': peer.settings, 'traced': row,
-                'runs': {number: [] for number in arguments.clients}}
-        steps = len(arguments.clients) * arguments.rounds * len(chosen)
-        progress = measuring.Progress(steps * (arguments.seconds + 0.5), max(1, steps))
-        for number in arguments.clients:
-            for turn in range(arguments.rounds):
-                trial.look_at_others()
-                first = turn * len(chosen) // arguments.rounds
-                for peer in chosen[first:] + chosen[:first]:
-                    progress.step('%s, %s, round %d of %d' % (
-                        peer.name, experiment.plural(number, 'client'), turn + 1,
-                        arguments.rounds))
-                    run = trial.cell(functools.partial(cell, trial, peer, number,
-                                                       arguments.seconds, logs[peer.name]))
-                    trial.result['contenders'][peer.name]['runs'][number].append(run)
+            rows[peer.name] = {'settings': peer.settings, 'traced': row}
+        compare.measure_rounds(trial, rows, chosen, arguments, lambda peer, clients: cell(
+            trial, peer, clients, arguments.seconds, logs[peer.name]))
 
 
 def of(runs, name, form='%.2f'):
@@ -255,9 +228,7 @@ def main():
         trial = experiment.Experiment(folder, arguments)
         trial.result.update(contenders={}, rounds=arguments.rounds, seconds=arguments.seconds)
         result = trial.run(functools.partial(measure, arguments=arguments))
-    experiment.finish('append.py', result,
-                      any(runs for each in result['contenders'].values()
-                          for runs in each['runs'].values()), table, 'append')
+    experiment.finish('append.py', result, compare.has_runs(result['contenders']), table, 'append')
 
 
 if __name__ == '__main__':

@@ -24,22 +24,16 @@ Not for:  anything else that these engines do; the rates of ./lab run, which are
 """
 
 import contextlib
-import datetime
+import functools
 import os
 import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
-import textwrap
-import time
 
-import cells
 import claims
 import experiment
 import halts
-import ladder
-import machine
 import measuring
 
 import peers
@@ -47,9 +41,7 @@ import peers.mongod
 import peers.odbc
 import peers.syncs
 
-EXIT_INTERRUPTED = 130
 TRACED_SECONDS = 0.5
-PROGRAMS = measuring.programs()
 
 
 def by_odbc(folder, databases):
@@ -57,22 +49,25 @@ def by_odbc(folder, databases):
     return [peers.odbc.ODBC(folder, name, connection) for name, connection in databases]
 
 
-def installed(folder, only=(), uri=None, databases=()):
-    """The peers that can run here; the others are named."""
-    every = peers.every(folder)
-    if uri:
-        every.insert(1, peers.mongod.AnyMongod(folder, uri))
-    named = by_odbc(folder, databases)
-    measuring.check_only(only, [peer.name for peer in every + named])
-    for peer in every + named:
-        if only and peer not in named and not any(word.lower() in peer.name.lower()
-                                                  for word in only):
+def installed(every, only=(), always=()):
+    """Those that are asked for and can run here; the others are named."""
+    measuring.check_only(only, [peer.name for peer in every])
+    for peer in every:
+        if only and peer not in always and not any(word.lower() in peer.name.lower()
+                                                   for word in only):
             continue
         if peer.missing():
             measuring.say('left out: %s (%s not found%s)' % (
                 peer.name, peer.missing(), '; ' + peer.hint() if peer.hint() else ''))
         else:
             yield peer
+
+
+def chosen_of(folder, arguments):
+    every, named = peers.every(folder), by_odbc(folder, arguments.odbc)
+    if arguments.uri:
+        every.insert(1, peers.mongod.AnyMongod(folder, arguments.uri))
+    return list(installed(every + named, arguments.only, named))
 
 
 def install(databases):
@@ -123,29 +118,38 @@ def measure_cell(peer, clients, seconds):
     return run
 
 
-def spread(values, form='%.0f'):
-    if not values:
-        return ''
-    return ('%s (%s..%s)' % (form, form, form)) % (
-        statistics.median(values), min(values), max(values))
+def measure_rounds(trial, rows, chosen, arguments, cell):
+    """Each of `chosen`, which serve already, has its turn in each round with each number of
+    clients; cell(peer, clients) makes a run. Runs go into `rows`, by their names."""
+    for name in rows:
+        rows[name]['runs'] = {number: [] for number in arguments.clients}
+    steps = len(arguments.clients) * arguments.rounds * len(chosen)
+    progress = measuring.Progress(steps * (arguments.seconds + 0.5), max(1, steps))
+    for number in arguments.clients:
+        for turn in range(arguments.rounds):
+            trial.look_at_others()
+            first = turn * len(chosen) // arguments.rounds
+            for peer in chosen[first:] + chosen[:first]:
+                progress.step('%s, %s, round %d of %d' % (
+                    peer.name, experiment.plural(number, 'client'), turn + 1, arguments.rounds))
+                rows[peer.name]['runs'][number].append(
+                    trial.cell(functools.partial(cell, peer, number)))
+
+
+def has_runs(rows):
+    return any(runs for each in rows.values() for runs in each.get('runs', {}).values())
 
 
 def table(result):
-    floors = result['floors']
-    lines = cells.delay_lines(result) + textwrap.wrap(machine.quiet_text(result), 100)
-    lines += halts.lines(result, 100)
-    if 'stopped' in result:
-        lines.append('It was ended before its end: %s.' % result['stopped'])
-    lines += ['The disk alone, beside each cell: %.0f durable 4 KB overwrites/s (%.0f..%.0f).'
-              % (statistics.median(floors), min(floors), max(floors)),
-              'Durable inserts/s, median (min..max), and below the engine\'s CPU us for each:', '']
+    lines = experiment.head(result) + halts.lines(result, experiment.WIDTH)
+    lines += ['Durable inserts/s, median (min..max), and below the engine\'s CPU us for each:', '']
     clients = next(iter(result['peers'].values()))['runs']
     lines.append('%-28s%-8s' % ('clients', 'syncs')
                  + ''.join('%-22s' % number for number in clients))
     for name, peer in result['peers'].items():
         syncs = '%.2f' % peer['syncs'] if peer.get('syncs') is not None else ''
         lines.append('%-28s%-8s' % (name, syncs) + ''.join(
-            '%-22s' % spread([run['per_second'] for run in runs])
+            '%-22s' % experiment.spread([run['per_second'] for run in runs])
             for runs in peer['runs'].values()))
         cpu = [[run['cpu_us'] for run in runs if 'cpu_us' in run]
                for runs in peer['runs'].values()]
@@ -158,53 +162,27 @@ def table(result):
     return '\n'.join(line.rstrip() for line in lines)
 
 
-def measure(arguments, folder):
-    """The result; usable as far as it got when it was interrupted (`stopped`)."""
-    tools = measuring.Bench(PROGRAMS, folder, arguments.seconds)
-    result = {'time': datetime.datetime.now(datetime.timezone.utc).isoformat('T', 'seconds'),
-              'host': machine.host(folder), 'peers': {}, 'floors': [], 'idle': [],
-              'load': machine.load_average(), 'device_delay_ms': arguments.device_delay,
-              'device': machine.device_of(folder),
-              'awake': arguments.awake, 'halts': halts.measure()}
-    moved, watch = [], machine.Watch(folder)
+def measure(trial, arguments):
+    trial.result['floor'] = trial.tools.floor()
+    rows = trial.result['peers']
+    with contextlib.ExitStack() as stack:
+        chosen = chosen_of(trial.folder, arguments)
+        for peer in chosen:
+            measuring.say('starting %s, counting its syncs' % peer.name)
+            stack.enter_context(peer.serve())
+            traceable = peer.pids() or peer.in_process
+            rows[peer.name] = {
+                'settings': peer.settings, 'in_process': peer.in_process,
+                'syncs': peers.syncs.per_insert(peer, TRACED_SECONDS) if traceable else None}
+        measure_rounds(trial, rows, chosen, arguments, lambda peer, clients: measure_cell(
+            peer, clients, arguments.seconds))
 
-    def floor():
-        result['floors'].append(tools.floor_now(ladder.FLOOR_SECONDS)['per_second'])
-        return result['floors'][-1]
-    try:
-        measuring.say('measuring the disk alone')
-        result['floor'] = tools.floor()
-        result['idle'].append(machine.idle_watch(folder, ladder.IDLE_SECONDS))
-        with contextlib.ExitStack() as stack:
-            chosen = list(installed(folder, arguments.only, arguments.uri, arguments.odbc))
-            for peer in chosen:
-                measuring.say('starting %s, counting its syncs' % peer.name)
-                stack.enter_context(peer.serve())
-                traceable = peer.pids() or peer.in_process
-                result['peers'][peer.name] = {
-                    'settings': peer.settings, 'in_process': peer.in_process,
-                    'syncs': peers.syncs.per_insert(peer, TRACED_SECONDS) if traceable else None,
-                    'runs': {number: [] for number in arguments.clients}}
-            steps = len(arguments.clients) * arguments.rounds * len(chosen)
-            progress = measuring.Progress(steps * (arguments.seconds + 1), max(1, steps))
-            before = floor()
-            for number in arguments.clients:
-                for turn in range(arguments.rounds):
-                    for peer in chosen:
-                        progress.step('%s, %d clients, round %d' % (peer.name, number, turn + 1))
-                        run = measure_cell(peer, number, arguments.seconds)
-                        after = floor()
-                        run.update(floor_before=before, floor_after=after)
-                        result['peers'][peer.name]['runs'][number].append(run)
-                        moved.append(cells.has_moved(run))
-                        before = after
-        result['idle'].append(machine.idle_watch(folder, ladder.IDLE_SECONDS))
-    except KeyboardInterrupt:
-        result['stopped'] = 'interrupted'
-    except (RuntimeError, subprocess.CalledProcessError, OSError) as error:
-        result['stopped'] = experiment.said_by(error)
-    result.update(steal=watch.end()['steal'], floors_moved=sum(moved) / max(1, len(moved)))
-    return result
+
+def run(arguments, folder):
+    """The result; usable as far as it got when it was interrupted (`stopped`)."""
+    trial = experiment.Experiment(folder, arguments)
+    trial.result.update(peers={}, awake=arguments.awake, halts=halts.measure())
+    return trial.run(functools.partial(measure, arguments=arguments))
 
 
 def make_parser():
@@ -240,23 +218,10 @@ def main():
     check_names(parser, arguments.odbc)
     if arguments.install:
         install(arguments.odbc)
-    measuring.interruptible()
-    measuring.delay_device(PROGRAMS, arguments.device_delay)
-    scratch = os.path.join(measuring.TOP, 'build', 'scratch')
-    os.makedirs(scratch, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix='peers-', dir=scratch) as folder, \
-            halts.held_off(arguments.awake):
+    with experiment.scratch('peers-', arguments) as folder, halts.held_off(arguments.awake):
         os.chmod(folder, 0o755)
-        result = measure(arguments, folder)
-    stopped = result.get('stopped')
-    if not any(runs for each in result['peers'].values() for runs in each['runs'].values()):
-        measuring.end_without('compare.py', stopped and stopped + ' before anything was measured'
-                              or 'nothing is installed here that could be measured')
-    print(table(result))
-    path = measuring.keep(result, 'peers-%s' % time.strftime('%Y%m%dT%H%M%S'))
-    print('\nThe figures are in ' + os.path.relpath(path, measuring.TOP))
-    if stopped:
-        sys.exit(EXIT_INTERRUPTED if stopped == 'interrupted' else 'compare.py: ' + stopped)
+        result = run(arguments, folder)
+    experiment.finish('compare.py', result, has_runs(result['peers']), table, 'peers')
 
 
 if __name__ == '__main__':

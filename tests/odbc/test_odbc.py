@@ -15,6 +15,7 @@ import unittest
 from unittest import mock
 
 import compare
+import experiment
 import peers
 import server
 from peers import mariadb, odbc, peer as base, postgresql, syncs
@@ -97,13 +98,13 @@ class Drivers(Case):
         below = postgresql.PostgreSQL(self.folder)
         with below.serve(), contextlib.redirect_stderr(io.StringIO()) as said, \
                 mock.patch.object(peers, 'every', return_value=[]), \
-                mock.patch.object(compare, 'PROGRAMS', os.path.join(
+                mock.patch.object(experiment, 'PROGRAMS', os.path.join(
                     server.build('none', '', ['sync_floor']), 'bin')):
             arguments = compare.make_parser().parse_args([
                 '--seconds', '0.2', '--rounds', '1', '--clients', '1,2', '--odbc',
                 'My PG=Driver=PostgreSQL Unicode;Servername=%s;Database=postgres;UID=postgres;'
                 'PWD={quite}} secret}' % below.sockets])
-            result = compare.measure(arguments, self.folder)
+            result = compare.run(arguments, self.folder)
         self.assertNotIn('stopped', result)
         text = compare.table(result)
         self.assertRegex(text, r'(?m)^My PG +\d+ \(')
@@ -113,11 +114,11 @@ class Drivers(Case):
     def test_what_fails_ends_the_comparison_with_a_sentence(self):
         with contextlib.redirect_stderr(io.StringIO()), \
                 mock.patch.object(peers, 'every', return_value=[]), \
-                mock.patch.object(compare, 'PROGRAMS', os.path.join(
+                mock.patch.object(experiment, 'PROGRAMS', os.path.join(
                     server.build('none', '', ['sync_floor']), 'bin')):
             arguments = compare.make_parser().parse_args([
                 '--seconds', '0.2', '--odbc', 'X=Driver=No such driver;Server=x'])
-            result = compare.measure(arguments, self.folder)
+            result = compare.run(arguments, self.folder)
         self.assertRegex(result['stopped'], "X: connect: .*the drivers here are: .*PostgreSQL")
 
 
