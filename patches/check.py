@@ -73,8 +73,8 @@ OPTIONAL = {'No-recipe', 'Measured-base', 'Measured-with', 'Measured-counter',
             'Awaits-measurement'}
 # What a sentence beside a table would say again, and then otherwise than the next table.
 FIGURE = re.compile(
-    r'[\d.]*\d ?%|\b(?:twice|half|halve[sd]?|thirds?|quarters?|fifths?|sixths?|sevenths?|eighths?|tenths?'
-    r'|doubles?d?|\w+ times(?: as| the)|[\w.]+ [0-9.]+ times)\b', re.I)
+    r'[\d.]*\d ?%|\b(?:twice|half|halve[sd]?|thirds?|quarters?|fifths?|sixths?|sevenths?|eighths?'
+    r'|tenths?|doubles?d?|\w+ times(?: as| the)|[\w.]+ [0-9.]+ times)\b', re.I)
 
 
 def check_listing(patches, entries):

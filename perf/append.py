@@ -206,10 +206,7 @@ def table(result):
 
 def make_parser():
     parser = measuring.parser(__doc__)
-    parser.add_argument('--seconds', type=measuring.seconds, default=2, metavar='S',
-                        help='of each cell (%(default)s)')
-    parser.add_argument('--rounds', type=measuring.count, default=5, metavar='N',
-                        help='how often each contender has its turn (%(default)s)')
+    measuring.add_turns(parser, 'contender', 2)
     parser.add_argument('--clients', type=measuring.clients, default=[1, 8], metavar='LIST',
                         help='numbers of clients, e.g. 1,8,64 (1,8)')
     measuring.add_only(parser, 'contenders')

@@ -118,10 +118,7 @@ def memory(tools, folder):
 
 def make_parser():
     parser = measuring.parser(__doc__)
-    parser.add_argument('--seconds', type=measuring.seconds, default=2, metavar='S',
-                        help='of each cell (%(default)s)')
-    parser.add_argument('--rounds', type=measuring.count, default=3, metavar='N',
-                        help='how often each cell has its turn (%(default)s)')
+    measuring.add_turns(parser, 'cell', 2, 3)
     any_server.add_option(parser)
     return parser
 

@@ -126,14 +126,11 @@ def measure_rounds(trial, rows, chosen, arguments, cell):
     steps = len(arguments.clients) * arguments.rounds * len(chosen)
     progress = measuring.Progress(steps * (arguments.seconds + 0.5), max(1, steps))
     for number in arguments.clients:
-        for turn in range(arguments.rounds):
-            trial.look_at_others()
-            first = turn * len(chosen) // arguments.rounds
-            for peer in chosen[first:] + chosen[:first]:
-                progress.step('%s, %s, round %d of %d' % (
-                    peer.name, experiment.plural(number, 'client'), turn + 1, arguments.rounds))
-                rows[peer.name]['runs'][number].append(
-                    trial.cell(functools.partial(cell, peer, number)))
+        for turn, peer in trial.rounds(arguments.rounds, chosen):
+            progress.step('%s, %s, round %d of %d' % (
+                peer.name, experiment.plural(number, 'client'), turn + 1, arguments.rounds))
+            rows[peer.name]['runs'][number].append(
+                trial.cell(functools.partial(cell, peer, number)))
 
 
 def has_runs(rows):
@@ -187,10 +184,7 @@ def run(arguments, folder):
 
 def make_parser():
     parser = measuring.parser(__doc__)
-    parser.add_argument('--seconds', type=measuring.seconds, default=2, metavar='S',
-                        help='of each cell (%(default)s)')
-    parser.add_argument('--rounds', type=measuring.count, default=5, metavar='N',
-                        help='how often each peer has its turn (%(default)s)')
+    measuring.add_turns(parser, 'peer', 2)
     parser.add_argument('--clients', type=measuring.clients, default=[1, 8, 64], metavar='LIST',
                         help='numbers of clients, e.g. 1,8 (1,8,64)')
     measuring.add_only(parser, 'peers')

@@ -79,6 +79,15 @@ class Experiment:
     def look_at_others(self):
         self.result['idle'].append(machine.idle_watch(self.folder, ladder.IDLE_SECONDS))
 
+    def rounds(self, count, contenders):
+        """(number of the round, contender), each in turn, in each round another one first. What
+        leaves the list has no turn in the next round."""
+        for number in range(count):
+            self.look_at_others()
+            first = number * len(contenders) // count
+            for each in contenders[first:] + contenders[:first]:
+                yield number, each
+
     def run(self, measure):
         """Calls measure(self); what is in `result` stays usable when it is interrupted or fails
         (`stopped` says by what)."""

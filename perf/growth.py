@@ -111,9 +111,7 @@ def measure(trial, arguments):
     every = points(arguments.rows)
     planned = len(RUNS) * (arguments.rows / GROWN_PER_SECOND + len(every) * arguments.rounds * (
         0.5 + arguments.sample / DURABLE_PER_SECOND))
-    progress = measuring.Progress(planned, len(every) * len(RUNS) * (arguments.rounds + 1))
-    measuring.say('This takes about %s; Ctrl-C ends it with what is measured so far.'
-                  % measuring.duration(planned))
+    progress = measuring.announced(planned, len(every) * len(RUNS) * (arguments.rounds + 1))
     with contextlib.ExitStack() as stack:
         growing = [Growing(name, stack.enter_context(kind_of_server(stack, arguments.memory)(
             measuring.program_of(selection), os.path.join(trial.folder, name.replace(', ', '-')),

@@ -265,9 +265,7 @@ def measure(trial, arguments):
     trial.result['lines'] += rows.values()
     planned = arguments.rounds * sum(
         arguments.rows / RATES.get(run.name, RATE_USUAL) + run.starting_seconds for run in runs)
-    progress = measuring.Progress(planned, max(1, len(runs) * arguments.rounds))
-    measuring.say('This takes about %s; Ctrl-C ends it with what is measured so far.'
-                  % measuring.duration(planned))
+    progress = measuring.announced(planned, max(1, len(runs) * arguments.rounds))
     for number in range(arguments.rounds):
         for run in runs[::-1 if number % 2 else 1]:
             progress.step('%s, round %d of %d' % (run.name, number + 1, arguments.rounds))

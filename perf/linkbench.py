@@ -180,9 +180,7 @@ def measure(trial, arguments):
         steps = len(every) * (arguments.rounds + 1)
         planned = len(every) * (arguments.rounds * (arguments.seconds + 0.8)
                                 + 3 + arguments.nodes * SECONDS_PER_NODE)
-        progress = measuring.Progress(planned, max(1, steps))
-        measuring.say('This takes about %s; Ctrl-C ends it with what is measured so far.'
-                      % measuring.duration(planned))
+        progress = measuring.announced(planned, max(1, steps))
         for contender in every:
             progress.step('%s, load' % contender.name)
             stack.enter_context(contender.serve())
@@ -190,17 +188,13 @@ def measure(trial, arguments):
                 chosen.append(contender)
         if arguments.engines:
             trial.result['engines'] = linkbench_engines.settings(arguments, memory)
-        for number in range(arguments.rounds):
-            trial.look_at_others()
-            turn = number * len(chosen) // arguments.rounds
-            for contender in chosen[turn:] + chosen[:turn]:
-                progress.step('%s, round %d of %d' % (contender.name, number + 1,
-                                                      arguments.rounds))
-                run = cell_of(trial, contender, functools.partial(contender.request, arguments))
-                if run:
-                    trial.result['contenders'][contender.name]['runs'].append(run)
-                else:
-                    chosen.remove(contender)
+        for number, contender in trial.rounds(arguments.rounds, chosen):
+            progress.step('%s, round %d of %d' % (contender.name, number + 1, arguments.rounds))
+            run = cell_of(trial, contender, functools.partial(contender.request, arguments))
+            if run:
+                trial.result['contenders'][contender.name]['runs'].append(run)
+            else:
+                chosen.remove(contender)
         for contender in chosen:
             trial.result['contenders'][contender.name]['check'] = contender.check(arguments)
 

@@ -158,6 +158,14 @@ def clients(text):
     return list(dict.fromkeys(found))
 
 
+def add_turns(parser, what, default_seconds, rounds=5):
+    """--seconds and --rounds of an experiment in which each `what` has its turn."""
+    parser.add_argument('--seconds', type=seconds, default=default_seconds, metavar='S',
+                        help='of each cell (%(default)s)')
+    parser.add_argument('--rounds', type=count, default=rounds, metavar='N',
+                        help='how often each %s has its turn (%%(default)s)' % what)
+
+
 def add_device_delay(parser):
     parser.add_argument('--device-delay', type=milliseconds, default=0, metavar='MS',
                         help='makes the disk slower: every flush takes so much longer, e.g. 8 for '
@@ -209,6 +217,13 @@ class Progress:
             left = (left + (now - self.started) / self.done * (self.steps - self.done)) / 2
         self.done += 1
         say('%d of %d, about %s left: %s' % (self.done, self.steps, duration(left), what))
+
+
+def announced(planned_seconds, steps):
+    """The Progress of a plan whose length is said."""
+    say('This takes about %s; Ctrl-C ends it with what is measured so far.'
+        % duration(planned_seconds))
+    return Progress(planned_seconds, steps)
 
 
 def duration(length):

@@ -153,9 +153,7 @@ def measure(trial, arguments, net):
     planned = arguments.rounds * (
         sum(0.8 + EXPECTED_MS[cell[2]] * arguments.inserts / 1e3 for cell in cells)
         + 8 * len(SERVERS))
-    progress = measuring.Progress(planned, len(cells) * arguments.rounds)
-    measuring.say('This takes about %s; Ctrl-C ends it with what is measured so far.'
-                  % measuring.duration(planned))
+    progress = measuring.announced(planned, len(cells) * arguments.rounds)
     for number in range(arguments.rounds):
         trial.look_at_others()
         for rung in SERVERS:

@@ -215,10 +215,7 @@ def measure(arguments, folder):
 
 def make_parser():
     parser = measuring.parser(__doc__)
-    parser.add_argument('--seconds', type=measuring.seconds, default=0.5, metavar='N',
-                        help='of each cell (0.5)')
-    parser.add_argument('--rounds', type=measuring.count, default=5, metavar='N',
-                        help='how often each server has its turn (5)')
+    measuring.add_turns(parser, 'server', 0.5)
     parser.add_argument('--clients', type=measuring.clients, default=[1, 8, 64], metavar='LIST',
                         help='numbers of clients, e.g. 1,8 (1,8,64)')
     any_server.add_option(parser)

@@ -128,22 +128,17 @@ def measure(trial, arguments):
     longer = sum(max(0, cell.seconds_min - arguments.seconds)
                  for _, group in groups for cell in group)
     planned = arguments.rounds * (steps * each + longer + len(groups) * ladder.START_SECONDS)
-    progress = measuring.Progress(planned, max(1, steps * arguments.rounds))
-    measuring.say('This takes about %s; Ctrl-C ends it with what is measured so far.'
-                  % measuring.duration(planned))
-    for number in range(arguments.rounds):
-        trial.look_at_others()
-        turn = number * len(groups) // arguments.rounds
-        for (selection, options, place), group in groups[turn:] + groups[:turn]:
-            rung = '', selection, list(options), place, None
-            where = arguments.elsewhere if place == write_concern.ELSEWHERE else None
-            with trial.fresh() as dbpath, \
-                    write_concern.serve(rung, arguments.elsewhere, dbpath) as running:
-                for cell in group:
-                    progress.step('%s, %s, %s' % (cell.sweep, cell.name, cell.x))
-                    run = trial.cell(functools.partial(measure_one, trial, running, cell,
-                                                       arguments.seconds), where)
-                    add(trial.result['rows'], cell, run)
+    progress = measuring.announced(planned, max(1, steps * arguments.rounds))
+    for _, ((selection, options, place), group) in trial.rounds(arguments.rounds, groups):
+        rung = '', selection, list(options), place, None
+        where = arguments.elsewhere if place == write_concern.ELSEWHERE else None
+        with trial.fresh() as dbpath, \
+                write_concern.serve(rung, arguments.elsewhere, dbpath) as running:
+            for cell in group:
+                progress.step('%s, %s, %s' % (cell.sweep, cell.name, cell.x))
+                run = trial.cell(functools.partial(measure_one, trial, running, cell,
+                                                   arguments.seconds), where)
+                add(trial.result['rows'], cell, run)
 
 
 def add(rows, cell, run):
@@ -231,10 +226,7 @@ def make_parser():
         return ','.join(map(str, values))
     parser.add_argument('--what', type=what_of, default=list(SWEEPS), metavar='SWEEP,...',
                         help='some of the sweeps (%s)' % listed(SWEEPS))
-    parser.add_argument('--seconds', type=measuring.seconds, default=0.4, metavar='S',
-                        help='of each cell (%(default)s)')
-    parser.add_argument('--rounds', type=measuring.count, default=5, metavar='N',
-                        help='how often each cell has its turn (%(default)s)')
+    measuring.add_turns(parser, 'cell', 0.4)
     parser.add_argument('--intervals', type=intervals_of, default=INTERVALS, metavar='MS,...',
                         help='of the sweep interval (%s)' % listed(INTERVALS))
     parser.add_argument('--clients', type=measuring.clients, default=CLIENTS, metavar='N,...',

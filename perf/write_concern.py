@@ -151,14 +151,9 @@ def measure(trial, arguments):
     rungs = [rung for rung in SERVERS if rung[3] == BESIDE or arguments.elsewhere]
     steps = sum(len(rung[4]) for rung in rungs) * (arguments.rounds + 1)
     planned = seconds_of(rungs, arguments)
-    progress = measuring.Progress(planned, steps)
-    measuring.say('This takes about %s; Ctrl-C ends it with what is measured so far.'
-                  % measuring.duration(planned))
-    for number in range(arguments.rounds):
-        trial.look_at_others()
-        turn = number * len(rungs) // arguments.rounds
-        for rung in rungs[turn:] + rungs[:turn]:
-            visit(trial, rung, arguments, progress, number == 0)
+    progress = measuring.announced(planned, steps)
+    for number, rung in trial.rounds(arguments.rounds, rungs):
+        visit(trial, rung, arguments, progress, number == 0)
 
 
 def all_of(row):
