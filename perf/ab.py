@@ -34,7 +34,7 @@ import tempfile
 import ab_table
 import any_server
 import articles
-import ladder
+import experiment
 import machine
 import measuring
 
@@ -187,11 +187,11 @@ def measure(slug, arguments, scratch):
         'load': machine.load_average(), 'device': machine.device_of(scratch)}
 
     def floor():
-        result['floors'].append(tools.floor_now(ladder.FLOOR_SECONDS)['per_second'])
+        result['floors'].append(tools.floor_now(experiment.FLOOR_SECONDS)['per_second'])
         return result['floors'][-1]
     arguments.floor = floor
     arguments.look_at_others = lambda: result['idle'].append(
-        machine.idle_watch(scratch, ladder.IDLE_SECONDS))
+        machine.idle_watch(scratch, experiment.IDLE_SECONDS))
     watch = machine.Watch(scratch)
     try:
         measuring.say('measuring the disk alone')
@@ -230,7 +230,7 @@ def measure_block(result, slug, workload, interval, arguments, scratch):
 
 def estimate_seconds(slugs, arguments):
     """How long measuring them takes, without building."""
-    run = arguments.seconds + arguments.warmup + START_SECONDS + 2 * ladder.FLOOR_SECONDS
+    run = arguments.seconds + arguments.warmup + START_SECONDS + 2 * experiment.FLOOR_SECONDS
     traced = min(arguments.seconds, TRACED_SECONDS) + arguments.warmup + START_SECONDS
     return sum(2 * arguments.seconds  # the disk alone, twice
                + len(workloads_of(slug)) * (4 + 2 * len(arguments.servers))

@@ -17,7 +17,6 @@ import textwrap
 import time
 
 import cells
-import ladder
 import machine
 import measuring
 
@@ -27,17 +26,21 @@ TOP = measuring.TOP
 PROGRAMS = measuring.programs()
 EXIT_INTERRUPTED = 130
 WIDTH = 100
+FLOOR_SECONDS = 0.1   # the disk alone, beside each cell
+WARMUP_SECONDS = 0.15
+START_SECONDS = 0.35  # of a server, with its end; for the guess of the time left
+IDLE_SECONDS = 0.3    # of each look at what others do
 FLOOR_FRESH_SECONDS = 0.5  # so long the floor after a cell is the one before the next cell too
 
 
 class Experiment:
     """One run in a scratch folder of its own. `result` is what will be kept."""
 
-    def __init__(self, folder, arguments):
+    def __init__(self, folder, arguments, old_wire=False):
         self.folder = folder
         self.delay_ms = getattr(arguments, 'device_delay', 0)
         self.tools = measuring.Bench(PROGRAMS, folder, getattr(arguments, 'seconds', 1),
-                                     ladder.WARMUP_SECONDS)
+                                     WARMUP_SECONDS, old_wire)
         self.result = {
             'time': datetime.datetime.now(datetime.timezone.utc).isoformat('T', 'seconds'),
             'host': machine.host(folder), 'device': machine.device_of(folder),
@@ -48,8 +51,8 @@ class Experiment:
     def floor(self, folder=None):
         """Durable 4 KB overwrites a second by the disk alone, now."""
         folder = folder or self.folder
-        tools = measuring.Bench(PROGRAMS, folder, ladder.FLOOR_SECONDS)
-        rate = tools.floor_now(ladder.FLOOR_SECONDS)['per_second']
+        tools = measuring.Bench(PROGRAMS, folder, FLOOR_SECONDS)
+        rate = tools.floor_now(FLOOR_SECONDS)['per_second']
         self.latest[folder] = time.monotonic(), rate
         if folder == self.folder:
             self.result['floors'].append(rate)
@@ -77,7 +80,7 @@ class Experiment:
             shutil.rmtree(own, ignore_errors=True)
 
     def look_at_others(self):
-        self.result['idle'].append(machine.idle_watch(self.folder, ladder.IDLE_SECONDS))
+        self.result['idle'].append(machine.idle_watch(self.folder, IDLE_SECONDS))
 
     def rounds(self, count, contenders):
         """(number of the round, contender), each in turn, in each round another one first. What

@@ -5,103 +5,67 @@ A cell's share of the disk is taken against its two neighbours, since a disk cha
 moment to the next. What cannot be so is marked (cells.py).
 """
 
-import contextlib
 import os
-import shutil
-import tempfile
 
 import cells
-import machine
 import measuring
+from experiment import FLOOR_SECONDS, IDLE_SECONDS, START_SECONDS, WARMUP_SECONDS
 
-FLOOR_SECONDS = 0.1   # the disk alone, beside each cell
 TRACED_SECONDS = 0.3  # counts are the same in the long run
-WARMUP_SECONDS = 0.15
-START_SECONDS = 0.35  # of a server, with its end; for the guess of the time left
-IDLE_SECONDS = 0.3    # of each look at what others do
 
 
 class Ladder:
-    def __init__(self, rungs, clients, tools, rounds):
-        self.rungs, self.clients, self.tools, self.rounds = list(rungs), clients, tools, rounds
-        self.rows, self.floors, self.idle = {}, [], []
-        self.rounds_whole = 0
-        self.progress = measuring.Progress(self.estimate_seconds(), self.steps())
+    """`arguments`: seconds, clients, rounds."""
 
-    def steps(self):
-        return len(self.rungs) * len(self.clients) * (self.rounds + 1)
+    def __init__(self, rungs, arguments):
+        self.rungs, self.arguments = list(rungs), arguments
+        self.rows, self.rounds_whole = {}, 0
+        self.progress = measuring.Progress(self.estimate_seconds(), len(self.rungs) * len(
+            arguments.clients) * (arguments.rounds + 1))
 
     def estimate_seconds(self):
-        timed = self.tools.seconds + WARMUP_SECONDS + FLOOR_SECONDS
+        clients, rounds = len(self.arguments.clients), self.arguments.rounds
+        timed = self.arguments.seconds + WARMUP_SECONDS + FLOOR_SECONDS
         return len(self.rungs) * (
-            self.rounds * (START_SECONDS + FLOOR_SECONDS + len(self.clients) * timed)
-            + len(self.clients) * (TRACED_SECONDS + 2 * WARMUP_SECONDS)) \
-            + self.rounds * IDLE_SECONDS
+            rounds * (START_SECONDS + FLOOR_SECONDS + clients * timed)
+            + clients * (TRACED_SECONDS + 2 * WARMUP_SECONDS)) + rounds * IDLE_SECONDS
 
-    def floor(self):
-        found = self.tools.floor_now(FLOOR_SECONDS)['per_second']
-        self.floors.append(found)
-        return found
-
-    def look_at_others(self):
-        self.idle.append(machine.idle_watch(self.tools.folder, IDLE_SECONDS))
-
-    def measure(self):
+    def measure(self, trial):
         """Fills `rows`; what is there when it is interrupted is usable. The traced runs come in
         the first round, so that no column is empty after it."""
-        for number in range(self.rounds):
-            self.look_at_others()
-            # The order turns from round to round, so that no server always follows the same one.
-            turn = number * len(self.rungs) // self.rounds
-            for rung in self.rungs[turn:] + self.rungs[:turn]:
-                self.visit(rung, number)
-            self.rounds_whole = number + 1
+        visits = 0
+        for number, rung in trial.rounds(self.arguments.rounds, self.rungs):
+            self.visit(trial, rung, number)
+            visits += 1
+            self.rounds_whole = visits // len(self.rungs)
 
-    def visit(self, rung, number):
+    def visit(self, trial, rung, number):
         name, selection, options, start = rung
-        with self.fresh() as dbpath, start(dbpath) as running:
-            before = self.floor()
-            for clients in self.clients:
+        with trial.fresh() as dbpath, start(dbpath) as running:
+            for clients in self.arguments.clients:
                 self.progress.step('round %d of %d, %s, %d client%s' % (
-                    number + 1, self.rounds, name, clients, 's' * (clients > 1)))
-                run = self.tools.measure_plain(running, clients)
-                after = self.floor()
-                run.update(floor_before=before, floor_after=after)
-                before = after
+                    number + 1, self.arguments.rounds, name, clients, 's' * (clients > 1)))
+                run = trial.cell(lambda count=clients: trial.tools.measure_plain(running, count))
                 row = self.rows.setdefault((name, clients), {
                     'name': name, 'clients': clients, 'selection': selection,
                     'options': [word.replace(measuring.TOP + os.sep, '') for word in options],
-                    'document_bytes': run['document_bytes'], 'seconds': self.tools.seconds,
+                    'document_bytes': run['document_bytes'], 'seconds': trial.tools.seconds,
                     'runs': []})
                 row['runs'].append(run)
                 cells.summarize(row)
             if number == 0:
-                self.trace(name, running)
+                self.trace(trial, name, running)
 
-    def trace(self, name, running):
-        tools = measuring.Bench(self.tools.programs, self.tools.folder, TRACED_SECONDS,
-                                WARMUP_SECONDS, self.tools.old_wire)
-        for clients in self.clients:
+    def trace(self, trial, name, running):
+        tools = measuring.Bench(trial.tools.programs, trial.folder, TRACED_SECONDS,
+                                WARMUP_SECONDS, trial.tools.old_wire)
+        for clients in self.arguments.clients:
             self.progress.step('traced, %s, %d client%s' % (name, clients, 's' * (clients > 1)))
             row = self.rows[name, clients]
             row['traced'] = tools.measure_traced(running, clients)
             cells.summarize(row)
 
-    @contextlib.contextmanager
-    def fresh(self):
-        """A new directory, gone afterwards."""
-        folder = tempfile.mkdtemp(prefix='ladder-', dir=self.tools.folder)
-        try:
-            yield os.path.join(folder, 'db')
-        finally:
-            shutil.rmtree(folder)
-
     def in_order(self):
         """The rows as the ladder goes, whatever the rounds began with."""
         return [self.rows[name, clients] for name, _, _, _ in self.rungs
-                for clients in self.clients if (name, clients) in self.rows]
-
-    def floors_moved(self):
-        """Share of the cells beside which the disk alone changed too much."""
-        runs = [run for row in self.rows.values() for run in row['runs']]
-        return sum(map(cells.has_moved, runs)) / max(1, len(runs))
+                for clients in self.arguments.clients if (name, clients) in self.rows]

@@ -21,18 +21,16 @@ Overhead: rates and latencies are taken without strace; the columns under "trace
 Not for:  telling small effects from noise: ./lab bench SLUG compares in pairs.
 """
 
-import datetime
 import functools
 import os
 import statistics
-import subprocess
 import sys
-import tempfile
 import textwrap
 
 import any_server
 import cells
 import claims
+import experiment
 import halts
 import ladder
 import machine
@@ -45,7 +43,6 @@ TOP = measuring.TOP
 WIDTH = 110
 FLUSH_SECONDS = 0.15  # of each cell of the table of flushes
 ONE_CORE_FLOOR_SECONDS = 0.3
-EXIT_INTERRUPTED = 130
 
 # Name in the table, patches of the server, options.
 LADDER = [('base, default', 'none', []), ('base, 2 ms', 'none', measuring.SHORT)]
@@ -138,26 +135,21 @@ def table(result):
     return '\n'.join(text.rstrip() for text in lines)
 
 
-def one_core(tools, program, folder, clients, rounds):
+def one_core(trial, program, clients, rounds):
     """The recommended profile with client and server on the core that reaches the disk soonest:
     what they cost without wake-ups from one core to another. The disk alone before and after each
     run, from that core."""
     floors = {}
     for core in sorted(os.sched_getaffinity(0)):
         with measuring.on_core(core):
-            floors[core] = tools.floor_now(ONE_CORE_FLOOR_SECONDS)['per_second']
+            floors[core] = trial.tools.floor_now(ONE_CORE_FLOOR_SECONDS)['per_second']
     core = max(floors, key=lambda core: floors[core])
     measuring.say('last: conf/durable.yaml on core %d, %d clients' % (core, clients))
     row = {'clients': clients, 'runs': []}
-    with measuring.on_core(core), server.Server(
-            program, os.path.join(folder, 'one-core'),
-            measuring.COMMON + measuring.PROFILE) as running:
-        before = tools.floor_now(ladder.FLOOR_SECONDS)['per_second']
-        for _ in range(rounds):
-            run = tools.measure_plain(running, clients)
-            after = tools.floor_now(ladder.FLOOR_SECONDS)['per_second']
-            row['runs'].append({**run, 'floor_before': before, 'floor_after': after})
-            before = after
+    with trial.fresh() as dbpath, measuring.on_core(core), server.Server(
+            program, dbpath, measuring.COMMON + measuring.PROFILE) as running:
+        row['runs'] = [trial.cell(lambda: trial.tools.measure_plain(running, clients))
+                       for _ in range(rounds)]
     cells.summarize(row)
     return {'core': core, **row, 'floors': {str(core): floor for core, floor in floors.items()}}
 
@@ -182,34 +174,26 @@ def describe_servers(servers, folder):
         sys.exit('run.py: ' + str(error))
 
 
-def measure(arguments, folder):
+def measure(trial, contest, arguments):
+    measuring.say('measuring what a flush costs')
+    trial.result['flush_cost'] = trial.tools.flush_cost(FLUSH_SECONDS)
+    contest.measure(trial)
+    trial.result['one_core'] = one_core(trial, measuring.program_of('all'), arguments.clients[0],
+                                        arguments.rounds)
+
+
+def run(arguments, folder):
     """The result, as far as it got when it was interrupted (`stopped` says by what)."""
     described, old_wire = describe_servers(arguments.servers, folder)
-    tools = measuring.Bench(measuring.programs(), folder, arguments.seconds,
-                            ladder.WARMUP_SECONDS, old_wire)
-    contest = ladder.Ladder(rungs(arguments.servers), arguments.clients, tools, arguments.rounds)
-    result = {'time': datetime.datetime.now(datetime.timezone.utc).isoformat('T', 'seconds'),
-              'patches': staging.series(TOP), 'host': machine.host(folder), 'servers': described,
-              'old_wire': tools.old_wire, 'device_delay_ms': arguments.device_delay,
-              'rounds': arguments.rounds, 'flush_cost': [],
-              'awake': arguments.awake, 'halts': halts.measure(),
-              'load': machine.load_average(), 'device': machine.device_of(folder)}
+    trial = experiment.Experiment(folder, arguments, old_wire)
+    contest = ladder.Ladder(rungs(arguments.servers), arguments)
+    trial.result.update(patches=staging.series(TOP), servers=described, old_wire=old_wire,
+                        rounds=arguments.rounds, flush_cost=[], awake=arguments.awake,
+                        halts=halts.measure())
     measuring.say('This takes about %s; Ctrl-C ends it with what is measured so far.'
                   % measuring.duration(contest.estimate_seconds() + 16 * FLUSH_SECONDS))
-    watch = machine.Watch(folder)
-    try:
-        measuring.say('measuring what a flush costs')
-        result['flush_cost'] = tools.flush_cost(FLUSH_SECONDS)
-        contest.measure()
-        result['one_core'] = one_core(tools, measuring.program_of('all'), folder,
-                                      arguments.clients[0], arguments.rounds)
-    except KeyboardInterrupt:
-        result['stopped'] = 'interrupted'
-    except (server.ServerError, subprocess.CalledProcessError, OSError) as error:
-        result['stopped'] = str(error)
-    result.update(rows=contest.in_order(), floors=contest.floors, idle=contest.idle,
-                  rounds_whole=contest.rounds_whole,
-                  floors_moved=contest.floors_moved(), steal=watch.end()['steal'])
+    result = trial.run(functools.partial(measure, contest=contest, arguments=arguments))
+    result.update(rows=contest.in_order(), rounds_whole=contest.rounds_whole)
     return result
 
 
@@ -233,13 +217,8 @@ def parse():
 
 def main():
     arguments = parse()
-    measuring.interruptible()
-    measuring.delay_device(measuring.programs(), arguments.device_delay)
-    scratch = os.path.join(TOP, 'build', 'scratch')
-    os.makedirs(scratch, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix='run-', dir=scratch) as folder, \
-            halts.held_off(arguments.awake):
-        result = measure(arguments, folder)
+    with experiment.scratch('run-', arguments) as folder, halts.held_off(arguments.awake):
+        result = run(arguments, folder)
     stopped = result.get('stopped')
     if not result['rows']:
         measuring.end_without('run.py', '%s before anything was measured' % stopped)
@@ -250,7 +229,7 @@ def main():
     print('\nThe figures are in %s, with plots in %s.html'
           % (os.path.relpath(path, TOP), os.path.relpath(path, TOP).removesuffix('.json')))
     if stopped:
-        sys.exit(EXIT_INTERRUPTED if stopped == 'interrupted' else 'run.py: ' + stopped)
+        sys.exit(experiment.EXIT_INTERRUPTED if stopped == 'interrupted' else 'run.py: ' + stopped)
 
 
 if __name__ == '__main__':

@@ -30,7 +30,6 @@ import textwrap
 import cells
 import claims
 import experiment
-import ladder
 import measuring
 import plots
 import write_concern
@@ -116,7 +115,7 @@ def by_server(every):
 
 def measure_one(trial, running, cell, seconds):
     tools = measuring.Bench(experiment.PROGRAMS, trial.folder, max(seconds, cell.seconds_min),
-                            ladder.WARMUP_SECONDS)
+                            experiment.WARMUP_SECONDS)
     return tools.measure_plain(running, cell.clients,
                                ['insert', '--bytes', str(cell.size)])
 
@@ -124,10 +123,10 @@ def measure_one(trial, running, cell, seconds):
 def measure(trial, arguments):
     groups = by_server(cells_of(arguments, trial.folder))
     steps = sum(len(group) for _, group in groups)
-    each = arguments.seconds + ladder.WARMUP_SECONDS + ladder.FLOOR_SECONDS + 0.1
+    each = arguments.seconds + experiment.WARMUP_SECONDS + experiment.FLOOR_SECONDS + 0.1
     longer = sum(max(0, cell.seconds_min - arguments.seconds)
                  for _, group in groups for cell in group)
-    planned = arguments.rounds * (steps * each + longer + len(groups) * ladder.START_SECONDS)
+    planned = arguments.rounds * (steps * each + longer + len(groups) * experiment.START_SECONDS)
     progress = measuring.announced(planned, max(1, steps * arguments.rounds))
     for _, ((selection, options, place), group) in trial.rounds(arguments.rounds, groups):
         rung = '', selection, list(options), place, None

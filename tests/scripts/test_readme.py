@@ -25,8 +25,7 @@ class Transcripts(unittest.TestCase):
 
     def test_a_run_takes_as_long_as_its_help_says(self):
         defaults = run.make_parser().parse_args([])
-        contest = ladder.Ladder([(*rung, None) for rung in run.LADDER], defaults.clients,
-                                defaults, defaults.rounds)
+        contest = ladder.Ladder([(*rung, None) for rung in run.LADDER], defaults)
         minutes = (contest.estimate_seconds() + 16 * run.FLUSH_SECONDS) / 60
         said = int(re.search(r'Later: about (\d+) minutes', lab_measuring.run_parser([]).epilog)[1])
         self.assertLess(said * 0.7, minutes)
