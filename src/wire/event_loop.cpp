@@ -31,13 +31,17 @@ EventLoop::EventLoop() {
 }
 
 EventLoop::~EventLoop() {
-    // Pending handlers own connections, and these look at the loop while they go.
-    io_.reset();
+    // Woken connections and pending handlers own connections. These have timers of the context, and
+    // while they go they may wake one another.
+    closed_ = true;
     Wakeable* wakeable = woken_.exchange(nullptr);
     while (wakeable != nullptr) {
-        const std::shared_ptr<Wakeable> keep = std::move(wakeable->self_);
-        wakeable = wakeable->next_;
+        Wakeable* const next = wakeable->next_;
+        const std::shared_ptr<Wakeable> last = std::move(wakeable->self_);
+        wakeable = next;
     }
+    io_.reset();
+    DCHECK(woken_.load() == nullptr);
 }
 
 asio::io_context& EventLoop::io() {
@@ -47,6 +51,7 @@ asio::io_context& EventLoop::io() {
 void EventLoop::wake(Wakeable& wakeable) {
     // The waking thread may have used up its memory; a wake that is lost is for good.
     const sched::Uninterruptible whole;
+    if (closed_) return;
     if (wakeable.queued_.exchange(true, std::memory_order_acq_rel)) return;
     DCHECK(wakeable.self_ == nullptr);  // it is not in the list
     wakeable.self_ = wakeable.shared_from_this();

@@ -103,6 +103,7 @@ class EventLoop {
     HandlerMemory handler_memory_;
     std::unique_ptr<Io> io_;
     std::atomic<Wakeable*> woken_{nullptr};  // last woken first
+    bool closed_ = false;                    // the destructor has begun: nothing is woken
     std::atomic<uint64_t> blocked_{0};
     std::atomic<uint64_t> next_ticket_{1};
     const Wakeable* last_ = nullptr;  // whose request was begun last
