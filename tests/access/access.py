@@ -6,7 +6,6 @@ import base64
 import hashlib
 import hmac
 import os
-import tempfile
 import unittest
 
 import bson
@@ -15,6 +14,7 @@ from bson.binary import Binary
 
 import messages
 import secured
+import server
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ANSWER_SECONDS_MAX = 60  # generous: a server that does not answer by then hangs
@@ -107,8 +107,7 @@ class Case(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.folder = cls.enterClassContext(tempfile.TemporaryDirectory(
-            prefix='access-', dir=os.path.join(TOP, 'build', 'scratch')))
+        cls.folder = cls.enterClassContext(server.scratch('access-'))
         cls.server = cls.enterClassContext(secured.Server(
             cls.program, os.path.join(cls.folder, 'db'), cls.options))
         cls.root = cls.client()

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import tempfile
 import unittest
 
 import pymongo
@@ -24,8 +23,7 @@ ROLE_NOT_FOUND, INVALID_CONFIGURATION = 31, 93
 
 class Members(unittest.TestCase):
     def setUp(self):
-        self.folder = self.enterContext(tempfile.TemporaryDirectory(
-            prefix='members-', dir=os.path.join(access.TOP, 'build', 'scratch')))
+        self.folder = self.enterContext(server.scratch('members-'))
         self.members = []
         self.tls = {}  # of clients
 

@@ -26,8 +26,7 @@ ENDED = (ConnectionError, ssl.SSLError, BrokenPipeError)
 class Tls(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.folder = cls.enterClassContext(tempfile.TemporaryDirectory(
-            prefix='tls-', dir=os.path.join(access.TOP, 'build', 'scratch')))
+        cls.folder = cls.enterClassContext(server.scratch('tls-'))
         cls.files = certificates.Certificates(os.path.join(cls.folder, 'certificates'))
 
     def start(self, *options):

@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import tempfile
 import unittest
 
 import bson
@@ -196,8 +195,7 @@ class Starts(unittest.TestCase):
     """Each test starts servers of its own on one directory."""
 
     def setUp(self):
-        self.folder = self.enterContext(tempfile.TemporaryDirectory(
-            prefix='access-', dir=os.path.join(access.TOP, 'build', 'scratch')))
+        self.folder = self.enterContext(server.scratch('access-'))
 
     def start(self, *options):
         return Running(access.Case.program, os.path.join(self.folder, 'db'),

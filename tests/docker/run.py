@@ -28,6 +28,7 @@ sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/li
 
 import choice  # noqa: E402
 import debian  # noqa: E402
+import server  # noqa: E402
 import staging  # noqa: E402
 from totals import Totals  # noqa: E402
 
@@ -107,9 +108,7 @@ class Container:
     def __init__(self, buildah, image):
         self.buildah = buildah
         self.name = buildah('from', '--pull-never', image)
-        with socket.socket() as free:
-            free.bind(('127.0.0.1', 0))
-            self.port = free.getsockname()[1]
+        self.port = server.free_port()
         self.running = None
         self.log = None
 

@@ -6,6 +6,7 @@ A server listens on 127.0.0.1 on a port that is tried and, when another process 
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -61,6 +62,11 @@ def scratch(prefix='test-'):
     """A folder below build/, on a disk, for the length of a block."""
     os.makedirs(SCRATCH, exist_ok=True)
     return tempfile.TemporaryDirectory(prefix=prefix, dir=SCRATCH)
+
+
+def free_port():
+    with socket.create_server(('127.0.0.1', 0)) as free:
+        return free.getsockname()[1]
 
 
 def note_built(targets):

@@ -125,15 +125,11 @@ class Drivers(Case):
 class NoServer(Case):
     """FreeTDS, by which SQL Server is asked, and others, where no server answers."""
 
-    def free_port(self):
-        with socket.create_server(('127.0.0.1', 0)) as taken:
-            return taken.getsockname()[1]
-
     def test_the_driver_says_that_none_answers(self):
         for connection in ('Driver=FreeTDS;Server=127.0.0.1;Port=%d;UID=sa;PWD=x',
                            'Driver=PostgreSQL Unicode;Servername=127.0.0.1;Port=%d;Database=x',
                            'Driver=MariaDB Unicode;SERVER=127.0.0.1;PORT=%d'):
-            self.assertRegex(self.why_not(connection % self.free_port()),
+            self.assertRegex(self.why_not(connection % server.free_port()),
                              '(?i)connect.*(refused|unavailable|does not exist|connect)')
 
     def test_one_that_takes_connections_and_is_silent_is_not_waited_for(self):

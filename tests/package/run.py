@@ -15,7 +15,6 @@ import re
 import shlex
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -29,6 +28,7 @@ sys.path[:0] = [os.path.join(TOP, folder) for folder in ('site_scons', 'tests/li
 import build as packages  # noqa: E402
 import choice  # noqa: E402
 import debian  # noqa: E402
+import server  # noqa: E402
 import staging  # noqa: E402
 import tarball  # noqa: E402
 from totals import Totals  # noqa: E402
@@ -90,9 +90,7 @@ class Machine:
         run = self.path('run/' + unit['RuntimeDirectory'])
         os.makedirs(run, exist_ok=True)
         self('chown', unit['User'], '/run/' + unit['RuntimeDirectory'])
-        with socket.socket() as free:
-            free.bind(('127.0.0.1', 0))
-            port = free.getsockname()[1]
+        port = server.free_port()
         self.server = subprocess.Popen(
             ['chroot', '--userspec=%s:%s' % (unit['User'], unit['Group']), self.root,
              *unit['ExecStart'].split(), '--port', str(port), *options], stdin=subprocess.DEVNULL)

@@ -12,7 +12,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -52,12 +51,6 @@ exec "%s/lab" "$@" $port
 NOT_RUN = ['./lab run', './lab test']
 
 
-def free_port():
-    with socket.socket() as free:
-        free.bind(('127.0.0.1', 0))
-        return str(free.getsockname()[1])
-
-
 class Folder(page.Shell):
     """A shell in a fresh folder with what the pages use."""
 
@@ -75,7 +68,7 @@ class Folder(page.Shell):
         shutil.copy(os.path.join(TOP, 'conf', 'durable.yaml'), here)
         for name, there in (('conf', 'conf'), ('tools', 'tools'), ('fixtures', 'tests/fixtures')):
             os.symlink(os.path.join(TOP, there), os.path.join(here, name))
-        ports = {port: free_port() for port in ('27017', '27018')}
+        ports = {port: str(server.free_port()) for port in ('27017', '27018')}
         super().__init__(here, {'PATH': path + os.pathsep + os.environ['PATH'],
                                 'MONGOD_PORT': ports['27017'],
                                 'MEASURED_VARIANT': staging.VARIANTS['checked']})

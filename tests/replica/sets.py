@@ -3,7 +3,6 @@
 import contextlib
 import os
 import random
-import tempfile
 import threading
 import unittest
 
@@ -12,10 +11,9 @@ import pymongo
 from pymongo import errors
 
 import messages
+import server
 from set_member import OPTIONS, PRIMARY, SECONDARY, SETTINGS, SetMember, wait_until
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-OP_MSG = 2013
 DURABLE = pymongo.WriteConcern(j=True)
 # What a driver makes of them.
 REFUSALS = (errors.NotPrimaryError, errors.OperationFailure)
@@ -123,8 +121,7 @@ class Case(unittest.TestCase):
     program = ''
 
     def setUp(self):
-        self.folder = self.enterContext(tempfile.TemporaryDirectory(
-            dir=os.path.join(TOP, 'build', 'scratch')))
+        self.folder = self.enterContext(server.scratch())
         self.members = []
 
     def start(self, count, options=OPTIONS):

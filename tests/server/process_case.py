@@ -1,25 +1,16 @@
 """What tests of a mongod as a process share."""
 
 import os
-import socket
 import subprocess
-import tempfile
 import time
 import unittest
 
 import server
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SECONDS_MAX = 60  # only ends what hangs
 
 # Exit codes
 CLEAN, ERROR, BAD_OPTIONS, ABRUPT, NET_ERROR, UNCAUGHT = 0, 1, 2, 14, 48, 100
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(('127.0.0.1', 0))
-        return probe.getsockname()[1]
 
 
 def read(path):
@@ -43,8 +34,7 @@ class ProcessCase(unittest.TestCase):
     seed = 0  # conftest.py sets these
 
     def setUp(self):
-        scratch = os.path.join(TOP, 'build', 'scratch')
-        self.folder = tempfile.TemporaryDirectory(dir=scratch)
+        self.folder = server.scratch()
         self.addCleanup(self.folder.cleanup)
         self.dbpath = self.path('db')
         os.makedirs(self.dbpath)

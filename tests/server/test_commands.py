@@ -9,7 +9,6 @@ import json
 import lzma
 import os
 import re
-import tempfile
 import threading
 import time
 import unittest
@@ -42,8 +41,7 @@ class Commands(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        folder = cls.enterClassContext(tempfile.TemporaryDirectory(
-            dir=os.path.join(TOP, 'build', 'scratch')))
+        folder = cls.enterClassContext(server.scratch())
         running = cls.enterClassContext(server.Server(
             ProcessCase.program, os.path.join(folder, 'db'), OPTIONS))
         cls.client, cls.port = pymongo.MongoClient(running.uri), running.port

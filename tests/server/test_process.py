@@ -21,7 +21,7 @@ import pymongo
 
 import server
 from process_case import (
-    ABRUPT, BAD_OPTIONS, CLEAN, ERROR, NET_ERROR, SECONDS_MAX, UNCAUGHT, ProcessCase, free_port,
+    ABRUPT, BAD_OPTIONS, CLEAN, ERROR, NET_ERROR, SECONDS_MAX, UNCAUGHT, ProcessCase,
     read, wait_until)
 
 
@@ -157,11 +157,11 @@ class Process(ProcessCase):
 
     def test_a_dbpath_that_cannot_be_used(self):
         missing = self.path('nosuch')
-        code, out, _ = self.run_mongod('--dbpath', missing, '--port', str(free_port()))
+        code, out, _ = self.run_mongod('--dbpath', missing, '--port', str(server.free_port()))
         self.assertEqual(code, UNCAUGHT)
         self.assertIn('dbpath (%s) does not exist.' % missing, out)
         running = self.start()
-        code, out, _ = self.run_mongod('--dbpath', self.dbpath, '--port', str(free_port()))
+        code, out, _ = self.run_mongod('--dbpath', self.dbpath, '--port', str(server.free_port()))
         self.assertEqual(code, UNCAUGHT)
         self.assertIn('Is a mongod instance already running?', out)
         self.assertEqual(self.lock_file(), '%d\n' % running.pid)
@@ -182,7 +182,7 @@ class Process(ProcessCase):
         running = self.start()
         running.kill()
         code, out, _ = self.run_mongod('--dbpath', self.dbpath, '--nojournal',
-                                       '--port', str(free_port()))
+                                       '--port', str(server.free_port()))
         self.assertEqual(code, UNCAUGHT)
         self.assertIn("can't start without --journal enabled when journal/ files are present",
                       out)
@@ -198,7 +198,7 @@ class Process(ProcessCase):
         self.assertEqual(glob.glob(os.path.join(self.dbpath, 'journal', 'j._*')), [])
         running.kill()
         code, out, _ = self.run_mongod('--dbpath', self.dbpath, '--nojournal',
-                                       '--port', str(free_port()))
+                                       '--port', str(server.free_port()))
         self.assertEqual(code, UNCAUGHT)
         self.assertIn('old lock file', out)
         running = self.start()
@@ -211,7 +211,7 @@ class Process(ProcessCase):
     # --- the background ---
 
     def test_fork(self):
-        log, pid_file, port = self.path('fork.log'), self.path('fork.pid'), free_port()
+        log, pid_file, port = self.path('fork.log'), self.path('fork.pid'), server.free_port()
         code, out, _ = self.run_mongod(
             '--fork', '--logpath', 'fork.log', '--pidfilepath', 'fork.pid', '--dbpath', 'db',
             '--port', str(port), '--smallfiles', '--nounixsocket')
@@ -249,7 +249,7 @@ class Process(ProcessCase):
 
     def test_fork_with_a_relative_socket_folder(self):
         os.mkdir(self.path('sockets'))
-        port = free_port()
+        port = server.free_port()
         code, out, _ = self.run_mongod(
             '--fork', '--logpath', 'fork.log', '--dbpath', 'db', '--port', str(port),
             '--smallfiles', '--unixSocketPrefix', 'sockets')
@@ -274,7 +274,7 @@ class Process(ProcessCase):
 
     def test_no_file_gets_the_number_of_a_closed_stream(self):
         for closed in (0, 1), (1, 2), (0, 1, 2):
-            port = free_port()
+            port = server.free_port()
             process = subprocess.Popen(
                 ['sh', '-c', 'exec "$0" "$@" ' + ' '.join('%d>&-' % each for each in closed),
                  self.program, '--dbpath', self.dbpath, '--port', str(port), '--smallfiles',

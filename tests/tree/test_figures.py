@@ -35,7 +35,7 @@ ASSERTING = ('src/storage/kv', 'src/storage/rocksdb', 'src/storage/wiredtiger', 
              'src/command/request', 'src/command/write')
 FOLDER_FILES_MOST = 56
 PRODUCT_FILE_LINES_MOST = 634
-PYTHON_LINES_MOST = 49150  # of tests and tools together
+PYTHON_LINES_MOST = 49050  # of tests and tools together
 
 
 def tracked(folder='.'):
