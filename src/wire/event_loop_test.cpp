@@ -70,7 +70,7 @@ TEST_F(EventLoopTest, WhoIsWokenAndNotToldGoesBeforeTheContext) {
     EXPECT_EQ(ended_, 3);
 }
 
-TEST_F(EventLoopTest, WhoGoesWithTheContextWakesNobody) {
+TEST_F(EventLoopTest, WhoGoesWithTheContextWakesNone) {
     std::shared_ptr<Connection> first = make(), second = make();
     first->other = second.get();
     asio::post(loop_->io(), [kept = std::move(first)] {});
