@@ -19,8 +19,6 @@ constexpr std::string_view kDatabase = "local";
 constexpr int kEntryTooLarge = 10334;
 constexpr size_t kUsualBytes = 64 << 10;
 
-thread_local ForeignChange* t_foreign = nullptr;
-
 }  // namespace
 
 Log::Log(storage::Engine& engine, catalog::Catalog& catalog, Form form)
@@ -159,7 +157,7 @@ void Log::prepare(int64_t change_bytes, int64_t entry_bytes) {
     if (is_broken_)
         base::fail(base::kInternalError,
                    "nothing can be changed: an entry could not be written to {}", ns_);
-    if (const Statement* const statement = Statement::current()) {
+    if (const Statement* const statement = t_writer.statement) {
         bytes += kStatementBytes;
         if (const bson::Doc* const shown = statement->shown()) {
             const int64_t of_shown = shown->size() + kBeside + kStatementBytes;
@@ -242,7 +240,7 @@ void Log::append(char op, std::string_view ns, bson::Doc o, const bson::Doc* o2,
         written.statement = statement->number();
     }
     const bool is_stored = store(write_entry(written, form_, buffer_), {{last.term, ts}, hash});
-    if (is_stored && op != 'n') written_ = {last.term, ts};
+    if (is_stored && op != 'n') t_writer.written = {last.term, ts};
     buffer_.trim(kUsualBytes);
 }
 
@@ -252,10 +250,10 @@ bool Log::store(bson::Doc entry, const End& end) {
     DCHECK(storage::LockManager::may_write(kDatabase));
     storage::Durability& durability = engine_.durability();
     if (durability.keeps_undo())
-        durability.on_undo([this, end = end_, written = written_, is_broken = is_broken_] {
+        durability.on_undo([this, end = end_, written = t_writer.written, is_broken = is_broken_] {
             set_end(end);
             last_entry_ = {};
-            written_ = written;
+            t_writer.written = written;
             is_broken_ = is_broken;
         });
     try {
@@ -277,24 +275,25 @@ void Log::set_end(const End& end) {
     term_.store(end.position.term, std::memory_order_relaxed);
 }
 
-ForeignChange::ForeignChange(Log& log) : log_(log), is_copy_(true), outer_(t_foreign) {
-    t_foreign = this;
+ForeignChange::ForeignChange(Log& log) : log_(log), is_copy_(true), outer_(t_writer.foreign) {
+    t_writer.foreign = this;
 }
 
 ForeignChange::ForeignChange(Log& log, bson::Doc entry)
-    : log_(log), entry_(entry), is_copy_(false), outer_(t_foreign) {
+    : log_(log), entry_(entry), is_copy_(false), outer_(t_writer.foreign) {
     if (entry["ts"].type() != bson::Type::timestamp || position_of(entry) <= log.last())
         base::fail(base::kIllegalOperation, "no entry that could follow the last one of {}: {}",
                    log.ns_, bson::to_text(entry));
-    t_foreign = this;
+    t_writer.foreign = this;
 }
 
 ForeignChange::~ForeignChange() {
-    t_foreign = outer_;
+    t_writer.foreign = outer_;
 }
 
 ForeignChange* ForeignChange::of_this_thread(const Log& log) {
-    return t_foreign != nullptr && &t_foreign->log_ == &log ? t_foreign : nullptr;
+    return t_writer.foreign != nullptr && &t_writer.foreign->log_ == &log ? t_writer.foreign
+                                                                          : nullptr;
 }
 
 bool ForeignChange::may_write() const {

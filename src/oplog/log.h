@@ -70,8 +70,8 @@ class Log final : public catalog::ChangeLog {
     }
     // The last entry of a change that the calling thread has made since forget_written(); zeros:
     // it has made none.
-    static Position written() { return written_; }
-    static void forget_written() { written_ = {}; }
+    static Position written() { return t_writer.written; }
+    static void forget_written() { t_writer.written = {}; }
     Retries& retries() { return retries_; }
     bool covers(std::string_view ns) const override;
     bool keeps(std::string_view ns) const override { return ns == ns_; }
@@ -93,12 +93,11 @@ class Log final : public catalog::ChangeLog {
         int64_t hash = 0;
     };
 
-    static inline thread_local Position written_;
     static constexpr int64_t kRetriesReadBytes = 256 << 20;
 
     // Writes the entry of a change of a document.
     void changed(char op, std::string_view ns, bson::Doc o, const bson::Doc* o2 = nullptr) {
-        if (Statement* const statement = Statement::current())
+        if (Statement* const statement = t_writer.statement)
             return changed_by(*statement, op, ns, o, o2);
         append(op, ns, o, o2);
     }

@@ -4,27 +4,37 @@
 #pragma once
 
 #include "base/dcheck.h"
+#include "oplog/entry.h"
 #include "oplog/retries.h"
 
 namespace oplog {
+
+class ForeignChange;
+class Statement;
+
+// The marks of a thread that writes: what its changes belong to, and the entries that they got.
+struct Writer {
+    Statement* statement = nullptr;    // null: of no statement
+    ForeignChange* foreign = nullptr;  // the last one; null: the changes are this server's own
+    Position written;                  // see Log::written()
+};
+inline constinit thread_local Writer t_writer;
 
 // A statement changes one document, or none.
 class Statement {
   public:
     // No turn: nothing is marked.
     Statement(Retries::Turn* turn, int32_t number) : turn_(turn), number_(number) {
-        DCHECK(current_ == nullptr);
-        if (turn != nullptr) current_ = this;
+        DCHECK(t_writer.statement == nullptr);
+        if (turn != nullptr) t_writer.statement = this;
     }
     ~Statement() {
-        if (turn_ != nullptr) current_ = nullptr;
+        if (turn_ != nullptr) t_writer.statement = nullptr;
     }
     Statement(const Statement&) = delete;
     Statement& operator=(const Statement&) = delete;
 
-    // Returns null if there is none.
-    static Statement* current() { return current_; }
-
+    bool has_turn() const { return turn_ != nullptr; }
     Retries::Turn& turn() const { return *turn_; }
     int32_t number() const { return number_; }
 
@@ -37,8 +47,6 @@ class Statement {
     const bson::Doc* shown() const { return shows_ ? &shown_ : nullptr; }
 
   private:
-    static inline thread_local Statement* current_ = nullptr;
-
     Retries::Turn* const turn_;
     const int32_t number_;
     bson::Doc shown_;

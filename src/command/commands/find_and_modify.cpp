@@ -119,7 +119,8 @@ class FindAndModify {
           request_(request),
           ns_(invocation.ns()),
           asked_(collation_of(invocation, request)),
-          expressions_(invocation.dialect(), request.let, asked_.collator) {
+          expressions_(invocation.dialect(), request.let, asked_.collator),
+          statement_(invocation.turn, 0) {
         if (!request.remove) check_updatable(ns_, catalog::code_of_bad_name(invocation.dialect()));
     }
 
@@ -404,11 +405,10 @@ class FindAndModify {
 
     // Keeps what is shown, for a client that sends the request again. `value` lives until the
     // change is made.
-    static void keep_shown(bson::Doc value) {
-        oplog::Statement* const statement = oplog::Statement::current();
-        if (statement == nullptr) return;
+    void keep_shown(bson::Doc value) {
+        if (!statement_.has_turn()) return;
         if (const bson::Element shown = value["value"]; shown.is_object())
-            statement->show(shown.as_doc());
+            statement_.show(shown.as_doc());
     }
 
     // A failed write is reported together with what had been found, or by a getLastError.
@@ -494,6 +494,7 @@ class FindAndModify {
     const std::string ns_;
     const query::FindQuery asked_;  // its collation
     const RequestExpressions expressions_;
+    oplog::Statement statement_;
     storage::Access access_ = storage::Access::documents;
     query::FindQuery find_;
     std::unique_ptr<query::Update> update_;
@@ -527,7 +528,6 @@ void run_find_and_modify(Invocation& invocation) {
     if (const auto found = WriteHistory(invocation.client, invocation.turn).find_and_modify())
         return answer_again(*found, request.remove, *invocation.reply);
     FindAndModify work(invocation, request);
-    const oplog::Statement statement(invocation.turn, 0);
     while (!work.run()) {
     }
 }
