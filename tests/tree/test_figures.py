@@ -25,6 +25,12 @@ LINES_MOST = {
     # A question of the dialect has a name: has() of src/dialect/dialect.h, where one of these is.
     r'\bis_(?:today|v26)\(\)': 4,
 }
+# Lines of src/command/ that look for a field of a request themselves: the request's table binds it
+# (src/command/request/bind.h).
+REQUEST_LINES_MOST = {
+    r'\belse if \((?:\w+\.)?(?:name(?:\(\))?|field) == "': 12,
+    r'\bbody\["|\bfield\("': 118,
+}
 # Folders whose product lines have at least so many assertions in 1,000 lines.
 ASSERTIONS_LEAST = 8
 ASSERTING = ('src/storage/kv', 'src/storage/rocksdb', 'src/storage/wiredtiger', 'src/replica',
@@ -33,7 +39,7 @@ ASSERTING = ('src/storage/kv', 'src/storage/rocksdb', 'src/storage/wiredtiger', 
              'src/query/stage', 'src/query/value', 'src/command/access', 'src/command/context',
              'src/command/cursor', 'src/command/observe', 'src/command/pipeline',
              'src/command/request', 'src/command/write')
-FOLDER_FILES_MOST = 56
+FOLDER_FILES_MOST = 55
 PRODUCT_FILE_LINES_MOST = 634
 PYTHON_LINES_MOST = 49050  # of tests and tools together
 
@@ -109,6 +115,10 @@ def figures():
     found = {pattern: sum(1 for name, lines in contents.items() for line in lines
                           if is_product(name) and re.search(pattern, line))
              for pattern in LINES_MOST}
+    for pattern in REQUEST_LINES_MOST:
+        found[pattern] = sum(1 for name, lines in contents.items() for line in lines
+                             if is_product(name) and name.startswith('src/command/')
+                             and re.search(pattern, line))
     folders = {}
     for name in names:
         if is_product(name):
@@ -128,7 +138,7 @@ class Figures(unittest.TestCase):
     def test_none_has_grown(self):
         found = figures()
         self.assertGreater(found['sentences'], 5000, 'there is nothing to count')
-        for pattern, most in LINES_MOST.items():
+        for pattern, most in (LINES_MOST | REQUEST_LINES_MOST).items():
             self.assertLessEqual(found[pattern], most, pattern)
         self.assertLessEqual(found['folder files'], FOLDER_FILES_MOST)
         self.assertLessEqual(found['product file lines'], PRODUCT_FILE_LINES_MOST)

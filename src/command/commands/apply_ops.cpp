@@ -17,6 +17,7 @@
 #include "command/cursor/query_cursors.h"
 #include "command/request/authorization.h"
 #include "command/request/invocation.h"
+#include "command/request/run_command.h"
 #include "command/write/write_ops.h"
 #include "dialect/dialect.h"
 #include "dialect/requests.h"
@@ -317,6 +318,7 @@ class Application {
             case 'c': {
                 bson::Builder reply;
                 Invocation command = inner(entry, &reply);
+                take_fields(command, logged_command(entry));
                 logged_command(entry).run(command);
                 return;
             }

@@ -15,6 +15,7 @@
 #include "command/context/locks.h"
 #include "command/cursor/batch.h"
 #include "command/request/authorization.h"
+#include "command/request/bind.h"
 #include "command/request/fields_of_today.h"
 #include "command/request/invocation.h"
 #include "dialect/collections.h"
@@ -28,15 +29,75 @@ namespace command {
 
 namespace {
 
-// Whether any command may carry the field, which must not be stored as an option of a collection.
-bool not_an_option(std::string_view name) {
-    constexpr std::string_view kGeneric[] = {"create",       "lsid",        "txnNumber",
-                                             "writeConcern", "readConcern", "comment",
-                                             "maxTimeMS",    "apiVersion",  "apiDeprecationErrors",
-                                             "apiStrict",    "idIndex",     "backpressure"};
-    return (name.starts_with('$') && name != "$nExtents") ||
-           std::ranges::find(kGeneric, name) != std::end(kGeneric);
+struct CreateRequest {
+    bson::Builder options;         // as they are stored
+    std::string_view not_of_view;  // the first option that a view cannot have
+    bson::Element view_on, pipeline;
+    bson::Element id_index, auto_index_id;
+    bson::Element capped, size, max, extents;
+    bson::Element collation;
+    bool extents_allowed = false;  // $nExtents is an option of tests
+};
+
+constexpr Reader<bson::Element> kIdIndex{types::object, as_it_came};
+
+void add_option(CreateRequest& request, const bson::Element& e, dialect::Dialect) {
+    request.options.append(e);
+    if (request.not_of_view.empty()) request.not_of_view = e.name();
 }
+
+template <bson::Element CreateRequest::*kMember>
+void take_option(CreateRequest& request, const bson::Element& e, dialect::Dialect dialect) {
+    request.*kMember = e;
+    add_option(request, e, dialect);
+}
+
+template <bson::Element CreateRequest::*kMember>
+void take_of_view(CreateRequest& request, const bson::Element& e, dialect::Dialect) {
+    request.*kMember = e;
+    request.options.append(e);
+}
+
+void take_collation(CreateRequest& request, const bson::Element& e, dialect::Dialect dialect) {
+    const bool of_view = dialect.has(dialect::kCollations) || !catalog::asks_for_collation(e);
+    if (of_view)
+        take_of_view<&CreateRequest::collation>(request, e, dialect);
+    else
+        take_option<&CreateRequest::collation>(request, e, dialect);
+}
+
+void take_extents(CreateRequest& request, const bson::Element& e, dialect::Dialect) {
+    request.extents = e;
+    if (request.extents_allowed) request.options.append(e);
+    if (request.not_of_view.empty()) request.not_of_view = e.name();
+}
+
+// The options that later servers have are refused where options are read.
+constexpr Row<CreateRequest> kCreateRows[] = {
+    {{"capped", types::flag}, take_option<&CreateRequest::capped>},
+    {{"size", types::number}, take_option<&CreateRequest::size>},
+    {{"max", types::number}, take_option<&CreateRequest::max>},
+    {{"autoIndexId", types::flag}, take_option<&CreateRequest::auto_index_id>},
+    {{"flags", types::number}, add_option},
+    {{"temp", types::flag}, add_option},
+    {{"$nExtents"}, take_extents},
+    row<kIdIndex, &CreateRequest::id_index>("idIndex"),
+    {{"collation", types::object}, take_collation},
+    {{"storageEngine", types::object}, add_option},
+    {{"indexOptionDefaults", types::object}, add_option},
+    {{"recordPreImages", types::flag}, add_option},
+    {{"viewOn", types::string}, take_of_view<&CreateRequest::view_on>},
+    {{"pipeline", types::array}, take_of_view<&CreateRequest::pipeline>},
+    {{"validator", types::object}, add_option},
+    {{"validationLevel", types::string}, add_option},
+    {{"validationAction", types::string}, add_option},
+    {{"timeseries", types::object}, add_option},
+    {{"clusteredIndex", types::object | types::flag}, add_option},
+    {{"expireAfterSeconds", types::number | types::string}, add_option},
+    {{"encryptedFields", types::object}, add_option},
+    {{"changeStreamPreAndPostImages", types::object}, add_option},
+};
+constexpr RequestTable kCreate(kCreateRows, add_option);
 
 void check_id_index(const bson::Element& spec) {
     if (spec.missing()) return;
@@ -47,29 +108,23 @@ void check_id_index(const bson::Element& spec) {
 }
 
 // Throws base::Error 72 for options that a view cannot have, or only a view can.
-bool asks_for_view(const Invocation& invocation) {
-    const bool is_view = !invocation.field("viewOn").missing();
-    if (!is_view && !invocation.field("pipeline").missing())
+bool asks_for_view(const CreateRequest& request, dialect::Dialect dialect) {
+    const bool is_view = !is_absent(request.view_on, dialect);
+    if (!is_view && !is_absent(request.pipeline, dialect))
         base::fail(base::kInvalidOptions, "'pipeline' requires 'viewOn' to also be specified");
-    if (!is_view) return false;
-    for (const bson::Element& e : invocation.body) {
-        const bool of_view =
-            e.name() == "viewOn" || e.name() == "pipeline" ||
-            (e.name() == "collation" &&
-             (invocation.dialect().has(dialect::kCollations) || !catalog::asks_for_collation(e)));
-        if (!of_view && !not_an_option(e.name()) && !is_absent(e, invocation.dialect()))
-            base::fail(base::kInvalidOptions, "a view cannot have the option '{}'", e.name());
-    }
-    return true;
+    if (is_view && !request.not_of_view.empty())
+        base::fail(base::kInvalidOptions, "a view cannot have the option '{}'",
+                   request.not_of_view);
+    return is_view;
 }
 
 // A size of what has none was taken for the first extent's, a number of documents for nothing.
-void check_capped(bson::Doc command) {
-    const bool has_size = !is_absent(command["size"], dialect::kToday);
-    if (command["capped"].truthy()) {
-        if (!has_size && command["$nExtents"].missing())
+void check_capped(const CreateRequest& request) {
+    const bool has_size = !request.size.missing();
+    if (request.capped.truthy()) {
+        if (!has_size && request.extents.missing())
             base::fail(base::kInvalidOptions, "the 'size' field is required when 'capped' is true");
-    } else if (has_size || !is_absent(command["max"], dialect::kToday)) {
+    } else if (has_size || !request.max.missing()) {
         base::fail(base::kInvalidOptions,
                    "the 'capped' field needs to be true when either the 'size' or 'max' fields "
                    "are present");
@@ -77,9 +132,8 @@ void check_capped(bson::Doc command) {
 }
 
 // The index on _id, which the old server left out when asked to.
-void check_auto_index(const Invocation& invocation) {
-    const bson::Element wanted = invocation.field("autoIndexId");
-    if (wanted.missing() || wanted.truthy() || invocation.db == "local") return;
+void check_auto_index(const bson::Element& wanted, std::string_view db) {
+    if (wanted.missing() || wanted.truthy() || db == "local") return;
     base::fail(base::kInvalidOptions,
                "autoIndexId: false is not allowed for collections outside of the local database");
 }
@@ -90,31 +144,29 @@ void run_create(Invocation& invocation) {
         base::fail(invocation.dialect().code(15888, base::kInvalidNamespace),
                    "must pass name of collection to create");
     const std::string ns = invocation.ns();
-    if (invocation.dialect().has(dialect::kCappedNeedsSize)) check_capped(invocation.body);
-    if (invocation.dialect().has(dialect::kAutoIndexIdIsOfLocal)) check_auto_index(invocation);
+    CreateRequest request;
+    request.extents_allowed = invocation.service.context().test_commands;
+    kCreate.bind(invocation.given, invocation.dialect(), request);
+    if (invocation.dialect().has(dialect::kCappedNeedsSize)) check_capped(request);
+    if (invocation.dialect().has(dialect::kAutoIndexIdIsOfLocal))
+        check_auto_index(request.auto_index_id, invocation.db);
     catalog::check_writable(ns, catalog::code_of_bad_name(invocation.dialect()));
-    if (asks_for_view(invocation)) return create_view(invocation, ns);
-    check_id_index(invocation.body["idIndex"]);
-    bson::Builder options;
-    for (const bson::Element& e : invocation.body) {
-        const bool extents_allowed = invocation.service.context().test_commands;
-        if (is_absent(e, invocation.dialect())) continue;
-        if (e.name() == kCollation.name && !invocation.dialect().has(dialect::kCollations) &&
-            catalog::asks_for_collation(e))
-            base::fail(base::kInvalidOptions, "'collation' is not supported by the old messages");
-        if (!not_an_option(e.name()) && (e.name() != "$nExtents" || extents_allowed))
-            options.append(e);
-    }
+    if (asks_for_view(request, invocation.dialect())) return create_view(invocation, ns);
+    check_id_index(request.id_index);
+    if (!invocation.dialect().has(dialect::kCollations) &&
+        catalog::asks_for_collation(request.collation))
+        base::fail(base::kInvalidOptions, "'collation' is not supported by the old messages");
+    const bson::Doc options = request.options.doc();
     // Bad ones must not leave a database behind.
-    catalog::check_validation(ns, options.doc(), invocation.service.catalog().expressions());
-    catalog::parse_collection_options(options.doc());
+    catalog::check_validation(ns, options, invocation.service.catalog().expressions());
+    catalog::parse_collection_options(options);
     const sched::BlockingSection away;
     CollectionLock lock(invocation.client, ns, true, CollectionLock::Views::taken);
     // Clients of today that make collections in several places at once look for these words.
     if (invocation.dialect().has(dialect::kTextsOfToday) && lock.collection() != nullptr)
         base::fail(base::kNamespaceExists, "Collection {} already exists.", ns);
     base::log::info("create collection {} {}", ns, bson::to_text(invocation.body));
-    lock.make_database().create(ns, options.doc());
+    lock.make_database().create(ns, options);
 }
 
 void run_drop(Invocation& invocation) {
@@ -339,8 +391,10 @@ void change_hidden(CollectionLock& lock, const catalog::Index& index, bool hidde
 }
 
 // collMod { index: { keyPattern | name, expireAfterSeconds, hidden } }.
-void change_index(CollectionLock& lock, bson::Doc change, dialect::Dialect dialect,
+void change_index(CollectionLock& lock, const bson::Element& spec, dialect::Dialect dialect,
                   bson::Builder& reply) {
+    if (!spec.is_object()) base::fail(10065, "invalid parameter: expected an object (index)");
+    const bson::Doc change = spec.as_doc();
     const bson::Element key = change["keyPattern"];
     const bson::Element name = change["name"];
     const bson::Element seconds = change["expireAfterSeconds"];
@@ -368,7 +422,9 @@ void change_index(CollectionLock& lock, bson::Doc change, dialect::Dialect diale
     if (hidden) change_hidden(lock, *index, hidden.truthy(), reply);
 }
 
-void change_power_of_2(CollectionLock& lock, bool wanted, bson::Builder& reply) {
+void change_power_of_2(CollectionLock& lock, const bson::Element& e, dialect::Dialect,
+                       bson::Builder& reply) {
+    const bool wanted = e.truthy();
     storage::CollectionStore& store = lock.collection()->store();
     const int32_t flags = store.records().stats().user_flags;
     const bool old = (flags & 1) != 0;
@@ -378,52 +434,76 @@ void change_power_of_2(CollectionLock& lock, bool wanted, bson::Builder& reply) 
     reply.append("usePowerOf2Sizes_new", wanted);
 }
 
-void change_option(CollectionLock& lock, const bson::Element& e, dialect::Dialect dialect,
-                   bson::Builder& changes) {
-    const std::string_view name = e.name();
-    if (name == "collMod" || not_an_option(name) || is_absent(e, dialect)) return;
-    if (catalog::is_validation_option(name)) return;  // those together
-    if (name == "usePowerOf2Sizes") {
-        change_power_of_2(lock, e.truthy(), changes);
-    } else if (name == "index") {
-        if (!e.is_object()) base::fail(10065, "invalid parameter: expected an object (index)");
-        change_index(lock, e.as_doc(), dialect, changes);
-    } else {
-        base::fail(base::kInvalidOptions, "unknown option to collMod: {}", name);
-    }
+[[noreturn]] void refuse_change(CollectionLock&, const bson::Element& e, dialect::Dialect,
+                                bson::Builder&) {
+    base::fail(base::kInvalidOptions, "unknown option to collMod: {}", e.name());
 }
+
+struct ModRequest {
+    using Change = void (*)(CollectionLock&, const bson::Element&, dialect::Dialect,
+                            bson::Builder& reply);
+
+    std::vector<std::pair<Change, bson::Element>> changes;  // one is made after the other
+    bson::Builder validation;                               // changed in one go
+    std::string_view not_of_view;                           // the first that a view does not have
+    bson::Element view_on, pipeline;
+};
+
+template <ModRequest::Change kChange>
+void take_change(ModRequest& request, const bson::Element& e, dialect::Dialect) {
+    request.changes.emplace_back(kChange, e);
+    if (request.not_of_view.empty()) request.not_of_view = e.name();
+}
+
+void take_validation(ModRequest& request, const bson::Element& e, dialect::Dialect) {
+    request.validation.append(e);
+    if (request.not_of_view.empty()) request.not_of_view = e.name();
+}
+
+constexpr Reader<bson::Element> kViewOn{types::string, as_it_came};
+
+constexpr Row<ModRequest> kModRows[] = {
+    {{"index", types::object}, take_change<change_index>},
+    {{"usePowerOf2Sizes", types::flag}, take_change<change_power_of_2>},
+    {{"validator", types::object}, take_validation},
+    {{"validationLevel", types::string}, take_validation},
+    {{"validationAction", types::string}, take_validation},
+    row<kViewOn, &ModRequest::view_on>("viewOn"),
+    row<lenient::array_element, &ModRequest::pipeline>("pipeline"),
+    {refused("noPadding", "3.0"), take_change<refuse_change>},
+    {refused("recordPreImages", "4.4"), take_change<refuse_change>},
+    {refused("expireAfterSeconds", "5.0"), take_change<refuse_change>},
+    {refused("timeseries", "5.0"), take_change<refuse_change>},
+    {refused("changeStreamPreAndPostImages", "6.0"), take_change<refuse_change>},
+    {refused("cappedSize", "6.0"), take_change<refuse_change>},
+    {refused("cappedMax", "6.0"), take_change<refuse_change>},
+    {refused("dryRun", "7.0"), take_change<refuse_change>},
+};
+constexpr RequestTable kMod(kModRows, take_change<refuse_change>);
 
 // Throws base::Error 72 for other changes beside that of a view.
-bool changes_view(const Invocation& invocation) {
-    if (invocation.field("viewOn").missing() && invocation.field("pipeline").missing())
-        return false;
-    for (const bson::Element& e : invocation.body)
-        if (e.name() != "collMod" && e.name() != "viewOn" && e.name() != "pipeline" &&
-            !not_an_option(e.name()) && !is_absent(e, invocation.dialect()))
-            base::fail(base::kInvalidOptions, "a view has no '{}' to change", e.name());
+bool changes_view(const ModRequest& request, dialect::Dialect dialect) {
+    if (is_absent(request.view_on, dialect) && is_absent(request.pipeline, dialect)) return false;
+    if (!request.not_of_view.empty())
+        base::fail(base::kInvalidOptions, "a view has no '{}' to change", request.not_of_view);
     return true;
-}
-
-void change_validation(CollectionLock& lock, const Invocation& invocation) {
-    bson::Builder change;
-    for (const bson::Element& e : invocation.body)
-        if (catalog::is_validation_option(e.name()) && !is_absent(e, invocation.dialect()))
-            change.append(e);
-    if (!change.doc().empty()) lock.database()->change_validation(*lock.collection(), change.doc());
 }
 
 void run_coll_mod(Invocation& invocation) {
     const std::string ns = invocation.ns();
-    if (changes_view(invocation)) return change_view(invocation, ns);
+    ModRequest request;
+    kMod.bind(invocation.given, invocation.dialect(), request);
+    if (changes_view(request, invocation.dialect())) return change_view(invocation, ns);
     CollectionLock lock(invocation.client, ns, true, CollectionLock::Views::taken);
     if (const catalog::Database* db = lock.database(); db != nullptr && db->view(ns) != nullptr)
         base::fail(base::kInvalidOptions, "a view can only be given another viewOn and pipeline");
     if (lock.collection() == nullptr) base::fail(base::kNamespaceNotFound, "ns does not exist");
     bson::Builder changes;
     try {
-        for (const bson::Element& e : invocation.body)
-            change_option(lock, e, invocation.dialect(), changes);
-        change_validation(lock, invocation);
+        for (const auto& [change, option] : request.changes)
+            change(lock, option, invocation.dialect(), changes);
+        if (const bson::Doc validation = request.validation.doc(); !validation.empty())
+            lock.database()->change_validation(*lock.collection(), validation);
     } catch (const base::Error& e) {
         // Earlier changes stay, and are reported.
         const bson::Object done = changes.object();
@@ -454,31 +534,6 @@ bool may_rename(const Invocation& invocation, const Rights& rights) {
            rights.on(to, createCollection | createIndex | auth::action::insert);
 }
 
-// The options that later servers have are refused where options are read.
-constexpr Field kCreateFields[] = {
-    {"capped", types::flag},
-    {"size", types::number},
-    {"max", types::number},
-    {"autoIndexId", types::flag},
-    {"flags", types::number},
-    {"temp", types::flag},
-    {"$nExtents"},
-    {"idIndex", types::object},
-    {"collation", types::object},
-    {"storageEngine", types::object},
-    {"indexOptionDefaults", types::object},
-    {"recordPreImages", types::flag},
-    {"viewOn", types::string},
-    {"pipeline", types::array},
-    {"validator", types::object},
-    {"validationLevel", types::string},
-    {"validationAction", types::string},
-    {"timeseries", types::object},
-    {"clusteredIndex", types::object | types::flag},
-    {"expireAfterSeconds", types::number | types::string},
-    {"encryptedFields", types::object},
-    {"changeStreamPreAndPostImages", types::object},
-};
 constexpr Field kListFields[] = {
     {"filter", types::object},
     {"nameOnly", types::flag},
@@ -490,28 +545,10 @@ constexpr Field kRenameFields[] = {
     {"dropTarget", types::flag},
     {"stayTemp", types::flag},
 };
-constexpr Field kModFields[] = {
-    {"index", types::object},
-    {"usePowerOf2Sizes", types::flag},
-    {"validator", types::object},
-    {"validationLevel", types::string},
-    {"validationAction", types::string},
-    {"viewOn", types::string},
-    {"pipeline", types::array},
-    refused("noPadding", "3.0"),
-    refused("recordPreImages", "4.4"),
-    refused("expireAfterSeconds", "5.0"),
-    refused("timeseries", "5.0"),
-    refused("changeStreamPreAndPostImages", "6.0"),
-    refused("cappedSize", "6.0"),
-    refused("cappedMax", "6.0"),
-    refused("dryRun", "7.0"),
-};
-
 constexpr Command kCommands[] = {
     {"create", "", 0, LockKind::write,
      "{ create: name, capped, size, max, autoIndexId, flags, validator | viewOn, pipeline }",
-     run_create, needs::on_collection(auth::action::createCollection), kCreateFields},
+     run_create, needs::on_collection(auth::action::createCollection), kCreate.fields()},
     {"drop", "", 0, LockKind::write, "drop a collection", run_drop,
      needs::on_collection(auth::action::dropCollection)},
     {"listCollections", "", 0, LockKind::read, "the collections of this database",
@@ -522,7 +559,7 @@ constexpr Command kCommands[] = {
     {"collMod", "", 0, LockKind::write,
      "{ collMod: name, usePowerOf2Sizes: bool, validator: {}, validationLevel, validationAction, "
      "index: { keyPattern, expireAfterSeconds, hidden } }",
-     run_coll_mod, needs::on_collection(auth::action::collMod), kModFields},
+     run_coll_mod, needs::on_collection(auth::action::collMod), kMod.fields()},
 };
 
 }  // namespace

@@ -1,6 +1,4 @@
 // count and distinct (wire spec 3.7, semantics 2).
-#include "command/commands/count.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -8,6 +6,7 @@
 #include "base/error.h"
 #include "base/milliseconds.h"
 #include "command/commands/families.h"
+#include "command/commands/find.h"
 #include "command/commands/request_expressions.h"
 #include "command/commands/views.h"
 #include "command/context/locks.h"

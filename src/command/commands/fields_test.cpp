@@ -9,6 +9,7 @@
 
 #include "command/commands/testing/service.h"
 #include "command/commands/writes.h"
+#include "command/request/bind.h"
 
 namespace command {
 namespace {
@@ -190,6 +191,88 @@ TEST_F(FieldsTest, DbHashOfSomeCollections) {
     EXPECT_EQ(hashed(R"(, "collections": ["b"])"), "b");
     EXPECT_EQ(hashed(R"(, "collections": ["nosuch", 1])"), "");
     EXPECT_EQ(hashed(R"(, "collections": [])"), "ab") << "as a 2.6.5: it asks for none";
+}
+
+// One request of a table of its own.
+struct Sampled {
+    int64_t number = 0;
+    std::string unknown;
+    bson::Element text;
+};
+constexpr Reader<int64_t> kPositive{types::number, [](const bson::Element& e, dialect::Dialect) {
+                                        if (e.to_int64() <= 0)
+                                            base::fail(base::kBadValue, "'{}' is not positive",
+                                                       e.name());
+                                        return e.to_int64();
+                                    }};
+constexpr Reader<bson::Element> kText{types::string, as_it_came};
+constexpr Row<Sampled> kSampledRows[] = {
+    row<kPositive, &Sampled::number>("number"),
+    row<kText, &Sampled::text>("text"),
+    without_effect("nothing", types::any),
+};
+void take_unknown(Sampled& request, const bson::Element& e, dialect::Dialect) {
+    request.unknown += e.name();
+}
+constexpr RequestTable kFirst(kSampledRows, take_unknown);
+constexpr RequestTable kLast(kSampledRows, nullptr, Repeated::last);
+
+Sampled sampled(const auto& table, std::string_view json, dialect::Dialect dialect) {
+    Sampled request;
+    const bson::Object document = bson::from_json(json);
+    table.read(document, "sample", dialect, request);
+    return request;
+}
+
+TEST(BindTest, TheRowsOfATableFillTheRequest) {
+    for (const dialect::Dialect dialect : {dialect::kV26, dialect::kToday}) {
+        EXPECT_EQ(sampled(kFirst, R"({"nothing": 1, "number": 7})", dialect).number, 7);
+        EXPECT_EQ(sampled(kFirst, R"({"nothing": 1})", dialect).number, 0);
+        EXPECT_THROW(sampled(kFirst, R"({"number": -7})", dialect), base::Error);
+    }
+}
+
+TEST(BindTest, NullIsNoValueToClientsOfTodayOnly) {
+    EXPECT_EQ(sampled(kFirst, R"({"number": null})", dialect::kToday).number, 0);
+    EXPECT_THROW(sampled(kFirst, R"({"number": null})", dialect::kV26), base::Error);
+}
+
+TEST(BindTest, OfSeveralFieldsOfOneNameTheTableSaysWhichCounts) {
+    constexpr std::string_view kTwice = R"({"number": 7, "number": 8})";
+    EXPECT_EQ(sampled(kFirst, kTwice, dialect::kV26).number, 7);
+    EXPECT_EQ(sampled(kLast, kTwice, dialect::kV26).number, 8);
+    std::string often = R"({"number": 7)";
+    for (int i = 0; i < 100; ++i)
+        often += R"(, "number": 8)";
+    EXPECT_THROW(sampled(kFirst, often + "}", dialect::kV26), base::Error);
+}
+
+TEST(BindTest, TheFirstUnknownFieldOfOldMessagesIsTold) {
+    EXPECT_EQ(sampled(kFirst, R"({"a": 1, "number": 7, "b": 1})", dialect::kV26).unknown, "a");
+    EXPECT_EQ(sampled(kLast, R"({"a": 1, "number": 7})", dialect::kV26).number, 7);
+    EXPECT_THROW(sampled(kFirst, R"({"a": 1})", dialect::kToday), base::Error);
+}
+
+// Drivers send some fields always.
+TEST_F(FieldsTest, AFieldOfLaterServersThatAsksForNothingIsTaken) {
+    for (const char* name : {"find", "count", "distinct", "aggregate", "findAndModify"}) {
+        each_command([&](const Command& command) {
+            if (command.name != name) return;
+            const std::string needed = command.name == "distinct" ? R"("key": "a")"
+                                       : command.name == "aggregate"
+                                           ? R"("pipeline": [], "cursor": {})"
+                                       : command.name == "findAndModify" ? R"("update": {"a": 1})"
+                                                                         : R"("comment": 1)";
+            for (const Field& field : command.fields) {
+                if (field.use != Field::Use::refused) continue;
+                for (const char* nothing : {"false", "null", "{}", "[]"}) {
+                    const std::string more =
+                        fmt::format(R"({}, "{}": {})", needed, field.name, nothing);
+                    EXPECT_EQ(code(ask(command, more)), 0) << request(command, more);
+                }
+            }
+        });
+    }
 }
 
 }  // namespace

@@ -1,10 +1,15 @@
-// command/commands/find.h - parsing of a find command, shared with explain.
+// command/commands/find.h - what find, count, distinct and findAndModify ask for, shared with
+// explain.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <string_view>
 
+#include "bson/view.h"
 #include "command/request/find_request.h"
 #include "command/request/invocation.h"
+#include "command/write/write_ops.h"
 #include "query/expression/let_variables.h"
 
 namespace command {
@@ -17,5 +22,49 @@ FindRequest parse_find(const Invocation& find);
 // `let` may be null.
 void compile_projection(FindRequest& request,
                         const std::shared_ptr<const query::LetVariables>& let);
+
+struct CountRequest {
+    bson::Doc query;
+    int64_t limit = 0;  // means the same below 0 as above; 0: none
+    int64_t skip = 0;
+    bson::Element hint;
+    bson::Element collation;
+};
+// Reads a count, of which take_fields() has taken the fields. Throws base::Error where skip is no
+// number, or below 0.
+CountRequest parse_count(const Invocation& count);
+
+struct DistinctRequest {
+    std::string_view key;
+    bson::Doc query;
+    bson::Element collation;
+};
+DistinctRequest parse_distinct(const Invocation& distinct);
+
+struct FindAndModifyRequest {
+    bson::Doc query;
+    bson::Element given_sort;
+    bson::Doc fields;
+    bson::Element hint;
+    bson::Element given_update;
+    bson::Element array_filters;
+    bson::Element collation;
+    bson::Element let;
+    bool remove = false;
+    bool upsert = false;
+    bool return_new = false;
+    Validation validation = Validation::asked;
+    bool keeps_empty_timestamps = false;
+
+    // Set when the request as a whole is checked.
+    bson::Doc sort;
+    bson::Doc update;
+    bool by_pipeline = false;  // `update` is an array of stages
+    bool computes = false;     // `fields` are such as $project makes
+    bool has_update = false;
+    bool remove_beside_update = false;  // refused as soon as a document is found
+};
+// Reads the fields that take_fields() has taken, and checks none beside another.
+FindAndModifyRequest bind_find_and_modify(const Invocation& invocation);
 
 }  // namespace command

@@ -1,6 +1,4 @@
 // findAndModify (wire spec 3.6, semantics 3).
-#include "command/commands/find_and_modify.h"
-
 #include <algorithm>
 #include <exception>
 #include <optional>
@@ -9,6 +7,7 @@
 #include "base/error.h"
 #include "bson/compare.h"
 #include "command/commands/families.h"
+#include "command/commands/find.h"
 #include "command/commands/projection_of_today.h"
 #include "command/commands/request_expressions.h"
 #include "command/commands/write_history.h"

@@ -13,6 +13,7 @@
 #include "command/commands/write_history.h"
 #include "command/cursor/query_cursors.h"
 #include "command/request/authorization.h"
+#include "command/request/bind.h"
 #include "command/request/fields_of_today.h"
 #include "command/request/invocation.h"
 #include "command/request/retryable_write.h"
@@ -62,35 +63,66 @@ class WriteErrors {
     int64_t count_ = 0;
 };
 
+// The fields of the three commands beside their items.
+struct WriteRequest {
+    bool ordered = true;
+    Validation validation = Validation::asked;
+    bool keeps_empty_timestamps = false;
+    bson::Element let;
+};
+
+bool read_bool(const bson::Element& e, dialect::Dialect) {
+    if (e.type() != bson::Type::boolean)
+        base::fail(base::kFailedToParse, "wrong type for '{}' field, expected bool", e.name());
+    return e.as_bool();
+}
+constexpr Reader<bool> kBool{types::boolean, read_bool};
+
+constexpr Row<WriteRequest> kInsertRows[] = {
+    required("documents", types::array),
+    row<kBool, &WriteRequest::ordered>("ordered"),
+    row<kValidation, &WriteRequest::validation>(kBypassValidation),
+    row<lenient::flag, &WriteRequest::keeps_empty_timestamps>(kKeepsEmptyTimestamps),
+    refused("encryptionInformation", "6.0"),
+    refused("let", "5.0"),
+    refused("collation", "3.4"),
+    refused("arrayFilters", "3.6"),
+};
+constexpr RequestTable kInsert(kInsertRows);
+
+constexpr Row<WriteRequest> kUpdateRows[] = {
+    required("updates", types::array),
+    row<kBool, &WriteRequest::ordered>("ordered"),
+    row<kValidation, &WriteRequest::validation>(kBypassValidation),
+    row<lenient::flag, &WriteRequest::keeps_empty_timestamps>(kKeepsEmptyTimestamps),
+    refused("encryptionInformation", "6.0"),
+    row<lenient::object_element, &WriteRequest::let>(kLet),
+    refused("collation", "3.4"),
+    refused("arrayFilters", "3.6"),
+};
+constexpr RequestTable kUpdate(kUpdateRows);
+
+constexpr Row<WriteRequest> kDeleteRows[] = {
+    required("deletes", types::array),
+    row<kBool, &WriteRequest::ordered>("ordered"),
+    refused("encryptionInformation", "6.0"),
+    row<lenient::object_element, &WriteRequest::let>(kLet),
+    refused("collation", "3.4"),
+    refused("arrayFilters", "3.6"),
+};
+constexpr RequestTable kDelete(kDeleteRows);
+
 // The parts that the three commands share: checks before, bookkeeping per item, the reply.
 class WriteBatch {
   public:
-    WriteBatch(Invocation& invocation, std::string_view items)
+    WriteBatch(Invocation& invocation, std::string_view items, const auto& table)
         : invocation_(invocation), client_(invocation.client), ns_(target()) {
-        const bson::Element ordered = invocation.field("ordered");
-        if (ordered && ordered.type() != bson::Type::boolean)
-            base::fail(base::kFailedToParse, "wrong type for 'ordered' field, expected bool");
-        ordered_ = ordered.missing() || ordered.as_bool();
-        // An item that is no document fails the whole command before the first item is done.
-        int64_t count = 0;
-        invocation.each_document(items, [&count](bson::Doc) { ++count; });
-        if (count == 0) base::fail(base::kInvalidLength, "no write ops were included in the batch");
-        if (count > invocation.service.context().max_write_batch)
-            base::fail(base::kInvalidLength,
-                       "exceeded maximum write batch size of {}: {} items are too many",
-                       invocation.service.context().max_write_batch, count);
-        const int bad_name = catalog::code_of_bad_name(invocation.dialect());
-        if (invocation.name == "insert") {
-            catalog::check_insertable(ns_, bad_name);
-            // The old messages that write, and `create`, take such names.
-            if (catalog::split(ns_).collection.front() == '.')
-                base::fail(kBadNewName, "Invalid namespace [{}]", ns_);
-        } else {
-            catalog::check_writable(ns_, bad_name);
-        }
+        table.bind(invocation.given, invocation.dialect(), request_);
+        check(items);
     }
 
     const std::string& ns() const { return ns_; }
+    const WriteRequest& request() const { return request_; }
     bool stopped() const { return stopped_; }
     int64_t next_index() { return index_++; }
 
@@ -102,7 +134,7 @@ class WriteBatch {
         errors_.add(index, for_client(invocation_, error));
         client_.last_error().record_error(error.code(), error.what());
         invocation_.service.asserts().user.fetch_add(1, std::memory_order_relaxed);
-        if (ordered_ || sched::is_interruption(error)) stopped_ = true;
+        if (request_.ordered || sched::is_interruption(error)) stopped_ = true;
     }
 
     // The items done before an error count as done: they are as durable as was asked for.
@@ -114,6 +146,26 @@ class WriteBatch {
     bool bare_reply() const { return invocation_.concern.unacknowledged(); }
 
   private:
+    void check(std::string_view items) const {
+        // An item that is no document fails the whole command before the first item is done.
+        int64_t count = 0;
+        invocation_.each_document(items, [&count](bson::Doc) { ++count; });
+        if (count == 0) base::fail(base::kInvalidLength, "no write ops were included in the batch");
+        if (count > invocation_.service.context().max_write_batch)
+            base::fail(base::kInvalidLength,
+                       "exceeded maximum write batch size of {}: {} items are too many",
+                       invocation_.service.context().max_write_batch, count);
+        const int bad_name = catalog::code_of_bad_name(invocation_.dialect());
+        if (invocation_.name == "insert") {
+            catalog::check_insertable(ns_, bad_name);
+            // The old messages that write, and `create`, take such names.
+            if (catalog::split(ns_).collection.front() == '.')
+                base::fail(kBadNewName, "Invalid namespace [{}]", ns_);
+        } else {
+            catalog::check_writable(ns_, bad_name);
+        }
+    }
+
     std::string target() const {
         const bson::Element collection = invocation_.first();
         if (!collection.is_string() && !invocation_.dialect().has(dialect::kNamesAreNeeded))
@@ -125,7 +177,7 @@ class WriteBatch {
     Invocation& invocation_;
     Client& client_;
     const std::string ns_;
-    bool ordered_ = true;
+    WriteRequest request_;
     bool stopped_ = false;
     int64_t index_ = 0;
     WriteErrors errors_;
@@ -188,13 +240,6 @@ class ItemReport {
     const sched::Operation::Clock::time_point started_ = sched::Operation::Clock::now();
 };
 
-bool bool_field(const bson::Element& e, std::string_view field, dialect::Dialect dialect) {
-    if (is_absent(e, dialect)) return false;
-    if (e.type() != bson::Type::boolean)
-        base::fail(base::kFailedToParse, "wrong type for '{}' field, expected bool", field);
-    return e.as_bool();
-}
-
 bson::Doc document_field(const bson::Element& e, std::string_view field) {
     if (e.missing()) base::fail(base::kFailedToParse, "missing {} field", field);
     if (!e.is_object())
@@ -220,24 +265,6 @@ void check_index_targets(const Invocation& invocation) {
     });
 }
 
-// The checks and changes of each document that a write leaves out.
-struct Bypassed {
-    Validation validation = Validation::asked;
-    bool empty_timestamps = false;  // they stay as they are
-};
-
-// Found in one go, since each write asks and hardly any says.
-Bypassed bypassed_by(bson::Doc command) {
-    Bypassed found;
-    for (const bson::Element& e : command) {
-        const std::string_view name = e.name();
-        if (!name.starts_with('b') || !e.truthy()) continue;
-        if (name == kBypassValidation.name) found.validation = Validation::bypassed;
-        if (name == kKeepsEmptyTimestamps.name) found.empty_timestamps = true;
-    }
-    return found;
-}
-
 // Returns the access that an insert needs: each document of an old message is an operation of its
 // own, which the profiler writes down under the same lock.
 storage::Access access_of(const Invocation& invocation) {
@@ -247,12 +274,11 @@ storage::Access access_of(const Invocation& invocation) {
 }
 
 void run_insert(Invocation& invocation) {
-    WriteBatch batch(invocation, "documents");
+    WriteBatch batch(invocation, "documents", kInsert);
     if (catalog::split(batch.ns()).collection == "system.indexes") check_index_targets(invocation);
     Service& service = invocation.service;
     Client& client = invocation.client;
     bson::Buffer& scratch = client.scratch();
-    const Bypassed bypassed = bypassed_by(invocation.body);
     int64_t inserted = 0;
     int64_t done_before = 0;  // when the same came for the first time
     {
@@ -273,9 +299,9 @@ void run_insert(Invocation& invocation) {
                 }
                 const oplog::Statement statement(invocation.turn, number);
                 service.counters().insert.fetch_add(1, std::memory_order_relaxed);
-                const int64_t count =
-                    insert_document(lock, doc, scratch, invocation.dialect(), bypassed.validation,
-                                    !bypassed.empty_timestamps);
+                const int64_t count = insert_document(lock, doc, scratch, invocation.dialect(),
+                                                      batch.request().validation,
+                                                      !batch.request().keeps_empty_timestamps);
                 inserted += count;
                 client.report().inserted = item ? count : inserted;
                 client.last_error().record_insert();
@@ -291,42 +317,28 @@ void run_insert(Invocation& invocation) {
     batch.finish(n);
 }
 
-constexpr Field kUpdateItem[] = {
-    required("q", types::object),
-    required("u", types::object | types::array),
-    {"upsert", types::boolean},
-    {"multi", types::boolean},
-    {"hint", types::hint},
-    {"arrayFilters", types::array},
-    kCollation,
-    refused("sort", "8.0"),
-    of_today("c", types::object, "4.2"),
-};
+constexpr Reader<bson::Element> kDocument{types::object, as_it_came};
+constexpr Reader<bson::Element> kAnyUpdate{types::object | types::array, as_it_came};
+constexpr Reader<bson::Element> kNumber{types::number, as_it_came};
+constexpr Reader<bson::Element> kBoolean{types::boolean, as_it_came};
 
-// The fields that nearly all items have, found in one go. A field that comes again is ignored.
+// Its values are checked in this order, whatever theirs.
 struct UpdateItem {
-    explicit UpdateItem(bson::Doc item) {
-        for (const bson::Element& e : item) {
-            bson::Element* const place = place_of(e.name());
-            if (place == nullptr)
-                has_more = true;
-            else if (place->missing())
-                *place = e;
-        }
-    }
-
-    bson::Element query, update, multi, upsert;
-    bool has_more = false;
-
-  private:
-    bson::Element* place_of(std::string_view name) {
-        if (name == "q") return &query;
-        if (name == "u") return &update;
-        if (name == "multi") return &multi;
-        if (name == "upsert") return &upsert;
-        return nullptr;
-    }
+    bson::Element query, update, multi, upsert, hint, array_filters, collation, constants;
 };
+
+constexpr Row<UpdateItem> kUpdateItemRows[] = {
+    row<kDocument, &UpdateItem::query>(required("q", types::object)),
+    row<kAnyUpdate, &UpdateItem::update>(required("u", kAnyUpdate.types)),
+    row<kBoolean, &UpdateItem::upsert>("upsert"),
+    row<kBoolean, &UpdateItem::multi>("multi"),
+    row<lenient::hint, &UpdateItem::hint>("hint"),
+    row<lenient::array_element, &UpdateItem::array_filters>("arrayFilters"),
+    row<lenient::object_element, &UpdateItem::collation>(kCollation),
+    refused("sort", "8.0"),
+    row<lenient::object_element, &UpdateItem::constants>(of_today("c", types::object, "4.2")),
+};
+constexpr RequestTable kUpdateItem(kUpdateItemRows);
 
 [[noreturn]] void refuse_to_retry(const char* why) {
     base::fail(base::kInvalidOptions, "Cannot use (or request) retryable writes with {}", why);
@@ -344,16 +356,15 @@ UpdateOutcome update_once(Invocation& invocation, const std::string& ns, WriteHi
 }
 
 void run_update(Invocation& invocation) {
-    WriteBatch batch(invocation, "updates");
+    WriteBatch batch(invocation, "updates", kUpdate);
     Service& service = invocation.service;
     Client& client = invocation.client;
     sched::Vector<UpdateRequest> requests;
-    const Bypassed bypassed = bypassed_by(invocation.body);
-    const RequestExpressions expressions(invocation);
+    const RequestExpressions expressions(invocation.dialect(), batch.request().let, nullptr);
     invocation.each_document("updates", [&](bson::Doc item) {
         requests.push_back(parse_update_item(item, invocation.dialect()));
-        requests.back().validation = bypassed.validation;
-        requests.back().keeps_empty_timestamps = bypassed.empty_timestamps;
+        requests.back().validation = batch.request().validation;
+        requests.back().keeps_empty_timestamps = batch.request().keeps_empty_timestamps;
         requests.back().expressions = expressions.get();
     });
     int64_t n = 0;
@@ -406,30 +417,35 @@ struct DeleteRequest {
     bool just_one = false;
 };
 
-constexpr Field kDeleteItem[] = {
-    required("q", types::object),
-    required("limit", types::number),
-    {"hint", types::hint},
-    kCollation,
+struct DeleteItem {
+    bson::Element query, limit, hint, collation;
 };
 
-DeleteRequest parse_delete(bson::Doc item, dialect::Dialect dialect) {
-    read_fields(item, "delete.deletes", kDeleteItem, dialect);
+constexpr Row<DeleteItem> kDeleteItemRows[] = {
+    row<kDocument, &DeleteItem::query>(required("q", types::object)),
+    row<kNumber, &DeleteItem::limit>(required("limit", types::number)),
+    row<lenient::hint, &DeleteItem::hint>("hint"),
+    row<lenient::object_element, &DeleteItem::collation>(kCollation),
+};
+constexpr RequestTable kDeleteItem(kDeleteItemRows);
+
+DeleteRequest parse_delete(bson::Doc document, dialect::Dialect dialect) {
+    DeleteItem item;
+    kDeleteItem.read(document, "delete.deletes", dialect, item);
     DeleteRequest request;
-    request.item = item;
-    request.query = document_field(item["q"], "q");
-    const bson::Element limit = item["limit"];
-    if (limit.missing()) base::fail(base::kFailedToParse, "missing limit field");
-    if (!limit.is_number())
+    request.item = document;
+    request.query = document_field(item.query, "q");
+    if (item.limit.missing()) base::fail(base::kFailedToParse, "missing limit field");
+    if (!item.limit.is_number())
         base::fail(base::kFailedToParse, "wrong type for 'limit' field, expected a number");
-    if (dialect.has(dialect::kRemovalsAreChecked) && limit.to_double() != 0 &&
-        limit.to_double() != 1)
+    if (dialect.has(dialect::kRemovalsAreChecked) && item.limit.to_double() != 0 &&
+        item.limit.to_double() != 1)
         base::fail(base::kFailedToParse, "The limit field in delete objects must be 0 or 1. Got {}",
-                   limit.to_double());
+                   item.limit.to_double());
     // Cut to 32 bits: 1 removes one document, anything else all.
-    request.just_one = static_cast<int32_t>(limit.to_int64()) == 1;
-    request.hint = item["hint"];
-    request.collator = collator_of(item, dialect);
+    request.just_one = static_cast<int32_t>(item.limit.to_int64()) == 1;
+    request.hint = item.hint;
+    request.collator = named_collator(item.collation, dialect);
     return request;
 }
 
@@ -444,11 +460,11 @@ int64_t delete_once(Invocation& invocation, const std::string& ns, const DeleteR
 }
 
 void run_delete(Invocation& invocation) {
-    WriteBatch batch(invocation, "deletes");
+    WriteBatch batch(invocation, "deletes", kDelete);
     Service& service = invocation.service;
     Client& client = invocation.client;
     sched::Vector<DeleteRequest> requests;
-    const RequestExpressions expressions(invocation);
+    const RequestExpressions expressions(invocation.dialect(), batch.request().let, nullptr);
     invocation.each_document("deletes", [&](bson::Doc item) {
         requests.push_back(parse_delete(item, invocation.dialect()));
     });
@@ -504,81 +520,50 @@ bool may_update(const Invocation& invocation, const Rights& rights) {
     return rights.on(invocation.db, target_of(invocation), actions);
 }
 
-constexpr Field kInsertFields[] = {
-    required("documents", types::array),
-    {"ordered", types::boolean},
-    kBypassValidation,
-    kKeepsEmptyTimestamps,
-    refused("encryptionInformation", "6.0"),
-    refused("let", "5.0"),
-    refused("collation", "3.4"),
-    refused("arrayFilters", "3.6"),
-};
-constexpr Field kUpdateFields[] = {
-    required("updates", types::array),
-    {"ordered", types::boolean},
-    kBypassValidation,
-    kKeepsEmptyTimestamps,
-    refused("encryptionInformation", "6.0"),
-    kLet,
-    refused("collation", "3.4"),
-    refused("arrayFilters", "3.6"),
-};
-constexpr Field kDeleteFields[] = {
-    required("deletes", types::array),
-    {"ordered", types::boolean},
-    refused("encryptionInformation", "6.0"),
-    kLet,
-    refused("collation", "3.4"),
-    refused("arrayFilters", "3.6"),
-};
-
 constexpr Command kCommands[] = {
     {"insert", "", kNotCounted | kRetryable, LockKind::write,
      "{ insert: collection, documents: [ ... ], ordered: bool, writeConcern: {} }", run_insert,
-     needs::decided(may_insert), kInsertFields},
+     needs::decided(may_insert), kInsert.fields()},
     {"update", "", kNotCounted | kRetryable, LockKind::write,
      "{ update: collection, updates: [ { q, u, multi, upsert } ], ordered: bool }", run_update,
-     needs::decided(may_update), kUpdateFields},
+     needs::decided(may_update), kUpdate.fields()},
     {"delete", "", kNotCounted | kRetryable, LockKind::write,
      "{ delete: collection, deletes: [ { q, limit } ], ordered: bool }", run_delete,
-     needs::on_collection(auth::action::remove), kDeleteFields},
+     needs::on_collection(auth::action::remove), kDelete.fields()},
 };
 
 }  // namespace
 
 Fields update_item_fields() {
-    return kUpdateItem;
+    return kUpdateItem.fields();
 }
 
-UpdateRequest parse_update_item(bson::Doc item, dialect::Dialect dialect) {
-    read_fields(item, "update.updates", kUpdateItem, dialect);
+UpdateRequest parse_update_item(bson::Doc document, dialect::Dialect dialect) {
+    UpdateItem item;
+    kUpdateItem.read(document, "update.updates", dialect, item);
     UpdateRequest request;
-    const UpdateItem fields(item);
-    request.query = document_field(fields.query, "q");
-    refuse_pipeline(fields.update, dialect);
-    request.by_pipeline = fields.update.is_array();
-    request.update =
-        request.by_pipeline ? fields.update.as_doc() : document_field(fields.update, "u");
+    request.query = document_field(item.query, "q");
+    refuse_pipeline(item.update, dialect);
+    request.by_pipeline = item.update.is_array();
+    request.update = request.by_pipeline ? item.update.as_doc() : document_field(item.update, "u");
     if (request.by_pipeline) query::check_stage_names(request.update);
-    request.multi = bool_field(fields.multi, "multi", dialect);
-    request.upsert = bool_field(fields.upsert, "upsert", dialect);
+    request.multi = item.multi && read_bool(item.multi, dialect);
+    request.upsert = item.upsert && read_bool(item.upsert, dialect);
     request.dialect = dialect;
-    request.item = item;
-    if (!fields.has_more) return request;
-    request.hint = item["hint"];
-    request.array_filters = read_array_filters(item["arrayFilters"], dialect);
-    request.collator = collator_of(item, dialect);
-    if (dialect.has(dialect::kUpdatesByPipeline)) request.constants = item["c"];
-    if (!request.by_pipeline && dialect.has(dialect::kUpdatesByPipeline) &&
-        !is_absent(request.constants, dialect::kToday))
+    request.item = document;
+    request.hint = item.hint;
+    request.array_filters = read_array_filters(item.array_filters, dialect);
+    request.collator = named_collator(item.collation, dialect);
+    if (!dialect.has(dialect::kUpdatesByPipeline)) return request;
+    request.constants = item.constants;
+    if (!request.by_pipeline && request.constants)
         base::fail(kConstantsWithoutPipeline,
                    "Constant values may only be specified for pipeline updates");
     return request;
 }
 
 Fields delete_item_fields() {
-    return kDeleteItem;
+    return kDeleteItem.fields();
 }
 
 Family write_commands() {

@@ -79,6 +79,7 @@ class RequestTable {
 
     // Fills the request. REQUIRES: `given` comes from a reader of fields().
     void bind(const GivenFields& given, dialect::Dialect dialect, Request& request) const {
+        DCHECK(given.has_begun());
         if (given.too_many())
             base::fail(base::kFailedToParse, "the request has too many fields that come again");
         uint64_t bound = 0;
@@ -111,15 +112,17 @@ class RequestTable {
     Repeated repeated_;
 };
 
+// The reader of a value that is looked at later.
+inline bson::Element as_it_came(const bson::Element& e, dialect::Dialect) {
+    return e;
+}
+
 // Readers that take what the old server took: a value of another type counts as none.
 namespace lenient {
 
-inline constexpr Reader<bson::Element> hint{
-    types::hint, [](const bson::Element& e, dialect::Dialect) { return e; }};
-inline constexpr Reader<bson::Element> object_element{
-    types::object, [](const bson::Element& e, dialect::Dialect) { return e; }};
-inline constexpr Reader<bson::Element> array_element{
-    types::array, [](const bson::Element& e, dialect::Dialect) { return e; }};
+inline constexpr Reader<bson::Element> hint{types::hint, as_it_came};
+inline constexpr Reader<bson::Element> object_element{types::object, as_it_came};
+inline constexpr Reader<bson::Element> array_element{types::array, as_it_came};
 inline constexpr Reader<bool> flag{
     types::flag, [](const bson::Element& e, dialect::Dialect) { return e.truthy(); }};
 inline constexpr Reader<bson::Doc> object{types::object,

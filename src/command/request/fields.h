@@ -111,10 +111,13 @@ class GivenFields {
     };
 
     GivenFields() {}  // slots are filled as far as size_ says
-    void clear() {
+    // A reader begins.
+    void begin() {
         size_ = 0;
         has_unknown_ = too_many_ = false;
+        has_begun_ = true;
     }
+    bool has_begun() const { return has_begun_; }
     void add(size_t place, const bson::Element& element) {
         DCHECK(place <= kUnknown);
         if (size_ < kMost)
@@ -144,6 +147,7 @@ class GivenFields {
     };
 
     size_t size_ = 0;
+    bool has_begun_ = false;
     bool has_unknown_ = false;
     bool too_many_ = false;
     std::array<Slot, kMost> slots_;
@@ -169,7 +173,9 @@ class FieldReader {
     // something are added to `given`; null: nobody reads them from there.
     FieldReader(std::string_view where, Fields fields, dialect::Dialect dialect,
                 GivenFields* given = nullptr)
-        : where_(where), fields_(fields), dialect_(dialect), given_(given) {}
+        : where_(where), fields_(fields), dialect_(dialect), given_(given) {
+        if (given != nullptr) given->begin();
+    }
 
     // Throws base::Error 72 for a refused field; by OP_MSG 40415 for an unknown one, 14 for a wrong
     // type, 40413 for one that comes again.

@@ -13,9 +13,8 @@ bool names_collation(const bson::Element& spec, dialect::Dialect dialect) {
     return dialect.has(dialect::kCollations) && spec.is_object() && !spec.as_doc().empty();
 }
 
-std::optional<std::shared_ptr<const collation::Collator>> collator_of(bson::Doc fields,
-                                                                      dialect::Dialect dialect) {
-    const bson::Element spec = fields[kCollation.name];
+std::optional<std::shared_ptr<const collation::Collator>> named_collator(const bson::Element& spec,
+                                                                         dialect::Dialect dialect) {
     if (!names_collation(spec, dialect)) return std::nullopt;
     return collator_of(spec, dialect);
 }

@@ -33,9 +33,9 @@ bool names_collation(const bson::Element& spec, dialect::Dialect dialect);
 // Null: texts are compared by their bytes. Throws what collation::Collator::make does.
 std::shared_ptr<const collation::Collator> collator_of(const bson::Element& spec,
                                                        dialect::Dialect dialect);
-// Returns the collation of an item of a command; none: that of its collection.
-std::optional<std::shared_ptr<const collation::Collator>> collator_of(bson::Doc fields,
-                                                                      dialect::Dialect dialect);
+// The same for an item of a command; none: that of its collection.
+std::optional<std::shared_ptr<const collation::Collator>> named_collator(const bson::Element& spec,
+                                                                         dialect::Dialect dialect);
 // Sets the collation of a query of a command: `spec`, or that of the collection. REQUIRES: no lock
 // is held.
 void set_collation(OperationContext& context, std::string_view ns, const bson::Element& spec,

@@ -356,7 +356,6 @@ bool take_fields(Invocation& invocation, const Command& command) {
     bool help = false;
     int count = 0;
     const bool any = (command.flags & kAnyField) != 0;
-    invocation.given.clear();
     FieldReader reader(command.name, command.fields, invocation.dialect(), &invocation.given);
     for (const bson::Element& e : invocation.body) {
         if (++count > kFieldsMax) refuse_so_many_fields(command.name);
