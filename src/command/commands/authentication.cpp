@@ -12,8 +12,9 @@ namespace {
 
 // Users are read under the lock on admin, which whole requests should not wait for.
 bool should_defer(Invocation& invocation) {
-    invocation.retry_later = command::should_defer(invocation.client, "admin", false);
-    return invocation.retry_later;
+    const bool defers = command::should_defer(invocation.client, "admin", false);
+    if (defers) invocation.wait_for_turn();
+    return defers;
 }
 
 void run_sasl_start(Invocation& invocation) {
@@ -23,8 +24,11 @@ void run_sasl_start(Invocation& invocation) {
 
 void run_sasl_continue(Invocation& invocation) {
     if (should_defer(invocation)) return;
-    invocation.attempt_is_delayed = invocation.client.login().must_delay_attempt();
-    if (invocation.attempt_is_delayed) return invocation.client.operation().check_interrupt();
+    Login& login = invocation.client.login();
+    if (login.must_delay_attempt()) {
+        invocation.suspension = Suspension::until_turn(login.attempt_at());
+        return invocation.client.operation().check_interrupt();
+    }
     invocation.client.login().go_on(invocation.db, invocation.body, *invocation.reply);
 }
 

@@ -52,7 +52,7 @@ void run_journal_latency_test(Invocation& invocation) {
 
 void run_shutdown(Invocation& invocation) {
     base::log::info("terminating, shutdown command received");
-    invocation.close = true;
+    invocation.suspension = Suspension::closing();
     if (invocation.service.context().request_shutdown)
         invocation.service.context().request_shutdown();
 }

@@ -240,9 +240,9 @@ void await_journal(Invocation& invocation, bson::Doc batch) {
     const bson::Doc entry = last.as_doc();
     if (entry["ts"].type() != bson::Type::timestamp)
         base::fail(base::kInvalidOptions, "getMore: durable is for the log of a replica set");
-    invocation.awaited = {.of = MembersAwaited::Of::log,
-                          .position = oplog::position_of(entry),
-                          .need = {.members = 1, .mode = {}, .durable = true}};
+    invocation.suspension.add_members({.of = MembersAwaited::Of::log,
+                                       .position = oplog::position_of(entry),
+                                       .need = {.members = 1, .mode = {}, .durable = true}});
 }
 
 void run_get_more(Invocation& invocation) {
@@ -280,7 +280,8 @@ void run_get_more(Invocation& invocation) {
         if (result.status == GetMore::Status::not_found)
             base::fail(base::kCursorNotFound, "cursor id {} not found", work.id);
         if (result.status == GetMore::Status::wait) {
-            invocation.await_data = true;
+            invocation.suspension =
+                Suspension::until_data(invocation.client.data_wait().deadline());
             return;
         }
         next_id = result.next_id;

@@ -95,10 +95,11 @@ bool waits_for_news(Invocation& invocation) {
     DataWait& wait = invocation.client.data_wait();
     sched::Operation::check();  // a shutdown does not wait for it
     if (!wait.is_retry()) wait.set_deadline(sched::Operation::Clock::now() + how_long);
-    invocation.await_data = wait.may_wait_longer();
+    const bool waits = wait.may_wait_longer();
+    if (waits) invocation.suspension = Suspension::until_data(wait.deadline());
     if (wait.is_retry())
         invocation.client.report().idle_millis = base::ms_since(operation.started());
-    return invocation.await_data;
+    return waits;
 }
 
 // Appends the answer to saslSupportedMechs: "db.user". The answer about users that do not exist is
@@ -119,8 +120,7 @@ void append_login(Invocation& invocation) {
     const bson::Element asked = invocation.body["saslSupportedMechs"];
     const bson::Element early = invocation.body["speculativeAuthenticate"];
     if (!asked.is_string() && !early.is_object()) return;
-    invocation.retry_later = should_defer(invocation.client, "admin", false);
-    if (invocation.retry_later) return;
+    if (should_defer(invocation.client, "admin", false)) return invocation.wait_for_turn();
     if (asked.is_string()) append_mechanisms(invocation, asked.as_string());
     if (early.is_object()) invocation.client.login().start_early(early.as_doc(), *invocation.reply);
 }

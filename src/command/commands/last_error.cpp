@@ -96,11 +96,12 @@ void run_get_last_error(Invocation& invocation) {
         try {
             const MembersAwaited awaited =
                 members_of(invocation, concern, MembersAwaited::Of::last_error, position);
-            if (position.ts != 0) invocation.awaited = awaited;
+            if (position.ts != 0) invocation.suspension.add_members(awaited);
         } catch (const base::Error& e) {
             refuse(invocation, e, false);
         }
     }
+    const bool waits_for_members = invocation.suspension.what() == Suspension::For::members;
     append_connection(invocation);
     if (about_last) last.append_last(*invocation.reply);
     if (failed) return;
@@ -112,11 +113,11 @@ void run_get_last_error(Invocation& invocation) {
         const int files = invocation.service.durability().flush_all(true);
         invocation.reply->append("fsyncFiles", static_cast<int32_t>(files));
     } else if (concern.waits()) {
-        invocation.wait_for_commit = true;
-        if (concern.fsync && !invocation.awaited) append_wait(invocation, "waited");
+        invocation.suspension.add_commit();
+        if (concern.fsync && !waits_for_members) append_wait(invocation, "waited");
     }
     // The rest stands there once the members have it.
-    if (!invocation.awaited) invocation.reply->append_null("writtenTo").append_null("err");
+    if (!waits_for_members) invocation.reply->append_null("writtenTo").append_null("err");
 }
 
 void run_get_prev_error(Invocation& invocation) {

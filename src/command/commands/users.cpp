@@ -102,7 +102,7 @@ bool append_credentials(Invocation& invocation, std::string_view user, const Use
                         bson::Builder& out) {
     const UserStore::Hashing hashing(invocation.service.access_control().users);
     if (!hashing.may_begin()) {
-        invocation.retry_later = true;
+        invocation.wait_for_turn();
         return false;
     }
     const sched::BlockingSection away;
@@ -120,7 +120,7 @@ void append_role_list(const std::vector<Role>& roles, bson::Builder& out) {
 
 // A change that was acknowledged and lost could make a revoked login valid again.
 void make_durable(Invocation& invocation) {
-    invocation.wait_for_commit = true;
+    invocation.suspension.add_commit();
 }
 
 void run_create_user(Invocation& invocation) {

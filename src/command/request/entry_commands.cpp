@@ -32,9 +32,9 @@ void run_entry_command(Service& service, std::string_view db, bson::Doc command)
         const sched::Operation::Scope scope(&client.operation());
         Invocation invocation{service, client, db, {}, command};
         invocation.of_log = true;
-        const Outcome outcome = run_command(invocation, reply);
+        run_command(invocation, reply);
         client.operation().finish();
-        if (outcome != Outcome::wait_for_lock) break;
+        if (invocation.suspension.what() != Suspension::For::turn) break;
         // Too many wait for this lock.
         std::this_thread::sleep_for(kRetryAfter);
         sched::Operation::check();

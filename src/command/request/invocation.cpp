@@ -2,6 +2,7 @@
 
 #include "catalog/catalog.h"
 #include "catalog/names.h"
+#include "command/context/locks.h"
 #include "dialect/collections.h"
 #include "dialect/requests.h"
 #include "replica/member.h"
@@ -40,6 +41,10 @@ void Invocation::check_concern() {
     const std::shared_ptr<const replica::Config> config = member->config();
     const bool says_j = given().is_object() && given().as_doc().has("j");
     if (config != nullptr && config->majority_waits_for_journal && !says_j) concern.journal = true;
+}
+
+void Invocation::wait_for_turn() {
+    suspension = Suspension::until_turn(Suspension::Clock::now() + kRetryAfter);
 }
 
 std::string_view Invocation::name_in(const bson::Element& string) const {

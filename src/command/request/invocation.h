@@ -12,8 +12,8 @@
 #include "bson/builder.h"
 #include "command/context/client.h"
 #include "command/request/command.h"
-#include "command/request/members_awaited.h"
 #include "command/request/service.h"
+#include "command/request/suspension.h"
 #include "command/write/write_concern.h"
 #include "dialect/dialect.h"
 #include "oplog/retries.h"
@@ -51,23 +51,18 @@ struct Invocation {
     bool started = false;  // the checks that all commands share are behind it
 
     // Set by the command; acted upon after it returned.
-    bool records_failure = false;                // from here on a failure is news for getLastError
-    bool wait_for_commit = false;                // reply after the next group commit (getLastError)
-    std::optional<MembersAwaited> awaited = {};  // reply once they have it, and after that commit
-    bool skip_concern = false;        // nothing was written that the write concern could be about
-    bool wrote = false;               // a command that usually reads; it has checked its concern
-    bool close = false;               // close the connection without a reply
-    bool retry_later = false;         // nothing written yet: serve it again a little later
-    bool attempt_is_delayed = false;  // the same, at Login::attempt_at()
-    // Tailable cursors, and a hello that waits: nothing new yet. The message is served again when
-    // the client's DataWait says; the reply so far is dropped.
-    bool await_data = false;
+    bool records_failure = false;  // from here on a failure is news for getLastError
+    Suspension suspension = {};    // how the request waits
+    bool skip_concern = false;     // nothing was written that the write concern could be about
+    bool wrote = false;            // a command that usually reads; it has checked its concern
 
     dialect::Dialect dialect() const { return msg != nullptr ? dialect::kToday : dialect::kV26; }
     // Commands that write call this before they do: it throws base::Error 2 where this server
     // cannot satisfy the write concern; what members of a set can do is known only afterwards
     // (members_awaited.h). If the client gives no concern, that of the set takes its place.
     void check_concern();
+    // Nothing is done yet: the request is served again a little later.
+    void wait_for_turn();
     bson::Element first() const { return body.first(); }
     // A field of the body; missing, too, where it counts as not given.
     bson::Element field(std::string_view field_name) const {

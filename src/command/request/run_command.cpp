@@ -286,8 +286,7 @@ void execute(Invocation& invocation, const Command& command) {
     std::unique_ptr<oplog::Retries::Turn> turn;
     if (invocation.txn_number) {
         turn = take_turn(invocation);
-        invocation.retry_later = turn == nullptr;
-        if (invocation.retry_later) return;
+        if (turn == nullptr) return invocation.wait_for_turn();
         invocation.turn = turn.get();
     }
     invocation.client.current().describe({
@@ -317,8 +316,8 @@ void await_members(Invocation& invocation, const Command& command, bson::Builder
     // A first try, or another client, may have done the write, so that nothing had to be changed.
     if (position.ts == 0) position = invocation.service.context().member->last_settled();
     try {
-        invocation.awaited =
-            members_of(invocation, invocation.concern, MembersAwaited::Of::write, position);
+        invocation.suspension.add_members(
+            members_of(invocation, invocation.concern, MembersAwaited::Of::write, position));
     } catch (const base::Error& error) {
         append_concern_error(error.code(), error.what(), false, out);
     }
@@ -391,7 +390,7 @@ void append_error(bson::Builder& out, const base::Error& error) {
     if (error.details() != nullptr) out.append_all(bson::Doc(error.details()->data()));
 }
 
-Outcome run_command(Invocation& invocation, bson::Buffer& reply) {
+void run_command(Invocation& invocation, bson::Buffer& reply) {
     Service& service = invocation.service;
     Client& client = invocation.client;
     DCHECK(sched::Operation::current() == &client.operation());
@@ -400,6 +399,7 @@ Outcome run_command(Invocation& invocation, bson::Buffer& reply) {
     const auto fail_with = [&](const base::Error& error) {
         DCHECK(reply.size() >= start);
         reply.truncate(start);
+        invocation.suspension = {};
         client.commit_wait().clear_wait_fields();
         bson::Builder out(reply);
         const base::Error shown = for_client(invocation, error);
@@ -418,7 +418,7 @@ Outcome run_command(Invocation& invocation, bson::Buffer& reply) {
         command = nullptr;
     if (command != nullptr && command->lock != LockKind::none &&
         should_defer(client, invocation.db, command->lock == LockKind::write, invocation.body))
-        return Outcome::wait_for_lock;
+        return invocation.wait_for_turn();
     const bool keeps_last_error = command != nullptr && (command->flags & kKeepsLastError) != 0;
     if (!keeps_last_error) last_error.next_request();
     if (command == nullptr || (command->flags & kNotCounted) == 0)
@@ -430,39 +430,34 @@ Outcome run_command(Invocation& invocation, bson::Buffer& reply) {
         invocation.reply = &out;
         execute(invocation, *command);
         const sched::Uninterruptible done;
-        if (invocation.retry_later) return Outcome::wait_for_lock;
-        if (service.context().member != nullptr && !invocation.attempt_is_delayed)
-            await_members(invocation, *command, out);
+        if (!invocation.suspension.has_reply()) return;
+        if (service.context().member != nullptr) await_members(invocation, *command, out);
         out.append("ok", 1.0);
     } catch (const base::Error& e) {
         fail_with(e);
         client.report().failed(e.code(), e.what());
         service.asserts().user.fetch_add(1, std::memory_order_relaxed);
-        if (client.reply_at()) return Outcome::reply_late;
+        if (client.reply_at()) {
+            invocation.suspension = Suspension::until_time(*client.reply_at());
+            return;
+        }
         if (!invocation.started) {
             if (keeps_last_error) last_error.next_request();
         } else if (is_exception(*command, invocation, e)) {
             last_error.record_error(e.code(), e.what());
         }
-        return Outcome::reply;
+        return;
     } catch (const std::bad_alloc& e) {
         fail_with(base::Error(base::kExceededMemoryLimit, e.what()));
         client.report().failed(base::kExceededMemoryLimit, e.what());
         service.asserts().user.fetch_add(1, std::memory_order_relaxed);
-        return Outcome::reply;
+        return;
     } catch (const std::exception& e) {
         base::log::error("command {} failed: {}", invocation.name, e.what());
         fail_with(base::Error(base::kInternalError, e.what()));
         client.report().failed(base::kInternalError, e.what());
-        return Outcome::reply;
+        return;
     }
-    // Each is another way in which the request goes on.
-    DCHECK(int{invocation.close} + int{invocation.attempt_is_delayed} +
-               int{invocation.await_data} <=
-           1);
-    if (invocation.close) return Outcome::close;
-    if (invocation.attempt_is_delayed) return Outcome::wait_for_attempt;
-    if (invocation.await_data) return Outcome::wait_for_data;
     const bool by_concern = (command->lock == LockKind::write || invocation.wrote) &&
                             invocation.concern.waits() && !invocation.skip_concern;
     // The data files alone can have it, if there is no journal.
@@ -470,9 +465,7 @@ Outcome run_command(Invocation& invocation, bson::Buffer& reply) {
         const sched::BlockingSection away;
         service.durability().flush_all(true);
     }
-    invocation.wait_for_commit |= by_concern;
-    if (invocation.awaited) return Outcome::wait_for_members;
-    return invocation.wait_for_commit ? Outcome::wait_for_commit : Outcome::reply;
+    if (by_concern) invocation.suspension.add_commit();
 }
 
 }  // namespace command

@@ -8,21 +8,10 @@
 
 namespace command {
 
-// The way in which its request goes on.
-enum class Outcome {
-    reply,             // the reply is complete
-    close,             // close the connection, without a reply
-    wait_for_commit,   // the reply is complete, and may leave after the next group commit
-    wait_for_members,  // the same, once Invocation::awaited is satisfied
-    wait_for_data,     // no reply yet; see DataWait
-    wait_for_lock,     // nothing done yet; see should_defer
-    wait_for_attempt,  // the same; see Login::attempt_at()
-    reply_late,        // the reply is complete, and leaves at Client::reply_at()
-};
-
 // Runs the command that the first field of the body names. Its reply document, or that of its
-// failure, is left at the end of `reply`. Throws nothing that a client could cause.
-Outcome run_command(Invocation& invocation, bson::Buffer& reply);
+// failure, is left at the end of `reply`, and the invocation says how it waits. Throws nothing that
+// a client could cause.
+void run_command(Invocation& invocation, bson::Buffer& reply);
 
 // Reads what every command may carry into the invocation, and holds all other fields against the
 // command's table (fields.h). Returns whether help was asked for. Throws base::Error.

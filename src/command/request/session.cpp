@@ -64,7 +64,7 @@ wire::Step ClientSession::serve(std::span<const uint8_t> message, bson::Buffer& 
 
 void ClientSession::start_request(std::span<const uint8_t> message, bson::Buffer& reply) {
     DCHECK(message.size() >= wire::kHeaderBytes);
-    DCHECK(pending_ == Pending::none);
+    DCHECK(!suspension_);
     message_ = message;
     reply_start_ = reply.size();
     reply.reserve(reply_start_ + kErrorReplyBytes);
@@ -85,7 +85,7 @@ wire::Step ClientSession::stream_on(const wire::Step& step, bson::Buffer& reply)
     exhaust_get_more_.clear();
     // However small the first batch was to be, only their size limits the further ones.
     wire::write_get_more(exhaust_get_more_, last.header.request_id, exhaust_ns_, 0, last.cursor_id);
-    pending_ = Pending::exhaust;
+    suspension_ = Suspension::until_sent();
     return {wire::Step::Kind::more, {}};
 }
 
@@ -101,7 +101,7 @@ wire::Step ClientSession::begin(bson::Buffer& reply) {
     oplog::Log::forget_written();
     const wire::Step step = dispatch_or_fail(reply);
     DCHECK(reply.size() >= reply_start_);
-    DCHECK((step.kind == wire::Step::Kind::suspend) == (pending_ != Pending::none));
+    DCHECK((step.kind == wire::Step::Kind::suspend) == static_cast<bool>(suspension_));
     client_.note_write(oplog::Log::written());
     client_.report().reply_bytes = static_cast<int64_t>(reply.size() - reply_start_);
     // The request leaves to the cursor what it holds beside its reply.
@@ -117,7 +117,7 @@ wire::Step ClientSession::begin(bson::Buffer& reply) {
 
 // The result is reported even if recording it fails.
 void ClientSession::end_request() {
-    DCHECK(pending_ == Pending::none);
+    DCHECK(!suspension_);
     const sched::Uninterruptible whole;
     limit_messages();
     client_.give_back();
@@ -134,40 +134,49 @@ void ClientSession::end_request() {
     }
 }
 
+bool ClientSession::still_waits() {
+    switch (suspension_.what()) {
+        case Suspension::For::commit:
+            return !client_.commit_wait().done();
+        case Suspension::For::time:
+            return !sched::Operation::shutting_down() &&
+                   Suspension::Clock::now() < suspension_.until();
+        default:
+            return false;  // to serve the request again, or to look at the members, is harmless
+    }
+}
+
 wire::Step ClientSession::resume(bson::Buffer& reply) {
-    DCHECK(pending_ != Pending::delay || client_.reply_at().has_value());
-    // A resume may come before the commit has.
-    if (pending_ == Pending::commit && !client_.commit_wait().done())
-        return {wire::Step::Kind::suspend, sched::Operation::Clock::time_point::max()};
-    if (pending_ == Pending::delay && !sched::Operation::shutting_down() &&
-        sched::Operation::Clock::now() < *client_.reply_at())
-        return {wire::Step::Kind::suspend, *client_.reply_at()};
-    switch (std::exchange(pending_, Pending::none)) {
-        case Pending::delay:
+    if (still_waits()) return {wire::Step::Kind::suspend, suspension_.until()};
+    const Suspension::For what = suspension_.what();
+    if (what != Suspension::For::members) suspension_ = {};
+    switch (what) {
+        case Suspension::For::time:
             client_.forget_delay();
             end_request();
             break;
-        case Pending::members: {
+        case Suspension::For::members: {
             const sched::Operation::Scope scope(&client_.operation());
             const wire::Step step = wait_for_members(reply);
             if (step.kind != wire::Step::Kind::suspend) end_request();
             return step;
         }
-        case Pending::data:
+        case Suspension::For::data:
             client_.data_wait().retry();
             reply.truncate(reply_start_);
             return begin(reply);
-        case Pending::exhaust:
+        case Suspension::For::batch:
             start_request({exhaust_get_more_.data(), exhaust_get_more_.size()}, reply);
             return stream_on(begin(reply), reply);
-        case Pending::commit:
+        case Suspension::For::commit:
             client_.commit_wait().finish(reply);
             end_request();
             break;
-        case Pending::lock:
+        case Suspension::For::turn:
             reply.truncate(reply_start_);
             return stream_on(begin(reply), reply);
-        case Pending::none:
+        case Suspension::For::nothing:
+        case Suspension::For::end:
             break;
     }
     return {};
@@ -192,7 +201,7 @@ wire::Step ClientSession::failed(int code, const char* text, bson::Buffer& reply
     const sched::Uninterruptible whole;
     const wire::Header header = wire::read_header(message_.data());
     reply.truncate(reply_start_);
-    pending_ = Pending::none;
+    suspension_ = {};
     exhaust_ns_.clear();
     client_.commit_wait().clear_wait_fields();
     client_.data_wait().reset();
@@ -322,47 +331,63 @@ void ClientSession::query_failure(bson::Buffer& reply, const wire::Header& heade
     writer.finish(wire::ReplyWriter::kQueryFailure, 0, 0);
 }
 
-bool ClientSession::has_reply(Outcome outcome) {
-    return outcome == Outcome::reply || outcome == Outcome::wait_for_commit ||
-           outcome == Outcome::wait_for_members || outcome == Outcome::reply_late;
-}
-
 wire::Step ClientSession::serve_msg(std::span<const uint8_t> message, bson::Buffer& reply) {
     const wire::MsgMessage msg = wire::decode_msg(message);
     Invocation invocation{service_, client_, msg.db, {}, msg.body, &msg};
     wire::MsgWriter writer(reply, msg.header.request_id);
-    const Outcome outcome = run_command(invocation, reply);
+    run_command(invocation, reply);
     const sched::Uninterruptible done;
     if (msg.more_to_come()) {
         reply.truncate(reply_start_);
         client_.commit_wait().clear_wait_fields();
         // The client does not ask what they have.
-        if (outcome == Outcome::wait_for_members) return {};
-    } else if (has_reply(outcome)) {
+        if (invocation.suspension.what() == Suspension::For::members) return {};
+    } else if (invocation.suspension.has_reply()) {
         writer.finish();
     }
-    return step_after(outcome, invocation, reply);
+    return suspend(std::move(invocation.suspension), reply);
 }
 
-wire::Step ClientSession::step_after(Outcome outcome, const Invocation& invocation,
-                                     bson::Buffer& reply) {
-    if (outcome != Outcome::wait_for_members) return step_after(outcome, reply);
-    DCHECK(invocation.awaited.has_value());
-    commit_too_ = invocation.wait_for_commit && client_.commit_wait().start(service_.durability());
-    members_wait_.start(*service_.context().member, service_.metrics(), *invocation.awaited);
-    return wait_for_members(reply);
+wire::Step ClientSession::suspend(Suspension&& suspension, bson::Buffer& reply) {
+    DCHECK(!suspension_ && suspension.what() != Suspension::For::batch);
+    if (!suspension) return {};
+    if (!suspension.has_reply()) reply.truncate(reply_start_);
+    switch (suspension.what()) {
+        case Suspension::For::end:
+            return {wire::Step::Kind::close, {}};
+        case Suspension::For::commit:
+            if (!client_.commit_wait().start(service_.durability())) return {};
+            break;
+        case Suspension::For::members:
+            if (suspension.has_commit() && !client_.commit_wait().start(service_.durability()))
+                suspension.drop_commit();
+            members_wait_.start(*service_.context().member, service_.metrics(),
+                                suspension.members());
+            suspension_ = std::move(suspension);
+            return wait_for_members(reply);
+        default:
+            break;
+    }
+    suspension_ = std::move(suspension);
+    return {wire::Step::Kind::suspend, suspension_.until(),
+            suspension_.what() == Suspension::For::data};
+}
+
+wire::Step ClientSession::wait_for_turn(bson::Buffer& reply) {
+    return suspend(Suspension::until_turn(Suspension::Clock::now() + kRetryAfter), reply);
 }
 
 wire::Step ClientSession::wait_for_members(bson::Buffer& reply) {
+    DCHECK(suspension_.what() == Suspension::For::members);
     const bool is_over = members_wait_.is_over(client_.operation());
-    const bool is_committed = !commit_too_ || client_.commit_wait().done();
+    const bool is_committed = !suspension_.has_commit() || client_.commit_wait().done();
     if (!is_over || !is_committed) {
-        pending_ = Pending::members;
-        const auto at =
-            is_over ? sched::Operation::Clock::time_point::max() : members_wait_.deadline();
+        const auto at = is_over ? Suspension::Clock::time_point::max() : members_wait_.deadline();
         return {wire::Step::Kind::suspend, at, true};
     }
-    if (commit_too_) client_.commit_wait().finish(reply);
+    const bool has_commit = suspension_.has_commit();
+    suspension_ = {};
+    if (has_commit) client_.commit_wait().finish(reply);
     if (const std::optional<base::Error> failure = members_wait_.failure())
         return failed(failure->code(), failure->what(), reply);
     if (members_wait_.is_reported()) add_to_reply(reply);
@@ -394,50 +419,6 @@ void ClientSession::add_to_reply(bson::Buffer& reply) {
         write(writer.document());
         writer.finish(wire::ReplyWriter::kAwaitCapable, 0, 0);
     }
-}
-
-wire::Step ClientSession::step_after(Outcome outcome, bson::Buffer& reply) {
-    DCHECK(outcome != Outcome::wait_for_members);
-    switch (outcome) {
-        case Outcome::reply:
-        case Outcome::wait_for_members:  // not without the invocation
-            break;
-        case Outcome::close:
-            reply.truncate(reply_start_);
-            return {wire::Step::Kind::close, {}};
-        case Outcome::wait_for_data:
-            return wait_for_data(reply);
-        case Outcome::wait_for_lock:
-            return wait_for_lock(reply);
-        case Outcome::wait_for_attempt:
-            return retry_later(reply, client_.login().attempt_at());
-        case Outcome::reply_late:
-            pending_ = Pending::delay;
-            return {wire::Step::Kind::suspend, *client_.reply_at()};
-        case Outcome::wait_for_commit:
-            if (!client_.commit_wait().start(service_.durability())) break;
-            pending_ = Pending::commit;
-            return {wire::Step::Kind::suspend, sched::Operation::Clock::time_point::max()};
-    }
-    return {};
-}
-
-wire::Step ClientSession::wait_for_lock(bson::Buffer& reply) {
-    return retry_later(reply, sched::Operation::Clock::now() + kRetryAfter);
-}
-
-// The request is served again then.
-wire::Step ClientSession::retry_later(bson::Buffer& reply, sched::Operation::Clock::time_point at) {
-    reply.truncate(reply_start_);
-    pending_ = Pending::lock;
-    return {wire::Step::Kind::suspend, at};
-}
-
-wire::Step ClientSession::wait_for_data(bson::Buffer& reply) {
-    DCHECK(client_.data_wait().deadline() != sched::Operation::Clock::time_point{});
-    reply.truncate(reply_start_);
-    pending_ = Pending::data;
-    return {wire::Step::Kind::suspend, client_.data_wait().deadline(), true};
 }
 
 }  // namespace command

@@ -9,6 +9,7 @@
 #include "command/request/members_wait.h"
 #include "command/request/run_command.h"
 #include "command/request/service.h"
+#include "command/request/suspension.h"
 #include "wire/handler.h"
 #include "wire/message.h"
 
@@ -23,8 +24,6 @@ class ClientSession final : public wire::Session {
     wire::Step resume(bson::Buffer& reply) override;
 
   private:
-    enum class Pending { none, commit, members, data, lock, exhaust, delay };
-
     void start_request(std::span<const uint8_t> message, bson::Buffer& reply);
     // Serves message_, which may be one that has waited.
     wire::Step begin(bson::Buffer& reply);
@@ -36,7 +35,6 @@ class ClientSession final : public wire::Session {
     wire::Step stream_on(const wire::Step& step, bson::Buffer& reply);
 
     wire::Step dispatch(std::span<const uint8_t> message, bson::Buffer& reply);
-    static bool has_reply(Outcome outcome);
     wire::Step serve_msg(std::span<const uint8_t> message, bson::Buffer& reply);
     // The opcodes of 2.6: session_v26.cpp.
     wire::Step serve_query(std::span<const uint8_t> message, bson::Buffer& reply);
@@ -47,15 +45,14 @@ class ClientSession final : public wire::Session {
                            bson::Buffer& reply);
     wire::Step serve_kill_cursors(std::span<const uint8_t> message);
 
-    // The same where the command has run.
-    wire::Step step_after(Outcome outcome, const Invocation& invocation, bson::Buffer& reply);
-    wire::Step step_after(Outcome outcome, bson::Buffer& reply);
-    // Waits for members, and for a commit where commit_too_ says so; then the reply is complete.
+    // Waits as a request asks.
+    wire::Step suspend(Suspension&& suspension, bson::Buffer& reply);
+    wire::Step wait_for_turn(bson::Buffer& reply);
+    // Waits for members, and for a commit where there is one; then the reply is complete.
     wire::Step wait_for_members(bson::Buffer& reply);
+    // Whether a resume came before what is waited for.
+    bool still_waits();
     void add_to_reply(bson::Buffer& reply);
-    wire::Step wait_for_data(bson::Buffer& reply);
-    wire::Step wait_for_lock(bson::Buffer& reply);
-    wire::Step retry_later(bson::Buffer& reply, sched::Operation::Clock::time_point at);
     // Access control is on, and no user has logged in.
     bool is_unauthenticated();
     // Limits the messages before a login, which needs only small ones.
@@ -68,9 +65,8 @@ class ClientSession final : public wire::Session {
     Client client_;
     std::span<const uint8_t> message_;  // being served, or waiting to be served again
     size_t reply_start_ = 0;
-    Pending pending_ = Pending::none;
+    Suspension suspension_;  // how the request waits; for nothing while it is served
     MembersWait members_wait_;
-    bool commit_too_ = false;  // of the same request
     // The exhaust query that is being answered, if its namespace is set, and the message that asks
     // for its next batch.
     std::string exhaust_ns_;

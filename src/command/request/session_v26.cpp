@@ -90,7 +90,7 @@ wire::Step ClientSession::serve_query(std::span<const uint8_t> message, bson::Bu
         }
         admit_query(client_, query.ns);
         if (should_defer(client_, parts.db, false, query.query, "$maxTimeMS"))
-            return wait_for_lock(reply);
+            return wait_for_turn(reply);
         client_.last_error().next_request();
         service_.counters().query.fetch_add(1, std::memory_order_relaxed);
         client_.current().describe("query", query.ns, query.query);
@@ -134,16 +134,16 @@ wire::Step ClientSession::serve_query_command(const wire::QueryMessage& query, s
     invocation.secondary_ok = (query.flags & wire::kSlaveOk) != 0 || allows_secondary(query.query);
     wire::ReplyWriter writer(reply, query.header.request_id);
     writer.next_document();
-    const Outcome outcome = run_command(invocation, reply);
+    run_command(invocation, reply);
     const sched::Uninterruptible done;
-    if (has_reply(outcome)) writer.finish(wire::ReplyWriter::kAwaitCapable, 0, 0);
-    return step_after(outcome, invocation, reply);
+    if (invocation.suspension.has_reply()) writer.finish(wire::ReplyWriter::kAwaitCapable, 0, 0);
+    return suspend(std::move(invocation.suspension), reply);
 }
 
 wire::Step ClientSession::serve_get_more(std::span<const uint8_t> message, bson::Buffer& reply) {
     const wire::Header header = wire::read_header(message.data());
     const std::string_view ns = wire::peek_ns(message);
-    if (should_defer(client_, catalog::split(ns).db, false)) return wait_for_lock(reply);
+    if (should_defer(client_, catalog::split(ns).db, false)) return wait_for_turn(reply);
     if (!client_.data_wait().is_retry()) {
         client_.last_error().next_request();
         service_.counters().getmore.fetch_add(1, std::memory_order_relaxed);
@@ -157,7 +157,7 @@ wire::Step ClientSession::serve_get_more(std::span<const uint8_t> message, bson:
         client_.report().has_request = false;
         if (within_memory(
                 [&] { return get_more_v26(service_.cursors(), client_, request, reply); }))
-            return wait_for_data(reply);
+            return suspend(Suspension::until_data(client_.data_wait().deadline()), reply);
     } catch (const wire::DecodeError&) {
         throw;
     } catch (const base::Error& e) {
@@ -169,7 +169,7 @@ wire::Step ClientSession::serve_get_more(std::span<const uint8_t> message, bson:
 wire::Step ClientSession::serve_write(std::span<const uint8_t> message, wire::Opcode opcode,
                                       bson::Buffer& reply) {
     const std::string_view ns = wire::peek_ns(message);
-    if (should_defer(client_, catalog::split(ns).db, true)) return wait_for_lock(reply);
+    if (should_defer(client_, catalog::split(ns).db, true)) return wait_for_turn(reply);
     client_.last_error().next_request();
     try {
         if (!is_namespace(ns)) base::fail(kInvalidWriteNs, "Invalid ns [{}]", ns);
