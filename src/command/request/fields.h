@@ -120,7 +120,7 @@ class GivenFields {
     bool has_begun() const { return has_begun_; }
     void add(size_t place, const bson::Element& element) {
         DCHECK(place <= kUnknown);
-        if (size_ < kMost)
+        if (size_ < kGivenMax)
             slots_[size_++].given = {element, static_cast<uint8_t>(place)};
         else
             too_many_ = true;
@@ -140,7 +140,7 @@ class GivenFields {
 
   private:
     // Each place once, the unknown one, and a few that come again.
-    static constexpr size_t kMost = 80;
+    static constexpr size_t kGivenMax = 80;
     union Slot {
         Slot() {}
         Given given;
@@ -150,7 +150,7 @@ class GivenFields {
     bool has_begun_ = false;
     bool has_unknown_ = false;
     bool too_many_ = false;
-    std::array<Slot, kMost> slots_;
+    std::array<Slot, kGivenMax> slots_;
 };
 
 constexpr Field required(std::string_view name, Types types) {
@@ -170,7 +170,7 @@ constexpr Field refused(std::string_view name, std::string_view since = {}) {
 class FieldReader {
   public:
     // `where` is what texts call the request, "find" or "update.updates". The fields that say
-    // something are added to `given`; null: nobody reads them from there.
+    // something are added to `given`; null: the names and types are checked alone.
     FieldReader(std::string_view where, Fields fields, dialect::Dialect dialect,
                 GivenFields* given = nullptr)
         : where_(where), fields_(fields), dialect_(dialect), given_(given) {

@@ -101,7 +101,7 @@ int64_t read_max_time(const bson::Element& e, dialect::Dialect) {
         base::fail(base::kBadValue, "$maxTimeMS is out of range");
     return e.to_int64();
 }
-constexpr Reader<int64_t> kMaxTime{types::number, read_max_time};
+constexpr Reader<int64_t> kTimeLimit{types::number, read_max_time};
 
 void take_hint(FindRequest& request, const bson::Element& e, dialect::Dialect) {
     const bool a_name = e.is_string() && !e.as_string().empty();
@@ -132,7 +132,7 @@ constexpr Row<FindRequest> kModifierRows[] = {
     row<lenient::flag, &FindRequest::query, &Query::return_key>("$returnKey"),
     row<kNumber, &FindRequest::query, &Query::max_scan>("$maxScan"),
     {{"$showDiskLoc"}, take_show_disk_loc},
-    row<kMaxTime, &FindRequest::max_time_ms>("$maxTimeMS"),
+    row<kTimeLimit, &FindRequest::max_time_ms>("$maxTimeMS"),
 };
 constexpr RequestTable kModifiers(kModifierRows, nullptr, Repeated::last);
 

@@ -1,5 +1,5 @@
 // command/request/suspension.h - how a request waits: for what, until when, and how it goes on. The
-// command says it, and the session, which holds no thread meanwhile, acts upon it.
+// command says it; the session acts upon it, and holds no thread while it waits.
 #pragma once
 
 #include <cstdint>
