@@ -8,8 +8,8 @@
 // change the result is refused there, too (wire spec 0 rule 7).
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -121,7 +121,7 @@ class GivenFields {
     void add(size_t place, const bson::Element& element) {
         DCHECK(place <= kUnknown);
         if (size_ < kGivenMax)
-            slots_[size_++].given = {element, static_cast<uint8_t>(place)};
+            std::construct_at(&slots_[size_++], Given{element, static_cast<uint8_t>(place)});
         else
             too_many_ = true;
     }
@@ -133,7 +133,7 @@ class GivenFields {
     size_t size() const { return size_; }
     const Given& operator[](size_t number) const {
         DCHECK(number < size_);
-        return slots_[number].given;
+        return slots_[number];
     }
     // Whether some did not find room: by the old messages a field may come again and again.
     bool too_many() const { return too_many_; }
@@ -141,16 +141,14 @@ class GivenFields {
   private:
     // Each place once, the unknown one, and a few that come again.
     static constexpr size_t kGivenMax = 80;
-    union Slot {
-        Slot() {}
-        Given given;
-    };
 
     size_t size_ = 0;
     bool has_begun_ = false;
     bool has_unknown_ = false;
     bool too_many_ = false;
-    std::array<Slot, kGivenMax> slots_;
+    union {  // made without a pass over the slots
+        Given slots_[kGivenMax];
+    };
 };
 
 constexpr Field required(std::string_view name, Types types) {
