@@ -106,6 +106,7 @@ class RequestTable {
     }
 
   private:
+    static_assert(kCount <= 64, "bind() notes in one word which fields it has bound");
     Field fields_[kCount] = {};
     Bind binds_[kCount] = {};
     Bind unknown_;
