@@ -204,12 +204,13 @@ class Application {
     }
 
     Invocation inner(const Entry& entry, bson::Builder* reply) const {
-        return {.service = invocation_.service,
-                .client = invocation_.client,
-                .db = entry.db(),
-                .name = entry.o.first().name(),
-                .body = entry.o,
-                .reply = reply};
+        return {invocation_.service,
+                invocation_.client,
+                entry.db(),
+                entry.o.first().name(),
+                entry.o,
+                nullptr,
+                reply};
     }
 
     void admit_command(const Entry& entry) const {

@@ -30,13 +30,25 @@ inline constexpr Field kCursorFields[] = {{"batchSize", types::number}};
 
 // Views live as long as the received message.
 struct Invocation {
+    // A constructor, since an aggregate would be zeroed with all its slots of `given`.
+    Invocation(Service& its_service, Client& its_client, std::string_view its_db,
+               std::string_view its_name, bson::Doc its_body,
+               const wire::MsgMessage* its_msg = nullptr, bson::Builder* its_reply = nullptr)
+        : service(its_service),
+          client(its_client),
+          db(its_db),
+          name(its_name),
+          body(its_body),
+          msg(its_msg),
+          reply(its_reply) {}
+
     Service& service;
     Client& client;
     std::string_view db;
-    std::string_view name;                  // as the client wrote it
-    bson::Doc body;                         // the command document
-    const wire::MsgMessage* msg = nullptr;  // null: sent by OP_QUERY
-    bson::Builder* reply = nullptr;         // open; run_command adds `ok`
+    std::string_view name;        // as the client wrote it
+    bson::Doc body;               // the command document
+    const wire::MsgMessage* msg;  // null: sent by OP_QUERY
+    bson::Builder* reply;         // open; run_command adds `ok`
 
     WriteConcern concern = {};  // from the writeConcern field; checked for commands that write
 
@@ -46,7 +58,7 @@ struct Invocation {
     bool secondary_ok = false;               // the client takes the answer of a secondary
     bool of_log = false;  // from the primary's log: neither rights nor the state are asked
 
-    GivenFields given = GivenFields();  // those of the command's table: bind.h reads them
+    GivenFields given;  // those of the command's table: bind.h reads them
 
     bool started = false;  // the checks that all commands share are behind it
 
