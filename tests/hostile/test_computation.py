@@ -172,7 +172,6 @@ class Endless(Case):
                 'distinct': {'distinct': 'one', 'key': 'a', 'query': filter_},
                 'remove': {'findAndModify': 'one', 'query': filter_, 'remove': True},
                 'projection': {'find': 'one', 'projection': many_fields},
-                'sort': {'find': 'one', 'sort': many_fields},
                 'sort stage': aggregate('one', {'$sort': many_fields}),
                 'definitions': {'createIndexes': 'one', 'indexes': [
                     {'key': {'_id': 1}, 'name': '_id_'}] * 300000},
