@@ -28,7 +28,7 @@ struct Witness : asio::execution_context::service {
 
 asio::execution_context::id Witness::id;
 
-// As a connection is: it has timers of the loop's context, and lets others go on when it ends.
+// It has a timer of the context of the loop and lets another go on when it ends, as connections do.
 struct Connection : Wakeable {
     Connection(EventLoop& loop, const bool& context_gone, int& ended)
         : loop_(loop), timer_(loop.io()), context_gone_(context_gone), ended_(ended) {}

@@ -176,7 +176,7 @@ class ApplyOpsUndoTest : public ApplyOpsTest {
         return list;
     }
 
-    // What clients see, by scans and by each index.
+    // Returns the documents that clients see, by scans and by each index.
     std::string contents() {
         std::string all = found() + found("{}", "test.ring");
         for (const char* by : {"a", "b", "_id"})

@@ -208,7 +208,7 @@ class FieldReader {
                (seen_ >> place & 1) == 0;
     }
     void check(const bson::Element& e, size_t place);
-    // By the old messages.
+    // Takes a field that no table has, which only the old messages may have.
     void take_unknown(const bson::Element& e);
     [[noreturn]] void refuse_unknown(std::string_view name) const;
     [[noreturn]] void refuse_missing() const;

@@ -22,7 +22,7 @@ struct FindRequest {
     bool await_data = false;
     bool no_timeout = false;
 
-    // By OP_QUERY, where they are modifiers beside the filter.
+    // Modifiers beside the filter, by OP_QUERY.
     bool explain = false;
     int64_t max_time_ms = 0;
     bson::Object sort_of_array;  // parts.sort, where it came as an array

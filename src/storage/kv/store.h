@@ -146,7 +146,7 @@ class Store final : public storage::LockHooks {
         Counter* counter;
         Counts counts;
     };
-    // What a transaction had when an undo of it began.
+    // The state of a transaction when an undo of it began.
     struct Before {
         std::vector<Added> added = {};
         size_t calls = 0;
