@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "command/report/reports.h"
+
 namespace command {
 
 std::span<const Family> all_families() {

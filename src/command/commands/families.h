@@ -10,11 +10,10 @@ namespace command {
 
 std::span<const Family> all_families();
 
-// The families in the order of all_families(); each is defined by the file of that name.
+// The families of this room; each is defined by the file of that name. Others are those of
+// command/report/reports.h.
 Family handshake_commands();
 Family authentication_commands();
-Family diagnostic_commands();
-Family parameter_commands();
 Family last_error_commands();
 Family write_commands();
 Family find_and_modify_commands();
@@ -27,9 +26,6 @@ Family index_commands();
 Family database_commands();
 Family capped_commands();
 Family maintenance_commands();
-Family stats_commands();
-Family server_status_commands();
-Family current_op_commands();
 Family durability_commands();
 Family hidden_commands();
 Family user_commands();

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/milliseconds.h"
 #include "command/commands/families.h"
-#include "command/commands/member_report.h"
+#include "command/report/member_report.h"
 #include "command/request/authorization.h"
 #include "command/request/invocation.h"
 #include "dialect/dialect.h"

@@ -10,8 +10,8 @@
 #include "base/milliseconds.h"
 #include "base/process_memory.h"
 #include "base/utf8.h"
-#include "command/commands/families.h"
-#include "command/commands/member_report.h"
+#include "command/report/member_report.h"
+#include "command/report/reports.h"
 #include "command/request/invocation.h"
 #include "storage/metrics.h"
 

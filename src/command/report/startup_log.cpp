@@ -1,4 +1,4 @@
-#include "command/commands/startup_log.h"
+#include "command/report/startup_log.h"
 
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/milliseconds.h"
-#include "command/commands/build_info.h"
+#include "command/report/build_info.h"
 #include "command/request/server_context.h"
 
 namespace command {

@@ -1,4 +1,4 @@
-#include "command/commands/build_info.h"
+#include "command/report/build_info.h"
 
 #include <sys/utsname.h>
 

@@ -1,4 +1,4 @@
-#include "command/commands/member_report.h"
+#include "command/report/member_report.h"
 
 namespace command {
 

@@ -1,4 +1,4 @@
-// command/commands/startup_log.h - local.startup_log, which has a document for each start of the
+// command/report/startup_log.h - local.startup_log, which has a document for each start of the
 // server (mmapv1 spec 1.1 rule 5).
 #pragma once
 

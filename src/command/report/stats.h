@@ -1,4 +1,4 @@
-// command/commands/stats.h - metrics of one collection, for collStats and the $collStats stage.
+// command/report/stats.h - metrics of one collection, for collStats and the $collStats stage.
 #pragma once
 
 #include <cstdint>

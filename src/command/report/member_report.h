@@ -1,4 +1,4 @@
-// command/commands/member_report.h - what hello and serverStatus say of a member of a replica set.
+// command/report/member_report.h - what hello and serverStatus say of a member of a replica set.
 #pragma once
 
 #include "bson/builder.h"

@@ -1,7 +1,7 @@
 // currentOp and killOp (wire spec 2.4).
 #include "command/request/current_op.h"
 
-#include "command/commands/families.h"
+#include "command/report/reports.h"
 #include "command/request/invocation.h"
 #include "dialect/dialect.h"
 #include "dialect/requests.h"

@@ -1,4 +1,4 @@
-// command/commands/build_info.h - what this program is: the fields of buildInfo.
+// command/report/build_info.h - what this program is: the fields of buildInfo.
 #pragma once
 
 #include "bson/builder.h"

@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "bson/json.h"
-#include "command/commands/families.h"
+#include "command/report/reports.h"
 #include "command/request/invocation.h"
 #include "dialect/dialect.h"
 #include "dialect/requests.h"

@@ -1,14 +1,14 @@
 // collStats, dbStats, dataSize, top, profile level (wire spec 2.4).
-#include "command/commands/stats.h"
+#include "command/report/stats.h"
 
 #include "base/error.h"
 #include "base/log.h"
 #include "base/milliseconds.h"
 #include "bson/compare.h"
 #include "bson/json.h"
-#include "command/commands/families.h"
 #include "command/context/locks.h"
 #include "command/cursor/query_cursors.h"
+#include "command/report/reports.h"
 #include "command/request/authorization.h"
 #include "command/request/invocation.h"
 #include "dialect/requests.h"

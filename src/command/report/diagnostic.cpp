@@ -9,8 +9,8 @@
 
 #include "base/log.h"
 #include "base/milliseconds.h"
-#include "command/commands/build_info.h"
-#include "command/commands/families.h"
+#include "command/report/build_info.h"
+#include "command/report/reports.h"
 #include "command/request/invocation.h"
 
 namespace command {
