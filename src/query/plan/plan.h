@@ -34,6 +34,9 @@ struct ScanPlan {
     bson::Object range_max;
 };
 
+// One scan becomes at most so many that are merged.
+inline constexpr size_t kScansToExplodeMax = 50;
+
 struct Plan {
     // No scans: the whole collection in natural order.
     sched::Vector<ScanPlan> scans;

@@ -23,8 +23,6 @@ namespace {
 
 using bson::Element;
 
-constexpr size_t kScansToExplodeMax = 50;
-
 std::string_view first_part(std::string_view path) {
     return path.substr(0, path.find('.'));
 }
@@ -485,19 +483,6 @@ class Planner {
 
 }  // namespace
 
-ScanPlan whole_index(const catalog::Index& index, bool backward) {
-    ScanPlan scan;
-    scan.index = &index;
-    scan.backward = backward;
-    const uint32_t descending = index.generator->descending_bits();
-    for (size_t i = 0; i < index.generator->fields().size(); ++i) {
-        IntervalList list{all_values()};
-        orient(list, (((descending >> i) & 1) != 0) != backward);
-        scan.bounds.push_back(std::move(list));
-    }
-    return scan;
-}
-
 std::vector<Plan> make_plans(const catalog::Collection& collection, const FindQuery& query,
                              const ExecutorOptions& options, sched::YieldPoint* yield_point) {
     for (;;) {
@@ -515,36 +500,6 @@ std::vector<Plan> make_plans(const catalog::Collection& collection, const FindQu
         const std::string ns = collection.ns();  // which may go
         if (!catalog::learn_order_of_times(*unknown, yield_point)) throw_dropped(ns);
     }
-}
-
-bool is_consistent(const Plan& plan, const FindQuery& query) {
-    const size_t scans = plan.scans.size();
-    if (plan.blocking_sort && (query.sort_pattern == nullptr || plan.merge)) return false;
-    if (plan.merge && (scans < 2 || scans > kScansToExplodeMax || query.sort_pattern == nullptr))
-        return false;
-    if (plan.covered && (scans == 0 || plan.check_document || plan.blocking_sort || plan.merge))
-        return false;
-    return std::ranges::all_of(plan.scans, [](const ScanPlan& scan) {
-        const size_t fields = scan.index->generator->fields().size();
-        return scan.by_range ? scan.bounds.empty() && scan.key_filter.empty()
-                             : scan.bounds.size() == fields &&
-                                   std::ranges::all_of(scan.key_filter,
-                                                       [fields](const KeyPredicate& predicate) {
-                                                           return predicate.field < fields;
-                                                       });
-    });
-}
-
-std::string summarise(const Plan& plan) {
-    if (plan.scans.empty()) return "COLLSCAN";
-    constexpr size_t kEnough = 4096;
-    std::string text;
-    for (const ScanPlan& scan : plan.scans) {
-        if (!text.empty()) text += ", ";
-        if (text.size() > kEnough) return text + "...";
-        text += "IXSCAN " + bson::to_text(scan.index->key_pattern);
-    }
-    return text;
 }
 
 }  // namespace query

@@ -1,4 +1,4 @@
-// The operators on arrays: $push $pushAll $addToSet $pop $pull $pullAll.
+// The operators that add to arrays: $push $pushAll $addToSet.
 
 #include <algorithm>
 #include <cmath>
@@ -16,6 +16,7 @@
 #include "dialect/updates.h"
 #include "query/match/match_tree.h"
 #include "query/update/document_check.h"
+#include "query/update/elements.h"
 #include "query/update/update_modifier.h"
 #include "sched/tick.h"
 
@@ -26,37 +27,8 @@ using bson::Type;
 
 namespace {
 
-using Elements = sched::Vector<Element>;
-
 // Elements moved in the time of a tick (sched/tick.h), about.
 constexpr size_t kPerTick = 32;
-
-Elements elements_of(bson::Doc array) {
-    Elements out;
-    for (const Element& e : array) {
-        sched::tick();
-        out.push_back(e);
-    }
-    return out;
-}
-
-void require_array(const Element& old, const char* op, int code = base::kBadValue) {
-    if (old && !old.is_array()) {
-        base::fail(code, "The field '{}' must be an array but is {}: {} needs an array", old.name(),
-                   bson::to_text(old), op);
-    }
-}
-
-void write_array(bson::Buffer& out, std::string_view name, const Elements& elements) {
-    write_header(out, Type::array, name);
-    const size_t start = open_doc(out);
-    uint32_t index = 0;
-    for (const Element& e : elements) {
-        sched::tick();
-        write_value(out, bson::IndexName(index++).view(), e);
-    }
-    close_doc(out, start);
-}
 
 // Adding at the end keeps the existing elements' bytes as they are.
 void write_appended(bson::Buffer& out, std::string_view name, const Element& old,
@@ -79,41 +51,6 @@ void write_appended(bson::Buffer& out, std::string_view name, const Element& old
 bool all_clean(const Elements& elements) {
     return std::all_of(elements.begin(), elements.end(), names_are_clean);
 }
-
-// Values to look up among, under a collation if there is one; the elements have to stay where they
-// are.
-class ValueSet {
-  public:
-    explicit ValueSet(const ValueOrder& order)
-        : collator_(order.collator), values_(0, bson::ValueHash(), Equal{order.dialect}) {}
-
-    // Whether it is a new one.
-    bool insert(const Element& e) {
-        if (!has_key(e)) return values_.insert(e).second;
-        bson::Object key = collator_->key_of(e);
-        if (values_.contains(key.doc().first())) return false;
-        keys_.push_back(std::move(key));
-        return values_.insert(keys_.back().doc().first()).second;
-    }
-    bool contains(const Element& e) const {
-        if (!has_key(e)) return values_.contains(e);
-        return values_.contains(collator_->key_of(e).doc().first());
-    }
-
-  private:
-    struct Equal {
-        dialect::Dialect dialect;
-        bool operator()(const Element& a, const Element& b) const {
-            return ValueOrder{nullptr, dialect}.equal(a, b);
-        }
-    };
-
-    bool has_key(const Element& e) const { return collator_ != nullptr && collation::has_text(e); }
-
-    const collation::Collator* collator_;
-    std::unordered_set<Element, bson::ValueHash, Equal> values_;
-    std::deque<bson::Object> keys_;  // of values with texts
-};
 
 // The order of $push with $sort: whole values, or dotted fields of documents.
 class ElementOrder {
@@ -317,7 +254,7 @@ class AddToSet : public Modifier {
             if (!clauses.first().is_array()) {
                 base::fail(base::kBadValue, "$each requires an array value in $addToSet");
             }
-            ValueSet seen(order);
+            ElementSet seen(order);
             for (const Element& e : clauses.first().as_doc()) {
                 if (seen.insert(e)) added_.push_back(e);
             }
@@ -338,7 +275,7 @@ class AddToSet : public Modifier {
         if (missing.size() == 1) {
             if (any_equal(old.as_doc(), missing[0])) missing.clear();
         } else {
-            ValueSet present(order_);
+            ElementSet present(order_);
             for (const Element& e : old.as_doc())
                 present.insert(e);
             std::erase_if(missing, [&](const Element& e) { return present.contains(e); });
@@ -371,132 +308,6 @@ class AddToSet : public Modifier {
     bool clean_ = false;
 };
 
-// Operators that only take elements away.
-class Remover : public Modifier {
-  public:
-    bool creates() const override { return false; }
-    bool writes_clean() const override { return true; }
-};
-
-class Pop : public Remover {
-  public:
-    Pop(bool front, int code_of_others) : front_(front), code_of_others_(code_of_others) {}
-    Effect apply(const Element& old, std::string_view name, bson::Buffer& out) override {
-        require_array(old, "$pop", code_of_others_);
-        if (!old) return Effect::none;
-        Elements all = elements_of(old.as_doc());
-        if (all.empty()) return Effect::none;
-        all.erase(front_ ? all.begin() : all.end() - 1);
-        write_array(out, name, all);
-        return Effect::write;
-    }
-
-  private:
-    bool front_;
-    int code_of_others_;  // than arrays
-};
-
-class Puller : public Remover {
-  public:
-    Effect apply(const Element& old, std::string_view name, bson::Buffer& out) override {
-        require_array(old, "$pull");
-        if (!old) return Effect::none;
-        Elements kept;
-        bool dropped = false;
-        for (const Element& e : old.as_doc()) {
-            sched::tick();
-            if (selects(e)) {
-                dropped = true;
-            } else {
-                kept.push_back(e);
-            }
-        }
-        if (!dropped) return Effect::none;
-        write_array(out, name, kept);
-        return Effect::write;
-    }
-
-  protected:
-    virtual bool selects(const Element& e) = 0;
-};
-
-class PullAll : public Puller {
-  public:
-    PullAll(bson::Doc values, const ValueOrder& order) : values_(order) {
-        for (const Element& e : values)
-            values_.insert(e);
-    }
-
-  protected:
-    bool selects(const Element& e) override { return values_.contains(e); }
-
-  private:
-    ValueSet values_;
-};
-
-class PullEqual : public Puller {
-  public:
-    PullEqual(const Element& value, const ValueOrder& order) : value_(value), order_(order) {}
-
-  protected:
-    bool selects(const Element& e) override { return order_.equal(value_, e); }
-
-  private:
-    Element value_;
-    const ValueOrder order_;
-};
-
-// {$pull: {a: {x: 1}}}: elements that are documents, as a query selects documents.
-class PullObjects : public Puller {
-  public:
-    PullObjects(bson::Doc filter, const ExpressionParser* expressions,
-                std::shared_ptr<const collation::Collator> collator)
-        : matcher_(Matcher::parse(filter, expressions, std::move(collator))) {}
-
-  protected:
-    bool selects(const Element& e) override {
-        return e.is_object() && matcher_->matches(e.as_doc());
-    }
-
-  private:
-    std::unique_ptr<Matcher> matcher_;
-};
-
-// {$pull: {a: {$gt: 1}}} and regular expressions: any element, as a query selects a field's value.
-class PullValues : public Puller {
-  public:
-    PullValues(const Element& condition, const ExpressionParser* expressions,
-               std::shared_ptr<const collation::Collator> collator) {
-        bson::Builder filter;
-        filter.append_as(kField, condition);
-        matcher_ = Matcher::parse(filter.doc(), expressions, std::move(collator));
-    }
-
-  protected:
-    bool selects(const Element& e) override {
-        wrapped_.clear();
-        const size_t start = open_doc(wrapped_);
-        write_value(wrapped_, kField, e);
-        close_doc(wrapped_, start);
-        return matcher_->matches(bson::Doc(wrapped_.data()));
-    }
-
-  private:
-    static constexpr std::string_view kField = "v";
-    std::unique_ptr<Matcher> matcher_;
-    bson::Buffer wrapped_;
-};
-
-// Operators that may start a condition on a single value.
-bool is_value_operator(std::string_view name, dialect::Dialect dialect) {
-    if (dialect.has(dialect::kPullTakesConditions) && (name == "$eq" || BitTest::is_one(name)))
-        return true;
-    static constexpr std::string_view kNames[] = {
-        "$lt",   "$lte",    "$gt",   "$gte", "$ne",    "$in",      "$nin",      "$mod",
-        "$size", "$exists", "$type", "$all", "$regex", "$options", "$elemMatch"};
-    return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
-}
-
 }  // namespace
 
 std::unique_ptr<Modifier> make_push(const Element& operand, const ValueOrder& order,
@@ -515,36 +326,6 @@ std::unique_ptr<Modifier> make_push_all(const Element& operand) {
 std::unique_ptr<Modifier> make_add_to_set(const Element& operand, FieldNames names,
                                           const ValueOrder& order) {
     return std::make_unique<AddToSet>(operand, names, order);
-}
-
-std::unique_ptr<Modifier> make_pop(const Element& operand, int code_of_others) {
-    return std::make_unique<Pop>(operand.is_number() && operand.to_double() < 0, code_of_others);
-}
-
-bool pulls_values(const Element& condition) {
-    return condition.type() == Type::regex ||
-           (condition.is_object() &&
-            is_value_operator(condition.as_doc().first().name(), dialect::kToday));
-}
-
-std::unique_ptr<Modifier> make_pull(const Element& operand, const ExpressionParser* expressions,
-                                    const std::shared_ptr<const collation::Collator>& collator) {
-    const dialect::Dialect dialect = expressions != nullptr ? dialect::kToday : dialect::kV26;
-    if (operand.type() == Type::regex)
-        return std::make_unique<PullValues>(operand, expressions, collator);
-    if (!operand.is_object())
-        return std::make_unique<PullEqual>(operand, ValueOrder{collator.get(), dialect});
-    if (is_value_operator(operand.as_doc().first().name(), dialect))
-        return std::make_unique<PullValues>(operand, expressions, collator);
-    return std::make_unique<PullObjects>(operand.as_doc(), expressions, collator);
-}
-
-std::unique_ptr<Modifier> make_pull_all(const Element& operand, const ValueOrder& order) {
-    if (!operand.is_array()) {
-        base::fail(base::kBadValue, "$pullAll requires an array argument but was given {}",
-                   bson::to_text(operand));
-    }
-    return std::make_unique<PullAll>(operand.as_doc(), order);
 }
 
 }  // namespace query

@@ -15,8 +15,8 @@
 #include "bson/element_writer.h"
 #include "bson/field_path.h"
 #include "bson/json.h"
-#include "query/update/array_filters.h"
 #include "query/update/document_check.h"
+#include "query/update/modifier_table.h"
 #include "query/update/odd_arguments.h"
 #include "query/update/update_base.h"
 #include "query/update/update_tree.h"
@@ -28,77 +28,6 @@ using bson::Element;
 
 namespace {
 
-using Maker = std::unique_ptr<Modifier> (*)(const Element&, const Update::Options& options);
-
-template <std::unique_ptr<Modifier> (*Make)(const Element&)>
-std::unique_ptr<Modifier> of_operand(const Element& operand, const Update::Options&) {
-    return Make(operand);
-}
-
-ValueOrder order_of(const Update::Options& options) {
-    return {options.collator.get(), options.dialect};
-}
-
-template <std::unique_ptr<Modifier> (*Make)(const Element&, const ValueOrder&)>
-std::unique_ptr<Modifier> comparing(const Element& operand, const Update::Options& options) {
-    return Make(operand, order_of(options));
-}
-
-// An `_id` that is equal stays as it is.
-bool is_of_id(std::string_view path) {
-    return path.starts_with("_id") && (path.size() == 3 || path[3] == '.');
-}
-
-struct NamedMaker {
-    std::string_view name;
-    Maker make;
-};
-
-// The most frequent first.
-constexpr NamedMaker kMakers[] = {
-    {"$set",
-     [](const Element& operand, const Update::Options& options) {
-         return make_set(
-             operand, !options.dialect.has(dialect::kSetChangesType) || is_of_id(operand.name()));
-     }},
-    {"$setOnInsert",
-     [](const Element& operand, const Update::Options&) { return make_set(operand); }},
-    {"$unset", [](const Element&, const Update::Options&) { return make_unset(); }},
-    {"$inc", of_operand<make_inc>},
-    {"$mul", of_operand<make_mul>},
-    {"$min", comparing<make_min>},
-    {"$max", comparing<make_max>},
-    {"$bit", of_operand<make_bit>},
-    {"$currentDate", of_operand<make_current_date>},
-    {"$push",
-     [](const Element& operand, const Update::Options& options) {
-         return make_push(operand, order_of(options), options.dialect);
-     }},
-    {"$pushAll", of_operand<make_push_all>},
-    {"$addToSet",
-     [](const Element& operand, const Update::Options& options) {
-         return make_add_to_set(operand, names_in_documents(options.dialect), order_of(options));
-     }},
-    {"$pop",
-     [](const Element& operand, const Update::Options& options) {
-         return make_pop(operand, options.dialect.code(base::kBadValue, base::kTypeMismatch));
-     }},
-    {"$pull",
-     [](const Element& operand, const Update::Options& options) {
-         return make_pull(
-             operand,
-             options.dialect.has(dialect::kExpressionsInFilters) ? &kNoExpressionsHere : nullptr,
-             options.collator);
-     }},
-    {"$pullAll", comparing<make_pull_all>},
-};
-
-// Null: no modifier has that name.
-Maker maker_of(std::string_view name) {
-    const auto found = std::ranges::find(kMakers, name, &NamedMaker::name);
-    return found == std::end(kMakers) ? nullptr : found->make;
-}
-
 // About how many bytes of a path are copied in the time of a tick (sched/tick.h).
 constexpr size_t kPathBytesPerTick = 256;
 
@@ -107,61 +36,6 @@ constexpr size_t kPathBytesPerTick = 256;
 constexpr std::initializer_list<int> kOfModifiers = {
     base::kBadValue, base::kTypeMismatch, base::kPathNotViable, base::kCannotBackfillArray,
     base::kConflictingUpdateOperators};
-
-// Splits a dotted path; a "$" that is not the first part is positional. `filters`: what "$[...]"
-// may name; null: it is a name as others.
-void parse_path(std::string_view text, ArrayFilters* filters, Mod& mod) {
-    sched::tick();
-    bson::check_path_parts(text);
-    if (text.empty()) {
-        base::fail(base::kEmptyFieldName, "An empty update path is not valid.");
-    }
-    // The target of $rename is a string, and may hold what no name can.
-    if (text.find('\0') != std::string_view::npos) {
-        base::fail(base::kBadValue, "An update path must not contain a NUL byte.");
-    }
-    for (size_t at = 0; at <= text.size();) {
-        const size_t dot = std::min(text.find('.', at), text.size());
-        const std::string_view part = text.substr(at, dot - at);
-        if (part.empty()) {
-            base::fail(base::kEmptyFieldName,
-                       "The update path '{}' contains an empty field name, "
-                       "which is not allowed.",
-                       text);
-        }
-        if (part == "$" && mod.path.empty() && filters != nullptr) {
-            base::fail(base::kBadValue,
-                       "Cannot have positional (i.e. '$') element in the first position in path "
-                       "'{}'",
-                       text);
-        }
-        if (part == "$" && !mod.path.empty()) {
-            if (mod.positional >= 0) {
-                base::fail(base::kBadValue,
-                           "Too many positional (i.e. '$') elements found in path "
-                           "'{}'",
-                           text);
-            }
-            mod.positional = static_cast<int>(mod.path.size());
-        }
-        const int filter = filters == nullptr ? ArrayFilters::kNone : filters->named_by(part, text);
-        if (filter != ArrayFilters::kNone) {
-            if (mod.path.empty())
-                base::fail(base::kBadValue,
-                           "Cannot have array filter identifier (i.e. '$[<id>]') element in the "
-                           "first position in path '{}'",
-                           text);
-            mod.arrays.emplace_back(mod.path.size(), filter);
-        } else if (part[0] == '$' && mod.odd_part < 0 &&
-                   mod.positional != static_cast<int>(mod.path.size()) &&
-                   (filters != nullptr || dot == text.size())) {
-            mod.odd_part = static_cast<int>(mod.path.size());
-        }
-        mod.charge.add(sizeof(std::string) + part.size());
-        mod.path.emplace_back(part);
-        at = dot + 1;
-    }
-}
 
 bool is_prefix(const std::vector<std::string>& a, const std::vector<std::string>& b) {
     return a.size() <= b.size() && std::equal(a.begin(), a.end(), b.begin());
@@ -250,7 +124,7 @@ class OperatorUpdate : public Update {
 
 void OperatorUpdate::parse_operator(const Element& e) {
     const std::string_view name = e.name();
-    const Maker maker = maker_of(name);
+    const ModifierMaker maker = maker_of(name);
     const bool is_gone = dialect_.has(dialect::kPushAllIsGone) && name == "$pushAll";
     if (is_gone || (maker == nullptr && name != "$rename")) {
         base::fail(base::kFailedToParse, "Unknown modifier: {}", name);
