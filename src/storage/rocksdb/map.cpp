@@ -262,6 +262,8 @@ void Map::checkpoint(bool wait) {
         drops_.insert(drops_.end(), dropped.begin(), dropped.end());
     }
     if (wait) fail(host_, status);
+    // The library has stopped writes until it has flushed what there is: that is this checkpoint.
+    if (status.IsTryAgain()) return;
     host_.log(kv::Host::Severity::error, "RocksDB cannot write a checkpoint: " + status.ToString());
 }
 
