@@ -1,4 +1,4 @@
-// create, drop, listCollections, renameCollection, collMod (wire spec 2.5).
+// create, drop, listCollections, collMod (wire spec 2.5).
 #include <algorithm>
 #include <cmath>
 
@@ -271,106 +271,6 @@ void run_list_collections(Invocation& invocation) {
                       batch_size, *invocation.reply);
 }
 
-std::string_view namespace_argument(const Invocation& invocation, const bson::Element& e) {
-    if (!e.is_string() || catalog::split(e.as_string()).collection.empty())
-        base::fail(base::kInvalidNamespace, "'{}' must be a full namespace", e.name());
-    if (invocation.dialect().has(dialect::kNamesOfCollectionsAreChecked))
-        catalog::refuse_leading_dot(catalog::split(e.as_string()).collection);
-    return e.as_string();
-}
-
-void copy_documents_and_indexes(catalog::Collection& source, catalog::Database& db,
-                                catalog::Collection& target) {
-    // The ticks for storing a document (sched/tick.h).
-    constexpr int64_t kTicksPerDocument = 8;
-    constexpr int32_t kBytesPerTick = 256;
-    const auto cursor = source.records().cursor(storage::Direction::forward);
-    while (const auto record = cursor->next()) {
-        target.insert(record->doc);
-        sched::tick(kTicksPerDocument + record->doc.size() / kBytesPerTick);
-    }
-    for (const auto& index : source.indexes()) {
-        if (index->is_id) continue;
-        db.create_index(target, catalog::spec_to_copy(index->spec));
-    }
-}
-
-// A copy that fails, or is interrupted, leaves only the source and the old target.
-void move_between_databases(catalog::Catalog& catalog, std::string_view from, std::string_view to) {
-    catalog::Collection& source = *catalog.collection(from);
-    catalog::Database& db = catalog.get_or_create(catalog::split(to).db);
-    const std::string temporary = db.unused_name(to);
-    bson::Builder options;
-    for (const bson::Element& option : source.store().options())
-        if (option.name() != "temp") options.append(option);
-    catalog::Collection& target = db.create(temporary, options.append("temp", true).doc());
-    try {
-        copy_documents_and_indexes(source, db, target);
-        db.replace(temporary, to, false);
-    } catch (...) {
-        const sched::Uninterruptible whole;
-        db.drop(temporary);
-        throw;
-    }
-    catalog.database(catalog::split(from).db)->drop(from);
-}
-
-void check_rename(std::string_view from, std::string_view to) {
-    for (const std::string_view ns : {from, to}) {
-        const catalog::Namespace parts = catalog::split(ns);
-        if (!catalog::valid_database_name(parts.db) ||
-            !catalog::valid_collection_name(parts.db, parts.collection))
-            base::fail(base::kInvalidNamespace, "Invalid namespace specified '{}'", ns);
-        if (catalog::is_system(parts.collection) && parts.collection != "system.users" &&
-            parts.collection != "system.js")
-            base::fail(base::kIllegalOperation, "renaming system collections is not allowed: {}",
-                       ns);
-    }
-}
-
-// Refuses a rename between a replicated and a local database: the other members of a set could hear
-// only half of it.
-void check_stays_local(bool in_set, std::string_view from, std::string_view to) {
-    const auto is_local = [](std::string_view ns) { return catalog::split(ns).db == "local"; };
-    if (in_set && is_local(from) != is_local(to))
-        base::fail(base::kIllegalOperation,
-                   "Cannot rename collections between a replicated and an unreplicated database");
-}
-
-void run_rename_collection(Invocation& invocation) {
-    const std::string from(namespace_argument(invocation, invocation.first()));
-    const std::string to(namespace_argument(invocation, invocation.body["to"]));
-    check_rename(from, to);
-    Service& service = invocation.service;
-    check_stays_local(service.context().member != nullptr, from, to);
-    const sched::BlockingSection away;
-    for (const std::string_view ns : {from, to})
-        service.opener().open_again(catalog::split(ns).db);
-    const storage::GlobalLock lock(service.locks(), storage::GlobalMode::W);
-    fail_if_shutting_down();
-    if (service.catalog().collection(from) == nullptr) {
-        const catalog::Database* db = service.catalog().database(catalog::split(from).db);
-        if (db != nullptr && db->view(from) != nullptr)
-            base::fail(base::kCommandNotSupportedOnView, "cannot rename view: {}", from);
-        base::fail(base::kNamespaceNotFound, "source namespace does not exist");
-    }
-    if (service.catalog().collection(to) != nullptr) {
-        if (from == to && invocation.dialect().has(dialect::kOwnNameIsIllegal))
-            base::fail(base::kIllegalOperation, "a collection cannot be renamed to itself");
-        if (!invocation.body["dropTarget"].truthy() || from == to)
-            base::fail(base::kNamespaceExists, "target namespace exists");
-        service.cursors().kill_collection(to);
-    }
-    service.cursors().kill_collection(from);
-    const std::string_view db = catalog::split(from).db;
-    if (db == catalog::split(to).db) {
-        service.catalog().database(db)->replace(from, to, invocation.body["stayTemp"].truthy());
-    } else {
-        move_between_databases(service.catalog(), from, to);
-    }
-    service.top().forget(from);
-}
-
 void change_expiry(CollectionLock& lock, const catalog::Index& index, const bson::Element& seconds,
                    bson::Builder& reply) {
     const bson::Element old = index.spec["expireAfterSeconds"];
@@ -519,32 +419,13 @@ bool may_list_collections(const Invocation& invocation, const Rights& rights) {
            (only_readable || rights.on(invocation.db, "", auth::action::listCollections));
 }
 
-bool may_rename(const Invocation& invocation, const Rights& rights) {
-    using namespace auth::action;
-    const bson::Element source = invocation.first();
-    const bson::Element target = invocation.body["to"];
-    if (!source.is_string() || !target.is_string()) return rights.logged_in();
-    const std::string_view from = source.as_string();
-    const std::string_view to = target.as_string();
-    if (invocation.body["dropTarget"].truthy() && !rights.on(to, dropCollection)) return false;
-    if (catalog::split(from).db == catalog::split(to).db &&
-        rights.on(from, renameCollectionSameDB) && rights.on(to, renameCollectionSameDB))
-        return true;
-    return rights.on(from, auth::action::find | dropCollection) &&
-           rights.on(to, createCollection | createIndex | auth::action::insert);
-}
-
 constexpr Field kListFields[] = {
     {"filter", types::object},
     {"nameOnly", types::flag},
     {"cursor", types::object},
     {"authorizedCollections", types::flag},
 };
-constexpr Field kRenameFields[] = {
-    required("to", types::string),
-    {"dropTarget", types::flag},
-    {"stayTemp", types::flag},
-};
+
 constexpr Command kCommands[] = {
     {"create", "", 0, LockKind::write,
      "{ create: name, capped, size, max, autoIndexId, flags, validator | viewOn, pipeline }",
@@ -553,9 +434,6 @@ constexpr Command kCommands[] = {
      needs::on_collection(auth::action::dropCollection)},
     {"listCollections", "", 0, LockKind::read, "the collections of this database",
      run_list_collections, needs::decided(may_list_collections), kListFields},
-    {"renameCollection", "", kAdminOnly, LockKind::write,
-     "{ renameCollection: 'db.from', to: 'db.to', dropTarget: bool }", run_rename_collection,
-     needs::decided(may_rename), kRenameFields},
     {"collMod", "", 0, LockKind::write,
      "{ collMod: name, usePowerOf2Sizes: bool, validator: {}, validationLevel, validationAction, "
      "index: { keyPattern, expireAfterSeconds, hidden } }",

@@ -12,7 +12,6 @@ std::span<const Family> all_families();
 
 // The families of this room; each is defined by the file of that name. Others are those of
 // command/report/reports.h.
-Family handshake_commands();
 Family authentication_commands();
 Family last_error_commands();
 Family write_commands();
@@ -22,6 +21,7 @@ Family count_commands();
 Family aggregate_commands();
 Family explain_commands();
 Family collection_commands();
+Family rename_commands();
 Family index_commands();
 Family database_commands();
 Family capped_commands();
@@ -29,9 +29,9 @@ Family maintenance_commands();
 Family durability_commands();
 Family hidden_commands();
 Family user_commands();
+Family user_info_commands();
 Family refused_commands();
 Family parallel_scan_commands();
-Family cluster_commands();
 Family session_commands();
 Family replica_set_commands();
 Family apply_ops_commands();

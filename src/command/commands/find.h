@@ -66,5 +66,8 @@ struct FindAndModifyRequest {
 };
 // Reads the fields that take_fields() has taken, and checks none beside another.
 FindAndModifyRequest bind_find_and_modify(const Invocation& invocation);
+// Reads and checks all of it. Throws base::Error 9, or 10065 for a sort that is no document.
+FindAndModifyRequest parse_find_and_modify(const Invocation& invocation);
+Fields find_and_modify_fields();
 
 }  // namespace command

@@ -1,7 +1,7 @@
 // Commands that other servers of a cluster send, with the answers of a server that stands alone
 // (wire spec 2.2, 7).
 #include "base/error.h"
-#include "command/commands/families.h"
+#include "command/report/reports.h"
 #include "command/request/invocation.h"
 
 namespace command {
