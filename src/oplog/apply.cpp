@@ -10,7 +10,6 @@
 #include "dialect/dialect.h"
 #include "query/plan/executor.h"
 #include "query/update/update.h"
-#include "sched/blocking.h"
 #include "sched/tick.h"
 
 namespace oplog {
@@ -110,7 +109,6 @@ Applied Applier::change(const Told& told, Manner manner) {
         base::fail(base::kBadValue, "an index of no collection of {}: {}", db_name,
                    bson::to_text(told.o));
     const std::string_view ns = is_index ? indexed.as_string() : told.ns;
-    const sched::BlockingSection away;
     const storage::DatabaseLock lock(catalog_.engine().locks(), db_name, true);
     catalog::Collection* collection = catalog_.collection(ns);
     if (collection == nullptr) {
@@ -141,7 +139,6 @@ Applied Applier::change(const Told& told, Manner manner) {
 // a new one there; the index on _id, if there is one, refuses what comes twice.
 void Applier::copy(std::string_view ns, bson::Doc batch) {
     const auto [db, name] = catalog::split(ns);
-    const sched::BlockingSection away;
     const storage::DatabaseLock lock(catalog_.engine().locks(), db, true);
     catalog::Collection* const collection = catalog_.collection(ns);
     if (collection == nullptr)
@@ -218,7 +215,6 @@ void Applier::command(const Told& told, Manner manner) {
         for (const bson::Element& e : told.o)
             if (e.name() != "create" && e.name() != "idIndex") options.append(e);
         const std::string ns = std::string(db) + "." + std::string(first.as_string());
-        const sched::BlockingSection away;
         const storage::DatabaseLock lock(catalog_.engine().locks(), db, true);
         catalog_.get_or_create(db).create(ns, options.doc());
     } catch (const base::Error& error) {

@@ -8,7 +8,6 @@
 #include "bson/validate.h"
 #include "catalog/names.h"
 #include "oplog/entry.h"
-#include "sched/blocking.h"
 #include "sched/tick.h"
 
 namespace oplog {
@@ -310,7 +309,6 @@ void ForeignChange::write() {
 void ForeignChange::finish() {
     DCHECK(!is_copy_);
     if (is_written_) return;
-    const sched::BlockingSection away;
     const storage::DatabaseLock lock(log_.engine_.locks(), kDatabase, true);
     log_.prepare(0, 0);
     write();

@@ -9,7 +9,6 @@
 #include "bson/compare.h"
 #include "bson/json.h"
 #include "catalog/names.h"
-#include "sched/blocking.h"
 #include "sched/operation.h"
 
 namespace replica {
@@ -81,7 +80,6 @@ bool InitialSync::is_under_way(catalog::Catalog& catalog) {
 }
 
 void InitialSync::set_mark(bool under_way) {
-    const sched::BlockingSection away;
     const storage::DatabaseLock lock(catalog_.engine().locks(), kOwnDatabase, true);
     catalog::Collection& marks = catalog_.collection_for_write(kMark);
     const bson::Object mark = under_way ? bson::make("_id", 0, kUnderWay, true) : [this] {
@@ -117,7 +115,6 @@ void InitialSync::run() {
     copy_log(oplog::position_of(last));
     // The last entry and the mark are written both or neither; and they are on disk before this
     // member says that it has the data.
-    const sched::BlockingSection away;
     const storage::GlobalLock lock(catalog_.engine().locks(), storage::GlobalMode::W);
     oplog::ForeignChange(log_, last).finish();
     set_mark(false);
@@ -267,7 +264,6 @@ bson::Object InitialSync::catch_up(const bson::Object& first) {
 
 // Removes the entries that an interrupted initial sync has left in the own log.
 void InitialSync::clear_log() {
-    const sched::BlockingSection away;
     const storage::DatabaseLock lock(catalog_.engine().locks(), kOwnDatabase, true);
     log_.clear();
 }
@@ -440,7 +436,6 @@ void InitialSync::build_indexes() {
     for (const auto& [ns, specs] : indexes_) {
         const std::string db(catalog::split(ns).db);
         {
-            const sched::BlockingSection away;
             const storage::DatabaseLock lock(catalog_.engine().locks(), db, false);
             if (catalog_.collection(ns) == nullptr) continue;
         }

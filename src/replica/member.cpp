@@ -9,7 +9,6 @@
 #include "catalog/names.h"
 #include "replica/initial_sync.h"
 #include "replica/step_down.h"
-#include "sched/blocking.h"
 
 namespace replica {
 
@@ -51,7 +50,6 @@ void Member::open() {
 }
 
 void Member::begin_own_term() {
-    const sched::BlockingSection away;
     const storage::GlobalLock lock(engine_.locks(), storage::GlobalMode::W);
     const std::shared_ptr<const Config> config = this->config();
     if (config == nullptr || role_.is_primary() || !config->is_of_primary()) return;
@@ -159,7 +157,6 @@ void Member::initiate(bson::Doc given) {
                    "the configuration that begins a set has to have the version 1, and not {}",
                    config.version);
     check_is_primary_of(config);
-    const sched::BlockingSection away;
     const storage::GlobalLock lock(engine_.locks(), storage::GlobalMode::W);
     if (role_.state() != State::startup || read_stored_config(catalog_).count > 0)
         base::fail(base::kAlreadyInitialized, "already initialized");
@@ -198,7 +195,6 @@ void Member::reconfigure(bson::Doc given, bool force) {
         base::fail(base::kNewReplicaSetConfigurationIncompatible,
                    "New and old configurations differ in replica set ID");
     check_is_primary_of(config);
-    const sched::BlockingSection away;
     const storage::GlobalLock lock(engine_.locks(), storage::GlobalMode::W);
     const std::shared_ptr<const Config> old = this->config();
     if (!role_.is_primary() && !force)
@@ -281,13 +277,11 @@ void Member::adopt(const std::string& host, bson::Doc given, oplog::Position las
         } catch (const base::Error& error) {
             // Not a member any more. One that never was waits on.
             if (error.code() != base::kNodeNotFound || before == nullptr) throw;
-            const sched::BlockingSection away;
             const storage::GlobalLock lock(engine_.locks(), storage::GlobalMode::W);
             leave(error.what());
             throw;
         }
     }();
-    const sched::BlockingSection away;
     const storage::GlobalLock lock(engine_.locks(), storage::GlobalMode::W);
     const std::shared_ptr<const Config> old = this->config();
     if (old != nullptr && config.version <= old->version) return;
@@ -313,7 +307,6 @@ void Member::adopt(const std::string& host, bson::Doc given, oplog::Position las
 
 oplog::Position Member::last_settled() const {
     const sched::Uninterruptible whole;
-    const sched::BlockingSection away;
     const storage::DatabaseLock lock(engine_.locks(), "local", false);
     return last();
 }
@@ -376,7 +369,6 @@ void Member::take_report(bson::Doc report) {
 }
 
 void Member::set_following(State state, const std::string& syncing_to, const std::string& message) {
-    const sched::BlockingSection away;
     const storage::GlobalLock lock(engine_.locks(), storage::GlobalMode::R);
     if (!role_.follows()) return;
     following_.set(syncing_to, message);

@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "replica/own_host.h"
-#include "sched/blocking.h"
 
 namespace replica {
 
@@ -20,7 +19,6 @@ void check_takes_others(const Config& config, const MemberOptions& options) {
 size_t own_index(const Config& config, const MemberOptions& options) {
     const auto own = std::ranges::find(config.members, options.own_host, &MemberConfig::host);
     if (own != config.members.end()) return static_cast<size_t>(own - config.members.begin());
-    const sched::BlockingSection away;
     std::vector<size_t> found;
     for (size_t i = 0; i < config.members.size(); ++i)
         if (is_own_host(config.members[i].host, options.own_name, options.port)) found.push_back(i);

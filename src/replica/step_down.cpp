@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "replica/initial_sync.h"
 #include "replica/member.h"
-#include "sched/blocking.h"
 #include "sched/operation.h"
 #include "sched/tick.h"
 #include "storage/lock.h"
@@ -25,7 +24,6 @@ void check_not_stepping_down(const Role& role) {
 // the primary any more, also if it is killed then.
 void StepDown::run(std::chrono::milliseconds limit) {
     DCHECK(limit.count() >= 0);
-    const sched::BlockingSection away;
     std::shared_ptr<const Config> config;
     oplog::Position last;
     {

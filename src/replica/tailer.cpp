@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "base/signal_stack.h"
 #include "replica/initial_sync.h"
-#include "sched/blocking.h"
 #include "sched/operation.h"
 
 namespace replica {
@@ -87,7 +86,6 @@ bool Tailer::begin() {
     DCHECK(source_ != nullptr && !reads_log_);
     bool lacks_data = member_.last().ts == 0;
     {
-        const sched::BlockingSection away;
         const storage::DatabaseLock lock(catalog_.engine().locks(), "local", false);
         lacks_data |= InitialSync::is_under_way(catalog_);
     }
@@ -138,7 +136,6 @@ void Tailer::stay_behind(const std::string& why) {
 }
 
 int64_t Tailer::last_hash() const {
-    const sched::BlockingSection away;
     const storage::DatabaseLock lock(catalog_.engine().locks(), "local", false);
     return member_.log().last_hash();
 }

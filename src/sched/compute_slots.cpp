@@ -6,7 +6,6 @@
 #include <mutex>
 #include <thread>
 
-#include "sched/blocking.h"
 #include "sched/operation.h"
 
 namespace sched {
@@ -102,7 +101,6 @@ bool ComputeSlots::must_yield() {
 void ComputeSlots::yield_slot() {
     if (!must_yield()) return;
     const Operation* const operation = Operation::current();
-    const BlockingSection away;
     std::unique_lock lock(g_mutex);
     if (detail::t_state.has_slot) hand_slot_on();
     detail::t_state.has_slot = false;

@@ -6,20 +6,19 @@
 // costs one thread-local load.
 #pragma once
 
+#include "sched/tick.h"
+
 namespace sched {
 
 class FaultPoint {
   public:
     // Before a lock on data is taken.
     static void pass() {
-        if (t_hook_ != nullptr) t_hook_();
+        if (detail::t_state.before_blocking != nullptr) detail::t_state.before_blocking();
     }
-    // Of the calling thread; null: nothing. Must be idempotent, as of BlockingSection.
-    static void set_hook(void (*hook)()) { t_hook_ = hook; }
-
-  private:
-    using Hook = void (*)();
-    static inline constinit thread_local Hook t_hook_ = nullptr;
+    // Sets what the calling thread does there; null: nothing. The hook must be idempotent: once the
+    // loop has been handed over, further calls during the same operation do nothing.
+    static void set_hook(void (*hook)()) { detail::t_state.before_blocking = hook; }
 };
 
 }  // namespace sched

@@ -1,6 +1,5 @@
 #include "sched/tick.h"
 
-#include "sched/blocking.h"
 #include "sched/compute_slots.h"
 #include "sched/operation.h"
 #include "sched/work_limit.h"
@@ -16,11 +15,6 @@ void on_tick_budget_exhausted() {
     if (state.operation == nullptr) return;
     if (may_end) WorkLimit::check();
     const ThreadState::Clock::time_point now = ThreadState::Clock::now();
-    // The longest time that a connection's neighbours may have to wait for it.
-    constexpr std::chrono::milliseconds kBlockingSectionAfter{2};
-    if (state.before_blocking != nullptr &&
-        now - state.operation->started() > kBlockingSectionAfter)
-        const BlockingSection section;
     if (!state.slice_begun) {
         state.slice_begun = true;
         state.slice_end = now + kSlice;

@@ -2,7 +2,7 @@
 //
 // The room sched/ is what the operations of a server share: operation.h has one operation, its end
 // and its progress; tick.h what its thread counts; work_limit.h, compute_slots.h and yield_point.h
-// what follows from long work; blocking.h, lock_view.h and memory.h what others wait for or see.
+// what follows from long work; fault_point.h, lock_view.h and memory.h what others wait for or see.
 //
 // A loop that input makes long calls tick() in every round. Once in a while that looks whether the
 // operation has to end, and whether its time slice is over; between two such looks it costs a
@@ -42,7 +42,7 @@ struct ThreadState {
     bool preemptible = false;
     bool has_slot = false;  // ComputeSlots
     Clock::time_point slice_end{}, slot_end{};
-    void (*before_blocking)() = nullptr;  // BlockingSection
+    void (*before_blocking)() = nullptr;  // FaultPoint
 };
 inline thread_local constinit ThreadState t_state;
 
@@ -51,7 +51,7 @@ void on_tick_budget_exhausted();
 }  // namespace detail
 
 // `cost`: about 100 ns each. Throws what Operation::check() does, and what a WorkLimit in scope
-// does. Work that lasts also gives its event loop to another thread (sched/blocking.h).
+// does.
 inline void tick(int64_t cost = 1) {
     if ((detail::t_state.ticks_left -= cost) < 0) [[unlikely]]
         detail::on_tick_budget_exhausted();

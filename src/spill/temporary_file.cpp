@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "os/confined_file_system.h"
-#include "sched/blocking.h"
 #include "sched/tick.h"
 
 namespace spill {
@@ -31,7 +30,6 @@ int64_t count(int64_t more) {
 // Runs `work` on a file.
 template <typename Work>
 auto on_disk(Work&& work) {
-    const sched::BlockingSection away;
     try {
         return work();
     } catch (const os::IoError& e) {

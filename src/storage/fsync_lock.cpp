@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/signal_stack.h"
-#include "sched/blocking.h"
 #include "sched/operation.h"
 #include "storage/lock.h"
 
@@ -67,7 +66,6 @@ bool FsyncLock::busy() const {
 }
 
 int64_t FsyncLock::lock() {
-    const sched::BlockingSection away;
     std::unique_lock guard(mutex_);
     const sched::Operation* const request = sched::Operation::current();
     const auto interrupted = [request] { return request != nullptr && request->interrupted(); };
@@ -117,7 +115,6 @@ int64_t FsyncLock::unlock_once(std::unique_lock<std::mutex>& guard) {
 }
 
 std::optional<int64_t> FsyncLock::unlock() {
-    const sched::BlockingSection away;
     std::unique_lock guard(mutex_);
     if (state_ != State::locked) return std::nullopt;
     return unlock_once(guard);

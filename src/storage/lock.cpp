@@ -10,7 +10,6 @@
 #include "base/database_name.h"
 #include "base/error.h"
 #include "base/utf8.h"
-#include "sched/blocking.h"
 #include "sched/compute_slots.h"
 #include "sched/fault_point.h"
 #include "sched/operation.h"
@@ -184,7 +183,6 @@ struct LockManager::State {
         if (!database.lock.try_lock(exclusive)) wait_for(database, exclusive, interrupt_check);
     }
     void wait_for(DatabaseState& database, bool exclusive, InterruptCheck interrupt_check) {
-        const sched::BlockingSection section;
         const ShownWait wait(is_write(t.mode));
         const CountedWait counted(waiting_threads);
         global.park(t.mode);
@@ -262,7 +260,6 @@ void LockManager::lock_global(GlobalMode mode) {
     // A waiter for the whole server blocks all others.
     if (coarse && !sched::is_uninterruptible()) interrupt_check = check_interrupt;
     if (!state_->global.try_lock(mode)) {
-        const sched::BlockingSection section;
         const ShownWait wait(write);
         const CountedWait counted(state_->waiting_threads);
         state_->global.lock(mode, interrupt_check);
@@ -317,7 +314,6 @@ void LockManager::downgrade_W_to_R() {
 
 void LockManager::upgrade_R_to_W() {
     require(t.mode == GlobalMode::R, "upgrade_R_to_W needs R");
-    const sched::BlockingSection section;
     const int64_t start = now_us();
     state_->times.add_locked(false, start - t.locked_at);
     show_release(start);
@@ -341,7 +337,6 @@ void OpenChange::count(int by) {
 bool LockManager::w_to_X() {
     require(t.mode == GlobalMode::w, "w_to_X needs w");
     DCHECK(OpenChange::none());
-    const sched::BlockingSection section;
     if (!state_->global.w_to_X()) return false;
     t.mode = GlobalMode::X;
     return true;

@@ -3,7 +3,7 @@
 //
 // Order: global first, then at most one database (rename across databases takes global W), then
 // that of the log of changes, if there is one: a lock to write another database includes it. No
-// lock is recursive. A thread that has to wait opens a sched::BlockingSection first.
+// lock is recursive.
 //
 // Every engine owns one manager and takes no other locks that callers could see. An engine that
 // lets documents be changed concurrently keeps those apart that change the same one, and says so by

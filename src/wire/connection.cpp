@@ -383,6 +383,8 @@ class Connection final : public Wakeable,
                 reply.swap(kept_reply_);
                 if (kept_reply_.capacity() > kIdleReplyBytes) kept_reply_ = bson::Buffer();
             }
+            if (!resume) loop_.note_request(this);
+            LoopThreads::begin_call();
             const Step step = take_step(resume, reply);
             const bool on_loop = LoopThreads::settle();
             if (step.kind == Step::Kind::more) return send_part(reply, on_loop);
@@ -398,7 +400,6 @@ class Connection final : public Wakeable,
             if (resume) return session_->resume(reply);
             DCHECK(message_bytes_ >= kHeaderBytes && message_bytes_ <= kMessageBytesMax);
             DCHECK(message_bytes_ <= input_.size());
-            loop_.note_request(this);
             return session_->serve({input_.data(), message_bytes_}, reply);
         } catch (const std::exception& error) {
             base::log::error("connection closed, its request failed: {}", error.what());
@@ -550,7 +551,9 @@ class Connection final : public Wakeable,
         received();
         reply_sent();
         loop_.drop_deadline(*this);  // of a wait that could not begin
+        LoopThreads::begin_call();
         session_.reset();
+        LoopThreads::settle();
         socket_.close();
         table_.remove(info_.number);
         if (!base::log::quiet()) {

@@ -147,20 +147,9 @@ void EventLoop::stop() {
     io_->context.stop();
 }
 
-uint64_t EventLoop::mark_blocked() {
-    DCHECK(blocked() == 0);
-    const uint64_t ticket = next_ticket_.fetch_add(1, std::memory_order_relaxed);
-    blocked_.store(ticket, std::memory_order_seq_cst);
-    return ticket;
-}
-
-bool EventLoop::settle(uint64_t ticket) {
-    return blocked_.compare_exchange_strong(ticket, 0, std::memory_order_acq_rel);
-}
-
-bool EventLoop::take_away(uint64_t ticket) {
-    return ticket != kTaken &&
-           blocked_.compare_exchange_strong(ticket, kTaken, std::memory_order_acq_rel);
+bool EventLoop::take_away(uint64_t number) {
+    return number != kTaken &&
+           call_.compare_exchange_strong(number, kTaken, std::memory_order_acq_rel);
 }
 
 }  // namespace wire

@@ -1,9 +1,9 @@
 // wire/event_loop.h - one event loop: its waiters and deadlines, and the thread that runs it.
 //
 // Inside wire/ only. One thread at a time runs a loop. The thread may be relieved of it while it is
-// inside a handler (LoopThreads, sched::BlockingSection); it then finishes its handler beside the
-// loop. Code of a connection that follows a call of its session therefore asks settle() whether it
-// is still on the loop.
+// inside a call of a session (LoopThreads); it then finishes its handler beside the loop. Code of a
+// connection that follows such a call therefore asks LoopThreads::settle() whether it is still on
+// the loop.
 #pragma once
 
 #include <atomic>
@@ -14,6 +14,7 @@
 #include <mutex>
 #include <optional>
 
+#include "base/dcheck.h"
 #include "wire/handler_memory.h"
 
 namespace boost::asio {
@@ -63,15 +64,22 @@ class EventLoop {
     bool run_one();
     void stop();
 
-    // The thread that runs the loop. mark_blocked: the running thread is about to block; returns a
-    // ticket. settle: takes the mark back; false if the loop was taken away in between. blocked:
-    // the ticket of the mark, 0 if there is none. take_away: relieves the thread that holds
-    // `ticket`. seat: a new thread runs the loop.
-    uint64_t mark_blocked();
-    bool settle(uint64_t ticket);
-    uint64_t blocked() const { return blocked_.load(std::memory_order_seq_cst); }
-    bool take_away(uint64_t ticket);
-    void seat() { blocked_.store(0, std::memory_order_release); }
+    // The thread that runs the loop. begin_call: it enters a session; returns the number of the
+    // call. end_call: it comes back; false if the loop was taken away in between. call: the number
+    // of the one under way, 0 if there is none. take_away: relieves the thread that is in that
+    // call. seat: a new thread runs the loop.
+    uint64_t begin_call() {
+        DCHECK(call() == 0);
+        const uint64_t number = ++calls_;
+        call_.store(number, std::memory_order_seq_cst);
+        return number;  // from here on calls_ may be another thread's
+    }
+    bool end_call(uint64_t number) {
+        return call_.compare_exchange_strong(number, 0, std::memory_order_acq_rel);
+    }
+    uint64_t call() const { return call_.load(std::memory_order_seq_cst); }
+    bool take_away(uint64_t number);
+    void seat() { call_.store(0, std::memory_order_release); }
 
     // Notes that a request of `connection` begins. Called by the thread that runs the loop.
     void note_request(const Wakeable* connection) {
@@ -104,8 +112,8 @@ class EventLoop {
     std::unique_ptr<Io> io_;
     std::atomic<Wakeable*> woken_{nullptr};  // last woken first
     bool closed_ = false;                    // the destructor has begun: nothing is woken
-    std::atomic<uint64_t> blocked_{0};
-    std::atomic<uint64_t> next_ticket_{1};
+    std::atomic<uint64_t> call_{0};
+    uint64_t calls_ = 0;              // begun; belongs to the thread that runs the loop
     const Wakeable* last_ = nullptr;  // whose request was begun last
     std::atomic<bool> changed_{false};
     std::atomic<bool> shared_{false};

@@ -16,7 +16,6 @@
 #include <thread>
 
 #include "base/testing/muted.h"
-#include "sched/blocking.h"
 #include "sched/testing/failing_memory.h"
 #include "wire/listener.h"
 #include "wire/testing/client.h"
@@ -126,7 +125,6 @@ class BlockingHandler : public Handler {
             const QueryMessage query = decode_query(message);
             if (query.query.has("fail")) throw std::bad_alloc();
             if (query.query.has("block")) {
-                const sched::BlockingSection section;
                 ++handler_.blocked;
                 handler_.blocked.notify_all();
                 handler_.released.wait(false);

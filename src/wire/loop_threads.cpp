@@ -4,11 +4,11 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/dcheck.h"
 #include "base/log.h"
 #include "base/signal_stack.h"
-#include "sched/blocking.h"
 #include "sched/fault_point.h"
 
 namespace wire {
@@ -22,19 +22,20 @@ constexpr int kHandlersPerLook = 64;
 // So many of these are frequent, and so few no more.
 constexpr int64_t kManyPageWaits = 8;
 constexpr int64_t kFewPageWaits = 2;
-// The keeper looks so often after the last blocked operation, then slows down until nudged.
+// The keeper looks so often after the last call that it saw, then slows down until nudged.
 constexpr int kQuietLooks = 50;
 
-// The threads and the loop that the calling thread runs. Null outside LoopThreads.
-thread_local LoopThreads* t_threads = nullptr;
-thread_local EventLoop* t_loop = nullptr;
-
-// Of the last look at what the calling thread has waited for.
-struct PageWaitsSeen {
+// What the calling thread runs.
+struct Seat {
+    LoopThreads* threads = nullptr;  // null: it is none of theirs
+    EventLoop* loop = nullptr;       // null: none
+    uint64_t call = 0;               // the number of the one under way, 0: none
+    bool is_relieved = false;        // the loop is given away
+    // Of the last look at what the thread has waited for.
     int handlers = 0;  // since
-    int64_t waits = 0;
+    int64_t page_waits = 0;
 };
-thread_local PageWaitsSeen t_seen;
+constinit thread_local Seat t_seat;
 
 int64_t page_waits_of_thread() {
     rusage usage{};
@@ -76,7 +77,7 @@ void LoopThreads::stop() {
 void LoopThreads::run(EventLoop* loop) {
     const base::SignalStack signal_stack;
     pthread_setname_np(pthread_self(), "conn-loop");
-    t_threads = this;
+    t_seat.threads = this;
     while (loop != nullptr) {
         run_loop(*loop);
         loop = next_loop();
@@ -85,18 +86,16 @@ void LoopThreads::run(EventLoop* loop) {
 
 // Runs the loop until it stops or is given to another thread.
 void LoopThreads::run_loop(EventLoop& loop) {
-    DCHECK(t_loop == nullptr && t_ticket_ == 0);
-    t_loop = &loop;
-    t_relieved_ = false;
+    DCHECK(t_seat.loop == nullptr && t_seat.call == 0);
+    t_seat.loop = &loop;
+    t_seat.is_relieved = false;
     loop.seat();
-    sched::BlockingSection::set_hook(&about_to_block);
     do {
         review_page_waits();
     } while (run_one(loop) && settle());
     sched::FaultPoint::set_hook(nullptr);
-    sched::BlockingSection::set_hook(nullptr);
-    t_loop = nullptr;
-    t_ticket_ = 0;
+    t_seat.loop = nullptr;
+    t_seat.call = 0;
 }
 
 // Handlers catch what they throw; what gets past them costs a log line, not the process.
@@ -109,32 +108,35 @@ bool LoopThreads::run_one(EventLoop& loop) {
     }
 }
 
-bool LoopThreads::settle_mark() {
-    if (t_relieved_) return false;
-    DCHECK(t_ticket_ != 0);
-    t_relieved_ = !t_loop->settle(t_ticket_);
-    t_ticket_ = 0;
-    return !t_relieved_;
+bool LoopThreads::settle() {
+    Seat& seat = t_seat;
+    if (seat.call != 0) seat.is_relieved = !seat.loop->end_call(std::exchange(seat.call, 0));
+    return !seat.is_relieved;
 }
 
-void LoopThreads::about_to_block() {
-    if (t_relieved_ || t_ticket_ != 0) return;
-    t_ticket_ = t_loop->mark_blocked();
-    t_threads->nudge(t_loop->is_shared() ? Pace::fast : Pace::slow);
+void LoopThreads::begin_call() {
+    Seat& seat = t_seat;
+    if (seat.loop == nullptr || seat.call != 0 || seat.is_relieved) return;
+    seat.call = seat.loop->begin_call();
+    const Pace pace = seat.loop->is_shared() ? Pace::fast : Pace::slow;
+    // Sequentially consistent with the keeper: either it still sees the call before it slows down,
+    // or this sees that it has.
+    if (seat.threads->pace_.load(std::memory_order_seq_cst) < pace) seat.threads->nudge(pace);
 }
 
 // Where others wait for the loop: a lone client would gain nothing.
 void LoopThreads::about_to_wait_for_pages() {
-    about_to_block();
-    if (!t_relieved_ && t_loop->is_shared() && t_loop->take_away(t_ticket_))
-        t_threads->give_away(*t_loop);
+    const Seat& seat = t_seat;
+    if (seat.call != 0 && seat.loop->is_shared() && seat.loop->take_away(seat.call))
+        seat.threads->give_away(*seat.loop);
 }
 
 void LoopThreads::review_page_waits() {
-    if (++t_seen.handlers >= kHandlersPerLook) {
+    Seat& seat = t_seat;
+    if (++seat.handlers >= kHandlersPerLook) {
         const int64_t waits = page_waits_();
-        const int64_t fresh = waits - t_seen.waits;
-        t_seen = {0, waits};
+        const int64_t fresh = waits - std::exchange(seat.page_waits, waits);
+        seat.handlers = 0;
         if (fresh >= kManyPageWaits) pages_are_missing_.store(true, std::memory_order_relaxed);
         if (fresh <= kFewPageWaits) pages_are_missing_.store(false, std::memory_order_relaxed);
     }
@@ -143,9 +145,6 @@ void LoopThreads::review_page_waits() {
 }
 
 void LoopThreads::nudge(Pace pace) {
-    // Sequentially consistent with the keeper: either it still sees the mark before it slows down,
-    // or this sees that it has.
-    if (pace_.load(std::memory_order_seq_cst) >= pace) return;
     const std::lock_guard guard(mutex_);
     if (pace_.load() < pace) pace_.store(pace);
     keeper_wakes_.notify_one();
@@ -191,26 +190,24 @@ void LoopThreads::give_away(EventLoop& loop) {
     } catch (const std::exception& error) {
         // A thread that finishes an operation takes the loop.
         unattended_.push_back(&loop);
-        base::log::warning("no thread for {} blocked operations: {}", threads_.size(),
-                           error.what());
+        base::log::warning("no thread for {} long operations: {}", threads_.size(), error.what());
     }
 }
 
 LoopThreads::Pace LoopThreads::wanted_pace() const {
     Pace pace = Pace::asleep;
     for (const EventLoop* loop : loops_) {
-        if (loop->blocked() != 0)
-            pace = std::max(pace, loop->is_shared() ? Pace::fast : Pace::slow);
+        if (loop->call() != 0) pace = std::max(pace, loop->is_shared() ? Pace::fast : Pace::slow);
     }
     return pace;
 }
 
-// Gives those away that are still inside the blocking operation of the last look.
+// Gives those away that are still inside the call of the last look.
 void LoopThreads::look_at_loops(std::vector<uint64_t>& seen) {
     for (size_t i = 0; i < loops_.size(); ++i) {
-        const uint64_t ticket = loops_[i]->blocked();
-        if (ticket != 0 && ticket == seen[i] && loops_[i]->take_away(ticket)) give_away(*loops_[i]);
-        seen[i] = ticket;
+        const uint64_t call = loops_[i]->call();
+        if (call != 0 && call == seen[i] && loops_[i]->take_away(call)) give_away(*loops_[i]);
+        seen[i] = call;
     }
 }
 
@@ -227,8 +224,8 @@ void LoopThreads::keep() {
         if (pace == Pace::asleep)
             keeper_wakes_.wait(lock, is_faster);
         else
-            keeper_wakes_.wait_for(
-                lock, pace == Pace::fast ? kBlockedLoopTimeout : kLoneLoopTimeout, is_faster);
+            keeper_wakes_.wait_for(lock, pace == Pace::fast ? kLongCallTimeout : kLoneLoopTimeout,
+                                   is_faster);
         lock.unlock();
         quiet = wanted_pace() >= pace_.load() ? 0 : quiet + 1;
         look_at_loops(seen);

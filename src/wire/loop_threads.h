@@ -1,16 +1,16 @@
 // wire/loop_threads.h - the threads that run the event loops.
 //
-// Each loop has one thread. When that thread opens a sched::BlockingSection and is still inside the
-// same operation a moment later, the keeper gives the loop to a spare thread; the old one finishes
-// its operation beside the loop and becomes a spare itself. Short waits (a lock held for
-// microseconds, one sync) thus cost no change of threads, and long ones delay other connections by
-// at most twice kBlockedLoopTimeout. While the blocked loop has served one connection only, the
-// keeper looks far less often: a lone client that commits must not wake it all the time. There are
-// as many threads as blocked operations plus loops, plus some idle spares.
+// Each loop has one thread, which numbers its calls of sessions. When it is still inside the same
+// call a moment later, because it waits or computes, the keeper gives the loop to a spare thread;
+// the old one finishes its operation beside the loop and becomes a spare itself. Short calls thus
+// cost no change of threads, and long ones delay other connections by at most twice
+// kLongCallTimeout. While a loop has served one connection only, the keeper looks far less often: a
+// lone client must not wake it all the time. There are as many threads as long operations plus
+// loops, plus some idle spares.
 //
-// A wait for a page of a mapped file opens no section. While threads meet many of them, an
-// operation gives its loop away before it comes to the data (sched::FaultPoint), at once: the page
-// comes before the keeper would look.
+// A wait for a page of a mapped file is shorter. While threads meet many of them, an operation
+// gives its loop away before it comes to the data (sched::FaultPoint), at once: the page comes
+// before the keeper would look.
 #pragma once
 
 #include <atomic>
@@ -28,7 +28,7 @@ namespace wire {
 
 class LoopThreads {
   public:
-    static constexpr std::chrono::milliseconds kBlockedLoopTimeout{1};
+    static constexpr std::chrono::milliseconds kLongCallTimeout{1};
     // The timeout of a loop that served no other connection of late.
     static constexpr std::chrono::milliseconds kLoneLoopTimeout{50};
 
@@ -51,17 +51,15 @@ class LoopThreads {
     enum class Pace : int { asleep, slow, fast };
     Pace pace() const { return pace_.load(); }
 
+    // Code that runs in a handler calls this before it calls a session: from here until settle()
+    // the loop may go to another thread.
+    static void begin_call();
     // Tells code that runs in a handler whether this thread still runs the loop. If it does, it
-    // goes on doing so until the next BlockingSection; if not, the work that remains to be done for
+    // goes on doing so until the next begin_call(); if not, the work that remains to be done for
     // the connection must be posted to the loop.
-    static bool settle() { return (t_ticket_ == 0 && !t_relieved_) || settle_mark(); }
+    static bool settle();
 
   private:
-    // These belong to the calling thread. Both stay as they are outside of LoopThreads.
-    static inline constinit thread_local uint64_t t_ticket_ = 0;    // of the open mark, 0: none
-    static inline constinit thread_local bool t_relieved_ = false;  // the loop is given away
-
-    static bool settle_mark();
     void run(EventLoop* loop);
     void run_loop(EventLoop& loop);
     static bool run_one(EventLoop& loop);
@@ -71,7 +69,6 @@ class LoopThreads {
     void nudge(Pace pace);
     Pace wanted_pace() const;
     void look_at_loops(std::vector<uint64_t>& seen);
-    static void about_to_block();
     static void about_to_wait_for_pages();
     void review_page_waits();
 

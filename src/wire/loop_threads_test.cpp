@@ -8,7 +8,6 @@
 #include <functional>
 #include <future>
 
-#include "sched/blocking.h"
 #include "sched/fault_point.h"
 
 namespace wire {
@@ -33,7 +32,7 @@ class LoopThreadsTest : public testing::Test {
     void serve_until_slow(const Wakeable& connection) {
         do {
             request_of(connection);
-            on_loop([] { const sched::BlockingSection section; });
+            on_loop([] { LoopThreads::begin_call(); });
         } while (loop_.is_shared() || threads_.pace() == LoopThreads::Pace::fast);
     }
     void request_of(const Wakeable& connection) {
@@ -53,7 +52,7 @@ TEST_F(LoopThreadsTest, TheKeeperIsSlowForALoneConnection) {
     for (int i = 0; i < 100; ++i) {
         request_of(first_);
         on_loop([&] {
-            const sched::BlockingSection section;
+            LoopThreads::begin_call();
             EXPECT_EQ(threads_.pace(), LoopThreads::Pace::slow);
         });
     }
@@ -64,7 +63,7 @@ TEST_F(LoopThreadsTest, TheKeeperIsFastWhileOthersMayWait) {
         request_of(first_);
         request_of(second_);
         on_loop([&] {
-            const sched::BlockingSection section;
+            LoopThreads::begin_call();
             EXPECT_EQ(threads_.pace(), LoopThreads::Pace::fast);
         });
         serve_until_slow(second_);
@@ -75,7 +74,7 @@ TEST_F(LoopThreadsTest, TheKeeperIsFastWhileOthersMayWait) {
 TEST_F(LoopThreadsTest, ALoneLoopIsGivenAwayToo) {
     std::promise<void> served;
     on_loop([&] {
-        const sched::BlockingSection section;
+        LoopThreads::begin_call();
         boost::asio::post(loop_.io(), [&] { served.set_value(); });
         served.get_future().wait();
     });
@@ -95,11 +94,20 @@ class MissingPagesTest : public LoopThreadsTest {
     void serve(int handlers) {
         for (int i = 0; i < handlers; ++i) {
             request_of(i % 2 == 0 ? first_ : second_);
-            on_loop([] { sched::FaultPoint::pass(); });
+            on_loop([] { pass_in_call(); });
         }
     }
-    // Whether the loop runs what is posted while a handler of it is behind a fault point. Without a
-    // section, so the keeper does not help.
+    static void pass_in_call() {
+        LoopThreads::begin_call();
+        sched::FaultPoint::pass();
+    }
+    // A thread that has to wait for a processor may lose its loop to the keeper, but not each time.
+    bool is_kept() {
+        for (int i = 0; i < 10; ++i)
+            if (!is_given_away()) return true;
+        return false;
+    }
+    // Whether the loop runs what is posted while a handler of it is behind a fault point.
     bool is_given_away() {
         std::promise<void> served;
         auto served_later = served.get_future();
@@ -107,7 +115,7 @@ class MissingPagesTest : public LoopThreadsTest {
         request_of(first_);
         request_of(second_);
         on_loop([&] {
-            sched::FaultPoint::pass();
+            pass_in_call();
             boost::asio::post(loop_.io(), [&] { served.set_value(); });
             given = !LoopThreads::settle();
             if (given) served_later.wait();
@@ -119,7 +127,7 @@ class MissingPagesTest : public LoopThreadsTest {
 
 TEST_F(MissingPagesTest, TheLoopIsKeptWhilePagesAreThere) {
     serve(300);
-    EXPECT_FALSE(is_given_away());
+    EXPECT_TRUE(is_kept());
 }
 
 TEST_F(MissingPagesTest, ItIsGivenAwayWhileTheyAreMissing) {
@@ -128,7 +136,7 @@ TEST_F(MissingPagesTest, ItIsGivenAwayWhileTheyAreMissing) {
     EXPECT_TRUE(is_given_away());
     waits_per_handler_ = 0;
     serve(64 * 70);
-    EXPECT_FALSE(is_given_away());
+    EXPECT_TRUE(is_kept());
 }
 
 TEST_F(MissingPagesTest, ALoneClientKeepsIt) {
@@ -137,7 +145,7 @@ TEST_F(MissingPagesTest, ALoneClientKeepsIt) {
     serve_until_slow(first_);
     on_loop([&] {
         loop_.note_request(&first_);
-        sched::FaultPoint::pass();
+        pass_in_call();
         EXPECT_TRUE(LoopThreads::settle());
     });
 }

@@ -32,7 +32,6 @@
 #include "query/stage/output.h"
 #include "query/stage/pipeline.h"
 #include "query/update/update.h"
-#include "sched/blocking.h"
 #include "sched/interruption.h"
 #include "sched/tick.h"
 #include "sched/work_limit.h"
@@ -289,7 +288,6 @@ void run_pipeline(Invocation& invocation, const PipelineRequest& request) {
         if (done.executor() != nullptr) report_query(invocation.client, *done.executor(), {}, true);
     };
     if (writer != nullptr) {
-        const sched::BlockingSection away;
         source->save();
         writer->fill(*source);
         report(*source);

@@ -23,7 +23,6 @@
 #include "dialect/requests.h"
 #include "oplog/apply.h"
 #include "query/plan/executor.h"
-#include "sched/blocking.h"
 #include "sched/operation.h"
 #include "sched/tick.h"
 #include "storage/durability.h"
@@ -130,7 +129,6 @@ class Application {
     }
 
     void run() {
-        const sched::BlockingSection away;
         for (const Entry& entry : entries_)
             invocation_.service.opener().open_again(entry.db());
         if (!together_) return apply_all();

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "command/commands/testing/service.h"
-#include "sched/blocking.h"
 #include "sched/memory.h"
 
 namespace command {
@@ -62,25 +61,6 @@ TEST_F(BatchLimitsTest, FirstBatchesEndAtTheirNumberOrSize) {
     EXPECT_EQ(cursor_, 0);
     EXPECT_EQ(query("test.c", "{}", 1).size(), 1u);
     EXPECT_EQ(cursor_, 0);
-}
-
-// Millions of documents in it are examined before it is known what the message asks for.
-TEST_F(BatchLimitsTest, ALargeMessageGivesItsLoopAwayBeforeItIsRead) {
-    static int given_away = 0;
-    sched::BlockingSection::set_hook([] { ++given_away; });
-    const auto serve_damaged = [this](size_t bytes) {
-        bson::Buffer message;
-        message.extend(bytes);
-        std::fill_n(message.data(), bytes, 0);
-        message.store(0, static_cast<int32_t>(bytes));
-        message.store(12, static_cast<int32_t>(wire::Opcode::msg));
-        given_away = 0;
-        EXPECT_FALSE(serve(message).empty());
-        return given_away;
-    };
-    EXPECT_EQ(serve_damaged(100), 0);
-    EXPECT_GT(serve_damaged(1 << 20), 0);
-    sched::BlockingSection::set_hook(nullptr);
 }
 
 TEST_F(BatchLimitsTest, OldBatchesEndOnceTheirSizeIsExceeded) {

@@ -7,7 +7,6 @@
 #include "command/request/authorization.h"
 #include "command/request/invocation.h"
 #include "dialect/collections.h"
-#include "sched/blocking.h"
 #include "sched/tick.h"
 
 namespace command {
@@ -81,7 +80,6 @@ void run_convert_to_capped(Invocation& invocation) {
     const std::string ns = invocation.ns();
     refuse_system(ns);
     const int64_t size = size_argument(invocation);
-    const sched::BlockingSection away;
     Service& service = invocation.service;
     CollectionLock lock(invocation.client, ns, true);
     if (lock.collection() == nullptr) base::fail(base::kNamespaceNotFound, "ns not found");
@@ -107,7 +105,6 @@ void run_clone_as_capped(Invocation& invocation) {
     const int64_t size = size_argument(invocation);
     const std::string target = fmt::format("{}.{}", invocation.db, to.as_string());
     refuse_system(target);
-    const sched::BlockingSection away;
     CollectionLock lock(invocation.client, ns, true);
     if (lock.collection() == nullptr)
         base::fail(base::kNamespaceNotFound, "source collection {} does not exist", ns);

@@ -22,7 +22,6 @@
 #include "dialect/dialect.h"
 #include "dialect/requests.h"
 #include "query/match/match_tree.h"
-#include "sched/blocking.h"
 #include "sched/tick.h"
 
 namespace command {
@@ -160,7 +159,6 @@ void run_create(Invocation& invocation) {
     // Bad ones must not leave a database behind.
     catalog::check_validation(ns, options, invocation.service.catalog().expressions());
     catalog::parse_collection_options(options);
-    const sched::BlockingSection away;
     CollectionLock lock(invocation.client, ns, true, CollectionLock::Views::taken);
     // Clients of today that make collections in several places at once look for these words.
     if (invocation.dialect().has(dialect::kTextsOfToday) && lock.collection() != nullptr)
@@ -171,7 +169,6 @@ void run_create(Invocation& invocation) {
 
 void run_drop(Invocation& invocation) {
     const std::string ns = invocation.ns();
-    const sched::BlockingSection away;
     CollectionLock lock(invocation.client, ns, true, CollectionLock::Views::taken);
     if (catalog::Database* db = lock.database(); db != nullptr && db->view(ns) != nullptr) {
         base::log::info("CMD: drop {}", ns);

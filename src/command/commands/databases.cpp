@@ -18,7 +18,6 @@
 #include "dialect/dialect.h"
 #include "dialect/requests.h"
 #include "query/match/match_tree.h"
-#include "sched/blocking.h"
 #include "sched/interruption.h"
 
 namespace command {
@@ -99,7 +98,6 @@ void run_drop_database(Invocation& invocation) {
     if (!one.is_number() || one.to_int64() != 1)
         base::fail(base::kBadValue, "have to pass 1 as db parameter");
     const std::string db(invocation.db);
-    const sched::BlockingSection away;
     Service& service = invocation.service;
     // Most of what is to be written goes before the others have to wait.
     service.engine().durability().flush_all(true);
@@ -120,7 +118,6 @@ void run_drop_database(Invocation& invocation) {
 }
 
 void run_close_all(Invocation& invocation) {
-    const sched::BlockingSection away;
     Service& service = invocation.service;
     const storage::GlobalLock lock(service.locks(), storage::GlobalMode::W);
     bson::Builder list = invocation.reply->sub_array("dbs");
@@ -192,7 +189,6 @@ std::string hash_collection(catalog::Collection& collection, dialect::Dialect di
 
 void run_db_hash(Invocation& invocation) {
     const auto started = sched::Operation::Clock::now();
-    const sched::BlockingSection away;
     Service& service = invocation.service;
     const storage::DatabaseLock lock(service.locks(), invocation.db, false);
     catalog::Database* db = service.catalog().database(invocation.db);

@@ -6,7 +6,6 @@
 #include "command/commands/families.h"
 #include "command/request/invocation.h"
 #include "dialect/requests.h"
-#include "sched/blocking.h"
 #include "storage/lock.h"
 
 namespace command {
@@ -28,7 +27,6 @@ void run_fsync(Invocation& invocation) {
         reply.append("seeAlso", "http://dochub.mongodb.org/core/fsynccommand");
         return;
     }
-    const sched::BlockingSection away;
     if (!async) {
         const storage::GlobalLock global(service.locks(), storage::GlobalMode::W);
         service.durability().commit_now();
@@ -46,7 +44,6 @@ void run_fsync_unlock(Invocation& invocation) {
 void run_journal_latency_test(Invocation& invocation) {
     if (!invocation.service.context().journal_latency_test)
         base::fail(base::kIllegalOperation, "journaling is not enabled on this server");
-    const sched::BlockingSection away;
     invocation.service.context().journal_latency_test(*invocation.reply);
 }
 

@@ -7,7 +7,6 @@
 #include "command/commands/families.h"
 #include "command/context/locks.h"
 #include "command/request/invocation.h"
-#include "sched/blocking.h"
 #include "storage/lock.h"
 
 namespace command {
@@ -32,7 +31,6 @@ void run_sleep(Invocation& invocation) {
     std::chrono::milliseconds time{10000};
     if (secs.is_number() || millis.is_number())
         time = std::chrono::milliseconds(secs.to_int64() * 1000 + millis.to_int64());
-    const sched::BlockingSection away;
     const storage::GlobalLock lock(invocation.service.locks(), invocation.body["w"].truthy()
                                                                    ? storage::GlobalMode::W
                                                                    : storage::GlobalMode::R);

@@ -19,7 +19,6 @@
 #include "dialect/collections.h"
 #include "dialect/dialect.h"
 #include "dialect/requests.h"
-#include "sched/blocking.h"
 #include "sched/interruption.h"
 
 namespace command {
@@ -246,7 +245,6 @@ void run_create_indexes(Invocation& invocation) {
             std::ranges::for_each(specs, check_expiry);
     };
     catalog::check_insertable(ns, catalog::code_of_bad_name(invocation.dialect()));
-    const sched::BlockingSection away;
     CollectionLock lock(invocation.client, ns, true);
     const bool created = lock.collection() == nullptr;
     // Indexes that are in the way are reported first, if the collection exists.
@@ -319,7 +317,6 @@ std::vector<bson::Element> listed_indexes(const catalog::Collection& collection,
 
 void run_drop_indexes(Invocation& invocation) {
     const std::string ns = invocation.ns();
-    const sched::BlockingSection away;
     CollectionLock lock(invocation.client, ns, true);
     if (lock.collection() == nullptr) base::fail(base::kNamespaceNotFound, "ns not found");
     const bson::Element which = invocation.body["index"];
@@ -364,7 +361,6 @@ void run_list_indexes(Invocation& invocation) {
 
 void run_re_index(Invocation& invocation) {
     const std::string ns = invocation.ns();
-    const sched::BlockingSection away;
     CollectionLock lock(invocation.client, ns, true);
     if (lock.collection() == nullptr) base::fail(base::kNamespaceNotFound, "ns not found");
     base::log::info("CMD: reIndex {}", ns);

@@ -5,7 +5,6 @@
 #include "command/request/authorization.h"
 #include "command/request/invocation.h"
 #include "replica/member.h"
-#include "sched/blocking.h"
 
 namespace command {
 
@@ -109,7 +108,6 @@ void run_get_last_error(Invocation& invocation) {
     const bool journaling = invocation.service.durability().journaling();
     append_wait(invocation, "syncMillis");
     if (concern.fsync && !journaling) {
-        const sched::BlockingSection away;
         const int files = invocation.service.durability().flush_all(true);
         invocation.reply->append("fsyncFiles", static_cast<int32_t>(files));
     } else if (concern.waits()) {

@@ -9,7 +9,6 @@
 #include "command/request/invocation.h"
 #include "dialect/dialect.h"
 #include "dialect/requests.h"
-#include "sched/blocking.h"
 
 namespace command {
 
@@ -28,7 +27,6 @@ void run_compact(Invocation& invocation) {
     const bson::Element bytes = invocation.body["paddingBytes"];
     if (bytes && (bytes.to_int64() < 0 || bytes.to_int64() > 1024 * 1024))
         base::fail(base::kBadValue, "invalid padding bytes");
-    const sched::BlockingSection away;
     CollectionLock lock(invocation.client, ns, true);
     if (lock.collection() == nullptr)
         base::fail(base::kNamespaceNotFound, "namespace does not exist");
@@ -52,7 +50,6 @@ void run_touch(Invocation& invocation) {
     const bool indexes = invocation.body["index"].truthy();
     if (!data && !indexes)
         base::fail(base::kBadValue, "must specify at least one of (data:true, index:true)");
-    const sched::BlockingSection away;
     CollectionLock lock(invocation.client, ns, false);
     if (lock.collection() == nullptr)
         base::fail(data ? kNoDataToTouch : base::kNamespaceNotFound, "namespace does not exist");
@@ -119,7 +116,6 @@ void run_validate(Invocation& invocation) {
     options.full = invocation.body["full"].truthy();
     options.scan_data = invocation.body["scandata"].truthy() || options.full;
     options.derive_keys = catalog::key_deriver();
-    const sched::BlockingSection away;
     CollectionLock lock(invocation.client, ns, false);
     catalog::Database* db = lock.database();
     storage::CollectionStore* store = nullptr;
@@ -142,7 +138,6 @@ void run_repair_database(Invocation& invocation) {
     const bson::Element one = invocation.first();
     if (!one.is_number() || one.to_double() != 1)
         base::fail(base::kBadValue, "repairDatabase takes 1 as its value");
-    const sched::BlockingSection away;
     repair_database(invocation.service.catalog(), invocation.service.cursors(), invocation.db);
 }
 

@@ -7,7 +7,6 @@
 #include "command/request/invocation.h"
 #include "dialect/collections.h"
 #include "dialect/dialect.h"
-#include "sched/blocking.h"
 #include "sched/tick.h"
 
 namespace command {
@@ -86,7 +85,6 @@ void run_rename_collection(Invocation& invocation) {
     check_rename(from, to);
     Service& service = invocation.service;
     check_stays_local(service.context().member != nullptr, from, to);
-    const sched::BlockingSection away;
     for (const std::string_view ns : {from, to})
         service.opener().open_again(catalog::split(ns).db);
     const storage::GlobalLock lock(service.locks(), storage::GlobalMode::W);

@@ -16,7 +16,6 @@
 #include "command/write/add_user.h"
 #include "query/match/match_tree.h"
 #include "query/plan/executor.h"
-#include "sched/blocking.h"
 #include "sched/tick.h"
 
 namespace command {
@@ -84,7 +83,6 @@ bool append_credentials(Invocation& invocation, std::string_view user, const Use
         invocation.wait_for_turn();
         return false;
     }
-    const sched::BlockingSection away;
     bson::Builder credentials = out.sub_object("credentials");
     for (const auth::Mechanism mechanism : fields.mechanisms)
         auth::append_credential(mechanism, auth::make_credential(mechanism, user, *fields.password),

@@ -2,7 +2,6 @@
 
 #include "base/dcheck.h"
 #include "base/error.h"
-#include "sched/blocking.h"
 #include "sched/compute_slots.h"
 
 namespace command {
@@ -83,8 +82,6 @@ catalog::Collection& CollectionLock::make() {
 
 bool CollectionLock::should_yield() {
     DCHECK(lock_.has_value());
-    // The request has done much work: the event loop goes on without this thread.
-    sched::BlockingSection away;
     sched::Operation::check();
     if (may_write()) context_.durability().commit_if_needed();
     return !kept_ && lock_->should_yield();

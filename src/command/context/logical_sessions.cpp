@@ -9,7 +9,6 @@
 
 #include "base/dcheck.h"
 #include "base/error.h"
-#include "sched/blocking.h"
 
 namespace command {
 
@@ -121,7 +120,6 @@ void LogicalSessions::use(const SessionId& id, Clock::time_point now) {
 // Ends an eighth of the sessions of the owner with the most: searching for them takes long.
 void LogicalSessions::make_room() {
     constexpr size_t kPart = 8;
-    const sched::BlockingSection away;
     const std::lock_guard one_at_a_time(room_mutex_);
     if (count() < open_max()) return;
     const std::set<SessionId> busy = busy_();

@@ -5,7 +5,6 @@
 #include "base/log.h"
 #include "oplog/log.h"
 #include "replica/member.h"
-#include "sched/blocking.h"
 #include "sched/operation.h"
 #include "storage/lock.h"
 
@@ -29,7 +28,6 @@ void DatabaseOpener::open_again(std::string_view db) {
     storage::Engine& engine = catalog_.engine();
     // While fsync has everything locked, a waiter for W would block readers.
     if (!engine.may_open_now(db) || fsync_lock_.busy()) return;
-    const sched::BlockingSection section;
     const storage::GlobalLock lock(engine.locks(), storage::GlobalMode::W);
     if (!engine.may_open_now(db) || !engine.open_again(db)) return;
     // An index that is built again is not lost because an operation's time limit has passed.

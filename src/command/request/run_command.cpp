@@ -19,7 +19,6 @@
 #include "dialect/dialect.h"
 #include "dialect/requests.h"
 #include "replica/member.h"
-#include "sched/blocking.h"
 #include "storage/lock.h"
 
 namespace command {
@@ -461,10 +460,7 @@ void run_command(Invocation& invocation, bson::Buffer& reply) {
     const bool by_concern = (command->lock == LockKind::write || invocation.wrote) &&
                             invocation.concern.waits() && !invocation.skip_concern;
     // The data files alone can have it, if there is no journal.
-    if (by_concern && !service.durability().journaling()) {
-        const sched::BlockingSection away;
-        service.durability().flush_all(true);
-    }
+    if (by_concern && !service.durability().journaling()) service.durability().flush_all(true);
     if (by_concern) invocation.suspension.add_commit();
 }
 

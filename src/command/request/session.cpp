@@ -13,7 +13,6 @@
 #include "command/cursor/query_cursors.h"
 #include "command/request/run_command.h"
 #include "oplog/log.h"
-#include "sched/blocking.h"
 #include "sched/memory_metrics.h"
 #include "spill/run.h"
 
@@ -23,9 +22,6 @@ namespace {
 
 // The bytes that failed() needs for the text of a memory limit.
 constexpr size_t kErrorReplyBytes = 512;
-
-// Reading a larger message takes as long as neighbours on its event loop should not have to wait.
-constexpr size_t kLongToReadBytes = 256 * 1024;
 
 // The largest message of a client that has not logged in; a login and a first user need far less.
 constexpr int32_t kUnauthenticatedMessageBytesMax = 16 * 1024;
@@ -94,7 +90,6 @@ wire::Step ClientSession::begin(bson::Buffer& reply) {
     base::log::set_context(client_.description());
     const sched::Operation::Scope scope(&client_.operation());
     client_.current().attach_to_this_thread();
-    if (message_.size() >= kLongToReadBytes) const sched::BlockingSection away;
     const size_t capacity = reply.capacity();
     const int64_t disk = spill::bytes_by_this_thread();
     const int64_t descriptors = spill::descriptors_by_this_thread();

@@ -15,7 +15,6 @@
 #include "command/request/run_command.h"
 #include "command/request/session.h"
 #include "dialect/dialect.h"
-#include "sched/blocking.h"
 
 namespace command {
 

@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "bson/testing/json.h"
 #include "journal/format.h"
-#include "sched/blocking.h"
 #include "storage/mmapv1/mapping/data_file_name.h"
 
 namespace crash {
@@ -107,10 +106,7 @@ void History::start(std::unique_ptr<os::SimFileSystem> disk) {
     disk_->set_observer([this](const os::SimFileSystem::Event& event) { note(event); });
     clock_ = std::make_unique<os::StepClock>();
     // A life that has ended takes its threads with it, also those that have not used the disk.
-    clock_->set_on_wake([this] {
-        t_history = this;
-        sched::BlockingSection::set_hook(stop_flush);
-    });
+    clock_->set_on_wake([this] { t_history = this; });
     starting_ = true;
     const std::vector<ImagePtr> expected = accepted_after(*disk_);
     server_ = std::make_unique<LiveServer>(*disk_, *clock_, setting_.engine_options(journal_));
@@ -131,11 +127,6 @@ void History::start(std::unique_ptr<os::SimFileSystem> disk) {
 void History::end_if_expected() {
     if (t_history == nullptr) return;
     if (t_history->died_ || t_history->disk_->has_failed()) t_history->die();
-}
-
-// Called by each thread that is about to wait; only a flush stops, while it has to.
-void History::stop_flush() {
-    if (t_history->flush_stops_.exchange(false)) t_history->clock_->stop_here();
 }
 
 SomeSurvives History::choices_of_a_cut() {
@@ -533,7 +524,7 @@ void History::run() {
         std::exception_ptr failure;
         std::thread([&] {
             life_ = std::this_thread::get_id();
-            died_ = flush_stops_ = false;
+            died_ = false;
             starting_ = flushing_ = closing_ = flush_is_long_ = stopping_ = in_between_ = false;
             try {
                 live();

@@ -138,7 +138,6 @@ class History {
     bool flushes_around() const;
     void change_during_flush();
     bool has_option(const char* name, const char* value) const;
-    static void stop_flush();
     void leave_killed(std::unique_ptr<os::SimFileSystem> disk);
     bool settle(const std::string& name, Exchange& exchange);
     void settle_waiting(bool all);
@@ -175,7 +174,6 @@ class History {
     bool flushing_ = false;
     bool flush_is_long_ = false;
     bool closing_ = false;  // data files, so that the journal can let go of what they have
-    std::atomic<bool> flush_stops_{false};  // where it first has to wait
     bool stopping_ = false;
     std::atomic<bool> died_{false};
     bool in_between_ = false;  // in an operation between the flushes of two files

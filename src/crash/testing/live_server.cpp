@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "command/commands/families.h"
+#include "storage/mmapv1/commit/durable.h"
 #include "wire/message.h"
 
 // For LeakSanitizer: the commits of a server that the simulation kills never come, and what waits
@@ -85,14 +86,12 @@ void LiveServer::flush_around(const std::function<void()>& use) {
     struct NoCommits {
         LiveServer& server;
         explicit NoCommits(LiveServer& s) : server(s) { s.engine_->durability().lock_commits(); }
-        ~NoCommits() {
-            server.clock_.let_go(kFlushSleeper);
-            server.engine_->durability().unlock_commits();
-        }
+        ~NoCommits() { server.engine_->durability().unlock_commits(); }
     };
     {
         const NoCommits no_commits(*this);
-        if (clock_.step_until_stop(kFlushSleeper)) use();
+        const auto& durable = dynamic_cast<const mmapv1::Durable&>(engine_->durability());
+        if (clock_.step_until(kFlushSleeper, [&] { return durable.is_commit_awaited(); })) use();
     }
     clock_.step_end(kFlushSleeper);
 }

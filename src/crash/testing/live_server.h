@@ -63,10 +63,8 @@ class LiveServer {
     storage::Engine& engine() { return *engine_; }
     // Flushes the data files by the thread that does it once a minute.
     void flush() { clock_.step(kFlushSleeper); }
-    // Flushes in the same way, but while `use` is called it stops where it first has to wait, with
-    // dataFileWrites "flush" between copying and storing pages: the hook of its
-    // sched::BlockingSection has to call the clock's stop_here(). `use` may write and flush, and
-    // wait for no commit.
+    // Flushes in the same way, but while `use` is called it waits to commit, with dataFileWrites
+    // "flush" between copying and storing pages. `use` may write and flush, and wait for no commit.
     void flush_around(const std::function<void()>& use);
     // Whether so much was written that the thread is to flush early.
     bool wants_flush() const { return clock_.was_woken(kFlushSleeper); }

@@ -264,7 +264,7 @@ void History::change_during_flush() {
     operation_ = "commit";
     server_->step_journal();
     check_alive();
-    flushing_ = flush_stops_ = true;
+    flushing_ = true;
     server_->flush_around([&] {
         note(Situation::changed_while_pages_are_copied);
         in_between_ = true;
@@ -276,7 +276,7 @@ void History::change_during_flush() {
         }
         in_between_ = false;
     });
-    flushing_ = flush_stops_ = false;
+    flushing_ = false;
     check_alive();
     if (random_.chance(50)) fill_journal_file(db);
 }

@@ -1,7 +1,6 @@
 #include "os/testing/step_clock.h"
 
 #include <algorithm>
-#include <stdexcept>
 #include <utility>
 
 namespace os {
@@ -50,43 +49,39 @@ std::unique_ptr<Sleeper> StepClock::make_sleeper() {
 }
 
 void StepClock::step(size_t sleeper) {
-    if (step_until_stop(sleeper))
-        throw std::logic_error("a thread has stopped that no step lets go");
+    grant(sleeper);
+    step_end(sleeper);
 }
 
-bool StepClock::step_until_stop(size_t sleeper) {
+bool StepClock::step_until(size_t sleeper, const std::function<bool()>& waits) {
+    grant(sleeper);
+    const State& state = *states_.at(sleeper);
+    std::unique_lock lock(mutex_);
+    while (!is_asleep(state)) {
+        lock.unlock();
+        if (waits()) return true;
+        std::this_thread::yield();
+        lock.lock();
+    }
+    return false;
+}
+
+bool StepClock::is_asleep(const State& state) {
+    return state.ended || (state.sleeping && !state.granted);
+}
+
+void StepClock::grant(size_t sleeper) {
     std::unique_lock lock(mutex_);
     State& state = *states_.at(sleeper);
-    const auto asleep = [&] { return state.ended || (state.sleeping && !state.granted); };
-    changed_.wait(lock, asleep);
+    changed_.wait(lock, [&] { return is_asleep(state); });
     state.granted = true;
-    changed_.notify_all();
-    changed_.wait(lock, [&] { return asleep() || state.stopped; });
-    return state.stopped;
-}
-
-void StepClock::stop_here() {
-    std::unique_lock lock(mutex_);
-    for (const auto& state : states_) {
-        if (state->thread != std::this_thread::get_id()) continue;
-        state->stopped = true;
-        changed_.notify_all();
-        changed_.wait(lock, [&] { return !state->stopped || free_; });
-        state->stopped = false;
-        return;
-    }
-}
-
-void StepClock::let_go(size_t sleeper) {
-    const std::lock_guard lock(mutex_);
-    states_.at(sleeper)->stopped = false;
     changed_.notify_all();
 }
 
 void StepClock::step_end(size_t sleeper) {
     std::unique_lock lock(mutex_);
     const State& state = *states_.at(sleeper);
-    changed_.wait(lock, [&] { return state.ended || (state.sleeping && !state.granted); });
+    changed_.wait(lock, [&] { return is_asleep(state); });
 }
 
 bool StepClock::was_woken(size_t sleeper) const {

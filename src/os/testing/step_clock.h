@@ -30,12 +30,9 @@ class StepClock final : public Clock {
     // Ends the sleep of a sleeper, by the order of their making, and returns when its thread
     // sleeps again, or has ended. The time moves by the length of the sleep, unless it was woken.
     void step(size_t sleeper);
-    // Runs a step up to where its thread calls stop_here(), if it does; returns whether it did.
-    bool step_until_stop(size_t sleeper);
-    // Called by a thread that sleeps at times: it stays there until it is let go, or all run free.
-    void stop_here();
-    // Lets the thread go on; step_end() returns when it sleeps again, or has ended.
-    void let_go(size_t sleeper);
+    // Runs a step up to where its thread waits for the caller, which `waits` tells; returns whether
+    // it does. Then step_end() returns when it sleeps again, or has ended.
+    bool step_until(size_t sleeper, const std::function<bool()>& waits);
     void step_end(size_t sleeper);
     // Whether that sleep would have ended by itself, without a step.
     bool was_woken(size_t sleeper) const;
@@ -52,12 +49,13 @@ class StepClock final : public Clock {
         bool sleeping = false;
         bool granted = false;  // may go on
         bool woken = false;
-        bool stopped = false;  // by itself, at stop_here()
         bool ended = false;
         std::thread::id thread;  // of the last sleep
         int64_t us = 0;
     };
     class StepSleeper;
+    static bool is_asleep(const State& state);
+    void grant(size_t sleeper);
 
     const std::thread::id maker_ = std::this_thread::get_id();
     std::atomic<int64_t> now_us_{1'000'000};

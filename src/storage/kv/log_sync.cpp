@@ -9,7 +9,6 @@
 #include "base/signal_stack.h"
 #include "journal/append_metrics.h"
 #include "os/clock.h"
-#include "sched/blocking.h"
 #include "storage/open_change.h"
 
 namespace kv {
@@ -61,14 +60,12 @@ void LogSync::await_commit_blocking() {
     };
     std::future<void> passed = waiter.passed.get_future();
     if (await_commit(&waiter)) return;
-    const sched::BlockingSection section;
     passed.get();
 }
 
 void LogSync::commit_now() {
     store_.commit();
     if (!journaling_) return;
-    const sched::BlockingSection section;
     sync();
 }
 
@@ -94,7 +91,6 @@ void LogSync::make_room(int64_t document_bytes) {
 }
 
 int LogSync::flush_all(bool sync_wanted) {
-    const sched::BlockingSection section;
     store_.commit();
     store_.map().checkpoint(sync_wanted);
     // fsync with lock has come to its last step: from now on nothing changes the files.

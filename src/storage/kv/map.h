@@ -114,8 +114,6 @@ class Map {
     // Returns the bytes of rows that may be changed together: a larger commit might need more
     // memory than the process may have.
     virtual int64_t commit_bytes_max() const { return std::numeric_limits<int64_t>::max(); }
-    // Whether commits take long at present, since the map has to catch up with what was written.
-    virtual bool is_stalling() const { return false; }
     // Returns about how many bytes the rows of a table take on the device; nothing: unknown.
     virtual std::optional<int64_t> disk_bytes(Table /*table*/) const { return std::nullopt; }
     // Reports metrics of the library, for serverStatus.

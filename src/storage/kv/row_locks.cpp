@@ -4,7 +4,6 @@
 
 #include "base/dcheck.h"
 #include "base/spin.h"
-#include "sched/blocking.h"
 #include "sched/operation.h"
 #include "sched/tick.h"
 #include "storage/kv/bytes.h"
@@ -58,7 +57,6 @@ void RowLocks::await_refused(Held& held) {
         return is_free();
     });
     if (is_free_soon) return;
-    const sched::BlockingSection section;
     std::unique_lock lock(mutex_);
     ++waiting_;
     try {

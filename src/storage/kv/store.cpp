@@ -6,7 +6,6 @@
 #include "base/damage.h"
 #include "base/dcheck.h"
 #include "base/log.h"
-#include "sched/blocking.h"
 #include "sched/operation.h"
 #include "storage/kv/bytes.h"
 
@@ -219,7 +218,6 @@ void Store::commit(Transaction& transaction) {
     row_locks_.release(transaction.row_locks);
     DCHECK(transaction.row_locks.empty() && transaction.session->changed_bytes() == 0);
     if (transaction.dropped.empty()) return;
-    const sched::BlockingSection section;
     // The rows of kDropped were committed with the changes that dropped these tables.
     for (const Table table : std::exchange(transaction.dropped, {})) {
         map_->drop(table);
@@ -250,7 +248,6 @@ void Store::write_counters(Transaction& transaction) {
 }
 
 void Store::commit(Session& session) {
-    if (map_->is_stalling()) sched::BlockingSection();
     session.commit();
     commits_.fetch_add(1, std::memory_order_release);
     if (schedule_ != nullptr) schedule_->note_write();

@@ -34,7 +34,6 @@ class Map final : public kv::Map {
     void resume() override;
     void check_space(uint64_t begun) override;
     int64_t commit_bytes_max() const override { return commit_bytes_max_; }
-    bool is_stalling() const override { return watch_->is_stalling(); }
     std::optional<int64_t> disk_bytes(kv::Table table) const override;
     void report(const AddMetric& add) const override;
 

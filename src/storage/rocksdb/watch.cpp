@@ -45,8 +45,4 @@ void Watch::OnErrorRecoveryEnd(const rocksdb::BackgroundErrorRecoveryInfo& info)
     host_.log(Host::Severity::info, "RocksDB can write again");
 }
 
-void Watch::OnStallConditionsChanged(const rocksdb::WriteStallInfo& info) {
-    is_stalling_ = info.condition.cur != rocksdb::WriteStallCondition::kNormal;
-}
-
 }  // namespace rocks

@@ -1,5 +1,5 @@
-// storage/rocksdb/watch.h - what the library tells of: lines for the log, errors of its threads,
-// and times in which it slows writers down.
+// storage/rocksdb/watch.h - what the library tells of: lines for the log, and errors of its
+// threads.
 #pragma once
 
 #include <rocksdb/env.h>
@@ -33,15 +33,12 @@ class Watch final : public rocksdb::EventListener {
     std::string error() const;
     bool has_error() const { return has_error_; }
     void clear_error();
-    bool is_stalling() const { return is_stalling_; }
 
     void OnBackgroundError(rocksdb::BackgroundErrorReason reason, rocksdb::Status* status) override;
     void OnErrorRecoveryEnd(const rocksdb::BackgroundErrorRecoveryInfo& info) override;
-    void OnStallConditionsChanged(const rocksdb::WriteStallInfo& info) override;
 
   private:
     const kv::Host& host_;
-    std::atomic<bool> is_stalling_{false};
     std::atomic<bool> has_error_{false};
     mutable std::mutex mutex_;
     std::string error_;  // guarded by mutex_

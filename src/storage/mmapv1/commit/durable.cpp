@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "base/signal_stack.h"
 #include "journal/log_file.h"
-#include "sched/blocking.h"
 #include "storage/mmapv1/commit/recovery.h"
 
 namespace mmapv1 {
@@ -171,7 +170,6 @@ void Durable::await_commit_blocking() {
         self->finished_condition.notify_one();
     };
     if (await_commit(&waiter)) return;
-    const sched::BlockingSection section;
     std::unique_lock lock(waiter.mutex);
     waiter.finished_condition.wait(lock, [&waiter] { return waiter.finished; });
 }
@@ -274,7 +272,6 @@ void Durable::check_room() const {
 }
 
 int Durable::flush_all(bool sync) {
-    const sched::BlockingSection section;
     const bool counts = sync && journaling();
     const journal::Journal::FlushMark mark =
         counts ? journal_.flush_started() : journal::Journal::FlushMark{};
@@ -320,7 +317,6 @@ void Durable::set_sync_delay_seconds(double seconds) {
 }
 
 void Durable::run_latency_test(bson::Builder& out) {
-    const sched::BlockingSection section;
     const std::string& directory = journal_.directory();
     const auto report = journal::measure_latency(os_files_, clock_, directory);
     const auto append = [&out](const char* name, const journal::AppendLatency& metrics) {

@@ -69,6 +69,8 @@ class Durable final : public storage::Durability, private storage::LockHooks {
     void sync_and_truncate_journal() override;
     void lock_commits() override;
     void unlock_commits() override;
+    // Whether a thread waits for unlock_commits().
+    bool is_commit_awaited() const { return commit_.hold().is_awaited(); }
     void append_dur_status(bson::Builder& out) const override;
     void append_flush_status(bson::Builder& out) const override;
     int64_t mapped_bytes() const override;

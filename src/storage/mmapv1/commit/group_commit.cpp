@@ -5,7 +5,6 @@
 #include "base/log.h"
 #include "base/unobserved_reads.h"
 #include "journal/format.h"
-#include "sched/blocking.h"
 #include "sched/operation.h"
 #include "storage/mmapv1/commit/prepare.h"
 #include "storage/mmapv1/commit/stage_timer.h"
@@ -33,11 +32,15 @@ void check_operation() {
 
 void CommitHold::acquire() {
     std::unique_lock lock(mutex_);
-    if (held_) {
-        const sched::BlockingSection section;
-        storage::wait_until(
-            free_, lock, [this] { return !held_; }, check_operation);
+    const auto is_free = [this] { return !held_; };
+    ++waiting_;
+    try {
+        storage::wait_until(free_, lock, is_free, check_operation);
+    } catch (...) {
+        --waiting_;
+        throw;
     }
+    --waiting_;
     held_ = true;
 }
 
@@ -47,6 +50,11 @@ void CommitHold::release() {
         held_ = false;
     }
     free_.notify_one();
+}
+
+bool CommitHold::is_awaited() const {
+    const std::lock_guard lock(mutex_);
+    return waiting_ > 0;
 }
 
 GroupCommit::GroupCommit(storage::LockManager& locks, FileSet& files, WriteCollector& collector,
@@ -132,7 +140,6 @@ void GroupCommit::commit(Path path) {
 void GroupCommit::commit_latched(Path path) {
     DCHECK(storage::LockManager::mode() == storage::GlobalMode::R || holds_exclusive());
     DCHECK(ops_.empty() && intents_.empty());
-    const sched::BlockingSection section;
     collector_.unspool_as_committer();
     const uint64_t number = notifier_.begin_commit();
     counters_.record(journal::Metric::commits);

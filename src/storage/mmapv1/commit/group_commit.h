@@ -124,11 +124,14 @@ class CommitHold {
   public:
     void acquire();
     void release();
+    // Whether a thread is in acquire() while another has it.
+    bool is_awaited() const;
 
   private:
-    std::mutex mutex_;
+    mutable std::mutex mutex_;
     std::condition_variable free_;
-    bool held_ = false;
+    bool held_ = false;  // guarded by mutex_
+    int waiting_ = 0;    // guarded by mutex_
 };
 
 class GroupCommit {
@@ -154,6 +157,7 @@ class GroupCommit {
     void commit_in_lock();
 
     CommitHold& hold() { return hold_; }
+    const CommitHold& hold() const { return hold_; }
 
     // True while this thread is inside run_cycle: it must not start commits of its own.
     static bool in_cycle();

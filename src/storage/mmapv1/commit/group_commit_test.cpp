@@ -14,7 +14,6 @@
 #include "base/error.h"
 #include "base/testing/fatal_handler.h"
 #include "os/testing/sim_file_system.h"
-#include "sched/blocking.h"
 #include "sched/operation.h"
 #include "storage/mmapv1/commit/testing/core.h"
 
@@ -99,28 +98,22 @@ TEST_F(GroupCommitTest, ACommitWaitsForTheOperationThatIsUnderWay) {
     EXPECT_EQ(stored(200), "half");
 }
 
-// A thread that finds the commit latch held reports it through this.
-std::atomic<bool> g_at_the_latch{false};
-
 // Holds J14.
 TEST_F(GroupCommitTest, ASecondCommitWaitsUntilTheFirstIsApplied) {
     std::thread second;
-    int sections = 0;
+    std::atomic<int> sections = 0;
     disk.set_observer([&](const os::SimFileSystem::Event& event) {
         if (event.call != Call::write || !event.path.ends_with("j._0")) return;
         if (++sections == 2) {
             EXPECT_EQ(stored(100), "1st ") << "the first commit is not applied yet";
             return;
         }
-        g_at_the_latch = false;
         second = std::thread([&] {
             const storage::GlobalLock lock(core.locks, storage::GlobalMode::W);
             write(100, "2nd ");
-            sched::BlockingSection::set_hook([] { g_at_the_latch = true; });
             core.commit.commit_in_lock();
-            sched::BlockingSection::set_hook(nullptr);
         });
-        while (!g_at_the_latch)
+        while (sections == 1 && !core.latch.is_awaited())
             std::this_thread::yield();
     });
     {
@@ -230,13 +223,11 @@ CommitLatch* g_latch = nullptr;
 void require_that_no_other_commit_begins(int /*id*/, std::string_view text) {
     if (text.find("exception in groupCommit") == std::string_view::npos) std::_Exit(5);
     static std::atomic<bool> begun{false};
-    g_at_the_latch = false;
     std::thread([] {
-        sched::BlockingSection::set_hook([] { g_at_the_latch = true; });
         const std::lock_guard latch(*g_latch);
         begun = true;
     }).detach();
-    while (!g_at_the_latch && !begun)
+    while (!g_latch->is_awaited() && !begun)
         std::this_thread::yield();
     std::_Exit(begun ? 4 : base::kExitAbrupt);
 }

@@ -7,7 +7,6 @@
 #include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "sched/blocking.h"
 #include "sched/memory.h"
 #include "sched/operation.h"
 #include "storage/mmapv1/commit/before_images.h"
@@ -101,18 +100,15 @@ void merge_for_journal(std::vector<WriteIntent>& intents) {
 }
 
 void CommitLatch::lock() {
-    if (mutex_.try_lock()) return;
-    const sched::BlockingSection section;
-    mutex_.lock();
+    if (!mutex_.try_lock()) {
+        ++waiting_;
+        mutex_.lock();
+        --waiting_;
+    }
 }
 
 std::unique_lock<std::mutex> CommitLatch::pass() {
-    std::unique_lock lock(mutex_, std::try_to_lock);
-    if (!lock.owns_lock()) {
-        const sched::BlockingSection section;
-        lock.lock();
-    }
-    return lock;
+    return std::unique_lock(mutex_);
 }
 
 void WriteCollector::declare(void* start, uint32_t length) {

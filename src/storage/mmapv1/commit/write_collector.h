@@ -56,8 +56,7 @@ struct CommitJob {
 // Sorts by end and merges what overlaps; ranges that only touch stay apart.
 void merge_for_journal(std::vector<WriteIntent>& intents);
 
-// Held by the committing thread, passed through by threads that hand intents in. Both open a
-// blocking section when they have to wait.
+// Held by the committing thread, passed through by threads that hand intents in.
 class CommitLatch {
   public:
     // The committer's side, for std::lock_guard.
@@ -65,9 +64,12 @@ class CommitLatch {
     void unlock() { mutex_.unlock(); }
     // The writer's side: waits for a running commit. What is returned is kept while handing in.
     [[nodiscard]] std::unique_lock<std::mutex> pass();
+    // Whether a committer waits for another one.
+    bool is_awaited() const { return waiting_ > 0; }
 
   private:
     std::mutex mutex_;
+    std::atomic<int> waiting_{0};
 };
 
 class WriteCollector final : public journal::CommitDemand {
