@@ -23,6 +23,8 @@ inline constexpr Difference kTextsOfValues{"texts of doubles, of dates, of decim
                                            "shortest that reads back; milliseconds and Z; done"};
 inline constexpr Difference kVariablesOfToday{"`$$NOW`, `$$REMOVE`; `$$CLUSTER_TIME`", "-",
                                               "done; 51144"};
+inline constexpr Difference kReferencesArePaths{"`$ref`, `$id`, `$db` in the path of a field",
+                                                "16410", "fields of a DBRef"};
 inline constexpr Difference kUnwindTakesAll{"`$unwind` of a scalar; as document", "15978; 15981",
                                             "done"};
 inline constexpr Difference kStagesAreChecked{

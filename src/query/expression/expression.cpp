@@ -112,14 +112,23 @@ size_t Names::define(std::string_view name) {
 
 Constant::Constant(const Value& v) : value_(copy_value(arena_, v)) {}
 
-std::vector<std::string> split_path(std::string_view text) {
+namespace {
+
+bool is_of_reference(std::string_view part) {
+    return part == "$ref" || part == "$id" || part == "$db";
+}
+
+}  // namespace
+
+std::vector<std::string> split_path(std::string_view text, dialect::Dialect dialect) {
     bson::check_path_parts(text);
     std::vector<std::string> path;
     for (size_t at = 0; at <= text.size();) {
         const size_t dot = std::min(text.find('.', at), text.size());
         const std::string_view part = text.substr(at, dot - at);
         if (part.empty()) base::fail(15998, "FieldPath field names may not be empty strings.");
-        if (part[0] == '$') {
+        if (part[0] == '$' &&
+            !(dialect.has(dialect::kReferencesArePaths) && is_of_reference(part))) {
             base::fail(16410, "FieldPath field names may not start with '$'.");
         }
         if (part.find('\0') != std::string_view::npos) {
@@ -138,7 +147,8 @@ ExpressionPtr FieldExpression::parse(std::string_view text, const Names& names) 
     }
     if (text.size() < 2) base::fail(16872, "'$' by itself is not a valid FieldPath");
     if (text[1] != '$') {
-        return std::make_unique<FieldExpression>(names.read("CURRENT"), split_path(text.substr(1)));
+        return std::make_unique<FieldExpression>(names.read("CURRENT"),
+                                                 split_path(text.substr(1), names.dialect));
     }
     const std::string_view rest = text.substr(2);
     const size_t dot = rest.find('.');
@@ -151,7 +161,7 @@ ExpressionPtr FieldExpression::parse(std::string_view text, const Names& names) 
     const Value* outer = names.outer_value(name);
     const size_t variable = outer == nullptr ? names.read(name) : 0;
     std::vector<std::string> path;
-    if (dot != std::string_view::npos) path = split_path(rest.substr(dot + 1));
+    if (dot != std::string_view::npos) path = split_path(rest.substr(dot + 1), names.dialect);
     if (outer != nullptr) return std::make_unique<OuterVariable>(*outer, std::move(path));
     return std::make_unique<FieldExpression>(variable, std::move(path));
 }

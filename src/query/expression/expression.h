@@ -164,9 +164,9 @@ class FieldExpression : public Expression {
     sched::Charge charge_;  // of path_
 };
 
-// Splits a dotted field path. Throws base::Error 15998 (empty part), 16410 ("$" first), 16411
-// (NUL), 15 (too many parts).
-std::vector<std::string> split_path(std::string_view text);
+// Splits a dotted field path. Throws base::Error 15998 (empty part), 16410 ("$" first, but for the
+// fields of a DBRef), 16411 (NUL), 15 (too many parts).
+std::vector<std::string> split_path(std::string_view text, dialect::Dialect dialect);
 
 // A document built of expressions and, in $project, of fields taken over from the input.
 class ObjectExpression : public Expression {

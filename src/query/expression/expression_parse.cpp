@@ -95,7 +95,8 @@ ExpressionPtr compose(const Value& spec, Names& names) {
     return std::make_unique<Constant>(composed->evaluate(scope));
 }
 
-void add_inclusion(const Value& e, const ObjectRules& rules, ObjectExpression& object) {
+void add_inclusion(const Value& e, const ObjectRules& rules, dialect::Dialect dialect,
+                   ObjectExpression& object) {
     DCHECK(e.is_number() || e.type() == Type::boolean);
     if (!e.truthy()) {
         if (!rules.top_level || e.name() != "_id") {
@@ -109,7 +110,7 @@ void add_inclusion(const Value& e, const ObjectRules& rules, ObjectExpression& o
     if (!rules.inclusion) {
         base::fail(16420, "field inclusion is not allowed inside of $expressions");
     }
-    object.add(split_path(e.name()), nullptr);
+    object.add(split_path(e.name(), dialect), nullptr);
 }
 
 void add_field(const Value& e, const ObjectRules& rules, ObjectExpression& object, Names& names) {
@@ -122,17 +123,18 @@ void add_field(const Value& e, const ObjectRules& rules, ObjectExpression& objec
         case Type::object: {
             ObjectRules inner = rules;
             inner.top_level = false;
-            object.add(split_path(name), parse_object(e.as_doc(), inner, names));
+            object.add(split_path(name, names.dialect), parse_object(e.as_doc(), inner, names));
             break;
         }
         case Type::string:
-            object.add(split_path(name), FieldExpression::parse(e.as_string(), names));
+            object.add(split_path(name, names.dialect),
+                       FieldExpression::parse(e.as_string(), names));
             break;
         case Type::boolean:
         case Type::number_double:
         case Type::int32:
         case Type::int64:
-            add_inclusion(e, rules, object);
+            add_inclusion(e, rules, names.dialect, object);
             break;
         default:
             base::fail(15992, "disallowed field type {} in object expression (at '{}')",
@@ -207,7 +209,7 @@ void parse_added(bson::Doc spec, Depth depth, ObjectExpression& object, Names& n
     const Level level(names);
     for (const Value& e : spec) {
         sched::tick();
-        const std::vector<std::string> path = split_path(e.name());
+        const std::vector<std::string> path = split_path(e.name(), names.dialect);
         if (depth == Depth::below && path.size() > 1)
             base::fail(40183, "cannot use dotted field name '{}' in a sub object", e.name());
         if (e.is_object() && !e.as_doc().empty() && !is_operator(e)) {
@@ -230,7 +232,7 @@ void parse_projected(bson::Doc spec, Depth depth, ObjectExpression& object, Name
         if (e.name().ends_with(".$"))
             base::fail(31324, "positional projection '{}' is not allowed in an aggregation",
                        e.name());
-        const std::vector<std::string> path = split_path(e.name());
+        const std::vector<std::string> path = split_path(e.name(), names.dialect);
         if (e.is_object() && e.as_doc().empty())
             base::fail(51270,
                        "An empty sub-projection is not a valid value. Found empty object at path "

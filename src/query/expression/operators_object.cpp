@@ -201,7 +201,7 @@ class SortArray : public Expression {
                     base::fail(15975,
                                "$sort key ordering must be 1 (for ascending) or -1 (for "
                                "descending)");
-                split_path(e.name());  // throws where it is none
+                split_path(e.name(), dialect::kToday);  // throws where it is none
             }
             if (sort_by.as_doc().empty())
                 base::fail(2942505, "sortBy of $sortArray must have at least one key");

@@ -99,7 +99,7 @@ class Exclude : public Stage {
     void add(bson::Doc spec, Path& path) {
         for (const Value& e : spec) {
             const size_t outer = path.size();
-            std::ranges::move(split_path(e.name()), std::back_inserter(path));
+            std::ranges::move(split_path(e.name(), dialect::kToday), std::back_inserter(path));
             if (outer != 0 && path.size() > outer + 1)
                 base::fail(40183, "cannot use dotted field name '{}' in a sub object", e.name());
             if (e.is_object())

@@ -66,14 +66,14 @@ class GraphLookup : public ForeignStage {
         } else if (name == "from") {
             from_ = foreign_name(e, "$graphLookup");
         } else if (name == "as") {
-            as_ = split_path(text_option(e));
+            as_ = split_path(text_option(e), dialect::kToday);
         } else if (name == "connectFromField") {
-            connect_from_ = split_path(text_option(e));
+            connect_from_ = split_path(text_option(e), dialect::kToday);
         } else if (name == "connectToField") {
             connect_to_ = text_option(e);
-            split_path(connect_to_);
+            split_path(connect_to_, dialect::kToday);
         } else if (name == "depthField") {
-            depth_path_ = split_path(text_option(e));
+            depth_path_ = split_path(text_option(e), dialect::kToday);
         } else {
             base::fail(40104, "unknown argument to $graphLookup: {}", name);
         }

@@ -57,12 +57,12 @@ class Lookup : public ForeignStage {
             from_ = foreign_name(e, "$lookup");
         } else if (name == "localField") {
             local_text_ = text_option(e);
-            local_ = split_path(local_text_);
+            local_ = split_path(local_text_, dialect::kToday);
         } else if (name == "foreignField") {
             foreign_ = text_option(e);
-            split_path(foreign_);
+            split_path(foreign_, dialect::kToday);
         } else if (name == "as") {
-            as_ = split_path(text_option(e));
+            as_ = split_path(text_option(e), dialect::kToday);
         } else {
             base::fail(base::kFailedToParse, "unknown argument to $lookup: {}", name);
         }

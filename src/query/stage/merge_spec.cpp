@@ -137,7 +137,7 @@ void MergeSpec::parse_field(const Value& e) {
 void MergeSpec::parse_on(const Value& on) {
     const auto add = [&](const Value& path) {
         sched::tick();
-        split_path(path.as_string());
+        split_path(path.as_string(), dialect::kToday);
         if (is_on(path.as_string()))
             base::fail(31465, "Found a duplicate field '{}' in 'on'", path.as_string());
         on_.emplace_back(path.as_string());

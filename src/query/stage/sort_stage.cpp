@@ -47,7 +47,7 @@ SortStage::SortStage(bson::Doc spec, const PipelineContext& context)
             base::fail(15975,
                        "$sort key ordering must be 1 (for ascending) or -1 (for descending)");
         }
-        fields_.emplace_back(split_path(e.name()), static_cast<int>(direction));
+        fields_.emplace_back(split_path(e.name(), context.dialect), static_cast<int>(direction));
     }
     if (fields_.empty()) base::fail(15976, "$sort stage must have at least one sort key");
     if (context.dialect.has(dialect::kStageSortsAsFind))

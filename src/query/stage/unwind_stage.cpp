@@ -159,7 +159,7 @@ UnwindOptions options_of_today(const Value& spec) {
                     base::fail(28818,
                                "path option to $unwind stage should be prefixed with a '$': {}",
                                e.as_string());
-                options.path = split_path(e.as_string().substr(1));
+                options.path = split_path(e.as_string().substr(1), dialect::kToday);
             } else if (name == "includeArrayIndex") {
                 if (!e.is_string() || e.as_string().empty())
                     base::fail(28810,
@@ -171,7 +171,7 @@ UnwindOptions options_of_today(const Value& spec) {
                                "includeArrayIndex option to $unwind stage should not be prefixed "
                                "with a '$': {}",
                                e.as_string());
-                options.index_path = split_path(e.as_string());
+                options.index_path = split_path(e.as_string(), dialect::kToday);
             } else if (name == "preserveNullAndEmptyArrays") {
                 if (e.type() != Type::boolean)
                     base::fail(28809,
@@ -194,7 +194,7 @@ UnwindOptions options_of_today(const Value& spec) {
     if (!spec.as_string().starts_with('$'))
         base::fail(28818, "path option to $unwind stage should be prefixed with a '$': {}",
                    spec.as_string());
-    options.path = split_path(spec.as_string().substr(1));
+    options.path = split_path(spec.as_string().substr(1), dialect::kToday);
     return options;
 }
 
@@ -210,7 +210,7 @@ StagePtr make_unwind(const Value& spec, const PipelineContext& context) {
         base::fail(15982, "field path references must be prefixed with a '$' ('{}')", text);
     }
     UnwindOptions options;
-    options.path = split_path(text.substr(1));
+    options.path = split_path(text.substr(1), dialect::kV26);
     return std::make_unique<Unwind>(std::move(options));
 }
 

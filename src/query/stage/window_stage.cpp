@@ -81,7 +81,7 @@ class SetWindowFields : public Computing {
     void add_needs(Needs& needs) const override {
         if (partition_by_) partition_by_->add_needs(needs);
         for (const Value& e : sort_by_)
-            needs.fields.emplace(split_path(e.name()).front());
+            needs.fields.emplace(split_path(e.name(), dialect::kToday).front());
         for (const auto& function : functions_)
             function->add_needs(needs);
     }
@@ -107,7 +107,7 @@ class SetWindowFields : public Computing {
                        "BSON field '$setWindowFields.sortBy' is the wrong type '{}'",
                        bson::name_of(e.type()));
         for (const Value& field : e.as_doc())
-            split_path(field.name());  // throws where it is none
+            split_path(field.name(), dialect::kToday);  // throws where it is none
         sort_by_ = bson::Object(e.as_doc());
         if (!sort_by_.empty())
             pattern_ = std::make_unique<SortPattern>(sort_by_, nullptr, collator, dialect::kToday);
@@ -117,7 +117,8 @@ class SetWindowFields : public Computing {
         now_.resize(static_cast<size_t>(output.field_count()));
         for (const Value& e : output) {
             DCHECK(functions_.size() < now_.size());
-            fields_.add(split_path(e.name()), std::make_unique<Computed>(now_[functions_.size()]));
+            fields_.add(split_path(e.name(), dialect::kToday),
+                        std::make_unique<Computed>(now_[functions_.size()]));
             functions_.push_back(parse_window_function(e, {sort_by_}, names));
         }
     }
