@@ -12,7 +12,8 @@ inline Number rocksdb_cache_size_gb({
     .value_name = "GB",
     .unit = "GB",
     .default_value = 0.0,
-    .default_text = "a quarter of the memory of the machine or control group",
+    .default_text = "a quarter of the memory of the machine or control group, an eighth of less "
+                    "than 512 MB",
     .range = Range{0, 10000},
     .engine = "rocksdb",
     .help = "Memory for blocks of data files that have been read, up to {high}; fractions are "
