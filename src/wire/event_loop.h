@@ -65,7 +65,7 @@ class EventLoop {
     void stop();
 
     // The thread that runs the loop. begin_call: it enters a session; returns the number of the
-    // call. end_call: it comes back; false if the loop was taken away in between. call: the number
+    // call. end_call: it returns; false if the loop was taken away in between. call: the number
     // of the one under way, 0 if there is none. take_away: relieves the thread that is in that
     // call. seat: a new thread runs the loop.
     uint64_t begin_call() {
