@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/milliseconds.h"
 #include "bson/validate.h"
@@ -191,6 +192,7 @@ void reply_explain(bson::Builder& reply, const PipelineSource& source) {
 // Appends the plan of a query that all documents come from, as a find by that query shows it.
 void append_cursor_plan(bson::Builder& out, const PipelineRequest& request,
                         const query::Executor& executor, int64_t millis) {
+    DCHECK(request.explain.has_value());
     query::CommandExplain how;
     how.ns = request.source_ns;
     how.millis = millis;
@@ -202,6 +204,7 @@ void append_cursor_plan(bson::Builder& out, const PipelineRequest& request,
 // Explains as today's servers do: a pipeline whose query does all the work is explained as a find.
 void reply_explain_of_today(Invocation& invocation, const PipelineRequest& request,
                             PipelineSource& source, std::optional<CollectionLock>& lock) {
+    DCHECK(lock.has_value() || source.executor() == nullptr);
     bson::Builder& reply = *invocation.reply;
     const auto started = sched::Operation::Clock::now();
     std::vector<bson::Object> stages = source.stages().describe();
@@ -262,6 +265,8 @@ bool reads_others(bson::Doc stages) {
 }  // namespace
 
 void run_pipeline(Invocation& invocation, const PipelineRequest& request) {
+    DCHECK(storage::LockManager::database().empty());
+    DCHECK(request.batch_size >= 0 && (request.as_cursor || !request.single_batch));
     // The stages may hold much: they are freed when the lock has been given up.
     std::shared_ptr<ForeignReader> foreign = foreign_reader(invocation, request);
     const std::shared_ptr<query::Pipeline> stages = parse_pipeline(invocation, request, foreign);
@@ -324,12 +329,15 @@ void run_pipeline(Invocation& invocation, const PipelineRequest& request) {
         fill_array(*cursor, limits, batch, &exhausted);
     }
     cursor->returned = 0;  // OP_GET_MORE counts from here
-    reply.buffer().store<int64_t>(id_offset, keep_cursor(invocation.service.cursors(), *lock,
-                                                         cursor, exhausted, request.single_batch));
+    const int64_t id =
+        keep_cursor(invocation.service.cursors(), *lock, cursor, exhausted, request.single_batch);
+    DCHECK((id == 0) == (cursor != nullptr));
+    reply.buffer().store<int64_t>(id_offset, id);
 }
 
 void each_result(Invocation& invocation, const PipelineRequest& request,
                  const std::function<void(bson::Doc)>& use) {
+    DCHECK(storage::LockManager::database().empty());
     std::shared_ptr<ForeignReader> foreign = foreign_reader(invocation, request);
     const std::shared_ptr<query::Pipeline> stages = parse_pipeline(invocation, request, foreign);
     if (!reads_others(request.stages)) foreign = nullptr;

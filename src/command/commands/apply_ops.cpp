@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "bson/json.h"
@@ -126,6 +127,7 @@ class Application {
                            entries_.size(), kTogetherMax);
             together_ = false;
         }
+        DCHECK(together_ || conditions_.empty());
     }
 
     void run() {
@@ -202,6 +204,7 @@ class Application {
     }
 
     Invocation inner(const Entry& entry, bson::Builder* reply) const {
+        DCHECK(entry.op == 'c' && !entry.o.empty());
         return {invocation_.service,
                 invocation_.client,
                 entry.db(),
@@ -217,6 +220,7 @@ class Application {
     }
 
     void check_conditions() {
+        DCHECK(storage::LockManager::mode() == storage::GlobalMode::W);
         for (Condition& condition : conditions_) {
             CollectionLock lock(invocation_.client, condition.ns, storage::Access::read);
             const auto executor = query::make_executor(
@@ -235,6 +239,7 @@ class Application {
 
     // Applies all entries, or none.
     void apply_as_one() {
+        DCHECK(together_ && storage::LockManager::mode() == storage::GlobalMode::W);
         std::vector<std::string> made;
         try {
             each_entry([&](const Entry& entry) { make_collection(entry, made); });
@@ -286,6 +291,7 @@ class Application {
                 ++done;
             }
         } catch (const base::Error& error) {
+            DCHECK(done < entries_.size());
             bson::Builder reply;
             append_outcome(reply, done, false);
             if (error.details() != nullptr) reply.append_all(bson::Doc(error.details()->data()));
@@ -296,6 +302,7 @@ class Application {
     // `done` entries were applied; unless they are all, the next one was not, nor was any of them
     // where they are one.
     void append_outcome(bson::Builder& reply, size_t done, bool all) const {
+        DCHECK(all == (done == entries_.size()));
         bson::Builder results;
         const bool stay = all || !together_;
         for (size_t i = 0; i < done; ++i)
@@ -315,6 +322,7 @@ class Application {
                 delete_documents(invocation_.client, entry.ns, entry.o, {}, entry.flag);
                 return;
             case 'c': {
+                DCHECK(!together_);
                 bson::Builder reply;
                 Invocation command = inner(entry, &reply);
                 take_fields(command, logged_command(entry));
@@ -322,7 +330,7 @@ class Application {
                 return;
             }
             default:
-                return;
+                DCHECK(entry.changes_nothing());
         }
     }
 

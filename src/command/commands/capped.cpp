@@ -1,6 +1,7 @@
 // convertToCapped, cloneCollectionAsCapped, and the test commands that cut capped collections back.
 #include <limits>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "command/commands/families.h"
 #include "command/context/locks.h"
@@ -35,11 +36,14 @@ int64_t size_argument(const Invocation& invocation) {
 // goes with the next start.
 void clone_as_capped(catalog::Database& db, catalog::Collection& source, std::string_view target_ns,
                      int64_t size) {
+    DCHECK(storage::LockManager::may_write(db.name()) && db.collection(target_ns) == nullptr);
+    DCHECK(size >= 0 && size <= std::numeric_limits<int64_t>::max() / 2);
     bson::Builder options;
     options.append("capped", true).append("size", size).append("temp", true);
     for (const bson::Element& e : source.store().options())
         if (catalog::is_validation_option(e.name()) || e.name() == "collation") options.append(e);
     catalog::Collection& target = db.create(target_ns, options.doc());
+    DCHECK(target.capped());
     try {
         const auto cursor = source.records().cursor(storage::Direction::forward);
         if (!source.capped()) {
@@ -61,6 +65,7 @@ void clone_as_capped(catalog::Database& db, catalog::Collection& source, std::st
 // Whatever has the name of `ns` goes.
 void put_in_place(catalog::Database& db, const std::string& copy, const std::string& ns,
                   bool stay_temp) {
+    DCHECK(copy != ns && db.collection(copy) != nullptr);
     try {
         db.replace(copy, ns, stay_temp);
     } catch (...) {
@@ -152,6 +157,7 @@ void run_cap_trunc(Invocation& invocation) {
         if (!record) base::fail(13418, "captrunc: not so many documents");
         id = record->id;
     }
+    DCHECK(!id.is_null());
     invocation.service.cursors().kill_collection(ns);
     collection.records().truncate_after(id, inclusive);
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "bson/json.h"
@@ -171,6 +172,7 @@ void run_drop(Invocation& invocation) {
     const std::string ns = invocation.ns();
     CollectionLock lock(invocation.client, ns, true, CollectionLock::Views::taken);
     if (catalog::Database* db = lock.database(); db != nullptr && db->view(ns) != nullptr) {
+        DCHECK(lock.collection() == nullptr);
         base::log::info("CMD: drop {}", ns);
         db->drop_view(ns);
         invocation.reply->append("ns", ns);
@@ -198,6 +200,7 @@ void run_drop(Invocation& invocation) {
 // Returns one entry of the reply to listCollections.
 bson::Object describe(catalog::Database& db, std::string_view ns, bool name_only,
                       dialect::Dialect dialect) {
+    DCHECK(db.collection(ns) != nullptr);
     catalog::Collection& collection = *db.collection(ns);
     bson::Builder out;
     out.append("name", catalog::split(ns).collection).append("type", "collection");
@@ -213,6 +216,7 @@ bson::Object describe(catalog::Database& db, std::string_view ns, bool name_only
 }
 
 bson::Object describe_view(const catalog::Database& db, std::string_view ns, bool name_only) {
+    DCHECK(db.view(ns) != nullptr);
     const catalog::View& view = *db.view(ns);
     bson::Builder out;
     out.append("name", catalog::split(ns).collection).append("type", "view");
@@ -270,6 +274,7 @@ void run_list_collections(Invocation& invocation) {
 
 void change_expiry(CollectionLock& lock, const catalog::Index& index, const bson::Element& seconds,
                    bson::Builder& reply) {
+    DCHECK(seconds.is_number());
     const bson::Element old = index.spec["expireAfterSeconds"];
     if (!old.is_number())
         base::fail(base::kInvalidOptions, "no expireAfterSeconds field to update, or not a number");
@@ -290,6 +295,7 @@ void change_hidden(CollectionLock& lock, const catalog::Index& index, bool hidde
 // collMod { index: { keyPattern | name, expireAfterSeconds, hidden } }.
 void change_index(CollectionLock& lock, const bson::Element& spec, dialect::Dialect dialect,
                   bson::Builder& reply) {
+    DCHECK(lock.collection() != nullptr);
     if (!spec.is_object()) base::fail(10065, "invalid parameter: expected an object (index)");
     const bson::Doc change = spec.as_doc();
     const bson::Element key = change["keyPattern"];
@@ -321,6 +327,7 @@ void change_index(CollectionLock& lock, const bson::Element& spec, dialect::Dial
 
 void change_power_of_2(CollectionLock& lock, const bson::Element& e, dialect::Dialect,
                        bson::Builder& reply) {
+    DCHECK(lock.collection() != nullptr);
     const bool wanted = e.truthy();
     storage::CollectionStore& store = lock.collection()->store();
     const int32_t flags = store.records().stats().user_flags;

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/milliseconds.h"
 #include "command/commands/families.h"
@@ -77,6 +78,7 @@ constexpr Row<DistinctRequest> kDistinctRows[] = {
 constexpr RequestTable kDistinct(kDistinctRows);
 
 void append_count(bson::Builder& reply, int64_t n) {
+    DCHECK(n >= 0);
     if (n <= INT32_MAX) {
         reply.append("n", static_cast<int32_t>(n));
     } else {
@@ -113,7 +115,10 @@ void run_count(Invocation& invocation) {
         int64_t n = 0;
         each_result(invocation,
                     count_in_view(*view, ns, parts.filter, query.skip, query.limit, parts.hint),
-                    [&n](bson::Doc counted) { n = counted["n"].to_int64(); });
+                    [&n](bson::Doc counted) {
+                        DCHECK(n == 0);  // the one group
+                        n = counted["n"].to_int64();
+                    });
         return append_count(*invocation.reply, n);
     }
     set_collation(invocation.client, ns, request.collation, invocation.dialect(), query);
@@ -180,6 +185,7 @@ void append_stats(bson::Builder& reply, const DistinctStats& stats,
 // there is a collection.
 std::optional<base::Error> canonicalise(query::FindQuery& query,
                                         const query::FindQuery::Parts& parts) {
+    DCHECK(storage::LockManager::database().empty());
     try {
         query.canonicalise(parts);
     } catch (const base::Error& e) {
@@ -229,6 +235,7 @@ void run_distinct(Invocation& invocation) {
     if (bad_query && invocation.dialect().has(dialect::kBadQueriesAreOfFind))
         throw base::Error(*bad_query);
     if (bad_query) base::fail(kBadDistinctQuery, "Can't canonicalize query: {}", bad_query->what());
+    DCHECK(query.matcher != nullptr);
     const std::string_view path = checked_key(request.key, invocation.dialect());
     query::DistinctValues values(path, collator, invocation.dialect());
     DistinctStats stats;
@@ -270,6 +277,7 @@ constexpr Command kCommands[] = {
 CountRequest parse_count(const Invocation& count) {
     CountRequest request;
     kCount.bind(count.given, count.dialect(), request);
+    DCHECK(request.limit >= 0 && request.skip >= 0);
     return request;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/milliseconds.h"
@@ -168,12 +169,14 @@ bool is_asked_for(const bson::Element& collections, std::string_view name) {
 // Documents in order of _id, where there is an index on it; else in natural order, in which the old
 // server hashed only capped collections.
 std::string hash_collection(catalog::Collection& collection, dialect::Dialect dialect) {
+    DCHECK(storage::LockManager::may_read(catalog::split(collection.ns()).db));
     Md5 md5;
     const auto add = [&md5](bson::Doc doc) {
         md5.update(doc.data(), static_cast<size_t>(doc.size()));
     };
     const catalog::Index* const id_index = collection.id_index();
     if (id_index != nullptr) {
+        DCHECK(id_index->ready && id_index->store != nullptr);
         const auto cursor = id_index->store->cursor(storage::Direction::forward);
         for (cursor->seek_to_start(); !cursor->at_end(); cursor->next())
             add(collection.records().get(cursor->id()));

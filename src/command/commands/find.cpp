@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "command/commands/families.h"
 #include "command/commands/projection_of_today.h"
@@ -149,6 +150,7 @@ bool plain_id_query(const FindRequest& request) {
 
 bool reply_by_id(Invocation& invocation, FindRequest& request, std::string_view ns,
                  const query::ExpressionParser* expressions) {
+    DCHECK(plain_id_query(request));
     std::unique_ptr<query::Projection> projection;
     if (!request.parts.projection.empty()) {
         projection = query::Projection::parse(request.parts.projection, nullptr, expressions,
@@ -217,6 +219,7 @@ void run_find(Invocation& invocation) {
         bson::Builder batch = reply.sub_array("firstBatch");
         fill_array(*cursor, limits, batch, &exhausted);
     }
+    DCHECK(cursor->returned <= limits.documents);
     invocation.service.metrics().returned.fetch_add(cursor->returned, std::memory_order_relaxed);
     OpReport& report = invocation.client.report();
     report.returned = cursor->returned;
@@ -224,6 +227,7 @@ void run_find(Invocation& invocation) {
     report.to_skip = cursor->source->executor()->query().skip;
     const int64_t id =
         keep_cursor(invocation.service.cursors(), lock, cursor, exhausted, request.single_batch);
+    DCHECK((id == 0) == (cursor != nullptr));
     const sched::Uninterruptible told;  // else the client would not learn the cursor's id
     report.cursor_id = id;
     reply.append("id", id).append("ns", ns);
@@ -284,10 +288,12 @@ void run_get_more(Invocation& invocation) {
                 Suspension::until_data(invocation.client.data_wait().deadline());
             return;
         }
+        DCHECK(result.status == GetMore::Status::done);
         next_id = result.next_id;
     }
     const sched::Uninterruptible told;  // or the batch would be lost
     reply.append("id", next_id).append("ns", work.ns);
+    DCHECK(batch_at != 0 && batch_at < reply.buffer().size());
     if (invocation.body["durable"].truthy())
         await_journal(invocation, bson::Doc(reply.buffer().data() + batch_at));
 }
@@ -359,6 +365,7 @@ FindRequest parse_find(const Invocation& find) {
     if (request.single_batch && request.batch_size > 0 && request.query.limit == 0)
         request.query.limit = request.batch_size;
     if (request.to_return > 1 && request.query.limit == 0) request.query.top = request.to_return;
+    DCHECK(request.query.top == 0 || request.query.limit == 0);
     if (request.await_data && !request.query.tailable)
         base::fail(dialect.code(base::kBadValue, base::kFailedToParse),
                    "Cannot set awaitData without tailable");
@@ -367,6 +374,7 @@ FindRequest parse_find(const Invocation& find) {
 
 void compile_projection(FindRequest& request,
                         const std::shared_ptr<const query::LetVariables>& let) {
+    DCHECK(request.query.matcher == nullptr && request.query.projection == nullptr);
     if (!request.computes) return;
     request.query.projection =
         query::make_computed_projection(request.parts.projection, let, request.query.collator);

@@ -1,4 +1,5 @@
 // What findAndModify asks for, and what it may not ask for at the same time.
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "command/commands/find.h"
 #include "command/commands/projection_of_today.h"
@@ -84,6 +85,7 @@ FindAndModifyRequest parse_find_and_modify(const Invocation& invocation) {
         base::fail(base::kFailedToParse, "remove and returnNew can't co-exist");
     if (!request.remove && !request.has_update)
         base::fail(base::kFailedToParse, "need remove or update");
+    DCHECK(!request.upsert || request.has_update);
     return request;
 }
 

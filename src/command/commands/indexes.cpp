@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "bson/json.h"
@@ -115,6 +116,7 @@ constexpr Field kDefinition[] = {
 // The index on _id ascends, and has no options of its own.
 void check_id_definition(bson::Doc spec) {
     const bson::Doc key = spec["key"].as_doc();
+    DCHECK(catalog::is_id_pattern(key));
     if (key.first().to_double() != 1)
         base::fail(base::kBadValue,
                    "The field 'key' for an _id index must be {{_id: 1}}, but got {}",
@@ -204,6 +206,7 @@ void refuse_similar(const catalog::Collection& collection, bson::Doc spec) {
 }
 
 void check_in_place(const catalog::Collection& collection, bson::Doc spec) {
+    DCHECK(storage::LockManager::may_write(catalog::split(collection.ns()).db));
     refuse_similar(collection, spec);
     if (collection.capped() && spec["expireAfterSeconds"])
         base::fail(base::kCannotCreateIndex,
@@ -282,6 +285,7 @@ void run_create_indexes(Invocation& invocation) {
         const bson::Object details = so_far.object();
         throw base::Error(e.code(), e.what(), details.bytes());
     }
+    DCHECK(built <= missing.size());
     bson::Builder& reply = *invocation.reply;
     if (missing.empty()) {
         reply.append("numIndexesBefore", before);
@@ -366,6 +370,7 @@ void run_re_index(Invocation& invocation) {
     base::log::info("CMD: reIndex {}", ns);
     invocation.service.cursors().kill_collection(ns);
     const catalog::IndexChange change = lock.database()->rebuild_indexes(*lock.collection());
+    DCHECK(change.after == index_count(lock.collection()));
     invocation.reply->append("nIndexesWas", static_cast<int32_t>(change.before))
         .append("nIndexes", static_cast<int32_t>(change.after));
     bson::Builder list = invocation.reply->sub_array("indexes");

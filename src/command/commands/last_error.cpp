@@ -1,6 +1,7 @@
 // getLastError, getPrevError, resetError, forceerror (wire spec 3.9, journal spec 1.9).
 #include <algorithm>
 
+#include "base/dcheck.h"
 #include "command/commands/families.h"
 #include "command/request/authorization.h"
 #include "command/request/invocation.h"
@@ -67,7 +68,9 @@ WriteConcern concern_of(const Invocation& invocation) {
 // The entry that the client asks about; no `ts`: nothing has been written.
 // REQUIRES: asks_for_members(), so that there is a member.
 oplog::Position asked_position(const Invocation& invocation, bool about_last) {
+    DCHECK(invocation.service.context().member != nullptr);
     if (about_last) return invocation.client.last_write();
+    DCHECK(asks_about_another_write(invocation.body));
     const bson::Element asked = invocation.body["wOpTime"];
     // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage)
     const oplog::Position last = invocation.service.context().member->last_settled();
@@ -101,6 +104,7 @@ void run_get_last_error(Invocation& invocation) {
         }
     }
     const bool waits_for_members = invocation.suspension.what() == Suspension::For::members;
+    DCHECK(!failed || !waits_for_members);
     append_connection(invocation);
     if (about_last) last.append_last(*invocation.reply);
     if (failed) return;
@@ -111,6 +115,7 @@ void run_get_last_error(Invocation& invocation) {
         const int files = invocation.service.durability().flush_all(true);
         invocation.reply->append("fsyncFiles", static_cast<int32_t>(files));
     } else if (concern.waits()) {
+        DCHECK(journaling);
         invocation.suspension.add_commit();
         if (concern.fsync && !waits_for_members) append_wait(invocation, "waited");
     }

@@ -1,5 +1,6 @@
 // parallelCollectionScan: cursors that share the documents of a collection among them (wire
 // spec 3.2).
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "command/commands/families.h"
 #include "command/cursor/query_cursors.h"
@@ -32,6 +33,7 @@ void run_parallel_scan(Invocation& invocation) {
     query.natural = 1;
     auto cursor = open_cursor(lock, std::move(query));
     const int64_t id = keep_cursor(invocation.service.cursors(), lock, cursor, false, false);
+    DCHECK((id == 0) == (cursor != nullptr));
     const sched::Uninterruptible told;  // else the client would not learn the cursor's id
     bson::Builder cursors = invocation.reply->sub_array("cursors");
     bson::Builder entry = cursors.sub_object(cursors.next().view());

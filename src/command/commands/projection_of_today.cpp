@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/builder.h"
 #include "query/match/regex_flags.h"
@@ -81,6 +82,7 @@ bool is_positional(const bson::Element& e) {
 // {$slice: n}, {$slice: [skip, n]}. Throws base::Error 28667 where it is not the $slice of
 // expressions either, whose array stands first.
 bool is_slice_of_find(const bson::Element& slice) {
+    DCHECK(slice.name() == "$slice");
     if (slice.is_number()) return true;
     const int32_t count = slice.is_array() ? slice.as_doc().field_count() : 0;
     const bson::Element first = slice.is_array() ? slice.as_doc().first() : bson::Element();
@@ -114,6 +116,7 @@ void check_meta(const bson::Element& meta) {
 }
 
 void check_elem_match(const bson::Element& e) {
+    DCHECK(operator_of(e).name() == "$elemMatch");
     if (!operator_of(e).is_object())
         base::fail(31274, "elemMatch: Invalid argument, object required");
     if (e.name().find('.') != std::string_view::npos)
@@ -148,6 +151,7 @@ class Choice {
 
   private:
     void add_positional(const bson::Element& e) {
+        DCHECK(is_positional(e) && chooses(e));
         if (!e.truthy() || !inclusion_.value_or(true))
             base::fail(31395, "positional projection cannot be used with exclusion");
         if (positional_)

@@ -1,4 +1,5 @@
 // renameCollection (wire spec 2.5).
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "catalog/index_spec.h"
 #include "command/commands/families.h"
@@ -39,6 +40,8 @@ void copy_documents_and_indexes(catalog::Collection& source, catalog::Database& 
 
 // A copy that fails, or is interrupted, leaves only the source and the old target.
 void move_between_databases(catalog::Catalog& catalog, std::string_view from, std::string_view to) {
+    DCHECK(storage::LockManager::mode() == storage::GlobalMode::W);
+    DCHECK(catalog::split(from).db != catalog::split(to).db);
     catalog::Collection& source = *catalog.collection(from);
     catalog::Database& db = catalog.get_or_create(catalog::split(to).db);
     const std::string temporary = db.unused_name(to);
@@ -102,6 +105,7 @@ void run_rename_collection(Invocation& invocation) {
             base::fail(base::kNamespaceExists, "target namespace exists");
         service.cursors().kill_collection(to);
     }
+    DCHECK(from != to);
     service.cursors().kill_collection(from);
     const std::string_view db = catalog::split(from).db;
     if (db == catalog::split(to).db) {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <limits>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/milliseconds.h"
 #include "command/commands/families.h"
@@ -116,6 +117,7 @@ void append_other(dialect::Dialect dialect, const replica::Peer& peer,
 
 void append_members(Invocation& invocation, const replica::Member& member,
                     const replica::Config& config, bson::Builder& out) {
+    DCHECK(config.own_index < config.members.size());
     bson::Builder members = out.sub_array("members");
     for (size_t i = 0; i < config.members.size(); ++i) {
         bson::Builder each = members.sub_object(bson::IndexName(static_cast<uint32_t>(i)).view());
@@ -133,6 +135,7 @@ void run_get_status(Invocation& invocation) {
     const std::shared_ptr<const replica::Config> config = member.needed_config();
     const oplog::Position last = member.last();
     const int32_t majority = config->majority();
+    DCHECK(majority <= config->votes());
     bson::Builder& reply = *invocation.reply;
     reply.append("set", config->set_name)
         .append_date("date", base::ms_since_1970())
@@ -190,6 +193,7 @@ void run_step_down(Invocation& invocation) {
         base::fail(base::kIllegalOperation,
                    "force is not supported: without a member that has all, what the others lack "
                    "would be lost. Stop the server instead (shutdown)");
+    DCHECK(limit >= 0 && seconds > 0);
     member.step_down(std::chrono::seconds(limit));
 }
 

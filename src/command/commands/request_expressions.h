@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "base/dcheck.h"
 #include "command/request/invocation.h"
 #include "dialect/dialect.h"
 #include "dialect/filters.h"
@@ -23,7 +24,9 @@ class RequestExpressions {
         : RequestExpressions(invocation.dialect(), invocation.field(kLet.name), collator) {}
     // Does the same with the field `let`, where it is at hand.
     RequestExpressions(dialect::Dialect dialect, const bson::Element& let, const Collator& collator)
-        : dialect_(dialect), expressions_(variables(dialect, let, collator)) {}
+        : dialect_(dialect), expressions_(variables(dialect, let, collator)) {
+        DCHECK(get() != nullptr || expressions_.let() == nullptr);
+    }
 
     // Returns the expressions for readers of filters: null by the old messages. A parsed filter
     // keeps the variables.

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "auth/user.h"
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/milliseconds.h"
 #include "bson/type_names.h"
@@ -20,6 +21,7 @@ namespace {
 
 query::DocumentSource list_source(std::vector<bson::Object> documents) {
     return [documents = std::move(documents), next = size_t{0}](bson::Doc* doc) mutable {
+        DCHECK(next <= documents.size());
         if (next == documents.size()) return false;
         *doc = documents[next++].doc();
         return true;
@@ -27,6 +29,7 @@ query::DocumentSource list_source(std::vector<bson::Object> documents) {
 }
 
 void append_storage(catalog::Collection& collection, int64_t scale, bson::Builder& out) {
+    DCHECK(scale >= 1);
     bson::Builder stats = out.sub_object("storageStats");
     append_collection_stats(&collection, collection.store(), scale, false, stats);
     append_capped_size(collection.store(), scale, stats);

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "auth/user.h"
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "command/commands/families.h"
 #include "command/context/logical_sessions.h"
@@ -37,6 +38,7 @@ SessionSet listed_sessions(const Invocation& invocation) {
     each_of_list(invocation, [&](const bson::Element& e) {
         out.ids.insert(SessionId::parse(e, invocation.name, invocation.session_owner()));
     });
+    DCHECK(!out.all && out.owners.empty());
     return out;
 }
 
@@ -71,6 +73,7 @@ std::optional<SessionOwner> owner_of(const bson::Element& uid) {
 // Adds what one pattern of killAllSessionsByPattern means; `own`: the client.
 void add_pattern(const bson::Element& pattern, const SessionOwner& own, std::string_view where,
                  SessionSet& out) {
+    DCHECK(pattern.type() == bson::Type::object);
     if (pattern.as_doc().empty()) out.all = true;
     for (const bson::Element& e : pattern.as_doc()) {
         if (e.name() == "lsid") {
@@ -129,6 +132,7 @@ void run_kill_all_sessions(Invocation& invocation) {
         doomed.all = false;
         doomed.owners.insert(auth::parse_name(e, invocation.db).digest());
     });
+    DCHECK(doomed.all == doomed.owners.empty());
     invocation.service.session_ends().kill(doomed, invocation.client);
 }
 

@@ -3,6 +3,7 @@
 #include <unordered_set>
 
 #include "auth/user.h"
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "bson/texts.h"
@@ -78,6 +79,7 @@ UserFields parse_fields(const Invocation& invocation) {
 // The field credentials, from the password. Slow; false if the command has to be retried later.
 bool append_credentials(Invocation& invocation, std::string_view user, const UserFields& fields,
                         bson::Builder& out) {
+    DCHECK(fields.password.has_value() && !fields.mechanisms.empty());
     const UserStore::Hashing hashing(invocation.service.access_control().users);
     if (!hashing.may_begin()) {
         invocation.wait_for_turn();
@@ -137,6 +139,7 @@ void change_user(Invocation& invocation, const UserName& who,
         bson::Builder document;
         change(users->records().get(id), document);
         const bson::Doc doc = document.doc();
+        DCHECK(doc.has("_id"));
         if (doc.size() > bson::kDocumentBytesMax)
             base::fail(base::kBadValue,
                        "the document of user {} would have {} bytes, at most {} "
@@ -213,6 +216,7 @@ void run_drop_all_users(Invocation& invocation) {
             for (const storage::RecordId id : doomed)
                 users->remove(id);
         }
+        DCHECK(!sessions.all && sessions.owners.size() <= doomed.size());
         count = static_cast<int64_t>(doomed.size());
     }
     if (count > 0) invocation.service.access_control().users.dropped_all(invocation.db);

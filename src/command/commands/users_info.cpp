@@ -3,6 +3,7 @@
 #include <unordered_set>
 
 #include "auth/user.h"
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "command/commands/families.h"
 #include "command/commands/request_expressions.h"
@@ -35,6 +36,7 @@ bool is_generic(std::string_view name) {
 }  // namespace
 
 void check_user_fields(const Invocation& invocation) {
+    DCHECK(invocation.service.commands().find(invocation.name) != nullptr);
     const Fields known = invocation.service.commands().find(invocation.name)->fields;
     bool first = true;
     for (const bson::Element& e : invocation.body) {
@@ -70,6 +72,7 @@ Asked parse_asked(const Invocation& invocation) {
     } else {
         out.users.push_back(auth::parse_name(first, invocation.db));
     }
+    DCHECK(out.users.empty() || (!out.everywhere && !out.whole_database));
     return out;
 }
 
@@ -129,6 +132,7 @@ void run_users_info(Invocation& invocation) {
 }
 
 void append_role(const Role& role, bool with_privileges, bson::Builder& list) {
+    DCHECK(auth::exists(role));
     bson::Builder entry = list.sub_object(list.next().view());
     entry.append("role", role.name).append("db", role.db).append("isBuiltin", true);
     entry.sub_array("roles").finish();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "command/commands/server_stages.h"
 #include "command/context/locks.h"
@@ -36,6 +37,7 @@ class Stages {
 };
 
 PipelineRequest request_on(const ResolvedView& view, std::string_view ns) {
+    DCHECK(view.ns != ns);
     PipelineRequest request;
     request.ns = ns;
     request.source_ns = view.ns;
@@ -85,7 +87,9 @@ class ViewGraph {
 
     // Throws base::Error 5 where it would stand on itself, 165 where views stand on too many.
     void check() {
-        if (below(ns_) + above() - 1 > kViewDepthMax) fail_too_deep();
+        const int longest = below(ns_) + above() - 1;
+        DCHECK(way_.empty() && longest >= 1);
+        if (longest > kViewDepthMax) fail_too_deep();
     }
 
   private:
@@ -123,6 +127,7 @@ class ViewGraph {
     // Returns the number of views on the longest way from `from` to this view, both included; 0:
     // there is none.
     int above(const std::string& from, int own) {
+        DCHECK(own == depth_.at(ns_));
         if (from == ns_) return 1;
         if (const auto known = height_.find(from); known != height_.end()) return known->second;
         const catalog::View* found = view(from);
@@ -217,6 +222,7 @@ std::shared_ptr<const collation::Collator> collator_in(const ResolvedView& view,
 
 PipelineRequest find_in_view(const ResolvedView& view, std::string_view ns, const FindRequest& find,
                              std::shared_ptr<const query::LetVariables> let) {
+    DCHECK(find.query.skip >= 0 && find.batch_size >= -1);
     check_options(find);
     PipelineRequest request = request_on(view, ns);
     request.let = std::move(let);
@@ -237,6 +243,7 @@ PipelineRequest find_in_view(const ResolvedView& view, std::string_view ns, cons
 
 PipelineRequest count_in_view(const ResolvedView& view, std::string_view ns, bson::Doc query,
                               int64_t skip, int64_t limit, const bson::Element& hint) {
+    DCHECK(skip >= 0 && limit >= 0);
     PipelineRequest request = request_on(view, ns);
     Stages stages;
     stages.match(query);
@@ -256,6 +263,7 @@ PipelineRequest query_in_view(const ResolvedView& view, std::string_view ns, bso
 }
 
 void create_view(Invocation& invocation, const std::string& ns) {
+    DCHECK(storage::LockManager::database().empty());
     const auto [db_name, name] = catalog::split(ns);
     if (catalog::is_system(name))
         base::fail(base::kInvalidNamespace,
@@ -272,6 +280,7 @@ void create_view(Invocation& invocation, const std::string& ns) {
 }
 
 void change_view(Invocation& invocation, const std::string& ns) {
+    DCHECK(storage::LockManager::database().empty());
     if (invocation.field("viewOn").missing() || invocation.field("pipeline").missing())
         base::fail(base::kInvalidOptions, "collMod of a view needs both 'viewOn' and 'pipeline'");
     const auto before = find_view(invocation.client, ns);

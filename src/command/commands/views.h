@@ -37,8 +37,9 @@ PipelineRequest count_in_view(const ResolvedView& view, std::string_view ns, bso
                               int64_t skip, int64_t limit, const bson::Element& hint);
 PipelineRequest query_in_view(const ResolvedView& view, std::string_view ns, bson::Doc query);
 
-// create { viewOn, pipeline } and collMod of a view, with an exclusive lock held. Throws
-// base::Error 2, 5, 14, 48, 72, 73, 165, 167, and what is wrong with the pipeline.
+// create { viewOn, pipeline } and collMod of a view. REQUIRES: no lock is held: the pipeline is
+// parsed before they take one. Throws base::Error 2, 5, 14, 48, 72, 73, 165, 167, and what is wrong
+// with the pipeline.
 void create_view(Invocation& invocation, const std::string& ns);
 void change_view(Invocation& invocation, const std::string& ns);
 

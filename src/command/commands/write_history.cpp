@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "command/context/locks.h"
 #include "command/cursor/query_cursors.h"
@@ -30,6 +31,7 @@ bson::Object id_of(bson::Doc doc) {
 }  // namespace
 
 bool is_done(oplog::Retries::Turn* turn, int32_t statement, char op) {
+    DCHECK(statement >= 0 && (op == 'i' || op == 'd'));
     if (turn == nullptr) return false;
     const oplog::Done* const done = turn->answered(statement);
     if (done != nullptr && done->op != op) fail_another(done->op);
@@ -73,17 +75,21 @@ void WriteHistory::read_upserts() {
     uint64_t from = std::numeric_limits<uint64_t>::max();
     for (const oplog::Done& done : turn_->all_done()) {
         if (done.op != 'i') continue;
+        DCHECK(done.first <= done.last);
         wanted += static_cast<size_t>(done.last - done.first) + 1;
         from = std::min(from, done.ts);
     }
+    DCHECK(wanted != 0);
     each_entry(from, [&](int32_t statement, bson::Doc entry) {
         if (entry["op"].as_string() == "i")
             upserted_.emplace(statement, id_of(entry["o"].as_doc()));
         return upserted_.size() < wanted;
     });
+    DCHECK(upserted_.size() <= wanted);
 }
 
 std::optional<UpdateOutcome> WriteHistory::update(int32_t statement) {
+    DCHECK(storage::LockManager::mode() == storage::GlobalMode::none);
     const oplog::Done* const done = turn_ == nullptr ? nullptr : turn_->answered(statement);
     if (done == nullptr) return std::nullopt;
     UpdateOutcome outcome;
@@ -101,6 +107,7 @@ std::optional<UpdateOutcome> WriteHistory::update(int32_t statement) {
 }
 
 std::optional<WriteHistory::Found> WriteHistory::find_and_modify() {
+    DCHECK(storage::LockManager::mode() == storage::GlobalMode::none);
     const oplog::Done* const done = turn_ == nullptr ? nullptr : turn_->answered(0);
     if (done == nullptr) return std::nullopt;
     Found found;

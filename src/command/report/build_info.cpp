@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/applied_patches.h"
+#include "base/dcheck.h"
 #include "command/request/server_context.h"
 
 namespace command {
@@ -28,6 +29,7 @@ void append_version_array(bson::Builder& out, std::string_view version) {
         }
     }
     parts.push(number);
+    DCHECK(count < 4);
     for (++count; count < 4; ++count)
         parts.push(int32_t{0});
 }

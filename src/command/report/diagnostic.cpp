@@ -7,6 +7,7 @@
 #include <fstream>
 #include <thread>
 
+#include "base/dcheck.h"
 #include "base/log.h"
 #include "base/milliseconds.h"
 #include "command/report/build_info.h"
@@ -91,6 +92,7 @@ void run_get_log(Invocation& invocation) {
     } else if (name != "rs") {
         base::fail(base::kOperationFailed, "no RamLog named: {}", name);
     }
+    DCHECK(ring.total >= static_cast<int64_t>(ring.lines.size()));
     invocation.reply->append("totalLinesWritten", static_cast<int32_t>(ring.total));
     bson::Builder lines = invocation.reply->sub_array("log");
     for (const std::string& line : ring.lines)

@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "auth/scram.h"
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/milliseconds.h"
 #include "command/context/locks.h"
@@ -91,6 +92,8 @@ bool asks_to_wait(const Invocation& invocation, std::chrono::milliseconds* how_l
 bool waits_for_news(Invocation& invocation) {
     std::chrono::milliseconds how_long{};
     if (!asks_to_wait(invocation, &how_long)) return false;
+    DCHECK(how_long.count() >= 0 && how_long <= kAwaitMax);
+    DCHECK(invocation.service.context().member == nullptr);
     const sched::Operation& operation = invocation.client.operation();
     DataWait& wait = invocation.client.data_wait();
     sched::Operation::check();  // a shutdown does not wait for it

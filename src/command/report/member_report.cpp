@@ -1,5 +1,7 @@
 #include "command/report/member_report.h"
 
+#include "base/dcheck.h"
+
 namespace command {
 
 namespace {
@@ -30,6 +32,7 @@ void append_role(const replica::Member& member, const char* primary_field, bson:
         return;
     }
     const replica::MemberConfig& own = config->own();
+    DCHECK(!own.is_hidden || own.priority == 0);
     out.append("setName", config->set_name)
         .append("setVersion", config->version)
         .append(primary_field, member.role().takes_writes())

@@ -1,5 +1,6 @@
 // getParameter and setParameter (wire spec 2.2, journal spec 5.3).
 #include "options/parameters.h"
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "bson/json.h"
@@ -115,6 +116,7 @@ void run_get_parameter(Invocation& invocation) {
 // where the old value is not returned.
 void set_value(options::Option& parameter, const bson::Element& e, dialect::Dialect dialect,
                bson::Doc was) {
+    DCHECK(options::settable_at_runtime(parameter));
     try {
         // The old server took any text for true, "false" as well.
         if (dialect.has(dialect::kFieldsAreChecked) && parameter.type() == options::Type::flag &&

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <optional>
 
+#include "base/dcheck.h"
 #include "base/milliseconds.h"
 #include "base/process_memory.h"
 #include "base/utf8.h"
@@ -40,6 +41,7 @@ void append_connections(const ServerContext& context, bson::Builder& out) {
 }
 
 void append_cursors(const CursorManager::Counts& counts, bson::Builder& out) {
+    DCHECK(counts.pinned <= counts.open && counts.no_timeout <= counts.open);
     const auto open = static_cast<int32_t>(counts.open);
     out.append("note", "deprecated, use server status metrics")
         .append("clientCursors_size", open)
@@ -233,6 +235,7 @@ constexpr Section kSections[] = {
 
 void append_section(Service& service, bson::Doc request, const Section& section,
                     bson::Builder& reply) {
+    DCHECK(!section.of_set || service.context().member != nullptr);
     const bson::Element wanted = request[section.name];
     if (wanted && !wanted.truthy()) return;
     bson::Builder out = reply.sub_object(section.name);

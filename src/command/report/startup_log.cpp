@@ -7,6 +7,7 @@
 
 #include <chrono>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/milliseconds.h"
@@ -23,6 +24,7 @@ constexpr int64_t kStartupLogBytes = 10 << 20;
 }  // namespace
 
 void log_startup(catalog::Catalog& catalog, const ServerContext& context) {
+    DCHECK(storage::LockManager::database().empty());
     const auto now = std::chrono::system_clock::now();
     const int64_t ms = base::ms_since_1970(now);
     utsname host{};

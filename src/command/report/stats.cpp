@@ -1,6 +1,7 @@
 // collStats, dbStats, dataSize, top, profile level (wire spec 2.4).
 #include "command/report/stats.h"
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/milliseconds.h"
@@ -29,6 +30,7 @@ int64_t scale_of(const bson::Element& e) {
 
 // Appends the number that sizes have been divided by.
 void append_scale_factor(Invocation& invocation, int64_t scale) {
+    DCHECK(scale >= 1);
     if (invocation.dialect().has(dialect::kRepliesTellMore))
         invocation.reply->append("scaleFactor", static_cast<int32_t>(scale));
 }
@@ -149,6 +151,7 @@ bool measures(const catalog::Index& index, const catalog::Collection& collection
 
 // One whose first fields are those of the pattern; null: none.
 const catalog::Index* index_of_pattern(const catalog::Collection& collection, bson::Doc pattern) {
+    DCHECK(!pattern.empty());
     for (const auto& index : collection.indexes()) {
         if (!measures(*index, collection)) continue;
         auto key = index->key_pattern.begin();
@@ -192,6 +195,7 @@ bson::Object whole_end(bson::Doc end, bson::Doc pattern, const catalog::Index& i
             whole.append_min_key(key.name());
         }
     }
+    DCHECK(named == pattern.end());
     if (given != end.end())
         base::fail(kOtherNames, "min and max must have the fields of the keyPattern");
     return whole.object();
@@ -199,14 +203,17 @@ bson::Object whole_end(bson::Doc end, bson::Doc pattern, const catalog::Index& i
 
 // Whether a range of an index has anything between its ends.
 bool is_range(bson::Doc min, bson::Doc max, const catalog::Index& index) {
+    DCHECK(min.field_count() == max.field_count() && index.generator != nullptr);
     return bson::compare_keys(min, max, index.generator->descending_bits()) < 0;
 }
 
 // Adds up records: all, or those between two keys of an index.
 DataSize add_up_records(CollectionLock& lock, bson::Doc body) {
+    DCHECK(lock.collection() != nullptr);
     catalog::Collection& collection = *lock.collection();
     query::FindQuery query;
     const bson::Doc min = document_in(body, "min");
+    DCHECK(min.empty() == document_in(body, "max").empty());
     if (!min.empty()) {
         const bson::Doc given = document_in(body, "keyPattern");
         const bson::Object pattern = given.empty() ? ascending_pattern(min) : bson::Object(given);
@@ -310,6 +317,8 @@ constexpr Command kCommands[] = {
 
 void append_collection_stats(catalog::Collection* collection, storage::CollectionStore& store,
                              int64_t scale, bool verbose, bson::Builder& out) {
+    DCHECK(scale >= 1 && (collection == nullptr || &collection->store() == &store));
+    DCHECK(storage::LockManager::mode() != storage::GlobalMode::none);
     const storage::RecordStoreStats stats = store.records().stats();
     const auto scaled32 = [scale](int64_t value) { return static_cast<int32_t>(value / scale); };
     out.append_number("count", stats.count).append_number("size", stats.data_bytes / scale);
@@ -344,6 +353,7 @@ void append_collection_stats(catalog::Collection* collection, storage::Collectio
 }
 
 void append_capped_size(storage::CollectionStore& store, int64_t scale, bson::Builder& out) {
+    DCHECK(scale >= 1);
     const storage::RecordStoreStats stats = store.records().stats();
     if (stats.capped) out.append_number("maxSize", stats.capped_bytes / scale);
 }
