@@ -265,6 +265,24 @@ TEST_F(AccessControlTest, ACursorReadsNoOtherCollectionThatIsClosed) {
               base::kUnauthorized);
 }
 
+TEST_F(AccessControlTest, AFieldThatComesAgainNeedsNoLessRights) {
+    make_root();
+    ASSERT_EQ(log_in(*this, "root", "secret", "admin"), 0);
+    run(R"({"insert": "c", "documents": [{"_id": 1}]})");
+    make_user("reader", R"(["read"])");
+    TestConnection reader;
+    reader.open(*service_, 3);
+    ASSERT_EQ(log_in(reader, "reader", "pw", "test"), 0);
+    for (const char* command :
+         {R"({"findAndModify": "c", "query": {"_id": 1}, "remove": null, "remove": true})",
+          R"({"findAndModify": "c", "query": {"_id": 1}, "update": null, "update": {"a": 1}})",
+          R"({"findAndModify": "c", "query": {"_id": 2}, "update": {}, "upsert": null,
+              "upsert": true})"})
+        EXPECT_NE(code(reader.run(command)), 0) << command;
+    EXPECT_EQ(bson::to_text(run(R"({"find": "c"})").doc().at_path("cursor.firstBatch")),
+              "[ { _id: 1 } ]");
+}
+
 TEST_F(AccessControlTest, UsersAreNoOrdinaryDocuments) {
     make_root();
     ASSERT_EQ(log_in(*this, "root", "secret", "admin"), 0);

@@ -111,14 +111,40 @@ TEST_F(FieldsTest, AFieldIsThereOnce) {
             if (field.types == types::any) continue;
             for (const Sample& sample : kSamples) {
                 if ((field.types & types::of(sample.type)) == 0) continue;
-                const std::string more =
-                    fmt::format(R"("{0}": {1}, "{0}": {1})", field.name, sample.json);
-                expect_refused(ask(command, more), kDuplicateField, field.name,
-                               request(command, more));
+                const bool required = field.use == Field::Use::required;
+                for (const char* first : {sample.json, "null"}) {
+                    const bool is_null = first != sample.json;
+                    const std::string more =
+                        fmt::format(R"("{0}": {1}, "{0}": {2})", field.name, first, sample.json);
+                    expect_refused(ask(command, more),
+                                   is_null && required ? kMissingField : kDuplicateField,
+                                   field.name, request(command, more));
+                }
                 break;
             }
         }
     });
+}
+
+TEST_F(FieldsTest, AFieldOfAnItemIsThereOnce) {
+    const std::pair<const char*, int> items[] = {
+        {R"({"createIndexes": "c", "indexes": [{"key": null, "key": {"a": 1}, "name": "a"}]})",
+         base::kFailedToParse},
+        {R"({"createIndexes": "c", "indexes": [{"key": {"a": 1}, "name": null, "name": "a"}]})",
+         base::kFailedToParse},
+        {R"({"createIndexes": "c",
+             "indexes": [{"key": {"a": 1}, "name": "a", "sparse": null, "sparse": true}]})",
+         kDuplicateField},
+        {R"({"update": "c", "updates": [{"q": {}, "u": {}, "upsert": null, "upsert": true}]})",
+         kDuplicateField},
+        {R"({"delete": "c", "deletes": [{"q": {}, "limit": null, "limit": 1}]})", kMissingField}};
+    for (const auto& [command, expected] : items) {
+        const bson::Object reply = run(command);
+        const bson::Element errors = reply["writeErrors"];
+        const int found =
+            errors.missing() ? code(reply) : errors.as_doc()["0"].as_doc()["code"].to_int32();
+        EXPECT_EQ(found, expected) << command << bson::to_text(reply);
+    }
 }
 
 TEST_F(FieldsTest, WhatACommandNeedsIsAskedForByName) {

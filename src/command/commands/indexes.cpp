@@ -422,6 +422,7 @@ void check_definition(bson::Doc spec) {
             throw base::Error(base::kInvalidIndexSpecificationOption, e.what());
         throw;
     }
+    DCHECK(spec["key"].is_object() && spec["name"].is_string());
     check_odd_values(spec);
     const bson::Doc key = spec["key"].as_doc();
     check_directions(key);

@@ -42,6 +42,10 @@ std::string expected(Types allowed) {
     return count == 1 ? fmt::format("type '{}'", names) : fmt::format("types '[{}]'", names);
 }
 
+[[noreturn]] void fail_missing(std::string_view where, std::string_view name) {
+    base::fail(kMissingField, "BSON field '{}.{}' is missing but a required field", where, name);
+}
+
 }  // namespace
 
 bool Fields::has(std::string_view name) const {
@@ -64,8 +68,13 @@ void FieldReader::check(const bson::Element& e, size_t place) {
     if (!dialect_.has(dialect::kFieldsAreChecked)) return;
     if ((seen_ & bit) != 0)
         base::fail(kDuplicateField, "BSON field '{}.{}' is a duplicate field", where_, field.name);
-    if (field.types != types::any && is_absent(e, dialect::kToday)) return;
+    // What counts as not given has been seen, too: otherwise another one could follow, and who asks
+    // the body by name, as the check of rights does, would find this one.
     seen_ |= bit;
+    if (field.types != types::any && is_absent(e, dialect::kToday)) {
+        if (field.use == Field::Use::required) fail_missing(where_, field.name);
+        return;
+    }
     if (!has_type(e, field.types))
         base::fail(base::kTypeMismatch, "BSON field '{}.{}' is the wrong type '{}', expected {}",
                    where_, field.name, bson::name_of(e.type()), expected(field.types));
@@ -97,8 +106,7 @@ void FieldReader::refuse_unknown(std::string_view name) const {
 void FieldReader::refuse_missing() const {
     const uint64_t missing = fields_.required() & ~seen_;
     DCHECK(missing != 0);
-    base::fail(kMissingField, "BSON field '{}.{}' is missing but a required field", where_,
-               fields_[static_cast<size_t>(std::countr_zero(missing))].name);
+    fail_missing(where_, fields_[static_cast<size_t>(std::countr_zero(missing))].name);
 }
 
 void read_fields(bson::Doc document, std::string_view where, Fields fields,
