@@ -107,7 +107,7 @@ class WiredTigerMapTest : public testing::Test {
 };
 
 TEST_F(WiredTigerMapTest, LittleMemoryMakesCommitsSmall) {
-    EXPECT_EQ(commit_bytes_of_memory(120 << 20), 10 << 20);
+    EXPECT_EQ(commit_bytes_of_memory(240 << 20), 10 << 20);
     EXPECT_EQ(commit_bytes_of_memory(0), std::numeric_limits<int64_t>::max());
     kv::MapSettings small = settings();
     small.memory_bytes = 120 << 20;

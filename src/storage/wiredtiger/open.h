@@ -19,9 +19,10 @@ namespace wt {
 
 // Returns the bytes that a commit may change where the process may have so much memory; 0: as much
 // as it needs. They are there as changes of the session, in the library's cache, as a record of the
-// log and compressed for that.
+// log and compressed for that; and each of several clients that read such rows has the page of one
+// in the cache, however small that is to be.
 constexpr int64_t commit_bytes_of_memory(int64_t memory_bytes) {
-    constexpr int64_t kTimes = 12;
+    constexpr int64_t kTimes = 24;
     return memory_bytes > 0 ? memory_bytes / kTimes : std::numeric_limits<int64_t>::max();
 }
 
