@@ -8,7 +8,7 @@
 #include <set>
 
 #include "catalog/index_keys.h"
-#include "command/commands/repair.h"
+#include "command/admin/repair.h"
 #include "command/commands/testing/service.h"
 #include "crash/testing/copy_engine.h"
 #include "sched/testing/shutdown.h"

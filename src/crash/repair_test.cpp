@@ -9,7 +9,7 @@
 #include <set>
 
 #include "base/testing/slice.h"
-#include "command/commands/repair.h"
+#include "command/admin/repair.h"
 #include "command/commands/testing/service.h"
 #include "crash/testing/copy_engine.h"
 #include "storage/mmapv1/check.h"

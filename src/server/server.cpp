@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/program_version.h"
 #include "command/commands/families.h"
-#include "command/commands/repair.h"
+#include "command/admin/repair.h"
 #include "command/cursor/session_ends.h"
 #include "command/report/startup_log.h"
 #include "command/request/entry_commands.h"

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "command/admin/admin.h"
 #include "command/report/reports.h"
 
 namespace command {

@@ -11,7 +11,7 @@ namespace command {
 std::span<const Family> all_families();
 
 // The families of this room; each is defined by the file of that name. Others are those of
-// command/report/reports.h.
+// command/report/reports.h and command/admin/admin.h.
 Family authentication_commands();
 Family last_error_commands();
 Family write_commands();
@@ -25,8 +25,6 @@ Family rename_commands();
 Family index_commands();
 Family database_commands();
 Family capped_commands();
-Family maintenance_commands();
-Family durability_commands();
 Family hidden_commands();
 Family user_commands();
 Family user_info_commands();

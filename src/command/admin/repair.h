@@ -1,4 +1,4 @@
-// command/commands/repair.h - what repairDatabase and --repair do to a database.
+// command/admin/repair.h - what repairDatabase and --repair do to a database.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-#include "command/commands/repair.h"
+#include "command/admin/repair.h"
 
 #include "base/error.h"
 #include "base/log.h"

@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "command/access/local_rule.h"
-#include "command/commands/families.h"
+#include "command/admin/admin.h"
 #include "command/request/invocation.h"
 #include "dialect/requests.h"
 #include "storage/lock.h"
