@@ -99,4 +99,20 @@ test('findAndModify', () => {
              {_id: 9, b: 1});
 });
 
+test('an update by a sort, and bulkWrite', () => {
+    const t = fresh([{_id: 1, n: 1}, {_id: 2, n: 5}]);
+    const update = {q: {}, u: {$set: {hit: true}}, sort: {n: -1}};
+    assertEq(db1.runCommand({update: t.getName(), updates: [update]}).n, 1);
+    assertEq(t.find({hit: true}).toArray(), [{_id: 2, n: 5, hit: true}]);
+    const reply = server.shell.getDB('admin').runCommand({
+        bulkWrite: 1, nsInfo: [{ns: t.getFullName()}], ops: [
+            {insert: 0, document: {_id: 3}},
+            {update: 0, filter: {n: {$gt: 0}}, updateMods: {$inc: {n: 1}}, multi: true},
+            {delete: 0, filter: {_id: 3}},
+        ]});
+    assertEq([reply.nInserted, reply.nModified, reply.nDeleted, reply.nErrors], [1, 2, 1, 0]);
+    assertEq(reply.cursor.firstBatch[1], {ok: 1, idx: 1, n: 2, nModified: 2});
+    assertEq(t.find().sort({_id: 1}).toArray(), [{_id: 1, n: 2}, {_id: 2, n: 6, hit: true}]);
+});
+
 stopServer(server);

@@ -55,9 +55,6 @@ test('batches of a wrong shape fail as a whole', () => {
 });
 
 test('what a newer server would do is refused, not ignored', () => {
-    const update = {q: {}, u: {$set: {a: 1}}};
-    assertEq(replyTo(db1, {update: t.getName(),
-        updates: [Object.assign({sort: {a: 1}}, update)]}).ok, 0);
     assertCommandFails(db1, {insert: t.getName(), documents: [{}], txnNumber: Long(1),
                              lsid: {id: UUID()}}, 20);
 });

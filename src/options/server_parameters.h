@@ -21,9 +21,10 @@ inline Integer announced_max_wire_version({
     .default_value = 9,
     .default_text = "9, or that of announcedVersion where it is higher",
     .range = Range{2, 29},
-    .help = "maxWireVersion told to clients, {low} to {high}: lower for old dialects, higher for "
-            "drivers that refuse 9. One that promises a command which is not here (25: bulkWrite) "
-            "is refused at the start.",
+    .help =
+        "maxWireVersion told to clients, {low} to {high}: lower for old dialects, higher for "
+        "drivers that refuse 9. One that promises a command which is not here is refused at the "
+        "start.",
     .parameter = Parameter::at_start,
 });
 
@@ -42,11 +43,11 @@ inline Text announced_version({
     .group = Group::parameters,
     .default_value = kDefaultVersion,
     .check = check_version,
-    .help = "The version told to clients, three numbers with dots, as 7.0.14; from 5.0 on with the "
-            "maxWireVersion of that release (announcedMaxWireVersion has another one), from 8.0 on "
-            "with that of 7.0: drivers take a higher one for the command bulkWrite. For "
-            "programs that refuse old servers. It changes nothing else: what this server does not "
-            "have it refuses by name as before.",
+    .help =
+        "The version told to clients, three numbers with dots, as 7.0.14; from 5.0 on with the "
+        "maxWireVersion of that release (announcedMaxWireVersion has another one). For programs "
+        "that refuse old servers. It changes nothing else: what this server does not have it "
+        "refuses by name as before.",
     .parameter = Parameter::at_start,
 });
 

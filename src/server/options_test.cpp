@@ -333,9 +333,7 @@ TEST(Options, AnAnnouncedVersionHasItsWireVersion) {
     EXPECT_EQ(announced({"announcedVersion=5.0.0"}), 13);
     EXPECT_EQ(announced({"announcedVersion=6.3.2"}), 17);
     EXPECT_EQ(announced({"announcedVersion=7.0.14"}), 21);
-    // From 25 on drivers send the command bulkWrite, also where they wait for no reply.
-    EXPECT_EQ(announced({"announcedVersion=8.0.1"}), 21);
-    EXPECT_EQ(announced({"announcedVersion=10.0.0"}), 21);
+    EXPECT_EQ(announced({"announcedVersion=8.0.1"}), 25);
     EXPECT_EQ(announced({"announcedVersion=7.0.14", "announcedMaxWireVersion=8"}), 8);
     EXPECT_EQ(announced({"announcedMaxWireVersion=2"}), 2);
 }

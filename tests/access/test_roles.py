@@ -34,7 +34,7 @@ CLUSTER = MONITOR | {'clusterManager'}
 ALLOWED = {
     **dict.fromkeys(['aggregate', 'count', 'dataSize', 'distinct', 'explain', 'filemd5', 'find',
                      'parallelCollectionScan'], READ),
-    **dict.fromkeys(['delete', 'insert', 'update'], WRITE),
+    **dict.fromkeys(['bulkWrite', 'delete', 'insert', 'update'], WRITE),
     **dict.fromkeys(['cloneCollectionAsCapped', 'findAndModify'], CHANGE),
     **dict.fromkeys(['convertToCapped', 'create', 'createIndexes', 'drop', 'dropIndexes'], SHAPE),
     **dict.fromkeys(['compact', 'planCacheClear', 'profile', 'reIndex', 'validate'], ADMINISTER),

@@ -13,6 +13,9 @@ OF_SETS = ['replSetAbortPrimaryCatchUp', 'replSetElect', 'replSetFreeze', 'replS
            'replSetResizeOplog', 'replSetStepDown', 'replSetStepUp', 'replSetSyncFrom',
            'replSetTest', 'replSetUpdatePosition']
 
+# name: the code by the old messages of a command that only OP_MSG brings.
+OF_TODAY = {'bulkWrite': 59}
+
 SESSION = bson.Binary(b'0123456789abcdef', 4)
 
 # command: a request that succeeds. `admin` commands run there, the others on the test's database.
@@ -25,6 +28,9 @@ REQUESTS = {
     'getShardVersion': {'getShardVersion': 'test.c'},
     'aggregate': {'aggregate': 'c', 'pipeline': [], 'cursor': {'batchSize': 1}},
     'availableQueryOptions': None, 'buildInfo': None,
+    'bulkWrite': {'bulkWrite': 1, 'nsInfo': [{'ns': 'test.c'}],
+                  'ops': [{'insert': 0, 'document': {'_id': 60}},
+                          {'delete': 0, 'filter': {'_id': 60}}]},
     'captrunc': {'captrunc': 'ring', 'n': 1},
     'cloneCollectionAsCapped': {'cloneCollectionAsCapped': 'c', 'toCollection': 'clone',
                                 'size': 10000},

@@ -19,7 +19,7 @@ from bson.int64 import Int64
 
 import server
 import messages
-from command_requests import FAIL, NEVER, REQUESTS, SESSION
+from command_requests import FAIL, NEVER, OF_TODAY, REQUESTS, SESSION
 from process_case import ProcessCase
 from reply_types import ANY_REPLY, DATABASE, OF_COMMAND, OPTIONAL, has_type, values_at
 
@@ -138,8 +138,9 @@ class Commands(unittest.TestCase):
                     self.fill()
                     reply = ask(self.database(name), self.request(name))
                     self.check_types(name, reply)
-                    if name in FAIL:
-                        self.check_error(name, reply, FAIL[name])
+                    fails = OF_TODAY if ask == self.ask_old_way and name in OF_TODAY else FAIL
+                    if name in fails:
+                        self.check_error(name, reply, fails[name])
                         continue
                     self.assertEqual(reply['ok'], 1.0, reply)
                     for path in OF_COMMAND.get(name, {}):
@@ -201,6 +202,8 @@ class Commands(unittest.TestCase):
     # By the old message: the driver puts a session of its own into every other one.
     def test_sessions_are_accepted_and_change_nothing(self):
         for name in REQUESTS:
+            if name in OF_TODAY:
+                continue
             self.fill()
             request = dict(self.request(name), lsid={'id': SESSION})
             request['$clusterTime'] = {'clusterTime': bson.Timestamp(1, 1)}
@@ -246,12 +249,9 @@ class Commands(unittest.TestCase):
 
     def test_later_kinds_of_updates(self):
         filters = [{'x': 1}]
-        for request in (
-                {'update': 'c', 'updates': [{'q': {}, 'u': {'$set': {'a': 9}}}],
-                 'arrayFilters': filters},
-                {'update': 'c', 'updates': [{'q': {}, 'u': {'$set': {'a': 9}},
-                                             'sort': {'a': 1}}]}):
-            self.check_refused_and_unexplained(request)
+        self.check_refused_and_unexplained(
+            {'update': 'c', 'updates': [{'q': {}, 'u': {'$set': {'a': 9}}}],
+             'arrayFilters': filters})
 
     def test_other_kinds_of_collections(self):
         for request in (

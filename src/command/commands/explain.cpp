@@ -78,6 +78,7 @@ FindRequest as_find(const Invocation& inner) {
     } else if (name == "update") {
         const bson::Doc item = first_item("updates", update_item_fields());
         refuse_pipeline(item["u"], dialect);
+        if (item["sort"].is_object()) request.parts.sort = item["sort"].as_doc();
         take(item["q"], item["hint"]);
     } else if (name == "delete") {
         const bson::Doc item = first_item("deletes", delete_item_fields());

@@ -15,6 +15,7 @@ std::span<const Family> all_families();
 Family authentication_commands();
 Family last_error_commands();
 Family write_commands();
+Family bulk_write_commands();
 Family find_and_modify_commands();
 Family find_commands();
 Family count_commands();

@@ -148,29 +148,6 @@ class FindAndModify {
         find_.limit = 1;
     }
 
-    // A sort in memory gives what it read before others had the lock. Whether the document as it is
-    // now is found, and sorted, as it was then. REQUIRES: the row is one of such a sort, which
-    // keeps its document while others are read.
-    static bool still_matches(const CollectionLock& lock, const query::Executor& executor,
-                              query::Row& row) {
-        const auto cursor = lock.collection()->records().cursor(storage::Direction::forward);
-        cursor->seek(row.id);
-        const std::optional<storage::Record> record = cursor->next();
-        if (!record || record->id != row.id) return false;
-        if (std::ranges::equal(record->doc.bytes(), row.doc.bytes())) return true;
-        const sched::WorkLimit limit(query::kMatchWork);
-        row.details = query::MatchDetails{};
-        row.details.want_index = true;
-        const query::FindQuery& query = executor.query();
-        if (!query.matcher->matches(record->doc, &row.details)) return false;
-        if (query.sort_pattern == nullptr) return true;
-        bson::Buffer before;
-        bson::Buffer now;
-        query.sort_pattern->append_key(row.doc, before);
-        query.sort_pattern->append_key(record->doc, now);
-        return bson::compare_docs(bson::Doc(before.data()), bson::Doc(now.data())) == 0;
-    }
-
     // Parses the update before the lock is taken, since it may take long. A fault in one that came
     // by the old messages is reported only where there is something to update.
     void parse_update() {

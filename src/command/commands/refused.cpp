@@ -19,8 +19,6 @@ struct Reason {
 
 constexpr Reason kJavaScript{base::kCommandNotFound,
                              "it needs JavaScript in the server, which this server does not have"};
-constexpr Reason kNoBulk{base::kCommandNotFound,
-                         "it came with 8.0; send insert, update and delete"};
 constexpr Reason kNoText{base::kCommandNotSupported, "this server has no text indexes"};
 constexpr Reason kNoGeo{base::kCommandNotSupported, "this server has no geo indexes"};
 constexpr Reason kNoCopy{base::kCommandNotSupported,
@@ -53,7 +51,6 @@ constexpr Refusal kRefusals[] = {
     {"group", kJavaScript},
     {"mapReduce", kJavaScript, 0, "mapreduce"},
     {"mapreduce.shardedfinish", kJavaScript},
-    {"bulkWrite", kNoBulk, kAdminOnly},
     {"text", kNoText},
     {"geoNear", kNoGeo},
     {"geoSearch", kNoGeo},

@@ -73,6 +73,40 @@ TEST_P(RetryableWritesTest, AreAnsweredAsBeforeAndDoneOnce) {
     EXPECT_EQ(all().size(), 5u);
 }
 
+TEST_P(RetryableWritesTest, SoIsABulkWrite) {
+    const std::string ops = R"({"bulkWrite": 1, "nsInfo": [{"ns": "test.c"}], "ordered": false,
+        "ops": [{"insert": 0, "document": {"_id": 1, "a": 1}},
+                {"update": 0, "filter": {"_id": 1}, "updateMods": {"$inc": {"a": 5}}},
+                {"update": 0, "filter": {"_id": 7}, "updateMods": {"$inc": {"a": 1}},
+                 "upsert": true},
+                {"insert": 0, "document": {"_id": 3}}, {"delete": 0, "filter": {"_id": 3}}]%})";
+    const auto bulk = [&](int64_t number, const std::string& more = "") {
+        std::string command = ops;
+        command.replace(command.find('%'), 1, more);
+        return run(numbered(command, number, session_id_), "admin");
+    };
+    const std::string answer = bson::to_text(bulk(1).doc());
+    EXPECT_NE(answer.find("nErrors: 0, nInserted: 2, nMatched: 1, nModified: 1, nUpserted: 1, "
+                          "nDeleted: 1, ok: 1.0"),
+              std::string::npos)
+        << answer;
+    EXPECT_NE(answer.find("upserted: { _id: 7 }"), std::string::npos);
+    EXPECT_EQ(bson::to_text(bulk(1).doc()), answer);
+    restart();
+    EXPECT_EQ(bson::to_text(bulk(1).doc()), answer);
+    EXPECT_EQ(texts_of(all()), (std::vector<std::string>{"{ _id: 1, a: 6 }", "{ _id: 7, a: 1 }"}));
+    // Statements of their own: those that are done stay done.
+    EXPECT_EQ(code(bulk(2, R"(, "stmtIds": [1, 2])")), base::kInvalidLength);
+    bulk(2, R"(, "stmtIds": [10, 11, 12, 13, 14])");
+    EXPECT_EQ(doc(1), "{ _id: 1, a: 11 }");
+    EXPECT_EQ(code(run(numbered(R"({"bulkWrite": 1, "nsInfo": [{"ns": "test.c"}],
+                                    "ops": [{"delete": 0, "filter": {}, "multi": true}]})",
+                                3, session_id_),
+                       "admin")),
+              base::kInvalidOptions);
+    EXPECT_EQ(all().size(), 2u);
+}
+
 TEST_P(RetryableWritesTest, FindAndModifyShowsWhatItHasShown) {
     run(R"({"insert": "c", "documents": [{"_id": 1, "a": 1, "b": [1, 2]}, {"_id": 2, "a": 9}]})");
     expect_thrice(R"({"findAndModify": "c", "query": {"_id": 1}, "update": {"$inc": {"a": 1}}})",

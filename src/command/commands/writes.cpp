@@ -9,6 +9,7 @@
 #include "base/milliseconds.h"
 #include "command/commands/families.h"
 #include "command/commands/indexes.h"
+#include "command/commands/projection_of_today.h"
 #include "command/commands/request_expressions.h"
 #include "command/commands/write_history.h"
 #include "command/cursor/query_cursors.h"
@@ -70,13 +71,6 @@ struct WriteRequest {
     bool keeps_empty_timestamps = false;
     bson::Element let;
 };
-
-bool read_bool(const bson::Element& e, dialect::Dialect) {
-    if (e.type() != bson::Type::boolean)
-        base::fail(base::kFailedToParse, "wrong type for '{}' field, expected bool", e.name());
-    return e.as_bool();
-}
-constexpr Reader<bool> kBool{types::boolean, read_bool};
 
 constexpr Row<WriteRequest> kInsertRows[] = {
     required("documents", types::array),
@@ -265,14 +259,6 @@ void check_index_targets(const Invocation& invocation) {
     });
 }
 
-// Returns the access that an insert needs: each document of an old message is an operation of its
-// own, which the profiler writes down under the same lock.
-storage::Access access_of(const Invocation& invocation) {
-    const bool profiled = !invocation.dialect().has(dialect::kProfileShowsCommands) &&
-                          invocation.service.profiler().level(invocation.db) > 0;
-    return profiled ? storage::Access::all : storage::Access::documents;
-}
-
 void run_insert(Invocation& invocation) {
     WriteBatch batch(invocation, "documents", kInsert);
     if (catalog::split(batch.ns()).collection == "system.indexes") check_index_targets(invocation);
@@ -282,7 +268,7 @@ void run_insert(Invocation& invocation) {
     int64_t inserted = 0;
     int64_t done_before = 0;  // when the same came for the first time
     {
-        CollectionLock lock(client, batch.ns(), access_of(invocation));
+        CollectionLock lock(client, batch.ns(), access_of_insert(invocation, invocation.db));
         invocation.each_document("documents", [&](bson::Doc doc) {
             if (batch.stopped()) return;
             const int64_t index = batch.next_index();
@@ -322,11 +308,6 @@ constexpr Reader<bson::Element> kAnyUpdate{types::object | types::array, as_it_c
 constexpr Reader<bson::Element> kNumber{types::number, as_it_came};
 constexpr Reader<bson::Element> kBoolean{types::boolean, as_it_came};
 
-// Its values are checked in this order, whatever theirs.
-struct UpdateItem {
-    bson::Element query, update, multi, upsert, hint, array_filters, collation, constants;
-};
-
 constexpr Row<UpdateItem> kUpdateItemRows[] = {
     row<kDocument, &UpdateItem::query>(required("q", types::object)),
     row<kAnyUpdate, &UpdateItem::update>(required("u", kAnyUpdate.types)),
@@ -335,24 +316,13 @@ constexpr Row<UpdateItem> kUpdateItemRows[] = {
     row<lenient::hint, &UpdateItem::hint>("hint"),
     row<lenient::array_element, &UpdateItem::array_filters>("arrayFilters"),
     row<lenient::object_element, &UpdateItem::collation>(kCollation),
-    refused("sort", "8.0"),
+    row<lenient::object_element, &UpdateItem::sort>(of_today("sort", types::object, "8.0")),
     row<lenient::object_element, &UpdateItem::constants>(of_today("c", types::object, "4.2")),
 };
 constexpr RequestTable kUpdateItem(kUpdateItemRows);
 
 [[noreturn]] void refuse_to_retry(const char* why) {
     base::fail(base::kInvalidOptions, "Cannot use (or request) retryable writes with {}", why);
-}
-
-// Does it, unless it is done already.
-UpdateOutcome update_once(Invocation& invocation, const std::string& ns, WriteHistory& history,
-                          const UpdateRequest& request, int64_t index) {
-    if (invocation.turn == nullptr) return update_documents(invocation.client, ns, request);
-    if (request.multi) refuse_to_retry("multi=true");
-    const auto number = static_cast<int32_t>(index);
-    if (auto outcome = history.update(number)) return std::move(*outcome);
-    const oplog::Statement statement(invocation.turn, number);
-    return update_documents(invocation.client, ns, request);
 }
 
 void run_update(Invocation& invocation) {
@@ -385,7 +355,7 @@ void run_update(Invocation& invocation) {
             sched::tick(kTicksPerItem);
             service.counters().update.fetch_add(1, std::memory_order_relaxed);
             const UpdateOutcome outcome =
-                update_once(invocation, batch.ns(), history, request, index);
+                update_once(invocation, batch.ns(), history, request, static_cast<int32_t>(index));
             report_update(item.report(), outcome);
             n += outcome.n();
             modified += outcome.modified;
@@ -408,14 +378,6 @@ void run_update(Invocation& invocation) {
     }
     batch.finish(succeeded);
 }
-
-struct DeleteRequest {
-    bson::Doc item;  // as it was sent
-    bson::Doc query;
-    bson::Element hint;
-    std::optional<std::shared_ptr<const collation::Collator>> collator = {};
-    bool just_one = false;
-};
 
 struct DeleteItem {
     bson::Element query, limit, hint, collation;
@@ -449,16 +411,6 @@ DeleteRequest parse_delete(bson::Doc document, dialect::Dialect dialect) {
     return request;
 }
 
-int64_t delete_once(Invocation& invocation, const std::string& ns, const DeleteRequest& request,
-                    const RequestExpressions& expressions, int64_t index) {
-    const auto number = static_cast<int32_t>(index);
-    if (invocation.turn != nullptr && !request.just_one) refuse_to_retry("limit=0");
-    if (is_done(invocation.turn, number, 'd')) return 1;
-    const oplog::Statement statement(invocation.turn, number);
-    return delete_documents(invocation.client, ns, request.query, request.hint, request.just_one,
-                            expressions.get(), request.collator);
-}
-
 void run_delete(Invocation& invocation) {
     WriteBatch batch(invocation, "deletes", kDelete);
     Service& service = invocation.service;
@@ -479,8 +431,8 @@ void run_delete(Invocation& invocation) {
         try {
             sched::tick(kTicksPerItem);
             service.counters().remove.fetch_add(1, std::memory_order_relaxed);
-            const int64_t removed =
-                delete_once(invocation, batch.ns(), request, expressions, index);
+            const int64_t removed = delete_once(invocation, batch.ns(), request, expressions.get(),
+                                                static_cast<int32_t>(index));
             item.report().deleted = removed;
             n += removed;
             ++succeeded;
@@ -534,31 +486,74 @@ constexpr Command kCommands[] = {
 
 }  // namespace
 
+bool read_bool(const bson::Element& e, dialect::Dialect) {
+    if (e.type() != bson::Type::boolean)
+        base::fail(base::kFailedToParse, "wrong type for '{}' field, expected bool", e.name());
+    return e.as_bool();
+}
+
+UpdateOutcome update_once(Invocation& invocation, const std::string& ns, WriteHistory& history,
+                          const UpdateRequest& request, int32_t statement) {
+    if (invocation.turn == nullptr) return update_documents(invocation.client, ns, request);
+    if (request.multi) refuse_to_retry("multi=true");
+    if (auto outcome = history.update(statement)) return std::move(*outcome);
+    const oplog::Statement mark(invocation.turn, statement);
+    return update_documents(invocation.client, ns, request);
+}
+
+int64_t delete_once(Invocation& invocation, const std::string& ns, const DeleteRequest& request,
+                    const query::FilterExpressions* expressions, int32_t statement) {
+    if (invocation.turn != nullptr && !request.just_one) refuse_to_retry("limit=0");
+    if (is_done(invocation.turn, statement, 'd')) return 1;
+    const oplog::Statement mark(invocation.turn, statement);
+    return delete_documents(invocation.client, ns, request.query, request.hint, request.just_one,
+                            expressions, request.collator);
+}
+
+storage::Access access_of_insert(const Invocation& invocation, std::string_view db) {
+    const bool profiled = !invocation.dialect().has(dialect::kProfileShowsCommands) &&
+                          invocation.service.profiler().level(db) > 0;
+    return profiled ? storage::Access::all : storage::Access::documents;
+}
+
 Fields update_item_fields() {
     return kUpdateItem.fields();
+}
+
+UpdateRequest make_update_request(const UpdateItem& item, dialect::Dialect dialect) {
+    DCHECK(item.query.is_object() && (item.update.is_object() || item.update.is_array()));
+    UpdateRequest request;
+    request.query = item.query.as_doc();
+    refuse_pipeline(item.update, dialect);
+    request.by_pipeline = item.update.is_array();
+    request.update = item.update.as_doc();
+    if (request.by_pipeline) query::check_stage_names(request.update);
+    request.multi = item.multi && read_bool(item.multi, dialect);
+    request.upsert = item.upsert && read_bool(item.upsert, dialect);
+    request.dialect = dialect;
+    request.hint = item.hint;
+    request.array_filters = read_array_filters(item.array_filters, dialect);
+    request.collator = named_collator(item.collation, dialect);
+    if (!dialect.has(dialect::kUpdatesByPipeline)) return request;
+    if (item.sort) request.sort = item.sort.as_doc();
+    if (item.sort && request.multi)
+        base::fail(base::kFailedToParse, "Cannot specify sort with multi=true");
+    check_sort_of_today(request.sort);
+    request.constants = item.constants;
+    if (!request.by_pipeline && request.constants)
+        base::fail(kConstantsWithoutPipeline,
+                   "Constant values may only be specified for pipeline updates");
+    return request;
 }
 
 UpdateRequest parse_update_item(bson::Doc document, dialect::Dialect dialect) {
     UpdateItem item;
     kUpdateItem.read(document, "update.updates", dialect, item);
-    UpdateRequest request;
-    request.query = document_field(item.query, "q");
+    document_field(item.query, "q");
     refuse_pipeline(item.update, dialect);
-    request.by_pipeline = item.update.is_array();
-    request.update = request.by_pipeline ? item.update.as_doc() : document_field(item.update, "u");
-    if (request.by_pipeline) query::check_stage_names(request.update);
-    request.multi = item.multi && read_bool(item.multi, dialect);
-    request.upsert = item.upsert && read_bool(item.upsert, dialect);
-    request.dialect = dialect;
+    if (!item.update.is_array()) document_field(item.update, "u");
+    UpdateRequest request = make_update_request(item, dialect);
     request.item = document;
-    request.hint = item.hint;
-    request.array_filters = read_array_filters(item.array_filters, dialect);
-    request.collator = named_collator(item.collation, dialect);
-    if (!dialect.has(dialect::kUpdatesByPipeline)) return request;
-    request.constants = item.constants;
-    if (!request.by_pipeline && request.constants)
-        base::fail(kConstantsWithoutPipeline,
-                   "Constant values may only be specified for pipeline updates");
     return request;
 }
 

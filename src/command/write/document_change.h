@@ -30,4 +30,9 @@ auto change_document(CollectionLock& lock, const Change& change) {
 // saved or used no more. Throws what query::throw_dropped() does.
 bool hold_document(CollectionLock& lock, query::Row& row, const query::Matcher* filter);
 
+// A sort in memory gives what it read before others had the lock. Returns whether the document as
+// it is now is found, and sorted, as it was then. REQUIRES: the row is one of such a sort, which
+// keeps its document while others are read.
+bool still_matches(const CollectionLock& lock, const query::Executor& executor, query::Row& row);
+
 }  // namespace command

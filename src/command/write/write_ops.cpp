@@ -91,12 +91,14 @@ struct Collation {
 };
 
 query::FindQuery canonical(bson::Doc filter, const bson::Element& hint,
-                           const query::ExpressionParser* expressions, const Collation& collation) {
+                           const query::ExpressionParser* expressions, const Collation& collation,
+                           bson::Doc sort = {}) {
     query::FindQuery query;
     query.collator = collation.collator;
     query.inherits_collation = collation.is_inherited;
     query::FindQuery::Parts parts;
     parts.filter = filter;
+    parts.sort = sort;
     parts.hint = hint;
     parts.expressions = expressions;
     query.canonicalise(parts);
@@ -285,9 +287,9 @@ class UpdateRun {
           update_(make_update(request, collation_.collator)) {}
 
     UpdateOutcome run() {
-        const bool apart = is_isolated(request_.query);
-        if (!run(apart ? storage::Access::all : storage::Access::documents))
-            run(storage::Access::all);
+        if (is_isolated(request_.query)) access_ = storage::Access::all;
+        while (!run_once()) {
+        }
         DCHECK(outcome_.modified <= outcome_.matched);
         DCHECK(outcome_.matched == 0 || outcome_.upserted.empty());
         // The number has also those that were as they should be.
@@ -296,20 +298,26 @@ class UpdateRun {
     }
 
   private:
-    // False: nothing is done yet, and it takes more than the lock had.
-    bool run(storage::Access access) {
+    // False: nothing is done yet: others have changed what a sort chose, or it takes more than the
+    // lock had; again.
+    bool run_once() {
         const bool by_id = !request_.multi && !request_.upsert && request_.hint.missing() &&
-                           !update_->needs_details() && query::is_id_query(request_.query);
+                           request_.sort.empty() && !update_->needs_details() &&
+                           query::is_id_query(request_.query);
         std::optional<query::FindQuery> query;  // only where it is needed: it takes memory
-        if (!by_id) query = canonical(request_.query, request_.hint, expressions(), collation_);
-        CollectionLock lock(context_, ns_, access);
+        if (!by_id) query = canonical_query();
+        CollectionLock lock(context_, ns_, access_);
         if (lock.collection() == nullptr && !request_.upsert) return true;
         if (by_id && query::finds_by_id(*lock.collection(), collation_.collator.get())) {
             update_by_id(lock);
             return true;
         }
-        if (by_id) query = canonical(request_.query, request_.hint, expressions(), collation_);
+        if (by_id) query = canonical_query();
         return update_found(lock, std::move(*query));
+    }
+
+    query::FindQuery canonical_query() const {
+        return canonical(request_.query, request_.hint, expressions(), collation_, request_.sort);
     }
 
     // An upsert takes values from its query, and what $expr says is none.
@@ -327,14 +335,20 @@ class UpdateRun {
 
     bool update_found(CollectionLock& lock, query::FindQuery query) {
         query.want_details = update_->needs_details();
+        const bool sorts = !request_.sort.empty();
+        if (sorts) query.limit = 1;
         const auto executor = writing_executor(lock, std::move(query), kUpdateCannotRun);
+        if (sorts && !update_sorted(lock, *executor)) return false;
         if (request_.multi)
             update_each(lock, *executor);
-        else
+        else if (!sorts)
             update_first(lock, *executor);
         const bool inserts = outcome_.matched == 0 && request_.upsert;
         // Another thread must not insert it between the look and the insert.
-        if (inserts && lock.is_concurrent()) return false;
+        if (inserts && lock.is_concurrent()) {
+            access_ = storage::Access::all;
+            return false;
+        }
         report_query(context_, *executor, {}, true);
         if (inserts) upsert(lock, *executor);
         return true;
@@ -348,6 +362,17 @@ class UpdateRun {
             context_.durability().commit_if_needed();  // gives the lock up
             executor.restore();
         }
+    }
+
+    // False: what the sort chose has changed since.
+    bool update_sorted(CollectionLock& lock, query::Executor& executor) {
+        query::Row row;
+        if (!executor.next(&row)) return true;
+        if (executor.stats().scan_and_order && !still_matches(lock, executor, row)) return false;
+        bson::Object chosen;
+        if (lock.must_lock_records()) chosen = bson::Object(row.doc);
+        executor.save();
+        return update_record(lock, row, executor.query().matcher.get(), &chosen);
     }
 
     void update_each(CollectionLock& lock, query::Executor& executor) {
@@ -364,12 +389,17 @@ class UpdateRun {
         }
     }
 
-    // The id follows a moved record. False: it is not there any more, or does not match `filter`.
-    bool update_record(CollectionLock& lock, query::Row& row, const query::Matcher* filter) {
+    // The id follows a moved record. False: it is not there any more, does not match `filter`, or
+    // is not as it was when it was `chosen` (null, empty: that does not matter).
+    bool update_record(CollectionLock& lock, query::Row& row, const query::Matcher* filter,
+                       const bson::Object* chosen = nullptr) {
         return change_document(lock, [&] {
             const sched::WorkLimit limit(kUpdateWork);
             if (!hold_document(lock, row, filter)) return false;
             catalog::Collection& collection = *lock.collection();
+            if (chosen != nullptr && !chosen->empty() &&
+                !std::ranges::equal(collection.records().get(row.id).bytes(), chosen->bytes()))
+                return false;
             const ComputedUpdate computed =
                 compute_update(collection, *update_, row.id, row.details, out_);
             const bool changed =
@@ -398,6 +428,7 @@ class UpdateRun {
     const UpdateRequest& request_;
     const Collation collation_;
     const std::unique_ptr<query::Update> update_;
+    storage::Access access_ = storage::Access::documents;
     UpdateOutcome outcome_;
     bson::Buffer out_;
 };

@@ -53,6 +53,7 @@ struct UpdateRequest {
     bson::Doc update;
     bool by_pipeline = false;  // `update` is an array of stages
     bson::Element hint;
+    bson::Doc sort;  // of an update of one document: the first by it; empty: any
     bool multi = false;
     bool upsert = false;
     dialect::Dialect dialect = dialect::kV26;  // see query::Update::Options
