@@ -1,5 +1,6 @@
 // fsync, fsyncUnlock, journalLatencyTest, shutdown, logRotate, profile (wire spec 2.4, journal spec
 // 5.4 to 5.6).
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "command/access/local_rule.h"
@@ -38,6 +39,7 @@ void run_fsync(Invocation& invocation) {
 void run_fsync_unlock(Invocation& invocation) {
     const std::optional<int64_t> left = invocation.service.fsync_lock().unlock();
     if (!left) base::fail(base::kIllegalOperation, "fsyncUnlock called when not locked");
+    DCHECK(*left >= 0);
     invocation.reply->append("info", "fsyncUnlock completed").append("lockCount", *left);
 }
 
@@ -70,6 +72,7 @@ void run_profile(Invocation& invocation) {
         base::fail(base::kTypeMismatch, "the profiling level is a number");
     Profiler& profiler = invocation.service.profiler();
     const int was = profiler.level(invocation.db);
+    DCHECK(was >= 0 && was <= 2);
     const bson::Object before = bson::make("was", was, "slowms", profiler.slow_ms());
     invocation.client.report().profiled_at = was;  // the command that ends it is the last one seen
     try {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/milliseconds.h"
 #include "command/commands/aggregate.h"
@@ -116,10 +117,12 @@ Work work_of(const Invocation& inner) {
     if (inner.name == "count") return {{"COUNT", "nCounted"}};
     if (inner.name == "update") {
         const bson::Doc item = command["updates"].as_doc().first().as_doc();
+        DCHECK(command["updates"].as_doc().field_count() == 1);
         return {{"UPDATE", "nMatched"}, !item["multi"].truthy()};
     }
     if (inner.name == "delete") {
         const bson::Doc item = command["deletes"].as_doc().first().as_doc();
+        DCHECK(command["deletes"].as_doc().field_count() == 1);
         return {{"DELETE", "nWouldDelete"}, item["limit"].truthy()};
     }
     return {};
@@ -131,6 +134,7 @@ class TriedUpdate {
     // Throws what the update would. REQUIRES: as_find() has taken the command.
     TriedUpdate(const Invocation& inner, const query::FilterExpressions* expressions,
                 std::shared_ptr<const collation::Collator> collator) {
+        DCHECK(work_of(inner).stage.name == "UPDATE");
         UpdateRequest request;
         if (inner.name == "update") {
             request =
@@ -159,6 +163,7 @@ class TriedUpdate {
         if (update_->apply(row.doc, row.details, out_).changed) ++modified_;
     }
     query::TopStage::Changes changes() const {
+        DCHECK(modified_ <= matched_);
         return {modified_, matched_ == 0 && upserts_ ? 1 : 0};
     }
 
@@ -209,6 +214,7 @@ void run_explain(Invocation& invocation) {
     how.execution_stats = verbosity != Verbosity::query_planner;
     how.all_plans =
         inner.dialect().has(dialect::kExplainShowsPlans) && verbosity == Verbosity::all_plans;
+    DCHECK(how.execution_stats || !how.all_plans);
     how.ns = ns;
     const Work work = inner.dialect().has(dialect::kExplainShowsPlans) ? work_of(inner) : Work();
     how.top = work.stage;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/compare.h"
 #include "command/commands/families.h"
@@ -58,6 +59,7 @@ class FindAndModify {
 
     // False: others have changed or removed what was found, or it takes another lock; again.
     bool run() {
+        DCHECK(storage::LockManager::database().empty());
         canonicalise();
         parse_update();
         if (sends_requests()) client_.last_error().next_request();
@@ -102,6 +104,7 @@ class FindAndModify {
 
   private:
     std::unique_ptr<query::Executor> plan(CollectionLock& lock) {
+        DCHECK(find_.matcher != nullptr && find_.limit == 1);
         query::ExecutorOptions options = execution_options();
         options.for_write = true;
         try {
@@ -168,6 +171,7 @@ class FindAndModify {
         }
     }
     query::Update& update() {
+        DCHECK((update_ != nullptr) != (bad_update_ != nullptr));
         if (bad_update_) std::rethrow_exception(bad_update_);
         return *update_;
     }
@@ -186,6 +190,7 @@ class FindAndModify {
 
     // The document that was found.
     void change(CollectionLock& lock, query::Row& row, bson::Doc doc) {
+        DCHECK(!request_.remove_beside_update);
         bson::Builder value;
         not_shown_ = nullptr;
         try {
@@ -239,6 +244,7 @@ class FindAndModify {
     // `details`: of the match that found the document; null if it was not there before. The written
     // document is returned in any case, also where the element has gone.
     void append_value(bson::Builder& out, bson::Doc doc, const query::MatchDetails* details) {
+        DCHECK(positional_ == nullptr || computed_ == nullptr);
         if (positional_ != nullptr && details != nullptr) {
             try {
                 bson::Buffer shown;
@@ -282,6 +288,8 @@ class FindAndModify {
     }
 
     void append_reply(bson::Doc value, const Outcome& outcome) {
+        DCHECK(outcome.n == 0 || outcome.n == 1);
+        DCHECK(!outcome.existing || outcome.upserted.empty());
         bson::Builder& reply = *invocation_.reply;
         if (sends_requests() && outcome.n > 0) {
             LastError& last = client_.last_error();
@@ -351,6 +359,7 @@ class FindAndModify {
     }
 
     void modify(CollectionLock& lock, query::Row& row, bson::Builder& value) {
+        DCHECK(!request_.remove);
         const sched::WorkLimit limit(kUpdateWork);
         tell_update();
         catalog::Collection& collection = *lock.collection();
@@ -369,6 +378,7 @@ class FindAndModify {
     }
 
     void upsert(CollectionLock& lock, query::Executor& executor) {
+        DCHECK(!lock.is_concurrent());
         const sched::WorkLimit limit(kUpdateWork);
         tell_update();
         bson::Buffer made;
@@ -416,6 +426,7 @@ class FindAndModify {
 
 // Gives the answer that the write got when it came for the first time.
 void answer_again(const WriteHistory::Found& found, bool removes, bson::Builder& reply) {
+    DCHECK(found.upserted.empty() || found.op == 'i');
     if (found.has_shown)
         reply.append("value", found.shown);
     else

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "command/commands/families.h"
 #include "command/request/invocation.h"
@@ -104,8 +105,9 @@ void refuse(Invocation& invocation) {
     const auto named = [&invocation](const Refusal& refusal) {
         return refusal.name == invocation.name || refusal.alias == invocation.name;
     };
-    const Reason& reason = std::ranges::find_if(kRefusals, named)->reason;
-    base::fail(reason.code, "{} is not supported: {}", invocation.name, reason.text);
+    const Refusal* const found = std::ranges::find_if(kRefusals, named);
+    DCHECK(found != std::end(kRefusals));
+    base::fail(found->reason.code, "{} is not supported: {}", invocation.name, found->reason.text);
 }
 
 // The registry's entries, and the texts that they point to.
@@ -113,6 +115,7 @@ struct Table {
     Table() {
         help.reserve(std::size(kRefusals));
         for (const Refusal& refusal : kRefusals) {
+            DCHECK(help.size() < help.capacity());  // the commands point to its texts
             help.push_back(fmt::format("not supported: {}", refusal.reason.text));
             commands.push_back({refusal.name, refusal.alias, refusal.flags | kAnyField,
                                 LockKind::none, help.back(), refuse,

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/milliseconds.h"
@@ -41,6 +42,7 @@ constexpr int64_t kTicksPerItem = 64;
 class WriteErrors {
   public:
     void add(int64_t index, const base::Error& error) {
+        DCHECK(count_ <= index);  // each item fails once
         ++count_;
         const bool told = static_cast<int64_t>(list_.size()) < kToldBytes;
         bson::Builder entry = list_.sub_object(list_.next().view());
@@ -118,11 +120,15 @@ class WriteBatch {
     const std::string& ns() const { return ns_; }
     const WriteRequest& request() const { return request_; }
     bool stopped() const { return stopped_; }
-    int64_t next_index() { return index_++; }
+    int64_t next_index() {
+        DCHECK(!stopped_);
+        return index_++;
+    }
 
     // A write that another server may be able to do fails as a whole: today's drivers then look for
     // that server, and send again what is numbered.
     void failed(int64_t index, const base::Error& error) {
+        DCHECK(!stopped_ && index + 1 == index_);
         if (invocation_.dialect().has(dialect::kLostWritesFail) && is_worth_a_retry(error.code()))
             throw base::Error(error);
         errors_.add(index, for_client(invocation_, error));
@@ -133,6 +139,7 @@ class WriteBatch {
 
     // The items done before an error count as done: they are as durable as was asked for.
     void finish(int64_t succeeded) {
+        DCHECK(succeeded <= index_ && errors_.count() <= index_);
         invocation_.skip_concern = errors_.count() > 0 && succeeded == 0;
         if (!bare_reply()) errors_.append_to(*invocation_.reply);
     }
@@ -202,6 +209,7 @@ class ItemReport {
     ~ItemReport() {
         finished_.millis = base::ms_since(started_);
         finished_.yields = yields() - finished_.yields;
+        DCHECK(finished_.yields >= 0);
         finished_.locks = client_.operation().locks().times() - finished_.locks;
         try {
             count_scans_if_told(client_, profiler_, finished_.ns, finished_.millis);
@@ -288,6 +296,7 @@ void run_insert(Invocation& invocation) {
                 const int64_t count = insert_document(lock, doc, scratch, invocation.dialect(),
                                                       batch.request().validation,
                                                       !batch.request().keeps_empty_timestamps);
+                DCHECK(count == 0 || count == 1);
                 inserted += count;
                 client.report().inserted = item ? count : inserted;
                 client.last_error().record_insert();
@@ -356,6 +365,7 @@ void run_update(Invocation& invocation) {
             service.counters().update.fetch_add(1, std::memory_order_relaxed);
             const UpdateOutcome outcome =
                 update_once(invocation, batch.ns(), history, request, static_cast<int32_t>(index));
+            DCHECK(request.multi || outcome.n() <= 1);
             report_update(item.report(), outcome);
             n += outcome.n();
             modified += outcome.modified;

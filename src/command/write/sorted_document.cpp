@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/dcheck.h"
 #include "bson/compare.h"
 #include "command/write/document_change.h"
 #include "query/plan/executor.h"
@@ -9,6 +10,7 @@
 namespace command {
 
 bool still_matches(const CollectionLock& lock, const query::Executor& executor, query::Row& row) {
+    DCHECK(executor.stats().scan_and_order && !row.id.is_null());
     const auto cursor = lock.collection()->records().cursor(storage::Direction::forward);
     cursor->seek(row.id);
     const std::optional<storage::Record> record = cursor->next();
