@@ -57,7 +57,7 @@ std::unique_ptr<Retries::Turn> Retries::begin(const SessionKey& session, int64_t
     const std::lock_guard guard(mutex_);
     auto at = histories_.find(session);
     if (at == histories_.end()) {
-        if (units_ >= units_max_) make_room();
+        if (units_ >= units_max_) forget_oldest();
         at = histories_.try_emplace(session).first;
         ++units_;
     }
@@ -94,7 +94,7 @@ size_t Retries::erase(Histories::iterator at) {
 }
 
 // The mutex is held.
-void Retries::make_room() {
+void Retries::forget_oldest() {
     std::map<std::array<uint8_t, 32>, size_t> of_users;
     for (const auto& [session, history] : histories_)
         if (!history.busy) of_users[session.user] += units(history);
@@ -135,7 +135,7 @@ void Retries::clear() {
 
 void Retries::found(const StatementId& id, char op, uint64_t ts) {
     const std::lock_guard guard(mutex_);
-    if (units_ >= units_max_) make_room();
+    if (units_ >= units_max_) forget_oldest();
     const auto [at, is_new] = histories_.try_emplace(id.session);
     History& history = at->second;
     DCHECK(!history.busy);

@@ -92,7 +92,7 @@ class Retries {
     using Histories = std::map<SessionKey, History>;
 
     void end(Histories::value_type& session);
-    void make_room();
+    void forget_oldest();
     size_t erase(Histories::iterator at);
     static size_t units(const History& history) { return 1 + history.done.size(); }
 

@@ -107,12 +107,12 @@ TemporaryFile::~TemporaryFile() {
 }
 
 void TemporaryFile::append(std::span<const uint8_t> bytes) {
-    check_room(bytes.size());
+    check_limits(bytes.size());
     on_disk([&] { file_->write(bytes); });
     size_ += bytes.size();
 }
 
-void TemporaryFile::check_room(size_t more) {
+void TemporaryFile::check_limits(size_t more) {
     const uint64_t end = size_ + more;
     if (folder_.use_ == Folder::Use::index_build) return;
     // Counted first: what is refused or fails is taken back with the file.

@@ -70,7 +70,7 @@ class TemporaryFile {
     void read(uint64_t offset, std::span<uint8_t> to);
 
   private:
-    void check_room(size_t more);
+    void check_limits(size_t more);
 
     Folder& folder_;
     const std::string path_;

@@ -211,7 +211,7 @@ class Connection final : public Wakeable,
         } else if (!receive_more(wanted)) {
             return false;
         }
-        input_.make_room(wanted);
+        input_.reserve(wanted);
         if (socket_.tls() != nullptr) return fetch_encrypted(wanted);
         read();
         return false;

@@ -18,7 +18,7 @@ class InputBuffer {
     const uint8_t* data() const { return bytes_.get() + begin_; }
     size_t size() const { return end_ - begin_; }
     size_t capacity() const { return bytes_ == nullptr ? 0 : capacity_; }
-    // The space for the next bytes; never empty after make_room.
+    // The space for the next bytes; never empty after reserve.
     boost::asio::mutable_buffer free_space() { return {bytes_.get() + end_, capacity_ - end_}; }
     void received(size_t n) {
         DCHECK(n <= capacity_ - end_);
@@ -29,7 +29,7 @@ class InputBuffer {
         begin_ += n;
         if (begin_ == end_) begin_ = end_ = 0;
     }
-    // Returns what capacity() is after make_room(wanted).
+    // Returns what capacity() is after reserve(wanted).
     size_t capacity_for(size_t wanted) const {
         wanted = claimed(wanted);
         const size_t kept = is_kept(wanted) ? capacity() : 0;
@@ -38,7 +38,7 @@ class InputBuffer {
     }
     // Makes room for more of a message of `wanted` bytes, whose beginning is here. A large one gets
     // its room as it comes: claiming 48 MB takes 16 bytes.
-    void make_room(size_t wanted) {
+    void reserve(size_t wanted) {
         DCHECK(wanted > size());
         wanted = claimed(wanted);
         if (!is_kept(wanted)) bytes_.reset();

@@ -23,7 +23,7 @@ TEST(InputBuffer, TakesTheRoomItSaysAndKeepsWhatIsThere) {
         const size_t more = size_t{1} << random() % 20;
         const size_t wanted = expected.size() + 1 + random() % more;
         const size_t capacity = input.capacity_for(wanted);
-        input.make_room(wanted);
+        input.reserve(wanted);
         ASSERT_EQ(input.capacity(), capacity) << wanted;
         ASSERT_EQ(content(input), expected);
         const auto space = input.free_space();
@@ -41,7 +41,7 @@ TEST(InputBuffer, TakesTheRoomItSaysAndKeepsWhatIsThere) {
 
 TEST(InputBuffer, ALargeMessageGetsItsRoomAsItComes) {
     InputBuffer input;
-    input.make_room(16);
+    input.reserve(16);
     input.received(16);
     EXPECT_LE(input.capacity_for(48'000'000), 256u * 1024);
 }

@@ -14,11 +14,11 @@ bool Receiving::may_go_on(Receiver& receiver, int64_t bytes, Clock::time_point n
     begin(receiver, now);
     bool may = true;
     if (bytes <= kSmallBytes) {
-        may = make_room_for_small(receiver, bytes, now);
+        may = evict_for_small(receiver, bytes, now);
         if (may) count(receiver, bytes, now);  // until then it has little more than before
     } else {
         count(receiver, bytes, now);
-        may = make_room(receiver, now);
+        may = evict_for(receiver, now);
     }
     if (may == receiver.held_) hold(receiver, !may, now);
     return may;
@@ -29,7 +29,7 @@ void Receiving::goes_on(Receiver& receiver, int64_t bytes, Clock::time_point now
     if (receiver.evicted_) return;
     begin(receiver, now);
     count(receiver, bytes, now);
-    if (bytes > kSmallBytes) make_room(receiver, now);
+    if (bytes > kSmallBytes) evict_for(receiver, now);
 }
 
 void Receiving::begin(Receiver& receiver, Clock::time_point now) {
@@ -67,8 +67,7 @@ void Receiving::hold(Receiver& receiver, bool held, Clock::time_point now) {
 
 // Whether there is room for so many bytes of the receiver. If room comes from evicted ones, it
 // waits until they have closed: their threads may be late.
-bool Receiving::make_room_for_small(const Receiver& receiver, int64_t bytes,
-                                    Clock::time_point now) {
+bool Receiving::evict_for_small(const Receiver& receiver, int64_t bytes, Clock::time_point now) {
     const int64_t more = bytes - receiver.bytes_;
     const int64_t most = limits_.bytes / 2;
     if (more <= 0) return true;
@@ -89,7 +88,7 @@ bool Receiving::has_room(int64_t bytes) const {
 }
 
 // Whether there is room for it, or it is the next one.
-bool Receiving::make_room(const Receiver& receiver, Clock::time_point now) {
+bool Receiving::evict_for(const Receiver& receiver, Clock::time_point now) {
     DCHECK(!large_.empty());  // that one is in it
     if (served_bytes_ > 0 && !has_room(bytes_))
         return *large_.begin() == &receiver && has_room(receiver.bytes_);

@@ -119,8 +119,8 @@ class Receiving {
     void begin(Receiver& receiver, Clock::time_point now);
     void count(Receiver& receiver, int64_t bytes, Clock::time_point now);
     void hold(Receiver& receiver, bool held, Clock::time_point now);
-    bool make_room_for_small(const Receiver& receiver, int64_t bytes, Clock::time_point now);
-    bool make_room(const Receiver& receiver, Clock::time_point now);
+    bool evict_for_small(const Receiver& receiver, int64_t bytes, Clock::time_point now);
+    bool evict_for(const Receiver& receiver, Clock::time_point now);
     bool has_room(int64_t bytes) const;
     void end_service(Receiver& receiver, Clock::time_point now);
     void leave(Receiver& receiver, Clock::time_point now);

@@ -20,7 +20,7 @@ LINES_MOST = {
     r'\bthread_local\b': 34,
     r'\bUninterruptible\b': 69,
     r'\bBlockingSection\b': 0,  # wire::LoopThreads numbers the calls of sessions
-    r'\b(?:make_room|check_room|commit_if_needed)\b': 87,
+    r'\b(?:make_room|check_room|commit_if_needed)\b': 53,
     r'\btick\(': 338,
     # A question of the dialect has a name: has() of src/dialect/dialect.h, where one of these is.
     r'\bis_(?:today|v26)\(\)': 4,

@@ -108,7 +108,7 @@ bool LogicalSessions::try_use(const SessionId& id, Clock::time_point now) {
 
 void LogicalSessions::use(const SessionId& id, Clock::time_point now) {
     if (try_use(id, now)) return;
-    make_room();
+    end_idle();
     if (try_use(id, now)) return;
     base::fail(base::kTooManyLogicalSessions,
                "cannot add session {}: there are {} sessions already, in which cursors are open or "
@@ -118,7 +118,7 @@ void LogicalSessions::use(const SessionId& id, Clock::time_point now) {
 }
 
 // Ends an eighth of the sessions of the owner with the most: searching for them takes long.
-void LogicalSessions::make_room() {
+void LogicalSessions::end_idle() {
     constexpr size_t kPart = 8;
     const std::lock_guard one_at_a_time(room_mutex_);
     if (count() < open_max()) return;

@@ -123,7 +123,7 @@ class LogicalSessions {
     };
 
     bool try_use(const SessionId& id, Clock::time_point now);
-    void make_room();
+    void end_idle();
     void use_and_remember(const SessionId& id, Clock::time_point now, Recent& recent);
     // Random UUIDs spread evenly by any byte of theirs without fixed bits.
     Shard& shard(const SessionId& id) { return shards_[id.uuid[0] % kShards]; }

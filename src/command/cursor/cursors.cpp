@@ -101,7 +101,7 @@ bool CursorManager::is_full() const {
     return static_cast<int64_t>(slots_.size()) >= limits_.all;
 }
 
-void CursorManager::check_room(int64_t opener) const {
+void CursorManager::check_limits(int64_t opener) const {
     const auto found = by_opener_.find(opener);
     const int64_t of_opener = found == by_opener_.end() ? 0 : found->second;
     const bool all = is_full();
@@ -155,7 +155,7 @@ int64_t CursorManager::add(std::unique_ptr<Cursor> cursor) {
     std::unique_ptr<Cursor> gone;  // destroyed outside the mutex
     const std::lock_guard guard(mutex_);
     if (is_full()) gone = take_left_behind();
-    check_room(cursor->opener);
+    check_limits(cursor->opener);
     do {
         cursor->id = random_id();
     } while (slots_.contains(cursor->id));

@@ -214,7 +214,7 @@ class CursorManager {
     };
     using Slots = std::unordered_map<int64_t, Slot>;
     bool is_full() const;
-    void check_room(int64_t opener) const;
+    void check_limits(int64_t opener) const;
     std::unique_ptr<Cursor> take_left_behind();
     Slots::iterator erase(Slots::iterator at);
     void take_largest(int64_t Held::*kind, int64_t limit, std::string_view what,

@@ -162,7 +162,7 @@ class Group : public Stage {
     }
 
     // First no more groups come into memory. If those that are there go on growing, all leave.
-    void make_room() {
+    void spill_if_full() {
         DCHECK(allow_disk_use_);
         const int64_t limit = on_disk_ == nullptr ? kStageSpillBytes : 2 * kStageSpillBytes;
         if (!spill::is_full(bytes_, limit)) return;
@@ -223,7 +223,7 @@ class Group : public Stage {
                 on_disk_->add_document(seen, id, values_);
             }
             if (allow_disk_use_) {
-                make_room();
+                spill_if_full();
             } else if (bytes_ > kStageMemoryBytes) {
                 fail_memory();
             }

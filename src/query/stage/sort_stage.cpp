@@ -133,7 +133,7 @@ void SortStage::collect() {
     bson::Doc doc;
     while (previous_->next(&doc)) {
         const int64_t more = bytes_of(doc);
-        if (allow_disk_use_ && is_full(more)) make_room(more);
+        if (allow_disk_use_ && is_full(more)) shrink(more);
         entries_.push_back(copy(doc));
         bytes_ += more;
         const bool many = static_cast<int64_t>(entries_.size()) / 2 - 50 >= limit_;
@@ -158,7 +158,7 @@ bool SortStage::is_full(int64_t more) const {
 }
 
 // Drops the documents that cannot be among the first ones; if that is not enough, spills all.
-void SortStage::make_room(int64_t more) {
+void SortStage::shrink(int64_t more) {
     if (limit_ != 0) sort_held();
     if (bytes_ > kStageSpillBytes / 2 || is_full(more)) spill();
 }

@@ -188,7 +188,7 @@ class SortStage : public Stage {
     int64_t bytes_of(bson::Doc doc) const;
     void sort_held();
     bool is_full(int64_t more) const;
-    void make_room(int64_t more);
+    void shrink(int64_t more);
     void spill();
 
     bson::Object pattern_;

@@ -100,7 +100,7 @@ class MemoryRecordStore final : public RecordStore {
         before_removal_ = std::move(callback);
     }
     RecordId insert(bson::Doc doc) override {
-        if (capped()) make_room(doc.size());
+        if (capped()) drop_oldest(doc.size());
         const RecordId id{++last_id_};
         records_.emplace(id, bson::Object(doc));
         stats_.data_bytes += doc.size();
@@ -173,7 +173,7 @@ class MemoryRecordStore final : public RecordStore {
             now = before;
         });
     }
-    void make_room(int32_t doc_bytes) {
+    void drop_oldest(int32_t doc_bytes) {
         constexpr int kTooLargeForCapped = 16328;
         if (doc_bytes > capped_bytes_)
             base::fail(kTooLargeForCapped,

@@ -110,7 +110,7 @@ void RecordStore::drop() {
 RecordId RecordStore::insert(bson::Doc doc) {
     DCHECK(doc.size() >= static_cast<int32_t>(sizeof(int32_t)) + 1);
     store_.check_space(static_cast<size_t>(doc.size()));
-    if (capped()) make_room(doc.size());
+    if (capped()) drop_oldest(doc.size());
     const RecordId id{++last_id_};
     DCHECK(id.value >= first_id_);
     store_.changing().put(table(), row_of(id), doc.bytes());
@@ -221,7 +221,7 @@ void RecordStore::truncate_after(RecordId id, bool inclusive) {
     }
 }
 
-void RecordStore::make_room(int32_t doc_bytes) {
+void RecordStore::drop_oldest(int32_t doc_bytes) {
     constexpr int kTooLargeForCapped = 16328;
     DCHECK(capped() && doc_bytes > 0);
     if (doc_bytes > capped_bytes_)

@@ -52,7 +52,7 @@ class RecordStore final : public storage::RecordStore {
     Session& session() const { return store_.session(); }
 
   private:
-    void make_room(int32_t doc_bytes);
+    void drop_oldest(int32_t doc_bytes);
     void drop_record(storage::RecordId id, bson::Doc doc);
 
     Store& store_;

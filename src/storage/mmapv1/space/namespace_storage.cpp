@@ -60,7 +60,7 @@ DiskLoc NamespaceStorage::append_extent(int64_t bytes, Region* region) {
         (d.last_extent.is_valid() &&
          (!is_own_extent(d.last_extent) || files_.extent(d.last_extent).next.is_valid())))
         files_.damaged(d.last_extent, "the last extent of a namespace is none");
-    own_.make_room();
+    own_.reserve_one();
     const DiskLoc loc = extents_.allocate(ns_, bytes, d.is_capped != 0);
     ExtentHeader& extent = files_.extent(loc);  // declared by allocate()
     DCHECK(extent.next.is_null() && extent.prev.is_null() && extent.first_record.is_null());

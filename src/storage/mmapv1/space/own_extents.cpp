@@ -45,7 +45,7 @@ bool OwnExtents::are_chain(const DataFiles& files, DiskLoc first) const {
 }
 
 void OwnExtents::add(DiskLoc extent, int32_t length) {
-    DCHECK(extents_.size() < extents_.capacity());  // make_room()
+    DCHECK(extents_.size() < extents_.capacity());  // reserve_one()
     DCHECK(!has(extent) && length >= kMinExtentBytes);
     const auto at = std::ranges::upper_bound(extents_, extent, {}, &Extent::begin);
     extents_.insert(at, {extent, int64_t{extent.offset} + length});

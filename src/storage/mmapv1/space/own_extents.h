@@ -27,7 +27,7 @@ class OwnExtents {
     bool are_chain(const DataFiles& files, DiskLoc first) const;
 
     // Makes sure that the next add() does not fail for want of memory.
-    void make_room() { extents_.reserve(extents_.size() + 1); }
+    void reserve_one() { extents_.reserve(extents_.size() + 1); }
     void add(DiskLoc extent, int32_t length);
     void remove(DiskLoc extent);
     void clear() { extents_.clear(); }
