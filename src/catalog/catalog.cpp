@@ -6,6 +6,7 @@
 #include "base/dcheck.h"
 #include "base/error.h"
 #include "sched/tick.h"
+#include "storage/write_unit.h"
 
 namespace catalog {
 
@@ -67,7 +68,7 @@ Database& Catalog::get_or_create(std::string_view db) {
         base::fail(17320, "cannot create a database with '$' in its name: {}", db);
     check_readable(db);
     const std::unique_lock guard(mutex_);
-    const sched::Uninterruptible whole;
+    const storage::WriteUnit unit(engine_.durability());
     return keep(
         db, std::make_unique<Database>(engine_, engine_.create_database(db), expressions_, log_));
 }
@@ -114,8 +115,11 @@ std::unique_ptr<storage::Remains> Catalog::drop_database(std::string_view db) {
     Database* const found = log_ != nullptr && log_->covers(db) ? database(db) : nullptr;
     if (found == nullptr) return drop_database_again(db);
     found->refuse_while_building();
-    log_->prepare(0, 0);
-    log_->command(db, bson::make("dropDatabase", 1));
+    {
+        storage::WriteUnit unit(engine_.durability());
+        unit.admit(log_->prepare(0));
+        unit.keep([&] { log_->command(db, bson::make("dropDatabase", 1)); });
+    }
     try {
         return drop_database_again(db);
     } catch (...) {
@@ -127,7 +131,7 @@ std::unique_ptr<storage::Remains> Catalog::drop_database(std::string_view db) {
 std::unique_ptr<storage::Remains> Catalog::drop_database_again(std::string_view db) {
     DCHECK(storage::LockManager::mode() == storage::GlobalMode::W);
     const std::unique_lock guard(mutex_);
-    const sched::Uninterruptible whole;
+    const storage::WriteUnit unit(engine_.durability());
     forget(db);
     return engine_.drop_database(db);
 }

@@ -5,9 +5,10 @@
 // It hears of what can be done again: an entry stands for the change, and stands once. A rewrite
 // that only this server makes of its files (compact, repair, building an index again) is no change.
 //
-// Rule R1: an entry and the change that it tells of are committed together. A change therefore
-// first calls prepare(), and from its first byte to its entry nothing may commit
-// (storage/open_change.h). The log writes the entry in the same thread, under the same lock.
+// Rule R1: an entry and the change that it tells of are committed together. A change therefore is
+// a storage::WriteUnit: prepare() says what it needs for its entry before it is admitted, and from
+// its first byte to its entry nothing may commit. The log writes the entry in the same thread,
+// under the same lock.
 //
 // A database that is dropped is the one exception, since its files go at once: the entry comes
 // first. If a stop falls between the two, the log's last entry is that of a drop, which is done
@@ -30,11 +31,10 @@ class ChangeLog {
     // Whether it is the collection that the log keeps its entries in: others may only read it.
     virtual bool keeps(std::string_view ns) const = 0;
 
-    // exclusive, all that follow. Called before the first byte of a change: commits if much is
-    // uncommitted (storage::Durability::make_room), so that there is room for `change_bytes` and an
-    // entry with documents of `entry_bytes`. Throws base::Error where there is none, now or ever;
-    // what comes after it must not fail.
-    virtual void prepare(int64_t change_bytes, int64_t entry_bytes) = 0;
+    // exclusive, all that follow. Called before a change is admitted: returns the bytes of an entry
+    // with documents of `entry_bytes`, and of what the log writes with it. Throws base::Error where
+    // there is no room for it, now or ever; what comes after it must not fail.
+    virtual int64_t prepare(int64_t entry_bytes) = 0;
 
     virtual void inserted(std::string_view ns, bson::Doc doc) = 0;
     // `which` names the document: {_id: ...}, or all of it where it has no _id.

@@ -15,7 +15,6 @@ using Texts = std::vector<std::string>;
 class ChangeLogTest : public OverEachEngine {
   protected:
     ChangeLogTest() : lock_(engine_->locks(), storage::GlobalMode::W) {
-        log_.set_durability(&engine_->durability());
         catalog_->set_change_log(&log_);
     }
     ~ChangeLogTest() override { catalog_ = nullptr; }

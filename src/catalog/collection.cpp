@@ -13,9 +13,7 @@
 #include "options/server_parameters.h"
 #include "sched/tick.h"
 #include "sched/work_limit.h"
-#include "storage/open_change.h"
 #include "storage/write_conflict.h"
-#include "storage/write_unit.h"
 
 namespace catalog {
 
@@ -25,8 +23,6 @@ namespace {
 constexpr int64_t kTicksPerKey = 8;
 // The bytes of a path that are taken apart in the time of a tick, about.
 constexpr size_t kBytesPerTick = 32;
-// A change of up to so many entries writes a megabyte at most: no room is looked for between them.
-constexpr size_t kFewEntries = 32;
 constexpr int64_t kBytesPerEntry = 32 << 10;  // leaf, parent, and what a split moves
 
 std::atomic<uint64_t> g_next_incarnation{1};
@@ -96,7 +92,7 @@ Collection::Collection(storage::CollectionStore& store, storage::Durability& dur
     if (!capped_) return;
     records_.set_before_capped_removal([this](const storage::Record& record) {
         // Each removal is whole by itself. But an entry belongs to a change that has begun.
-        if (!is_appending_) durability_.commit_if_needed();
+        if (!is_appending_) storage::WriteUnit::between(durability_);
         marks_->removed(record);
         unindex(record);
     });
@@ -233,10 +229,10 @@ void Collection::check_lengths(const Index& index, const KeySet& keys) const {
     }
 }
 
-// Makes room before the first byte of a change. `entry_bytes`: of the documents in its entry.
-void Collection::make_room(int64_t bytes, int64_t entry_bytes) {
-    if (log_ != nullptr) return log_->prepare(bytes, entry_bytes);
-    durability_.make_room(bytes);
+// Returns the bytes of a change with those of its entry, for its admission. `entry_bytes`: of the
+// documents in its entry.
+int64_t Collection::with_entry(int64_t bytes, int64_t entry_bytes) {
+    return log_ == nullptr ? bytes : bytes + log_->prepare(entry_bytes);
 }
 
 // Returns the document by which an entry of the log names this one. The result is valid until the
@@ -255,8 +251,8 @@ bson::Doc Collection::name_of(bson::Doc doc) {
 }
 
 // A ring must not lose its oldest documents to one that is then refused: whatever could refuse it
-// does so here.
-void Collection::prepare_capped_insert(bson::Doc doc) {
+// does so here. Returns the bytes of the keys, where they are many.
+int64_t Collection::prepare_capped_insert(bson::Doc doc) {
     constexpr int64_t kUsualBytes = 1 << 20;
     KeySet& of_index = scratch().keys;
     int64_t bytes = 0;
@@ -275,16 +271,17 @@ void Collection::prepare_capped_insert(bson::Doc doc) {
         keys += of_index.size();
     }
     check_work(keys);
-    make_room(doc.size() + (bytes > kUsualBytes ? bytes : 0), doc.size());
-    for (size_t i = 0; i < indexes_.size(); ++i)
-        indexes_[i]->store->reserve(needs_[i].first, needs_[i].second);
+    return bytes > kUsualBytes ? bytes : 0;
 }
 
 // Counts in `done` the keys that the index has.
-void Collection::insert_keys(Index& index, const KeySet& keys, storage::RecordId id, size_t& done) {
+void Collection::insert_keys(storage::WriteUnit& unit, Index& index, const KeySet& keys,
+                             storage::RecordId id, size_t& done) {
     for (done = 0; done < keys.size(); ++done) {
-        sched::tick(kTicksPerKey);
-        if (!capped_) durability_.check_room();
+        if (capped_)
+            sched::tick(kTicksPerKey);
+        else
+            unit.count_entry();
         const storage::InsertResult result = index.store->insert(keys[done], id, !index.unique);
         if (result == storage::InsertResult::duplicate)
             throw_duplicate_key(index, ns(), keys[done]);
@@ -297,15 +294,13 @@ storage::RecordId Collection::insert(bson::Doc doc) {
     storage::WriteUnit unit(durability_);
     DCHECK(storage::LockManager::may_write(split(ns()).db));
     check_writable();
-    if (capped_) {
-        prepare_capped_insert(doc);
-    } else {
-        make_room(doc.size(), doc.size());
-    }
+    const int64_t of_keys = capped_ ? prepare_capped_insert(doc) : 0;
+    unit.admit(with_entry(doc.size() + of_keys, doc.size()));
+    for (size_t i = 0; capped_ && i < indexes_.size(); ++i)
+        indexes_[i]->store->reserve(needs_[i].first, needs_[i].second);
     KeySet& keys = scratch().keys;
     const AtEnd trim([&keys] { keys.trim(); });
     const storage::RecordId id = records_.insert(doc);
-    const storage::OpenChange open(log_ != nullptr);
     size_t done = 0;       // indexes
     size_t keys_done = 0;  // of the next one
     const storage::WriteUnit::OnUndo gone(unit, [&] {
@@ -326,11 +321,12 @@ storage::RecordId Collection::insert(bson::Doc doc) {
             check_work(keys.size());
             check_multikey(index, keys);
         }
-        insert_keys(index, keys, id, keys_done);
+        insert_keys(unit, index, keys, id, keys_done);
         note_multikey(index, keys);
     }
-    unit.keep();
-    if (log_ != nullptr) log_->inserted(ns(), doc);
+    unit.keep([&] {
+        if (log_ != nullptr) log_->inserted(ns(), doc);
+    });
     if (capped_) mark_inserted({id, doc});
     waiters_.wake();
     return id;
@@ -359,6 +355,7 @@ void Collection::take_back(storage::RecordId entry) {
     storage::WriteUnit unit(durability_);
     DCHECK(storage::LockManager::may_write(split(ns()).db));
     DCHECK(capped_ && indexes_.empty());
+    unit.admit(0);
     marks_->forget();
     records_.remove(entry);
     unit.keep();
@@ -368,6 +365,7 @@ void Collection::take_all_back() {
     storage::WriteUnit unit(durability_);
     DCHECK(storage::LockManager::may_write(split(ns()).db));
     DCHECK(capped_ && indexes_.empty());
+    unit.admit(0);
     marks_->forget();
     records_.truncate();
     unit.keep();
@@ -388,13 +386,6 @@ void Collection::unindex(const storage::Record& record) {
         if (index->store != nullptr) unindex(*index, record);
 }
 
-// Counts an entry before it is added or taken away. Throws what storage::Durability::check_room
-// does once they are many.
-void Collection::count_entry(size_t& entries) {
-    sched::tick(kTicksPerKey);
-    if (entries++ >= kFewEntries) durability_.check_room();
-}
-
 void Collection::remove(storage::RecordId id) {
     storage::WriteUnit unit(durability_);
     DCHECK(storage::LockManager::may_write(split(ns()).db));
@@ -402,29 +393,27 @@ void Collection::remove(storage::RecordId id) {
     if (capped_) marks_->forget();
     const bson::Doc doc = records_.get(id);
     const bson::Doc which = log_ == nullptr ? bson::Doc() : name_of(doc);
-    make_room(0, which.size());  // where little memory is left for large ones, they may go
-    durability_.check_room();
-    const storage::OpenChange open(log_ != nullptr);
+    unit.admit(with_entry(0, which.size()));  // large ones may go where little memory is left
     KeySet& keys = scratch().keys;
     const AtEnd trim([&keys] { keys.trim(); });
-    size_t entries = 0;
     std::optional<storage::WriteUnit::EngineUndo> undo;
     for (const auto& index : indexes_) {
         derive_keys(*index, doc, keys);
         if (!undo && (indexes_.size() > 1 || keys.size() > 1)) undo.emplace(unit);
         for (size_t i = 0; i < keys.size(); ++i) {
-            count_entry(entries);
+            unit.count_entry();
             index->store->remove(keys[i], id);
         }
     }
     // A single entry is as good as gone: only a damaged record keeps it from going.
     const storage::WriteUnit::OnUndo kept(unit, [&] {
-        if (!undo && entries == 1) indexes_.front()->store->insert(keys[0], id, true);
+        if (!undo && unit.entries() == 1) indexes_.front()->store->insert(keys[0], id, true);
     });
     records_.remove(id);
     if (undo) undo->end();
-    unit.keep();
-    if (log_ != nullptr) log_->removed(ns(), which);
+    unit.keep([&] {
+        if (log_ != nullptr) log_->removed(ns(), which);
+    });
 }
 
 void Collection::plan_change(Index& index, KeyChange& change, bson::Doc before, bson::Doc after,
@@ -450,14 +439,14 @@ void Collection::check_all_lengths(std::span<const KeyChange> changes) const {
 }
 
 // Replaces the entries of one index. The old ones go first, so that their places are used again.
-void Collection::change_keys(Index& index, const KeyChange& change, storage::RecordId from,
-                             storage::RecordId to, size_t& entries) {
+void Collection::change_keys(storage::WriteUnit& unit, Index& index, const KeyChange& change,
+                             storage::RecordId from, storage::RecordId to) {
     for (const uint32_t i : change.removed) {
-        count_entry(entries);
+        unit.count_entry();
         index.store->remove(change.before[i], from);
     }
     for (const uint32_t i : change.added) {
-        count_entry(entries);
+        unit.count_entry();
         index.store->insert(change.after[i], to, true);
     }
 }
@@ -470,7 +459,6 @@ UpdatedRecord Collection::update(storage::RecordId id, bson::Doc new_doc, bson::
     const bson::Doc old_doc = records_.get(id);
     if (form.empty()) form = new_doc;
     const bson::Doc which = log_ == nullptr ? bson::Doc() : name_of(old_doc);
-    make_room(new_doc.size(), which.size() + form.size());
     const size_t count = indexes_.size();
     const std::span<KeyChange> changes = scratch().changes_of(count);
     const AtEnd trim([changes] {
@@ -498,13 +486,12 @@ UpdatedRecord Collection::update(storage::RecordId id, bson::Doc new_doc, bson::
                              : change.removed.size() + change.added.size();
     check_work(keys);
     if (!result.moved) check_all_lengths(changes);
-    if (keys > kFewEntries) {
-        const int64_t of_keys = std::min(static_cast<int64_t>(keys) * kBytesPerEntry,
-                                         durability_.commit_bytes() / 4 * 3 - new_doc.size());
-        make_room(new_doc.size() + std::max<int64_t>(of_keys, 0), which.size() + form.size());
-    }
-    if (keys > 0) durability_.check_room();
-    const storage::OpenChange open(log_ != nullptr);
+    int64_t bytes_of_keys = 0;
+    if (keys > storage::WriteUnit::kFewEntries)
+        bytes_of_keys = std::min(static_cast<int64_t>(keys) * kBytesPerEntry,
+                                 durability_.commit_bytes() / 4 * 3 - new_doc.size());
+    unit.admit(with_entry(new_doc.size() + std::max<int64_t>(bytes_of_keys, 0),
+                          which.size() + form.size()));
     result.id = result.moved ? records_.insert_moved(id, new_doc) : id;
     const storage::WriteUnit::OnUndo not_moved(unit, [&] {
         if (result.moved) records_.remove(result.id);
@@ -518,16 +505,16 @@ UpdatedRecord Collection::update(storage::RecordId id, bson::Doc new_doc, bson::
         note_multikey(*indexes_[i], changes[i].after);
     std::optional<storage::WriteUnit::EngineUndo> undo;
     if (keys > 0 || result.moved) undo.emplace(unit);
-    size_t entries = 0;
     for (size_t i = 0; i < count; ++i) {
-        change_keys(*indexes_[i], changes[i], id, result.id, entries);
+        change_keys(unit, *indexes_[i], changes[i], id, result.id);
         result.keys_changed += static_cast<int>(changes[i].added.size());
     }
     if (result.moved) records_.remove(id);
     if (undo) undo->end();
     if (!result.moved) records_.overwrite(id, new_doc);
-    unit.keep();
-    if (log_ != nullptr) log_->updated(ns(), which, form);
+    unit.keep([&] {
+        if (log_ != nullptr) log_->updated(ns(), which, form);
+    });
     return result;
 }
 
@@ -540,13 +527,14 @@ void Collection::patch(storage::RecordId id, std::span<const bson::Patch> patche
     if (log_ != nullptr) {
         DCHECK(!form.empty());
         which = name_of(records_.get(id));
-        make_room(form.size(), which.size() + form.size());
+        unit.admit(with_entry(form.size(), which.size() + form.size()));
     }
-    const storage::OpenChange open(log_ != nullptr);
+    unit.begin();
     for (const bson::Patch& patch : patches)
         records_.overwrite_range(id, patch.offset, {patch.bytes, static_cast<size_t>(patch.size)});
-    unit.keep();
-    if (log_ != nullptr) log_->updated(ns(), which, form);
+    unit.keep([&] {
+        if (log_ != nullptr) log_->updated(ns(), which, form);
+    });
 }
 
 bool Collection::path_indexed(std::string_view path) const {

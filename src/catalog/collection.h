@@ -24,6 +24,7 @@
 #include "catalog/ring_marks.h"
 #include "catalog/validator.h"
 #include "storage/engine.h"
+#include "storage/write_unit.h"
 
 namespace catalog {
 
@@ -153,17 +154,17 @@ class Collection {
 
     void unindex(const storage::Record& record);
     void unindex(Index& index, const storage::Record& record);
-    void prepare_capped_insert(bson::Doc doc);
-    void make_room(int64_t bytes, int64_t entry_bytes);
+    int64_t prepare_capped_insert(bson::Doc doc);
+    int64_t with_entry(int64_t bytes, int64_t entry_bytes);
     bson::Doc name_of(bson::Doc doc);
-    void insert_keys(Index& index, const KeySet& keys, storage::RecordId id, size_t& done);
-    void count_entry(size_t& entries);
+    void insert_keys(storage::WriteUnit& unit, Index& index, const KeySet& keys,
+                     storage::RecordId id, size_t& done);
     void plan_change(Index& index, KeyChange& change, bson::Doc before, bson::Doc after,
                      storage::RecordId id) const;
     void check_lengths(const Index& index, const KeySet& keys) const;
     void check_all_lengths(std::span<const KeyChange> changes) const;
-    void change_keys(Index& index, const KeyChange& change, storage::RecordId from,
-                     storage::RecordId to, size_t& entries);
+    static void change_keys(storage::WriteUnit& unit, Index& index, const KeyChange& change,
+                            storage::RecordId from, storage::RecordId to);
     static void check_multikey(const Index& index, const KeySet& keys);
     void note_multikey(Index& index, const KeySet& keys);
     void mark_inserted(const storage::Record& record);

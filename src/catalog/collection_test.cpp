@@ -141,10 +141,11 @@ TEST_F(RefusedChange, ARemovalNeedsNoRoomForTheDocument) {
 }
 
 TEST_F(RefusedChange, AnInsertLeavesNoEntry) {
-    EXPECT_GT(expect_whole_or_nothing([this] {
-                  collection_->insert(bson::from_json(R"({"_id": 3, "a": [10, 11, 12], "b": 1})"));
+    EXPECT_EQ(expect_whole_or_nothing([this] {
+                  collection_->insert(bson::from_json(R"({"_id": 3, "a": [10, 11], "b": 1})"));
               }),
-              3);
+              1);
+    EXPECT_GT(expect_whole_or_nothing([this] { collection_->insert(with_many(4, 500)); }), kMany);
 }
 
 // An operation that is killed while it looks for the keys of one document, which may take long,

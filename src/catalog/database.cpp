@@ -15,6 +15,7 @@
 #include "catalog/names.h"
 #include "sched/interruption.h"
 #include "sched/operation.h"
+#include "storage/write_unit.h"
 
 namespace catalog {
 
@@ -29,11 +30,12 @@ bool without_id_index(std::string_view ns) {
            collection.find('$') != std::string_view::npos || is_oplog(ns);
 }
 
-void take_indexes_away(Collection& collection) {
-    const sched::Uninterruptible whole;
+void take_indexes_away(Collection& collection, storage::Engine& engine) {
+    storage::WriteUnit unit(engine.durability());
     for (int slot = collection.store().index_count() - 1; slot >= 0; --slot)
         collection.store().drop_index(slot);
     collection.reload_indexes(true);
+    unit.keep();
 }
 
 bool all_ready(Collection& collection, size_t indexes) {
@@ -56,7 +58,7 @@ void keep_indexes(Collection& collection, storage::Engine& engine,
     } catch (...) {
         if (all_ready(collection, specs.size())) throw;  // it had not come so far
         const sched::Operation::Scope undisturbed(nullptr);
-        take_indexes_away(collection);
+        take_indexes_away(collection, engine);
         build_indexes(collection, engine, specs,
                       [&](const bson::Object& spec, const std::exception& e) {
                           base::log::error("lost index {} of {}, create it again: {}",
@@ -159,8 +161,7 @@ Collection& Database::create(std::string_view ns, bson::Doc options) {
     check_validation(ns, options, expressions_);
     storage::CollectionOptions wanted = parse_collection_options(options);
     wanted.id_index = wanted.id_index && !without_id_index(ns);
-    const sched::Uninterruptible whole;
-    LoggedCommand logged(log_of(ns), wanted.options.size());
+    LoggedCommand logged(engine_.durability(), log_of(ns), wanted.options.size());
     Collection& made = adopt(store_.create_collection(ns, wanted));
     adopt_system_collections();
     if (wanted.id_index) {
@@ -196,6 +197,7 @@ void Database::put_view(std::string_view ns, const View& view) {
         base::fail(base::kInvalidNamespace, "Invalid namespace specified '{}'", ns);
     check_readable(ns);
     if (collections_.contains(ns)) base::fail(base::kNamespaceExists, "collection already exists");
+    const storage::WriteUnit unit(engine_.durability());
     views_.put(get_or_create(fmt::format("{}.{}", name(), kViews)), ns, view);
 }
 
@@ -209,6 +211,7 @@ void Database::reload_views() {
 
 void Database::drop_view(std::string_view ns) {
     DCHECK(storage::LockManager::may_write(name()));
+    const storage::WriteUnit unit(engine_.durability());
     views_.erase(get_or_create(fmt::format("{}.{}", name(), kViews)), ns);
 }
 
@@ -216,7 +219,7 @@ void Database::drop(std::string_view ns) {
     DCHECK(storage::LockManager::may_write(name()));
     const auto at = find_to_drop(ns);
     const std::string dropped(ns);  // which may be that of the collection
-    LoggedCommand logged(log_of(dropped), 0);
+    LoggedCommand logged(engine_.durability(), log_of(dropped), 0);
     take_off(at);
     logged.told("drop", dropped);
 }
@@ -239,7 +242,7 @@ void Database::take_off(Collections::iterator at) {
 
 void Database::rename(std::string_view from, std::string_view to, bool stay_temp) {
     const bson::Object command = LoggedCommand::renaming(from, to, stay_temp, false);
-    LoggedCommand logged(log_of(to), command.size());
+    LoggedCommand logged(engine_.durability(), log_of(to), command.size());
     move(from, to, stay_temp);
     logged.told(command);
 }
@@ -268,7 +271,6 @@ void Database::move(std::string_view from, std::string_view to, bool stay_temp) 
                        to);
     }
     const std::string target_ns(to);
-    const sched::Uninterruptible whole;
     take_away(found, [&] { store_.rename_collection(std::string(from), target_ns, stay_temp); });
     adopt(*store_.collection(target_ns));
 }
@@ -278,9 +280,8 @@ void Database::move(std::string_view from, std::string_view to, bool stay_temp) 
 void Database::replace(std::string_view from, std::string_view to, bool stay_temp) {
     if (!collections_.contains(to)) return rename(from, to, stay_temp);
     const std::string aside = unused_name(to);
-    const sched::Uninterruptible whole;
     const bson::Object command = LoggedCommand::renaming(from, to, stay_temp, true);
-    LoggedCommand logged(log_of(to), command.size());
+    LoggedCommand logged(engine_.durability(), log_of(to), command.size());
     move(to, aside, true);
     try {
         move(from, to, stay_temp);
@@ -311,7 +312,7 @@ std::string Database::unused_name(std::string_view ns) const {
 // Runs `work`, which takes the collection away from under that name; if it fails, the collection
 // stays.
 void Database::take_away(Collections::iterator at, const std::function<void()>& work) {
-    const sched::Uninterruptible whole;
+    DCHECK(sched::is_uninterruptible());
     const std::string ns = at->first;
     const std::unique_ptr<Collection> gone = std::move(at->second);
     collections_.erase(at);
@@ -367,10 +368,9 @@ IndexChange Database::drop_indexes(Collection& collection, const bson::Element& 
     IndexChange change;
     change.before = static_cast<int>(collection.indexes().size());
     const auto drop_slot = [&](int slot) {
-        const sched::Uninterruptible whole;
         const bson::Object entry =
             bson::make("index", collection.indexes()[static_cast<size_t>(slot)]->name);
-        LoggedCommand logged(collection.change_log(), entry.size());
+        LoggedCommand logged(engine_.durability(), collection.change_log(), entry.size());
         collection.store().drop_index(slot);
         collection.reload_indexes(true);
         logged.told("dropIndexes", collection.ns(), entry.doc());
@@ -398,7 +398,7 @@ IndexChange Database::rebuild_indexes(Collection& collection) {
     refuse_while_building(collection);
     const std::vector<bson::Object> specs = all_specs(collection);
     keep_indexes(collection, engine_, specs, [&] {
-        take_indexes_away(collection);
+        take_indexes_away(collection, engine_);
         build_indexes(collection, engine_, specs, rethrow);
     });
     const int count = static_cast<int>(specs.size());
@@ -414,14 +414,17 @@ void Database::compact(Collection& collection, const bson::Object& command, bson
     storage::CompactHooks hooks;
     // The indexes exist, empty, before the first document is copied; they are filled at the end.
     hooks.before_copy = [&] {
-        const sched::Uninterruptible whole;
+        storage::WriteUnit unit(engine_.durability());
         for (int slot = collection.store().index_count() - 1; slot >= 0; --slot)
             collection.store().drop_index(slot);
         for (const bson::Object& spec : specs)
             collection.store().begin_index(spec);
         collection.reload_indexes(true);
+        unit.keep();
     };
-    hooks.copied = [&](const storage::Record&) { engine_.durability().commit_if_needed(); };
+    hooks.copied = [&](const storage::Record&) {
+        storage::WriteUnit::between(engine_.durability());
+    };
     keep_indexes(collection, engine_, specs, [&] {
         collection.store().compact(command, hooks, out);
         for (int slot = 0; slot < static_cast<int>(specs.size()); ++slot)
@@ -434,10 +437,12 @@ void Database::truncate(Collection& collection) {
     refuse_while_building(collection);
     const std::vector<bson::Object> specs = all_specs(collection);
     keep_indexes(collection, engine_, specs, [&] {
-        take_indexes_away(collection);
-        LoggedCommand logged(collection.change_log(), 0);
-        collection.records().truncate();
-        logged.told("emptycapped", collection.ns());
+        take_indexes_away(collection, engine_);
+        {
+            LoggedCommand logged(engine_.durability(), collection.change_log(), 0);
+            collection.records().truncate();
+            logged.told("emptycapped", collection.ns());
+        }
         build_indexes(collection, engine_, specs, rethrow);
     });
 }
@@ -492,7 +497,7 @@ void Database::change_index(Collection& collection, const Index& index, bson::Do
         else
             named.append(field, false);
     }
-    LoggedCommand logged(collection.change_log(), entry.doc().size());
+    LoggedCommand logged(engine_.durability(), collection.change_log(), entry.doc().size());
     collection.store().replace_index_spec(slot, spec);
     collection.reload_indexes(false);
     logged.told("collMod", collection.ns(), entry.doc());
@@ -500,7 +505,7 @@ void Database::change_index(Collection& collection, const Index& index, bson::Do
 
 void Database::set_user_flags(Collection& collection, int32_t flags) {
     DCHECK(storage::LockManager::may_write(name()));
-    LoggedCommand logged(collection.change_log(), 0);
+    LoggedCommand logged(engine_.durability(), collection.change_log(), 0);
     collection.store().set_user_flags(flags);
     logged.told("collMod", collection.ns(), bson::make("usePowerOf2Sizes", (flags & 1) != 0).doc());
 }
@@ -517,7 +522,7 @@ void Database::change_validation(Collection& collection, bson::Doc change) {
         changed.append(e);
         entry.append(e);
     }
-    LoggedCommand logged(collection.change_log(), entry.doc().size());
+    LoggedCommand logged(engine_.durability(), collection.change_log(), entry.doc().size());
     collection.store().replace_options(changed.doc());
     collection.reload_validator();
     logged.told("collMod", collection.ns(), entry.doc());

@@ -15,8 +15,8 @@
 #include "options/server_parameters.h"
 #include "sched/operation.h"
 #include "sched/work_limit.h"
-#include "storage/open_change.h"
 #include "storage/record_id_set.h"
+#include "storage/write_unit.h"
 
 namespace catalog {
 
@@ -98,10 +98,13 @@ class Build {
 
     void complete(int slot) {
         const bson::Object spec(collection_.store().index(slot).spec);
-        if (log_ != nullptr) log_->prepare(0, spec.size());
-        const storage::OpenChange open(log_ != nullptr);
+        storage::WriteUnit unit(engine_.durability());
+        if (log_ != nullptr) unit.admit(log_->prepare(spec.size()));
+        unit.begin();
         collection_.store().finish_index(slot);
-        if (log_ != nullptr) log_->index_built(collection_.ns(), spec.doc());
+        unit.keep([&] {
+            if (log_ != nullptr) log_->index_built(collection_.ns(), spec.doc());
+        });
     }
 
     int64_t bulk_load() {
@@ -120,7 +123,7 @@ class Build {
         return for_each_document([this](const KeySet& keys, storage::RecordId id) {
             for (size_t i = 0; i < keys.size(); ++i) {
                 // An index that is not ready may become durable in pieces: nothing reads it.
-                engine_.durability().commit_if_needed();
+                storage::WriteUnit::between(engine_.durability());
                 sched::tick(kTicksPerKey);
                 if (index_.store->insert(keys[i], id, !index_.unique) !=
                     storage::InsertResult::duplicate)
@@ -213,7 +216,7 @@ class Build {
             if (++done % kCheckEvery == 0) {
                 sched::Operation::check();
                 progress.at(done);
-                engine_.durability().commit_if_needed();
+                storage::WriteUnit::between(engine_.durability());
             }
             if (builder->add(key, id) != storage::InsertResult::duplicate) continue;
             if (!index_.drop_dups) throw_duplicate_key(index_, collection_.ns(), key);
@@ -253,8 +256,14 @@ void fill(Collection& collection, storage::Engine& engine, int slot, sched::Yiel
                     took.count());
 }
 
-void drop_unfilled(Collection& collection, std::string_view name) {
-    const sched::Uninterruptible whole;
+// Returns the slot of a new index without entries.
+int begin_index(Collection& collection, storage::Engine& engine, bson::Doc spec) {
+    const storage::WriteUnit unit(engine.durability());
+    return collection.store().begin_index(spec);
+}
+
+void drop_unfilled(Collection& collection, storage::Engine& engine, std::string_view name) {
+    const storage::WriteUnit unit(engine.durability());
     collection.store().drop_index(slot_of(collection, name));
     collection.reload_indexes(true);
 }
@@ -269,14 +278,14 @@ void fill_index(Collection& collection, storage::Engine& engine, int slot,
     try {
         fill(collection, engine, slot, yield_point, log);
     } catch (...) {
-        drop_unfilled(collection, name);
+        drop_unfilled(collection, engine, name);
         throw;
     }
 }
 
 void build_index(Collection& collection, storage::Engine& engine, bson::Doc spec,
                  sched::YieldPoint* yield_point, ChangeLog* log) {
-    fill_index(collection, engine, collection.store().begin_index(spec), yield_point, log);
+    fill_index(collection, engine, begin_index(collection, engine, spec), yield_point, log);
 }
 
 void build_indexes(Collection& collection, storage::Engine& engine,
@@ -286,7 +295,7 @@ void build_indexes(Collection& collection, storage::Engine& engine,
     std::vector<const bson::Object*> begun;
     for (const bson::Object& spec : specs) {
         try {
-            collection.store().begin_index(spec);
+            begin_index(collection, engine, spec);
             begun.push_back(&spec);
         } catch (const std::exception& error) {
             failed(spec, error);
@@ -299,7 +308,7 @@ void build_indexes(Collection& collection, storage::Engine& engine,
             fill(collection, engine, slot_of(collection, name), nullptr, log);
         } catch (const std::exception& error) {
             if (sched::Operation::shutting_down()) throw;
-            drop_unfilled(collection, name);
+            drop_unfilled(collection, engine, name);
             failed(*spec, error);
         }
     }

@@ -2,25 +2,25 @@
 // command.
 #pragma once
 
-#include <optional>
 #include <string_view>
 
 #include "bson/builder.h"
 #include "catalog/change_log.h"
 #include "catalog/names.h"
-#include "storage/open_change.h"
+#include "storage/write_unit.h"
 
 namespace catalog {
 
-// The entry of a command: it is made before the first byte of the change; told() writes the entry,
-// last. Without a log it does nothing. If the change fails, the object goes without an entry.
+// The unit of a command: it is made before the first byte of the change; told() writes the entry.
+// Nothing interrupts the thread while it lives. If the change fails, it goes without an entry.
 class LoggedCommand {
   public:
     // Throws what ChangeLog::prepare does. `fields_bytes`: of the entry, beside names.
-    LoggedCommand(ChangeLog* log, int32_t fields_bytes) : log_(log) {
+    LoggedCommand(storage::Durability& durability, ChangeLog* log, int32_t fields_bytes)
+        : log_(log), unit_(durability) {
         if (log_ == nullptr) return;
-        log_->prepare(0, fields_bytes);
-        open_.emplace(true);
+        unit_.admit(log_->prepare(fields_bytes));
+        unit_.begin();
     }
     // {name: collection, and the fields}
     void told(const char* name, std::string_view ns, bson::Doc fields = {}) {
@@ -29,14 +29,12 @@ class LoggedCommand {
         command.append(name, split(ns).collection);
         for (const bson::Element& e : fields)
             if (e.name() != name) command.append(e);
-        log_->command(split(ns).db, command.doc());
-        open_.reset();
+        unit_.keep([&] { log_->command(split(ns).db, command.doc()); });
     }
     // One for the database `admin`.
     void told(const bson::Object& command) {
         if (log_ == nullptr) return;
-        log_->command("admin", command);
-        open_.reset();
+        unit_.keep([&] { log_->command("admin", command); });
     }
     static bson::Object renaming(std::string_view from, std::string_view to, bool stay_temp,
                                  bool drop_target) {
@@ -46,7 +44,7 @@ class LoggedCommand {
 
   private:
     ChangeLog* const log_;
-    std::optional<storage::OpenChange> open_;
+    storage::WriteUnit unit_;
 };
 
 }  // namespace catalog

@@ -11,6 +11,7 @@
 #include "catalog/index_spec.h"
 #include "sched/interruption.h"
 #include "sched/tick.h"
+#include "storage/write_unit.h"
 
 namespace catalog {
 
@@ -31,7 +32,7 @@ bool is_of_the_index(const base::Error& error) {
 
 void Database::repair() {
     DCHECK(storage::LockManager::may_write(name()));
-    const sched::Uninterruptible whole;
+    const storage::WriteUnit unit(engine_.durability());
     // Called also after a part of the repair: definitions are elsewhere then.
     const auto follow = [this] {
         std::erase_if(collections_, [&](const auto& each) {
@@ -80,8 +81,10 @@ void Database::repair(std::string_view given) {
     try {
         old.salvage(
             [&](bson::Doc doc) {
-                engine_.durability().make_room(doc.size());
+                storage::WriteUnit unit(engine_.durability());
+                unit.admit(doc.size());
                 fresh.records().insert(doc);
+                unit.keep();
                 ++copied;
                 sched::tick(kTicksPerDocument + doc.size() / kBytesPerTick);
             },
@@ -100,13 +103,13 @@ void Database::repair(std::string_view given) {
                                  spec["name"].as_string(), error.what());
             }
         }
-        const sched::Uninterruptible whole;
+        const storage::WriteUnit unit(engine_.durability());
         collections_.erase(temporary);
         damaged.waiters().wake();
         collections_.erase(ns);
         put_in_place(temporary, ns, aside);
     } catch (...) {
-        const sched::Uninterruptible whole;
+        const storage::WriteUnit unit(engine_.durability());
         if (const auto at = collections_.find(temporary); at != collections_.end())
             collections_.erase(at);
         try {

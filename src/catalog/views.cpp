@@ -84,7 +84,7 @@ void Views::put(Collection& stored, std::string_view ns, const View& view) {
     const bson::Object doc = as_document(ns, view);
     if (doc.size() > bson::kDocumentBytesMax)
         base::fail(base::kInvalidOptions, "the pipeline of view {} is too large to be kept", ns);
-    const sched::Uninterruptible whole;
+    DCHECK(sched::is_uninterruptible());
     if (const storage::RecordId id = find_record(stored, ns))
         stored.update(id, doc);
     else
@@ -94,7 +94,7 @@ void Views::put(Collection& stored, std::string_view ns, const View& view) {
 
 void Views::erase(Collection& stored, std::string_view ns) {
     DCHECK(find(ns) != nullptr);
-    const sched::Uninterruptible whole;
+    DCHECK(sched::is_uninterruptible());
     if (const storage::RecordId id = find_record(stored, ns)) stored.remove(id);
     views_.erase(views_.find(ns));
 }

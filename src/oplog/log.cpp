@@ -8,7 +8,7 @@
 #include "bson/validate.h"
 #include "catalog/names.h"
 #include "oplog/entry.h"
-#include "sched/tick.h"
+#include "storage/write_unit.h"
 
 namespace oplog {
 
@@ -68,16 +68,15 @@ void Log::clear() {
     DCHECK(storage::LockManager::may_write(kDatabase));
     DCHECK(follows_.load(std::memory_order_relaxed));
     if (last().ts == 0) return;
-    const sched::Uninterruptible whole;
-    engine_.durability().make_room(0);
     ring_.load(std::memory_order_relaxed)->take_all_back();
     last_entry_ = {};
     set_end({});
 }
 
 void Log::add_note(bson::Doc note) {
-    prepare(0, note.size());
-    append('n', "", note);
+    storage::WriteUnit unit(engine_.durability());
+    unit.admit(prepare(note.size()));
+    unit.keep([&] { append('n', "", note); });
 }
 
 // The last entry. A drop of a database whose entry it is may have been cut short: nothing could be
@@ -139,12 +138,11 @@ bool Log::covers(std::string_view ns) const {
     return db != kDatabase && collection != "system.profile" && !catalog::is_catalogue(collection);
 }
 
-void Log::prepare(int64_t change_bytes, int64_t entry_bytes) {
-    if (!is_open()) return engine_.durability().make_room(change_bytes);
+int64_t Log::prepare(int64_t entry_bytes) {
+    if (!is_open()) return 0;
     constexpr auto kBeside = kEntryBytes + static_cast<int64_t>(catalog::kNamespaceMax);
     const ForeignChange* const foreign = ForeignChange::of_this_thread(*this);
-    if (foreign != nullptr && foreign->is_copy_)
-        return engine_.durability().make_room(change_bytes);
+    if (foreign != nullptr && foreign->is_copy_) return 0;
     // A change of state ends both what a primary wrote and what another's entry tells.
     const bool is_late =
         foreign == nullptr ? follows_.load(std::memory_order_relaxed) : !foreign->may_write();
@@ -156,16 +154,16 @@ void Log::prepare(int64_t change_bytes, int64_t entry_bytes) {
     if (is_broken_)
         base::fail(base::kInternalError,
                    "nothing can be changed: an entry could not be written to {}", ns_);
+    int64_t bytes_of_shown = 0;
     if (const Statement* const statement = t_writer.statement) {
         bytes += kStatementBytes;
         if (const bson::Doc* const shown = statement->shown()) {
-            const int64_t of_shown = shown->size() + kBeside + kStatementBytes;
-            check_entry(of_shown);
-            change_bytes += of_shown;
+            bytes_of_shown = shown->size() + kBeside + kStatementBytes;
+            check_entry(bytes_of_shown);
         }
     }
     check_entry(bytes);
-    engine_.durability().make_room(change_bytes + bytes);
+    return bytes_of_shown + bytes;
 }
 
 void Log::check_entry(int64_t bytes) const {
@@ -213,10 +211,7 @@ void Log::changed_by(Statement& statement, char op, std::string_view ns, bson::D
 // Its lock has been held since command(): no reader has seen the entry.
 void Log::take_command_back() {
     if (!is_open() || last_entry_.is_null() || is_broken_) return;
-    const sched::Uninterruptible whole;
-    catalog::Collection& ring = *ring_.load(std::memory_order_relaxed);
-    engine_.durability().make_room(0);
-    ring.take_back(last_entry_);
+    ring_.load(std::memory_order_relaxed)->take_back(last_entry_);
     last_entry_ = {};
     set_end(before_);
     forget_written();
@@ -310,8 +305,9 @@ void ForeignChange::finish() {
     DCHECK(!is_copy_);
     if (is_written_) return;
     const storage::DatabaseLock lock(log_.engine_.locks(), kDatabase, true);
-    log_.prepare(0, 0);
-    write();
+    storage::WriteUnit unit(log_.engine_.durability());
+    unit.admit(log_.prepare(0));
+    unit.keep([this] { write(); });
     if (!is_written_)
         base::fail(base::kInternalError, "an entry could not be written to {}", log_.ns_);
 }

@@ -78,7 +78,7 @@ class Log final : public catalog::ChangeLog {
     // Throws base::Error 10334 for an entry that the collection could not hold, 8 once an entry
     // could not be written: from then on nothing may change that the log would lack. 11602 for
     // what was begun before this member stopped being the primary.
-    void prepare(int64_t change_bytes, int64_t entry_bytes) override;
+    int64_t prepare(int64_t entry_bytes) override;
     void inserted(std::string_view ns, bson::Doc doc) override;
     void removed(std::string_view ns, bson::Doc which) override;
     void updated(std::string_view ns, bson::Doc which, bson::Doc form) override;

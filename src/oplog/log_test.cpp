@@ -192,7 +192,7 @@ TEST_P(LogTest, GoesOnWhereItEnded) {
 }
 
 // The oldest entries go, and no commit comes between a change and its entry for it: the checks of
-// OpenChange say so where there are any.
+// WriteUnit say so where there are any.
 TEST_P(LogTest, GoesRound) {
     open(256 << 10);
     for (int i = 0; i < 20; ++i)
@@ -249,7 +249,7 @@ TEST_P(LogTest, EndsADropThatWasCutShort) {
     insert(1, 1);
     {
         const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::W);
-        log_->prepare(0, 0);
+        log_->prepare(0);
         log_->command("test", bson::make("dropDatabase", 1));
     }
     open_again();
@@ -272,7 +272,7 @@ TEST_P(LogTest, TakesTheEntryOfADropThatFailedBack) {
     const Texts before = texts();
     {
         const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::W);
-        log_->prepare(0, 0);
+        log_->prepare(0);
         log_->command("test", bson::make("dropDatabase", 1));
         log_->take_command_back();
     }
@@ -494,7 +494,7 @@ TEST_P(LogTest, OfAFollowerTakesTheEntryOfADropBack) {
         const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::W);
         log_->follow();
         const ForeignChange foreign(*log_, drop);
-        log_->prepare(0, 0);
+        log_->prepare(0);
         log_->command("test", drop_fields);
         log_->take_command_back();
     }

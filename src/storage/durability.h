@@ -52,21 +52,22 @@ class Durability {
     // consistent: what was written so far need not be undone as one. Cheap when there is little.
     virtual bool commit_if_needed() = 0;
 
-    // Admission: the same, when a document of that size is about to be changed, or so many bytes of
-    // a document and its indexes. Large ones that arrive together wait for each other's commits.
-    // Throws base::Error 96 for more than one commit can carry.
+    // The rest of admission, which storage/write_unit.h asks for. The same, when a document of that
+    // size is about to be changed, or so many bytes of a document and its indexes. Large ones that
+    // arrive together wait for each other's commits. Throws base::Error 96 for more than one commit
+    // can carry.
     virtual void make_room(int64_t /*document_bytes*/) { commit_if_needed(); }
     // Holding the write lock. Throws base::Error when no commit could carry much more than what has
     // been changed since the last one. Asked before an entry of an index is added or removed, but
     // not for the first few of an update or removal, nor where a change is undone.
     virtual void check_room() const {}
-    // Beyond so many bytes check_room() throws.
+    // Beyond so many bytes it throws.
     virtual int64_t commit_bytes() const { return int64_t{1} << 30; }
 
     // Changes of the calling thread, from the first call on, are taken back by undo(), which needs
     // neither space in the data files nor room in the commit and does not fail, or are kept by
-    // end_undo(). Pairs may lie in each other. Nothing commits in between: commit_if_needed() and
-    // make_room() return as if there were little. Extents and files that were added may stay,
+    // end_undo(). Pairs may lie in each other. Nothing commits in between: admission finds that
+    // there is little. Extents and files that were added may stay,
     // empty. REQUIRES: a write lock, held for longer; nothing is dropped, renamed or built in
     // between. For storage/write_unit.h.
     virtual void begin_undo() = 0;

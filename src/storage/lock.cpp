@@ -13,8 +13,8 @@
 #include "sched/compute_slots.h"
 #include "sched/fault_point.h"
 #include "sched/operation.h"
-#include "storage/open_change.h"
 #include "storage/reader_writer_lock.h"
+#include "storage/write_unit.h"
 
 namespace storage {
 
@@ -55,7 +55,7 @@ struct ThreadState {
     std::string_view database_name;  // kept by the holder of the lock
     bool exclusive = false;
     bool concurrent = false;
-    int open_changes = 0;  // OpenChange
+    int begun_units = 0;  // WriteUnit
     // The next lock is asked for by a request, whose wait may end with an error. Commits, which
     // run on the same threads, wait as long as it takes.
     bool may_give_up = false;
@@ -326,17 +326,17 @@ void LockManager::upgrade_R_to_W() {
     show_locks();
 }
 
-bool OpenChange::none() {
-    return t.open_changes == 0;
+bool WriteUnit::none_has_begun() {
+    return t.begun_units == 0;
 }
 
-void OpenChange::count(int by) {
-    t.open_changes += by;
+void WriteUnit::count_begun(int by) {
+    t.begun_units += by;
 }
 
 bool LockManager::w_to_X() {
     require(t.mode == GlobalMode::w, "w_to_X needs w");
-    DCHECK(OpenChange::none());
+    DCHECK(WriteUnit::none_has_begun());
     if (!state_->global.w_to_X()) return false;
     t.mode = GlobalMode::X;
     return true;

@@ -18,9 +18,9 @@ TOP = os.path.dirname(os.path.dirname(HERE))
 LINES_MOST = {
     r'\bover_msg|\bby_msg\b|\blegacy_\w+\(': 0,  # dialect::Dialect
     r'\bthread_local\b': 34,
-    r'\bUninterruptible\b': 69,
+    r'\bUninterruptible\b': 47,
     r'\bBlockingSection\b': 0,  # wire::LoopThreads numbers the calls of sessions
-    r'\b(?:make_room|check_room|commit_if_needed)\b': 53,
+    r'\b(?:make_room|check_room|commit_if_needed)\b': 20,
     r'\btick\(': 338,
     # A question of the dialect has a name: has() of src/dialect/dialect.h, where one of these is.
     r'\bis_(?:today|v26)\(\)': 4,

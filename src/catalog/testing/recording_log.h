@@ -9,8 +9,7 @@
 #include "bson/json.h"
 #include "catalog/change_log.h"
 #include "catalog/names.h"
-#include "storage/durability.h"
-#include "storage/open_change.h"
+#include "storage/write_unit.h"
 
 namespace catalog {
 
@@ -38,11 +37,11 @@ class RecordingLog final : public ChangeLog {
         return db != "local" && collection != "system.profile" && !is_catalogue(collection);
     }
     bool keeps(std::string_view) const override { return false; }
-    void prepare(int64_t change_bytes, int64_t entry_bytes) override {
-        EXPECT_TRUE(storage::OpenChange::none());
-        if (durability_ != nullptr) durability_->make_room(change_bytes + entry_bytes);
+    int64_t prepare(int64_t entry_bytes) override {
+        EXPECT_TRUE(storage::WriteUnit::none_has_begun());
         prepared_bytes_ = entry_bytes;
         prepared_ = true;
+        return entry_bytes;
     }
     void inserted(std::string_view ns, bson::Doc doc) override {
         add({Entry::Kind::insert, std::string(ns), bson::Object(doc), {}});
@@ -65,7 +64,6 @@ class RecordingLog final : public ChangeLog {
         entries_.pop_back();
     }
 
-    void set_durability(storage::Durability* durability) { durability_ = durability; }
     const std::vector<Entry>& entries() const { return entries_; }
     // Returns the entries since the last call.
     std::vector<std::string> take_texts() {
@@ -87,7 +85,6 @@ class RecordingLog final : public ChangeLog {
         entries_.push_back(std::move(entry));
     }
 
-    storage::Durability* durability_ = nullptr;
     bool prepared_ = false;
     int64_t prepared_bytes_ = 0;
     std::vector<Entry> entries_;

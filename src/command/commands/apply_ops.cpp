@@ -243,9 +243,8 @@ class Application {
         std::vector<std::string> made;
         try {
             each_entry([&](const Entry& entry) { make_collection(entry, made); });
-            storage::Durability& durability = invocation_.service.durability();
-            durability.make_room(invocation_.body.size());
-            storage::WriteUnit unit(durability);
+            storage::WriteUnit unit(invocation_.service.durability());
+            unit.admit(invocation_.body.size());
             const storage::WriteUnit::EngineUndo undo(unit);
             apply_all();
             unit.keep();

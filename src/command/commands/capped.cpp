@@ -56,7 +56,6 @@ void clone_as_capped(catalog::Database& db, catalog::Collection& source, std::st
             sched::tick(kTicksPerDocument + record->doc.size() / kBytesPerTick);
         }
     } catch (...) {
-        const sched::Uninterruptible whole;
         db.drop(target_ns);
         throw;
     }
@@ -69,7 +68,6 @@ void put_in_place(catalog::Database& db, const std::string& copy, const std::str
     try {
         db.replace(copy, ns, stay_temp);
     } catch (...) {
-        const sched::Uninterruptible whole;
         db.drop(copy);
         throw;
     }

@@ -15,10 +15,7 @@ using Kind = catalog::RecordingLog::Entry::Kind;
 
 class ChangesToldTest : public EachEngineTest {
   protected:
-    ChangesToldTest() {
-        log_.set_durability(&engine_->durability());
-        catalog_->set_change_log(&log_);
-    }
+    ChangesToldTest() { catalog_->set_change_log(&log_); }
     ~ChangesToldTest() override {
         session_ = nullptr;
         service_ = nullptr;

@@ -53,7 +53,6 @@ void move_between_databases(catalog::Catalog& catalog, std::string_view from, st
         copy_documents_and_indexes(source, db, target);
         db.replace(temporary, to, false);
     } catch (...) {
-        const sched::Uninterruptible whole;
         db.drop(temporary);
         throw;
     }

@@ -83,7 +83,7 @@ catalog::Collection& CollectionLock::make() {
 bool CollectionLock::should_yield() {
     DCHECK(lock_.has_value());
     sched::Operation::check();
-    if (may_write()) context_.durability().commit_if_needed();
+    if (may_write()) commit_between();
     return !kept_ && lock_->should_yield();
 }
 

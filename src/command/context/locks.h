@@ -13,6 +13,7 @@
 #include "sched/yield_point.h"
 #include "storage/lock.h"
 #include "storage/write_conflict.h"
+#include "storage/write_unit.h"
 
 namespace command {
 
@@ -69,6 +70,12 @@ class CollectionLock final : public sched::YieldPoint {
     // A change has been undone because of a conflict: when this returns it may be tried again. The
     // changes made before are committed; the lock may have been given up (is_same()).
     void settle(const storage::WriteConflict& conflict);
+
+    // To write: between two changes, commits what was written before, if that is much.
+    void commit_between() {
+        DCHECK(may_write());
+        storage::WriteUnit::between(context_.durability());
+    }
 
     // exclusive: does not yield any more.
     void keep() {

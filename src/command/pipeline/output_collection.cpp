@@ -101,7 +101,6 @@ void OutputCollection::create() {
     try {
         copy_indexes(db, old, output);
     } catch (...) {
-        const sched::Uninterruptible whole;
         db.drop(temporary_);
         throw;
     }
@@ -175,7 +174,6 @@ void OutputCollection::replace_target() {
         lock.database()->replace(temporary_, target_, false);
     } catch (...) {
         // find() would not find it: a rename that failed has opened it anew.
-        const sched::Uninterruptible whole;
         lock.database()->drop(temporary_);
         throw;
     }

@@ -359,7 +359,7 @@ class UpdateRun {
         while (executor.next(&row)) {
             if (lock.must_lock_records()) executor.save();
             if (update_record(lock, row, executor.query().matcher.get())) return;
-            context_.durability().commit_if_needed();  // gives the lock up
+            lock.commit_between();  // gives the lock up
             executor.restore();
         }
     }
@@ -383,7 +383,7 @@ class UpdateRun {
             const storage::RecordId found = row.id;
             executor.save();
             update_record(lock, row, executor.query().matcher.get());
-            context_.durability().commit_if_needed();
+            lock.commit_between();
             executor.restore();
             if (row.id != found) executor.skip_record(row.id);
         }
@@ -485,7 +485,7 @@ int64_t delete_documents(
             executor->save();
             remove_record(executor->query().matcher.get());
             if (just_one && removed > 0) break;
-            context.durability().commit_if_needed();
+            lock.commit_between();
             executor->restore();
         }
         report_query(context, *executor, {}, true);

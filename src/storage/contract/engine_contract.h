@@ -14,6 +14,7 @@
 
 #include "bson/json.h"
 #include "storage/contract/harness.h"
+#include "storage/write_unit.h"
 
 namespace storage::contract {
 
@@ -153,7 +154,7 @@ TEST_P(EngineContract, BulkWritesMayCommitInBetween) {
         RecordStore& records = engine().database(db)->collection("one.c")->records();
         for (int i = 1; i < 3000; ++i) {
             records.insert(bson::make("_id", i, "p", std::string(4000, 'x')));
-            engine().durability().commit_if_needed();
+            WriteUnit::between(engine().durability());
         }
     }
     EXPECT_EQ(count(db), 3000);
@@ -263,7 +264,7 @@ TEST_P(UndoContract, WhatIsTakenBackIsAsBefore) {
         const std::string before = contents();
         durability.begin_undo();
         change(300);
-        durability.commit_if_needed();
+        WriteUnit::between(durability);
         durability.undo();
         ASSERT_EQ(contents(), before) << "round " << round;
     }

@@ -6,7 +6,7 @@
 
 #include "storage/contract/memory_undo.h"
 #include "storage/durability.h"
-#include "storage/open_change.h"
+#include "storage/write_unit.h"
 
 namespace storage::contract {
 
@@ -25,7 +25,7 @@ class MemoryDurability : public Durability {
     void await_commit_blocking() override {}
     void commit_now() override {}
     bool commit_if_needed() override {
-        DCHECK(OpenChange::none());
+        DCHECK(WriteUnit::none_has_begun());
         if (keeps_undo()) return false;
         if (may_commit) may_commit();
         return false;

@@ -9,7 +9,7 @@
 #include "base/signal_stack.h"
 #include "journal/append_metrics.h"
 #include "os/clock.h"
-#include "storage/open_change.h"
+#include "storage/write_unit.h"
 
 namespace kv {
 
@@ -72,7 +72,7 @@ void LogSync::commit_now() {
 bool LogSync::commit_if_needed() {
     if (!store_.has_row_locks() && store_.changed_bytes() < kLargeBytes) return false;
     if (store_.keeps_undo()) return false;
-    DCHECK(storage::OpenChange::none());
+    DCHECK(storage::WriteUnit::none_has_begun());
     store_.commit();
     return true;
 }

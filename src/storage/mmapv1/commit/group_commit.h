@@ -17,7 +17,7 @@
 //
 //                      usual path       full path        early commit
 //   who                journal thread   journal thread   an operation's thread
-//   when               9 of 10 cycles   every 10th, or   commit_now(), commit_if_needed():
+//   when               9 of 10 cycles   every 10th, or   commit_now(), admission:
 //                                       much is private  much uncommitted, fsync, shutdown
 //   commit hold        +                +                -
 //   global lock        R                W, then R        its own R, W or X
