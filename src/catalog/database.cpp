@@ -87,8 +87,11 @@ void recover_builds(Collection& collection, storage::Engine& engine, bool retry)
         if (!entry.ready) specs.emplace_back(entry.spec);
     }
     if (specs.empty()) return;
-    for (int slot = collection.store().index_count() - 1; slot >= 0; --slot)
-        if (!collection.store().index(slot).ready) collection.store().drop_index(slot);
+    {
+        const storage::WriteUnit unit(engine.durability());
+        for (int slot = collection.store().index_count() - 1; slot >= 0; --slot)
+            if (!collection.store().index(slot).ready) collection.store().drop_index(slot);
+    }
     base::log::info("found {} interrupted index build(s) on {}", specs.size(), collection.ns());
     collection.reload_indexes(true);
     if (!retry) {
@@ -561,6 +564,7 @@ void Database::complete_definitions() {
                 const Index& index = *collection->indexes()[slot];
                 if (index.spec.has("collation")) continue;
                 const bson::Object whole = spec_to_copy(index.spec);
+                const storage::WriteUnit unit(engine_.durability());
                 collection->store().replace_index_spec(index.slot, whole);
                 collection->reload_indexes(false);
             }

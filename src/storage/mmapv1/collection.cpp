@@ -6,7 +6,6 @@
 #include "base/damage.h"
 #include "base/dcheck.h"
 #include "base/log.h"
-#include "sched/tick.h"
 #include "storage/index_limits.h"
 #include "storage/mmapv1/btree/index.h"
 #include "storage/mmapv1/space/definition_store.h"
@@ -257,7 +256,6 @@ storage::IndexEntry MmapCollection::index(int slot) const {
 }
 
 int MmapCollection::begin_index(bson::Doc given) {
-    const sched::Uninterruptible whole;
     check_writable();
     // A repair builds for one collection what another one is to have in the end.
     const bson::Object spec =
@@ -307,7 +305,6 @@ int MmapCollection::begin_index(bson::Doc given) {
 }
 
 int MmapCollection::finish_index(int slot) {
-    const sched::Uninterruptible whole;
     NamespaceDetails& d = details();
     SpaceViews& views = storage().views();
     const int target = d.index_count;
@@ -328,7 +325,6 @@ int MmapCollection::finish_index(int slot) {
 }
 
 void MmapCollection::drop_index(int slot) {
-    const sched::Uninterruptible whole;
     records_->check_writable();
     DCHECK(slot >= 0 && slot < slot_total() && slot_total() == index_count());
     NamespaceDetails& d = details();
@@ -376,7 +372,6 @@ void MmapCollection::set_multikey(int slot) {
 }
 
 void MmapCollection::replace_index_spec(int slot, bson::Doc spec) {
-    const sched::Uninterruptible whole;
     records_->check_writable();
     MmapRecordStore& definitions = owner_.index_definitions();
     definitions.check_writable();

@@ -523,7 +523,6 @@ void MmapDatabase::add_first_extents(MmapCollection& collection,
 }
 
 void MmapDatabase::drop_collection(std::string_view ns) {
-    const sched::Uninterruptible whole;
     check_writable();
     const auto it = collections_.find(ns);
     if (it == collections_.end()) base::fail(base::kNamespaceNotFound, "ns not found: {}", ns);

@@ -2,7 +2,6 @@
 // catalogue documents are made anew, extents stay where they are.
 #include "base/damage.h"
 #include "base/log.h"
-#include "sched/tick.h"
 #include "storage/mmapv1/database.h"
 #include "storage/renamed.h"
 
@@ -74,7 +73,6 @@ void move_entry(NamespaceIndex& namespaces, const std::string& from, NamespaceSl
 }  // namespace
 
 void MmapDatabase::rename_collection(std::string_view from, std::string_view to, bool stay_temp) {
-    const sched::Uninterruptible whole;
     check_writable();
     const auto it = collections_.find(from);
     if (it == collections_.end()) base::fail(base::kNamespaceNotFound, "ns not found: {}", from);

@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "sched/tick.h"
 #include "storage/mmapv1/database.h"
 #include "storage/mmapv1/space/checked.h"
 
@@ -36,7 +35,6 @@ bson::Object definition_for(std::string_view ns, bson::Doc definition) {
 
 void MmapDatabase::repair() {
     if (!writable() || files_.count() == 0) return;
-    const sched::Uninterruptible whole;
     repair_free_space();
     forget_half_renamed();
     forget_half_dropped();
