@@ -31,6 +31,10 @@ class Mapping {
     // shared: writes the dirty pages to the device and, with `wait`, returns only when they are
     // there. Throws IoError.
     virtual void sync(bool wait) = 0;
+    // shared: writes the dirty pages of that part and returns when the device has taken them, so
+    // that a sync() has less to do; nothing is on the device for good before it. A platform that
+    // cannot leaves all of it to sync(). Throws IoError.
+    virtual void write_part(uint64_t /*offset*/, uint64_t /*length*/) {}
     // private_copy: throws all private copies away by mapping the file again at the same address.
     // Throws IoError; the mapping is then unusable. REQUIRES: no thread reads or writes it.
     virtual void remap() = 0;

@@ -170,6 +170,14 @@ class PosixMapping final : public Mapping {
     void sync(bool wait) override {
         if (::msync(data_, size_, wait ? MS_SYNC : MS_ASYNC) != 0) fail_io("msync", path_);
     }
+    void write_part(uint64_t offset, uint64_t length) override {
+        constexpr unsigned kWhole =
+            SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+        const auto at = static_cast<off64_t>(offset);
+        const auto bytes = static_cast<off64_t>(length);
+        if (uninterrupted([&] { return ::sync_file_range(fd_, at, bytes, kWhole); }) != 0)
+            fail_io("sync_file_range", path_);
+    }
     void remap() override {
         void* p = ::mmap(data_, size_, PROT_READ | PROT_WRITE, flags_ | MAP_FIXED, fd_, 0);
         if (p != data_) fail_io("remap", path_);

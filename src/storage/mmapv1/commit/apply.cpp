@@ -4,8 +4,6 @@
 
 #include "base/damage.h"
 #include "base/dcheck.h"
-#include "base/log.h"
-#include "storage/mmapv1/commit/stage_timer.h"
 
 namespace mmapv1 {
 
@@ -39,13 +37,6 @@ uint64_t store_section(std::span<const uint8_t> ops, FileSet& files) {
         bytes += store_op(*file, op);
     }
     return bytes;
-}
-
-void DataFileWriter::write(std::span<const uint8_t> ops, uint64_t sequence) {
-    const StageTimer timer(counters_, journal::Metric::write_to_data_files_us, clock_);
-    counters_.record(journal::Metric::data_file_bytes, store_section(ops, files_));
-    journal_.note_applied(sequence);
-    base::log::debug(2, "journal WRITETODATAFILES {}ms", timer.elapsed_us() / 1000);
 }
 
 }  // namespace mmapv1

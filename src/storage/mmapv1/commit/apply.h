@@ -6,10 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "journal/counters.h"
-#include "journal/journal.h"
 #include "journal/op_stream.h"
-#include "os/clock.h"
 #include "storage/mmapv1/mapping/file_set.h"
 
 namespace mmapv1 {
@@ -23,24 +20,5 @@ uint64_t store_op(DurableFile& file, const journal::Op& op);
 // journal's own reading of the section decides what reaches them. Returns how many bytes were
 // stored. Throws base::Error as store_op(), and when a file is not open.
 uint64_t store_section(std::span<const uint8_t> ops, FileSet& files);
-
-// Brings the sections of commits into the data files, in their order, and tells the journal what
-// they have.
-class DataFileWriter {
-  public:
-    DataFileWriter(FileSet& files, journal::Journal& journal, journal::Counters& counters,
-                   os::Clock& clock)
-        : files_(files), journal_(journal), counters_(counters), clock_(clock) {}
-
-    // A section that was written and synced. Throws base::Error as store_section().
-    // REQUIRES: the commit latch.
-    void write(std::span<const uint8_t> ops, uint64_t sequence);
-
-  private:
-    FileSet& files_;
-    journal::Journal& journal_;
-    journal::Counters& counters_;
-    os::Clock& clock_;
-};
 
 }  // namespace mmapv1

@@ -41,11 +41,17 @@ void DataFileSync::run() {
         const auto delay_us = static_cast<int64_t>(delay * 1e6);
         const bool slept = sleeper_->sleep_us(
             delay_us == 0 ? kDisabledCheckUs : std::max<int64_t>(0, delay_us - last_us));
-        if (stopping_ || !slept || delay_us == 0) continue;
+        const bool requested = requested_.exchange(false);
+        if (stopping_ || (!requested && (!slept || delay_us == 0))) continue;
         const int64_t start = clock_.monotonic_us();
         flush_once();
         last_us = clock_.monotonic_us() - start;
     }
+}
+
+void DataFileSync::request() {
+    requested_ = true;
+    sleeper_->wake();
 }
 
 void DataFileSync::flush_once() {

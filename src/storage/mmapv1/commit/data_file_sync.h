@@ -24,7 +24,10 @@ class DataFileSync {
     void start();
     void stop();
 
-    // 0: never. Read again in each cycle.
+    // Asks for a flush now, or after the one that is under way. Any thread.
+    void request();
+
+    // 0: never, but for requests. Read again in each cycle.
     void set_delay_seconds(double seconds) { delay_seconds_ = seconds; }
 
     // The fields of serverStatus().backgroundFlushing.
@@ -39,6 +42,7 @@ class DataFileSync {
     const std::unique_ptr<os::Sleeper> sleeper_;
     std::atomic<double> delay_seconds_;
     std::atomic<bool> stopping_{false};
+    std::atomic<bool> requested_{false};
     std::thread thread_;
 
     mutable std::mutex mutex_;

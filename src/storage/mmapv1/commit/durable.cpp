@@ -45,12 +45,15 @@ Durable::Durable(const DurableOptions& options, LockManager& locks, os::FileSyst
                 .check_space = (options.journal_options & kNoCheckSpace) == 0}),
       files_(files, options.dbpath),
       schedule_(clock, collector_),
-      commit_(locks, files_, collector_, latch_, notifier_, schedule_, journal_, writer_, counters_,
-              clock,
+      writer_(options.make_writer(
+          {files_, journal_, counters_, clock, static_cast<uint64_t>(options.memory_bytes)})),
+      commit_(locks, files_, collector_, latch_, notifier_, schedule_, journal_, *writer_,
+              counters_, clock,
               {.always_remap = (options.journal_options & kAlwaysRemap) != 0,
                .paranoid = base::kDebugBuild || (options.journal_options & kParanoid) != 0}),
       views_(files_, files, collector_, *this, options.journal),
-      data_file_sync_(clock, options.sync_delay_seconds, [this] { return flush_all(true); }) {
+      data_file_sync_(clock, options.sync_delay_seconds, [this] { return flush_in_background(); }) {
+    commit_.set_flush_request([this] { data_file_sync_.request(); });
     schedule_.set_interval(options.commit_interval);
     locks.set_hooks(this);
 }
@@ -271,7 +274,29 @@ void Durable::check_room() const {
                limits_.most_bytes >> 20);
 }
 
+void Durable::store_and_remap() {
+    // Most of it while others commit.
+    writer_->store_beside_commits(locks_, latch_, [this] { commit_.run_cycle(); });
+    commit_.run_full_cycle();
+    writer_->note_flush();
+}
+
+int Durable::flush_in_background() {
+    if (!journaling() || !writer_->defers()) return flush_all(true);
+    store_and_remap();
+    writer_->write_stored([this] {
+        if (writer_->flush_wanted()) store_and_remap();
+        if (notifier_.has_waiters()) await_commit_blocking();
+    });
+    return sync_files(true);
+}
+
 int Durable::flush_all(bool sync) {
+    if (journaling() && writer_->defers()) commit_.store_all();
+    return sync_files(sync);
+}
+
+int Durable::sync_files(bool sync) {
     const bool counts = sync && journaling();
     const journal::Journal::FlushMark mark =
         counts ? journal_.flush_started() : journal::Journal::FlushMark{};

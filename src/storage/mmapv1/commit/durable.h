@@ -9,6 +9,7 @@
 // its LockManager to it and installs nothing itself: the constructor sets the lock hooks.
 #pragma once
 
+#include <memory>
 #include <thread>
 
 #include "journal/commit_schedule.h"
@@ -92,6 +93,11 @@ class Durable final : public storage::Durability, private storage::LockHooks {
     // has to come to such a point, or to its end, before. What the thread has announced stays so.
     void commit_as_writer();
     void run_journal_thread();
+    // A flush by the thread of data_file_sync_. If the writer defers, commits go on beside it; they
+    // wait while the private copies are dropped.
+    int flush_in_background();
+    void store_and_remap();
+    int sync_files(bool sync);
     void stop_threads();
 
     const DurableOptions options_;
@@ -107,7 +113,7 @@ class Durable final : public storage::Durability, private storage::LockHooks {
     WriteCollector collector_{latch_, limits_};
     journal::CommitSchedule schedule_;
     CommitNotifier notifier_{counters_, schedule_};
-    DataFileWriter writer_{files_, journal_, counters_, clock_};
+    const std::unique_ptr<DataFileWriter> writer_;
     GroupCommit commit_;
     JournaledViews views_;
     DataFileSync data_file_sync_;

@@ -73,7 +73,7 @@ GroupCommit::GroupCommit(storage::LockManager& locks, FileSet& files, WriteColle
       counters_(counters),
       clock_(clock),
       options_(options),
-      remapper_(options.always_remap) {}
+      remapper_(options.always_remap || writer.defers()) {}
 
 bool GroupCommit::in_cycle() {
     return t_in_cycle;
@@ -92,7 +92,10 @@ void GroupCommit::run_held_cycle(Path path) {
         locks_.lock_global(storage::GlobalMode::W);
         locks_.downgrade_W_to_R();
         commit(Path::full);
-        if (options_.paranoid && !collector_.has_written()) compare_views({});
+        if (options_.paranoid && !collector_.has_written()) {
+            const std::lock_guard latch(latch_);
+            compare_views({});
+        }
         locks_.upgrade_R_to_W();
         remap();
         locks_.unlock_global();
@@ -106,11 +109,13 @@ void GroupCommit::run_held_cycle(Path path) {
 }
 
 bool GroupCommit::full_path_due() {
-    return schedule_.remap_due() || much_is_private();
+    return (schedule_.remap_due() && !writer_.defers()) || much_is_private();
 }
 
 bool GroupCommit::much_is_private() const {
-    return options_.always_remap || remapper_.private_bytes() >= collector_.limits().early_bytes;
+    if (options_.always_remap) return true;
+    if (writer_.defers()) return writer_.is_full();
+    return remapper_.private_bytes() >= collector_.limits().early_bytes;
 }
 
 void GroupCommit::commit_in_lock() {
@@ -171,7 +176,8 @@ void GroupCommit::commit_latched(Path path) {
         journal_.after_append();
     }
     notifier_.finish_commit(number);
-    writer_.write(ops_.ops(), sequence);
+    writer_.write(ops_.ops(), intents_, sequence);
+    if (writer_.wants_flush()) request_flush_();
     clear();
 }
 
@@ -183,12 +189,29 @@ void GroupCommit::clear() {
     collector_.end_job();
 }
 
+void GroupCommit::store_all() {
+    if (storage::LockManager::mode() == storage::GlobalMode::none) {
+        const storage::GlobalLock no_writer(locks_, storage::GlobalMode::R);
+        return store_all();
+    }
+    if (collector_.has_written()) commit(Path::early);
+    const std::lock_guard latch(latch_);
+    writer_.store_all();
+}
+
+void GroupCommit::run_full_cycle() {
+    hold_.acquire();
+    run_held_cycle(Path::full);
+}
+
 void GroupCommit::remap() {
     DCHECK(holds_exclusive());
     if (collector_.has_written()) return;  // what is not journaled exists in private copies only
     const std::lock_guard latch(latch_);
+    writer_.store_all();
     const StageTimer timer(counters_, journal::Metric::remap_private_view_us, clock_);
     remapper_.run(files_, clock_.monotonic_us(), collector_.limits().early_bytes);
+    writer_.note_dropped();
     base::log::debug(2, "journal REMAPPRIVATEVIEW done {}ms", timer.elapsed_us() / 1000);
 }
 
@@ -217,6 +240,7 @@ void GroupCommit::compare_views(std::vector<WriteIntent> declared) {
             }
         }
     };
+    writer_.append_waiting(declared);
     // REQUIRES: no writer is active.
     DCHECK(storage::LockManager::mode() == storage::GlobalMode::R || holds_exclusive());
     std::sort(declared.begin(), declared.end(),

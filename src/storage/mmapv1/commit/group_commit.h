@@ -100,6 +100,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <span>
 
@@ -110,8 +111,8 @@
 #include "journal/section.h"
 #include "os/clock.h"
 #include "storage/lock.h"
-#include "storage/mmapv1/commit/apply.h"
 #include "storage/mmapv1/commit/commit_notifier.h"
+#include "storage/mmapv1/commit/data_file_writer.h"
 #include "storage/mmapv1/commit/remap.h"
 #include "storage/mmapv1/commit/write_collector.h"
 #include "storage/mmapv1/mapping/file_set.h"
@@ -155,6 +156,13 @@ class GroupCommit {
     // A commit in the caller's lock: global R, W or X. Its bytes are in the shared views when this
     // returns.
     void commit_in_lock();
+    // With a writer that defers, a commit in R leaves them to it. All that was written so far is in
+    // the shared views when this returns. REQUIRES: no lock, R, W or X.
+    void store_all();
+    // A full path, by a thread that holds no lock.
+    void run_full_cycle();
+    // Called, holding the commit latch, when a flush is to begin early.
+    void set_flush_request(std::function<void()> request) { request_flush_ = std::move(request); }
 
     CommitHold& hold() { return hold_; }
     const CommitHold& hold() const { return hold_; }
@@ -188,6 +196,7 @@ class GroupCommit {
     journal::Counters& counters_;
     os::Clock& clock_;
     const Options options_;
+    std::function<void()> request_flush_ = [] {};
     CommitHold hold_;
 
     // Guarded by the commit latch, and empty between commits:

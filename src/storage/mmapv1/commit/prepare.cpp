@@ -1,6 +1,5 @@
 #include "storage/mmapv1/commit/prepare.h"
 
-#include <algorithm>
 #include <shared_mutex>
 
 #include "base/dcheck.h"
@@ -20,23 +19,16 @@ void prepare_ops(const CommitJob& job, FileSet& files, std::vector<WriteIntent>&
     merge_for_journal(intents);
     const std::shared_lock lock(files.mutex());
     DurableFile* file = nullptr;
-    for (WriteIntent intent : intents) {
-        while (intent.length > 0) {
-            if (file == nullptr || intent.start < file->view() ||
-                intent.start >= file->view() + file->length())
-                file = files.find_locked(intent.start);
-            if (file == nullptr) base::fatal(0, "a declared write lies outside of all data files");
-            const auto offset = static_cast<uint64_t>(intent.start - file->view());
-            const uint64_t room = static_cast<uint64_t>(file->length()) - offset;
-            const auto length = static_cast<uint32_t>(std::min<uint64_t>(intent.length, room));
-            if (length < intent.length)
+    for (const WriteIntent& intent : intents) {
+        const auto write = [&](DurableFile& to, uint64_t offset, std::span<const uint8_t> part) {
+            if (part.data() + part.size() < intent.end())
                 base::log::info("journal info splitting prepBasicWrite at boundary");
-            ops.basic_write(file->prefix(), file->number(), static_cast<uint32_t>(offset),
-                            intent.start, length);
-            file->need_remap();
-            intent.start += length;
-            intent.length -= length;
-        }
+            ops.basic_write(to.prefix(), to.number(), static_cast<uint32_t>(offset), part.data(),
+                            static_cast<uint32_t>(part.size()));
+            to.need_remap();
+        };
+        if (!files.each_part_locked({intent.start, intent.length}, file, write))
+            base::fatal(0, "a declared write lies outside of all data files");
     }
 }
 

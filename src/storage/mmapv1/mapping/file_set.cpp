@@ -1,10 +1,27 @@
 #include "storage/mmapv1/mapping/file_set.h"
 
+#include <algorithm>
+
 #include "base/damage.h"
+#include "base/dcheck.h"
 #include "base/log.h"
 #include "journal/format.h"
 
 namespace mmapv1 {
+
+namespace {
+
+// Calls what writes pages; that it fails is fatal.
+template <typename Write>
+void write_pages(const Write& write) {
+    try {
+        write();
+    } catch (const os::IoError& e) {
+        base::fatal(17346, fmt::format("error syncing data to disk: {}", e.what()));
+    }
+}
+
+}  // namespace
 
 DurableFile::DurableFile(os::FileSystem& files, const std::string& dbpath,
                          std::string relative_path, bool private_view)
@@ -23,11 +40,13 @@ DurableFile::DurableFile(os::FileSystem& files, const std::string& dbpath,
 }
 
 void DurableFile::flush(bool wait) {
-    try {
-        shared_->sync(wait);
-    } catch (const os::IoError& e) {
-        base::fatal(17346, fmt::format("error syncing data to disk: {}", e.what()));
-    }
+    write_pages([&] { shared_->sync(wait); });
+}
+
+void DurableFile::write_part(uint64_t offset, uint64_t length) {
+    const auto end = static_cast<uint64_t>(length_);
+    DCHECK(offset < end);
+    write_pages([&] { shared_->write_part(offset, std::min(length, end - offset)); });
 }
 
 void DurableFile::remap_if_needed() {

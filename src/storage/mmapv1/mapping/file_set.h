@@ -2,6 +2,7 @@
 // (journal spec 1.1).
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -47,6 +48,9 @@ class DurableFile final : public MappedFile {
     // Writes the shared view's dirty pages. Any thread, no lock. A failure is fatal (17346): what
     // the journal still holds must not be let go.
     void flush(bool wait);
+    // Writes those of a part, as far as the file goes, so that flush() has less to do at once. A
+    // failure is fatal as well.
+    void write_part(uint64_t offset, uint64_t length);
 
     // Set when a commit has copied from the private view, cleared by remap().
     void need_remap() { needs_remap_ = true; }
@@ -78,6 +82,25 @@ class FileSet {
     // With a shared lock held: by an address in the private view, or by journal name; null if none.
     DurableFile* find_locked(const uint8_t* address) const;
     DurableFile* find_locked(std::string_view prefix, uint32_t number) const;
+    // With a shared lock held: calls `use(file, offset, bytes)` with each part of a range of
+    // private views, which may lie side by side; `last` is the file of the range before, or null.
+    // False: some of the range lies in no file.
+    template <typename Use>
+    bool each_part_locked(std::span<const uint8_t> range, DurableFile*& last,
+                          const Use& use) const {
+        while (!range.empty()) {
+            if (last == nullptr || range.data() < last->view() ||
+                range.data() >= last->view() + last->length())
+                last = find_locked(range.data());
+            if (last == nullptr) return false;
+            const auto offset = static_cast<uint64_t>(range.data() - last->view());
+            const uint64_t room = static_cast<uint64_t>(last->length()) - offset;
+            const auto part = range.first(std::min<uint64_t>(range.size(), room));
+            use(*last, offset, part);
+            range = range.subspan(part.size());
+        }
+        return true;
+    }
     // In the order of their names: the circle that remaps go round.
     const std::map<std::string, std::shared_ptr<DurableFile>>& all_locked() const {
         return by_path_;

@@ -7,12 +7,13 @@
 #include "base/error.h"
 #include "os/mapping.h"
 #include "storage/mmapv1/mapping/data_file_name.h"
+#include "storage/mmapv1/mapping/page_set.h"
 
 namespace mmapv1 {
 
 namespace {
 
-constexpr size_t kPage = 4096;
+constexpr size_t kPage = PageSet::kPageBytes;
 constexpr size_t kChunk = 1 << 20;
 
 bool reads(os::File& file, uint64_t offset, std::span<uint8_t> to) {
@@ -70,21 +71,15 @@ class PrivateFile final : public MappedFile {
 
     // Whether there is anything to report; adjacent pages are reported together.
     bool tell_of(os::File& file, const PrivateViews::Unreadable& unreadable) const {
-        int64_t begin = 0, end = 0;
-        const auto tell = [&] {
-            if (end > begin) unreadable(path_, begin, end - begin);
-        };
+        PageSet bad;
         read_through(
             file, [](uint64_t, std::span<const uint8_t>) {},
-            [&](uint64_t offset, size_t bytes) {
-                if (static_cast<int64_t>(offset) != end) {
-                    tell();
-                    begin = static_cast<int64_t>(offset);
-                }
-                end = static_cast<int64_t>(offset + bytes);
-            });
-        tell();
-        return end > begin;
+            [&bad](uint64_t offset, size_t bytes) { bad.note(offset, bytes); });
+        for (const auto [offset, bytes] : bad.ranges()) {
+            const auto begin = static_cast<int64_t>(offset);
+            unreadable(path_, begin, std::min(static_cast<int64_t>(bytes), length_ - begin));
+        }
+        return !bad.empty();
     }
     // In memory, of which only pages with something in them are used.
     void copy(os::File& file) {

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -18,12 +20,14 @@ using Image = std::map<std::string, Bytes>;
 
 // The core of a journal over a dbpath /db, with journal files of a few sections.
 struct Core {
-    Core(os::FileSystem& f, os::SimClock& clock)
+    using MakeWriter = std::function<std::unique_ptr<DataFileWriter>(const DataFileWriter::Parts&)>;
+    Core(os::FileSystem& f, os::SimClock& clock,
+         const MakeWriter& make_writer = make_data_file_writer)
         : os_files(f),
           journal(f, clock, counters, {"/db/journal", 3 * 8192, false, false}),
           files(f, "/db"),
-          writer(files, journal, counters, clock),
-          commit(locks, files, collector, latch, notifier, schedule, journal, writer, counters,
+          writer(make_writer({files, journal, counters, clock})),
+          commit(locks, files, collector, latch, notifier, schedule, journal, *writer, counters,
                  clock, {}) {}
 
     void recover() {
@@ -52,7 +56,7 @@ struct Core {
     journal::CommitSchedule schedule{os::system_clock(), collector};
     CommitNotifier notifier{counters, schedule};
     storage::LockManager locks;
-    DataFileWriter writer;
+    const std::unique_ptr<DataFileWriter> writer;
     GroupCommit commit;
 };
 
