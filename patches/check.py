@@ -9,6 +9,7 @@ What is checked
   text      UTF-8, ends in a newline, no carriage returns, paths begin with a/ and b/
   header    From, Date, Subject, prose, and as the last paragraph the fields of FIELDS, each
             with a value of its vocabulary; a Result that names existing files
+  size      at most PRODUCT_LINES_MAX lines of src/ are added and removed, but for tests
   names     one name for a patch, its option, its file, its counters, its tests, its template and
             its Result; one option; a recipe
   value     what is measured is what conf/durable.yaml recommends
@@ -43,6 +44,10 @@ from staging import header_of  # noqa: E402
 import write_through_table  # noqa: E402
 
 PROFILE = 'conf/durable.yaml'
+# One that wants more shows that the base lacks a seam (README.md).
+PRODUCT_LINES_MAX = 250
+# Larger ones from before the limit, which may only shrink.
+LARGER = {'journal-insert-entries.patch': 812}
 # Measured-by -> what makes the table of its results.
 TABLES = {'perf/write_through.py': write_through_table.table}
 
@@ -140,6 +145,32 @@ def check_header(name, text, slugs, top):
     for needed in fields.get('Depends', 'none').split(', '):
         if needed != 'none' and needed not in slugs:
             yield '%s: depends on %s, which is not in series' % (name, needed)
+
+
+def product_lines(text):
+    """How many lines of the product a patch adds and removes."""
+    counts, path, before, after = 0, '', 0, 0
+    for line in text.split('\n'):
+        if before > 0 or after > 0:
+            before -= line[:1] != '+'
+            after -= line[:1] != '-'
+            counts += line[:1] in '+-' and path.startswith('src/') and not (
+                path.endswith('_test.cpp') or '/testing/' in path)
+        elif line.startswith('+++ b/'):
+            path = line[len('+++ b/'):]
+        elif match := re.match(r'@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@', line):
+            before, after = (1 if count is None else int(count) for count in match.groups())
+    return counts
+
+
+def check_size(name, text):
+    lines, most = product_lines(text), LARGER.get(name, PRODUCT_LINES_MAX)
+    if lines > most:
+        yield ('%s: it adds and removes %d lines of src/ beside its tests, %d are the most: move '
+               'a seam into the base' % (name, lines, most))
+    elif name in LARGER and lines < most:
+        yield ('%s: it has %d lines of src/: lower its limit of %d in check.py, or take it away'
+               % (name, lines, most))
 
 
 def check_names(name, text, top):
@@ -304,6 +335,7 @@ def findings(top, patches):
             return
         text = raw.decode('utf-8')
         yield from check_header(entry, text, slugs, top)
+        yield from check_size(entry, text)
         yield from check_names(entry, text, top)
         yield from check_value(entry, text, top)
         yield from check_result(entry, text, top)
@@ -399,6 +431,12 @@ def self_test():
         write(tree, RESULT, json.dumps(result))
         requote(tree, result)
 
+    def larger(path, lines):
+        return lambda tree: write(
+            tree, 'patches/journal-say-more.patch',
+            GOOD_PATCH + '--- /dev/null\n+++ b/%s\n@@ -0,0 +1,%d @@\n' % (path, lines)
+            + ''.join('+%d\n' % number for number in range(lines)))
+
     second = GOOD_PATCH.replace(' one\n-two\n+two, and more\n three\n',
                                 ' one\n-two, and more\n+two, and even more\n three\n')
     second = second.replace('sayMore', 'sayAll').replace('SayMore', 'SayAll').replace('say_more',
@@ -440,6 +478,11 @@ def self_test():
             os.path.join(tree, 'jstests/patches/journal-say-more.js')), 'there is no jstests'),
         ('no template', lambda tree: os.remove(
             os.path.join(tree, 'perf/templates/journal-say-more.txt')), 'there is no perf/temp'),
+        ('as many lines as may be', larger('src/y.cpp', PRODUCT_LINES_MAX - 4), None),
+        ('a line too many', larger('src/y.cpp', PRODUCT_LINES_MAX - 3),
+         'it adds and removes %d lines' % (PRODUCT_LINES_MAX + 1)),
+        ('many lines of a test', larger('src/y_test.cpp', 2 * PRODUCT_LINES_MAX), None),
+        ('many lines of what tests use', larger('src/z/testing/y.h', 2 * PRODUCT_LINES_MAX), None),
         ('two options', patch('.name = "journalSayMore",\n', '.name = "journalSayMore",\n'
                               '+    .name = "journalSayLess",\n'), 'one patch, one option'),
         ('no recipe', lambda tree: os.remove(
