@@ -47,7 +47,7 @@ PROFILE = 'conf/durable.yaml'
 # One that wants more shows that the base lacks a seam (README.md).
 PRODUCT_LINES_MAX = 250
 # Larger ones from before the limit, which may only shrink.
-LARGER = {'journal-insert-entries.patch': 812}
+LARGER = {'journal-insert-entries.patch': 745}
 # Measured-by -> what makes the table of its results.
 TABLES = {'perf/write_through.py': write_through_table.table}
 

@@ -5,6 +5,7 @@
 
 #include "base/dcheck.h"
 #include "base/error.h"
+#include "storage/mmapv1/btree/bucket_parts.h"
 
 namespace mmapv1 {
 
@@ -71,6 +72,7 @@ int Bucket::live_bytes() const {
 }
 
 void Bucket::initialise(Views& views) {
+    views.note_bucket_change(data_);
     views.writing(mutable_header()) = {
         Loc7::null(), Loc7::null(), kPacked, static_cast<uint16_t>(kBodyBytes), 0, 0};
     DCHECK(is_well_formed());
@@ -78,6 +80,7 @@ void Bucket::initialise(Views& views) {
 
 void Bucket::mark_freed(Views& views) {
     DCHECK(header().n != kFreedBucket);
+    views.note_bucket_change(data_);
     BucketHeader& h = views.writing(mutable_header());
     h.parent = Loc7::null();
     h.n = kFreedBucket;
@@ -92,11 +95,14 @@ void Bucket::set_child(Views& views, int i, DiskLoc child) {
     DCHECK(i >= 0 && i <= n());
     Loc7& place = i == n() ? mutable_header().next_child : mutable_nodes()[i].prev_child;
     const Loc7 wanted = Loc7::from(child);
-    if (!(place == wanted)) views.write(&place, &wanted, sizeof wanted);
+    if (place == wanted) return;
+    if (i < n()) views.note_bucket_change(data_);
+    views.write(&place, &wanted, sizeof wanted);
 }
 
 void Bucket::set_unused(Views& views, int i, bool unused) {
     DCHECK(i >= 0 && i < n());
+    views.note_bucket_change(data_);
     Loc7& record = views.writing(mutable_nodes()[i].record);
     record.offset = unused ? record.offset | kUnusedBit : record.offset & ~kUnusedBit;
 }
@@ -110,16 +116,23 @@ void Bucket::insert(Views& views, int at, const BucketEntry& entry) {
     const int count = h.n;
     const auto top = static_cast<uint16_t>(h.top + entry.key_bytes);
     const auto key_data = static_cast<uint16_t>(kBodyBytes - top);
-    views.write(data_ + sizeof(BucketHeader) + key_data, entry.key, entry.key_bytes);
-
+    const auto key = key_of(data_, key_data, entry.key_bytes);
+    const auto nodes = nodes_of(data_, static_cast<size_t>(at), static_cast<size_t>(count) + 1);
+    const bool declared =
+        entry.left == Loc7::null() &&
+        views.declare_insert({data_, static_cast<uint16_t>(at), static_cast<uint16_t>(count),
+                              key_data, entry.key_bytes, static_cast<uint32_t>(entry.record.offset),
+                              static_cast<uint32_t>(entry.record.file_number())});
+    if (!declared) {
+        views.note_bucket_change(data_);
+        for (const auto part : {key, nodes, counters_of(data_)})
+            views.declare(part.data(), part.size());
+    }
+    std::memcpy(key.data(), entry.key, key.size());
     KeyNode* place = mutable_nodes() + at;
-    const size_t moved = static_cast<size_t>(count - at) * kNodeBytes;
-    views.declare(place, moved + kNodeBytes);
-    std::memmove(place + 1, place, moved);
+    std::memmove(place + 1, place, nodes.size() - kNodeBytes);
     *place = {entry.left, entry.record, key_data};
 
-    constexpr size_t kCounters = sizeof h.empty + sizeof h.top + sizeof h.n;
-    views.declare(&h.empty, kCounters);
     h.empty = static_cast<uint16_t>(h.empty - entry.bytes());
     h.top = top;
     h.n = static_cast<uint16_t>(count + 1);
@@ -130,6 +143,7 @@ void Bucket::erase(Views& views, int at) {
     DCHECK(at >= 0 && at < n());
     BucketHeader& h = mutable_header();
     const int count = h.n;
+    views.note_bucket_change(data_);
     KeyNode* place = mutable_nodes() + at;
     if (const size_t moved = static_cast<size_t>(count - at - 1) * kNodeBytes; moved != 0) {
         views.declare(place, moved);
@@ -146,6 +160,7 @@ void Bucket::remove_last(Views& views) {
     DCHECK(n() > 0);
     DCHECK(node(n() - 1).key_data == kBodyBytes - header().top);
     const BucketEntry last = entry(n() - 1);
+    views.note_bucket_change(data_);
     BucketHeader& h = views.writing(mutable_header());
     h.next_child = last.left;
     h.empty = static_cast<uint16_t>(h.empty + last.bytes());
@@ -197,6 +212,7 @@ void Bucket::assign(Views& views, std::span<const BucketEntry> entries, DiskLoc 
           static_cast<uint16_t>(kBodyBytes - nodes_bytes - top),
           static_cast<uint16_t>(top),
           static_cast<uint16_t>(entries.size())};
+    views.note_bucket_change(data_);
     write_changed(views, data_, image, sizeof(BucketHeader) + static_cast<size_t>(nodes_bytes));
     write_changed(views, data_ + kBucketBytes - top, image + kBucketBytes - top,
                   static_cast<size_t>(top));

@@ -58,7 +58,7 @@ void DataFileWriter::store(DurableFile& file, uint64_t offset, std::span<const u
     parts_.counters.record(journal::Metric::data_file_bytes, bytes.size());
     journal::waiting_writes.stored_bytes += static_cast<int64_t>(bytes.size());
     const std::lock_guard lock(stored_mutex_);
-    std::set<uint64_t>& pieces = stored_[&file];
+    std::set<uint64_t>& pieces = stored_[file.opening()];
     for (uint64_t at = offset / kPieceBytes; at <= (offset + bytes.size() - 1) / kPieceBytes; ++at)
         pieces.insert(at);
 }
@@ -66,7 +66,7 @@ void DataFileWriter::store(DurableFile& file, uint64_t offset, std::span<const u
 // Taken before it is written: what is stored into it during that is written by the next call.
 std::optional<uint64_t> DataFileWriter::take_piece(const DurableFile& file, uint64_t from) {
     const std::lock_guard lock(stored_mutex_);
-    const auto pieces = stored_.find(&file);
+    const auto pieces = stored_.find(file.opening());
     if (pieces == stored_.end()) return {};
     const auto next = pieces->second.lower_bound(from);
     if (next == pieces->second.end()) return {};

@@ -115,7 +115,8 @@ class DataFileWriter {
     uint64_t looked_at_ = 0;  // private_bytes() when memory was last looked at; with the latch
 
     std::mutex stored_mutex_;
-    std::map<const DurableFile*, std::set<uint64_t>> stored_;  // guarded by it: pieces
+    // Guarded by it: pieces, by DurableFile::opening().
+    std::map<uint64_t, std::set<uint64_t>> stored_;
 };
 
 // The one that the options ask for.

@@ -196,6 +196,12 @@ void WriteCollector::accept(const WriteIntent& intent) {
         job.intents.reserve(std::max<size_t>(1024, 2 * job.intents.size()));
     }
     job.intents.push_back(intent);
+    count(intent);
+}
+
+void WriteCollector::count(const WriteIntent& intent) {
+    CommitJob& job = jobs_[static_cast<size_t>(collecting_)];
+    const auto address = reinterpret_cast<uintptr_t>(intent.start);
     changed_bytes_.store(changed_bytes() + intent.length, std::memory_order_relaxed);
     const uintptr_t page = address / kPageBytes;
     uint64_t pages = (intent.length + kPageBytes - 1) / kPageBytes;

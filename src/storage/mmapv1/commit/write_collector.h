@@ -130,6 +130,7 @@ class WriteCollector final : public journal::CommitDemand {
 
     void hand_in();
     void accept(const WriteIntent& intent);
+    void count(const WriteIntent& intent);
     void drop_overlaps();
     void warn_if_much();
 

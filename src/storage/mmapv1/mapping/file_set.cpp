@@ -11,6 +11,8 @@ namespace mmapv1 {
 
 namespace {
 
+std::atomic<uint64_t> g_openings{0};
+
 // Calls what writes pages; that it fails is fatal.
 template <typename Write>
 void write_pages(const Write& write) {
@@ -25,7 +27,7 @@ void write_pages(const Write& write) {
 
 DurableFile::DurableFile(os::FileSystem& files, const std::string& dbpath,
                          std::string relative_path, bool private_view)
-    : path_(std::move(relative_path)), full_path_(os::join(dbpath, path_)) {
+    : path_(std::move(relative_path)), full_path_(os::join(dbpath, path_)), opening_(++g_openings) {
     number_ = data_file_name(path_).number;
     prefix_ = path_.substr(0, path_.rfind('.'));
     const auto file = files.open(full_path_, {.access = os::Access::read_write, .no_atime = true});

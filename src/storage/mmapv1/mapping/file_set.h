@@ -45,6 +45,10 @@ class DurableFile final : public MappedFile {
     const std::string& prefix() const { return prefix_; }
     uint32_t number() const { return number_; }
 
+    // Which opening of a file this is: no two of a process have the same, of one file neither.
+    // Addresses are given again, so what is noted of a file is noted under this.
+    uint64_t opening() const { return opening_; }
+
     // Writes the shared view's dirty pages. Any thread, no lock. A failure is fatal (17346): what
     // the journal still holds must not be let go.
     void flush(bool wait);
@@ -62,6 +66,7 @@ class DurableFile final : public MappedFile {
     const std::string full_path_;
     std::string prefix_;
     uint32_t number_ = 0;
+    const uint64_t opening_;
     int64_t length_ = 0;
     std::unique_ptr<os::Mapping> shared_;
     std::unique_ptr<os::Mapping> private_;

@@ -33,6 +33,17 @@ class MappedFile {
         const = 0;  // relative to dbpath: "test.ns", "test.0", "test/test.0"
 };
 
+// An entry that was put into a B-tree bucket, before the one that was at `position` of `count`.
+struct BucketInsert {
+    uint8_t* bucket;
+    uint16_t position;
+    uint16_t count = 0;
+    uint16_t key_data = 0;  // where the key is, from the start of the body
+    uint16_t key_bytes = 0;
+    uint32_t record_offset = 0;
+    uint32_t record_file = 0;
+};
+
 class Views {
   public:
     virtual ~Views() = default;
@@ -71,6 +82,13 @@ class Views {
     virtual void on_undo(std::function<void()> /*call*/) {}
     // Declares what stays all the same: nothing before it has been written by the thread.
     virtual void declare_for_good(void* p, size_t bytes) { declare(p, bytes); }
+
+    // What the B-tree does with a bucket, for views that keep more of it than ranges of bytes.
+    // True: this takes the place of the declarations of counters, nodes and key of an entry, which
+    // has no left child.
+    virtual bool declare_insert(const BucketInsert& /*insert*/) { return false; }
+    // Counters or nodes of that bucket change in another way, and are declared as all is.
+    virtual void note_bucket_change(uint8_t* /*bucket*/) {}
 
     template <typename T>
     T* writing(T* p) {
