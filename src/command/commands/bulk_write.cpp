@@ -26,7 +26,6 @@ namespace command {
 
 namespace {
 
-constexpr int kBadNamespace = base::kInvalidNamespace;
 // The cost of reading one operation.
 constexpr int64_t kTicksPerOperation = 64;
 
@@ -175,7 +174,8 @@ class BulkWrite {
             if (!catalog::valid_database_name(parts.db) ||
                 !catalog::valid_collection_name(parts.db, parts.collection) ||
                 ns.find('\0') != std::string::npos)
-                base::fail(kBadNamespace, "Invalid namespace specified for bulkWrite: '{}'", ns);
+                base::fail(base::kInvalidNamespace,
+                           "Invalid namespace specified for bulkWrite: '{}'", ns);
             catalog::refuse_leading_dot(parts.collection);
             check_takes_writes(service_.context(), parts.db, invocation_.dialect());
             service_.opener().open_again(parts.db);
@@ -219,7 +219,8 @@ class BulkWrite {
             const std::string& ns = targets_[operation.target];
             catalog::check_insertable(ns, catalog::code_of_bad_name(dialect));
             if (catalog::split(ns).collection == "system.indexes")
-                base::fail(kBadNamespace, "bulkWrite makes no indexes: use createIndexes");
+                base::fail(base::kInvalidNamespace,
+                           "bulkWrite makes no indexes: use createIndexes");
         } else if (kind == "update") {
             BulkUpdate item;
             kUpdate.read(each, kWhere, dialect, item);

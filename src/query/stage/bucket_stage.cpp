@@ -282,7 +282,6 @@ class BucketAuto : public Computing {
         bson::Doc doc;
         int64_t bytes = 0;
         while (previous_->next(&doc)) {
-            sched::tick();
             Value v = group_by_->evaluate(scope_for(doc));
             if (v.missing()) v = null_value();
             Entry entry{bson::Object(doc), {}};

@@ -35,7 +35,6 @@ void refuse_operators(bson::Doc filter) {
 }
 
 void add_match_needs(const MatchNode& node, Needs& needs) {
-    sched::tick();
     const bool logical = node.kind == MatchKind::conjunction ||
                          node.kind == MatchKind::disjunction || node.kind == MatchKind::nor ||
                          node.kind == MatchKind::sample || node.kind == MatchKind::always_true ||
