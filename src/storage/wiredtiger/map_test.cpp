@@ -112,7 +112,7 @@ TEST_F(WiredTigerMapTest, LittleMemoryMakesCommitsSmall) {
     kv::MapSettings small = settings();
     small.memory_bytes = 120 << 20;
     map = open_map(small);
-    EXPECT_EQ(map->commit_bytes_max(), 10 << 20);
+    EXPECT_EQ(map->commit_bytes_max(), 5 << 20);
 }
 
 TEST_F(WiredTigerMapTest, AKillLeavesWhatWasSynced) {
