@@ -60,6 +60,7 @@ class FindAndModify {
     // False: others have changed or removed what was found, or it takes another lock; again.
     bool run() {
         DCHECK(storage::LockManager::database().empty());
+        not_shown_ = nullptr;  // of a try before
         canonicalise();
         parse_update();
         if (sends_requests()) client_.last_error().next_request();
