@@ -91,6 +91,7 @@ class Descriptors(Own):
             client.run({'setParameter': 1, 'memoryLimitMB': 128}, 'admin')
             for _ in range(60):
                 client.run({'insert': 'c', 'documents': [{'s': 'x' * 10000}] * 100})
+            client.run({'fsync': 1}, 'admin')  # what a commit carries is memory, too
             resource.prlimit(self.own.pid, resource.RLIMIT_NOFILE, (self.LIMIT, self.LIMIT))
             before = self.taken()
             for _ in range(10):
