@@ -1,5 +1,6 @@
 // bulkWrite, of servers from 8.0 on: inserts, updates and removals in several collections by one
 // command. The result of each operation is a document of a cursor.
+#include <memory>
 #include <optional>
 #include <variant>
 
@@ -37,8 +38,6 @@ struct BulkRequest {
     bson::Element let;
     bson::Element statement, statements;
 };
-
-constexpr Reader<bson::Element> kNumber{types::number, as_it_came};
 
 constexpr Row<BulkRequest> kBulkRows[] = {
     required("ops", types::array),
@@ -79,7 +78,6 @@ struct BulkUpdate {
     UpdateItem item;
 };
 constexpr Reader<bson::Element> kUpdateMods{types::object | types::array, as_it_came};
-constexpr Reader<bson::Element> kBoolean{types::boolean, as_it_came};
 constexpr Row<BulkUpdate> kUpdateRows[] = {
     row<kNumber, &BulkUpdate::target>(required("update", types::number)),
     row<lenient::object_element, &BulkUpdate::item, &UpdateItem::query>(
@@ -225,7 +223,6 @@ class BulkWrite {
             BulkUpdate item;
             kUpdate.read(each, kWhere, dialect, item);
             UpdateRequest update = make_update_request(item.item, dialect);
-            update.item = each;
             update.validation = request_.validation;
             update.keeps_empty_timestamps = request_.keeps_empty_timestamps;
             update.expressions = expressions_->get();
@@ -234,7 +231,6 @@ class BulkWrite {
             BulkDelete item;
             kDelete.read(each, kWhere, dialect, item);
             DeleteRequest removal;
-            removal.item = each;
             removal.query = item.query.as_doc();
             removal.hint = item.hint;
             removal.collator = named_collator(item.collation, dialect);
@@ -272,7 +268,8 @@ class BulkWrite {
     void insert(const std::string& ns, bson::Doc document, int32_t index, int32_t statement) {
         if (!insert_lock_ || insert_lock_->ns() != ns) {
             insert_lock_.reset();
-            insert_lock_.emplace(client_, ns, access_of_insert(invocation_, catalog::split(ns).db));
+            insert_lock_ =
+                std::make_unique<CollectionLock>(client_, ns, storage::Access::documents);
             under_lock_ = 0;
         }
         yield_before_insert(*insert_lock_, under_lock_++, document);
@@ -319,8 +316,8 @@ class BulkWrite {
         if (!request_.errors_only) done(index, removed);
     }
 
-    // As in the other write commands: what another server may be able to do fails as a whole, and
-    // an interruption ends the rest.
+    // A write that another server may be able to do fails as a whole, and an interruption ends the
+    // rest, as in the other write commands.
     void failed(const Operation& operation, int32_t index, const base::Error& error) {
         if (is_worth_a_retry(error.code())) throw base::Error(error);
         ++errors_;
@@ -361,11 +358,10 @@ class BulkWrite {
     }
 
     void reply() {
-        const int64_t written = inserted_ + matched_ + upserted_ + removed_;
         invocation_.skip_concern = errors_ > 0 && succeeded_ == 0;
         client_.report().inserted = inserted_;
         client_.report().deleted = removed_;
-        DCHECK(written >= 0 && errors_ + succeeded_ <= static_cast<int64_t>(operations_.size()));
+        DCHECK(errors_ + succeeded_ <= static_cast<int64_t>(operations_.size()));
         auto cursor = std::make_unique<Cursor>();
         cursor->ns = "admin.$cmd.bulkWrite";
         cursor->source = std::move(results_);
@@ -391,7 +387,7 @@ class BulkWrite {
     std::vector<std::string> targets_;
     std::optional<RequestExpressions> expressions_;
     sched::Vector<Operation> operations_;
-    std::optional<CollectionLock> insert_lock_;
+    std::unique_ptr<CollectionLock> insert_lock_;
     int64_t under_lock_ = 0;
     bool stopped_ = false;
     int64_t succeeded_ = 0, errors_ = 0;
@@ -406,7 +402,7 @@ void run_bulk_write(Invocation& invocation) {
     BulkWrite(invocation).run();
 }
 
-// What is malformed is reported by the command itself, before anything is done.
+// The command itself reports what is malformed, before anything is done.
 bool may_bulk_write(const Invocation& invocation, const Rights& rights) {
     if (!rights.logged_in()) return false;
     if (invocation.count_documents("ops") < 0 || invocation.count_documents("nsInfo") < 0)

@@ -1,4 +1,4 @@
-// What findAndModify asks for, and what it may not ask for at the same time.
+// The fields of findAndModify, and which of them it may not have at the same time.
 #include "base/dcheck.h"
 #include "base/error.h"
 #include "command/commands/find.h"

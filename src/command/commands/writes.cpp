@@ -267,6 +267,14 @@ void check_index_targets(const Invocation& invocation) {
     });
 }
 
+// Returns the access that an insert needs: each document of an old message is an operation of its
+// own, which the profiler writes down under the same lock.
+storage::Access access_of(const Invocation& invocation) {
+    const bool profiled = !invocation.dialect().has(dialect::kProfileShowsCommands) &&
+                          invocation.service.profiler().level(invocation.db) > 0;
+    return profiled ? storage::Access::all : storage::Access::documents;
+}
+
 void run_insert(Invocation& invocation) {
     WriteBatch batch(invocation, "documents", kInsert);
     if (catalog::split(batch.ns()).collection == "system.indexes") check_index_targets(invocation);
@@ -276,7 +284,7 @@ void run_insert(Invocation& invocation) {
     int64_t inserted = 0;
     int64_t done_before = 0;  // when the same came for the first time
     {
-        CollectionLock lock(client, batch.ns(), access_of_insert(invocation, invocation.db));
+        CollectionLock lock(client, batch.ns(), access_of(invocation));
         invocation.each_document("documents", [&](bson::Doc doc) {
             if (batch.stopped()) return;
             const int64_t index = batch.next_index();
@@ -314,8 +322,6 @@ void run_insert(Invocation& invocation) {
 
 constexpr Reader<bson::Element> kDocument{types::object, as_it_came};
 constexpr Reader<bson::Element> kAnyUpdate{types::object | types::array, as_it_came};
-constexpr Reader<bson::Element> kNumber{types::number, as_it_came};
-constexpr Reader<bson::Element> kBoolean{types::boolean, as_it_came};
 
 constexpr Row<UpdateItem> kUpdateItemRows[] = {
     row<kDocument, &UpdateItem::query>(required("q", types::object)),
@@ -518,12 +524,6 @@ int64_t delete_once(Invocation& invocation, const std::string& ns, const DeleteR
     const oplog::Statement mark(invocation.turn, statement);
     return delete_documents(invocation.client, ns, request.query, request.hint, request.just_one,
                             expressions, request.collator);
-}
-
-storage::Access access_of_insert(const Invocation& invocation, std::string_view db) {
-    const bool profiled = !invocation.dialect().has(dialect::kProfileShowsCommands) &&
-                          invocation.service.profiler().level(db) > 0;
-    return profiled ? storage::Access::all : storage::Access::documents;
 }
 
 Fields update_item_fields() {

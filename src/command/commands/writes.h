@@ -19,6 +19,9 @@ namespace command {
 // A flag that only a boolean sets. Throws base::Error 9.
 bool read_bool(const bson::Element& e, dialect::Dialect dialect);
 inline constexpr Reader<bool> kBool{types::boolean, read_bool};
+// Values that are looked at later.
+inline constexpr Reader<bson::Element> kBoolean{types::boolean, as_it_came};
+inline constexpr Reader<bson::Element> kNumber{types::number, as_it_came};
 
 // The fields of an update, as they were sent.
 struct UpdateItem {
@@ -47,9 +50,5 @@ UpdateOutcome update_once(Invocation& invocation, const std::string& ns, WriteHi
 // Returns how many documents were removed.
 int64_t delete_once(Invocation& invocation, const std::string& ns, const DeleteRequest& request,
                     const query::FilterExpressions* expressions, int32_t statement);
-
-// Returns the access that an insert needs: each document of an old message is an operation of its
-// own, which the profiler writes down under the same lock.
-storage::Access access_of_insert(const Invocation& invocation, std::string_view db);
 
 }  // namespace command

@@ -68,7 +68,7 @@ void FieldReader::check(const bson::Element& e, size_t place) {
     if (!dialect_.has(dialect::kFieldsAreChecked)) return;
     if ((seen_ & bit) != 0)
         base::fail(kDuplicateField, "BSON field '{}.{}' is a duplicate field", where_, field.name);
-    // What counts as not given has been seen, too: otherwise another one could follow, and who asks
+    // A field that counts as not given has been seen, too: else another could follow, and who asks
     // the body by name, as the check of rights does, would find this one.
     seen_ |= bit;
     if (field.types != types::any && is_absent(e, dialect::kToday)) {

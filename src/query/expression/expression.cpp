@@ -10,6 +10,7 @@
 #include "dialect/dialect.h"
 #include "dialect/pipelines.h"
 #include "query/expression/pipeline_context.h"
+#include "query/match/match_operands.h"
 #include "sched/operation.h"
 #include "sched/tick.h"
 
@@ -112,14 +113,6 @@ size_t Names::define(std::string_view name) {
 
 Constant::Constant(const Value& v) : value_(copy_value(arena_, v)) {}
 
-namespace {
-
-bool is_of_reference(std::string_view part) {
-    return part == "$ref" || part == "$id" || part == "$db";
-}
-
-}  // namespace
-
 std::vector<std::string> split_path(std::string_view text, dialect::Dialect dialect) {
     bson::check_path_parts(text);
     std::vector<std::string> path;
@@ -127,8 +120,7 @@ std::vector<std::string> split_path(std::string_view text, dialect::Dialect dial
         const size_t dot = std::min(text.find('.', at), text.size());
         const std::string_view part = text.substr(at, dot - at);
         if (part.empty()) base::fail(15998, "FieldPath field names may not be empty strings.");
-        if (part[0] == '$' &&
-            !(dialect.has(dialect::kReferencesArePaths) && is_of_reference(part))) {
+        if (part[0] == '$' && !(dialect.has(dialect::kReferencesArePaths) && is_dbref_name(part))) {
             base::fail(16410, "FieldPath field names may not start with '$'.");
         }
         if (part.find('\0') != std::string_view::npos) {

@@ -11,6 +11,7 @@
 #include "bson/json.h"
 #include "dialect/dialect.h"
 #include "dialect/updates.h"
+#include "query/match/match_operands.h"
 #include "query/update/document_check.h"
 #include "query/update/update.h"
 #include "query/update/update_tree.h"
@@ -45,10 +46,6 @@ void collect_equalities(const MatchNode& node, dialect::Dialect dialect,
     }
 }
 
-bool is_dbref_part(std::string_view name) {
-    return name == "$ref" || name == "$id" || name == "$db";
-}
-
 // Fields appear by the order of their paths, the parts of a DBRef in the order that makes it one.
 std::string order_of(const std::string& path) {
     std::string order = path;
@@ -75,7 +72,7 @@ Mod equality_mod(const MatchNode& node) {
             base::fail(base::kEmptyFieldName, "The field path '{}' contains an empty field name",
                        path);
         }
-        if (part[0] == '$' && (at == 0 || !is_dbref_part(part))) {
+        if (part[0] == '$' && (at == 0 || !is_dbref_name(part))) {
             base::fail(base::kUnsupportedFormat,
                        "Cannot insert a document with the field path '{}'", path);
         }
@@ -171,7 +168,7 @@ UpsertBase::UpsertBase(const Matcher& query, dialect::Dialect dialect) : dialect
     for (const auto& [order, node] : ordered) {
         mods.push_back(equality_mod(*node));
         const std::vector<std::string>& path = mods.back().path;
-        if (path[0] == "_id" || std::ranges::none_of(path, is_dbref_part)) continue;
+        if (path[0] == "_id" || std::ranges::none_of(path, is_dbref_name)) continue;
         incomplete_.insert(path[0]);
         const Element value = stated_value(*node);
         if (value.is_object() || value.is_array())

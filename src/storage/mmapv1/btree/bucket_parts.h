@@ -10,7 +10,7 @@
 
 namespace mmapv1 {
 
-// What the header counts: bytes of the hole and of key data, keys.
+// Returns the counters of the header: bytes of the hole and of key data, keys.
 inline std::span<uint8_t> counters_of(uint8_t* bucket) {
     constexpr size_t kBegin = offsetof(BucketHeader, empty);
     return {bucket + kBegin, sizeof(BucketHeader) - kBegin};
