@@ -30,6 +30,7 @@ inline constexpr Difference kNewFieldsAreSorted{"order of new fields", "of modif
                                                 "of names, numbers by value, but with `$rename`"};
 inline constexpr Difference kSetChangesType{"`$set` of an equal number of another type", "nothing",
                                             "changes it"};
+inline constexpr Difference kDecimalsAreNumbers{"`$inc`, `$mul` of decimals", "refused", "done"};
 inline constexpr Difference kEmptyUpdateEmpties{"findAndModify by `{}`", "none, with sort empties",
                                                 "empties"};
 inline constexpr Difference kBadUpdateIsRefused{"bad update or `fields` that meet no document",

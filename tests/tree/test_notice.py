@@ -14,6 +14,7 @@ NAMES = {'boost_program_options': 'Boost', 'bson-1.0': 'libbson', 'crypto': 'Ope
          'boost_thread': 'Boost', 'boost_system': 'Boost', 'pq': 'libpq',
          'mariadb': 'MariaDB Connector/C', 'rocksdb': 'RocksDB', 'wiredtiger': 'WiredTiger',
          'icui18n': 'ICU', 'icuuc': 'ICU',
+         'bidgcc000': 'Intel Decimal Floating-Point Math Library',
          'm': None}
 
 

@@ -6,6 +6,7 @@
 
 #include "base/dcheck.h"
 #include "base/error.h"
+#include "bson/decimal_number.h"
 #include "bson/element_writer.h"
 #include "bson/json.h"
 #include "bson/type_names.h"
@@ -70,7 +71,6 @@ class LaterSum : public Accumulator {
   public:
     void add(const Value& v) override {
         if (!v.is_number()) return;
-        if (v.type() == Type::decimal128) refuse_decimal("$sum");
         now_.add(v);
     }
     void write(std::string_view name, bson::Buffer& out) override {
@@ -112,12 +112,16 @@ class LaterAverage : public Accumulator {
   public:
     void add(const Value& v) override {
         if (!v.is_number()) return;
-        if (v.type() == Type::decimal128) refuse_decimal("$avg");
         now_.total.add(v);
         ++now_.count;
     }
     void write(std::string_view name, bson::Buffer& out) override {
         if (now_.count == 0) return write_null(out, name);
+        if (now_.total.has_decimals()) {
+            Arena arena;
+            const auto count = bson::DecimalNumber::of_integer(now_.count);
+            return write_value(out, name, make_decimal(arena, now_.total.as_decimal() / count));
+        }
         write_fixed(out, Type::number_double, name,
                     now_.total.as_double() / static_cast<double>(now_.count));
     }
@@ -132,13 +136,13 @@ class LaterAverage : public Accumulator {
     State now_;
 };
 
-// The standard deviation of all numbers (Missing 0), or of a sample of them (Missing 1).
+// The standard deviation of all numbers (Missing 0), or of a sample of them (Missing 1): a double,
+// of decimals too.
 template <int Missing>
 class Deviation : public Accumulator {
   public:
     void add(const Value& v) override {
         if (!v.is_number()) return;
-        if (v.type() == Type::decimal128) refuse_decimal("a standard deviation");
         ++now_.count;
         const double from_mean = v.to_double() - now_.mean;
         now_.mean += from_mean / static_cast<double>(now_.count);

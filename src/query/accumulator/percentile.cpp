@@ -21,7 +21,6 @@ class Percentile : public Accumulator {
 
     void add(const Value& v) override {
         if (!v.is_number()) return;
-        if (v.type() == Type::decimal128) refuse_decimal("a percentile");
         numbers_.push_back(v.to_double());
     }
     void write(std::string_view name, bson::Buffer& out) override {

@@ -58,8 +58,6 @@ Value compute_from(const Operator& op, Scope& scope, const Operands& operands, V
         if (!is_taken(op.takes, v))
             base::fail(op.takes_code, "{} only supports {}, not {}", op.name, name_of(op.takes),
                        bson::name_of(v.type()));
-        if (op.takes == Takes::numbers && v.type() == bson::Type::decimal128)
-            refuse_decimal(op.name);
     }
     DCHECK(op.compute != nullptr && values.size() == operands.size());
     return op.compute({scope.arena, scope.collator, op.name, operands}, values);

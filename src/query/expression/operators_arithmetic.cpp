@@ -1,6 +1,7 @@
 // $add $subtract $multiply $divide $mod.
 //
-// For clients of 2.6 int64 arithmetic wraps around; for later ones it goes on in doubles.
+// For clients of 2.6 int64 arithmetic wraps around; for later ones it goes on in doubles. These get
+// a decimal where one operand is one; those of 2.6 an error.
 
 #include <cmath>
 #include <limits>
@@ -8,12 +9,14 @@
 
 #include "base/dcheck.h"
 #include "base/error.h"
+#include "bson/decimal_number.h"
 #include "bson/type_names.h"
 #include "query/expression/operators.h"
 #include "query/value/exact_sum.h"
 
 namespace query {
 
+using bson::DecimalNumber;
 using bson::Type;
 
 namespace {
@@ -55,10 +58,14 @@ Value number(Arena& arena, Type type, int64_t whole, double real) {
     return type == Type::int64 ? make_long(arena, whole) : make_int_or_long(arena, whole);
 }
 
-// The next number to calculate with, which may turn out to be none.
-Value operand_of(std::string_view name, const ExpressionPtr& expression, Scope& scope) {
+bool is_decimal(const Value& v) {
+    return v.type() == Type::decimal128;
+}
+
+// The next number to calculate with for clients of 2.6, which may turn out to be none.
+Value old_operand(std::string_view name, const ExpressionPtr& expression, Scope& scope) {
     const Value v = expression->evaluate(scope);
-    if (v.type() == Type::decimal128) refuse_decimal(name);
+    if (is_decimal(v)) refuse_decimal(name);
     return v;
 }
 
@@ -68,7 +75,7 @@ Value old_add(Scope& scope, const Operands& operands) {
     double real = 0;
     bool date = false;
     for (const ExpressionPtr& operand : operands) {
-        const Value v = operand_of("$add", operand, scope);
+        const Value v = old_operand("$add", operand, scope);
         if (v.is_number()) {
             type = wider(type, v.type());
             real += v.to_double();
@@ -96,7 +103,7 @@ Value old_multiply(Scope& scope, const Operands& operands) {
     int64_t whole = 1;
     double real = 1;
     for (const ExpressionPtr& operand : operands) {
-        const Value v = operand_of("$multiply", operand, scope);
+        const Value v = old_operand("$multiply", operand, scope);
         if (v.is_number()) {
             type = wider(type, v.type());
             real *= v.to_double();
@@ -111,8 +118,8 @@ Value old_multiply(Scope& scope, const Operands& operands) {
 }
 
 Value old_subtract(Scope& scope, const Operands& operands) {
-    const Value a = operand_of("$subtract", operands[0], scope);
-    const Value b = operand_of("$subtract", operands[1], scope);
+    const Value a = old_operand("$subtract", operands[0], scope);
+    const Value b = old_operand("$subtract", operands[1], scope);
     if (a.is_number() && b.is_number()) {
         return number(scope.arena, wider(a.type(), b.type()),
                       wrapping_subtract(long_of(a), long_of(b)), a.to_double() - b.to_double());
@@ -131,8 +138,8 @@ Value old_subtract(Scope& scope, const Operands& operands) {
 }
 
 Value old_divide(Scope& scope, const Operands& operands) {
-    const Value a = operand_of("$divide", operands[0], scope);
-    const Value b = operand_of("$divide", operands[1], scope);
+    const Value a = old_operand("$divide", operands[0], scope);
+    const Value b = old_operand("$divide", operands[1], scope);
     if (a.is_number() && b.is_number()) {
         const double divisor = b.to_double();
         if (divisor == 0) base::fail(16608, "can't $divide by zero");
@@ -143,14 +150,8 @@ Value old_divide(Scope& scope, const Operands& operands) {
                type_name(b.type()));
 }
 
-Value mod(Scope& scope, const Operands& operands) {
-    const Value a = operand_of("$mod", operands[0], scope);
-    const Value b = operand_of("$mod", operands[1], scope);
-    if (is_nullish(a) || is_nullish(b)) return null_value();
-    if (!a.is_number() || !b.is_number()) {
-        base::fail(16611, "$mod only supports numeric types, not {} and {}", type_name(a.type()),
-                   type_name(b.type()));
-    }
+// REQUIRES: numbers, and no decimals.
+Value remainder(Arena& arena, const Value& a, const Value& b) {
     const double divisor = b.to_double();
     if (divisor == 0) base::fail(16610, "can't $mod by 0");
     // A whole double divisor that fits an int32 counts as an integer.
@@ -158,21 +159,44 @@ Value mod(Scope& scope, const Operands& operands) {
                                divisor >= std::numeric_limits<int32_t>::min() &&
                                divisor <= std::numeric_limits<int32_t>::max();
     if (a.type() == Type::number_double || (b.type() == Type::number_double && !whole_divisor)) {
-        return make_double(scope.arena, std::fmod(a.to_double(), divisor));
+        return make_double(arena, std::fmod(a.to_double(), divisor));
     }
     const int64_t right = long_of(b);
     DCHECK(right != 0);
     const int64_t rest = right == -1 ? 0 : long_of(a) % right;
     const bool is_long = a.type() == Type::int64 || b.type() == Type::int64;
-    return number(scope.arena, is_long ? Type::int64 : Type::int32, rest, 0);
+    return number(arena, is_long ? Type::int64 : Type::int32, rest, 0);
+}
+
+Value mod_of(Arena& arena, const Value& a, const Value& b) {
+    if (is_nullish(a) || is_nullish(b)) return null_value();
+    if (!a.is_number() || !b.is_number()) {
+        base::fail(16611, "$mod only supports numeric types, not {} and {}", type_name(a.type()),
+                   type_name(b.type()));
+    }
+    if (!is_decimal(a) && !is_decimal(b)) return remainder(arena, a, b);
+    if (!is_true(b)) base::fail(16610, "can't $mod by 0");
+    return make_decimal(arena, DecimalNumber::of(a).remainder(DecimalNumber::of(b)));
+}
+
+Value old_mod(Scope& scope, const Operands& operands) {
+    const Value a = old_operand("$mod", operands[0], scope);
+    return mod_of(scope.arena, a, old_operand("$mod", operands[1], scope));
+}
+
+Value mod(Scope& scope, const Operands& operands) {
+    const Value a = operands[0]->evaluate(scope);
+    return mod_of(scope.arena, a, operands[1]->evaluate(scope));
 }
 
 // Returns the whole milliseconds that are added to a date, or taken from it.
 int64_t milliseconds_of(const Value& v) {
     DCHECK(v.is_number());
-    const double ms = v.to_double();
     constexpr double kLimit = 9223372036854775808.0;
-    if (!(ms >= -kLimit && ms < kLimit)) base::fail(base::kOverflow, "a date is out of range");
+    const double ms = v.to_double();
+    const bool fits =
+        is_decimal(v) ? DecimalNumber::of(v).fits_int64() : ms >= -kLimit && ms < kLimit;
+    if (!fits) base::fail(base::kOverflow, "a date is out of range");
     return v.to_int64();
 }
 
@@ -182,20 +206,42 @@ int64_t date_sum(int64_t date, int64_t ms) {
     return sum;
 }
 
-// Integers are counted exactly; from the first double on each is added to what there is.
+// Integers are counted exactly; each number behind the first double or decimal is added to what
+// there is, which is of the wider type then.
+class Total {
+  public:
+    void add(const Value& v) {
+        DCHECK(v.is_number());
+        if (!decimal_ && is_decimal(v))
+            decimal_ = real_ ? DecimalNumber::of_double(*real_) : integers_.as_decimal();
+        if (decimal_) {
+            decimal_ = *decimal_ + DecimalNumber::of(v);
+        } else if (real_) {
+            *real_ += v.to_double();
+        } else if (v.type() == Type::number_double) {
+            real_ = integers_.as_double() + v.as_double();
+        } else {
+            integers_.add(v);
+        }
+    }
+    Value value(Arena& arena) const {
+        if (decimal_) return make_decimal(arena, *decimal_);
+        return real_ ? make_double(arena, *real_) : integers_.value(arena);
+    }
+
+  private:
+    ExactSum integers_;
+    std::optional<double> real_;
+    std::optional<DecimalNumber> decimal_;
+};
+
 Value add(Scope& scope, const Operands& operands) {
-    ExactSum integers;
-    std::optional<double> real;
+    Total total;
     Value date;
     for (const ExpressionPtr& operand : operands) {
-        const Value v = operand_of("$add", operand, scope);
+        const Value v = operand->evaluate(scope);
         if (v.is_number()) {
-            if (!real && v.type() == Type::number_double)
-                real = integers.value(scope.arena).to_double();
-            if (real)
-                *real += v.to_double();
-            else
-                integers.add(v);
+            total.add(v);
         } else if (v.type() == Type::date) {
             if (date) base::fail(16612, "only one date allowed in an $add expression");
             date = v;
@@ -206,34 +252,44 @@ Value add(Scope& scope, const Operands& operands) {
                        bson::name_of(v.type()));
         }
     }
-    const Value total = real ? make_double(scope.arena, *real) : integers.value(scope.arena);
-    if (!date) return total;
-    return make_date(scope.arena, date_sum(date.as_date(), milliseconds_of(total)));
+    const Value sum = total.value(scope.arena);
+    if (!date) return sum;
+    return make_date(scope.arena, date_sum(date.as_date(), milliseconds_of(sum)));
 }
 
 Value multiply(Scope& scope, const Operands& operands) {
     Type type = Type::int32;
     int64_t whole = 1;
     double real = 1;
+    std::optional<DecimalNumber> decimal;
     for (const ExpressionPtr& operand : operands) {
-        const Value v = operand_of("$multiply", operand, scope);
+        const Value v = operand->evaluate(scope);
         if (is_nullish(v)) return null_value();
         if (!v.is_number())
             base::fail(base::kTypeMismatch, "$multiply only supports numeric types, not {}",
                        bson::name_of(v.type()));
+        if (!decimal && is_decimal(v))
+            decimal = DecimalNumber::of(number(scope.arena, type, whole, real));
+        if (decimal) {
+            decimal = *decimal * DecimalNumber::of(v);
+            continue;
+        }
         type = wider(type, v.type());
         real *= v.to_double();
         if (type != Type::number_double && __builtin_mul_overflow(whole, v.to_int64(), &whole))
             type = Type::number_double;
     }
+    if (decimal) return make_decimal(scope.arena, *decimal);
     return number(scope.arena, type, whole, real);
 }
 
 Value subtract(Scope& scope, const Operands& operands) {
-    const Value a = operand_of("$subtract", operands[0], scope);
-    const Value b = operand_of("$subtract", operands[1], scope);
+    const Value a = operands[0]->evaluate(scope);
+    const Value b = operands[1]->evaluate(scope);
     if (is_nullish(a) || is_nullish(b)) return null_value();
     if (a.is_number() && b.is_number()) {
+        if (is_decimal(a) || is_decimal(b))
+            return make_decimal(scope.arena, DecimalNumber::of(a) - DecimalNumber::of(b));
         Type type = wider(a.type(), b.type());
         int64_t whole = 0;
         if (type != Type::number_double &&
@@ -257,10 +313,12 @@ Value subtract(Scope& scope, const Operands& operands) {
 }
 
 Value divide(Scope& scope, const Operands& operands) {
-    const Value a = operand_of("$divide", operands[0], scope);
-    const Value b = operand_of("$divide", operands[1], scope);
+    const Value a = operands[0]->evaluate(scope);
+    const Value b = operands[1]->evaluate(scope);
     if (a.is_number() && b.is_number()) {
-        if (b.to_double() == 0) base::fail(base::kBadValue, "can't $divide by zero");
+        if (!is_true(b)) base::fail(base::kBadValue, "can't $divide by zero");
+        if (is_decimal(a) || is_decimal(b))
+            return make_decimal(scope.arena, DecimalNumber::of(a) / DecimalNumber::of(b));
         return make_double(scope.arena, a.to_double() / b.to_double());
     }
     if (is_nullish(a) || is_nullish(b)) return null_value();
@@ -291,11 +349,12 @@ std::span<const Operator> arithmetic_operators() {
          .most = 2,
          .apply = old_subtract},
         {.name = "$divide", .dialects = Dialects::v26, .least = 2, .most = 2, .apply = old_divide},
-        {.name = "$mod", .dialects = Dialects::both, .least = 2, .most = 2, .apply = mod},
+        {.name = "$mod", .dialects = Dialects::v26, .least = 2, .most = 2, .apply = old_mod},
         {.name = "$add", .least = 0, .most = kAny, .apply = add},
         {.name = "$multiply", .least = 0, .most = kAny, .apply = multiply},
         {.name = "$subtract", .least = 2, .most = 2, .apply = subtract},
         {.name = "$divide", .least = 2, .most = 2, .apply = divide},
+        {.name = "$mod", .least = 2, .most = 2, .apply = mod},
     };
     return kTable;
 }

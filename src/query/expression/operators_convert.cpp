@@ -9,6 +9,7 @@
 #include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/decimal128.h"
+#include "bson/decimal_number.h"
 #include "bson/json.h"
 #include "bson/type_names.h"
 #include "dialect/dialect.h"
@@ -89,7 +90,9 @@ int64_t whole_part(const Value& v, int64_t least, int64_t most) {
                    "Attempt to convert infinity value to integer type in $convert with no onError "
                    "value");
     constexpr double kLimit = 9223372036854775808.0;
-    if (!(real >= -kLimit && real < kLimit)) fail_overflow(v);
+    const bool fits = v.type() == Type::decimal128 ? bson::DecimalNumber::of(v).fits_int64()
+                                                   : real >= -kLimit && real < kLimit;
+    if (!fits) fail_overflow(v);
     const int64_t whole = v.to_int64();
     if (whole < least || whole > most) fail_overflow(v);
     return whole;
@@ -136,37 +139,17 @@ double double_of(const Value& v) {
     return real;
 }
 
-// A double has 15 digits that are certain, and these the decimal gets.
-std::string decimal_text(const Value& v) {
-    switch (v.type()) {
-        case Type::number_double: {
-            const double real = v.as_double();
-            if (!std::isfinite(real)) return double_text(real);
-            if (real == 0) return std::signbit(real) ? "-0" : "0";
-            char text[40];
-            std::snprintf(text, sizeof text, "%.14e", real);
-            return text;
-        }
-        case Type::int32:
-        case Type::int64:
-            return std::to_string(v.to_int64());
-        case Type::boolean:
-            return v.as_bool() ? "1" : "0";
-        case Type::date:
-            return std::to_string(v.as_date());
-        case Type::string:
-            return number_text(v);
-        default:
-            fail_conversion(v, Type::decimal128);
-    }
-}
-
 Value decimal_of(Arena& arena, const Value& v) {
+    using bson::DecimalNumber;
     if (v.type() == Type::decimal128) return v;
-    uint8_t bytes[16];
-    if (!bson::decimal128_from_text(decimal_text(v), bytes))
-        fail_parsing(v, "it is no decimal number");
-    return make_value(arena, Type::decimal128, bytes, sizeof bytes);
+    if (v.is_number()) return make_decimal(arena, DecimalNumber::of(v));
+    if (v.type() == Type::boolean)
+        return make_decimal(arena, DecimalNumber::of_integer(v.as_bool() ? 1 : 0));
+    if (v.type() == Type::date) return make_decimal(arena, DecimalNumber::of_integer(v.as_date()));
+    if (!v.is_string()) fail_conversion(v, Type::decimal128);
+    const auto number = DecimalNumber::of_text(number_text(v));
+    if (!number) fail_parsing(v, "it is no decimal number, or out of range");
+    return make_decimal(arena, *number);
 }
 
 Value text_value(Arena& arena, const Value& v) {

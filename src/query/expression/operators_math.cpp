@@ -10,12 +10,16 @@
 
 #include "base/dcheck.h"
 #include "base/error.h"
+#include "bson/compare.h"
+#include "bson/decimal_number.h"
 #include "bson/type_names.h"
+#include "dialect/dialect.h"
 #include "query/expression/operators.h"
 #include "sched/tick.h"
 
 namespace query {
 
+using bson::DecimalNumber;
 using bson::Type;
 
 namespace {
@@ -29,19 +33,50 @@ Value as_type_of(Arena& arena, const Value& like, int64_t whole) {
     return like.type() == Type::int64 ? make_long(arena, whole) : make_int_or_long(arena, whole);
 }
 
-template <double (*Function)(double)>
-Value of_double(const Call& call, Values v) {
+bool is_decimal(const Value& v) {
+    return v.type() == Type::decimal128;
+}
+
+// A function of doubles, and the same of decimals.
+using OfDouble = double (*)(double);
+using OfDecimal = DecimalNumber (DecimalNumber::*)() const;
+
+template <OfDecimal Function>
+Value decimal(const Call& call, const Value& v) {
+    DCHECK(is_decimal(v));
+    return make_decimal(call.arena, (DecimalNumber::of(v).*Function)());
+}
+
+template <OfDouble Function, OfDecimal Exact>
+Value of_real(const Call& call, Values v) {
+    if (is_decimal(v[0])) return decimal<Exact>(call, v[0]);
     return make_double(call.arena, Function(v[0].to_double()));
 }
 
 // Returns an integer as it is.
-template <double (*Function)(double)>
+template <OfDouble Function, OfDecimal Exact>
 Value of_fraction(const Call& call, Values v) {
-    return is_integer(v[0]) ? v[0] : make_double(call.arena, Function(v[0].as_double()));
+    return is_integer(v[0]) ? v[0] : of_real<Function, Exact>(call, v);
+}
+
+bool is_decimal(Values v) {
+    return std::ranges::any_of(v, [](const Value& one) { return is_decimal(one); });
+}
+
+// Texts of numbers in messages.
+std::string text_in_message(const Value& v) {
+    return std::string(std::string_view(text_of(v, dialect::kToday)));
+}
+
+// Whether it is a number above zero, or NaN, which goes on as NaN.
+bool is_positive_or_nan(const Value& v) {
+    if (!is_decimal(v)) return !(v.to_double() <= 0);
+    const DecimalNumber number = DecimalNumber::of(v);
+    return number.is_nan() || DecimalNumber() < number;
 }
 
 Value absolute(const Call& call, Values v) {
-    if (!is_integer(v[0])) return make_double(call.arena, std::fabs(v[0].as_double()));
+    if (!is_integer(v[0])) return of_real<std::fabs, &DecimalNumber::abs>(call, v);
     const int64_t whole = v[0].to_int64();
     if (whole == std::numeric_limits<int64_t>::min())
         base::fail(28680, "can't take $abs of long long min");
@@ -49,59 +84,78 @@ Value absolute(const Call& call, Values v) {
 }
 
 // A function of numbers between two limits, which an infinity may lie beyond.
-template <double (*Function)(double), int Least, int Most, bool Open>
+template <OfDouble Function, OfDecimal Exact, int Least, int Most, bool Open>
 Value bounded(const Call& call, Values v) {
-    const double x = v[0].to_double();
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
     const double least = Open ? -kInfinity : Least;
     const double most = Open || Most == 0 ? kInfinity : Most;
-    const bool outside = Open ? std::isinf(x) : x < least || x > most;
+    bool outside = false;
+    if (is_decimal(v[0])) {
+        const DecimalNumber x = DecimalNumber::of(v[0]);
+        outside = Open ? x.is_infinite()
+                       : x < DecimalNumber::of_integer(Least) ||
+                             (Most != 0 && DecimalNumber::of_integer(Most) < x);
+    } else {
+        const double x = v[0].to_double();
+        outside = Open ? std::isinf(x) : x < least || x > most;
+    }
     if (outside)
-        base::fail(50989, "cannot apply {} to {}, value must be in {}{},{}{}", call.name, x,
-                   Open ? '(' : '[', least, most, Open ? ')' : ']');
-    return make_double(call.arena, Function(x));
+        base::fail(50989, "cannot apply {} to {}, value must be in {}{},{}{}", call.name,
+                   text_in_message(v[0]), Open ? '(' : '[', least, most, Open ? ')' : ']');
+    return of_real<Function, Exact>(call, v);
 }
 
-double to_radians(double degrees) {
-    return degrees * (std::numbers::pi / 180);
-}
-double to_degrees(double radians) {
-    return radians * (180 / std::numbers::pi);
+// Degrees in radians, or the other way.
+template <bool ToRadians>
+Value turned(const Call& call, Values v) {
+    constexpr double kFactor = ToRadians ? std::numbers::pi / 180 : 180 / std::numbers::pi;
+    if (!is_decimal(v[0])) return make_double(call.arena, v[0].to_double() * kFactor);
+    static const DecimalNumber kDigits =
+        DecimalNumber::of_text(ToRadians ? "0.01745329251994329576923690768488613"
+                                         : "57.29577951308232087679815481410517")
+            .value();
+    return make_decimal(call.arena, DecimalNumber::of(v[0]) * kDigits);
 }
 
 Value arc_tangent(const Call& call, Values v) {
+    if (is_decimal(v))
+        return make_decimal(call.arena,
+                            DecimalNumber::of(v[0]).arc_tangent(DecimalNumber::of(v[1])));
     return make_double(call.arena, std::atan2(v[0].to_double(), v[1].to_double()));
 }
 
 Value square_root(const Call& call, Values v) {
-    const double x = v[0].to_double();
-    if (x < 0) base::fail(28714, "$sqrt's argument must be greater than or equal to 0");
-    return make_double(call.arena, std::sqrt(x));
+    if (is_true(v[0]) && !is_positive_or_nan(v[0]))
+        base::fail(28714, "$sqrt's argument must be greater than or equal to 0");
+    return of_real<std::sqrt, &DecimalNumber::sqrt>(call, v);
 }
 
-template <double (*Function)(double), int Code>
+template <OfDouble Function, OfDecimal Exact, int Code>
 Value logarithm(const Call& call, Values v) {
-    const double x = v[0].to_double();
-    if (x <= 0)
-        base::fail(Code, "{}'s argument must be a positive number, but is {}", call.name, x);
-    return make_double(call.arena, Function(x));
+    if (!is_positive_or_nan(v[0]))
+        base::fail(Code, "{}'s argument must be a positive number, but is {}", call.name,
+                   text_in_message(v[0]));
+    return of_real<Function, Exact>(call, v);
 }
 
 void check_number(const Value& v, int code, std::string_view what) {
     if (!v.is_number())
         base::fail(code, "{} must be numeric, not {}", what, bson::name_of(v.type()));
-    if (v.type() == Type::decimal128) refuse_decimal(what);
 }
 
 Value logarithm_to_base(const Call& call, Values v) {
     check_number(v[0], 28756, "$log's argument");
     check_number(v[1], 28757, "$log's base");
-    const double x = v[0].to_double();
-    const double base = v[1].to_double();
-    if (x <= 0) base::fail(28758, "$log's argument must be a positive number, but is {}", x);
-    if (base <= 0 || base == 1)
-        base::fail(28759, "$log's base must be a positive number not equal to 1, but is {}", base);
-    return make_double(call.arena, std::log(x) / std::log(base));
+    if (!is_positive_or_nan(v[0]))
+        base::fail(28758, "$log's argument must be a positive number, but is {}",
+                   text_in_message(v[0]));
+    const Value one = make_int(call.arena, 1);
+    if (!is_positive_or_nan(v[1]) || bson::compare_values(v[1], one) == 0)
+        base::fail(28759, "$log's base must be a positive number not equal to 1, but is {}",
+                   text_in_message(v[1]));
+    if (is_decimal(v))
+        return make_decimal(call.arena, DecimalNumber::of(v[0]).logarithm(DecimalNumber::of(v[1])));
+    return make_double(call.arena, std::log(v[0].to_double()) / std::log(v[1].to_double()));
 }
 
 // *power is base^exponent where that is an int64.
@@ -121,8 +175,10 @@ bool whole_power(int64_t base, int64_t exponent, int64_t* power) {
 Value power(const Call& call, Values v) {
     check_number(v[0], 28762, "$pow's base");
     check_number(v[1], 28763, "$pow's exponent");
-    if (v[0].to_double() == 0 && v[1].to_double() < 0)
+    if (!is_true(v[0]) && is_true(v[1]) && !is_positive_or_nan(v[1]))
         base::fail(28764, "$pow cannot take a base of 0 and a negative exponent");
+    if (is_decimal(v))
+        return make_decimal(call.arena, DecimalNumber::of(v[0]).power(DecimalNumber::of(v[1])));
     int64_t whole = 0;
     if (is_integer(v[0]) && is_integer(v[1]) &&
         whole_power(v[0].to_int64(), v[1].to_int64(), &whole))
@@ -218,8 +274,11 @@ Value to_places(const Call& call, Values v) {
     if (!v[0].is_number())
         base::fail(51081, "{} only supports numeric types, not {}", call.name,
                    bson::name_of(v[0].type()));
-    if (v[0].type() == Type::decimal128) refuse_decimal(call.name);
     const int n = places_of(call, places);
+    if (is_decimal(v[0])) {
+        constexpr auto kHow = Rounds ? DecimalNumber::Places::round : DecimalNumber::Places::cut;
+        return make_decimal(call.arena, DecimalNumber::of(v[0]).at_places(n, kHow));
+    }
     if (is_integer(v[0])) return whole_at_places(call, v[0], n, Rounds);
     return make_double(call.arena, at_places(v[0].as_double(), n, Rounds));
 }
@@ -274,26 +333,26 @@ constexpr Operator place_operator(std::string_view name, Operator::Compute compu
 std::span<const Operator> math_operators() {
     static constexpr Operator kTable[] = {
         number_operator("$abs", absolute),
-        number_operator("$ceil", of_fraction<std::ceil>),
-        number_operator("$floor", of_fraction<std::floor>),
+        number_operator("$ceil", of_fraction<std::ceil, &DecimalNumber::ceil>),
+        number_operator("$floor", of_fraction<std::floor, &DecimalNumber::floor>),
         place_operator("$round", to_places<true>),
         place_operator("$trunc", to_places<false>),
-        number_operator("$exp", of_double<std::exp>),
+        number_operator("$exp", of_real<std::exp, &DecimalNumber::exp>),
         number_operator("$sqrt", square_root),
-        number_operator("$ln", logarithm<std::log, 28766>),
-        number_operator("$log10", logarithm<std::log10, 28761>),
+        number_operator("$ln", logarithm<std::log, &DecimalNumber::log, 28766>),
+        number_operator("$log10", logarithm<std::log10, &DecimalNumber::log10, 28761>),
         {.name = "$log",
          .least = 2,
          .most = 2,
          .null_gives_null = true,
          .compute = logarithm_to_base},
         {.name = "$pow", .least = 2, .most = 2, .null_gives_null = true, .compute = power},
-        number_operator("$sin", bounded<std::sin, 0, 0, true>),
-        number_operator("$cos", bounded<std::cos, 0, 0, true>),
-        number_operator("$tan", bounded<std::tan, 0, 0, true>),
-        number_operator("$asin", bounded<std::asin, -1, 1, false>),
-        number_operator("$acos", bounded<std::acos, -1, 1, false>),
-        number_operator("$atan", of_double<std::atan>),
+        number_operator("$sin", bounded<std::sin, &DecimalNumber::sin, 0, 0, true>),
+        number_operator("$cos", bounded<std::cos, &DecimalNumber::cos, 0, 0, true>),
+        number_operator("$tan", bounded<std::tan, &DecimalNumber::tan, 0, 0, true>),
+        number_operator("$asin", bounded<std::asin, &DecimalNumber::asin, -1, 1, false>),
+        number_operator("$acos", bounded<std::acos, &DecimalNumber::acos, -1, 1, false>),
+        number_operator("$atan", of_real<std::atan, &DecimalNumber::atan>),
         {.name = "$atan2",
          .least = 2,
          .most = 2,
@@ -301,14 +360,14 @@ std::span<const Operator> math_operators() {
          .takes_code = 51044,
          .null_gives_null = true,
          .compute = arc_tangent},
-        number_operator("$sinh", of_double<std::sinh>),
-        number_operator("$cosh", of_double<std::cosh>),
-        number_operator("$tanh", of_double<std::tanh>),
-        number_operator("$asinh", of_double<std::asinh>),
-        number_operator("$acosh", bounded<std::acosh, 1, 0, false>),
-        number_operator("$atanh", bounded<std::atanh, -1, 1, false>),
-        number_operator("$degreesToRadians", of_double<to_radians>),
-        number_operator("$radiansToDegrees", of_double<to_degrees>),
+        number_operator("$sinh", of_real<std::sinh, &DecimalNumber::sinh>),
+        number_operator("$cosh", of_real<std::cosh, &DecimalNumber::cosh>),
+        number_operator("$tanh", of_real<std::tanh, &DecimalNumber::tanh>),
+        number_operator("$asinh", of_real<std::asinh, &DecimalNumber::asinh>),
+        number_operator("$acosh", bounded<std::acosh, &DecimalNumber::acosh, 1, 0, false>),
+        number_operator("$atanh", bounded<std::atanh, &DecimalNumber::atanh, -1, 1, false>),
+        number_operator("$degreesToRadians", turned<true>),
+        number_operator("$radiansToDegrees", turned<false>),
         bit_operator("$bitAnd", bits<Bits::all>),
         bit_operator("$bitOr", bits<Bits::any>),
         bit_operator("$bitXor", bits<Bits::different>),

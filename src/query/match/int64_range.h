@@ -1,6 +1,7 @@
 // query/match/int64_range.h - which numbers a 64-bit integer holds, their fractions cut off.
 #pragma once
 
+#include "bson/decimal_number.h"
 #include "bson/view.h"
 
 namespace query {
@@ -9,6 +10,7 @@ namespace query {
 inline bool fits_int64(const bson::Element& number) {
     using bson::Type;
     if (number.type() == Type::int32 || number.type() == Type::int64) return true;
+    if (number.type() == Type::decimal128) return bson::DecimalNumber::of(number).fits_int64();
     const double value = number.to_double();
     constexpr double kEnd = 9223372036854775808.0;
     return value >= -kEnd && value < kEnd;

@@ -4,6 +4,7 @@
 
 #include "base/utf8.h"
 #include "bson/compare.h"
+#include "bson/decimal_number.h"
 #include "query/match/json_schema_rules.h"
 #include "query/match/unordered.h"
 #include "sched/tick.h"
@@ -60,8 +61,10 @@ bool accepts_string(const Rules& rules, std::string_view text) {
 }
 
 bool is_multiple(const Element& value, const Element& of) {
-    const bool whole = value.type() != Type::number_double && of.type() != Type::number_double &&
-                       value.type() != Type::decimal128 && of.type() != Type::decimal128;
+    using bson::DecimalNumber;
+    if (value.type() == Type::decimal128 || of.type() == Type::decimal128)
+        return DecimalNumber::of(value).remainder(DecimalNumber::of(of)).is_zero();
+    const bool whole = value.type() != Type::number_double && of.type() != Type::number_double;
     if (whole) return value.to_int64() % of.to_int64() == 0;  // it is above 0
     return std::fmod(value.to_double(), of.to_double()) == 0;
 }

@@ -20,6 +20,11 @@ std::unique_ptr<Modifier> of_operand(const Element& operand, const Update::Optio
     return Make(operand);
 }
 
+template <std::unique_ptr<Modifier> (*Make)(const Element&, bool)>
+std::unique_ptr<Modifier> calculating(const Element& operand, const Update::Options& options) {
+    return Make(operand, options.dialect.has(dialect::kDecimalsAreNumbers));
+}
+
 ValueOrder order_of(const Update::Options& options) {
     return {options.collator.get(), options.dialect};
 }
@@ -49,8 +54,8 @@ constexpr NamedMaker kMakers[] = {
     {"$setOnInsert",
      [](const Element& operand, const Update::Options&) { return make_set(operand); }},
     {"$unset", [](const Element&, const Update::Options&) { return make_unset(); }},
-    {"$inc", of_operand<make_inc>},
-    {"$mul", of_operand<make_mul>},
+    {"$inc", calculating<make_inc>},
+    {"$mul", calculating<make_mul>},
     {"$min", comparing<make_min>},
     {"$max", comparing<make_max>},
     {"$bit", of_operand<make_bit>},

@@ -75,8 +75,8 @@ struct ValueOrder {
 // it is the same byte for byte.
 std::unique_ptr<Modifier> make_set(const bson::Element& operand, bool keeps_equal = true);
 std::unique_ptr<Modifier> make_unset();
-std::unique_ptr<Modifier> make_inc(const bson::Element& operand);
-std::unique_ptr<Modifier> make_mul(const bson::Element& operand);
+std::unique_ptr<Modifier> make_inc(const bson::Element& operand, bool decimals);
+std::unique_ptr<Modifier> make_mul(const bson::Element& operand, bool decimals);
 std::unique_ptr<Modifier> make_min(const bson::Element& operand, const ValueOrder& order);
 std::unique_ptr<Modifier> make_max(const bson::Element& operand, const ValueOrder& order);
 std::unique_ptr<Modifier> make_bit(const bson::Element& operand);

@@ -10,6 +10,7 @@
 #include "base/milliseconds.h"
 #include "bson/compare.h"
 #include "bson/decimal.h"
+#include "bson/decimal_number.h"
 #include "bson/element_writer.h"
 #include "bson/json.h"
 #include "query/update/document_check.h"
@@ -31,10 +32,11 @@ bool same_decimals(const Element& a, const Element& b) {
 }
 
 [[noreturn]] void refuse_decimal(bool multiply) {
-    base::fail(base::kTypeMismatch,
-               "{} is not supported for decimal128 by this server, which stores and compares such "
-               "numbers only",
-               multiply ? "$mul" : "$inc");
+    base::fail(
+        base::kTypeMismatch,
+        "{} is not supported for decimal128 in the opcodes of 2.6, which stores and compares "
+        "such numbers only; OP_MSG calculates with them",
+        multiply ? "$mul" : "$inc");
 }
 
 bool is_identical(const Element& a, const Element& b) {
@@ -111,29 +113,47 @@ Effect write_number(const Number& n, const Element& old, std::string_view name, 
 }
 
 // $inc and $mul. Two int32 that do not fit give an int64; an int64 that does not fit is refused.
+// A decimal makes a decimal of the other number.
 class Arithmetic : public Modifier {
   public:
-    Arithmetic(const Element& operand, bool multiply)
-        : operand_(number_of(operand)), multiply_(multiply) {
-        if (operand.type() == Type::decimal128) refuse_decimal(multiply);
+    Arithmetic(const Element& operand, bool multiply, bool decimals)
+        : given_(operand), operand_(number_of(operand)), multiply_(multiply), decimals_(decimals) {
+        if (operand.type() == Type::decimal128 && !decimals) refuse_decimal(multiply);
     }
 
     Effect apply(const Element& old, std::string_view name, bson::Buffer& out) override {
+        if (old.type() == Type::decimal128 || operand_.type == Type::decimal128)
+            return apply_decimal(old, name, out);
         if (!old) {
             const Number n = multiply_ ? combine({Type::int32, 0, 0}) : operand_;
             return write_number(n, old, name, out);
         }
-        if (!old.is_number()) {
-            base::fail(base::kTypeMismatch, "Cannot apply {} to a value of non-numeric type. {}",
-                       multiply_ ? "$mul" : "$inc", bson::to_text(old));
-        }
-        if (old.type() == Type::decimal128) refuse_decimal(multiply_);
+        require_old_number(old);
         return write_number(combine(number_of(old)), old, name, out);
     }
     bool scalar() const override { return true; }
     bool writes_clean() const override { return true; }
 
   private:
+    void require_old_number(const Element& old) const {
+        if (old.is_number()) return;
+        base::fail(base::kTypeMismatch, "Cannot apply {} to a value of non-numeric type. {}",
+                   multiply_ ? "$mul" : "$inc", bson::to_text(old));
+    }
+    Effect apply_decimal(const Element& old, std::string_view name, bson::Buffer& out) const {
+        using bson::DecimalNumber;
+        if (!decimals_) refuse_decimal(multiply_);
+        if (old) require_old_number(old);
+        const DecimalNumber a = old ? DecimalNumber::of(old) : DecimalNumber();
+        const DecimalNumber b = DecimalNumber::of(given_);
+        // A missing number is what it is given, with its exponent.
+        const DecimalNumber now = multiply_ ? a * b : (old ? a + b : b);
+        if (old.type() == Type::decimal128 && std::ranges::equal(old.value_bytes(), now.bytes()))
+            return Effect::none;
+        write_header(out, Type::decimal128, name);
+        out.append(now.bytes().data(), now.bytes().size());
+        return Effect::write;
+    }
     Number combine(const Number& a) const {
         if (a.type == Type::number_double || operand_.type == Type::number_double) {
             return {Type::number_double, 0,
@@ -152,8 +172,10 @@ class Arithmetic : public Modifier {
         return {narrow ? Type::int32 : Type::int64, result, 0};
     }
 
+    Element given_;
     Number operand_;
     bool multiply_;
+    bool decimals_;  // whether the client's dialect calculates with them
 };
 
 class Extreme : public Modifier {
@@ -240,14 +262,14 @@ std::unique_ptr<Modifier> make_unset() {
     return std::make_unique<Unset>();
 }
 
-std::unique_ptr<Modifier> make_inc(const Element& operand) {
+std::unique_ptr<Modifier> make_inc(const Element& operand, bool decimals) {
     require_number(operand, "increment");
-    return std::make_unique<Arithmetic>(operand, false);
+    return std::make_unique<Arithmetic>(operand, false, decimals);
 }
 
-std::unique_ptr<Modifier> make_mul(const Element& operand) {
+std::unique_ptr<Modifier> make_mul(const Element& operand, bool decimals) {
     require_number(operand, "multiply");
-    return std::make_unique<Arithmetic>(operand, true);
+    return std::make_unique<Arithmetic>(operand, true, decimals);
 }
 
 std::unique_ptr<Modifier> make_min(const Element& operand, const ValueOrder& order) {

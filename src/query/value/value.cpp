@@ -85,6 +85,10 @@ Value make_int_or_long(Arena& arena, int64_t v) {
                                         : make_long(arena, v);
 }
 
+Value make_decimal(Arena& arena, const bson::DecimalNumber& v) {
+    return make_value(arena, Type::decimal128, v.bytes().data(), v.bytes().size());
+}
+
 Value make_date(Arena& arena, int64_t ms) {
     return make_value(arena, Type::date, &ms, sizeof ms);
 }
@@ -222,8 +226,8 @@ int64_t date_of(const Value& v) {
 
 void refuse_decimal(std::string_view operation) {
     base::fail(base::kTypeMismatch,
-               "{} is not supported for decimal128 by this server, which stores and compares "
-               "such numbers only",
+               "{} is not supported for decimal128 in the opcodes of 2.6, which stores and "
+               "compares such numbers only; OP_MSG calculates with them",
                operation);
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "bson/builder.h"
+#include "bson/decimal_number.h"
 #include "bson/view.h"
 #include "collation/collator.h"
 #include "dialect/dialect.h"
@@ -58,6 +59,7 @@ Value make_double(Arena& arena, double v);
 Value make_int(Arena& arena, int32_t v);
 Value make_long(Arena& arena, int64_t v);
 Value make_int_or_long(Arena& arena, int64_t v);  // int32 where it fits
+Value make_decimal(Arena& arena, const bson::DecimalNumber& v);
 Value make_date(Arena& arena, int64_t ms);
 Value make_string(Arena& arena, std::string_view text);
 Value make_doc(Arena& arena, bson::Type type, bson::Doc doc);  // object or array; copies
@@ -89,7 +91,8 @@ std::string double_text(double v);
 int64_t date_of(const Value& v);
 // Returns the old server's name of a type in messages ("NumberInt32").
 std::string_view type_name(bson::Type type);
-// Throws base::Error 14: nothing here calculates with decimal128.
+// Throws base::Error 14: for clients of 2.6, which knew no decimal128, nothing calculates with
+// them.
 [[noreturn]] void refuse_decimal(std::string_view operation);
 
 // Returns a field of a document by its dotted path, looking through arrays of documents at every
