@@ -40,4 +40,22 @@ inline Integer oplog_size_mb({
         "5% of the free disk, from 990 to 51200 MB. Default {default}.",
 });
 
+inline Flag write_periodic_noops({
+    .name = "writePeriodicNoops",
+    .group = Group::parameters,
+    .default_value = true,
+    .help = "An idle primary of a set logs notes.",
+    .parameter = Parameter::at_start,
+});
+
+inline Integer periodic_noop_seconds({
+    .name = "periodicNoopIntervalSecs",
+    .group = Group::parameters,
+    .unit = "s",
+    .default_value = 10,
+    .range = Range{1, 3600},
+    .help = "The time between two notes.",
+    .parameter = Parameter::at_start,
+});
+
 }  // namespace options

@@ -305,6 +305,17 @@ void Member::adopt(const std::string& host, bson::Doc given, oplog::Position las
     engine_.durability().commit_now();
 }
 
+void Member::note_idleness() {
+    const bool is_idle = last() == idle_since_;
+    idle_since_ = last();
+    if (!is_idle || !role_.takes_writes()) return;
+    const storage::DatabaseLock lock(engine_.locks(), "local", true);
+    // The role changes under the global lock.
+    if (last() != idle_since_ || !role_.takes_writes()) return;
+    log_.add_note(bson::make("msg", "periodic noop"));
+    idle_since_ = last();
+}
+
 oplog::Position Member::last_settled() const {
     const sched::Uninterruptible whole;
     const storage::DatabaseLock lock(engine_.locks(), "local", false);

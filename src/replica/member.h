@@ -97,6 +97,10 @@ class Member {
     // 50 (none has all), 189 (another configuration has come), and what ends the calling operation.
     void step_down(std::chrono::milliseconds limit);
 
+    // No lock, one thread, again and again: the primary logs a note where it has logged nothing
+    // since the last call.
+    void note_idleness();
+
     // No lock. The last entry whose change is over.
     oplog::Position last_settled() const;
     // No lock. Waits for members that have the entry of that position, whose change is over; see
@@ -144,6 +148,7 @@ class Member {
     Peers peers_{*this};
     Following following_;
     std::atomic<uint64_t> election_ts_{0};
+    oplog::Position idle_since_;  // of note_idleness()
     std::atomic<bool> has_default_concern_{false};
     Progress progress_;
     std::mutex report_mutex_;  // of report_came_, for which StepDown waits

@@ -347,6 +347,10 @@ void Server::start_background() {
         service_->session_ends().expire(command::LogicalSessions::Clock::now());
         if (member_ != nullptr) member_->retries().expire(oplog::Retries::Clock::now());
     }));
+    if (member_ == nullptr || !options::write_periodic_noops.get()) return;
+    background_.push_back(std::make_unique<Periodic>(
+        "NoopWriter", std::chrono::seconds(options::periodic_noop_seconds.get()),
+        [this] { member_->note_idleness(); }));
 }
 
 bool Server::end_connections() {

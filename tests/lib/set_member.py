@@ -9,7 +9,9 @@ import server
 WAIT_SECONDS_MAX = 60  # only ends a wait that hangs
 PRIMARY, SECONDARY, RECOVERING, STARTUP2, DOWN = 1, 2, 3, 5, 8
 OPTIONS = ['--smallfiles', '--nssize', '1', '--noprealloc', '--nopreallocj', '--oplogSize', '32',
-           '--replSet', 'rs0']
+           '--replSet', 'rs0',
+           # An idle set stays as it is.
+           '--setParameter', 'writePeriodicNoops=false']
 SETTINGS = {'heartbeatIntervalMillis': 100}  # of a configuration
 
 

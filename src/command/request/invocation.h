@@ -55,8 +55,10 @@ struct Invocation {
     std::optional<SessionId> session = {};   // from the lsid field
     std::optional<int64_t> txn_number = {};  // of the session: it may come again
     oplog::Retries::Turn* turn = nullptr;    // of a request with one, while it is executed
-    bool secondary_ok = false;               // the client takes the answer of a secondary
-    bool of_log = false;  // from the primary's log: neither rights nor the state are asked
+    uint64_t after_time = 0;  // what it reads is of this time or later (cluster_time.h); 0: of any
+    uint64_t told_time = 0;   // the latest that members have told its client
+    bool secondary_ok = false;  // the client takes the answer of a secondary
+    bool of_log = false;        // from the primary's log: neither rights nor the state are asked
 
     GivenFields given;  // those of the command's table: bind.h reads them
 

@@ -11,6 +11,7 @@
 #include "bson/json.h"
 #include "command/context/locks.h"
 #include "command/request/authorization.h"
+#include "command/request/cluster_time.h"
 #include "command/request/member_state.h"
 #include "command/request/registry.h"
 #include "command/request/retryable_write.h"
@@ -67,21 +68,21 @@ void check_level_of_set(std::string_view level) {
                    "readConcern level '{}' is not supported on a replica set yet", level);
 }
 
-void check_read_concern(const bson::Element& e, dialect::Dialect dialect, bool in_set) {
+void take_read_concern(const bson::Element& e, Invocation& invocation) {
     if (!e.is_object()) base::fail(base::kTypeMismatch, "readConcern must be a document");
-    read_fields(e.as_doc(), "readConcern", kReadConcernFields, dialect);
-    for (const std::string_view time : {"atClusterTime", "afterClusterTime", "afterOpTime"}) {
+    read_fields(e.as_doc(), "readConcern", kReadConcernFields, invocation.dialect());
+    for (const std::string_view time : {"atClusterTime", "afterOpTime"}) {
         if (e.as_doc().has(time))
             base::fail(base::kInvalidOptions,
-                       "readConcern '{}' is not supported: this server has no cluster time, and "
-                       "reads see what was written before",
+                       "readConcern '{}' is not supported: reads see what was written before",
                        time);
     }
+    take_after_cluster_time(e.as_doc(), invocation);
     const bson::Element level = e.as_doc()["level"];
     if (level.missing() || level.type() == bson::Type::null) return;
     if (!level.is_string()) base::fail(base::kTypeMismatch, "readConcern level must be a string");
     const std::string_view name = level.as_string();
-    if (in_set) check_level_of_set(name);
+    if (invocation.service.context().member != nullptr) check_level_of_set(name);
     // A read by the first must not have been overtaken elsewhere; one by the second is of an older
     // moment.
     if (name == "linearizable" || name == "snapshot")
@@ -91,13 +92,6 @@ void check_read_concern(const bson::Element& e, dialect::Dialect dialect, bool i
                    name);
     if (name != "local" && name != "available" && name != "majority")
         base::fail(base::kBadValue, "readConcern level '{}' does not exist", name);
-}
-
-// Checks the time that members of a cluster tell each other through their clients. This server has
-// no such time; a client that has received one elsewhere may pass it on.
-void check_cluster_time(const bson::Element& e) {
-    if (!e.is_object() || e.as_doc()["clusterTime"].type() != bson::Type::timestamp)
-        base::fail(base::kTypeMismatch, "$clusterTime must be a document with a timestamp");
 }
 
 constexpr Field kWriteConcernFields[] = {
@@ -130,18 +124,18 @@ WriteConcern concern_of(const bson::Element& e, const Command& command, dialect:
 }
 
 // Takes a field that drivers, and routers before them, put into any request of theirs.
-bool take_dollar_field(const bson::Element& e, dialect::Dialect dialect) {
+bool take_dollar_field(const bson::Element& e, Invocation& invocation) {
     const std::string_view name = e.name();
     if (name == "$db") return true;
     if (name == "$maxTimeMS")
         base::fail(base::kBadValue, "no such command option $maxTimeMS; use maxTimeMS instead");
     if (name == "$clusterTime") {
-        check_cluster_time(e);
+        invocation.told_time = told_cluster_time(e);
         return true;
     }
     for (const std::string_view known : {"$readPreference", "$client", "$queryOptions", "$audit"}) {
         if (name != known) continue;
-        if (dialect.has(dialect::kFieldsAreChecked) && !e.is_object())
+        if (invocation.dialect().has(dialect::kFieldsAreChecked) && !e.is_object())
             base::fail(base::kTypeMismatch, "{} is no document", name);
         return true;
     }
@@ -173,7 +167,6 @@ void check_boolean(const bson::Element& e, dialect::Dialect dialect) {
 bool take_generic_field(const bson::Element& e, Invocation& invocation, const Command& command,
                         bool& help) {
     const std::string_view name = e.name();
-    const auto in_set = [&] { return invocation.service.context().member != nullptr; };
     switch (name.empty() ? 0 : name.front()) {
         case 'w':
             if (name != "writeConcern") return false;
@@ -198,7 +191,7 @@ bool take_generic_field(const bson::Element& e, Invocation& invocation, const Co
                     check_read_preference(e.as_doc());
                 invocation.secondary_ok |= allows_secondary(invocation.body);
             }
-            return take_dollar_field(e, invocation.dialect());
+            return take_dollar_field(e, invocation);
         case 't':
             if (name != "txnNumber") return false;
             if (is_absent(e, invocation.dialect())) return true;
@@ -226,7 +219,7 @@ bool take_generic_field(const bson::Element& e, Invocation& invocation, const Co
         case 'r':
             if (name != "readConcern") return false;
             if (is_absent(e, invocation.dialect())) return true;
-            check_read_concern(e, invocation.dialect(), in_set());
+            take_read_concern(e, invocation);
             return true;
         case 'h':
             if (name != "help") return false;
@@ -300,6 +293,7 @@ void execute(Invocation& invocation, const Command& command) {
         .dialect = invocation.dialect(),
         .on_collection = names_collection(command),
     });
+    if (invocation.after_time != 0 && awaits_cluster_time(invocation)) return;
     invocation.started = true;
     command.run(invocation);
 }
@@ -410,6 +404,8 @@ void run_command(Invocation& invocation, bson::Buffer& reply) {
             append_error(out, shown);
         }
         append_retry_label(invocation.txn_number.has_value(), error.code(), out);
+        if (invocation.dialect().has(dialect::kMembersTellTime))
+            append_cluster_time(service.context(), out);
     };
     invocation.name = invocation.body.first().name();
     const Command* command = service.commands().find(invocation.name);
@@ -420,7 +416,8 @@ void run_command(Invocation& invocation, bson::Buffer& reply) {
         return invocation.wait_for_turn();
     const bool keeps_last_error = command != nullptr && (command->flags & kKeepsLastError) != 0;
     if (!keeps_last_error) last_error.next_request();
-    if (command == nullptr || (command->flags & kNotCounted) == 0)
+    const bool is_counted = command == nullptr || (command->flags & kNotCounted) == 0;
+    if (is_counted && !client.data_wait().is_retry())
         service.counters().command.fetch_add(1, std::memory_order_relaxed);
     try {
         if (command == nullptr)
@@ -432,6 +429,8 @@ void run_command(Invocation& invocation, bson::Buffer& reply) {
         if (!invocation.suspension.has_reply()) return;
         if (service.context().member != nullptr) await_members(invocation, *command, out);
         out.append("ok", 1.0);
+        if (invocation.dialect().has(dialect::kMembersTellTime))
+            append_cluster_time(service.context(), out);
     } catch (const base::Error& e) {
         fail_with(e);
         client.report().failed(e.code(), e.what());

@@ -11,6 +11,7 @@
 #include "catalog/catalog.h"
 #include "command/context/locks.h"
 #include "command/cursor/query_cursors.h"
+#include "command/request/cluster_time.h"
 #include "command/request/run_command.h"
 #include "oplog/log.h"
 #include "sched/memory_metrics.h"
@@ -215,6 +216,7 @@ wire::Step ClientSession::failed(int code, const char* text, bson::Buffer& reply
                 wire::MsgWriter writer(reply, header.request_id);
                 bson::Builder body = writer.body();
                 append_failure(body);
+                append_cluster_time(service_.context(), body);
                 body.finish();
                 writer.finish();
             }
@@ -301,6 +303,7 @@ wire::Step ClientSession::undecodable(const wire::DecodeError& error,
                 wire::MsgWriter writer(reply, header.request_id);
                 bson::Builder body = writer.body();
                 append_error(body, error);
+                append_cluster_time(service_.context(), body);
                 body.finish();
                 writer.finish();
             }
@@ -400,10 +403,10 @@ void ClientSession::add_to_reply(bson::Buffer& reply) {
     const bson::Object before(bson::Doc(reply.data() + reply_start_ + body));
     reply.truncate(reply_start_);
     const auto write = [&](bson::Builder out) {
-        for (const bson::Element& e : before)
-            if (e.name() != "ok") out.append(e);
-        members_wait_.report(out);
-        out.append("ok", 1.0);
+        for (const bson::Element& e : before) {
+            if (e.name() == "ok") members_wait_.report(out);
+            out.append(e);
+        }
     };
     if (is_msg) {
         wire::MsgWriter writer(reply, header.request_id);

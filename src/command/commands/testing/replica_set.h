@@ -66,6 +66,13 @@ class ReplicaSetTest : public ServiceTest {
     }
     // Returns the code that getLastError gives after an old message.
     int last_error() { return run_old(R"({"getlasterror": 1})")["code"].to_int32(); }
+    // Returns the text of a reply but for the time that each one of a member tells.
+    static std::string without_time(const bson::Object& reply) {
+        bson::Builder out;
+        for (const bson::Element& e : reply)
+            if (e.name() != "$clusterTime" && e.name() != "operationTime") out.append(e);
+        return bson::to_text(out.doc());
+    }
     static std::string concern_error(const bson::Object& reply) {
         EXPECT_EQ(reply["ok"].to_double(), 1.0);
         const bson::Element error = reply["writeConcernError"];
