@@ -48,6 +48,24 @@ oplog::Position Following::applied() const {
     return applied_;
 }
 
+std::shared_ptr<const peer::Interrupt> Following::begin_source() {
+    auto end = std::make_shared<peer::Interrupt>();
+    const std::lock_guard guard(mutex_);
+    source_end_->set();
+    source_end_ = end;
+    return end;
+}
+
+std::shared_ptr<const peer::Interrupt> Following::source_end() const {
+    const std::lock_guard guard(mutex_);
+    return source_end_;
+}
+
+void Following::leave_source() {
+    const std::lock_guard guard(mutex_);
+    source_end_->set();
+}
+
 void Following::begin_reports() {
     const bson::ObjectId since = bson::new_object_id();
     const std::lock_guard guard(mutex_);

@@ -5,10 +5,12 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 
 #include "oplog/entry.h"
+#include "peer/interrupt.h"
 
 namespace replica {
 
@@ -38,6 +40,15 @@ class Following {
     void note_durable();
     oplog::Position applied() const;
 
+    // The tailer is going to follow a source: returns the interrupt of all that waits for it, and
+    // leaves the one before. Who reads after that which member the primary is may rely on
+    // leave_source() to end the waiting.
+    std::shared_ptr<const peer::Interrupt> begin_source();
+    // The same one again.
+    std::shared_ptr<const peer::Interrupt> source_end() const;
+    // The source is not to be followed any more: what waits for it ends at once.
+    void leave_source();
+
     // A run of reports to the primary begins.
     void begin_reports();
     bson::ObjectId reports_since() const;
@@ -56,6 +67,7 @@ class Following {
     std::string message_;
     std::string last_problem_;
     bson::ObjectId reports_since_{};
+    std::shared_ptr<peer::Interrupt> source_end_ = std::make_shared<peer::Interrupt>();
 };
 
 }  // namespace replica

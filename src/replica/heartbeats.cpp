@@ -20,29 +20,117 @@ constexpr auto kLimit = 2s;  // to connect, and to answer
 // While there is no configuration: until the first member that knows one has asked.
 constexpr auto kFirstInterval = 500ms;
 
+void name_thread() {
+    base::log::set_context("rsHeartbeat");
+    ::pthread_setname_np(::pthread_self(), "rsHeartbeat");
+}
+
 }  // namespace
 
-void Heartbeats::ask(const std::string& host) {
+// Asks one member by a thread of its own: one that does not answer keeps no question to another
+// waiting. What it is told while it waits for an answer is one more question, however often.
+class Heartbeats::Asker {
+  public:
+    Asker(Peers& peers, std::string host, const peer::Identity& identity)
+        : peers_(peers), host_(std::move(host)), identity_(identity), thread_([this] { run(); }) {}
+    ~Asker() {
+        end_.set();
+        ask();
+        thread_.join();
+    }
+    Asker(const Asker&) = delete;
+    Asker& operator=(const Asker&) = delete;
+
+    void ask() {
+        {
+            const std::lock_guard guard(mutex_);
+            is_to_ask_ = true;
+        }
+        changed_.notify_all();
+    }
+    // Waits until it has asked what it was told to.
+    void wait() {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [this] { return !is_to_ask_ && !is_asking_; });
+    }
+
+  private:
+    void run();
+    void exchange();
+
+    Peers& peers_;
+    const std::string host_;
+    const peer::Identity& identity_;
+    peer::Interrupt end_;
+    std::unique_ptr<peer::Connection> connection_;  // of the thread
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    bool is_to_ask_ = false;  // guarded by mutex_, as the next
+    bool is_asking_ = false;
+    std::thread thread_;
+};
+
+void Heartbeats::Asker::run() {
+    const base::SignalStack signal_stack;
+    name_thread();
+    for (;;) {
+        {
+            std::unique_lock lock(mutex_);
+            changed_.wait(lock, [this] { return is_to_ask_; });
+            is_to_ask_ = false;
+            is_asking_ = true;
+        }
+        if (end_.is_set()) return;
+        try {
+            exchange();
+        } catch (const std::exception& error) {
+            base::log::error("{}", error.what());
+        }
+        {
+            const std::lock_guard guard(mutex_);
+            is_asking_ = false;
+        }
+        changed_.notify_all();
+    }
+}
+
+void Heartbeats::Asker::exchange() {
     const auto begin = std::chrono::steady_clock::now();
-    std::unique_ptr<peer::Connection>& connection = connections_[host];
     try {
-        if (connection == nullptr)
-            connection = std::make_unique<peer::Connection>(host, end_, kLimit, identity_);
-        const bson::Doc answer = connection->run("admin", member_.peers().question(), kLimit);
-        member_.peers().note_answer(host, answer, base::ms_since(begin));
+        if (connection_ == nullptr)
+            connection_ = std::make_unique<peer::Connection>(host_, end_, kLimit, identity_);
+        const bson::Doc answer = connection_->run("admin", peers_.question(), kLimit);
+        peers_.note_answer(host_, answer, base::ms_since(begin));
     } catch (const base::Error& error) {
-        connection = nullptr;
-        if (!end_.is_set()) member_.peers().note_no_answer(host, error.what());
+        connection_ = nullptr;
+        if (!end_.is_set()) peers_.note_no_answer(host_, error.what());
+    }
+}
+
+Heartbeats::Heartbeats(Member& member, peer::Identity identity)
+    : member_(member), identity_(std::move(identity)) {}
+
+Heartbeats::~Heartbeats() {
+    stop();
+}
+
+void Heartbeats::tell_askers() {
+    const std::vector<std::string> hosts = member_.peers().hosts();
+    std::erase_if(askers_, [&hosts](const auto& each) {
+        return std::ranges::find(hosts, each.first) == hosts.end();
+    });
+    for (const std::string& host : hosts) {
+        std::unique_ptr<Asker>& asker = askers_[host];
+        if (asker == nullptr) asker = std::make_unique<Asker>(member_.peers(), host, identity_);
+        asker->ask();
     }
 }
 
 void Heartbeats::ask_all() {
-    const std::vector<std::string> hosts = member_.peers().hosts();
-    std::erase_if(connections_, [&hosts](const auto& each) {
-        return std::ranges::find(hosts, each.first) == hosts.end();
-    });
-    for (const std::string& host : hosts)
-        if (!end_.is_set()) ask(host);
+    DCHECK(!thread_.joinable());
+    tell_askers();
+    for (const auto& [host, asker] : askers_)
+        asker->wait();
 }
 
 void Heartbeats::start() {
@@ -54,12 +142,12 @@ void Heartbeats::stop() {
     end_.set();
     member_.peers().ask_soon();
     if (thread_.joinable()) thread_.join();
+    askers_.clear();
 }
 
 void Heartbeats::run() {
     const base::SignalStack signal_stack;
-    base::log::set_context("rsHeartbeat");
-    ::pthread_setname_np(::pthread_self(), "rsHeartbeat");
+    name_thread();
     for (;;) {
         const std::shared_ptr<const Config> config = member_.config();
         const std::chrono::milliseconds interval =
@@ -67,11 +155,8 @@ void Heartbeats::run() {
                               : std::chrono::milliseconds(config->heartbeat_interval_ms);
         member_.peers().wait_to_ask(interval);
         if (end_.is_set()) return;
-        try {
-            ask_all();
-        } catch (const std::exception& error) {
-            base::log::error("{}", error.what());
-        }
+        tell_askers();
+        member_.begin_own_term();
     }
 }
 

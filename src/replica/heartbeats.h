@@ -1,9 +1,12 @@
-// replica/heartbeats.h - asks the other members how they are, again and again, by a thread of its
-// own: what rs.status() shows, and how a newer configuration gets around.
+// replica/heartbeats.h - asks the other members how they are, again and again, all at the same
+// time: what rs.status() shows, and how a newer configuration gets around. In the same rhythm a
+// primary that could not begin its term, for want of room, tries again.
 #pragma once
 
+#include <condition_variable>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 
@@ -15,26 +18,27 @@ namespace replica {
 class Heartbeats {
   public:
     // The member outlives this.
-    explicit Heartbeats(Member& member, peer::Identity identity = {})
-        : member_(member), identity_(std::move(identity)) {}
-    ~Heartbeats() { stop(); }
+    explicit Heartbeats(Member& member, peer::Identity identity = {});
+    ~Heartbeats();
     Heartbeats(const Heartbeats&) = delete;
     Heartbeats& operator=(const Heartbeats&) = delete;
 
-    // Asks each once, on the calling thread; before start().
+    // Asks each once, and waits for the answers; before start().
     void ask_all();
     void start();
-    // Waits for the thread.
+    // Waits for the threads.
     void stop();
 
   private:
-    void ask(const std::string& host);
+    class Asker;
+
+    void tell_askers();
     void run();
 
     Member& member_;
     const peer::Identity identity_;
     peer::Interrupt end_;
-    std::map<std::string, std::unique_ptr<peer::Connection>> connections_;  // of the thread
+    std::map<std::string, std::unique_ptr<Asker>> askers_;  // by host; of the thread
     std::thread thread_;
 };
 

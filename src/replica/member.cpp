@@ -82,10 +82,15 @@ void Member::set_config(std::shared_ptr<const Config> config) {
     DCHECK(config == nullptr || config->own_index < config->members.size());
     has_default_concern_.store(config != nullptr && !config->default_concern.empty(),
                                std::memory_order_relaxed);
+    std::shared_ptr<const Config> before;
     {
         const std::lock_guard guard(mutex_);
-        config_ = config;
+        before = std::exchange(config_, config);
     }
+    const auto source = [](const Config* of) {
+        return of == nullptr || of->is_of_primary() ? std::string() : of->primary().host;
+    };
+    if (source(before.get()) != source(config.get())) following_.leave_source();
     progress_.configure(std::move(config));
 }
 

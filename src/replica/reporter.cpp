@@ -40,6 +40,7 @@ void Reporter::stop() {
     }
     changed_.notify_one();
     end_.set();
+    member_.following().leave_source();
     if (thread_.joinable()) thread_.join();
 }
 
@@ -61,6 +62,7 @@ void Reporter::run() {
             connection_ = nullptr;
             told_ = {};
             if (end_.is_set()) return;
+            if (source_end_->is_set()) continue;  // the next one brings news
             if (std::exchange(last_error_, error.what()) != error.what())
                 base::log::warning("cannot report to the primary: {}", error.what());
             if (end_.wait_for(kPause)) return;
@@ -72,13 +74,18 @@ void Reporter::run() {
 
 // Reports only while the member follows: the primary may have lost what a member has that does not.
 void Reporter::report() {
+    if (source_end_ == nullptr || source_end_->is_set()) {
+        connection_ = nullptr;
+        told_ = {};
+        source_end_ = member_.following().source_end();
+    }
     const std::string host = member_.following().syncing_to();
     if (host.empty() || member_.role().state() != State::secondary) return;
     if (!member_.want_durable()) return;  // when that is so, there is news again
     const oplog::Position durable = member_.durable();
     if (durable == std::exchange(told_, durable)) return;
-    if (connection_ == nullptr || connection_->host() != host)
-        connection_ = std::make_unique<peer::Connection>(host, end_, kLimit, identity_);
+    if (connection_ == nullptr)
+        connection_ = std::make_unique<peer::Connection>(host, *source_end_, kLimit, identity_);
     connection_->run("admin", member_.report({durable, durable}), kLimit);
 }
 

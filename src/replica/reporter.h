@@ -35,7 +35,8 @@ class Reporter {
     Member& member_;
     const peer::Identity identity_;
     peer::Interrupt end_;
-    std::unique_ptr<peer::Connection> connection_;  // of the thread, as the next
+    std::shared_ptr<const peer::Interrupt> source_end_;  // of the thread, as the next two
+    std::unique_ptr<peer::Connection> connection_;
     oplog::Position told_;
     std::string last_error_;
     std::mutex mutex_;

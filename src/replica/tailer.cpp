@@ -35,6 +35,7 @@ void Tailer::start() {
 
 void Tailer::stop() {
     end_.set();
+    member_.following().leave_source();
     if (thread_.joinable()) thread_.join();
 }
 
@@ -55,15 +56,20 @@ void Tailer::run() {
 }
 
 bool Tailer::step() try {
+    if (source_ == nullptr) source_end_ = member_.following().begin_source();
+    if (end_.is_set()) return false;
     const std::shared_ptr<const Config> config = member_.config();
     if (config == nullptr || !member_.role().follows() || config->is_of_primary()) {
         source_ = nullptr;
         return false;
     }
-    if (source_ != nullptr && source_->host() != config->primary().host) source_ = nullptr;
+    if (source_ != nullptr && source_end_->is_set()) {
+        source_ = nullptr;
+        return true;
+    }
     if (source_ == nullptr) {
         reads_log_ = false;
-        source_ = connect_(config->primary().host, end_);
+        source_ = connect_(config->primary().host, *source_end_);
         member_.following().begin_reports();
         member_.following().counts().sources.fetch_add(1, std::memory_order_relaxed);
     }
@@ -74,6 +80,7 @@ bool Tailer::step() try {
 } catch (const std::exception& error) {
     source_ = nullptr;
     if (end_.is_set() || sched::Operation::shutting_down()) return false;
+    if (source_end_->is_set()) return true;  // there is another primary
     // A primary that is away is no news each time.
     if (std::exchange(last_error_, error.what()) != error.what())
         base::log::warning("cannot follow: {}", error.what());

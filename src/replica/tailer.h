@@ -23,7 +23,8 @@ namespace replica {
 
 class Tailer {
   public:
-    // Throws base::Error where there is no such source. The interrupt ends all that waits for it.
+    // Throws base::Error where there is no such source. The interrupt, which outlives it, ends all
+    // that waits for it.
     using Connect = std::function<std::unique_ptr<SyncSource>(const std::string& host,
                                                               const peer::Interrupt& interrupt)>;
     // Hears of an entry that has been applied; of an empty one when a copy has been made.
@@ -58,6 +59,7 @@ class Tailer {
     const Connect connect_;
     const Applied applied_;
     peer::Interrupt end_;
+    std::shared_ptr<const peer::Interrupt> source_end_;
     std::unique_ptr<SyncSource> source_;  // null: to be connected
     bool reads_log_ = false;
     std::string last_error_;

@@ -249,5 +249,38 @@ TEST_F(TailerTest, StaysBehindWhereTheHistoriesHaveParted) {
     EXPECT_EQ(second_->contents(), before);
 }
 
+// A call to a primary that is cut off may take its whole time.
+TEST_F(TailerTest, LeavesASourceThatIsThePrimaryNoMore) {
+    begin();
+    const peer::Interrupt* end = nullptr;
+    follower_ = std::make_unique<Tailer>(
+        second_->catalog(), second_->member(),
+        [this](std::string_view db, bson::Doc command) { second_->run(db, command); },
+        [&](const std::string&, const peer::Interrupt& interrupt) {
+            end = &interrupt;
+            return std::make_unique<PlayedSyncSource>(*primary_, script_);
+        });
+    catch_up();
+    ASSERT_NE(end, nullptr);
+    EXPECT_FALSE(end->is_set());
+    second_->member().peers().note_no_answer(kFirst, "cut off");
+    second_->member().reconfigure(bson::from_json(R"({"_id": "rs0", "version": 2, "members": [
+                                      {"_id": 0, "host": "here.example:27017", "priority": 0},
+                                      {"_id": 1, "host": "here.example:27018"}]})"),
+                                  true);
+    EXPECT_TRUE(end->is_set());
+    EXPECT_FALSE(follower_->step()) << "it follows nobody";
+}
+
+TEST_F(TailerTest, LeavesItsSourceWhenItStops) {
+    begin();
+    catch_up();
+    const auto end = second_->member().following().source_end();
+    EXPECT_FALSE(end->is_set());
+    follower_->stop();
+    EXPECT_TRUE(end->is_set());
+    EXPECT_FALSE(follower_->step());
+}
+
 }  // namespace
 }  // namespace replica

@@ -354,6 +354,7 @@ class PlayedSyncSource final : public SyncSource {
 class TailerTest : public testing::Test {
   protected:
     void begin(int64_t log_bytes = kLogBytes) {
+        follower_ = nullptr;
         primary_.emplace(kFirst, 27017, log_bytes);
         second_.emplace(kSecond, 27018);
         primary_->member().initiate(bson::from_json(
