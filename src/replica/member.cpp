@@ -1,6 +1,8 @@
 #include "replica/member.h"
 
 #include <algorithm>
+#include <limits>
+#include <random>
 
 #include "base/dcheck.h"
 #include "base/error.h"
@@ -11,6 +13,26 @@
 #include "replica/step_down.h"
 
 namespace replica {
+
+namespace {
+
+// Two configurations that are forced on two members have an order: one of them is taken over by
+// all, and its primary is the only one in the end.
+int32_t forced_version(const Config& config, const Config* old) {
+    constexpr int64_t kLeast = 10'000, kMost = 100'000;
+    std::random_device random;
+    const int64_t step = std::uniform_int_distribution<int64_t>(kLeast, kMost)(random);
+    const int64_t least = old == nullptr ? 0 : int64_t{old->version} + 1;
+    const int64_t version = std::max<int64_t>(config.version, least) + step;
+    if (version > std::numeric_limits<int32_t>::max())
+        base::fail(base::kNewReplicaSetConfigurationIncompatible,
+                   "the version {} of the configuration is too large to be forced: one that is "
+                   "forced is larger by up to {}",
+                   config.version, kMost);
+    return static_cast<int32_t>(version);
+}
+
+}  // namespace
 
 Member::Member(storage::Engine& engine, catalog::Catalog& catalog, oplog::Log& log, Options options)
     : engine_(engine),
@@ -186,6 +208,17 @@ void Member::check_is_primary_of(const Config& config) const {
                    config.primary().host);
 }
 
+// A member that takes office has all that another one can be reached for; what was acknowledged by
+// a majority is lost otherwise.
+void Member::check_none_is_ahead() {
+    const std::string ahead = peers_.one_ahead_of(last(), options_.answers_limit);
+    if (!ahead.empty())
+        base::fail(base::kInvalidReplicaSetConfig,
+                   "{} has entries that this set would lose: force it there, or stop that member "
+                   "first if it is not to be heard",
+                   ahead);
+}
+
 void Member::reconfigure(bson::Doc given, bool force) {
     if (role_.state() == State::startup)
         base::fail(base::kNotYetInitialized, "no replset config has been received");
@@ -200,19 +233,20 @@ void Member::reconfigure(bson::Doc given, bool force) {
         base::fail(base::kNewReplicaSetConfigurationIncompatible,
                    "New and old configurations differ in replica set ID");
     check_is_primary_of(config);
+    if (!role_.is_primary()) check_none_is_ahead();
     const storage::GlobalLock lock(engine_.locks(), storage::GlobalMode::W);
     const std::shared_ptr<const Config> old = this->config();
     if (!role_.is_primary() && !force)
         base::fail(base::kNotWritablePrimary, "this member is not the primary any more");
     check_not_stepping_down(role_);
-    if (old != nullptr && config.version <= old->version) {
-        if (!force)
-            base::fail(base::kNewReplicaSetConfigurationIncompatible,
-                       "New replica set configuration version must be greater than old, but {} is "
-                       "not greater than {} for replica set {}",
-                       config.version, old->version, config.set_name);
+    if (old != nullptr && !force && config.version <= old->version)
+        base::fail(base::kNewReplicaSetConfigurationIncompatible,
+                   "New replica set configuration version must be greater than old, but {} is not "
+                   "greater than {} for replica set {}",
+                   config.version, old->version, config.set_name);
+    if (force) {
         const size_t own = config.own_index;
-        config = config.with_version(old->version + 1);
+        config = config.with_version(forced_version(config, old.get()));
         config.own_index = own;
     }
     if (!role_.is_primary() && InitialSync::is_under_way(catalog_))

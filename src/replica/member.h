@@ -86,7 +86,8 @@ class Member {
     // alone. Throws base::Error 23 (has one already), 93, 74 (the host is not this server), 20.
     void initiate(bson::Doc given);
     // Throws base::Error 94, 10107 (not the primary, and not forced), 93, 74, 103 (not newer).
-    // Forced, a secondary takes one that makes it the primary.
+    // Forced, a secondary takes one that makes it the primary, unless a member that can be reached
+    // has later entries (93); its version is much larger then, by chance.
     void reconfigure(bson::Doc given, bool force);
 
     // No lock. Makes another member the primary, one that has every entry: from now on no writes
@@ -132,6 +133,7 @@ class Member {
     friend class StepDown;
 
     void check_is_primary_of(const Config& config) const;
+    void check_none_is_ahead();
     void check_brings_no_data();
     bool is_handed_to_this(const Config* old, const std::string& host, oplog::Position last) const;
     void become(Config config, int64_t term, const char* why);

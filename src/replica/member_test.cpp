@@ -28,7 +28,8 @@ class MemberTest : public testing::Test {
                                                            .own_name = "here.example",
                                                            .own_host = own_host,
                                                            .port = 27017,
-                                                           .log_bytes = 1 << 20});
+                                                           .log_bytes = 1 << 20,
+                                                           .answers_limit = {}});
         const storage::GlobalLock lock(engine_.locks(), storage::GlobalMode::W);
         member_->open();
     }
@@ -127,7 +128,8 @@ TEST_F(MemberTest, TakesANewerConfiguration) {
     EXPECT_EQ(member_->config()->version, 2);
     EXPECT_EQ(reconfigure(kSecond), base::kNewReplicaSetConfigurationIncompatible);
     EXPECT_EQ(reconfigure(kSecond, true), 0);
-    EXPECT_EQ(member_->config()->version, 3);
+    EXPECT_GE(member_->config()->version, 10'003);
+    const int32_t forced = member_->config()->version;
     EXPECT_EQ(id, bson::to_json(bson::make("replicaSetId", member_->config()->set_id)));
     EXPECT_EQ(reconfigure(R"({"_id": "rs0", "version": 9, "members": [{"_id": 0,
                               "host": "here.example"}, {"_id": 1, "host": "there.example"}]})",
@@ -146,9 +148,9 @@ TEST_F(MemberTest, TakesANewerConfiguration) {
                               {"$oid": "0123456789abcdef01234567"}}})"),
               base::kNewReplicaSetConfigurationIncompatible);
     EXPECT_EQ(stored_configs(), 1);
-    EXPECT_EQ(notes().back(), "1 { msg: \"Reconfig set\", version: 3 }");
+    EXPECT_EQ(notes().back(), fmt::format("1 {{ msg: \"Reconfig set\", version: {} }}", forced));
     start();
-    EXPECT_EQ(member_->config()->version, 3);
+    EXPECT_EQ(member_->config()->version, forced);
     EXPECT_EQ(bson::to_text(member_->config()->own().tags.doc()), "{ dc: \"a\" }");
 }
 
@@ -207,7 +209,8 @@ class TwoMembersTest : public MemberTest {
                                                               .own_name = "here.example",
                                                               .own_host = host,
                                                               .port = port,
-                                                              .log_bytes = 1 << 20});
+                                                              .log_bytes = 1 << 20,
+                                                              .answers_limit = {}});
         }
         storage::contract::MemoryEngine engine{false};
         std::unique_ptr<catalog::Catalog> catalog;
@@ -233,6 +236,12 @@ class TwoMembersTest : public MemberTest {
     void exchange(Member& second) {
         ask(*member_, second, kSecond);
         ask(second, *member_, kFirst);
+    }
+
+    // Makes the second member the primary, which cannot reach the first one.
+    static int force(Second& second) {
+        second.member->peers().note_no_answer(kFirst, "as the test wants it");
+        return failure([&] { second.member->reconfigure(bson::from_json(kSecondFirst), true); });
     }
 
     std::string set_of_second_ = "rs0";
@@ -302,9 +311,9 @@ TEST_F(TwoMembersTest, APrimaryThatWasReplacedFollows) {
     Second second(*this);
     ASSERT_EQ(initiate(kBoth), 0);
     exchange(*second.member);
-    EXPECT_EQ(failure([&] { second.member->reconfigure(bson::from_json(kSecondFirst), true); }), 0);
+    EXPECT_EQ(force(second), 0);
     EXPECT_TRUE(second.member->role().is_primary());
-    EXPECT_EQ(second.member->config()->version, 2);
+    EXPECT_GT(second.member->config()->version, 2);
     {
         const storage::DatabaseLock lock(engine_.locks(), "test", true);
         catalog_->collection_for_write("test.c").insert(bson::make("_id", 1));
@@ -314,7 +323,7 @@ TEST_F(TwoMembersTest, APrimaryThatWasReplacedFollows) {
     ask(*member_, *second.member, kSecond);
     member_->begin_own_term();
     EXPECT_EQ(member_->role().state(), State::secondary);
-    EXPECT_EQ(member_->config()->version, 2);
+    EXPECT_EQ(member_->config()->version, second.member->config()->version);
     // Nor does one that runs go on with its writes.
     const storage::DatabaseLock lock(engine_.locks(), "test", true);
     EXPECT_EQ(
@@ -322,11 +331,38 @@ TEST_F(TwoMembersTest, APrimaryThatWasReplacedFollows) {
         base::kInterruptedDueToReplStateChange);
 }
 
+// What a majority has may be in no other log.
+TEST_F(TwoMembersTest, NoMemberIsForcedPastOneThatHasMore) {
+    Second second(*this);
+    ASSERT_EQ(initiate(kBoth), 0);
+    exchange(*second.member);
+    EXPECT_EQ(failure([&] { second.member->reconfigure(bson::from_json(kSecondFirst), true); }),
+              base::kInvalidReplicaSetConfig);
+    EXPECT_EQ(second.member->role().state(), State::startup2);
+    EXPECT_EQ(second.member->config()->version, 1);
+    EXPECT_EQ(force(second), 0);
+}
+
+// Each of the two is forced where the other cannot be reached.
+TEST_F(TwoMembersTest, OfTwoForcedConfigurationsOneCounts) {
+    Second second(*this);
+    ASSERT_EQ(initiate(kBoth), 0);
+    exchange(*second.member);
+    EXPECT_EQ(force(second), 0);
+    EXPECT_EQ(reconfigure(kBoth, true), 0);
+    EXPECT_TRUE(member_->role().is_primary() && second.member->role().is_primary());
+    const int32_t later = std::max(member_->config()->version, second.member->config()->version);
+    exchange(*second.member);
+    EXPECT_NE(member_->role().is_primary(), second.member->role().is_primary());
+    EXPECT_EQ(member_->config()->version, later);
+    EXPECT_EQ(second.member->config()->version, later);
+}
+
 TEST_F(TwoMembersTest, APrimaryStepsDownForANewerConfiguration) {
     Second second(*this);
     ASSERT_EQ(initiate(kBoth), 0);
     exchange(*second.member);
-    second.member->reconfigure(bson::from_json(kSecondFirst), true);
+    EXPECT_EQ(force(second), 0);
     ask(*member_, *second.member, kSecond);
     EXPECT_EQ(member_->role().state(), State::secondary);
     EXPECT_EQ(member_->primary_host(), kSecond);

@@ -2,6 +2,7 @@
 // which of its members this server is.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -19,6 +20,8 @@ struct MemberOptions {
     // The reason why members could not exchange anything with this server as it was started; empty:
     // they can.
     std::string why_alone = {};
+    // For the answers of all members, before a configuration is forced.
+    std::chrono::milliseconds answers_limit{5000};
 };
 
 // The documents of local.system.replset.

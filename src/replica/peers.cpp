@@ -1,5 +1,6 @@
 #include "replica/peers.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/dcheck.h"
@@ -126,10 +127,12 @@ void Peers::note_answer(const std::string& host, bson::Doc answer, int64_t round
         peer.election_ts = timestamp("electionTime");
         peer.last_answer_ms = now;
         peer.round_trip_ms = round_trip_ms;
+        peer.asked = std::chrono::steady_clock::now() - std::chrono::milliseconds(round_trip_ms);
         peer.config_version = answer["v"].to_int32();
         peer.syncing_to = text("syncingTo");
         peer.message = text("hbmsg");
     }
+    noted_.notify_all();
     const bson::Element config = answer["config"];
     if (!config.is_object()) return;
     try {
@@ -141,13 +144,33 @@ void Peers::note_answer(const std::string& host, bson::Doc answer, int64_t round
 }
 
 void Peers::note_no_answer(const std::string& host, const std::string& why) {
-    const std::lock_guard guard(mutex_);
     DCHECK(!host.empty() && !why.empty());
-    Peer& peer = peers_[host];
-    peer.is_up = false;
-    peer.state = State::down;
-    peer.message = why;
-    peer.config_version = 0;
+    {
+        const std::lock_guard guard(mutex_);
+        Peer& peer = peers_[host];
+        peer.is_up = false;
+        peer.state = State::down;
+        peer.message = why;
+        peer.config_version = 0;
+        peer.asked = std::chrono::steady_clock::now();
+    }
+    noted_.notify_all();
+}
+
+std::string Peers::one_ahead_of(oplog::Position last, std::chrono::milliseconds limit) {
+    const auto begin = std::chrono::steady_clock::now();
+    const std::vector<std::string> hosts = this->hosts();
+    ask_soon();
+    std::unique_lock lock(mutex_);
+    const auto has_answered = [&](const std::string& host) { return peers_[host].asked >= begin; };
+    noted_.wait_for(lock, limit, [&] { return std::ranges::all_of(hosts, has_answered); });
+    for (const std::string& host : hosts) {
+        const Peer& peer = peers_[host];
+        const bool has_data = peer.state == State::primary || peer.state == State::secondary ||
+                              peer.state == State::recovering;
+        if (peer.is_up && has_data && peer.last > last) return host;
+    }
+    return {};
 }
 
 }  // namespace replica

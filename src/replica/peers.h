@@ -29,6 +29,8 @@ struct Peer {
     int64_t last_answer_ms = 0;    // 0: never
     int64_t last_question_ms = 0;  // of that member to this one
     int64_t round_trip_ms = 0;
+    // When the question was asked of which this is the answer, or that there was none.
+    std::chrono::steady_clock::time_point asked;
     int32_t config_version = 0;
     std::string syncing_to;
     std::string message;
@@ -54,6 +56,10 @@ class Peers {
     // No lock: a newer configuration in the answer is taken over.
     void note_answer(const std::string& host, bson::Doc answer, int64_t round_trip_ms);
     void note_no_answer(const std::string& host, const std::string& why);
+    // No lock. Asks all, waits for the answers, and returns a member that has a complete copy of
+    // the data and later entries than `last`; empty: there is none. One that has not answered
+    // within the limit counts as one that cannot be reached.
+    std::string one_ahead_of(oplog::Position last, std::chrono::milliseconds limit);
 
   private:
     Member& member_;
@@ -61,6 +67,7 @@ class Peers {
     std::condition_variable asks_;
     bool is_to_ask_ = false;  // guarded by ask_mutex_
     mutable std::mutex mutex_;
+    std::condition_variable noted_;
     std::map<std::string, Peer> peers_;  // guarded by mutex_, by host
     std::set<std::string> callers_;      // guarded by mutex_: who asked without a configuration
 };

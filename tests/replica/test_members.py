@@ -137,6 +137,55 @@ class Kills(Case):
         self.assertEqual(terms, sorted(terms))
         self.assertGreater(terms[-1], terms[0])
 
+    def test_a_primary_that_stands_still_is_left(self):
+        """Whoever waits for its answer leaves it when there is another one."""
+        first, (second, third) = self.begin(3)
+        first.halt()
+        try:
+            second.run({'replSetReconfig': self.config(2, primary=1), 'force': True})
+            # An answer is waited for longer than that.
+            second.client.test.get_collection('first', write_concern=pymongo.WriteConcern(
+                'majority', wtimeout=30_000)).insert_one({'_id': 'of the second'})
+            self.assertEqual(third.client.test.first.count_documents({}), 2)
+        finally:
+            first.go_on()
+        self.wait_for_state(first, SECONDARY)
+        self.wait_until_equal(first, second)
+
+    def test_no_member_is_forced_past_one_that_has_more(self):
+        first, (second, third) = self.begin(3)
+        third.kill()
+        first.client.test.get_collection('first', write_concern=pymongo.WriteConcern(
+            2, j=True)).insert_one({'_id': 'of two'})
+        first.kill()
+        third.start_again()
+        with self.assertRaises(REFUSALS) as raised:
+            third.run({'replSetReconfig': self.config(2, primary=2), 'force': True})
+        self.assertEqual(code_of(raised.exception), 93)
+        self.assertIn(second.host, str(raised.exception))
+        second.run({'replSetReconfig': self.config(2, primary=1), 'force': True})
+        self.wait_until_equal(third, second)
+        self.assertEqual(second.client.test.first.count_documents({}), 2)
+
+    def test_of_two_forced_primaries_one_stays(self):
+        first, (second, third) = self.begin(3)
+        first.kill()
+        third.halt()
+        try:
+            second.run({'replSetReconfig': self.config(2, primary=1), 'force': True})
+            second.halt()
+        finally:
+            third.go_on()
+        try:
+            third.run({'replSetReconfig': self.config(2, primary=2), 'force': True})
+        finally:
+            second.go_on()
+        wait_until('they have one configuration', lambda: (
+            second.run('replSetGetConfig')['config'] ==
+            third.run('replSetGetConfig')['config']))
+        wait_until('there is one primary', lambda: sorted(
+            [second.state() == PRIMARY, third.state() == PRIMARY]) == [False, True])
+
     def test_histories_that_have_parted_stay_apart(self):
         primary, (second,) = self.begin(2)
         second.kill()

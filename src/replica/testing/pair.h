@@ -47,7 +47,8 @@ class Node {
                                                            .own_name = "here.example",
                                                            .own_host = host_,
                                                            .port = port_,
-                                                           .log_bytes = log_bytes_});
+                                                           .log_bytes = log_bytes_,
+                                                           .answers_limit = {}});
         const storage::GlobalLock lock(engine_.locks(), storage::GlobalMode::W);
         member_->open();
     }
