@@ -51,6 +51,7 @@ void Log::open(int64_t bytes) {
         base::log::info("the log of writes, {}, has {} MB", ns_, stats.capped_bytes >> 20);
     ring_.store(&ring, std::memory_order_release);
     read_last();
+    if (form_ == Form::replica_set) read_retries();
     if (form_ == Form::master && last().ts == 0) append('n', "", bson::Doc());
 }
 
@@ -60,7 +61,7 @@ void Log::begin_term(int64_t term, int32_t member, bson::Doc note) {
     follows_.store(false, std::memory_order_relaxed);
     set_end({{term, end_.position.ts}, end_.hash});
     member_ = member;
-    read_retries();
+    if (has_lost_found_) read_retries();
     add_note(note);
 }
 
@@ -71,6 +72,7 @@ void Log::clear() {
     ring_.load(std::memory_order_relaxed)->take_all_back();
     last_entry_ = {};
     set_end({});
+    retries_.clear();
 }
 
 void Log::add_note(bson::Doc note) {
@@ -102,6 +104,7 @@ void Log::read_last() {
 // Reads the entries from the oldest one that counts to the newest, as they were written.
 void Log::read_retries() {
     retries_.clear();
+    has_lost_found_ = false;
     storage::RecordStore& records = ring_.load(std::memory_order_relaxed)->records();
     constexpr auto kSeconds = std::chrono::duration_cast<std::chrono::seconds>(Retries::kKept);
     const uint64_t newest = last().ts >> 32;
@@ -119,18 +122,20 @@ void Log::read_retries() {
     if (first.is_null()) return;
     const auto cursor = records.cursor(storage::Direction::forward);
     cursor->seek(first);
-    uint64_t shown_ts = 0;  // of the entry before, where that is what the statement shows
-    while (const auto record = cursor->next()) {
-        const std::optional<StatementId> id = statement_of(record->doc);
-        const bson::Element op = record->doc["op"];
-        const uint64_t ts = record->doc["ts"].as_timestamp();
-        const bool shows = id && op.is_string() && op.as_string() == "n";
-        if (id && !shows && op.is_string() && !op.as_string().empty())
-            retries_.found(*id, op.as_string().front(), shown_ts != 0 ? shown_ts : ts);
-        shown_ts = shows ? ts : 0;
-    }
+    while (const auto record = cursor->next())
+        find_statement(record->doc);
     if (retries_.sessions() > 0)
         base::log::info("{} sessions have written what may come again", retries_.sessions());
+}
+
+void Log::find_statement(bson::Doc entry) {
+    const std::optional<StatementId> id = statement_of(entry);
+    const bson::Element op = entry["op"];
+    const uint64_t ts = entry["ts"].as_timestamp();
+    const bool shows = id && op.is_string() && op.as_string() == "n";
+    if (id && !shows && op.is_string() && !op.as_string().empty())
+        retries_.found(*id, op.as_string().front(), shown_ts_ != 0 ? shown_ts_ : ts);
+    shown_ts_ = shows ? ts : 0;
 }
 
 bool Log::covers(std::string_view ns) const {
@@ -249,6 +254,7 @@ bool Log::store(bson::Doc entry, const End& end) {
             last_entry_ = {};
             t_writer.written = written;
             is_broken_ = is_broken;
+            has_lost_found_ = true;
         });
     try {
         last_entry_ = ring_.load(std::memory_order_relaxed)->append(entry);
@@ -299,6 +305,7 @@ bool ForeignChange::may_write() const {
 void ForeignChange::write() {
     if (is_copy_ || is_written_) return;
     is_written_ = log_.store(entry_, {position_of(entry_), entry_["h"].to_int64()});
+    if (is_written_) log_.find_statement(entry_);
 }
 
 void ForeignChange::finish() {

@@ -42,19 +42,24 @@ class Log final : public catalog::ChangeLog {
 
     // global W, once; from now on every change gets an entry. Makes the collection of `bytes` where
     // it is missing; one that is there keeps its size. Ends the drop of a database that a stop of
-    // the server cut short. Throws base::Error where the collection is not one that a log can be.
+    // the server cut short. A set's reads the writes that clients may send again, from the entries
+    // of the last Retries::kKept, at most kRetriesReadBytes of them; those of entries to come it
+    // keeps as they are written. Throws base::Error where the collection is not one that a log can
+    // be.
     void open(int64_t bytes);
     // Any thread.
     bool is_open() const { return ring_.load(std::memory_order_acquire) != nullptr; }
     // A set only, global W, after open(): the entries to come are those of `term`, written by the
-    // member of that id. The first one is an `n` with the document `note`. The writes that clients
-    // may send again are read from the entries of the last Retries::kKept, at most
-    // kRetriesReadBytes of them.
+    // member of that id. The first one is an `n` with the document `note`. Throws base::Error where
+    // there is no room for it: all is as before then.
     void begin_term(int64_t term, int32_t member, bson::Doc note);
     // A set only, global W, after open(): the primary is another member, until begin_term(). This
     // server then makes only the changes that the primary has made (ForeignChange); any other
     // change fails, by prepare().
-    void follow() { follows_.store(true, std::memory_order_relaxed); }
+    void follow() {
+        follows_.store(true, std::memory_order_relaxed);
+        shown_ts_ = 0;
+    }
     // A set only, global W: takes follow() back, where no entry has come since.
     void go_on() { follows_.store(false, std::memory_order_relaxed); }
     // exclusive on `local`, after open(), while it follows: as if there had been no entry, for a
@@ -110,6 +115,7 @@ class Log final : public catalog::ChangeLog {
     void set_end(const End& end);
     void read_last();
     void read_retries();
+    void find_statement(bson::Doc entry);
 
     storage::Engine& engine_;
     catalog::Catalog& catalog_;
@@ -130,6 +136,9 @@ class Log final : public catalog::ChangeLog {
     bool is_broken_ = false;        // an entry is missing
     bson::Buffer buffer_;
     Retries retries_;
+    // What the last entry that was found shows of the next one: its `ts`; 0: nothing.
+    uint64_t shown_ts_ = 0;
+    bool has_lost_found_ = false;  // an entry has been taken back whose statement was found
 };
 
 // While it lives, changes by this thread are those that another member has made before: its entry

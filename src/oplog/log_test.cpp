@@ -374,7 +374,7 @@ TEST_P(LogTest, SaysWhichStatementMadeAChange) {
     EXPECT_EQ(bson::to_text(all[3]["o"]), bson::to_text(shown.doc()));
     expect(all[4], "d", 4);
     open_again();
-    EXPECT_EQ(log_->retries().sessions(), 0U);
+    EXPECT_EQ(log_->retries().sessions(), 1U);
     begin(2);
     const auto turn = log_->retries().begin(session, 7);
     ASSERT_EQ(turn->all_done().size(), 2U);
@@ -480,6 +480,53 @@ TEST_P(LogTest, OfAFollowerHasTheEntriesOfThePrimary) {
     EXPECT_EQ(texts().back(), "i test.c { _id: 8, pad: \"\" }");
     EXPECT_EQ(log_->last().term, 4);
     expect_rising();
+}
+
+// Should it become the primary, nothing has to be read before it takes writes.
+TEST_P(LogTest, OfAFollowerKeepsWhatMayComeAgain) {
+    form_ = Form::replica_set;
+    open();
+    {
+        const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::W);
+        log_->follow();
+    }
+    const SessionKey session{{1, 2, 3}, {4, 5, 6}};
+    Retries elsewhere;
+    const auto there = elsewhere.begin(session, 7);
+    bson::Buffer buffer;
+    const auto tell = [&](uint64_t ts, char op, int32_t statement, bool counts = true) {
+        const bson::Object o = bson::make("_id", static_cast<int32_t>(ts));
+        buffer.clear();
+        Entry written{ts, op, op == 'n' ? "" : "test.c", o, nullptr, 3, 1};
+        written.turn = there.get();
+        written.statement = statement;
+        const bson::Object entry(write_entry(written, Form::replica_set, buffer));
+        ForeignChange foreign(*log_, entry);
+        if (counts) return foreign.finish();
+        const storage::DatabaseLock lock(engine_->locks(), "test", true);
+        storage::WriteUnit unit(engine_->durability());
+        unit.admit(log_->prepare(0));
+        const storage::WriteUnit::EngineUndo undo(unit);
+        log_->inserted("test.c", o);
+    };
+    tell(5, 'i', 0);
+    tell(6, 'i', 1);
+    tell(7, 'n', 2);
+    tell(8, 'd', 2);
+    tell(9, 'i', 3, false);  // what is undone has not been done
+    const auto become = [&](int64_t term) {
+        const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::W);
+        log_->begin_term(term, 1, bson::make("msg", "new primary"));
+    };
+    EXPECT_EQ(log_->last(), (Position{3, 8}));
+    become(4);
+    const auto turn = log_->retries().begin(session, 7);
+    ASSERT_NE(turn, nullptr);
+    EXPECT_EQ(turn->done(1)->last, 1);
+    EXPECT_EQ(turn->done(1)->ts, 5U);
+    EXPECT_EQ(turn->done(2)->op, 'd');
+    EXPECT_EQ(turn->done(2)->ts, 7U);
+    EXPECT_EQ(turn->done(3), nullptr);
 }
 
 // A follower takes it back as a primary does for its own drop that failed.

@@ -1,6 +1,7 @@
 #include "oplog/retries.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/dcheck.h"
 #include "base/error.h"
@@ -83,7 +84,18 @@ void Retries::end(Histories::value_type& session) {
     History& history = session.second;
     history.busy = false;
     history.used = Clock::now();
+    for (const Found& found : std::exchange(history.found, {}))
+        add_found(history, found);
     units_ += history.done.size();
+}
+
+void Retries::add_found(History& history, const Found& found) {
+    if (found.id.txn_number > history.txn_number) {
+        history.txn_number = found.id.txn_number;
+        drop_all(history.done);
+    }
+    if (found.id.txn_number == history.txn_number)
+        add(history.done, found.id.statement, found.op, found.ts);
 }
 
 size_t Retries::erase(Histories::iterator at) {
@@ -138,13 +150,12 @@ void Retries::found(const StatementId& id, char op, uint64_t ts) {
     if (units_ >= units_max_) forget_oldest();
     const auto [at, is_new] = histories_.try_emplace(id.session);
     History& history = at->second;
-    DCHECK(!history.busy);
-    if (!is_new) units_ -= units(history);
-    if (id.txn_number > history.txn_number) {
-        history.txn_number = id.txn_number;
-        drop_all(history.done);
+    if (history.busy) {
+        history.found.push_back({id, op, ts});
+        return;
     }
-    if (id.txn_number == history.txn_number) add(history.done, id.statement, op, ts);
+    if (!is_new) units_ -= units(history);
+    add_found(history, {id, op, ts});
     history.used = Clock::now();
     units_ += units(history);
 }

@@ -72,9 +72,10 @@ class Retries {
     // Forgets the sessions that have not been used for kKept.
     void expire(Clock::time_point now);
 
-    // Make the table anew from the log, in whose order statements are found. REQUIRES: no session
-    // writes.
+    // Begins the table anew. REQUIRES: no session writes.
     void clear();
+    // A statement of the log, in whose order they are found. A session that writes just now gets it
+    // when that write ends: this member was the primary a moment ago.
     void found(const StatementId& id, char op, uint64_t ts);
 
     size_t sessions() const;
@@ -83,22 +84,29 @@ class Retries {
     int64_t retried_statements() const { return statements_.load(std::memory_order_relaxed); }
 
   private:
+    struct Found {
+        StatementId id;
+        char op;
+        uint64_t ts;
+    };
     struct History {
         int64_t txn_number = -1;
         std::vector<Done> done;  // by `first`; behind each other, none empty
         Clock::time_point used{};
         bool busy = false;
+        std::vector<Found> found;  // while it is busy
     };
     using Histories = std::map<SessionKey, History>;
 
     void end(Histories::value_type& session);
+    static void add_found(History& history, const Found& found);
     void forget_oldest();
     size_t erase(Histories::iterator at);
     static size_t units(const History& history) { return 1 + history.done.size(); }
 
     const size_t units_max_;
     mutable std::mutex mutex_;
-    // Guarded by mutex_; the history of a session that is busy belongs to its Turn.
+    // Guarded by mutex_; of a session that is busy `txn_number` and `done` belong to its Turn.
     Histories histories_;
     // The units of the sessions that are not busy, and 1 for each that is.
     size_t units_ = 0;

@@ -83,6 +83,28 @@ TEST(Retries, GiveOneRequestOfASessionTheTurn) {
     EXPECT_EQ(retries.retried_commands(), 1);
 }
 
+// The last write of a primary that has stepped down ends late: the entries that its successor has
+// written meanwhile are waiting.
+TEST(Retries, FindWhatASessionDidElsewhereWhileItWroteHere) {
+    Retries retries;
+    auto turn = retries.begin(key(1), 7);
+    turn->note(0, 'i', 10);
+    retries.found({key(1), 7, 1}, 'u', 11);
+    retries.found({key(2), 3, 0}, 'd', 12);
+    EXPECT_EQ(turn->done(1), nullptr);
+    turn = nullptr;
+    turn = retries.begin(key(1), 7);
+    EXPECT_EQ(turn->done(0)->op, 'i');
+    EXPECT_EQ(turn->done(1)->op, 'u');
+    retries.found({key(1), 8, 4}, 'd', 13);
+    turn = nullptr;
+    EXPECT_EQ(failure([&] { retries.begin(key(1), 7); }), base::kTransactionTooOld);
+    turn = retries.begin(key(1), 8);
+    EXPECT_EQ(turn->done(0), nullptr);
+    EXPECT_EQ(turn->done(4)->op, 'd');
+    EXPECT_NE(retries.begin(key(2), 3)->done(0), nullptr);
+}
+
 TEST(Retries, AreKeptForATime) {
     Retries retries;
     retries.begin(key(1), 1);
