@@ -58,11 +58,18 @@ void Log::open(int64_t bytes) {
 void Log::begin_term(int64_t term, int32_t member, bson::Doc note) {
     DCHECK(storage::LockManager::mode() == storage::GlobalMode::W);
     DCHECK(form_ == Form::replica_set && term >= last().term);
-    follows_.store(false, std::memory_order_relaxed);
+    const End before = end_;
+    const bool followed = follows_.exchange(false, std::memory_order_relaxed);
     set_end({{term, end_.position.ts}, end_.hash});
     member_ = member;
     if (has_lost_found_) read_retries();
-    add_note(note);
+    try {
+        add_note(note);
+    } catch (...) {
+        set_end(before);
+        follows_.store(followed, std::memory_order_relaxed);
+        throw;
+    }
 }
 
 void Log::clear() {

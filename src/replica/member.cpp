@@ -60,10 +60,7 @@ void Member::open() {
             parse_own_config(stored.first, nullptr, stored.first["term"].to_int64(), options_);
         log_.open(options_.log_bytes);
         // A member of a larger set learns first what the other members know.
-        if (config.members.size() == 1)
-            become(std::move(config), log_.last().term + 1, "new primary");
-        else
-            become_follower(std::move(config));
+        if (config.members.size() > 1 || !take_office(config)) become_follower(std::move(config));
     } catch (const base::Error& error) {
         if (error.code() != base::kInvalidReplicaSetConfig && error.code() != base::kNodeNotFound)
             throw;
@@ -72,14 +69,28 @@ void Member::open() {
 }
 
 void Member::begin_own_term() {
+    const auto is_due = [this](const Config* config) {
+        return config != nullptr && config->is_of_primary() && !role_.is_primary();
+    };
+    if (!is_due(config().get())) return;
     const storage::GlobalLock lock(engine_.locks(), storage::GlobalMode::W);
     const std::shared_ptr<const Config> config = this->config();
-    if (config == nullptr || role_.is_primary() || !config->is_of_primary()) return;
+    if (!is_due(config.get())) return;
     if (InitialSync::is_under_way(catalog_))
         return report_problem(
             "the configuration makes this server the primary, but its copy of the data "
             "is not complete: it takes no writes");
-    become(*config, log_.last().term + 1, "new primary");
+    take_office(*config);
+}
+
+// False: the disk has no room for the first entry of a term.
+bool Member::take_office(const Config& config) try {
+    become(config, log_.last().term + 1, "new primary");
+    return true;
+} catch (const base::Error& error) {
+    if (error.code() != base::kOutOfDiskSpace) throw;
+    report_problem(fmt::format("it takes no writes until there is room: {}", error.what()));
+    return false;
 }
 
 // Neither reads nor writes, until there is another configuration.

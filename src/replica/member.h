@@ -43,10 +43,11 @@ class Member {
     Member& operator=(const Member&) = delete;
 
     // global W, at the start. Reads the configuration; where it is one of this server, opens the
-    // log. The only member is the primary then. Throws base::Error where the log cannot be opened.
+    // log. Throws base::Error where the log cannot be opened.
     void open();
-    // No lock, at the start, when the other members have been asked for a newer configuration, as
-    // far as they answer: begins a term where the configuration says that this is the primary.
+    // No lock, when the other members have been asked for a newer configuration, as far as they
+    // answer: begins a term where the configuration says that this is the primary, and it is not
+    // yet. Where the disk has no room for that it is to be tried again.
     void begin_own_term();
 
     // Any thread, all that follow.
@@ -136,6 +137,7 @@ class Member {
     void check_none_is_ahead();
     void check_brings_no_data();
     bool is_handed_to_this(const Config* old, const std::string& host, oplog::Position last) const;
+    bool take_office(const Config& config);
     void become(Config config, int64_t term, const char* why);
     void become_follower(Config config);
     void leave(const std::string& why);

@@ -1,9 +1,12 @@
-"""Secondaries whose disk is full: they say so, lose nothing, and go on when there is room."""
+"""Members whose disk is full: they say so, lose nothing, and go on when there is room."""
 
 import os
 import subprocess
 
-from set_member import OPTIONS, SECONDARY, STARTUP2, wait_until
+from pymongo import errors
+
+import server
+from set_member import OPTIONS, PRIMARY, SECONDARY, STARTUP2, wait_until
 from sets import Case, Member
 
 ROOMY_MB = 640
@@ -75,6 +78,26 @@ class Disks(Case):
         self.resize(data, ROOMY_MB)
         self.wait_for_state(second, SECONDARY)
         self.wait_until_equal(second, first)
+
+    def test_a_primary_has_no_room_for_its_term(self):
+        """It says so, and takes writes without a restart once there is room."""
+        data = self.mount(os.path.join(self.folder, 'small'))
+        first = self.enterContext(Member(data, OPTIONS + NO_SPACE_CHECK))
+        self.members.append(first)
+        first.run('replSetInitiate', self.config(1))
+        first.client.test.first.insert_one({'_id': 1})
+        first.kill()
+        self.resize(data, 8)
+        first.start_again()
+        # A log whose file is there has room.
+        self.assertEqual(first.state(), SECONDARY if os.environ.get(server.ENGINE) else PRIMARY)
+        with self.assertRaises(errors.PyMongoError):
+            self.write(first, 64)
+        self.resize(data, ROOMY_MB)
+        self.wait_for_state(first, PRIMARY)
+        self.write(first, 1)
+        entries = first.client.local['oplog.rs'].count_documents({'op': 'i', 'ns': 'load.numbered'})
+        self.assertEqual(first.client.load.numbered.count_documents({}), entries)
 
     def test_the_journal_has_no_room(self):
         first, _ = self.begin(1, LARGE_LOG)

@@ -88,6 +88,8 @@ void LogSync::make_room(int64_t document_bytes) {
                    "smaller, or give the server more memory",
                    document_bytes, most);
     if (!store_.has_row_locks()) commit_if_needed();
+    // Its entry in the log must not be what there is no space for: the change would be made then.
+    if (document_bytes > 0) store_.ask_for_space(static_cast<size_t>(document_bytes));
 }
 
 int LogSync::flush_all(bool sync_wanted) {

@@ -165,6 +165,12 @@ void Store::check_space(size_t bytes) {
     mine.has_space = true;
 }
 
+void Store::ask_for_space(size_t bytes) {
+    Transaction& mine = transaction();
+    if (!mine.has_space) map_->check_space(begun_bytes_.load(std::memory_order_relaxed) + bytes);
+    mine.has_space = true;
+}
+
 void Store::begin_undo() {
     changing().mark();
     Transaction& mine = transaction();

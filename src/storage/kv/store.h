@@ -103,6 +103,9 @@ class Store final : public storage::LockHooks {
     // disk has none, but not between two changes that are committed together.
     void check_space(size_t bytes = 0);
 
+    // The same before a unit whose later steps must find room.
+    void ask_for_space(size_t bytes);
+
     // Makes a table with a number that no other has. Throws base::Error if there can be no more.
     Table new_table(Kind kind);
     // Notes, while the catalogue is read, that it names the table as `what`. Throws base::Error if
