@@ -117,8 +117,9 @@ class Database {
     void repair(std::string_view ns);
     // exclusive. Removes all documents of a capped collection.
     void truncate(Collection& collection);
-    // exclusive. Changes a number of the stored definition; its type stays, integers are clamped.
-    // Throws base::Error 2 if there is none. collMod calls it for expireAfterSeconds.
+    // exclusive. Changes a number of the stored definition, or adds it; its type stays, integers
+    // are clamped. Throws base::Error 2 for what is no number. collMod calls it for
+    // expireAfterSeconds.
     void set_index_number(Collection& collection, const Index& index, std::string_view field,
                           int64_t value);
     // exclusive. Takes validator, validationLevel and validationAction of `change`; the others

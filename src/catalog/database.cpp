@@ -454,6 +454,11 @@ void Database::set_index_number(Collection& collection, const Index& index, std:
                                 int64_t value) {
     DCHECK(storage::LockManager::may_write(name()));
     const bson::Element number = index.spec[field];
+    if (number.missing()) {
+        bson::Builder changed;
+        changed.append_all(index.spec).append_number(field, value);
+        return change_index(collection, index, changed.doc(), field);
+    }
     if (!number.is_number() || number.type() == bson::Type::decimal128)
         base::fail(base::kBadValue, "index {} of {} has no number {}", index.name, collection.ns(),
                    field);

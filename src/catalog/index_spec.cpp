@@ -61,7 +61,12 @@ void check_key(bson::Doc key) {
         }
     }
     for (const bson::Element& e : key) {
-        const bool wildcard = e.name() == "$**" && plugin == "text";
+        const bool wildcard = e.name() == "$**" || e.name().ends_with(".$**");
+        if (wildcard && plugin != "text")
+            base::fail(base::kCannotCreateIndex,
+                       "wildcard indexes are not supported by this server, '{}': make indexes on "
+                       "the paths that filters and sorts name",
+                       e.name());
         if (!wildcard) check_path(e.name(), key);
     }
     if (!plugin.empty() && plugin != "hashed")

@@ -33,8 +33,11 @@ inline constexpr Difference kStagesAreChecked{
 inline constexpr Difference kStageSortsAsFind{"`$sort`", "whole values, missing before null",
                                               "as a find sorts, at any place; parallel arrays 2"};
 inline constexpr Difference kStagesOfToday{
-    "`$unset`, `$replaceWith`, `$bucket`, `$bucketAuto`, `$setWindowFields`", "16436",
-    "done, the last two within 100 MB of memory (16819, 146), whatever `allowDiskUse` says"};
+    "`$unset`, `$replaceWith`, `$bucket`, `$documents`, `$bucketAuto`, `$setWindowFields`, "
+    "`$fill`, "
+    "`$densify`",
+    "16436",
+    "done, the last four within 100 MB of memory (16819, 146), whatever `allowDiskUse` says"};
 inline constexpr Difference kStagesReadOthers{
     "`$lookup`, `$graphLookup`, `$unionWith`", "-",
     "same database, no snapshot; a dropped collection ends readers (17356). 20 levels (232), "

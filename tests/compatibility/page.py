@@ -38,8 +38,8 @@ Names that current servers document, and whether they are here. A server's answe
 [differences.md](differences.md) says how commands and operators differ.
 
 Drivers of today send OP_MSG; "old messages" are OP_QUERY and the other opcodes. A request with a
-missing name always fails; the number is its error code.
-
+missing name always fails; the number is its error code. No compressor is
+announced: drivers that ask for snappy, zlib or zstd send plain messages.
 '''
 
 PROGRAMS = '''\
@@ -151,7 +151,7 @@ def pipeline(*stages):
 
 
 def stage_row(asked, name, spec):
-    if name in ('$currentOp', '$listLocalSessions', '$listSessions'):
+    if name in ('$currentOp', '$documents', '$listLocalSessions', '$listSessions'):
         request = {'aggregate': 1, 'pipeline': [{name: spec}], 'cursor': {}}
         database = 'admin'
     else:
@@ -206,8 +206,10 @@ def page(asked):
         ('Accumulators', [both(asked, name, pipeline({'$group': {'_id': None, 'x': {name: spec}}}))
                           for name, spec in names.ACCUMULATORS.items()]),
         ('Window functions', [both(asked, name, pipeline(
-            {'$setWindowFields': {'sortBy': {'a': 1}, 'output': {'x': {name: spec}}}}))
-                              for name, spec in names.WINDOW_FUNCTIONS.items()]),
+            {'$setWindowFields': {'sortBy': {'a': 1}, 'output': {'x': {name: spec, **window}}}}))
+                              for name, spec in names.WINDOW_FUNCTIONS.items()
+                              for window in [{'window': {'documents': [0, 1]}} if name ==
+                                             '$derivative' else {}]]),
         ('Filters', [both(asked, name, {'count': 'c', 'query': filter_})
                      for name, filter_ in names.FILTERS.items()]),
         ('Updates', [both(asked, name, {'update': 'c', 'updates': [{'q': {'_id': 1}, 'u': update}]})

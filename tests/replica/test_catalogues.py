@@ -51,6 +51,7 @@ CHANGES = [
     {'index': {'name': 'simple', 'hidden': True}},
     {'index': {'keyPattern': {'l': 1}, 'hidden': False}},
     {'index': {'name': 'ttl', 'expireAfterSeconds': 2 * 10 ** 8}},
+    {'index': {'name': 'sparse', 'expireAfterSeconds': 3 * 10 ** 8}},
     {'usePowerOf2Sizes': False},
 ]
 

@@ -14,7 +14,7 @@ OF_SETS = ['replSetAbortPrimaryCatchUp', 'replSetElect', 'replSetFreeze', 'replS
            'replSetTest', 'replSetUpdatePosition']
 
 # name: the code by the old messages of a command that only OP_MSG brings.
-OF_TODAY = {'bulkWrite': 59}
+OF_TODAY = {'bulkWrite': 59, 'getDefaultRWConcern': 59}
 
 SESSION = bson.Binary(b'0123456789abcdef', 4)
 
@@ -24,7 +24,7 @@ REQUESTS = {
     '_commandFields': {'_commandFields': 1},
     '_hashBSONElement': {'_hashBSONElement': 'x'},
     '_isSelf': None, 'applyOps': {'applyOps': [{'op': 'n', 'ns': ''}]},
-    'authSchemaUpgrade': None, 'getShardMap': None,
+    'authSchemaUpgrade': None, 'getShardMap': None, 'getDefaultRWConcern': None,
     'getShardVersion': {'getShardVersion': 'test.c'},
     'aggregate': {'aggregate': 'c', 'pipeline': [], 'cursor': {'batchSize': 1}},
     'availableQueryOptions': None, 'buildInfo': None,
@@ -105,4 +105,4 @@ REQUESTS = {
 # What cannot succeed on this server, or not with the request above: the code it must fail with.
 FAIL = {**dict.fromkeys(OF_SETS, 76), 'dropUser': 11, 'forceerror': 10038,
         'fsyncUnlock': 20, 'getMore': 43, 'grantRolesToUser': 11, 'revokeRolesFromUser': 11,
-        'saslContinue': 17, 'saslStart': 14, 'updateUser': 11}
+        'saslContinue': 17, 'saslStart': 14, 'updateUser': 11, 'getDefaultRWConcern': 51300}

@@ -281,55 +281,6 @@ class Commands(unittest.TestCase):
             reply = self.ask(DATABASE, dict(self.request(name), writeConcern={'w': 'majority'}))
             self.assertEqual(reply['ok'], 1.0, reply)
 
-    def test_decimals(self):
-        """Stored and compared by exact value, through an index and without; the old messages do not
-        calculate with them."""
-        db = self.client[DATABASE]
-        decimal = bson.Decimal128
-        values = [decimal('-Infinity'), -1, decimal('0.1'), 0.1, 1, decimal('1.5'), Int64(2),
-                  decimal('9007199254740993'), decimal('1E+400'), 'x']
-        for index in (None, [('x', 1)], [('x', -1)]):
-            self.fill()
-            db.d.drop()
-            db.d.insert_many({'_id': i, 'x': value} for i, value in enumerate(values))
-            if index:
-                db.d.create_index(index)
-            self.assertEqual([d['x'] for d in db.d.find().sort('x', 1)], values)
-            for filter_, ids in (
-                    ({'x': decimal('1.0')}, [4]), ({'x': {'$in': [decimal('1.50'), 'x']}}, [5, 9]),
-                    ({'x': 1.5}, [5]), ({'x': {'$gt': decimal('0.1'), '$lt': 1.5}}, [3, 4]),
-                    ({'x': Int64(9007199254740993)}, [7]), ({'x': {'$gte': 2 ** 53}}, [7, 8]),
-                    ({'x': {'$lte': decimal('9007199254740993')}}, [0, 1, 2, 3, 4, 5, 6, 7]),
-                    ({'x': {'$gt': decimal('9007199254740992.5')}}, [7, 8]),
-                    ({'x': {'$type': 'decimal'}}, [0, 2, 5, 7, 8]),
-                    ({'x': {'$type': 19}}, [0, 2, 5, 7, 8]),
-                    ({'x': {'$type': 'number'}}, list(range(9)))):
-                found = sorted(d['_id'] for d in db.d.find(filter_))
-                self.assertEqual(found, ids, (index, filter_))
-            self.assertEqual(db.command('validate', 'd', full=True)['valid'], True)
-        self.assertEqual([d['_id'] for d in db.d.aggregate(
-            [{'$group': {'_id': '$x'}}, {'$match': {'_id': decimal('1.5')}}])], [decimal('1.5')])
-        self.assertIn(decimal('1.5'), db.d.distinct('x'))
-        db.d.insert_one({'_id': decimal('70.0')})
-        self.assertEqual(db.d.find_one({'_id': 70}), {'_id': decimal('70.0')})
-        with self.assertRaises(pymongo.errors.DuplicateKeyError):
-            db.d.insert_one({'_id': 70})
-        for request, old in (
-                ({'update': 'd', 'updates': [{'q': {'_id': 5}, 'u': {'$inc': {'x': 1}}}]}, 16837),
-                ({'update': 'd', 'updates': [{'q': {'_id': 4},
-                                              'u': {'$mul': {'x': decimal('2')}}}]}, 14),
-                ({'aggregate': 'd', 'cursor': {},
-                  'pipeline': [{'$group': {'_id': 1, 's': {'$sum': '$x'}}}]}, 14),
-                ({'aggregate': 'd', 'cursor': {},
-                  'pipeline': [{'$project': {'y': {'$mod': ['$x', 1]}}}]}, 14)):
-            reply = self.ask_old_way(DATABASE, request)
-            error = reply.get('writeErrors', [reply])[0]
-            self.assertEqual(error['code'], old, (request, reply))
-        self.assertEqual(self.ask(DATABASE, {'createIndexes': 'd', 'indexes': [
-            {'key': {'x': 'hashed'}, 'name': 'h'}]})['code'], 67)
-        self.assertEqual(db.d.find_one({'_id': 5})['x'], decimal('1.5'))
-        db.d.drop()
-
     def test_projections_that_compute(self):
         """By OP_MSG as $project computes, by the old messages taken for true."""
         self.fill()
@@ -371,7 +322,6 @@ class Commands(unittest.TestCase):
                 {'create': 'made', 'validationAction': 'shrug'},
                 {'create': 'made', 'recordPreImages': True},
                 {'create': 'made', 'indexOptionDefaults': {'storageEngine': {}}},
-                {'distinct': 'c', 'key': 'a', 'hint': '_id_'},
                 {'compact': 'c', 'dryRun': True}, {'compact': 'c', 'freeSpaceTargetMB': 1},
                 {'validate': 'c', 'repair': True}, {'validate': 'c', 'metadata': True},
                 {'collMod': 'c', 'index': {'name': '_id_', 'hidden': True}},
@@ -497,7 +447,7 @@ class Commands(unittest.TestCase):
 
     def test_later_stages(self):
         for stage in ('$lookup', '$graphLookup', '$changeStream', '$merge', '$unionWith',
-                      '$geoNear', '$bucket', '$setWindowFields', '$documents', '$search'):
+                      '$geoNear', '$bucket', '$setWindowFields', '$densify', '$fill', '$search'):
             reply = self.ask(DATABASE, {'aggregate': 'c', 'pipeline': [{stage: {}}],
                                         'cursor': {}})
             self.check_error(stage, reply)

@@ -30,6 +30,7 @@
 #include "dialect/pipelines.h"
 #include "dialect/requests.h"
 #include "query/plan/explain.h"
+#include "query/stage/foreign.h"
 #include "query/stage/output.h"
 #include "query/stage/pipeline.h"
 #include "query/update/update.h"
@@ -271,6 +272,9 @@ void run_pipeline(Invocation& invocation, const PipelineRequest& request) {
     std::shared_ptr<ForeignReader> foreign = foreign_reader(invocation, request);
     const std::shared_ptr<query::Pipeline> stages = parse_pipeline(invocation, request, foreign);
     if (!reads_others(request.stages)) foreign = nullptr;
+    if (!request.whole_database && query::begins_with_documents(request.stages))
+        base::fail(base::kInvalidNamespace,
+                   "$documents needs {{aggregate: 1}}, not the name of a collection");
     if (request.whole_database && !stages->has_own_source())
         base::fail(base::kInvalidNamespace, "{{aggregate: 1}} is not valid for this pipeline");
     const std::unique_ptr<ResultWriter> writer = result_writer(invocation, request, *stages);
@@ -393,7 +397,7 @@ bool may_read(const Invocation& invocation, const Rights& rights, std::string_vi
     const bson::Element target = invocation.first();
     const std::string_view name = target.is_string() ? target.as_string() : std::string_view();
     if (stage == "$currentOp") return rights.on_cluster(auth::action::inprog);
-    if (stage == "$listLocalSessions") return true;
+    if (stage == "$listLocalSessions" || stage == "$documents") return true;
     if (stage == "$collStats") return rights.on(invocation.db, name, auth::action::collStats);
     if (stage == "$planCacheStats")
         return rights.on(invocation.db, name, auth::action::planCacheRead);

@@ -1,6 +1,7 @@
 // create, drop, listCollections, collMod (wire spec 2.5).
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/dcheck.h"
 #include "base/error.h"
@@ -272,14 +273,27 @@ void run_list_collections(Invocation& invocation) {
                       batch_size, *invocation.reply);
 }
 
-void change_expiry(CollectionLock& lock, const catalog::Index& index, const bson::Element& seconds,
-                   bson::Builder& reply) {
+// Today's clients, and the log of a primary, make an index that documents expire by of any that can
+// be one.
+bool may_begin_to_expire(const Invocation& invocation, const catalog::Index& index) {
+    return (invocation.of_log || invocation.dialect().has(dialect::kExpiriesAreChecked)) &&
+           index.spec["expireAfterSeconds"].missing() && may_expire_by(index.key_pattern);
+}
+
+void change_expiry(const Invocation& invocation, CollectionLock& lock, const catalog::Index& index,
+                   const bson::Element& seconds, bson::Builder& reply) {
     DCHECK(seconds.is_number());
     const bson::Element old = index.spec["expireAfterSeconds"];
-    if (!old.is_number())
-        base::fail(base::kInvalidOptions, "no expireAfterSeconds field to update, or not a number");
-    if (old.to_int64() == seconds.to_int64()) return;
-    reply.append_as("expireAfterSeconds_old", old);
+    if (!old.is_number() && !may_begin_to_expire(invocation, index))
+        base::fail(base::kInvalidOptions,
+                   "no expireAfterSeconds field to update, or not a number, in an index that "
+                   "documents cannot begin to expire by: {}",
+                   bson::to_text(index.key_pattern));
+    if (!old && seconds.to_double() > std::numeric_limits<int32_t>::max())
+        base::fail(base::kInvalidOptions,
+                   "expireAfterSeconds must be a number from 0 to 2147483647");
+    if (old && old.to_int64() == seconds.to_int64()) return;
+    if (old) reply.append_as("expireAfterSeconds_old", old);
     lock.database()->set_index_number(*lock.collection(), index, "expireAfterSeconds",
                                       seconds.to_int64());
     reply.append_as("expireAfterSeconds_new", seconds);
@@ -293,7 +307,7 @@ void change_hidden(CollectionLock& lock, const catalog::Index& index, bool hidde
 }
 
 // collMod { index: { keyPattern | name, expireAfterSeconds, hidden } }.
-void change_index(CollectionLock& lock, const bson::Element& spec, dialect::Dialect dialect,
+void change_index(const Invocation& invocation, CollectionLock& lock, const bson::Element& spec,
                   bson::Builder& reply) {
     DCHECK(lock.collection() != nullptr);
     if (!spec.is_object()) base::fail(10065, "invalid parameter: expected an object (index)");
@@ -315,17 +329,18 @@ void change_index(CollectionLock& lock, const bson::Element& spec, dialect::Dial
     const bool expires = seconds || hidden.missing();
     if (expires && (!seconds.is_number() || std::isnan(seconds.to_double())))
         base::fail(base::kInvalidOptions, "no expireAfterSeconds field or not a number");
-    if (expires && dialect.has(dialect::kExpiriesAreChecked) && seconds.to_double() < 0)
+    if (expires && invocation.dialect().has(dialect::kExpiriesAreChecked) &&
+        seconds.to_double() < 0)
         base::fail(base::kInvalidOptions, "expireAfterSeconds must be a number from 0 on");
     const catalog::Index* index = key.is_object()
                                       ? lock.collection()->find_index_by_key(key.as_doc())
                                       : lock.collection()->find_index(name.as_string());
     if (index == nullptr) base::fail(base::kIndexNotFound, "cannot find index");
-    if (expires) change_expiry(lock, *index, seconds, reply);
+    if (expires) change_expiry(invocation, lock, *index, seconds, reply);
     if (hidden) change_hidden(lock, *index, hidden.truthy(), reply);
 }
 
-void change_power_of_2(CollectionLock& lock, const bson::Element& e, dialect::Dialect,
+void change_power_of_2(const Invocation&, CollectionLock& lock, const bson::Element& e,
                        bson::Builder& reply) {
     DCHECK(lock.collection() != nullptr);
     const bool wanted = e.truthy();
@@ -338,13 +353,13 @@ void change_power_of_2(CollectionLock& lock, const bson::Element& e, dialect::Di
     reply.append("usePowerOf2Sizes_new", wanted);
 }
 
-[[noreturn]] void refuse_change(CollectionLock&, const bson::Element& e, dialect::Dialect,
+[[noreturn]] void refuse_change(const Invocation&, CollectionLock&, const bson::Element& e,
                                 bson::Builder&) {
     base::fail(base::kInvalidOptions, "unknown option to collMod: {}", e.name());
 }
 
 struct ModRequest {
-    using Change = void (*)(CollectionLock&, const bson::Element&, dialect::Dialect,
+    using Change = void (*)(const Invocation&, CollectionLock&, const bson::Element&,
                             bson::Builder& reply);
 
     std::vector<std::pair<Change, bson::Element>> changes;  // one is made after the other
@@ -405,7 +420,7 @@ void run_coll_mod(Invocation& invocation) {
     bson::Builder changes;
     try {
         for (const auto& [change, option] : request.changes)
-            change(lock, option, invocation.dialect(), changes);
+            change(invocation, lock, option, changes);
         if (const bson::Doc validation = request.validation.doc(); !validation.empty())
             lock.database()->change_validation(*lock.collection(), validation);
     } catch (const base::Error& e) {

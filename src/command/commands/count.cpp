@@ -73,7 +73,7 @@ constexpr Row<DistinctRequest> kDistinctRows[] = {
     row<kPath, &DistinctRequest::key>(required("key", types::string)),
     row<lenient::object, &DistinctRequest::query>("query"),
     row<lenient::object_element, &DistinctRequest::collation>(kCollation),
-    refused("hint", "7.1"),
+    row<lenient::hint, &DistinctRequest::hint>(of_today("hint", types::hint, "7.1")),
 };
 constexpr RequestTable kDistinct(kDistinctRows);
 
@@ -208,10 +208,11 @@ void run_distinct(Invocation& invocation) {
     query::FindQuery query;
     query::FindQuery::Parts parts;
     parts.filter = request.query;
+    parts.hint = request.hint;
     if (const auto view = view_of(invocation, ns)) {
         query::DistinctValues values(checked_key(request.key, invocation.dialect()),
                                      collator_in(*view, request.collation), dialect::kToday);
-        each_result(invocation, query_in_view(*view, ns, parts.filter),
+        each_result(invocation, query_in_view(*view, ns, parts.filter, parts.hint),
                     [&values](bson::Doc doc) { values.add(doc); });
         bson::Builder list = invocation.reply->sub_array("values");
         values.append_to(list);
@@ -241,7 +242,8 @@ void run_distinct(Invocation& invocation) {
     DistinctStats stats;
     std::optional<int64_t> keys;
     // An index has one of the texts that are equal under a collation for each way to write it.
-    if (collator == nullptr)
+    // Behind a hint documents tell, those that this index has.
+    if (collator == nullptr && parts.hint.missing())
         keys = parts.filter.empty()
                    ? query::distinct_by_index(*lock.collection(), path, values, &lock)
                    : query::distinct_by_bounds(*lock.collection(), path, query, values, &lock);

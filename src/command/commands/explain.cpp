@@ -64,6 +64,7 @@ FindRequest as_find(const Invocation& inner) {
     } else if (name == "distinct") {
         const DistinctRequest distinct = parse_distinct(inner);
         request.parts.filter = distinct.query;
+        request.parts.hint = distinct.hint;
         request.collation = distinct.collation;
     } else if (name == "findAndModify" || name == "findandmodify") {
         const FindAndModifyRequest change = bind_find_and_modify(inner);

@@ -38,6 +38,7 @@ struct DistinctRequest {
     std::string_view key;
     bson::Doc query;
     bson::Element collation;
+    bson::Element hint;
 };
 DistinctRequest parse_distinct(const Invocation& distinct);
 

@@ -70,8 +70,7 @@ void check_expiry(bson::Doc spec) {
                    "expireAfterSeconds must be a number from 0 to 2147483647");
     const bson::Element key = spec["key"];
     if (!key.is_object()) return;
-    const bson::Element field = key.as_doc().first();
-    if (key.as_doc().field_count() != 1 || field.name() == "_id" || field.is_string())
+    if (!may_expire_by(key.as_doc()))
         base::fail(base::kCannotCreateIndex,
                    "documents can expire only by an index on one field other than _id, and not by "
                    "a hashed one: {}",
@@ -427,6 +426,11 @@ void check_definition(bson::Doc spec) {
     const bson::Doc key = spec["key"].as_doc();
     check_directions(key);
     if (catalog::is_id_pattern(key)) check_id_definition(spec);
+}
+
+bool may_expire_by(bson::Doc key) {
+    const bson::Element field = key.first();
+    return key.field_count() == 1 && field.name() != "_id" && !field.is_string();
 }
 
 bson::Object shown_index(bson::Doc stored, dialect::Dialect dialect) {

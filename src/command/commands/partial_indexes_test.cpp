@@ -221,6 +221,54 @@ TEST_P(PartialIndexTest, ExpiresItsDocumentsOnly) {
     EXPECT_TRUE(valid());
 }
 
+TEST_P(PartialIndexTest, DocumentsBeginToExpireByIt) {
+    EXPECT_EQ(create(R"({"key": {"at": -1}, "name": "at"})"), 0);
+    EXPECT_EQ(create(R"({"key": {"at": 1, "b": 1}, "name": "two"})"), 0);
+    EXPECT_EQ(create(R"({"key": {"at": "hashed"}, "name": "hashed"})"), 0);
+    insert(R"({"_id": 1, "at": {"$date": {"$numberLong": "0"}}}, {"_id": 2, "at": 5})");
+    const auto give = [this](const char* name, const char* seconds) {
+        return ask(fmt::format(
+            R"({{"collMod": "c", "index": {{"name": "{}", "expireAfterSeconds": {}}}}})", name,
+            seconds));
+    };
+    EXPECT_EQ(code(give("two", "5")), 72);
+    EXPECT_EQ(code(give("hashed", "5")), 72);
+    EXPECT_EQ(code(give("_id_", "5")), 72);
+    EXPECT_EQ(code(give("at", "3000000000")), 72);
+    EXPECT_EQ(code(give("at", "-1")), 72);
+    EXPECT_EQ(delete_expired(service_->contexts()), 0);
+    const bson::Object first = give("at", "7");
+    EXPECT_EQ(text(first, "expireAfterSeconds_new"), "7");
+    EXPECT_FALSE(first.doc().has("expireAfterSeconds_old"));
+    EXPECT_EQ(text(give("at", "5"), "expireAfterSeconds_old"), "7");
+    EXPECT_NE(bson::to_text(ask(R"({"listIndexes": "c"})")).find("expireAfterSeconds: 5"),
+              std::string::npos);
+    EXPECT_EQ(delete_expired(service_->contexts()), 1);
+    EXPECT_EQ(text(ask(R"({"count": "c"})"), "n"), "1");
+    EXPECT_TRUE(valid());
+}
+
+TEST_P(PartialIndexTest, AreHintsOfDistinct) {
+    EXPECT_EQ(create(kPositive), 0);
+    insert(R"({"_id": 1, "a": 1, "b": 1}, {"_id": 2, "a": 2, "b": 0}, {"_id": 3, "a": 3, "b": 5})");
+    const auto values = [this](const char* hint, const char* of = "c") {
+        const bson::Object reply =
+            ask(fmt::format(R"({{"distinct": "{}", "key": "a", "hint": {}}})", of, hint));
+        return code(reply) == 0 ? text(reply, "values") : fmt::format("error {}", code(reply));
+    };
+    EXPECT_EQ(values(R"("_id_")"), "[ 1, 2, 3 ]");
+    EXPECT_EQ(values(R"("p")"), "[ 1, 3 ]");
+    EXPECT_EQ(values(R"({"a": 1})"), "[ 1, 3 ]");
+    EXPECT_EQ(values(R"("none")"), "error 2");
+    EXPECT_EQ(values("5"), "error 14");
+    EXPECT_EQ(code(ask(R"({"create": "view", "viewOn": "c", "pipeline": []})")), 0);
+    EXPECT_EQ(values(R"("p")", "view"), "[ 1, 3 ]");
+    EXPECT_EQ(values(R"("none")", "view"), "error 2");
+    const bson::Object plan = ask(
+        R"({"explain": {"distinct": "c", "key": "a", "hint": "p"}, "verbosity": "queryPlanner"})");
+    EXPECT_NE(bson::to_text(plan).find("indexName: \"p\""), std::string::npos);
+}
+
 TEST_P(PartialIndexTest, HiddenOnesAreKeptUpAndNotUsed) {
     EXPECT_EQ(create(R"({"key": {"a": 1}, "name": "a", "unique": true, "hidden": true})"), 0);
     insert(R"({"_id": 1, "a": 1})");

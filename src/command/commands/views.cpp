@@ -155,7 +155,7 @@ void check_stages(const Invocation& invocation, bson::Doc pipeline,
         if (!stage.is_object())
             base::fail(base::kTypeMismatch, "each stage of a pipeline must be an object");
         const std::string_view name = stage.as_doc().first().name();
-        if (query::is_output_stage(name) || name == "$changeStream")
+        if (query::is_output_stage(name) || name == "$changeStream" || name == "$documents")
             base::fail(base::kOptionNotSupportedOnView, "{} cannot be in the pipeline of a view",
                        name);
     }
@@ -256,8 +256,10 @@ PipelineRequest count_in_view(const ResolvedView& view, std::string_view ns, bso
     return request;
 }
 
-PipelineRequest query_in_view(const ResolvedView& view, std::string_view ns, bson::Doc query) {
+PipelineRequest query_in_view(const ResolvedView& view, std::string_view ns, bson::Doc query,
+                              const bson::Element& hint) {
     PipelineRequest request = request_on(view, ns);
+    request.hint = hint;
     request.stages = Stages().match(query).behind(view);
     return request;
 }

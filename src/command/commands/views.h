@@ -35,7 +35,8 @@ PipelineRequest find_in_view(const ResolvedView& view, std::string_view ns, cons
                              std::shared_ptr<const query::LetVariables> let);
 PipelineRequest count_in_view(const ResolvedView& view, std::string_view ns, bson::Doc query,
                               int64_t skip, int64_t limit, const bson::Element& hint);
-PipelineRequest query_in_view(const ResolvedView& view, std::string_view ns, bson::Doc query);
+PipelineRequest query_in_view(const ResolvedView& view, std::string_view ns, bson::Doc query,
+                              const bson::Element& hint);
 
 // create { viewOn, pipeline } and collMod of a view. REQUIRES: no lock is held: the pipeline is
 // parsed before they take one. Throws base::Error 2, 5, 14, 48, 72, 73, 165, 167, and what is wrong

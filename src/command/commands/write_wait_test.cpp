@@ -245,7 +245,13 @@ TEST_F(WriteWaitTest, GetLastErrorWaitsForTheLastWriteOfItsConnection) {
 
 TEST_F(WriteWaitTest, TheSetHasAWriteConcernForWritesThatNameNone) {
     const std::string defaults = config(2, R"(, "getLastErrorDefaults": {"w": 2, "wtimeout": 1})");
+    const auto told = [this] {
+        return text(run(R"({"getDefaultRWConcern": 1})", "admin"), "defaultWriteConcern");
+    };
+    EXPECT_EQ(told(), "{ w: 1, wtimeout: 0 }");
+    EXPECT_EQ(code(run_old(R"({"getDefaultRWConcern": 1})", "admin")), base::kCommandNotFound);
     member_->reconfigure(bson::from_json(defaults), false);
+    EXPECT_EQ(told(), "{ w: 2, wtimeout: 1 }");
     EXPECT_EQ(concern_error(run(R"({"insert": "c", "documents": [{"a": 1}]})")), kTimedOut);
     EXPECT_EQ(concern_error(run(insert("{}"))), kTimedOut);
     EXPECT_EQ(concern_error(run_old(insert("{}"))), kTimedOut);

@@ -22,11 +22,17 @@ void run_current_op(Invocation& invocation) {
 }
 
 void run_kill_op(Invocation& invocation) {
-    kill_operation(invocation.service.contexts(), invocation.body["op"], *invocation.reply);
+    const bool of_today = invocation.dialect().has(dialect::kFieldsAreChecked);
+    bson::Element op;
+    for (const bson::Element& e : invocation.body)
+        if (op.missing() && (e.name() == "op" || (of_today && e.name() == "id"))) op = e;
+    if (op.missing() && of_today)
+        base::fail(40414, "BSON field 'killOp.op' is missing but a required field");
+    kill_operation(invocation.service.contexts(), op, *invocation.reply);
 }
 
 constexpr Field kKillFields[] = {
-    required("op", types::number),
+    {"op", types::number}, {"id", types::number},  // as programs name it that show operations
 };
 
 constexpr Command kCommands[] = {

@@ -23,6 +23,10 @@ TimeUnit unit_of(const Value& v, std::string_view op, int type_code);
 // Returns 1 (Monday) to 7, as ISO 8601 counts. Throws base::Error `type_code` for a value that is
 // no text, and 9 for a text that is no day.
 int week_day_of(const Value& v, std::string_view op, int type_code);
+// Returns an instant so many units later, by the clocks of a zone; the day of a month that has
+// fewer days is its last one. Throws base::Error 5166406 for one out of range.
+int64_t date_plus(std::string_view op, int64_t ms, TimeUnit unit, int64_t amount,
+                  const TimeZone& zone);
 // Returns the length of a unit that is always as long, from a day down.
 int64_t milliseconds_in(TimeUnit unit);
 

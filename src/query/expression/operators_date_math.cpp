@@ -77,8 +77,10 @@ int64_t add_months(int64_t local_ms, int64_t months) {
     return days_of_date(year, of_year, day) * kDayMs + local_ms - day_of(local_ms) * kDayMs;
 }
 
-int64_t added(std::string_view op, int64_t ms, TimeUnit unit, int64_t amount,
-              const TimeZone& zone) {
+}  // namespace
+
+int64_t date_plus(std::string_view op, int64_t ms, TimeUnit unit, int64_t amount,
+                  const TimeZone& zone) {
     // More than all years that there are, and far from where an int64 ends.
     constexpr int64_t kMonthsMax = int64_t{12} * 400'000'000;
     if (is_month_unit(unit)) {
@@ -102,6 +104,8 @@ int64_t added(std::string_view op, int64_t ms, TimeUnit unit, int64_t amount,
     return by_days ? zone.instant_of(result) : result;
 }
 
+namespace {
+
 enum AddOperand { kStart, kAddUnit, kAmount, kAddZone };
 constexpr NamedOperand kAdd[] = {
     {"startDate", 5166402}, {"unit", 5166402}, {"amount", 5166402}, {"timezone"}};
@@ -123,7 +127,7 @@ Value date_add(const Call& call, Values v) {
             base::fail(6045000, "invalid {} 'amount' parameter value: {}", call.name, n);
         n = -n;
     }
-    return make_date(call.arena, added(call.name, instant_of(start), unit, n, *zone));
+    return make_date(call.arena, date_plus(call.name, instant_of(start), unit, n, *zone));
 }
 
 // How many boundaries of the unit lie between.

@@ -59,7 +59,8 @@ class Facet : public Stage {
             const std::string_view kind =
                 stage.is_object() ? stage.as_doc().first().name() : std::string_view();
             const bool starts_pipelines = outer.find_first_stage && outer.find_first_stage(kind);
-            if (kind == "$facet" || is_output_stage(kind) || starts_pipelines)
+            if (kind == "$facet" || kind == "$documents" || is_output_stage(kind) ||
+                starts_pipelines)
                 base::fail(40600, "{} is not allowed to be used within a $facet stage", kind);
         }
     }

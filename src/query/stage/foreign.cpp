@@ -81,6 +81,8 @@ bson::Object sub_pipeline(bson::Doc filter, bson::Doc stages) {
     bson::Builder holder;
     {
         bson::Builder list = holder.sub_array("p");
+        const bool brings_documents = begins_with_documents(stages);
+        if (brings_documents) list.push_element(stages.first());
         const Value first = stages.first();
         const Value match = first.is_object() ? first.as_doc()["$match"] : Value();
         // Both are one filter, so that the query can choose which one an index serves.
@@ -96,7 +98,7 @@ bson::Object sub_pipeline(bson::Doc filter, bson::Doc stages) {
                 both.append_all(filter);
             }
         }
-        bool skip = joins && !filter.empty();
+        bool skip = brings_documents || (joins && !filter.empty());
         for (const Value& stage : stages) {
             if (!std::exchange(skip, false)) list.push_element(stage);
         }

@@ -33,10 +33,17 @@ constexpr int kSubPipelinesMax = 20;
 // may be a name.
 std::string foreign_name(const Value& from, std::string_view stage);
 
+// Whether a pipeline brings its documents itself, by $documents.
+bool begins_with_documents(bson::Doc stages);
+// Throws base::Error 9 where a pipeline of a stage has both, a collection and documents of its own,
+// or none.
+void check_has_documents(bool has_collection, bson::Doc stages, std::string_view stage);
+
 // Returns the context of a pipeline inside of a stage. Throws base::Error 232 beyond
 // kSubPipelinesMax.
 PipelineContext sub_pipeline_context(const PipelineContext& outer);
-// Returns such a pipeline, {p: [...]}, which begins with the filter, unless that is empty.
+// Returns such a pipeline, {p: [...]}, which begins with the filter, unless that is empty,
+// or with $documents and then the filter.
 bson::Object sub_pipeline(bson::Doc filter, bson::Doc stages);
 // Throws base::Error `code` for stages that such a pipeline cannot have because they write, or tell
 // of the server.

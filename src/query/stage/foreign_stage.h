@@ -18,7 +18,7 @@ class ForeignStage : public Computing {
     bool next(bson::Doc* out) final {
         bson::Doc doc;
         if (!previous_->next(&doc)) return false;
-        DCHECK(!from_.empty() && !as_.empty());
+        DCHECK(!as_.empty());
         found_.trim(kKeptBytes);
         const size_t holder = open_doc(found_);
         write_header(found_, bson::Type::array, "");

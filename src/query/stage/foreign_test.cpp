@@ -97,6 +97,27 @@ class Foreign : public testing::Test {
 constexpr const char* kJoin =
     R"({"$lookup": {"from": "f", "localField": "l.v", "foreignField": "k.w", "as": "found"}})";
 
+TEST_F(Foreign, DocumentsMayStandForACollection) {
+    EXPECT_EQ(made(R"({"$unionWith": {"pipeline": [{"$documents": [{"a": "x"}]},
+                                                   {"$addFields": {"b": "y"}}]}})"),
+              R"({ _id: 1 }{ a: "x", b: "y" })");
+    EXPECT_EQ(made(R"({"$lookup": {"as": "f", "localField": "v", "foreignField": "k", "pipeline": [
+                       {"$documents": [{"k": "x"}, {"k": "y"}]}]}})",
+                   R"({"v": "y"})"),
+              R"({ v: "y", f: [ { k: "y" } ] })");
+    EXPECT_EQ(made(R"({"$lookup": {"as": "f", "let": {"v": "$v"}, "pipeline": [
+                       {"$documents": [{"k": "$$v"}]}, {"$match": {"k": "y"}}]}})",
+                   R"({"v": "y"})"),
+              R"({ v: "y", f: [ { k: "y" } ] })");
+    EXPECT_EQ(collections_->connected(), 0);
+    for (const char* stage :
+         {R"({"$unionWith": {"coll": "f", "pipeline": [{"$documents": []}]}})",
+          R"({"$unionWith": {"pipeline": [{"$match": {}}]}})",
+          R"({"$lookup": {"from": "f", "as": "f", "pipeline": [{"$documents": []}]}})",
+          R"({"$lookup": {"as": "f", "pipeline": [{"$match": {}}]}})"})
+        EXPECT_EQ(error_of(stage), 9) << stage;
+}
+
 TEST_F(Foreign, IsAskedForTheValuesOfADocument) {
     const std::pair<const char*, const char*> cases[] = {
         {R"({"l": {"v": "5"}})", R"(f { k.w: "5" })"},

@@ -91,7 +91,7 @@ class Lookup : public ForeignStage {
     }
 
     void check_options() const {
-        if (from_.empty()) base::fail(base::kFailedToParse, "must specify 'from' for a $lookup");
+        check_has_documents(!from_.empty(), pipeline_, "$lookup");
         if (as_.empty()) base::fail(base::kFailedToParse, "must specify 'as' field for a $lookup");
         if (local_.empty() != foreign_.empty())
             base::fail(base::kFailedToParse,
@@ -114,7 +114,7 @@ class Lookup : public ForeignStage {
             inner_.variables[outer_variables_ + i].second = variables_[i]->evaluate(scope);
         const bson::Object holder = sub_pipeline(join_filter(doc), pipeline_);
         const auto pipeline = Pipeline::parse(holder["p"].as_doc(), inner_);
-        inner_.foreign->connect(from_, *pipeline);
+        if (!pipeline->has_own_source()) inner_.foreign->connect(from_, *pipeline);
         bson::Doc found;
         while (pipeline->next(&found)) {
             sched::tick();

@@ -239,6 +239,7 @@ class StagedPipeline : public Pipeline {
     const std::shared_ptr<const LetVariables> let_;  // has values of context.variables
     const std::shared_ptr<const collation::Collator> collator_;
     bson::Object copy_;
+    std::vector<bson::Object> written_;  // stages in the place of others
     std::optional<FilterExpressions> expressions_;
     std::vector<StagePtr> stages_;
     std::vector<StagePtr> between_;  // what it has put between them
@@ -271,6 +272,7 @@ StagePtr StagedPipeline::make_stage(std::string_view name, const Value& spec,
         if (name == "$bucket") return make_bucket(spec, context);
         if (name == "$bucketAuto") return make_bucket_auto(spec, context);
         if (name == "$setWindowFields") return make_set_window_fields(spec, context);
+        if (name == "$densify") return make_densify(spec, context);
     }
     if (context.foreign != nullptr) {
         if (name == "$unionWith") return make_union(spec, context);
@@ -279,6 +281,13 @@ StagePtr StagedPipeline::make_stage(std::string_view name, const Value& spec,
     }
     if (name == "$geoNear")
         base::fail(16604, "$geoNear needs a geo index, which this server does not have");
+    constexpr std::string_view kSearches[] = {"$listSearchIndexes", "$search", "$searchMeta",
+                                              "$vectorSearch"};
+    if (context.dialect.has(dialect::kStagesOfToday) &&
+        std::ranges::find(kSearches, name) != std::end(kSearches))
+        base::fail(31082,
+                   "{} needs a search engine beside the server, which this server does not have",
+                   name);
     if (name == "$changeStream")
         base::fail(40573,
                    "The $changeStream stage is only supported on replica sets of other servers: "
@@ -306,6 +315,12 @@ void StagedPipeline::parse_stage(const Value& e, const PipelineContext& context)
         output_ = make_output(doc, context);
         return;
     }
+    if (name == "$fill" && context.dialect.has(dialect::kStagesOfToday)) {
+        written_.push_back(fill_stages(spec));
+        for (const Value& each : written_.back()["p"].as_doc())
+            parse_stage(each, context);
+        return;
+    }
     StagePtr stage = make_stage(name, spec, context);
     if (stage) {
         stage->set_spec(doc);
@@ -313,7 +328,10 @@ void StagedPipeline::parse_stage(const Value& e, const PipelineContext& context)
         return;
     }
     FirstStage first;
-    if (context.find_first_stage) first = context.find_first_stage(name);
+    if (name == "$documents" && context.dialect.has(dialect::kStagesOfToday))
+        first = [&context](const Value& list) { return make_documents(list, context); };
+    else if (context.find_first_stage)
+        first = context.find_first_stage(name);
     if (!first)
         base::fail(context.dialect.code(kUnknownStageOf26, kUnknownStage),
                    "Unrecognized pipeline stage name: '{}'", name);

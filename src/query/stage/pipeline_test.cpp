@@ -193,13 +193,23 @@ TEST(Pipeline, RefusesWhatItCannotDo) {
     EXPECT_EQ(error_of(R"([{"$lookup": {}}])"), 16436);
     PipelineContext of_today;
     of_today.dialect = dialect::kToday;
-    for (const char* stage : {"$lookup", "$nosuch", "$fill", "$densify", "$search"}) {
+    for (const char* stage : {"$lookup", "$nosuch", "$rankFusion"}) {
         try {
             parse(std::string(R"([{")") + stage + R"(": {}}])", of_today);
             ADD_FAILURE() << stage;
         } catch (const base::Error& e) {
             EXPECT_EQ(e.code(), 40324) << stage;
             EXPECT_NE(std::string_view(e.what()).find(stage), std::string_view::npos);
+        }
+    }
+    for (const char* stage : {"$listSearchIndexes", "$search", "$searchMeta", "$vectorSearch"}) {
+        const std::string stages = std::string(R"([{")") + stage + R"(": {}}])";
+        EXPECT_EQ(error_of(stages), 16436) << stage;
+        try {
+            parse(stages, of_today);
+            ADD_FAILURE() << stage;
+        } catch (const base::Error& e) {
+            EXPECT_EQ(e.code(), 31082) << stage;
         }
     }
     EXPECT_EQ(error_of(R"([{"$geoNear": {}}])"), 16604);

@@ -88,11 +88,17 @@ StagePtr make_bucket(const Value& spec, const PipelineContext& context);
 StagePtr make_bucket_auto(const Value& spec, const PipelineContext& context);
 StagePtr make_union(const Value& spec, const PipelineContext& context);
 StagePtr make_set_window_fields(const Value& spec, const PipelineContext& context);
+StagePtr make_densify(const Value& spec, const PipelineContext& context);
+// Returns the stages that do what $fill asks for, {p: [...]}.
+bson::Object fill_stages(const Value& spec);
 StagePtr make_sample(const Value& spec);
 StagePtr make_sort_by_count(const Value& spec, const PipelineContext& context);
 StagePtr make_facet(const Value& spec, const PipelineContext& context);
 StagePtr make_lookup(const Value& spec, const PipelineContext& context);
 StagePtr make_graph_lookup(const Value& spec, const PipelineContext& context);
+// The source of a pipeline that begins with $documents. Throws base::Error 5858203 with the first
+// document if it is asked for others than an array of documents.
+DocumentSource make_documents(const Value& spec, const PipelineContext& context);
 
 // Whether a result may have a field of this name: not empty, no path, no operator, no NUL.
 bool is_field_name(std::string_view name);

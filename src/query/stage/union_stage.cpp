@@ -26,7 +26,7 @@ class Union : public Stage {
         if (!at_other_ && previous_->next(out)) return true;
         if (!at_other_) {
             at_other_ = true;
-            inner_.foreign->connect(collection_, *pipeline_);
+            if (!pipeline_->has_own_source()) inner_.foreign->connect(collection_, *pipeline_);
         }
         return pipeline_->next(out);
     }
@@ -63,9 +63,9 @@ StagePtr make_union(const Value& spec, const PipelineContext& context) {
             base::fail(40415, "BSON field '$unionWith.{}' is an unknown field.", e.name());
         }
     }
-    // Without one, the pipeline would begin with $documents, which there is not.
-    if (!collection) base::fail(base::kFailedToParse, "$unionWith needs a collection, 'coll'");
-    return std::make_unique<Union>(foreign_name(collection, "$unionWith"), stages, context);
+    check_has_documents(!collection.missing(), stages, "$unionWith");
+    return std::make_unique<Union>(collection ? foreign_name(collection, "$unionWith") : "", stages,
+                                   context);
 }
 
 }  // namespace query
