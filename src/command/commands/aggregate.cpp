@@ -199,6 +199,7 @@ void append_cursor_plan(bson::Builder& out, const PipelineRequest& request,
     how.millis = millis;
     how.execution_stats = *request.explain != Verbosity::query_planner;
     how.all_plans = *request.explain == Verbosity::all_plans;
+    how.of_today = true;
     query::append_explain(out, executor.report(), how);
 }
 

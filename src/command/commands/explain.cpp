@@ -219,6 +219,9 @@ void run_explain(Invocation& invocation) {
     how.ns = ns;
     const Work work = inner.dialect().has(dialect::kExplainShowsPlans) ? work_of(inner) : Work();
     how.top = work.stage;
+    how.of_today = inner.dialect().has(dialect::kExplainShowsPlans);
+    how.counts_keys = how.of_today && work.stage.name == "COUNT";
+    if (inner.name == "find") how.projection = request.parts.projection;
     std::optional<TriedUpdate> update;
     if (work.stage.name == "UPDATE") {
         update.emplace(inner, expressions.get(), request.query.collator);
@@ -228,6 +231,7 @@ void run_explain(Invocation& invocation) {
     const auto started = sched::Operation::Clock::now();
     query::ExecutorOptions options = execution_options();
     options.scratch_directory = invocation.service.engine().scratch_directory();
+    options.count_only = how.counts_keys;
     const auto executor =
         query::make_executor(lock.collection(), std::move(request.query), options, &lock);
     if (how.execution_stats) {

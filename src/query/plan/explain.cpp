@@ -132,6 +132,7 @@ void append_bounds(bson::Builder& out, const ScanPlan& scan) {
 }
 
 void append_explain(bson::Builder& out, const ExplainReport& report, const CommandExplain& how) {
+    if (how.of_today) return append_explain_of_today(out, report, how);
     {
         bson::Builder planner = out.sub_object("queryPlanner");
         planner.append("plannerVersion", 1);

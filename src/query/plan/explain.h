@@ -51,6 +51,10 @@ struct CommandExplain {
     bool execution_stats = false;  // not only the plan
     bool all_plans = false;        // with executionStats.allPlansExecution: those that were tried
     TopStage top = {};
+    // As today's servers show it (explain_of_today.cpp).
+    bool of_today = false;
+    bson::Doc projection = {};  // as asked
+    bool counts_keys = false;   // a count that reads no documents where the keys tell
 };
 
 // cursor, isMultiKey, n, nscannedObjects, nscanned, ..., indexBounds, clauses.
@@ -71,6 +75,10 @@ void append_stage_counts(bson::Builder& out, const ExplainReport& report);
 
 // queryPlanner and, if wanted, executionStats.
 void append_explain(bson::Builder& out, const ExplainReport& report, const CommandExplain& how);
+
+// The same in the shape of today's servers: bounds are texts, filters stand where they are applied.
+void append_explain_of_today(bson::Builder& out, const ExplainReport& report,
+                             const CommandExplain& how);
 
 // Returns bounds as they are shown: the keys of an index with a collation are bytes, no texts.
 // Made-up values go to `arena`.

@@ -6,6 +6,7 @@
 
 #include "base/dcheck.h"
 #include "bson/compare.h"
+#include "bson/json.h"
 #include "sched/tick.h"
 
 namespace query {
@@ -339,6 +340,34 @@ void append_intervals(bson::Builder& out, std::string_view field, const Interval
         bson::Builder pair = outer.sub_array(name.view());
         push_end(pair, interval.low);
         push_end(pair, interval.high);
+    }
+}
+
+namespace {
+
+std::string end_text(const Element& e) {
+    if (e.type() == Type::min_key) return "MinKey";
+    if (e.type() == Type::max_key) return "MaxKey";
+    bson::Builder shown;
+    {
+        bson::Builder list = shown.sub_array("");
+        push_end(list, e);
+    }
+    const Element end = shown.doc().first().as_doc().first();
+    if (end.type() != Type::number_double || std::isfinite(end.as_double()))
+        return bson::to_text(end);
+    if (std::isnan(end.as_double())) return "nan.0";
+    return end.as_double() < 0 ? "-inf.0" : "inf.0";
+}
+
+}  // namespace
+
+void append_interval_texts(bson::Builder& out, std::string_view field, const IntervalList& list) {
+    bson::Builder texts = out.sub_array(field);
+    for (const Interval& interval : list) {
+        texts.append(texts.next().view(),
+                     (interval.low_inclusive ? "[" : "(") + end_text(interval.low) + ", " +
+                         end_text(interval.high) + (interval.high_inclusive ? "]" : ")"));
     }
 }
 

@@ -100,5 +100,7 @@ void round_long_ends(IntervalList& list, int direction, ValueArena& arena);
 
 // [[low, high], ...] as explain shows bounds: ends of KeyConstants as the old server had them.
 void append_intervals(bson::Builder& out, std::string_view field, const IntervalList& list);
+// ["[low, high)", ...] as today's servers show them.
+void append_interval_texts(bson::Builder& out, std::string_view field, const IntervalList& list);
 
 }  // namespace query

@@ -236,7 +236,6 @@ class Densify : public Stage {
             return compare(a.value, b.value) < 0;
         });
         for (const Entry& entry : entries_) {
-            sched::tick();
             if (!entry.value) continue;
             if (!least_ || compare(entry.value, least_) < 0) least_ = entry.value;
             if (!most_ || compare(entry.value, most_) > 0) most_ = entry.value;

@@ -9,7 +9,6 @@
 #include "query/expression/expression.h"
 #include "query/stage/foreign.h"
 #include "query/stage/stage.h"
-#include "sched/tick.h"
 
 namespace query {
 
@@ -30,7 +29,6 @@ class Given {
     bool next(bson::Doc* out) {
         if (!computed_) compute();
         if (at_ == end_) return false;
-        sched::tick();
         if (!at_->is_object())
             base::fail(kNoDocuments, "$documents needs documents, but one element is of type {}",
                        bson::name_of(at_->type()));
