@@ -116,7 +116,7 @@ class PipelineUpdate : public Update {
         check(now);
         UpdateResult result;
         result.changed = !std::ranges::equal(now.bytes(), old.bytes());
-        result.whole = result.changed;
+        result.whole = result.computed = result.changed;
         if (!result.changed) out.truncate(start);
         return result;
     }

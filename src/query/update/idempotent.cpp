@@ -5,6 +5,7 @@
 
 #include "base/dcheck.h"
 #include "bson/compare.h"
+#include "query/update/document_difference.h"
 #include "query/update/update_tree.h"
 #include "sched/tick.h"
 
@@ -42,7 +43,13 @@ bson::Doc idempotent_form(const Update& update, const UpdateResult& result, bson
                           bson::Buffer& changed, bson::Buffer& out) {
     DCHECK(result.changed);
     const auto whole = [&] { return updated_document(before, result, changed); };
-    if (result.whole || result.reorders) return whole();
+    if (result.computed || (result.reorders && !result.whole)) {
+        const bson::Doc after = whole();
+        const size_t bytes_max = static_cast<size_t>(after.size()) + kMoreBytesMax;
+        return write_difference(before, after, bytes_max, kPathsMax, out) ? bson::Doc(out.data())
+                                                                          : after;
+    }
+    if (result.whole) return whole();
     const std::span<const Mod> mods = update.mods();
     const auto paths = static_cast<size_t>(std::ranges::count_if(mods, has_changed));
     if (paths == 0 || paths > kPathsMax) return whole();

@@ -16,8 +16,8 @@ namespace query {
 
 // {$set: {path: value, ...}, $unset: {path: true, ...}}, or the whole document as it is afterwards:
 // of a replacement; of what would take more space or time than that; of an update that has changed
-// the order of fields; and where a number has become one of another type that equals it, which $set
-// leaves as it was.
+// the order of fields that stay; and where a number has become one of another type that equals it,
+// which $set leaves as it was.
 // `result` is that of the last apply() of `update` to `before`, which changed something and has
 // written to `changed`. Writes to `out`, whose content is lost, and returns a view of it, or the
 // updated_document(), which is in `changed`.

@@ -125,7 +125,7 @@ TEST(IdempotentForm, IsTheWholeDocumentWhereThatIsLess) {
     // $rename onto a field that stays where it is.
     EXPECT_EQ(
         bson::to_text(form_of(R"({"_id": 1, "a": 2, "x": 1})", R"({"$rename": {"a": "x"}})").doc()),
-        whole);
+        "{ $set: { x: 2 }, $unset: { a: true } }");
     std::string many;
     std::string before;
     for (int i = 0; i < 200; ++i) {

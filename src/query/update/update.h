@@ -30,6 +30,7 @@ struct UpdateResult {
     std::vector<std::string>
         touched_paths;      // only with operators: roots of what may have changed, for index checks
     bool whole = false;     // replacement: everything may have changed
+    bool computed = false;  // whole, of the document as it was, which may have kept most
     bool reorders = false;  // fields may stand in another order than before ($rename)
 };
 
