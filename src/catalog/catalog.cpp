@@ -116,9 +116,17 @@ std::unique_ptr<storage::Remains> Catalog::drop_database(std::string_view db) {
     if (found == nullptr) return drop_database_again(db);
     found->refuse_while_building();
     {
+        bson::Builder dropped;
+        {
+            bson::Builder names = dropped.sub_array("collections");
+            for (const std::string& ns : found->collection_names())
+                if (const std::string_view name = split(ns).collection; !is_system(name))
+                    names.push(name);
+        }
+        const bson::Doc beside = dropped.doc();
         storage::WriteUnit unit(engine_.durability());
-        unit.admit(log_->prepare(0));
-        unit.keep([&] { log_->command(db, bson::make("dropDatabase", 1)); });
+        unit.admit(log_->prepare(beside.size()));
+        unit.keep([&] { log_->command(db, bson::make("dropDatabase", 1), &beside); });
     }
     try {
         return drop_database_again(db);

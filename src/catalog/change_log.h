@@ -44,8 +44,9 @@ class ChangeLog {
     virtual void updated(std::string_view ns, bson::Doc which, bson::Doc form) = 0;
     // The stored definition, of an index that is complete.
     virtual void index_built(std::string_view ns, bson::Doc spec) = 0;
-    // A command, in the form in which a client would send it to that database.
-    virtual void command(std::string_view db, bson::Doc command) = 0;
+    // A command, in the form in which a client would send it to that database. `beside`: what
+    // readers of the log cannot know of it else, or null.
+    virtual void command(std::string_view db, bson::Doc command, const bson::Doc* beside) = 0;
     // The last command has changed nothing: its entry goes. REQUIRES: the same hold of the lock.
     virtual void take_command_back() = 0;
 };

@@ -29,12 +29,12 @@ class LoggedCommand {
         command.append(name, split(ns).collection);
         for (const bson::Element& e : fields)
             if (e.name() != name) command.append(e);
-        unit_.keep([&] { log_->command(split(ns).db, command.doc()); });
+        unit_.keep([&] { log_->command(split(ns).db, command.doc(), nullptr); });
     }
     // One for the database `admin`.
     void told(const bson::Object& command) {
         if (log_ == nullptr) return;
-        unit_.keep([&] { log_->command("admin", command); });
+        unit_.keep([&] { log_->command("admin", command, nullptr); });
     }
     static bson::Object renaming(std::string_view from, std::string_view to, bool stay_temp,
                                  bool drop_target) {

@@ -22,6 +22,7 @@ bson::Doc write_entry(const Entry& entry, Form form, bson::Buffer& out) {
     if (entry.op == 'd') b.append("b", true);
     if (entry.o2 != nullptr) b.append("o2", *entry.o2);
     b.append("o", entry.o);
+    if (form == Form::replica_set) b.append_date("wall", entry.wall_ms);
     if (entry.turn != nullptr) {
         b.append_all(entry.turn->fields()).append("stmtId", entry.statement);
         DCHECK(b.size() < static_cast<size_t>(entry.o.size() + kEntryBytes + kStatementBytes) +

@@ -4,12 +4,14 @@
 //   {ts, op: "i", ns: "db.system.indexes", o: definition}              an index came
 //   {ts, op: "u", ns, o2: {_id}, o: document or {$set, $unset}}        a document changed
 //   {ts, op: "d", ns, b: true, o: {_id}}                               a document went
-//   {ts, op: "c", ns: "db.$cmd", o: command}                           the rest
+//   {ts, op: "c", ns: "db.$cmd", o: command}                           the rest; the drop of a
+//                                                 database has o2: {collections: [name, ...]}
 //   {ts, op: "n", ns: "", o: {}}                                       nothing: the log begins
 //
 // `ts` rises from entry to entry: seconds since 1970 << 32 | a number that begins with 1 in each.
 // In the log of a replica set three fields follow it: `t`, the term of the primary that wrote the
 // entry, which readers of 2.6 pass over; `h`, which tells two histories apart; and `v`, which is 2.
+// A fourth is the last field but for those of a statement: `wall`, the clock of that primary.
 //
 // If the client may send the write again, three more stand at the end, as later servers have them:
 // `lsid` and `txnNumber`, its session and the number that the write has there, and `stmtId`, which
@@ -52,6 +54,7 @@ struct Entry {
     const bson::Doc* o2 = nullptr;  // of an update: which document
     int64_t term = 0;               // of a set's log, as what follows
     int64_t hash = 0;
+    int64_t wall_ms = 0;                  // since 1970
     const Retries::Turn* turn = nullptr;  // null: of no statement
     int32_t statement = 0;
 };

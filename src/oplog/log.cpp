@@ -202,8 +202,8 @@ void Log::index_built(std::string_view ns, bson::Doc spec) {
     append('i', fmt::format("{}.system.indexes", catalog::split(ns).db), spec);
 }
 
-void Log::command(std::string_view db, bson::Doc command) {
-    append('c', fmt::format("{}.$cmd", db), command);
+void Log::command(std::string_view db, bson::Doc command, const bson::Doc* beside) {
+    append('c', fmt::format("{}.$cmd", db), command, beside);
 }
 
 // Once an entry is missing nothing more can be changed, by the client's next try either.
@@ -237,10 +237,11 @@ void Log::append(char op, std::string_view ns, bson::Doc o, const bson::Doc* o2,
     if (ForeignChange* const foreign = ForeignChange::of_this_thread(*this))
         return foreign->write();
     const Position last = end_.position;
-    const uint64_t ts = next_ts(last.ts, base::ms_since_1970() / 1000);
+    const int64_t now_ms = base::ms_since_1970();
+    const uint64_t ts = next_ts(last.ts, now_ms / 1000);
     const int64_t hash = next_hash(end_.hash, ts, member_);
     buffer_.clear();
-    Entry written{ts, op, ns, o, o2, last.term, hash};
+    Entry written{ts, op, ns, o, o2, last.term, hash, now_ms};
     if (statement != nullptr) {
         written.turn = &statement->turn();
         written.statement = statement->number();

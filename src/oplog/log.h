@@ -88,7 +88,7 @@ class Log final : public catalog::ChangeLog {
     void removed(std::string_view ns, bson::Doc which) override;
     void updated(std::string_view ns, bson::Doc which, bson::Doc form) override;
     void index_built(std::string_view ns, bson::Doc spec) override;
-    void command(std::string_view db, bson::Doc command) override;
+    void command(std::string_view db, bson::Doc command, const bson::Doc* beside) override;
     void take_command_back() override;
 
   private:

@@ -49,9 +49,9 @@ TEST(OplogEntry, HasTheFieldsOfItsKind) {
     EXPECT_EQ(entry["ts"].as_timestamp(), 7U);
     EXPECT_EQ(entry["ns"].as_string(), "test.$cmd");
     EXPECT_EQ(names({7, 'u', "test.c", which, &o2, 3, 5}, Form::replica_set),
-              "ts t h v op ns o2 o ");
+              "ts t h v op ns o2 o wall ");
     EXPECT_EQ(names({7, 'd', "test.c", which, nullptr, 3, 5}, Form::replica_set),
-              "ts t h v op ns b o ");
+              "ts t h v op ns b o wall ");
     const bson::Doc of_set(buffer.data());
     EXPECT_EQ(of_set["t"].as_int64(), 3);
     EXPECT_EQ(of_set["h"].as_int64(), 5);
@@ -250,7 +250,7 @@ TEST_P(LogTest, EndsADropThatWasCutShort) {
     {
         const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::W);
         log_->prepare(0);
-        log_->command("test", bson::make("dropDatabase", 1));
+        log_->command("test", bson::make("dropDatabase", 1), nullptr);
     }
     open_again();
     {
@@ -273,7 +273,7 @@ TEST_P(LogTest, TakesTheEntryOfADropThatFailedBack) {
     {
         const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::W);
         log_->prepare(0);
-        log_->command("test", bson::make("dropDatabase", 1));
+        log_->command("test", bson::make("dropDatabase", 1), nullptr);
         log_->take_command_back();
     }
     EXPECT_EQ(texts(), before);
@@ -542,7 +542,7 @@ TEST_P(LogTest, OfAFollowerTakesTheEntryOfADropBack) {
         log_->follow();
         const ForeignChange foreign(*log_, drop);
         log_->prepare(0);
-        log_->command("test", drop_fields);
+        log_->command("test", drop_fields, nullptr);
         log_->take_command_back();
     }
     EXPECT_TRUE(entries().empty());

@@ -88,8 +88,9 @@ class OplogReaders(unittest.TestCase):
         self.c.delete_one({'_id': 1})
         create, insert, delete = self.entries_since(start)
         numbered = ['lsid', 'txnNumber', 'stmtId']  # by a driver at its defaults
-        self.assertEqual(list(insert), ['ts', 't', 'h', 'v', 'op', 'ns', 'o'] + numbered)
-        self.assertEqual(list(delete), ['ts', 't', 'h', 'v', 'op', 'ns', 'b', 'o'] + numbered)
+        self.assertEqual(list(insert), ['ts', 't', 'h', 'v', 'op', 'ns', 'o', 'wall'] + numbered)
+        self.assertEqual(list(delete),
+                         ['ts', 't', 'h', 'v', 'op', 'ns', 'b', 'o', 'wall'] + numbered)
         self.assertEqual((insert['stmtId'], delete['stmtId']), (0, 0))
         self.assertEqual(delete['txnNumber'], insert['txnNumber'] + 1)
         self.assertEqual(create['o'], {'create': self.c.name})

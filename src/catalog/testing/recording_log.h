@@ -55,7 +55,7 @@ class RecordingLog final : public ChangeLog {
     void index_built(std::string_view ns, bson::Doc spec) override {
         add({Entry::Kind::index, std::string(ns), bson::Object(spec), {}});
     }
-    void command(std::string_view db, bson::Doc command) override {
+    void command(std::string_view db, bson::Doc command, const bson::Doc*) override {
         add({Entry::Kind::command, std::string(db), bson::Object(command), {}});
     }
     void take_command_back() override {
