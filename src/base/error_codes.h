@@ -91,7 +91,10 @@ namespace base {
     X(189, PrimarySteppedDown, "waits for members when the primary stops being it")                \
     X(232, MaxSubPipelineDepthExceeded, "pipelines in pipelines in pipelines")                     \
     X(241, ConversionFailure, "$convert and its like, of a value that has no such meaning")        \
+    X(260, InvalidResumeToken, "places in a change stream that are none")                          \
     X(261, TooManyLogicalSessions, "a session beyond the limit")                                   \
+    X(280, ChangeStreamFatalError, "places in a change stream that the log lacks")                 \
+    X(286, ChangeStreamHistoryLost, "the same, overwritten in the log")                            \
     X(292, QueryExceededMemoryLimitNoDiskUseAllowed, "sorts and groups with allowDiskUse: false")  \
     X(322, APIVersionError, "an apiVersion other than 1")                                          \
     X(323, APIStrictError, "with apiStrict, what is not in API version 1")                         \

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/milliseconds.h"
 #include "bson/validate.h"
+#include "command/commands/change_stream.h"
 #include "command/commands/families.h"
 #include "command/commands/request_expressions.h"
 #include "command/commands/server_stages.h"
@@ -121,7 +122,8 @@ PipelineRequest parse(const Invocation& invocation) {
 
 std::unique_ptr<query::Pipeline> parse_pipeline(Invocation& invocation,
                                                 const PipelineRequest& request,
-                                                std::shared_ptr<ForeignReader> foreign) {
+                                                std::shared_ptr<ForeignReader> foreign,
+                                                bson::Doc given) {
     query::PipelineContext context;
     context.allow_disk_use = request.allow_disk_use;
     if (request.allow_disk_use)
@@ -134,7 +136,8 @@ std::unique_ptr<query::Pipeline> parse_pipeline(Invocation& invocation,
     context.find_first_stage = [&](std::string_view stage) {
         return find_first_stage(invocation, request.ns, stage);
     };
-    return query::Pipeline::parse(request.stages, context);
+    context.narrows = !is_change_stream(invocation, request.stages);  // each event has its `_id`
+    return query::Pipeline::parse(given, context);
 }
 
 // Null where the client takes this for a server that has no such stages.
@@ -260,6 +263,14 @@ std::unique_ptr<ResultWriter> result_writer(Invocation& invocation, const Pipeli
     return std::make_unique<MergeOutput>(invocation, *output, request.collator, request.validation);
 }
 
+bson::Object stages_behind_first(bson::Doc stages) {
+    bson::Builder behind;
+    bool is_first = true;
+    for (const bson::Element& stage : stages)
+        if (!std::exchange(is_first, false)) behind.append_as(behind.next().view(), stage);
+    return behind.object();
+}
+
 bool reads_others(bson::Doc stages) {
     return !all_foreign(stages, [](std::string_view) { return false; });
 }
@@ -269,9 +280,16 @@ bool reads_others(bson::Doc stages) {
 void run_pipeline(Invocation& invocation, const PipelineRequest& request) {
     DCHECK(storage::LockManager::database().empty());
     DCHECK(request.batch_size >= 0 && (request.as_cursor || !request.single_batch));
+    if (is_change_stream(invocation, request.stages)) {
+        check_change_stream(invocation, request);
+        const bson::Object behind = stages_behind_first(request.stages);
+        return run_change_stream(invocation, request,
+                                 parse_pipeline(invocation, request, nullptr, behind));
+    }
     // The stages may hold much: they are freed when the lock has been given up.
     std::shared_ptr<ForeignReader> foreign = foreign_reader(invocation, request);
-    const std::shared_ptr<query::Pipeline> stages = parse_pipeline(invocation, request, foreign);
+    const std::shared_ptr<query::Pipeline> stages =
+        parse_pipeline(invocation, request, foreign, request.stages);
     if (!reads_others(request.stages)) foreign = nullptr;
     if (!request.whole_database && query::begins_with_documents(request.stages))
         base::fail(base::kInvalidNamespace,
@@ -344,7 +362,8 @@ void each_result(Invocation& invocation, const PipelineRequest& request,
                  const std::function<void(bson::Doc)>& use) {
     DCHECK(storage::LockManager::database().empty());
     std::shared_ptr<ForeignReader> foreign = foreign_reader(invocation, request);
-    const std::shared_ptr<query::Pipeline> stages = parse_pipeline(invocation, request, foreign);
+    const std::shared_ptr<query::Pipeline> stages =
+        parse_pipeline(invocation, request, foreign, request.stages);
     if (!reads_others(request.stages)) foreign = nullptr;
     std::optional<PipelineQuery> query(std::in_place, *stages, request.hint);
     CollectionLock lock(invocation.client, request.source_ns, false);
@@ -373,8 +392,9 @@ PipelineRequest resolved(Invocation& invocation, PipelineRequest request) {
         RequestExpressions(invocation.dialect(), request.let_given, request.collator).let();
     if (!view) return request;
     const bson::Element first = request.stages.doc().first();
-    if (first.is_object() &&
-        find_first_stage(invocation, request.ns, first.as_doc().first().name()))
+    if (is_change_stream(invocation, request.stages) ||
+        (first.is_object() &&
+         find_first_stage(invocation, request.ns, first.as_doc().first().name())))
         base::fail(base::kCommandNotSupportedOnView, "Namespace {} is a view, not a collection",
                    request.ns);
     request.source_ns = view->ns;
@@ -416,6 +436,8 @@ bool may_write(const Invocation& invocation, const Rights& rights, bson::Doc sta
 
 bool may_run(const Invocation& invocation, const Rights& rights, bson::Doc stages) {
     const bson::Element first = stages.first();
+    if (is_change_stream(invocation, stages))
+        return may_follow(invocation, rights, first.as_doc().first());
     if (!may_read(invocation, rights,
                   first.is_object() ? first.as_doc().first().name() : std::string_view()))
         return false;

@@ -1,5 +1,6 @@
 // find, getMore, killCursors (wire spec 3.1, 3.2).
 #include "command/commands/find.h"
+#include "command/commands/change_stream.h"
 
 #include <algorithm>
 #include <utility>
@@ -272,6 +273,7 @@ void run_get_more(Invocation& invocation) {
     bson::Builder reply = invocation.reply->sub_object("cursor");
     int64_t next_id = 0;
     size_t batch_at = 0;
+    bson::Object resume_token;
     {
         bson::Builder batch = reply.sub_array("nextBatch");
         batch_at = batch.buffer().size() - sizeof(int32_t);
@@ -284,14 +286,15 @@ void run_get_more(Invocation& invocation) {
         if (result.status == GetMore::Status::not_found)
             base::fail(base::kCursorNotFound, "cursor id {} not found", work.id);
         if (result.status == GetMore::Status::wait) {
-            invocation.suspension =
-                Suspension::until_data(invocation.client.data_wait().deadline());
+            invocation.suspension = Suspension::until_data(result.look_again);
             return;
         }
         DCHECK(result.status == GetMore::Status::done);
         next_id = result.next_id;
+        resume_token = result.resume_token;
     }
     const sched::Uninterruptible told;  // or the batch would be lost
+    append_stream_place(invocation, resume_token, next_id, reply);
     reply.append("id", next_id).append("ns", work.ns);
     DCHECK(batch_at != 0 && batch_at < reply.buffer().size());
     if (invocation.body["durable"].truthy())

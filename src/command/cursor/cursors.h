@@ -26,6 +26,7 @@
 namespace command {
 
 class CollectionLock;
+class DataWait;
 class OperationContext;
 class WakeOnce;
 
@@ -56,6 +57,13 @@ class CursorSource {
     // Whether documents are read from collections while the cursor lives (then the database lock is
     // needed around next, save and restore).
     virtual bool reads_collections() const { return false; }
+    // The rest is of sources that follow the log without holding its lock. Whether nothing more
+    // will come although the cursor is tailable.
+    virtual bool has_ended() const { return false; }
+    // The next data is to wake the connection; false: it is to look again a little later.
+    virtual bool wake_on_data(DataWait&) { return true; }
+    // Returns by what a client goes on behind the last result; {}: it cannot.
+    virtual bson::Object resume_token() const { return {}; }
     // The query behind it, if there is one.
     virtual const query::Executor* executor() const { return nullptr; }
 };

@@ -24,6 +24,9 @@ constexpr int kNeedsSession = 50737;
 constexpr int kOtherSession = 50738;
 constexpr std::string_view kDroppedText = "collection dropped between getMore calls";
 
+// What comes so soon behind other data of a log is read together.
+constexpr std::chrono::milliseconds kLooksAgain{3};
+
 // Brings a pinned cursor back to life under its collection's lock. Throws base::Error 17356 when
 // the collection has gone.
 void wake_cursor(Cursor& cursor, CollectionLock& lock) {
@@ -226,12 +229,24 @@ GetMore::Result get_more(CursorManager& cursors, Client& client, GetMore& work,
         client.operation().check_interrupt();  // it may have been woken for that
         bool exhausted = false;
         const int64_t count = fill(*cursor, work.limits, &exhausted);
+        DataWait& wait = client.data_wait();
+        if (cursor->await_data && !wait.is_retry())
+            wait.set_deadline(sched::Operation::Clock::now() + work.await);
+        result.look_again = wait.deadline();
+        if (count == 0 && cursor->await_data && !lock && !cursor->source->has_ended() &&
+            wait.may_wait_longer()) {
+            result.status = GetMore::Status::wait;
+            if (!cursor->source->wake_on_data(wait))
+                result.look_again =
+                    std::min(result.look_again, sched::Operation::Clock::now() + kLooksAgain);
+        }
         client.metrics().returned.fetch_add(count, std::memory_order_relaxed);
         report.returned = count;
         if (const query::Executor* executor = cursor->source->executor())
             report_query(client, *executor, before, false);
         const bool done = exhausted || (cursor->source->at_end() && cursor->pending.size() == 0);
-        if (done && !cursor->tailable) {
+        result.resume_token = cursor->source->resume_token();
+        if ((done && !cursor->tailable) || cursor->source->has_ended()) {
             lock.reset();  // before what may be much is freed
             cursors.finish(std::move(cursor));
             return result;
@@ -241,16 +256,12 @@ GetMore::Result get_more(CursorManager& cursors, Client& client, GetMore& work,
             cursor->source->set_lock(nullptr);
             cursor->incarnation = lock->incarnation();
         }
-        if (count == 0 && cursor->await_data) {
-            DataWait& wait = client.data_wait();
-            if (!wait.is_retry()) wait.set_deadline(sched::Operation::Clock::now() + work.await);
-            if (wait.may_wait_longer()) {
-                DCHECK(lock.has_value() && lock->collection() != nullptr);
-                wait.wake_on_insert(*lock->collection());
-                cursor->awaited = wait.waker();
-                result.status = GetMore::Status::wait;
-            }
+        if (lock && count == 0 && cursor->await_data && wait.may_wait_longer()) {
+            DCHECK(lock->collection() != nullptr);
+            wait.wake_on_insert(*lock->collection());
+            result.status = GetMore::Status::wait;
         }
+        if (result.status == GetMore::Status::wait) cursor->awaited = wait.waker();
         result.next_id = report.left_open = work.id;
         cursors.unpin(std::move(cursor));
     } catch (...) {

@@ -69,6 +69,9 @@ struct GetMore {
         Status status = Status::not_found;
         int64_t next_id = 0;  // 0: exhausted
         int64_t starting_from = 0;
+        bson::Object resume_token = {};  // see CursorSource
+        // Status::wait: by when it is to be served again at the latest.
+        sched::Operation::Clock::time_point look_again = {};
     };
 };
 using BatchFiller = std::function<int64_t(Cursor&, const BatchLimits&, bool* exhausted)>;

@@ -19,6 +19,7 @@ struct MembersAwaited {
     replica::Need need;
     int64_t limit_ms = 0;      // 0: none
     bool is_numbered = false;  // a client that gets an error sends the write again
+    int64_t cursor = 0;        // ends if the wait fails, since its batch is lost; 0: none
 };
 
 // Whether the concern is of other members at all; what is written to `local` has no entry.

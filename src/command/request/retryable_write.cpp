@@ -88,4 +88,9 @@ void append_retry_label(bool is_numbered, int code, bson::Builder& out) {
     out.sub_array("errorLabels").push("RetryableWriteError");
 }
 
+void append_stream_label(int code, bson::Builder& out) {
+    if (code != base::kCursorNotFound && !is_worth_a_retry(code)) return;
+    out.sub_array("errorLabels").push("ResumableChangeStreamError");
+}
+
 }  // namespace command

@@ -26,5 +26,7 @@ std::unique_ptr<oplog::Retries::Turn> take_turn(const Invocation& invocation);
 bool is_worth_a_retry(int code);
 // errorLabels, for a request with a number that fails with that code.
 void append_retry_label(bool is_numbered, int code, bson::Builder& out);
+// errorLabels, for a request of a change stream: whether the client goes on by a token.
+void append_stream_label(int code, bson::Builder& out);
 
 }  // namespace command

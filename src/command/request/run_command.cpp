@@ -18,6 +18,7 @@
 #include "command/request/secret_commands.h"
 #include "command/request/stable_api.h"
 #include "dialect/dialect.h"
+#include "dialect/pipelines.h"
 #include "dialect/requests.h"
 #include "replica/member.h"
 #include "storage/lock.h"
@@ -68,6 +69,15 @@ void check_level_of_set(std::string_view level) {
                    "readConcern level '{}' is not supported on a replica set yet", level);
 }
 
+// Whether it opens a change stream, or goes on with what may be one.
+bool is_of_stream(const Invocation& invocation) {
+    if (!invocation.dialect().has(dialect::kChangesAreStreamed)) return false;
+    if (invocation.name == "getMore") return true;
+    if (invocation.name != "aggregate") return false;
+    const bson::Element first = invocation.body.at_path("pipeline.0");
+    return first.is_object() && first.as_doc().first().name() == "$changeStream";
+}
+
 void take_read_concern(const bson::Element& e, Invocation& invocation) {
     if (!e.is_object()) base::fail(base::kTypeMismatch, "readConcern must be a document");
     read_fields(e.as_doc(), "readConcern", kReadConcernFields, invocation.dialect());
@@ -82,7 +92,10 @@ void take_read_concern(const bson::Element& e, Invocation& invocation) {
     if (level.missing() || level.type() == bson::Type::null) return;
     if (!level.is_string()) base::fail(base::kTypeMismatch, "readConcern level must be a string");
     const std::string_view name = level.as_string();
-    if (invocation.service.context().member != nullptr) check_level_of_set(name);
+    const bool is_of_set = invocation.service.context().member != nullptr;
+    // A stream's events are such in any case.
+    if (is_of_set && name == "majority" && is_of_stream(invocation)) return;
+    if (is_of_set) check_level_of_set(name);
     // A read by the first must not have been overtaken elsewhere; one by the second is of an older
     // moment.
     if (name == "linearizable" || name == "snapshot")
@@ -404,6 +417,7 @@ void run_command(Invocation& invocation, bson::Buffer& reply) {
             append_error(out, shown);
         }
         append_retry_label(invocation.txn_number.has_value(), error.code(), out);
+        if (is_of_stream(invocation)) append_stream_label(error.code(), out);
         if (invocation.dialect().has(dialect::kMembersTellTime))
             append_cluster_time(service.context(), out);
     };

@@ -12,6 +12,7 @@
 #include "command/context/locks.h"
 #include "command/cursor/query_cursors.h"
 #include "command/request/cluster_time.h"
+#include "command/request/retryable_write.h"
 #include "command/request/run_command.h"
 #include "oplog/log.h"
 #include "sched/memory_metrics.h"
@@ -193,7 +194,7 @@ wire::Step ClientSession::dispatch_or_fail(bson::Buffer& reply) {
 // Memory may be what is missing: for a short text this needs none but what start_request() has
 // reserved. If it throws all the same, the connection ends: a client without a reply would take its
 // write for done.
-wire::Step ClientSession::failed(int code, const char* text, bson::Buffer& reply) {
+wire::Step ClientSession::failed(int code, const char* text, bson::Buffer& reply, bool of_stream) {
     const sched::Uninterruptible whole;
     const wire::Header header = wire::read_header(message_.data());
     reply.truncate(reply_start_);
@@ -209,6 +210,7 @@ wire::Step ClientSession::failed(int code, const char* text, bson::Buffer& reply
             out.append("codeName", "ExceededMemoryLimit");
         else
             out.append("codeName", base::code_name(code));
+        if (of_stream) append_stream_label(code, out);
     };
     switch (header.opcode) {
         case wire::Opcode::msg:
@@ -384,10 +386,12 @@ wire::Step ClientSession::wait_for_members(bson::Buffer& reply) {
         return {wire::Step::Kind::suspend, at, true};
     }
     const bool has_commit = suspension_.has_commit();
+    const int64_t cursor = suspension_.members().cursor;
     suspension_ = {};
     if (has_commit) client_.commit_wait().finish(reply);
-    if (const std::optional<base::Error> failure = members_wait_.failure())
-        return failed(failure->code(), failure->what(), reply);
+    const std::optional<base::Error> failure = members_wait_.failure();
+    if (failure && cursor != 0) service_.cursors().kill(cursor);
+    if (failure) return failed(failure->code(), failure->what(), reply, cursor != 0);
     if (members_wait_.is_reported()) add_to_reply(reply);
     return {};
 }

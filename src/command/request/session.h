@@ -29,7 +29,7 @@ class ClientSession final : public wire::Session {
     wire::Step begin(bson::Buffer& reply);
     wire::Step dispatch_or_fail(bson::Buffer& reply);
     // The reply to what failed outside of a command's own work.
-    wire::Step failed(int code, const char* text, bson::Buffer& reply);
+    wire::Step failed(int code, const char* text, bson::Buffer& reply, bool of_stream = false);
     void end_request();
     // Prepares, after a reply to an exhaust query, the OP_GET_MORE that its client need not send.
     wire::Step stream_on(const wire::Step& step, bson::Buffer& reply);

@@ -288,10 +288,12 @@ StagePtr StagedPipeline::make_stage(std::string_view name, const Value& spec,
         base::fail(31082,
                    "{} needs a search engine beside the server, which this server does not have",
                    name);
+    if (name == "$changeStream" && context.dialect.has(dialect::kChangesAreStreamed))
+        base::fail(40602, "$changeStream is only valid as the first stage in a pipeline.");
     if (name == "$changeStream")
         base::fail(40573,
-                   "The $changeStream stage is only supported on replica sets of other servers: "
-                   "here programs can follow the log of writes of a set, local.oplog.rs");
+                   "$changeStream is for drivers of today (OP_MSG): others can follow the log of "
+                   "writes of a set, local.oplog.rs");
     return nullptr;
 }
 

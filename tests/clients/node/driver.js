@@ -200,12 +200,45 @@ main({
         assert.deepEqual(await c.findOne({}), {_id: 1, a: 3});
     },
 
+    async 'change streams, which only a set has'() {
+        const c = db.collection('streams');
+        const ofSet = uri.includes('replicaSet');
+        for (const target of [c, db, client]) {
+            const stream = target.watch([], {fullDocument: 'updateLookup'});
+            if (!ofSet) {
+                await assert.rejects(stream.next(), /changeStream/);
+                continue;
+            }
+            assert.equal(await stream.tryNext(), null);
+            await c.insertOne({_id: 1, n: 1});
+            const first = await stream.next();
+            await c.updateOne({_id: 1}, {$inc: {n: 1}});
+            await c.deleteOne({_id: 1});
+            assert.deepEqual([first.operationType, first.fullDocument], ['insert', {_id: 1, n: 1}]);
+            await stream.close();
+            const again = target.watch([], {resumeAfter: first._id});
+            const second = await again.next();
+            assert.deepEqual(second.updateDescription.updatedFields, {n: 2});
+            assert.deepEqual((await again.next()).documentKey, {_id: 1});
+            await again.close();
+        }
+    },
+
+    async 'causal sessions'() {
+        const c = db.collection('causal');
+        await client.withSession({causalConsistency: true}, async session => {
+            for (let i = 0; i < 20; ++i) {
+                await c.insertOne({_id: i}, {session});
+                assert.equal(await c.countDocuments({}, {session}), i + 1);
+            }
+            assert.equal(session.operationTime !== undefined, uri.includes('replicaSet'));
+        });
+    },
+
     async 'what a server of old has not'() {
         await assert.rejects(client.withSession(session => session.withTransaction(
             () => db.collection('t').insertOne({}, {session}))),
         /Transaction numbers|retryable writes|transactions are not supported/);
-        const stream = db.collection('crud').watch();
-        await assert.rejects(stream.next(), /changeStream/);
         const german = {collation: {locale: 'de'}};
         await assert.rejects(db.collection('crud').createIndex({a: 'hashed'}, german));
         assert.equal(await db.collection('t').countDocuments(), 0);
