@@ -1,12 +1,17 @@
 // $documents, $densify, $fill and the window functions of series, by the documentation of each.
+#include <fmt/core.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <set>
 
 #include "query/stage/testing/pipelines.h"
 
 namespace query {
 namespace {
 
-std::string window(const std::string& function, std::initializer_list<const char*> documents) {
+std::string window(const std::string& function, const std::vector<std::string>& documents) {
     return made_of(R"({"$setWindowFields": {"sortBy": {"t": 1}, "output": {"v": )" + function +
                        R"(}}}, {"$project": {"v": 1, "_id": 0}})",
                    documents);
@@ -211,6 +216,103 @@ TEST(Windows, AverageAndFill) {
     EXPECT_EQ(window(R"({"$linearFill": "$p"})", {R"({"t": 1})", R"({"t": 1})"}), "error 6050106");
     EXPECT_EQ(window(R"({"$linearFill": "$p"})", {R"({"t": 1, "p": "x"})"}), "error 6050201");
     EXPECT_EQ(window(R"({"$linearFill": "$p"})", {R"({"t": "x"})"}), "error 6050101");
+}
+
+// Each by itself, as its documentation says it.
+TEST(Windows, AreAsComputedOneByOne) {
+    const unsigned seed = std::random_device{}();
+    SCOPED_TRACE(seed);
+    std::mt19937 random(seed);
+    const auto pick = [&](int least, int most) {
+        return std::uniform_int_distribution(least, most)(random);
+    };
+    for (int round = 0; round < 60; ++round) {
+        std::vector<std::pair<int, int>> points;  // in order, of even heights
+        std::set<int> places;
+        for (int n = pick(1, 12); n > 0; --n)
+            places.insert(pick(0, 40));
+        std::vector<std::string> documents;
+        for (const int t : places) {
+            points.emplace_back(t, 2 * pick(-9, 9));
+            documents.push_back(fmt::format(R"({{"t": {}, "p": {}}})", t, points.back().second));
+        }
+        std::ranges::shuffle(documents, random);
+        const bool by_range = pick(0, 1) == 1;
+        const int low = pick(-6, 3);
+        const int high = low + pick(0, 8);
+        std::string areas;
+        std::string slopes;
+        std::string sums;
+        for (size_t at = 0; at < points.size(); ++at) {
+            std::vector<std::pair<int, int>> in;
+            for (size_t i = 0; i < points.size(); ++i) {
+                const int from = by_range ? points[i].first - points[at].first
+                                          : static_cast<int>(i) - static_cast<int>(at);
+                if (from >= low && from <= high) in.push_back(points[i]);
+            }
+            double area = 0;
+            int sum = 0;
+            for (size_t i = 0; i < in.size(); ++i) {
+                sum += in[i].second;
+                if (i > 0)
+                    area +=
+                        (in[i].first - in[i - 1].first) * ((in[i].second + in[i - 1].second) / 2.0);
+            }
+            areas += in.empty() ? "{ v: null }" : fmt::format("{{ v: {:.1f} }}", area);
+            sums += fmt::format("{{ v: {} }}", sum);
+            const double rise = in.empty() ? 0 : in.back().second - in.front().second;
+            const double way = in.empty() ? 0 : in.back().first - in.front().first;
+            bson::Builder slope;
+            if (in.size() < 2)
+                slope.append_null("v");
+            else
+                slope.append("v", rise / way);
+            slopes += bson::to_text(slope.doc());
+        }
+        const std::string bounds = fmt::format(R"(, "window": {{"{}": [{}, {}]}}}})",
+                                               by_range ? "range" : "documents", low, high);
+        EXPECT_EQ(window(R"({"$integral": {"input": "$p"})" + bounds, documents), areas) << bounds;
+        EXPECT_EQ(window(R"({"$sum": "$p")" + bounds, documents), sums) << bounds;
+        EXPECT_EQ(window(R"({"$derivative": {"input": "$p"})" + bounds, documents), slopes)
+            << bounds;
+    }
+}
+
+TEST(Densify, HasEachValueOfTheGridOnce) {
+    const unsigned seed = std::random_device{}();
+    SCOPED_TRACE(seed);
+    std::mt19937 random(seed);
+    const auto pick = [&](int least, int most) {
+        return std::uniform_int_distribution(least, most)(random);
+    };
+    for (int round = 0; round < 60; ++round) {
+        std::vector<std::string> documents;
+        std::multiset<int> values;
+        for (int n = pick(0, 8); n > 0; --n) {
+            const int value = pick(-20, 20);
+            values.insert(value);
+            documents.push_back(fmt::format(R"({{"t": {}}})", value));
+        }
+        const int step = pick(1, 7);
+        const int low = pick(-25, 10);
+        const int high = low + pick(0, 30);
+        const bool given = pick(0, 1) == 1 || values.empty();
+        std::multiset<int> wanted = values;
+        const int first = given ? low : *values.begin();
+        const int last = given ? high - 1 : *values.rbegin();
+        for (int v = first; v <= last; v += step)
+            if (!values.contains(v)) wanted.insert(v);
+        std::string text;
+        for (const int v : wanted)
+            text += fmt::format("{{ t: {} }}", v);
+        EXPECT_EQ(
+            made_of(fmt::format(
+                        R"({{"$densify": {{"field": "t", "range": {{"step": {},
+                                          "bounds": {}}}}}}})",
+                        step, given ? fmt::format("[{}, {}]", low, high) : std::string("\"full\"")),
+                    documents),
+            text);
+    }
 }
 
 }  // namespace

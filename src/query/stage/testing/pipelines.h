@@ -1,8 +1,8 @@
 // query/stage/testing/pipelines.h - what a pipeline of today makes of some documents.
 #pragma once
 
-#include <initializer_list>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "bson/json.h"
@@ -13,12 +13,11 @@
 namespace query {
 
 // The results as texts, one behind another, or "error CODE". `stages`: without the brackets.
-inline std::string made_of(const std::string& stages,
-                           std::initializer_list<const char*> documents) {
+inline std::string made_of(const std::string& stages, const std::vector<std::string>& documents) {
     PipelineContext context;
     context.dialect = dialect::kToday;
     std::vector<bson::Object> input;
-    for (const char* document : documents)
+    for (const std::string& document : documents)
         input.push_back(bson::from_json(document));
     try {
         const bson::Object list = bson::from_json(R"({"p": [)" + stages + "]}");
