@@ -127,6 +127,10 @@ rocksdb::Options ours(const kv::MapSettings& settings, rocksdb::Env* env) {
             options.level0_file_num_compaction_trigger = 2;
             options.level0_stop_writes_trigger = std::clamp(files, kFilesMin, kFilesMax);
             options.level0_slowdown_writes_trigger = options.level0_stop_writes_trigger;
+            // What a merge out of level 0 reads and writes goes with the sizes of the files and the
+            // level below it: the usual 64 and 256 MB would be written anew for every 8 MB.
+            options.target_file_size_base = 2 * options.write_buffer_size;
+            options.max_bytes_for_level_base = 8 * options.write_buffer_size;
         }
     }
 
