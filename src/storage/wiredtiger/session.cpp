@@ -143,6 +143,7 @@ class Cursor final : public kv::Cursor, Session::EndedWithTurn {
         check(session_->host(), cursor_->get_value(cursor_.get(), &value));
         key_.assign(static_cast<const char*>(key.data), key.size);
         value_.assign(static_cast<const char*>(value.data), value.size);
+        session_->note_read(value.size);
     }
 
     Session* session_;  // null: ended
@@ -173,6 +174,16 @@ void Session::end_cursors() {
     for (EndedWithTurn* cursor : cursors_)
         cursor->end();
     cursors_.clear();
+    if (std::exchange(has_read_large_, false)) give_buffers_back();
+}
+
+// The library's cursors and sessions keep what they have read a row into, compressed and whole, and
+// there are as many sessions as there were threads at the same time.
+void Session::give_buffers_back() {
+    DCHECK(!is_begun_ && !has_snapshot_);
+    found_ = std::string();
+    lose_places();
+    if (snapshot_ != nullptr) check(host_, snapshot_->reset(snapshot_.get()));
 }
 
 CursorHandle Session::open(Table table) const {
@@ -195,15 +206,14 @@ std::optional<WT_ITEM> Session::find(WT_CURSOR* cursor, Bytes key) {
     if (status == WT_NOTFOUND) return std::nullopt;
     check(host_, status);
     check(host_, cursor->get_value(cursor, &value));
+    note_read(value.size);
     return value;
 }
 
 bool Session::get(Table table, Bytes key, Bytes* value) {
-    constexpr size_t kKeptBytes = size_t{1} << 20;
     const CursorHandle cursor = open(table);
     const std::optional<WT_ITEM> there = find(cursor.get(), key);
     if (!there) return false;
-    if (found_.capacity() > kKeptBytes && there->size <= kKeptBytes) found_ = std::string();
     found_.assign(static_cast<const char*>(there->data), there->size);
     *value = kv::as_bytes(found_);
     return true;

@@ -65,6 +65,11 @@ class Session final : public kv::Session {
     CursorHandle open(kv::Table table) const;
     // Returns the one of the library's two sessions that reads now.
     WT_SESSION* reading() const { return has_snapshot_ ? snapshot_.get() : session_.get(); }
+    // A row of that size has been read: memory of a large one is given back at the end of the turn.
+    void note_read(size_t bytes) {
+        constexpr size_t kLarge = size_t{1} << 20;
+        has_read_large_ |= bytes > kLarge;
+    }
     // Counts the times at which all cursors have lost their places.
     uint64_t resets() const { return resets_; }
     const kv::Host& host() const { return host_; }
@@ -96,6 +101,7 @@ class Session final : public kv::Session {
     void begin();
     void begin_transaction(WT_SESSION* session) const;
     void lose_places();
+    void give_buffers_back();
     [[noreturn]] void fail_snapshot();
     // Repeats the changes, after the library has rolled back, until it takes them all.
     void make_again();
@@ -113,6 +119,7 @@ class Session final : public kv::Session {
     std::vector<uint8_t> changes_;  // of it
     std::vector<size_t> marks_;     // how much of changes_ there was
     std::string found_;             // by get()
+    bool has_read_large_ = false;   // in this turn
     uint64_t resets_ = 0;
     std::vector<EndedWithTurn*> cursors_;
 };
