@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/dcheck.h"
 #include "base/error.h"
 #include "bson/compare.h"
 #include "bson/json.h"
@@ -72,7 +73,7 @@ bson::Object operators_of(bson::Doc o) {
     return plain.object();
 }
 
-Applied Applier::apply(bson::Doc entry, Manner manner) {
+Applier::Told Applier::told_by(bson::Doc entry) {
     const bson::Element op = entry["op"];
     const bson::Element ns = entry["ns"];
     const bson::Element o = entry["o"];
@@ -86,6 +87,11 @@ Applied Applier::apply(bson::Doc entry, Manner manner) {
     if (told.op != 'n' && catalog::split(told.ns).db == kOwnDatabase)
         base::fail(base::kIllegalOperation, "each server's {} is its own: {}", kOwnDatabase,
                    bson::to_text(entry));
+    return told;
+}
+
+Applied Applier::apply(bson::Doc entry, Manner manner) {
+    const Told told = told_by(entry);
     switch (told.op) {
         case 'n':
             return Applied::done;
@@ -101,7 +107,28 @@ Applied Applier::apply(bson::Doc entry, Manner manner) {
     }
 }
 
+std::string_view Applier::changed_database(bson::Doc entry) {
+    const bson::Element op = entry["op"];
+    const bson::Element ns = entry["ns"];
+    const bool changes = op.is_string() && ns.is_string() &&
+                         (op.as_string() == "i" || op.as_string() == "u" || op.as_string() == "d");
+    if (!changes) return {};
+    const auto [db, name] = catalog::split(ns.as_string());
+    return name == "system.indexes" ? std::string_view() : db;
+}
+
+Applied Applier::apply_locked(bson::Doc entry, Manner manner) {
+    return change_locked(told_by(entry), manner);
+}
+
 Applied Applier::change(const Told& told, Manner manner) {
+    const std::string_view db = catalog::split(told.ns).db;
+    const storage::DatabaseLock lock(catalog_.engine().locks(), db, true);
+    return change_locked(told, manner);
+}
+
+Applied Applier::change_locked(const Told& told, Manner manner) {
+    DCHECK(storage::LockManager::may_write(catalog::split(told.ns).db));
     const auto [db_name, name] = catalog::split(told.ns);
     const bool is_index = told.op == 'i' && name == "system.indexes";
     const bson::Element indexed = told.o["ns"];
@@ -109,7 +136,6 @@ Applied Applier::change(const Told& told, Manner manner) {
         base::fail(base::kBadValue, "an index of no collection of {}: {}", db_name,
                    bson::to_text(told.o));
     const std::string_view ns = is_index ? indexed.as_string() : told.ns;
-    const storage::DatabaseLock lock(catalog_.engine().locks(), db_name, true);
     catalog::Collection* collection = catalog_.collection(ns);
     if (collection == nullptr) {
         if (manner == Manner::exact)

@@ -48,6 +48,10 @@ class Applier {
     // changed, 26 where there is no collection; and what a change itself throws. If it throws,
     // nothing has been changed.
     Applied apply(bson::Doc entry, Manner manner);
+    // The database of which an entry changes one document; empty: it tells of something else.
+    static std::string_view changed_database(bson::Doc entry);
+    // The same for such an entry. Lock: exclusive on that database.
+    Applied apply_locked(bson::Doc entry, Manner manner);
     // An array of documents of a collection, which is there: each is inserted, or takes the place
     // of that with its _id. No lock.
     void copy(std::string_view ns, bson::Doc batch);
@@ -55,7 +59,9 @@ class Applier {
   private:
     struct Told;
 
+    static Told told_by(bson::Doc entry);
     Applied change(const Told& told, Manner manner);
+    Applied change_locked(const Told& told, Manner manner);
     void insert(catalog::Collection& collection, bson::Doc doc, Manner manner);
     Applied update(catalog::Collection& collection, const Told& told, Manner manner);
     void operate(catalog::Collection& collection, storage::RecordId id, bson::Doc operators);

@@ -1,5 +1,7 @@
 #include "oplog/log.h"
 
+#include <optional>
+
 #include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -319,7 +321,9 @@ void ForeignChange::write() {
 void ForeignChange::finish() {
     DCHECK(!is_copy_);
     if (is_written_) return;
-    const storage::DatabaseLock lock(log_.engine_.locks(), kDatabase, true);
+    std::optional<storage::DatabaseLock> lock;
+    if (!storage::LockManager::may_write(kDatabase))
+        lock.emplace(log_.engine_.locks(), kDatabase, true);
     storage::WriteUnit unit(log_.engine_.durability());
     unit.admit(log_.prepare(0));
     unit.keep([this] { write(); });

@@ -155,8 +155,8 @@ class ForeignChange {
     ForeignChange(const ForeignChange&) = delete;
     ForeignChange& operator=(const ForeignChange&) = delete;
 
-    // No lock. The change that it tells of is done: writes the entry, unless a change has brought
-    // it along. Throws what Log::prepare does.
+    // No lock, or one under which `local` may be written. The change that it tells of is done:
+    // writes the entry, unless a change has brought it along. Throws what Log::prepare does.
     void finish();
 
   private:

@@ -2,6 +2,9 @@
 
 #include <pthread.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -151,20 +154,54 @@ int64_t Tailer::last_hash() const {
 // entry from which the log is read, which is here already.
 void Tailer::apply(bson::Doc batch) {
     DCHECK(reads_log_);
-    for (const bson::Element& each : batch) {
-        const bson::Doc entry = each.as_doc();
-        if (oplog::position_of(entry) <= member_.last()) continue;
-        if (end_.is_set() || !member_.role().follows()) return;
-        oplog::ForeignChange foreign(member_.log(), entry);
-        applier_.apply(entry, oplog::Manner::exact);
-        foreign.finish();
-        applied_(entry);
-        member_.following().counts().entries.fetch_add(1, std::memory_order_relaxed);
-        member_.following().counts().bytes.fetch_add(entry.size(), std::memory_order_relaxed);
-    }
+    std::vector<bson::Doc> entries;
+    for (const bson::Element& each : batch)
+        if (oplog::position_of(each.as_doc()) > member_.last()) entries.push_back(each.as_doc());
+    apply(entries);
     if (batch.empty()) return;
     member_.following().counts().batches.fetch_add(1, std::memory_order_relaxed);
     member_.following().note_applied(member_.last());
+}
+
+void Tailer::apply(std::span<const bson::Doc> entries) {
+    while (!entries.empty() && !end_.is_set() && member_.role().follows()) {
+        size_t count = apply_run(entries);
+        if (count == 0) {
+            oplog::ForeignChange foreign(member_.log(), entries.front());
+            applier_.apply(entries.front(), oplog::Manner::exact);
+            foreign.finish();
+            note_applied(entries.front());
+            count = 1;
+        }
+        entries = entries.subspan(count);
+    }
+}
+
+void Tailer::note_applied(bson::Doc entry) {
+    applied_(entry);
+    member_.following().counts().entries.fetch_add(1, std::memory_order_relaxed);
+    member_.following().counts().bytes.fetch_add(entry.size(), std::memory_order_relaxed);
+}
+
+// Applies the entries in front that change documents of one database, in one hold of its lock, as
+// long as nobody waits for it; returns how many.
+size_t Tailer::apply_run(std::span<const bson::Doc> entries) {
+    constexpr size_t kEntriesMax = 256;
+    const std::string db(oplog::Applier::changed_database(entries.front()));
+    if (db.empty()) return 0;
+    const storage::DatabaseLock lock(catalog_.engine().locks(), db, true);
+    if (!member_.role().follows()) return 0;
+    size_t count = 0;
+    do {
+        const bson::Doc entry = entries[count];
+        oplog::ForeignChange foreign(member_.log(), entry);
+        applier_.apply_locked(entry, oplog::Manner::exact);
+        foreign.finish();
+        note_applied(entry);
+        ++count;
+    } while (count < std::min(entries.size(), kEntriesMax) && !lock.should_yield() &&
+             oplog::Applier::changed_database(entries[count]) == db);
+    return count;
 }
 
 }  // namespace replica

@@ -11,6 +11,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <thread>
 
@@ -27,7 +28,8 @@ class Tailer {
     // that waits for it.
     using Connect = std::function<std::unique_ptr<SyncSource>(const std::string& host,
                                                               const peer::Interrupt& interrupt)>;
-    // Hears of an entry that has been applied; of an empty one when a copy has been made.
+    // Hears of an entry that has been applied; of an empty one when a copy has been made. The lock
+    // of the database may be held.
     using Applied = std::function<void(bson::Doc entry)>;
     // The arguments outlive this object.
     Tailer(
@@ -52,6 +54,9 @@ class Tailer {
     void stay_behind(const std::string& why);
     int64_t last_hash() const;
     void apply(bson::Doc batch);
+    void apply(std::span<const bson::Doc> entries);
+    size_t apply_run(std::span<const bson::Doc> entries);
+    void note_applied(bson::Doc entry);
 
     catalog::Catalog& catalog_;
     Member& member_;

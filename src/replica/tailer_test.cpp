@@ -235,7 +235,7 @@ TEST_F(TailerTest, StaysBehindWhereTheHistoriesHaveParted) {
     });
     for (int i = 0; i < 5; ++i)
         writes.one();
-    primary_->member().reconfigure(bson::from_json(R"({"_id": "rs0", "version": 3, "members": [
+    primary_->member().reconfigure(bson::from_json(R"({"_id": "rs0", "version": 300000, "members": [
                             {"_id": 0, "host": "here.example:27017"},
                             {"_id": 1, "host": "here.example:27018", "priority": 0}]})"),
                                    true);
