@@ -83,8 +83,8 @@ TEST(Retries, GiveOneRequestOfASessionTheTurn) {
     EXPECT_EQ(retries.retried_commands(), 1);
 }
 
-// The last write of a primary that has stepped down ends late: the entries that its successor has
-// written meanwhile are waiting.
+// The last write of a primary that has stepped down ends late: the entries that its successor
+// wrote during it are waiting.
 TEST(Retries, FindWhatASessionDidElsewhereWhileItWroteHere) {
     Retries retries;
     auto turn = retries.begin(key(1), 7);

@@ -28,7 +28,7 @@ void name_thread() {
 }  // namespace
 
 // Asks one member by a thread of its own: one that does not answer keeps no question to another
-// waiting. What it is told while it waits for an answer is one more question, however often.
+// waiting. Calls of ask() while it waits for an answer are one more question, however many.
 class Heartbeats::Asker {
   public:
     Asker(Peers& peers, std::string host, const peer::Identity& identity)
@@ -48,7 +48,7 @@ class Heartbeats::Asker {
         }
         changed_.notify_all();
     }
-    // Waits until it has asked what it was told to.
+    // Waits for the answers to all that ask() was called for.
     void wait() {
         std::unique_lock lock(mutex_);
         changed_.wait(lock, [this] { return !is_to_ask_ && !is_asking_; });

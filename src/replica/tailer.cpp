@@ -184,7 +184,7 @@ void Tailer::note_applied(bson::Doc entry) {
 }
 
 // Applies the entries in front that change documents of one database, in one hold of its lock, as
-// long as nobody waits for it; returns how many.
+// long as no other thread waits for it; returns how many.
 size_t Tailer::apply_run(std::span<const bson::Doc> entries) {
     constexpr size_t kEntriesMax = 256;
     const std::string db(oplog::Applier::changed_database(entries.front()));

@@ -269,7 +269,7 @@ TEST_F(TailerTest, LeavesASourceThatIsThePrimaryNoMore) {
                                       {"_id": 1, "host": "here.example:27018"}]})"),
                                   true);
     EXPECT_TRUE(end->is_set());
-    EXPECT_FALSE(follower_->step()) << "it follows nobody";
+    EXPECT_FALSE(follower_->step()) << "it is the primary";
 }
 
 TEST_F(TailerTest, LeavesItsSourceWhenItStops) {

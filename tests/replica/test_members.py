@@ -138,7 +138,7 @@ class Kills(Case):
         self.assertGreater(terms[-1], terms[0])
 
     def test_a_primary_that_stands_still_is_left(self):
-        """Whoever waits for its answer leaves it when there is another one."""
+        """A secondary that waits for its answer leaves it when there is another one."""
         first, (second, third) = self.begin(3)
         first.halt()
         try:

@@ -42,7 +42,7 @@ ASSERTING = ('src/storage/kv', 'src/storage/rocksdb', 'src/storage/wiredtiger', 
              'src/command/write')
 FOLDER_FILES_MOST = 45
 PRODUCT_FILE_LINES_MOST = 634
-PYTHON_LINES_MOST = 49050  # of tests and tools together
+PYTHON_LINES_MOST = 49600  # of tests and tools together; streams have brought drivers in
 
 
 def tracked(folder='.'):

@@ -160,9 +160,8 @@ size_t Store::changed_bytes() {
 void Store::check_space(size_t bytes) {
     Transaction& mine = transaction();
     mine.begun_bytes += bytes;
-    const uint64_t begun = begun_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-    if (!mine.has_space) map_->check_space(begun);
-    mine.has_space = true;
+    begun_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+    ask_for_space(0);
 }
 
 void Store::ask_for_space(size_t bytes) {
