@@ -42,7 +42,7 @@ class DecimalNumber {
     DecimalNumber operator-(const DecimalNumber& other) const;
     DecimalNumber operator*(const DecimalNumber& other) const;
     DecimalNumber operator/(const DecimalNumber& other) const;
-    // What is left of this one, with its sign.
+    // The remainder is what is left of this one, with its sign.
     DecimalNumber remainder(const DecimalNumber& divisor) const;
     DecimalNumber power(const DecimalNumber& exponent) const;
     DecimalNumber logarithm(const DecimalNumber& base) const;

@@ -155,8 +155,12 @@ void Heartbeats::run() {
                               : std::chrono::milliseconds(config->heartbeat_interval_ms);
         member_.peers().wait_to_ask(interval);
         if (end_.is_set()) return;
-        tell_askers();
-        member_.begin_own_term();
+        try {
+            tell_askers();
+            member_.begin_own_term();
+        } catch (const std::exception& error) {
+            base::log::error("{}", error.what());
+        }
     }
 }
 

@@ -57,7 +57,7 @@ class ClusterTimeTest : public ReplicaSetTest {
         service_->contexts().each(
             [](OperationContext& context) { context.kill(context.operation().id()); });
     }
-    // As another client.
+    // The write is that of another client.
     int insert() {
         TestConnection other;
         other.open(*service_, 2);

@@ -24,7 +24,7 @@ constexpr int kNeedsSession = 50737;
 constexpr int kOtherSession = 50738;
 constexpr std::string_view kDroppedText = "collection dropped between getMore calls";
 
-// What comes so soon behind other data of a log is read together.
+// Entries that come so soon behind others of a log are read together.
 constexpr std::chrono::milliseconds kLooksAgain{3};
 
 // Brings a pinned cursor back to life under its collection's lock. Throws base::Error 17356 when

@@ -21,7 +21,7 @@ namespace {
 // A time that is later than now by more than a year is of a broken clock.
 constexpr int64_t kDriftSecondsMax = 365 * 24 * 3600;
 
-// What a member can do may change while a read waits for its log.
+// A member may change its state while a read waits for its log.
 constexpr std::chrono::seconds kLooksAgain{1};
 
 bson::Object time_fields(uint64_t ts) {
@@ -102,7 +102,7 @@ bool awaits_cluster_time(Invocation& invocation) {
     const replica::Member* const member = invocation.service.context().member;
     DCHECK(member != nullptr && invocation.after_time != 0);
     const uint64_t after = invocation.after_time;
-    // What comes later than a change whose entry is there waits for its lock.
+    // A read that comes after the entry of a change waits for the lock of that change.
     if (member->last().ts >= after) return false;
     member->needed_config();
     const int64_t now_seconds = base::ms_since_1970() / 1000;

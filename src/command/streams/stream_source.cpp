@@ -19,7 +19,7 @@ constexpr std::string_view kHistoryLost =
     "Resume of change stream was not possible, as the resume point may no longer be in the oplog.";
 constexpr int kDocumentTooLarge = 10334;
 
-// What is read under one lock.
+// The bounds of what is read under one lock.
 constexpr int kEntriesMax = 1000;
 constexpr int64_t kBytesMax = 1 << 20;
 
