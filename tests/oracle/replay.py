@@ -88,11 +88,13 @@ class Accepted:
 
     def has(self, case):
         """Whether it differs; 'chance' where it may agree all the same."""
-        if 'chance:' + case in self.patterns:
+        if self._matches('chance:' + case):
             return 'chance'
-        names = (case, '%s:%s' % (self.dialect, case))
-        return case in self.pending or any(fnmatch.fnmatchcase(name, pattern)
-                                           for name in names for pattern in self.patterns)
+        return (case in self.pending or self._matches(case)
+                or self._matches('%s:%s' % (self.dialect, case)))
+
+    def _matches(self, name):
+        return any(fnmatch.fnmatchcase(name, pattern) for pattern in self.patterns)
 
 
 class Replay:

@@ -23,15 +23,15 @@ constexpr int64_t kShownRequestBytes = 8192;
 constexpr int64_t kAllShownBytes = 4 << 20;
 
 // locks: { "^": "w", "^test": "W" } and whether it waits for one.
-void append_locks(const sched::Operation& operation, std::string_view db, bson::Builder& out) {
-    const sched::LockView& view = operation.locks();
+void append_locks(const sched::LockView& view, bool waiting, std::string_view db,
+                  bson::Builder& out) {
     {
         bson::Builder locks = out.sub_object("locks");
         if (const char global = view.global()) locks.append("^", std::string_view(&global, 1));
         if (const char database = view.database())
             locks.append(base::as_utf8(fmt::format("^{}", db)), std::string_view(&database, 1));
     }
-    out.append("waitingForLock", view.waiting());
+    out.append("waitingForLock", waiting);
 }
 
 void append_progress(const sched::Operation::Progress& progress, bson::Builder& out) {
@@ -89,9 +89,9 @@ CurrentRequest::Shown as_not_begun(CurrentRequest::Shown request) {
     return request;
 }
 
-bool has_begun(const sched::LockView& locks) {
+bool has_begun(const sched::LockView& locks, bool waiting) {
     const sched::LockTimes times = locks.times();
-    return !locks.waiting() || times.locked_read + times.locked_write > 0;
+    return !waiting || times.locked_read + times.locked_write > 0;
 }
 
 bson::Object describe(OperationContext& context, const CurrentRequest::Shown& current,
@@ -100,7 +100,8 @@ bson::Object describe(OperationContext& context, const CurrentRequest::Shown& cu
     const wire::ConnectionInfo* connection = context.connection();
     const bool old_form = !dialect.has(dialect::kProfileShowsCommands) &&
                           !current.dialect.has(dialect::kProfileShowsCommands);
-    const bool begun = !old_form || has_begun(operation.locks());
+    const bool waiting = operation.locks().waiting();  // read once: the answer agrees with itself
+    const bool begun = !old_form || has_begun(operation.locks(), waiting);
     CurrentRequest::Shown request = begun ? current : as_not_begun(current);
     if (old_form && std::string_view(request.op) == "command") request.op = "query";
     const bool active = operation.active() && (begun || is_write_command(current));
@@ -124,7 +125,7 @@ bson::Object describe(OperationContext& context, const CurrentRequest::Shown& cu
     out.append("desc", context.description())
         .append("threadId", fmt::format("{:#x}", context.current().thread()));
     if (connection != nullptr) out.append("connectionId", static_cast<int32_t>(connection->number));
-    append_locks(operation, catalog::split(request.ns).db, out);
+    append_locks(operation.locks(), waiting, catalog::split(request.ns).db, out);
     append_progress(operation.progress(), out);
     if (operation.kill_pending()) out.append("killPending", true);
     out.append("numYields", static_cast<int32_t>(context.current().yields()));
