@@ -309,7 +309,8 @@ def run_profile(stage, directory, profile, megabytes, loads, say=print):
 
 SIZES = [128, 256, 300, 512, 1024]
 # What a change tries: where servers used to be killed.
-USUAL = [('durable', 300, ['medium', 'iibench']), ('base', 128, ['reads', 'mixed'])]
+USUAL = [('durable', 300, ['medium', 'iibench']), ('base', 128, ['reads', 'mixed']),
+         ('wiredTiger', 128, ['reads'])]
 
 
 def build(profile, sanitize):

@@ -5,6 +5,8 @@
 #include <thread>
 
 #include "base/error.h"
+#include "sched/memory_metrics.h"
+#include "sched/operation.h"
 #include "storage/kv/bytes.h"
 #include "storage/kv/testing/memory_map.h"
 
@@ -268,6 +270,40 @@ TEST_F(KvEngineTest, AFullDiskRefusesInsertsAndTakesRemovals) {
     index(collection()).remove(bson::make("", 1), id);
     records.remove(id);
     EXPECT_EQ(records.count(), 0);
+}
+
+// The library's copies of rows would else be memory that no limit holds.
+TEST_F(KvEngineTest, ALargeRowCountsTowardsItsReaderWhileItHasIt) {
+    constexpr int64_t kRow = 2 << 20;
+    open();
+    const std::string text(kRow, 'x');
+    storage::RecordId id;
+    {
+        const GlobalLock lock(engine->locks(), GlobalMode::W);
+        id = collection().records().insert(bson::make("_id", 1, "text", text));
+        collection().records().insert(bson::make("_id", 2));
+    }
+    sched::Operation operation;
+    const sched::Operation::Scope scope(&operation);
+    const int64_t before = sched::memory::held();
+    const auto more = [before] { return sched::memory::held() - before; };
+    {
+        const DatabaseLock lock(engine->locks(), "test", false);
+        storage::RecordStore& records = collection().records();
+        const auto cursor = records.cursor(storage::Direction::forward);
+        EXPECT_EQ(cursor->next()->doc.size(), kRow + 25);
+        EXPECT_GE(more(), kRow);
+        ASSERT_TRUE(cursor->next().has_value());
+        EXPECT_LT(more(), kRow) << "a small row is what it has now";
+        cursor->seek(id);
+        cursor->next();
+        EXPECT_GE(more(), kRow);
+        cursor->save();
+        EXPECT_LT(more(), kRow);
+        records.get(id);
+        EXPECT_GE(more(), kRow);
+    }
+    EXPECT_LT(more(), kRow) << "with the lock went what get() has returned";
 }
 
 TEST_F(KvEngineTest, AShutdownSyncsAndSaysSo) {

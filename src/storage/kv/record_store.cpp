@@ -7,6 +7,7 @@
 #include "base/damage.h"
 #include "base/dcheck.h"
 #include "storage/kv/bytes.h"
+#include "storage/kv/large_row.h"
 
 namespace kv {
 
@@ -38,9 +39,10 @@ class RecordCursor final : public storage::RecordCursor {
         if (lost_) return std::nullopt;
         step();
         if (rows_->at_end()) {
-            rows_.reset();  // newer records may come
+            let_go();  // newer records may come
             return std::nullopt;
         }
+        row_.hold(rows_->value().size());
         const RecordId id{from_big_endian<uint64_t>(rows_->key())};
         last_ = id;
         // The end of the other direction has no next one.
@@ -48,18 +50,22 @@ class RecordCursor final : public storage::RecordCursor {
         return Record{id, bson::Doc(rows_->value().data())};
     }
     void seek(RecordId id) override {
-        rows_.reset();
+        let_go();
         lost_ = !store_.has(id);
         last_ = id;
         next_ = id.value;
     }
-    void save() override { rows_.reset(); }
+    void save() override { let_go(); }
     bool restore() override {
         if (store_.capped() && last_ && !store_.has(last_)) lost_ = true;
         return !lost_;
     }
 
   private:
+    void let_go() {
+        rows_.reset();
+        row_.release();
+    }
     void step() {
         if (rows_ != nullptr) {
             forward_ ? rows_->next() : rows_->previous();
@@ -77,6 +83,7 @@ class RecordCursor final : public storage::RecordCursor {
     const RecordStore& store_;
     const bool forward_;
     std::unique_ptr<Cursor> rows_;  // null: saved, or at the end
+    LargeRow row_;                  // where rows_ is
     RecordId last_;                 // that was returned or sought
     uint64_t next_;                 // where to go on, itself included
     bool lost_ = false;
@@ -130,6 +137,7 @@ bool RecordStore::has(RecordId id) const {
 bson::Doc RecordStore::get(RecordId id) const {
     Bytes value;
     if (!session().get(table(), row_of(id), &value)) fail_missing(id);
+    store_.note_found(value.size());
     return bson::Doc(value.data());
 }
 

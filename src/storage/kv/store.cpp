@@ -97,8 +97,7 @@ Store::Transaction& Store::transaction() {
         }
     }
     if (taken == nullptr)
-        taken = std::make_unique<Transaction>(
-            Transaction{.session = map_->session(), .number = number});
+        taken.reset(new Transaction{.session = map_->session(), .number = number});
     DCHECK(taken->added.empty() && taken->row_locks.empty() && !taken->is_changing);
     t_held = {this, std::move(taken)};
     return *t_held.transaction;
@@ -264,6 +263,7 @@ void Store::before_unlock() try {
     commit();
     DCHECK(t_held.transaction->added.empty() && !t_held.transaction->has_snapshot);
     t_held.transaction->session->end_cursors();
+    t_held.transaction->found.release();
     t_held.store = nullptr;
     const std::lock_guard lock(mutex_);
     idle_.push_back(std::move(t_held.transaction));

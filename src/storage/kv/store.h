@@ -31,6 +31,7 @@
 #include <vector>
 
 #include "journal/commit_schedule.h"
+#include "storage/kv/large_row.h"
 #include "storage/kv/map.h"
 #include "storage/kv/row_locks.h"
 #include "storage/lock.h"
@@ -82,6 +83,8 @@ class Store final : public storage::LockHooks {
     // Returns the calling thread's session, to read. REQUIRES: a lock, but for the time before the
     // server takes requests and after it.
     Session& session();
+    // Notes the size of a row that the calling thread's session has found and keeps.
+    void note_found(size_t bytes) { t_held.transaction->found.hold(bytes); }
     // Returns the calling thread's session, to change rows.
     Session& changing();
     // Locks the row: no other thread locks or changes it before this one commits. Throws
@@ -169,6 +172,7 @@ class Store final : public storage::LockHooks {
         std::vector<Table> dropped = {};
         bool has_space = false;    // until the commit
         uint64_t begun_bytes = 0;  // until the commit: for which space was asked
+        LargeRow found = {};       // by the session, last
     };
     struct Held {
         const Store* store = nullptr;

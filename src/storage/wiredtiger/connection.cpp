@@ -134,6 +134,10 @@ std::string configuration(const kv::MapSettings& settings) {
     return settings.config.empty() ? config : config + "," + settings.config;
 }
 
+bool is_little(int64_t memory_bytes) {
+    return memory_bytes > 0 && memory_bytes < int64_t{512} << 20;
+}
+
 }  // namespace
 
 Connection::Connection(const kv::MapSettings& settings)
@@ -143,7 +147,8 @@ Connection::Connection(const kv::MapSettings& settings)
                .handle_progress = nullptr,
                .handle_close = nullptr},
               &host_,
-              false} {
+              false},
+      has_little_memory_(is_little(settings.memory_bytes)) {
     check_words(host_, settings.config);
     check_marker(host_, settings.directory);
     Tables::check_files(host_, settings.directory);

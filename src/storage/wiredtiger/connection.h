@@ -7,6 +7,7 @@
 #include <wiredtiger.h>
 
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "storage/kv/host.h"
@@ -38,6 +39,20 @@ class Connection {
     SessionHandle open_session(Isolation isolation = Isolation::read_committed) const;
     void reconfigure(const std::string& config) const;
 
+    // A call that reads a row, while it is in scope. Where there is little memory one goes on at a
+    // time: the library has a large row two or three times until it has read it. A session with
+    // changes does not wait: the one that reads may wait for room in the cache, which they take.
+    class Reading {
+      public:
+        Reading(const Connection& connection, bool has_changes) {
+            if (connection.has_little_memory_ && !has_changes)
+                turn_ = std::unique_lock(connection.reading_);
+        }
+
+      private:
+        std::unique_lock<std::mutex> turn_;
+    };
+
   private:
     // The library knows the first member only.
     struct Events {
@@ -53,6 +68,8 @@ class Connection {
     const kv::Host& host_;
     Events events_;
     WT_CONNECTION* connection_ = nullptr;
+    const bool has_little_memory_;
+    mutable std::mutex reading_;
 };
 
 }  // namespace wt

@@ -101,7 +101,7 @@ class Cursor final : public kv::Cursor, Session::EndedWithTurn {
   private:
     static std::string copied(Bytes bytes) { return std::string(kv::as_text(bytes)); }
 
-    bool has_place() const { return resets_ == session_->resets(); }
+    bool has_place() const { return is_placed_ && resets_ == session_->resets(); }
 
     int search_near(const std::string& key, int* side) {
         const WT_ITEM item = as_item(kv::as_bytes(key));
@@ -133,6 +133,7 @@ class Cursor final : public kv::Cursor, Session::EndedWithTurn {
             is_at_row_ = false;
             return;
         }
+        const Connection::Reading turn = session_->read();
         const int status = session_->call(move);
         resets_ = session_->resets();
         is_at_row_ = status == 0;
@@ -144,12 +145,15 @@ class Cursor final : public kv::Cursor, Session::EndedWithTurn {
         key_.assign(static_cast<const char*>(key.data), key.size);
         value_.assign(static_cast<const char*>(value.data), value.size);
         session_->note_read(value.size);
+        is_placed_ = !Session::is_large(value.size);
+        if (!is_placed_) cursor_ = session_->open(table_);  // without the library's copies
     }
 
     Session* session_;  // null: ended
     const Table table_;
-    CursorHandle cursor_;  // null: there is no such table
-    uint64_t resets_;      // of the session when it had its place
+    CursorHandle cursor_;     // null: there is no such table
+    uint64_t resets_;         // of the session when it had its place
+    bool is_placed_ = false;  // the library's cursor is where this one is, unless it was reset
     bool is_at_row_ = false;
     bool is_exact_ = false;  // by at_or_behind()
     std::string key_, value_;
@@ -199,6 +203,7 @@ std::optional<WT_ITEM> Session::find(WT_CURSOR* cursor, Bytes key) {
     if (cursor == nullptr) return std::nullopt;
     const WT_ITEM item = as_item(key);
     WT_ITEM value{};
+    const Connection::Reading turn = read();
     const int status = call([&] {
         cursor->set_key(cursor, &item);
         return cursor->search(cursor);

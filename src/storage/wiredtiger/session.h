@@ -66,13 +66,13 @@ class Session final : public kv::Session {
     // Returns the one of the library's two sessions that reads now.
     WT_SESSION* reading() const { return has_snapshot_ ? snapshot_.get() : session_.get(); }
     // A row of that size has been read: memory of a large one is given back at the end of the turn.
-    void note_read(size_t bytes) {
-        constexpr size_t kLarge = size_t{1} << 20;
-        has_read_large_ |= bytes > kLarge;
-    }
+    void note_read(size_t bytes) { has_read_large_ |= is_large(bytes); }
+    // Whether what the library reads a row of that size into is worth being given back.
+    static bool is_large(size_t bytes) { return bytes > size_t{1} << 20; }
     // Counts the times at which all cursors have lost their places.
     uint64_t resets() const { return resets_; }
     const kv::Host& host() const { return host_; }
+    Connection::Reading read() const { return {connection_, is_begun_}; }
     // Calls until the library has done it, and returns its answer.
     template <typename Call>
     int call(const Call& call) {
