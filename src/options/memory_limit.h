@@ -36,9 +36,12 @@ constexpr MemoryLimits limits_of_memory(int64_t megabytes) {
 constexpr int64_t kMemoryLimitMB = 1024;
 constexpr int64_t kMemoryLimitLeastMB = 32;
 
-// A third: messages that arrive, what waits for a commit, and malloc have the rest.
+// A third: messages that arrive, what waits for a commit, and malloc have the rest. Of little
+// memory what the server needs itself is a larger part.
 constexpr int64_t memory_limit_of(int64_t memory_bytes) {
-    return std::clamp(memory_bytes / 3 >> 20, kMemoryLimitLeastMB, kMemoryLimitMB);
+    constexpr int64_t kLittle = int64_t{512} << 20;
+    const int64_t parts = memory_bytes < kLittle ? 4 : 3;
+    return std::clamp(memory_bytes / parts >> 20, kMemoryLimitLeastMB, kMemoryLimitMB);
 }
 
 inline Integer memory_limit_mb({
@@ -46,7 +49,8 @@ inline Integer memory_limit_mb({
     .group = Group::parameters,
     .unit = "MB",
     .default_value = kMemoryLimitMB,
-    .default_text = "1024, or a third of the memory of the machine or control group",
+    .default_text = "1024, or a third of the memory of the machine or control group, a quarter of "
+                    "less than 512 MB",
     .default_of_memory = [](int64_t bytes) -> Value { return memory_limit_of(bytes); },
     .range = Range{kMemoryLimitLeastMB, 1 << 20},
     .help =

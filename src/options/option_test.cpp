@@ -144,8 +144,8 @@ TEST(OptionOfMemory, TakesItsDefaultFromIt) {
 TEST(OptionOfMemory, LimitsOfOperationsAreAThird) {
     constexpr int64_t kMB = 1 << 20;
     EXPECT_EQ(memory_limit_of(64 * 1024 * kMB), 1024);
-    EXPECT_EQ(memory_limit_of(300 * kMB), 100);
-    EXPECT_EQ(memory_limit_of(128 * kMB), 42);
+    EXPECT_EQ(memory_limit_of(600 * kMB), 200);
+    EXPECT_EQ(memory_limit_of(300 * kMB), 75);
     EXPECT_EQ(memory_limit_of(64 * kMB), 32);
 }
 

@@ -24,8 +24,11 @@ constexpr int64_t kSlackBytes = 8 * 1024 * 1024;
 // Malloc may keep this much, and no more than an eighth of what operations may hold.
 constexpr size_t kUnusedBytes = size_t{16} * 1024 * 1024;
 // Malloc maps larger blocks each by itself, and keeps no more than this on top of a heap. A heap
-// has a larger block only where so much was free there.
+// has a larger block only where so much was free there. Where operations may hold little, what
+// stays free between blocks of less would be a large part of it.
 constexpr int kMappedBytes = 4 << 20;
+constexpr int kMappedBytesInLittle = 1 << 20;
+constexpr int64_t kLittleBytes = int64_t{256} << 20;
 // A thread updates the sum when its own count is so far from what it last reported.
 constexpr int64_t kReportBytes = 1024 * 1024;
 
@@ -99,8 +102,9 @@ void keep_malloc_small() {
         const int64_t most = std::max<int64_t>(g_all_max.load() / kBytesPerHeap, 1);
         mallopt(M_ARENA_MAX, static_cast<int>(std::min<int64_t>(
                                  most, std::max(processors * kHeapsPerProcessor, kLeastHeaps))));
-        mallopt(M_TRIM_THRESHOLD, kMappedBytes);
-        return mallopt(M_MMAP_THRESHOLD, kMappedBytes) == 1;
+        const int mapped = g_all_max.load() < kLittleBytes ? kMappedBytesInLittle : kMappedBytes;
+        mallopt(M_TRIM_THRESHOLD, mapped);
+        return mallopt(M_MMAP_THRESHOLD, mapped) == 1;
     }();
 }
 
