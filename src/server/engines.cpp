@@ -60,7 +60,7 @@ std::unique_ptr<storage::Engine> open_with_cache(const std::string& name, int64_
 
 std::unique_ptr<storage::Engine> open_rocksdb() {
     const int64_t memory = base::available_memory().bytes();
-    // Half of the memory may belong to operations; little is left beside a quarter for the cache.
+    // Messages and memtables come on top: little is left beside a quarter for the cache.
     const int64_t share = memory < 512 * kMegabyte ? memory / 8 : memory / 4;
     return open_with_cache("rocksdb", cache_bytes(options::rocksdb_cache_size_gb.get(), share, 0),
                            options::rocksdb_config_string.get());
