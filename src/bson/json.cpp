@@ -135,6 +135,21 @@ void write_value(Text& out, const Element& e) {
     }
 }
 
+// Owns a document that libbson allocated.
+class Parsed {
+  public:
+    explicit Parsed(bson_t* parsed) : parsed_(parsed) {}
+    ~Parsed() {
+        if (parsed_ != nullptr) bson_destroy(parsed_);
+    }
+    Parsed(const Parsed&) = delete;
+    Parsed& operator=(const Parsed&) = delete;
+    const bson_t* get() const { return parsed_; }
+
+  private:
+    bson_t* parsed_;
+};
+
 // Readers stop at 100 levels, and libbson cuts what is deeper than 200 without a word.
 constexpr int kJsonLevelsMax = 90;
 
@@ -181,6 +196,14 @@ std::string to_json(Doc doc) {
     if (text == nullptr)
         base::fail(base::kInvalidBSON, "a document of {} bytes has no JSON form", doc.size());
     return text.get();
+}
+
+Object from_json(std::string_view json) {
+    bson_error_t error;
+    const Parsed parsed(bson_new_from_json(reinterpret_cast<const uint8_t*>(json.data()),
+                                           static_cast<ssize_t>(json.size()), &error));
+    if (parsed.get() == nullptr) base::fail(base::kFailedToParse, "bad JSON: {}", error.message);
+    return Object(Doc(bson_get_data(parsed.get())));
 }
 
 }  // namespace bson

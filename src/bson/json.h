@@ -16,9 +16,12 @@ std::string to_text(const Element& value);
 // An index key as duplicate key messages show it: { : 1, : "x" }.
 std::string key_to_text(Doc key);
 
-// Canonical extended JSON v2 (by libbson). bson/testing/json.h reads it. Throws base::Error
+// Canonical extended JSON v2 (by libbson). Throws base::Error
 // kInvalidBSON where there is none that readers take: texts that are not UTF-8, more than 90
 // levels.
 std::string to_json(Doc doc);
+// Reads JSON by libbson, relaxed or canonical. Throws base::Error 9, also for what nests more than
+// 100 levels deep. $undefined, $symbol and $dbPointer are understood.
+Object from_json(std::string_view json);
 
 }  // namespace bson

@@ -344,30 +344,7 @@ void append(bson::Builder& out, std::string_view name, const Value& value) {
     }
 }
 
-// Owns a document that libbson allocated.
-class Parsed {
-  public:
-    explicit Parsed(bson_t* parsed) : parsed_(parsed) {}
-    ~Parsed() {
-        if (parsed_ != nullptr) bson_destroy(parsed_);
-    }
-    Parsed(const Parsed&) = delete;
-    Parsed& operator=(const Parsed&) = delete;
-    const bson_t* get() const { return parsed_; }
-
-  private:
-    bson_t* parsed_;
-};
-
 }  // namespace
-
-Object from_json(std::string_view json) {
-    bson_error_t error;
-    const Parsed parsed(bson_new_from_json(reinterpret_cast<const uint8_t*>(json.data()),
-                                           static_cast<ssize_t>(json.size()), &error));
-    if (parsed.get() == nullptr) base::fail(base::kFailedToParse, "bad JSON: {}", error.message);
-    return Object(Doc(bson_get_data(parsed.get())));
-}
 
 bson::Object parse_test_json(std::string_view json) {
     const Value value = Reader(json).read();

@@ -1,18 +1,15 @@
-// bson/testing/json.h - extended JSON to BSON, in two ways: what a test writes by hand, and the
-// oracle's files, since libbson takes $regex and $type operators for values and misreads $code in
-// arrays.
+// bson/testing/json.h - extended JSON to BSON, in two ways: what a test writes by hand (from_json
+// of bson/json.h), and the oracle's files, since libbson takes $regex and $type operators for
+// values and misreads $code in arrays.
 #pragma once
 
 #include <string>
 #include <string_view>
 
 #include "bson/builder.h"
+#include "bson/json.h"
 
 namespace bson {
-
-// Reads JSON by libbson, relaxed or canonical. Throws base::Error 9. $undefined, $symbol and
-// $dbPointer are understood.
-Object from_json(std::string_view json);
 
 // Canonical. Type wrappers are recognised only in the exact shape that the canonical form gives
 // them, so that query operators of the same name ({$regex, $options}, {$type}) stay what they are.
