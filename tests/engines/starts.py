@@ -309,6 +309,29 @@ class Starts(process_case.ProcessCase):
             text = self.refusal('--storageEngine', ENGINE, *repair, code=process_case.UNCAUGHT)
             self.assertIn('the catalogue, cannot be opened; bring back a backup', text)
 
+    def test_a_directory_of_the_version_that_counted_entries(self):
+        """tests/fixtures/README.md says what is in it."""
+        fixture = os.path.join(TOP, 'tests', 'fixtures', 'counts-entries-%s.tar.xz' % ENGINE)
+        subprocess.run(['tar', '-xJf', fixture, '--strip-components=1', '-C', self.dbpath],
+                       check=True)
+        count = 180
+        for _ in range(2):
+            with self.serve() as running:
+                orders = pymongo.MongoClient(running.uri).shop.orders
+                self.assertEqual(orders.estimated_document_count(), count)
+                self.assertEqual(orders.count_documents({}), count)
+                self.assertEqual(orders.count_documents({'tags': 'new'}), count - 100)
+                self.assertTrue(orders.database.command('validate', 'orders', full=True)['valid'])
+                orders.insert_many([{'_id': 1000 + i, 'n': -i, 'tags': [i]} for i in range(9)])
+                with self.assertRaises(pymongo.errors.DuplicateKeyError):
+                    orders.insert_one({'_id': 2000, 'n': 3 * 199})
+                self.assertEqual(orders.delete_one({'tags': 'new'}).deleted_count, 1)
+                self.assertTrue(orders.database.command('validate', 'orders', full=True)['valid'])
+                orders.delete_many({'_id': {'$gte': 1000}})
+                orders.drop_index('tags_1')
+                orders.create_index('tags')
+            count -= 1
+
     def test_fsync_with_lock(self):
         with self.serve() as running:
             client = pymongo.MongoClient(running.uri)

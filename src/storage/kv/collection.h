@@ -61,7 +61,7 @@ class Collection final : public storage::CollectionStore {
     void open_records(Table table);
     void write_row();
     int64_t check_records(bool whole, storage::ValidateReport& report) const;
-    void check_keys(const Part& part, const storage::ValidateOptions& options,
+    void check_keys(const Part& part, int64_t there, const storage::ValidateOptions& options,
                     storage::ValidateReport& report) const;
 
     Store& store_;

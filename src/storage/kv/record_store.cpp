@@ -110,7 +110,7 @@ RecordStore::RecordStore(Store& store, Table table, const storage::CollectionOpt
 }
 
 void RecordStore::drop() {
-    store_.forget(counter_);
+    store_.forget(counter_.table);
     store_.drop(counter_.table);
 }
 

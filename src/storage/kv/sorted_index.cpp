@@ -30,10 +30,7 @@ class Row {
         types_.clear();
         keys::encode(key, descending, key_, types_);
     }
-    Row(bson::Doc key, uint32_t descending, RecordId id) : Row(key, descending) {
-        const auto bytes = big_endian(id.value);
-        key_.append(bytes.data(), bytes.size());
-    }
+    Row(bson::Doc key, uint32_t descending, RecordId id) : Row(key, descending) { append(id); }
     ~Row() {
         constexpr size_t kKeptBytes = 4096;
         key_.trim(kKeptBytes);
@@ -42,6 +39,10 @@ class Row {
     Row(const Row&) = delete;
     Row& operator=(const Row&) = delete;
     void append(uint8_t byte) { key_.append_byte(byte); }
+    void append(RecordId id) {
+        const auto bytes = big_endian(id.value);
+        key_.append(bytes.data(), bytes.size());
+    }
 
     Bytes key() const { return {key_.data(), key_.size()}; }
     Bytes types() const { return {types_.data(), types_.size()}; }
@@ -193,18 +194,12 @@ class BulkBuilder final : public storage::BulkBuilder {
 }  // namespace
 
 SortedIndex::SortedIndex(Store& store, Table table, uint32_t descending)
-    : store_(store), descending_(descending), counter_(table) {
-    store_.read(counter_);
-}
+    : store_(store), table_(table), descending_(descending) {}
 
+// A version before this one has counted the rows of indexes.
 void SortedIndex::drop() {
-    store_.forget(counter_);
-    store_.drop(counter_.table);
-}
-
-void SortedIndex::lock_key(bson::Doc key) const {
-    const Row row(key, descending_);
-    store_.lock_row(table(), row.key());
+    store_.forget(table_);
+    store_.drop(table_);
 }
 
 // Asks for no space: its record has asked.
@@ -212,14 +207,13 @@ InsertResult SortedIndex::insert(bson::Doc key, RecordId id, bool duplicates_all
     DCHECK(id);
     if (too_long(key)) return InsertResult::too_long;
     Session& rows = store_.changing();
+    Row row(key, descending_);
     if (!duplicates_allowed) {
-        lock_key(key);
-        if (find_one(key)) return InsertResult::duplicate;
+        store_.lock_row(table_, row.key());
+        if (first_of(row.key())) return InsertResult::duplicate;
     }
-    const Row row(key, descending_, id);
-    if (rows.size_of(table(), row.key())) return InsertResult::inserted;
-    rows.put(table(), row.key(), row.types());
-    store_.count(counter_, 1, static_cast<int64_t>(row.key().size() + row.types().size()));
+    row.append(id);
+    rows.put(table_, row.key(), row.types());
     return InsertResult::inserted;
 }
 
@@ -227,17 +221,15 @@ bool SortedIndex::remove(bson::Doc key, RecordId id) {
     Session& rows = store_.changing();
     const Row row(key, descending_, id);
     DCHECK(id);
-    const auto types = rows.size_of(table(), row.key());
-    if (!types) return false;
-    store_.count(counter_, -1, -static_cast<int64_t>(row.key().size() + *types));
-    rows.erase(table(), row.key());
+    if (!rows.size_of(table_, row.key())) return false;
+    rows.erase(table_, row.key());
     return true;
 }
 
 bool SortedIndex::has_duplicate(bson::Doc key, RecordId self) const {
-    if (storage::LockManager::may_write()) lock_key(key);
     const Row row(key, descending_);
-    const auto rows = session().cursor(table());
+    if (storage::LockManager::may_write()) store_.lock_row(table_, row.key());
+    const auto rows = session().cursor(table_);
     for (rows->seek(row.key()); !rows->at_end(); rows->next()) {
         if (!std::ranges::equal(key_part(rows->key()), row.key())) return false;
         if (id_part(rows->key()) != self) return true;
@@ -247,9 +239,13 @@ bool SortedIndex::has_duplicate(bson::Doc key, RecordId self) const {
 
 RecordId SortedIndex::find_one(bson::Doc key) const {
     const Row row(key, descending_);
-    const auto rows = session().cursor(table());
-    rows->seek(row.key());
-    if (rows->at_end() || !std::ranges::equal(key_part(rows->key()), row.key())) return {};
+    return first_of(row.key());
+}
+
+RecordId SortedIndex::first_of(Bytes key) const {
+    const auto rows = session().cursor(table_);
+    rows->seek(key);
+    if (rows->at_end() || !std::ranges::equal(key_part(rows->key()), key)) return {};
     return id_part(rows->key());
 }
 
@@ -268,7 +264,7 @@ std::unique_ptr<storage::BulkBuilder> SortedIndex::bulk_builder(bool duplicates_
 int64_t SortedIndex::validate(const std::function<void(const std::string&)>& errors) const {
     int64_t entries = 0;
     bson::Buffer key;
-    const auto rows = session().cursor(table());
+    const auto rows = session().cursor(table_);
     for (rows->seek({}); !rows->at_end(); rows->next()) {
         sched::tick();
         ++entries;
@@ -281,9 +277,12 @@ int64_t SortedIndex::validate(const std::function<void(const std::string&)>& err
             errors(fmt::format("entry {}: {}", entries, error.what()));
         }
     }
-    const int64_t counted = count();
-    if (entries != counted) errors(fmt::format("{} entries, {} counted", entries, counted));
     return entries;
+}
+
+int64_t SortedIndex::storage_bytes() const {
+    constexpr int64_t kBlockBytes = 4096;  // at least, also of a map that does not say
+    return std::max(store_.map().disk_bytes(table_).value_or(0), kBlockBytes);
 }
 
 }  // namespace kv

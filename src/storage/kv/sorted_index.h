@@ -1,5 +1,9 @@
 // storage/kv/sorted_index.h - an index as rows: encoded key (storage/keys), record id, 8
 // bytes, big-endian -> types of the key.
+//
+// An entry follows from its key and its record, so to add it needs no look for it: added again it
+// is the same row. Rows are not counted for that reason. A unique index locks the encoded key
+// before it looks for a record that has it.
 #pragma once
 
 #include "storage/kv/store.h"
@@ -11,13 +15,11 @@ class SortedIndex final : public storage::SortedIndex {
   public:
     SortedIndex(Store& store, Table table, uint32_t descending);
 
-    Table table() const { return counter_.table; }
+    Table table() const { return table_; }
     uint32_t descending() const { return descending_; }
     Session& session() const { return store_.session(); }
-    // Returns the number of rows that this thread sees.
-    int64_t count() const { return store_.seen(counter_).rows; }
     void check_space() const { store_.check_space(); }
-    // Drops the index; its rows and counter go with the next commit.
+    // Drops the index; its rows go with the next commit.
     void drop();
 
     storage::InsertResult insert(bson::Doc key, storage::RecordId id,
@@ -28,16 +30,17 @@ class SortedIndex final : public storage::SortedIndex {
     bool too_long(bson::Doc key) const override;
     std::unique_ptr<storage::IndexCursor> cursor(storage::Direction direction) const override;
     std::unique_ptr<storage::BulkBuilder> bulk_builder(bool duplicates_allowed) override;
-    int64_t storage_bytes() const override { return store_.disk_bytes(counter_); }
+    int64_t storage_bytes() const override;
     int64_t validate(const std::function<void(const std::string&)>& errors) const override;
 
   private:
-    // Locks the key's row, before it is known whether a record has this key.
-    void lock_key(bson::Doc key) const;
+    // Returns the record of the first row that begins with the encoded key; none: there is no such
+    // row.
+    storage::RecordId first_of(Bytes key) const;
 
     Store& store_;
+    const Table table_;
     const uint32_t descending_;
-    Counter counter_;
 };
 
 }  // namespace kv

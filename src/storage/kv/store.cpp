@@ -354,11 +354,11 @@ void Store::read(Counter& counter) {
     counter.bytes = counts.bytes;
 }
 
-void Store::forget(Counter& counter) {
+void Store::forget(Table table) {
     Transaction& mine = transaction();
-    std::erase_if(mine.added, [&](const Added& added) { return added.counter == &counter; });
+    std::erase_if(mine.added, [&](const Added& added) { return added.counter->table == table; });
     std::vector<std::vector<uint8_t>> rows;
-    each_counter_row(*mine.session, counter.table,
+    each_counter_row(*mine.session, table,
                      [&](Bytes key, Bytes) { rows.emplace_back(key.begin(), key.end()); });
     for (const std::vector<uint8_t>& row : rows)
         mine.session->erase(kCounters, row);

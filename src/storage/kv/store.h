@@ -13,9 +13,10 @@
 //
 //   table 0   the catalogue: a row for each database (database.h) and each collection
 //             (collection.h)
-//   table 1   counters: table number and number of the session -> rows and bytes that the session
-//             has added to the table. Their sum is exact after any crash, since they are committed
-//             with the rows that they count, and sessions do not wait for each other
+//   table 1   counters: number of a table of records and number of the session -> rows and bytes
+//             that the session has added to the table. Their sum is exact after any crash, since
+//             they are committed with the rows that they count, and sessions do not wait for each
+//             other. A version before this one has counted the rows of indexes, too
 //   table 2   tables to be dropped
 //   table 16  and on: records and indexes
 #pragma once
@@ -134,8 +135,8 @@ class Store final : public storage::LockHooks {
     // Returns the counts that follow from the rows that this thread sees.
     Counts seen(const Counter& counter);
     void read(Counter& counter);
-    // Drops the counter with its rows in table 1.
-    void forget(Counter& counter);
+    // Drops the counter of the table with its rows in table 1.
+    void forget(Table table);
     // Returns about how many bytes the table's rows take on the device.
     int64_t disk_bytes(const Counter& counter) const {
         const int64_t known = map_->disk_bytes(counter.table).value_or(0);

@@ -104,7 +104,7 @@ TEST_F(StoreTest, CountersGoWithTheRowsThatTheyCount) {
     EXPECT_EQ(after.rows, 2);
     EXPECT_EQ(after.bytes, 15);
     store.count(counter, -1, -5);
-    store.forget(counter);
+    store.forget(kTable);
     store.commit();
     store.read(after);
     EXPECT_EQ(after.rows, 0);
@@ -134,7 +134,7 @@ TEST_F(StoreTest, CountersAddUpWhateverSessionsHaveAdded) {
     EXPECT_EQ(after.rows, 1 + 5 + 7 - 2);
     EXPECT_EQ(after.bytes, 10 + 50 + 70 - 20);
     EXPECT_EQ(counter.rows, after.rows);
-    store.forget(counter);
+    store.forget(kTable);
     store.commit();
     store.read(after);
     EXPECT_EQ(after.rows, 0);

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <memory>
@@ -178,6 +179,45 @@ TEST_P(MapContract, ChangedBytesCountWhatIsNotCommitted) {
     EXPECT_EQ(session().changed_bytes(), 0U);
 }
 
+// Whether the changes are read before a roll-back or not.
+TEST_P(MapContract, ARollBackGoesToTheLastMark) {
+    const auto other = map().session();
+    for (const bool is_read : {false, true}) {
+        const auto expect = [&](const std::string& all) {
+            if (!is_read) return;
+            EXPECT_EQ(rows(kTable), all);
+        };
+        put(kTable, "a", "1");
+        session().commit();
+        session().mark();
+        put(kTable, "a", "2");
+        put(kTable, "b", "1");
+        session().mark();
+        session().mark();
+        expect("a=2 b=1 ");
+        put(kTable, "b", "2");
+        erase(kTable, "a");
+        put(kTable, "c", "1");
+        expect("b=2 c=1 ");
+        session().roll_back();
+        expect("a=2 b=1 ");
+        put(kTable, "c", "2");
+        session().forget_mark();
+        expect("a=2 b=1 c=2 ");
+        session().mark();
+        erase(kTable, "b");
+        session().roll_back();
+        EXPECT_EQ(rows(*other, kTable), "a=1 ");
+        session().roll_back();
+        EXPECT_EQ(rows(kTable), "a=1 ");
+        session().mark();
+        put(kTable, "a", "3");
+        session().forget_mark();
+        session().commit();
+        EXPECT_EQ(rows(*other, kTable), "a=3 ");
+    }
+}
+
 TEST_P(MapContract, AViewLivesUntilTheNextGet) {
     const std::string first(300, 'f'), second(300, 's');
     put(kTable, "a", first);
@@ -201,6 +241,58 @@ TEST_P(MapContract, AViewLivesUntilTheNextGet) {
         erase(kTable, "b");
         put(kTable, "a", first);
         session().commit();
+    }
+}
+
+// Rows whose keys are numbers, as records are read: one after the other, back, and with gaps.
+TEST_P(SnapshotContract, RowsAreFoundInWhateverOrder) {
+    constexpr int kRows = 60;
+    const auto text_of = [](int number) { return "value " + std::to_string(number); };
+    const auto is_there = [](int number) { return number % 7 != 3 && number < kRows; };
+    for (int i = 0; i < kRows; ++i) {
+        if (is_there(i)) session().put(kTable, big_endian(uint64_t(i)), as_bytes(text_of(i)));
+        session().put(kBehind, big_endian(uint64_t(i)), as_bytes("other"));
+    }
+    session().commit();
+    map().checkpoint(true);
+    const auto other = map().session();
+    std::mt19937 random(5);
+    for (int round = 0; round < 50; ++round) {
+        other->begin_snapshot();
+        // What comes later is not of the snapshot.
+        session().put(kTable, big_endian(uint64_t(3)), as_bytes("later"));
+        session().erase(kTable, big_endian(uint64_t(4)));
+        session().commit();
+        int number = 0;
+        std::string last;
+        Bytes value;
+        for (int step = 0; step < 200; ++step) {
+            const int by = static_cast<int>(random() % 8);
+            number = by < 6 ? number + by : static_cast<int>(random() % kRows);
+            if (by == 5) number = std::max(0, number - 10);
+            if (number > kRows + 5) number = 0;
+            const bool found = other->get(kTable, big_endian(uint64_t(number)), &value);
+            ASSERT_EQ(found, is_there(number)) << number;
+            if (!found) continue;
+            EXPECT_EQ(as_text(value), text_of(number));
+            last = text_of(number);
+            EXPECT_EQ(other->size_of(kTable, big_endian(uint64_t(number))), last.size());
+            EXPECT_EQ(as_text(value), last);
+        }
+        ASSERT_TRUE(other->get(kTable, big_endian(uint64_t(0)), &value));
+        ASSERT_TRUE(other->get(kTable, big_endian(uint64_t(1)), &value));
+        ASSERT_TRUE(other->get(kTable, big_endian(uint64_t(2)), &value));
+        other->end_snapshot();
+        session().erase(kTable, big_endian(uint64_t(3)));
+        session().put(kTable, big_endian(uint64_t(4)), as_bytes(text_of(4)));
+        session().put(kTable, big_endian(uint64_t(2)), as_bytes("now"));
+        session().commit();
+        EXPECT_EQ(as_text(value), text_of(2)) << "until the next get";
+        ASSERT_TRUE(other->get(kTable, big_endian(uint64_t(2)), &value));
+        EXPECT_EQ(as_text(value), "now");
+        session().put(kTable, big_endian(uint64_t(2)), as_bytes(text_of(2)));
+        session().commit();
+        if (round % 2 == 0) other->end_cursors();
     }
 }
 

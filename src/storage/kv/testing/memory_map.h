@@ -39,7 +39,7 @@ class MemoryMap final : public Map {
         : rows_(std::move(rows)) {}
 
     std::unique_ptr<kv::Session> session() override {
-        return std::make_unique<Session>(*rows_, commits, on_commit);
+        return std::make_unique<Session>(*rows_, *this);
     }
     void add_table(Table table, Kind) override {
         const std::lock_guard lock(rows_->mutex);
@@ -77,6 +77,7 @@ class MemoryMap final : public Map {
 
     int64_t commit_bytes = std::numeric_limits<int64_t>::max();
     std::atomic<int> commits{0}, drops{0}, syncs{0}, syncs_while_paused{0}, checkpoints{0};
+    std::atomic<int> looks{0};             // gets and cursors of all sessions
     std::atomic<uint64_t> begun_bytes{0};  // at the last check of space
     std::atomic<bool> is_paused{false}, is_full{false};
     // Called by each commit before it shows anything.
@@ -91,8 +92,7 @@ class MemoryMap final : public Map {
 
     class Session final : public kv::Session {
       public:
-        Session(Rows& rows, std::atomic<int>& commits, const std::function<void()>& on_commit)
-            : rows_(rows), commits_(commits), on_commit_(on_commit) {}
+        Session(Rows& rows, MemoryMap& map) : rows_(rows), map_(map) {}
         ~Session() override { end_snapshot(); }
         void begin_snapshot() override {
             DCHECK(changes_.empty() && !snapshot_at_);
@@ -106,6 +106,7 @@ class MemoryMap final : public Map {
             if (--rows_.snapshots == 0) rows_.before.clear();
         }
         bool get(Table table, Bytes key, Bytes* value) override {
+            ++map_.looks;
             auto found = find({table, copied(key)});
             // A view that is kept for too long shows something else.
             std::ranges::fill(found_, uint8_t{0xdb});
@@ -115,6 +116,7 @@ class MemoryMap final : public Map {
             return true;
         }
         std::optional<size_t> size_of(Table table, Bytes key) override {
+            ++map_.looks;
             const auto found = find({table, copied(key)});
             return found ? std::optional(found->size()) : std::nullopt;
         }
@@ -128,6 +130,7 @@ class MemoryMap final : public Map {
             changes_[{table, copied(key)}] = std::nullopt;
         }
         std::unique_ptr<kv::Cursor> cursor(Table table) override {
+            ++map_.looks;
             return std::make_unique<Cursor>(*this, table);
         }
         size_t changed_bytes() const override { return changed_bytes_; }
@@ -139,7 +142,7 @@ class MemoryMap final : public Map {
         void forget_mark() override { marks_.pop_back(); }
         void commit() override {
             DCHECK(!snapshot_at_ && marks_.empty());
-            on_commit_();
+            map_.on_commit();
             const std::lock_guard lock(rows_.mutex);
             ++rows_.commits;
             for (auto& [place, row] : changes_) {
@@ -157,7 +160,7 @@ class MemoryMap final : public Map {
             }
             changes_.clear();
             changed_bytes_ = 0;
-            ++commits_;
+            ++map_.commits;
         }
 
       private:
@@ -226,8 +229,7 @@ class MemoryMap final : public Map {
         }
 
         Rows& rows_;
-        std::atomic<int>& commits_;
-        const std::function<void()>& on_commit_;
+        MemoryMap& map_;
         std::map<Place, std::optional<Row>> changes_;  // nothing: erased
         size_t changed_bytes_ = 0;
         std::vector<std::pair<std::map<Place, std::optional<Row>>, size_t>> marks_;
