@@ -2,6 +2,7 @@
 
 #include <rocksdb/convenience.h>
 #include <rocksdb/filter_policy.h>
+#include <rocksdb/slice_transform.h>
 #include <rocksdb/sst_file_manager.h>
 #include <rocksdb/table.h>
 #include <rocksdb/utilities/table_properties_collectors.h>
@@ -15,6 +16,7 @@
 
 #include "base/error_codes.h"
 #include "storage/rocksdb/status.h"
+#include "storage/rocksdb/table_key.h"
 
 namespace rocks {
 
@@ -100,6 +102,19 @@ int open_files_max() {
     return static_cast<int>(std::clamp(limit.rlim_cur / 4, kFilesMin, kFilesMax));
 }
 
+// A commit has rows of several tables. A memtable begins to look for the place of a row where the
+// last row of the same table went. The key that a removed range begins with is a table's number
+// alone, and no row's: the library keeps such ranges elsewhere, and would look for their places
+// among the rows.
+class TableOfRow final : public rocksdb::SliceTransform {
+  public:
+    const char* Name() const override { return "mongod-dur.TableOfRow"; }
+    rocksdb::Slice Transform(const rocksdb::Slice& row) const override {
+        return {row.data(), kTableBytes};
+    }
+    bool InDomain(const rocksdb::Slice& row) const override { return row.size() > kTableBytes; }
+};
+
 rocksdb::Options ours(const kv::MapSettings& settings, rocksdb::Env* env) {
     rocksdb::Options options;
     options.env = env;
@@ -110,6 +125,7 @@ rocksdb::Options ours(const kv::MapSettings& settings, rocksdb::Env* env) {
     options.max_background_jobs = std::clamp(processors, 2, 8);
     options.level_compaction_dynamic_level_bytes = true;
     options.compression = rocksdb::kSnappyCompression;
+    options.memtable_insert_with_hint_prefix_extractor = std::make_shared<TableOfRow>();
     // A sync of the log then does not wait for a whole table that is being written.
     options.bytes_per_sync = uint64_t{1} << 20;
 

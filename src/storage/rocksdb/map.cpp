@@ -49,7 +49,7 @@ Map::Map(const kv::MapSettings& settings, std::unique_ptr<rocksdb::Env> env)
       has_log_(settings.log),
       commit_bytes_max_(commit_bytes_of_memory(settings.memory_bytes)),
       env_(std::move(env)),
-      watch_(std::make_shared<Watch>(host_)) {
+      watch_(std::make_shared<Watch>(host_, iterators_)) {
     const rocksdb::Options options =
         configuration(settings, env_ != nullptr ? env_.get() : rocksdb::Env::Default(), watch_);
     // Two memtables on their way into files, and what the library writes beside them.
@@ -63,6 +63,7 @@ Map::Map(const kv::MapSettings& settings, std::unique_ptr<rocksdb::Env> env)
 
 Map::~Map() {
     compactor_.reset();
+    iterators_->clear();
     const Status status = db_->Close();
     if (!status.ok())
         host_.log(kv::Host::Severity::error, "RocksDB at its end: " + status.ToString());
@@ -150,7 +151,7 @@ rocksdb::WriteOptions Map::write_options() const {
 
 std::unique_ptr<kv::Session> Map::session() {
     return std::make_unique<Session>(
-        *db_, host_, [this](rocksdb::WriteBatch& batch) { write(batch); }, walks_far_);
+        *db_, host_, [this](rocksdb::WriteBatch& batch) { write(batch); }, *iterators_, walks_far_);
 }
 
 // The locks above are given up whatever happens, and the batch can then neither be kept nor undone.
@@ -222,6 +223,7 @@ void Map::remove_files_of(const std::vector<Table>& dropped) {
             return;
         check(host_, batch.Delete(dropped_key(table)));
     }
+    iterators_->clear();
     write(batch);
     compactor_->add(dropped);
 }
@@ -325,7 +327,7 @@ void Map::report(const AddMetric& add) const {
     add_property("cacheCapacityBytes", Properties::kBlockCacheCapacity);
     add_property("cacheBytes", Properties::kBlockCacheUsage);
     add_property("cachePinnedBytes", Properties::kBlockCachePinnedUsage);
-    add_property("memtableBytes", Properties::kCurSizeAllMemTables);
+    add_property("memtableBytes", Properties::kSizeAllMemTables);
     add_property("tableReadersBytes", Properties::kEstimateTableReadersMem);
     add_property("fileBytes", Properties::kTotalSstFilesSize);
     add_property("liveFileBytes", Properties::kLiveSstFilesSize);

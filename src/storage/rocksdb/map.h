@@ -59,6 +59,7 @@ class Map final : public kv::Map {
     const bool has_log_;
     const int64_t commit_bytes_max_;
     const std::unique_ptr<rocksdb::Env> env_;  // null: the library's own
+    const std::shared_ptr<IteratorPool> iterators_ = std::make_shared<IteratorPool>();
     const std::shared_ptr<Watch> watch_;
     std::unique_ptr<rocksdb::DB> db_;
     std::unique_ptr<Compactor> compactor_;

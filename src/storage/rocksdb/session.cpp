@@ -1,11 +1,13 @@
 #include "storage/rocksdb/session.h"
 
 #include <rocksdb/perf_context.h>
+#include <rocksdb/perf_level.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "base/dcheck.h"
+#include "storage/kv/bytes.h"
 #include "storage/rocksdb/status.h"
 #include "storage/rocksdb/table_key.h"
 
@@ -18,104 +20,164 @@ using rocksdb::Slice;
 
 namespace {
 
+// The library counts for the calling thread what it does, comparisons among it, if it is not told
+// otherwise.
+void count_nothing() {
+    rocksdb::SetPerfLevel(rocksdb::PerfLevel::kDisable);
+}
+
 class Cursor final : public kv::Cursor {
   public:
-    // Without a batch: the rows of the database alone. `snapshot`: as they were then; null: now.
-    Cursor(rocksdb::DB& db, const kv::Host& host, rocksdb::WriteBatchWithIndex* batch,
-           const rocksdb::Snapshot* snapshot, Table table, std::atomic<bool>& walks_far)
-        : host_(host), table_(table), end_(end_of(table)), end_slice_(end_), walks_far_(walks_far) {
-        options_.iterate_upper_bound = &end_slice_;
-        options_.snapshot = snapshot;
-        rocksdb::Iterator* rows = db.NewIterator(options_);
-        if (batch != nullptr)
-            rows = batch->NewIteratorWithBase(db.DefaultColumnFamily(), rows, &options_);
-        rows_.reset(rows);
-    }
+    Cursor(const kv::Host& host, Table table, std::unique_ptr<TableIterator> rows,
+           IteratorPool& iterators, std::atomic<bool>& walks_far)
+        : host_(host),
+          begin_(table_key(table)),
+          iterators_(iterators),
+          walks_far_(walks_far),
+          rows_(std::move(rows)) {}
+    ~Cursor() override { iterators_.give_back(std::move(rows_)); }
+    Cursor(const Cursor&) = delete;
+    Cursor& operator=(const Cursor&) = delete;
 
     void seek(Bytes key) override {
-        move([&] { rows_->Seek(table_key(table_, key)); });
+        const std::string row = row_of(key);
+        move([&] { rows()->Seek(row); });
     }
-    void seek_before(Bytes key) override { seek_before(table_key(table_, key)); }
-    void seek_to_last() override { seek_before(end_); }
+    void seek_before(Bytes key) override { seek_before(row_of(key)); }
+    void seek_to_last() override { seek_before(rows().end()); }
     bool at_end() const override { return !is_at_row_; }
     void next() override {
         DCHECK(is_at_row_);
-        move([this] { rows_->Next(); });
+        move([this] { rows()->Next(); });
     }
     void previous() override {
         DCHECK(is_at_row_);
-        move([this] { rows_->Prev(); });
+        move([this] { rows()->Prev(); });
     }
     Bytes key() const override {
         DCHECK(is_at_row_);
-        return as_bytes(rows_->key()).subspan(kTableBytes);
+        return as_bytes(rows()->key()).subspan(kTableBytes);
     }
     Bytes value() const override {
         DCHECK(is_at_row_);
-        return as_bytes(rows_->value());
+        const Slice value = rows()->value();
+        rows().note_value(value.size());
+        return as_bytes(value);
     }
 
   private:
-    void seek_before(const std::string& key) {
+    TableIterator& rows() const { return *rows_; }
+    std::string row_of(Bytes key) const {
+        std::string row = begin_;
+        return row.append(kv::as_text(key));
+    }
+    void seek_before(const std::string& row) {
         move([&] {
-            rows_->SeekForPrev(key);
-            if (rows_->Valid() && rows_->key() == Slice(key)) rows_->Prev();
+            rows()->SeekForPrev(row);
+            if (rows()->Valid() && rows()->key() == Slice(row)) rows()->Prev();
         });
     }
     template <typename Move>
     void move(const Move& to_row) {
-        const uint64_t& skipped = rocksdb::get_perf_context()->internal_delete_skipped_count;
-        const uint64_t before = skipped;
-        to_row();
-        if (skipped - before >= kRemovedRowsMany) walks_far_.store(true, std::memory_order_relaxed);
+        if (rows().counts_removed()) {
+            rocksdb::SetPerfLevel(rocksdb::PerfLevel::kEnableCount);
+            const uint64_t& skipped = rocksdb::get_perf_context()->internal_delete_skipped_count;
+            const uint64_t before = skipped;
+            to_row();
+            if (skipped - before >= kRemovedRowsMany)
+                walks_far_.store(true, std::memory_order_relaxed);
+            count_nothing();
+        } else {
+            count_nothing();
+            to_row();
+        }
         look();
     }
     // The batch has rows of other tables too, which no bound keeps away.
     void look() {
-        is_at_row_ = rows_->Valid() && rows_->key().starts_with(table_key(table_));
-        if (!rows_->Valid()) check(host_, rows_->status());
+        const bool is_valid = rows()->Valid();
+        is_at_row_ = is_valid && rows()->key().starts_with(begin_);
+        if (!is_valid) check(host_, rows()->status());
     }
 
     const kv::Host& host_;
-    const Table table_;
-    const std::string end_;
-    const Slice end_slice_;
-    rocksdb::ReadOptions options_;
+    const std::string begin_;  // of the keys of the table
+    IteratorPool& iterators_;
     std::atomic<bool>& walks_far_;
-    std::unique_ptr<rocksdb::Iterator> rows_;
+    std::unique_ptr<TableIterator> rows_;
     bool is_at_row_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<Session::Batch> Session::new_batch() {
-    constexpr size_t kReservedBytes = 0, kNoLimit = 0;
-    return std::make_unique<Batch>(rocksdb::BytewiseComparator(), kReservedBytes,
-                                   true /* a later change of a key replaces the former */,
-                                   kNoLimit);
-}
-
 void Session::begin_snapshot() {
-    DCHECK(snapshot_ == nullptr && changed_.empty());
-    snapshot_ = db_.GetSnapshot();
+    DCHECK(reading_.snapshot == nullptr && changed_.empty());
+    reading_.snapshot = db_.GetSnapshot();
 }
 
 void Session::end_snapshot() {
-    if (snapshot_ != nullptr) db_.ReleaseSnapshot(std::exchange(snapshot_, nullptr));
+    last_number_ = kNoNumber;
+    if (reading_.snapshot != nullptr)
+        db_.ReleaseSnapshot(std::exchange(reading_.snapshot, nullptr));
+}
+
+void Session::end_cursors() {
+    last_number_ = kNoNumber;
+    at_last_.reset();
+}
+
+Slice Session::row_of(Table table, Bytes key) {
+    begin_row(table, row_);
+    row_.append(kv::as_text(key));
+    return row_;
 }
 
 bool Session::find(Table table, Bytes key, PinnableSlice& value) {
-    const std::string row = table_key(table, key);  // the key may lie in the value
+    const Slice row = row_of(table, key);  // the key may lie in the value
+    count_nothing();
     value.Reset();
-    rocksdb::ReadOptions options;
-    options.snapshot = snapshot_;
-    const rocksdb::Status status = batch_->GetFromBatchAndDB(&db_, options, row, &value);
+    const rocksdb::Status status =
+        has_changed(table) ? changes_.indexed().GetFromBatchAndDB(&db_, reading_, row, &value)
+                           : db_.Get(reading_, db_.DefaultColumnFamily(), row, &value);
     if (status.IsNotFound()) return false;
     check(host_, status);
     return true;
 }
 
+// Records are often read in the order of their numbers. In a snapshot a cursor finds the next one
+// for a tenth of the price.
+bool Session::step_to(Table table, Bytes key, Bytes* value) {
+    constexpr uint64_t kNear = 4;
+    if (reading_.snapshot == nullptr || key.size() != sizeof(uint64_t)) {
+        last_number_ = kNoNumber;
+        return false;
+    }
+    const auto number = kv::from_big_endian<uint64_t>(key);  // the key may lie in the last value
+    const bool is_next =
+        table == last_table_ && number > last_number_ && number - last_number_ <= kNear;
+    last_table_ = table;
+    last_number_ = number;
+    if (!is_next) {
+        at_last_.reset();
+        return false;
+    }
+    const auto row = kv::big_endian(number);
+    if (at_last_ == nullptr) {
+        at_last_ = cursor(table);
+        at_last_->seek(row);
+    }
+    while (!at_last_->at_end() && std::ranges::lexicographical_compare(at_last_->key(), row))
+        at_last_->next();
+    if (at_last_->at_end() || !std::ranges::equal(at_last_->key(), row)) {
+        last_number_ = kNoNumber;
+        return false;
+    }
+    *value = at_last_->value();
+    return true;
+}
+
 bool Session::get(Table table, Bytes key, Bytes* value) {
+    if (step_to(table, key, value)) return true;
     if (!find(table, key, found_)) return false;
     *value = as_bytes(found_);
     return true;
@@ -128,57 +190,58 @@ std::optional<size_t> Session::size_of(Table table, Bytes key) {
 }
 
 void Session::put(Table table, Bytes key, Bytes value) {
-    DCHECK(snapshot_ == nullptr && !key.empty());
-    check(host_, batch_->Put(table_key(table, key), as_slice(value)));
+    DCHECK(reading_.snapshot == nullptr && !key.empty());
+    changes_.put(row_of(table, key), as_slice(value));
     note_change(table);
 }
 
 void Session::erase(Table table, Bytes key) {
-    DCHECK(snapshot_ == nullptr);
-    check(host_, batch_->Delete(table_key(table, key)));
+    DCHECK(reading_.snapshot == nullptr);
+    changes_.erase(row_of(table, key));
     note_change(table);
 }
 
+bool Session::has_changed(Table table) const {
+    return std::ranges::find(changed_, table) != changed_.end();
+}
+
 void Session::note_change(Table table) {
-    if (std::ranges::find(changed_, table) == changed_.end()) changed_.push_back(table);
+    if (!has_changed(table)) changed_.push_back(table);
 }
 
 std::unique_ptr<kv::Cursor> Session::cursor(Table table) {
-    const bool is_changed = std::ranges::find(changed_, table) != changed_.end();
-    return std::make_unique<Cursor>(db_, host_, is_changed ? batch_.get() : nullptr, snapshot_,
-                                    table, walks_far_);
+    auto rows = has_changed(table) ? std::make_unique<TableIterator>(db_, table, reading_.snapshot,
+                                                                     &changes_.indexed())
+                                   : iterators_.take(db_, table, reading_.snapshot);
+    return std::make_unique<Cursor>(host_, table, std::move(rows), iterators_, walks_far_);
 }
 
 size_t Session::changed_bytes() const {
-    return changed_.empty() ? 0 : batch_->GetDataSize();
+    return changed_.empty() ? 0 : changes_.bytes();
 }
 
 void Session::mark() {
     marks_.push_back(changed_.size());
-    batch_->SetSavePoint();
+    changes_.mark();
 }
 
 void Session::roll_back() {
     changed_.resize(marks_.back());
     marks_.pop_back();
-    const rocksdb::Status status = batch_->RollbackToSavePoint();
-    if (!status.ok()) end_process(host_, "RocksDB cannot roll back: " + status.ToString());
+    changes_.roll_back();
 }
 
 void Session::forget_mark() {
     marks_.pop_back();
-    check(host_, batch_->PopSavePoint());
+    changes_.forget_mark();
 }
 
 void Session::commit() {
     if (changed_.empty()) return;
-    DCHECK(snapshot_ == nullptr);
-    write_(*batch_->GetWriteBatch());
-    constexpr size_t kKeptBytes = size_t{1} << 20;
-    if (batch_->GetDataSize() > kKeptBytes)
-        batch_ = new_batch();
-    else
-        batch_->Clear();
+    DCHECK(reading_.snapshot == nullptr);
+    count_nothing();
+    write_(changes_.batch());
+    changes_.clear();
     changed_.clear();
 }
 

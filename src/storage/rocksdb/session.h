@@ -3,14 +3,18 @@
 #pragma once
 
 #include <rocksdb/db.h>
-#include <rocksdb/utilities/write_batch_with_index.h>
 
 #include <atomic>
 #include <functional>
+#include <limits>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "storage/kv/host.h"
 #include "storage/kv/map.h"
+#include "storage/rocksdb/changes.h"
+#include "storage/rocksdb/iterator_pool.h"
 
 namespace rocks {
 
@@ -23,14 +27,16 @@ class Session final : public kv::Session {
     // Writes a batch, or ends the process.
     using Write = std::function<void(rocksdb::WriteBatch&)>;
 
-    // `walks_far` is set when a cursor has walked over many removed rows to its next one; it
-    // outlives the cursors.
-    Session(rocksdb::DB& db, const kv::Host& host, Write write, std::atomic<bool>& walks_far)
+    // `walks_far` is set when a cursor has walked over many removed rows to its next one. It and
+    // the pool outlive the cursors.
+    Session(rocksdb::DB& db, const kv::Host& host, Write write, IteratorPool& iterators,
+            std::atomic<bool>& walks_far)
         : db_(db),
           host_(host),
           write_(std::move(write)),
+          iterators_(iterators),
           walks_far_(walks_far),
-          batch_(new_batch()) {}
+          changes_(host) {}
     ~Session() override { end_snapshot(); }
 
     void begin_snapshot() override;
@@ -45,23 +51,36 @@ class Session final : public kv::Session {
     void roll_back() override;
     void forget_mark() override;
     void commit() override;
+    void end_cursors() override;
 
   private:
-    using Batch = rocksdb::WriteBatchWithIndex;
+    static constexpr uint64_t kNoNumber = std::numeric_limits<uint64_t>::max();
 
-    static std::unique_ptr<Batch> new_batch();
+    // Points *value at a row that is next to the one that was read last, without a look from the
+    // top; false: it is not, or it is not there.
+    bool step_to(kv::Table table, kv::Bytes key, kv::Bytes* value);
     bool find(kv::Table table, kv::Bytes key, rocksdb::PinnableSlice& value);
+    bool has_changed(kv::Table table) const;
     void note_change(kv::Table table);
+    // Returns the key of a row in the library, until the next call.
+    rocksdb::Slice row_of(kv::Table table, kv::Bytes key);
 
     rocksdb::DB& db_;
     const kv::Host& host_;
     const Write write_;
+    IteratorPool& iterators_;
     std::atomic<bool>& walks_far_;
-    std::unique_ptr<Batch> batch_;
+    Changes changes_;
     std::vector<kv::Table> changed_;  // since the last commit
     std::vector<size_t> marks_;       // how many tables had changed then
     rocksdb::PinnableSlice found_;    // by get()
-    const rocksdb::Snapshot* snapshot_ = nullptr;
+    // Of get(): the row that was read last, if its key is a number, and a cursor that stands there,
+    // if that row was next to the one before it.
+    kv::Table last_table_{};
+    uint64_t last_number_ = kNoNumber;
+    std::unique_ptr<kv::Cursor> at_last_;
+    rocksdb::ReadOptions reading_;  // with the snapshot, if there is one
+    std::string row_;               // by row_of()
 };
 
 }  // namespace rocks

@@ -12,12 +12,18 @@ namespace rocks {
 
 constexpr size_t kTableBytes = sizeof(uint32_t);
 
-inline std::string table_key(kv::Table table, kv::Bytes key = {}) {
+// Makes `row` what all keys of the table begin with.
+inline void begin_row(kv::Table table, std::string& row) {
     const auto number = static_cast<uint32_t>(table);
+    row.clear();
+    for (int shift = 24; shift >= 0; shift -= 8)
+        row.push_back(static_cast<char>(number >> shift));
+}
+
+inline std::string table_key(kv::Table table, kv::Bytes key = {}) {
     std::string out;
     out.reserve(kTableBytes + key.size());
-    for (int shift = 24; shift >= 0; shift -= 8)
-        out.push_back(static_cast<char>(number >> shift));
+    begin_row(table, out);
     return out.append(reinterpret_cast<const char*>(key.data()), key.size());
 }
 

@@ -6,10 +6,13 @@
 #include <rocksdb/listener.h>
 
 #include <atomic>
+#include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "storage/kv/host.h"
+#include "storage/rocksdb/iterator_pool.h"
 
 namespace rocks {
 
@@ -27,7 +30,9 @@ class Log final : public rocksdb::Logger {
 // The library calls these functions from any thread.
 class Watch final : public rocksdb::EventListener {
   public:
-    explicit Watch(const kv::Host& host) : host_(host) {}
+    // `iterators`: which end when memtables or files have gone.
+    Watch(const kv::Host& host, std::shared_ptr<IteratorPool> iterators)
+        : host_(host), iterators_(std::move(iterators)) {}
 
     // Returns why a flush or a compaction could not be done; empty while all can.
     std::string error() const;
@@ -35,10 +40,17 @@ class Watch final : public rocksdb::EventListener {
     void clear_error();
 
     void OnBackgroundError(rocksdb::BackgroundErrorReason reason, rocksdb::Status* status) override;
+    void OnFlushCompleted(rocksdb::DB*, const rocksdb::FlushJobInfo&) override {
+        iterators_->clear();
+    }
+    void OnCompactionCompleted(rocksdb::DB*, const rocksdb::CompactionJobInfo&) override {
+        iterators_->clear();
+    }
     void OnErrorRecoveryEnd(const rocksdb::BackgroundErrorRecoveryInfo& info) override;
 
   private:
     const kv::Host& host_;
+    const std::shared_ptr<IteratorPool> iterators_;
     std::atomic<bool> has_error_{false};
     mutable std::mutex mutex_;
     std::string error_;  // guarded by mutex_
