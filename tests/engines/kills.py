@@ -1,11 +1,13 @@
 """Kills a server with the storage engine under test, again and again, while clients write. What was
-acknowledged must be there afterwards, whole, and every index must agree with the documents.
+acknowledged must be there afterwards, whole, every index must agree with the documents, and the
+counts with a count. With --log the server keeps a log of writes: its entries, applied in turn to
+nothing, must give the documents.
 
 A kill leaves what the process gave to the system. rocksdb gives its log to it before the answer, so
 writes count that were acknowledged without j: true too; wiredTiger with the next sync, and all its
 writers ask for that. That syncs are made is for the unit tests of power cuts.
 Usage: TESTS_ENGINE=rocksdb|wiredTiger build/venv/bin/python tests/engines/kills.py [--rounds N]
-           [--writes N] [--seed N]
+           [--writes N] [--seed N] [--log]
 """
 
 import itertools
@@ -83,8 +85,9 @@ def document(writer, key, version):
 
 
 class Campaign:
-    def __init__(self, program, dbpath, seed):
+    def __init__(self, program, dbpath, seed, with_log):
         self.program, self.dbpath = program, dbpath
+        self.with_log = with_log
         self.random = random.Random(seed)
         self.known = [{} for _ in range(WRITERS)]
         self.unsure = [None] * WRITERS
@@ -92,7 +95,8 @@ class Campaign:
 
     def round(self):
         """Returns sentences on what is wrong."""
-        with server.Server(self.program, self.dbpath) as running:
+        options = ['--master', '--oplogSize', '512'] if self.with_log else []
+        with server.Server(self.program, self.dbpath, options) as running:
             client = pymongo.MongoClient(running.uri)
             found = self.differences(client)
             if found:
@@ -118,13 +122,17 @@ class Campaign:
         return []
 
     def differences(self, client):
-        wrong = []
+        wrong = self.differences_of_log(client) if self.with_log else []
         there = [{} for _ in range(WRITERS)]
         for name in ('c0', 'c1', 'c2'):
             for each in client.test[name].find():
                 if each != document(each['writer'], each['key'], each['version']):
                     wrong.append('%s is not whole' % each['_id'])
                 there[each['writer']][each['key']] = each['version']
+            counted, found = (client.test[name].estimated_document_count(),
+                              sum(1 for _ in client.test[name].find({}, {'_id': 1})))
+            if counted != found:
+                wrong.append('%s: %d documents, %d counted' % (name, found, counted))
             if name in client.test.list_collection_names():
                 report = client.test.command('validate', name, full=True)
                 if not report['valid']:
@@ -146,19 +154,49 @@ class Campaign:
         return wrong
 
 
+    @staticmethod
+    def differences_of_log(client):
+        """Applies the log to nothing. It has all entries: the ring has not come round."""
+        wrong, documents, last = [], {}, None
+        for entry in client.local['oplog.$main'].find().sort('$natural', 1):
+            if last is not None and entry['ts'] <= last:
+                wrong.append('the entry %s comes behind %s' % (entry['ts'], last))
+            last = entry['ts']
+            database, _, name = entry['ns'].partition('.')
+            if database != 'test' or name not in ('c0', 'c1', 'c2'):
+                continue
+            there, o = documents.setdefault(name, {}), entry['o']
+            key = entry.get('o2', o)['_id']
+            if (key in there) != (entry['op'] != 'i'):
+                wrong.append('%s: an entry %s, and it is %sthere'
+                             % (key, entry['op'], '' if key in there else 'not '))
+            if entry['op'] == 'd':
+                there.pop(key, None)
+            else:
+                there[key] = o
+        for name in ('c0', 'c1', 'c2'):
+            found = {each['_id']: each for each in client.test[name].find()}
+            for key in set(found) | set(documents.get(name, {})):
+                if found.get(key) != documents.get(name, {}).get(key):
+                    wrong.append('%s: the log has %s, %s is there'
+                                 % (key, documents.get(name, {}).get(key), found.get(key)))
+        return wrong
+
+
 def main():
     parser = choice.parser(__doc__)
     parser.add_argument('--rounds', type=choice.count(), default=6)
     parser.add_argument('--writes', type=choice.count(), metavar='N',
                         help='in place of --rounds: until so many were acknowledged')
     parser.add_argument('--seed', type=choice.count(0), default=random.randrange(10 ** 6))
+    parser.add_argument('--log', action='store_true', help='with a log of writes')
     arguments = parser.parse_args()
     engine = os.environ.get(server.ENGINE, 'mmapv1')
     stage = server.build('none', '', ['mongod'])
     tally = totals.Totals()
     with server.scratch() as folder:
         campaign = Campaign(os.path.join(stage, 'bin', 'mongod'), os.path.join(folder, 'db'),
-                            arguments.seed)
+                            arguments.seed, arguments.log)
         print('--seed %d, storage engine %s' % (arguments.seed, engine), flush=True)
         for number in itertools.count(1):
             is_last = (campaign.acknowledged >= arguments.writes if arguments.writes else

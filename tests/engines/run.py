@@ -44,6 +44,8 @@ PIECES = {
                 [*parts.PYTEST[1:], 'tests/replica']),
     'kills': (['tests/engines/kills.py', '--rounds', '6'],
               ['tests/engines/kills.py', '--writes', '50000']),
+    'log': (['tests/engines/kills.py', '--log', '--rounds', '3'],
+            ['tests/engines/kills.py', '--log', '--writes', '50000']),
 }
 COPIES = 'copies'  # from one engine to the next
 
