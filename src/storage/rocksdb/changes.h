@@ -1,6 +1,6 @@
 // storage/rocksdb/changes.h - what a session has changed since its last commit: a batch of the
 // library. Most changes are never read before they are committed, and an index of their rows costs
-// more than they do: the batch gets one only when somebody asks for it.
+// more than they do: the batch gets one only when the session reads what it has changed.
 #pragma once
 
 #include <rocksdb/utilities/write_batch_with_index.h>
