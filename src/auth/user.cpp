@@ -149,8 +149,7 @@ void check_role_count(size_t count) {
 std::vector<Role> parse_roles(const bson::Element& list, std::string_view db) {
     if (!list.is_array()) base::fail(base::kTypeMismatch, "roles must be an array");
     std::vector<Role> out;
-    for (const bson::Element& e : list.as_doc()) {
-        sched::tick(kTicksPerRole);
+    for (const bson::Element& e : sched::ticked(list.as_doc(), kTicksPerRole)) {
         Role role = parse_role(e, db);
         if (std::ranges::find(out, role) == out.end()) out.push_back(std::move(role));
         check_role_count(out.size());

@@ -238,8 +238,7 @@ bool has_time(const Element& value) {
             return true;
         case Type::object:
         case Type::array:
-            for (const Element& e : value.as_doc()) {
-                sched::tick();
+            for (const Element& e : sched::ticked(value.as_doc())) {
                 if (has_time(e)) return true;
             }
             return false;

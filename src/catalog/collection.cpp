@@ -21,8 +21,6 @@ namespace {
 
 // The ticks for putting a key into an index or taking one out (sched/tick.h).
 constexpr int64_t kTicksPerKey = 8;
-// The bytes of a path that are taken apart in the time of a tick, about.
-constexpr size_t kBytesPerTick = 32;
 constexpr int64_t kBytesPerEntry = 32 << 10;  // leaf, parent, and what a split moves
 
 std::atomic<uint64_t> g_next_incarnation{1};
@@ -543,7 +541,7 @@ bool Collection::path_indexed(std::string_view path) const {
         if (index->generator == nullptr) return true;
         for (const auto* fields : {&index->generator->fields(), &index->generator->filter_paths()})
             for (const std::string& field : *fields) {
-                sched::tick(1 + static_cast<int64_t>(field.size() / kBytesPerTick));
+                sched::tick_bytes(field.size(), sched::PerTick::converted);
                 if (overlap(field, path) || overlap(without_positions(field), plain)) return true;
             }
     }

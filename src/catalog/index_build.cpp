@@ -26,7 +26,6 @@ constexpr int kKeyTooLongInBuild = 17282;
 constexpr int64_t kCheckEvery = 128;
 // The ticks for storing a key, and for examining a document (sched/tick.h).
 constexpr int64_t kTicksPerKey = 8;
-constexpr int32_t kBytesPerTick = 1024;
 constexpr std::chrono::seconds kLogEvery{3};
 
 // The progress of a build, for currentOp and now and then for the log.
@@ -153,7 +152,7 @@ class Build {
                           collection_.records().count());
         const auto cursor = collection_.records().cursor(storage::Direction::forward);
         while (const auto record = cursor->next()) {
-            sched::tick(1 + record->doc.size() / kBytesPerTick);
+            sched::tick_bytes(record->doc.size(), sched::PerTick::copied);
             if (++scanned % kCheckEvery == 0) progress.at(scanned);
             use_keys(*record, keys, use);
             // Nothing can take the collection away while the index is being built.

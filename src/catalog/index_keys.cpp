@@ -178,8 +178,7 @@ class Expansion {
             by_index[i] = go_by_index(members, paths_[i], part);
         }
         bool done_without = false;
-        for (const Element& e : members) {
-            sched::tick();
+        for (const Element& e : sched::ticked(members)) {
             copy_with_ends(slots, e, inner);
             expand(depth + 1, e.is_object() ? e.as_doc() : Doc(), &by_index, missing,
                    elements_are_values ? nullptr : &done_without);
@@ -255,8 +254,7 @@ class BtreeKeyGenerator final : public KeyGenerator {
   public:
     explicit BtreeKeyGenerator(Doc spec) {
         constexpr int64_t kTicksPerField = 4;
-        for (const Element& e : spec["key"].as_doc()) {
-            sched::tick(kTicksPerField);
+        for (const Element& e : sched::ticked(spec["key"].as_doc(), kTicksPerField)) {
             fields_.emplace_back(e.name());
             paths_.emplace_back(without_empty_end(e.name()), storage::kStoredPartsMax);
         }
@@ -373,8 +371,7 @@ class CollatedKeyGenerator : public KeyGenerator {
         KeySet plain;
         of_->keys(doc, plain);
         out.clear();
-        for (size_t i = 0; i < plain.size(); ++i) {
-            sched::tick();
+        for (const size_t i : sched::rounds<size_t>(0, plain.size())) {
             const size_t start = out.buffer().size();
             bson::Builder key(out.buffer());
             for (const Element& e : plain[i])
@@ -435,11 +432,10 @@ std::unique_ptr<KeyGenerator> make_for_all(Doc spec) {
 }  // namespace
 
 void KeySet::normalise(uint32_t descending_bits) {
-    const auto order = [&](uint32_t a, uint32_t b) {
-        sched::tick();
+    const auto order = sched::ticking([&](uint32_t a, uint32_t b) {
         return bson::compare_keys(Doc(buffer_.data() + a), Doc(buffer_.data() + b),
                                   descending_bits);
-    };
+    });
     std::stable_sort(offsets_.begin(), offsets_.end(),
                      [&](uint32_t a, uint32_t b) { return order(a, b) < 0; });
     const auto last = std::unique(offsets_.begin(), offsets_.end(),

@@ -180,8 +180,7 @@ using Options = std::unordered_map<std::string_view, bson::Element>;
 
 Options options_of(bson::Doc spec) {
     Options out;
-    for (const bson::Element& e : spec) {
-        sched::tick();
+    for (const bson::Element& e : sched::ticked(spec)) {
         if (!descriptive(e.name())) out.emplace(e.name(), e);
     }
     return out;
@@ -189,8 +188,7 @@ Options options_of(bson::Doc spec) {
 
 // Whether `spec` has no options but these.
 bool has_no_others(bson::Doc spec, const Options& options) {
-    for (const bson::Element& e : spec) {
-        sched::tick();
+    for (const bson::Element& e : sched::ticked(spec)) {
         if (descriptive(e.name())) continue;
         const auto found = options.find(e.name());
         if (found == options.end() || !bson::equal_values(e, found->second)) return false;

@@ -47,9 +47,6 @@ class Md5 {
     EVP_MD_CTX* context_;
 };
 
-// Hashed in the time of a tick (sched/tick.h), about.
-constexpr uint32_t kBytesPerTick = 64;
-
 void hash_fields(Md5& md5, Doc doc);
 
 // Returns the number as int64: truncated, NaN 0, clamped, but 2^63 itself became the smallest one,
@@ -81,7 +78,7 @@ void hash_one(Md5& md5, const Element& e, bool with_name) {
             hash_fields(md5, e.code_scope());
             return;
         default:
-            sched::tick(e.value_size() / kBytesPerTick);
+            sched::tick_bytes(e.value_size(), sched::PerTick::converted);
             md5.add(e.value(), e.value_size());
     }
 }

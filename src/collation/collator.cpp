@@ -276,10 +276,8 @@ class IcuCollator : public Collator {
     }
 
     void append_members(bson::Doc doc, bson::Builder& out) const {
-        for (const Element& e : doc) {
-            sched::tick();
+        for (const Element& e : sched::ticked(doc))
             append_key(e.name(), e, out);
-        }
     }
 
     void append_text_key(std::string_view name, std::string_view text, bson::Builder& out) const {
@@ -384,8 +382,7 @@ bool has_text(const Element& value) {
             return true;
         case Type::object:
         case Type::array:
-            for (const Element& e : value.as_doc()) {
-                sched::tick();
+            for (const Element& e : sched::ticked(value.as_doc())) {
                 if (has_text(e)) return true;
             }
             return false;

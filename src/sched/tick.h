@@ -6,12 +6,17 @@
 //
 // A loop that input makes long calls tick() in every round. Once in a while that looks whether the
 // operation has to end, and whether its time slice is over; between two such looks it costs a
-// subtraction.
+// subtraction. A loop over a range does so by `for (e : ticked(range))`, a sort by a comparison
+// that is ticking(), and what is done with bytes by tick_bytes().
 #pragma once
 
+#include <algorithm>
 #include <chrono>
+#include <concepts>
 #include <cstdint>
+#include <iterator>
 #include <limits>
+#include <utility>
 
 namespace sched {
 
@@ -55,6 +60,92 @@ void on_tick_budget_exhausted();
 inline void tick(int64_t cost = 1) {
     if ((detail::t_state.ticks_left -= cost) < 0) [[unlikely]]
         detail::on_tick_budget_exhausted();
+}
+
+// What is done with bytes, by how many of them take about a tick.
+enum class PerTick : int64_t { copied = 1024, walked = 256, converted = 64 };
+
+template <std::integral Size>
+void tick_bytes(Size bytes, PerTick kind) {
+    tick(1 + static_cast<int64_t>(bytes) / static_cast<int64_t>(kind));
+}
+
+// A range that ticks when one of its items is looked at: each item is to be looked at once.
+template <typename Range>
+class Ticked {
+  public:
+    template <typename Inner>
+    class Iterator {
+      public:
+        Iterator(Inner inner, int64_t cost) : inner_(std::move(inner)), cost_(cost) {}
+        decltype(auto) operator*() const {
+            tick(cost_);
+            return *inner_;
+        }
+        Iterator& operator++() {
+            ++inner_;
+            return *this;
+        }
+        template <typename End>
+        bool operator!=(const End& end) const {
+            return inner_ != end;
+        }
+
+      private:
+        Inner inner_;
+        int64_t cost_;
+    };
+
+    Ticked(Range&& range, int64_t cost) : range_(std::forward<Range>(range)), cost_(cost) {}
+    auto begin() { return Iterator<decltype(std::begin(range_))>(std::begin(range_), cost_); }
+    auto end() { return std::end(range_); }
+
+  private:
+    Range range_;
+    int64_t cost_;
+};
+
+// Returns what a range-based for walks so that each round is a tick (of this cost). Refers to
+// `range`, or owns it if that is a temporary one.
+template <typename Range>
+Ticked<Range> ticked(Range&& range, int64_t cost = 1) {
+    return {std::forward<Range>(range), cost};
+}
+
+namespace detail {
+
+template <typename Number>
+struct Numbers {
+    struct Iterator {
+        Number value;
+        Number operator*() const { return value; }
+        Iterator& operator++() {
+            ++value;
+            return *this;
+        }
+        bool operator==(const Iterator& other) const = default;
+    };
+    Iterator begin() const { return {first}; }
+    Iterator end() const { return {std::max(first, last)}; }
+
+    Number first, last;
+};
+
+}  // namespace detail
+
+// Returns the numbers from `first` to before `last`, as a range whose rounds are ticks.
+template <typename Number>
+auto rounds(Number first, Number last) {
+    return ticked(detail::Numbers<Number>{first, last});
+}
+
+// Returns a function, such as the comparison of a sort, that does as `call` does and is a tick.
+template <typename Call>
+auto ticking(Call call) {
+    return [call = std::move(call)](auto&&... arguments) -> decltype(auto) {
+        tick();
+        return call(std::forward<decltype(arguments)>(arguments)...);
+    };
 }
 
 // Returns how many ticks the calling thread has counted so far, but for the last few.

@@ -17,8 +17,6 @@ constexpr size_t kLengthBytes = sizeof(uint32_t);
 constexpr uint32_t kLarge = uint32_t{1} << 31;
 // Run reads and writes so many bytes at once.
 constexpr size_t kChunkBytes = size_t{256} << 10;
-// About how many bytes are copied or checked in the time of a tick (sched/tick.h).
-constexpr size_t kBytesPerTick = 1024;
 // Less than this is not worth a file.
 constexpr int64_t kWorthwhileBytes = 1 << 20;
 
@@ -26,10 +24,6 @@ constexpr int64_t kWorthwhileBytes = 1 << 20;
 constexpr size_t kPlaceBytes = sizeof(uint64_t) + sizeof(uint32_t);
 
 static_assert(bson::Buffer::kBytesMax < kLarge);
-
-void tick_for(size_t bytes) {
-    sched::tick(1 + static_cast<int64_t>(bytes / kBytesPerTick));
-}
 
 }  // namespace
 
@@ -49,7 +43,7 @@ Values::ValueLocation Values::add(std::span<const uint8_t> bytes) {
 }
 
 void Values::read(const ValueLocation& place, std::span<uint8_t> to) {
-    tick_for(to.size());
+    sched::tick_bytes(to.size(), sched::PerTick::copied);
     file_->read(place.offset, to);
 }
 
@@ -57,7 +51,7 @@ void Run::append(std::span<const uint8_t> head, std::span<const uint8_t> body,
                  std::span<const uint8_t> tail) {
     const bool large = values_ != nullptr && tail.size() >= Values::kLargeBytes;
     const size_t bytes = head.size() + body.size() + (large ? kPlaceBytes : tail.size());
-    tick_for(head.size() + body.size() + tail.size());
+    sched::tick_bytes(head.size() + body.size() + tail.size(), sched::PerTick::copied);
     largest_ = std::max(largest_, bytes);
     chunk_.append_value(static_cast<uint32_t>(bytes) | (large ? kLarge : 0));
     write(head);
@@ -71,7 +65,7 @@ void Run::append(std::span<const uint8_t> head, std::span<const uint8_t> body,
 void Run::append_from(const Run& other) {
     const std::span<const uint8_t> bytes(other.read_.get() + other.entry_,
                                          other.position_ - other.entry_);
-    tick_for(bytes.size());
+    sched::tick_bytes(bytes.size(), sched::PerTick::copied);
     largest_ = std::max(largest_, bytes.size());
     chunk_.append_value(static_cast<uint32_t>(bytes.size()) | (other.large_ ? kLarge : 0));
     write(bytes);
@@ -120,7 +114,7 @@ bool Run::have(size_t bytes) {
     }
     held_ = kept;
     position_ = 0;
-    tick_for(more);
+    sched::tick_bytes(more, sched::PerTick::copied);
     file_.read(offset_, {read_.get() + held_, more});
     offset_ += more;
     held_ += more;
@@ -136,7 +130,7 @@ bool Run::advance() {
     if (!have(bytes)) base::fail(base::kOutOfDiskSpace, "external sort: a run was cut");
     entry_ = position_;
     position_ += bytes;
-    tick_for(bytes);
+    sched::tick_bytes(bytes, sched::PerTick::copied);
     return true;
 }
 

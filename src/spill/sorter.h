@@ -87,12 +87,12 @@ class Sorter {
         for (size_t i = 0; i < offsets_.size(); ++i)
             order_of_held_[i] = i;
         Item first, second;
-        std::stable_sort(order_of_held_.begin(), order_of_held_.end(), [&](size_t a, size_t b) {
-            sched::tick();
-            order_.read(held_entry(a), first);
-            order_.read(held_entry(b), second);
-            return order_.before(first, second);
-        });
+        std::stable_sort(order_of_held_.begin(), order_of_held_.end(),
+                         sched::ticking([&](size_t a, size_t b) {
+                             order_.read(held_entry(a), first);
+                             order_.read(held_entry(b), second);
+                             return order_.before(first, second);
+                         }));
     }
 
     void spill() {

@@ -119,12 +119,12 @@ size_t target_of(const bson::Element& target, size_t targets, int64_t index) {
 // The collections of nsInfo, by their places. Throws base::Error 14, 40414, 40415.
 std::vector<std::string> read_targets(const Invocation& invocation) {
     std::vector<std::string> out;
-    invocation.each_document("nsInfo", [&](bson::Doc each) {
-        sched::tick();
-        NamedTarget target;
-        kTarget.read(each, "bulkWrite.nsInfo", invocation.dialect(), target);
-        out.emplace_back(target.ns.as_string());
-    });
+    invocation.each_document("nsInfo", sched::ticking([&](bson::Doc each) {
+                                 NamedTarget target;
+                                 kTarget.read(each, "bulkWrite.nsInfo", invocation.dialect(),
+                                              target);
+                                 out.emplace_back(target.ns.as_string());
+                             }));
     return out;
 }
 
@@ -413,17 +413,19 @@ bool may_bulk_write(const Invocation& invocation, const Rights& rights) {
         targets.push_back(ns.is_string() ? ns.as_string() : std::string_view());
     });
     bool may = true;
-    invocation.each_document("ops", [&](bson::Doc each) {
-        sched::tick();
-        const bson::Element first = each.first();
-        const int64_t place = first.is_number() ? first.to_int64() : -1;
-        if (place < 0 || static_cast<size_t>(place) >= targets.size()) return;
-        auth::Actions actions = auth::action::remove;
-        if (first.name() == "insert") actions = auth::action::insert;
-        if (first.name() == "update") actions = auth::action::update;
-        if (first.name() == "update" && each["upsert"].truthy()) actions |= auth::action::insert;
-        may = may && rights.on(targets[static_cast<size_t>(place)], actions);
-    });
+    invocation.each_document("ops", sched::ticking([&](bson::Doc each) {
+                                 const bson::Element first = each.first();
+                                 const int64_t place = first.is_number() ? first.to_int64() : -1;
+                                 if (place < 0 || static_cast<size_t>(place) >= targets.size())
+                                     return;
+                                 auth::Actions actions = auth::action::remove;
+                                 if (first.name() == "insert") actions = auth::action::insert;
+                                 if (first.name() == "update") actions = auth::action::update;
+                                 if (first.name() == "update" && each["upsert"].truthy())
+                                     actions |= auth::action::insert;
+                                 may =
+                                     may && rights.on(targets[static_cast<size_t>(place)], actions);
+                             }));
     return may;
 }
 

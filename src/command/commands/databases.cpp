@@ -137,8 +137,7 @@ class Md5 {
         EVP_DigestInit_ex(context_.get(), EVP_md5(), nullptr);
     }
     void update(const void* data, size_t size) {
-        constexpr size_t kBytesPerTick = 256;
-        sched::tick(1 + static_cast<int64_t>(size / kBytesPerTick));
+        sched::tick_bytes(size, sched::PerTick::walked);
         EVP_DigestUpdate(context_.get(), data, size);
     }
     std::string hex() {
@@ -159,8 +158,7 @@ class Md5 {
 // it is empty.
 bool is_asked_for(const bson::Element& collections, std::string_view name) {
     if (!collections.is_array() || collections.as_doc().empty()) return true;
-    for (const bson::Element& e : collections.as_doc()) {
-        sched::tick();
+    for (const bson::Element& e : sched::ticked(collections.as_doc())) {
         if (e.is_string() && e.as_string() == name) return true;
     }
     return false;

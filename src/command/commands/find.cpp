@@ -309,8 +309,7 @@ void run_kill_cursors(Invocation& invocation) {
         base::fail(base::kBadValue, "Must specify at least one cursor id in: {}", "killCursors");
     bson::Builder killed;
     bson::Builder missing;
-    for (const bson::Element& e : ids.as_doc()) {
-        sched::tick(kTicksPerCursor);
+    for (const bson::Element& e : sched::ticked(ids.as_doc(), kTicksPerCursor)) {
         if (!e.is_number())
             base::fail(invocation.dialect().code(base::kFailedToParse, base::kTypeMismatch),
                        "cursor ids must be numbers");

@@ -302,8 +302,7 @@ void run_create_indexes(Invocation& invocation) {
 // The names of a list, each once, all of which are there. Throws base::Error 14 and 27.
 std::vector<bson::Element> listed_indexes(const catalog::Collection& collection, bson::Doc names) {
     std::vector<bson::Element> listed;
-    for (const bson::Element& name : names) {
-        sched::tick();
+    for (const bson::Element& name : sched::ticked(names)) {
         if (!name.is_string())
             base::fail(base::kTypeMismatch, "dropIndexes: a list has names of indexes only");
         const catalog::Index* index = collection.find_index(name.as_string());

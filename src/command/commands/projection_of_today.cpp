@@ -26,10 +26,9 @@ struct ProjectedPath {
 void refuse_collisions(std::vector<ProjectedPath> paths) {
     // A dot comes before any other character, so what is inside of a path right behind it.
     const auto key = [](char c) { return c == '.' ? 0 : static_cast<unsigned char>(c); };
-    std::ranges::sort(paths, [&](const ProjectedPath& a, const ProjectedPath& b) {
-        sched::tick();
-        return std::ranges::lexicographical_compare(a.text, b.text, {}, key, key);
-    });
+    std::ranges::sort(paths, sched::ticking([&](const ProjectedPath& a, const ProjectedPath& b) {
+                          return std::ranges::lexicographical_compare(a.text, b.text, {}, key, key);
+                      }));
     for (size_t i = 1; i < paths.size(); ++i) {
         const ProjectedPath& around = paths[i - 1];
         const ProjectedPath& path = paths[i];
@@ -186,8 +185,7 @@ bool is_computed_projection(bson::Doc projection) {
     bson::Element of_find;  // what $project does not know
     bool computed = keeps_id_beside_exclusions(projection);
     Choice choice;
-    for (const bson::Element& e : projection) {
-        sched::tick();
+    for (const bson::Element& e : sched::ticked(projection)) {
         check_path(e.name(), Positional::taken);
         if (is_positional(e) && operator_of(e).name() == "$slice")
             base::fail(31271, "Cannot specify $slice for the positional projection '{}'", e.name());
@@ -214,8 +212,7 @@ void check_sort_of_today(bson::Doc sort) {
     if (sort.field_count() > storage::kKeyFieldsMax)
         base::fail(13103, "too many compound keys: a sort has at most {} fields",
                    storage::kKeyFieldsMax);
-    for (const bson::Element& e : sort) {
-        sched::tick();
+    for (const bson::Element& e : sched::ticked(sort)) {
         check_path(e.name(), Positional::refused);
         const bson::Element op = operator_of(e);
         if (e.is_object() && op.name() != "$meta")

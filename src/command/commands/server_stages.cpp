@@ -137,10 +137,8 @@ SessionSet sessions_to_list(const Invocation& invocation, bson::Doc spec) {
     for (const bson::Element& e : spec) {
         if (e.name() == "users" && e.is_array()) {
             listed.owners.clear();
-            for (const bson::Element& user : e.as_doc()) {
-                sched::tick(kTicksPerUser);
+            for (const bson::Element& user : sched::ticked(e.as_doc(), kTicksPerUser))
                 listed.owners.insert(auth::parse_name(user, invocation.db).digest());
-            }
         } else if (e.name() == "allUsers" && e.type() == bson::Type::boolean) {
             listed.all = e.as_bool();
         } else {

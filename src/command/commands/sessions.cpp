@@ -25,8 +25,7 @@ template <typename Visit>
 void each_of_list(const Invocation& invocation, Visit&& visit) {
     const bson::Element list = invocation.first();
     if (!list.is_array()) base::fail(base::kTypeMismatch, "{} takes an array", invocation.name);
-    for (const bson::Element& e : list.as_doc()) {
-        sched::tick(kTicksPerSession);
+    for (const bson::Element& e : sched::ticked(list.as_doc(), kTicksPerSession)) {
         if (e.type() != bson::Type::object)
             base::fail(base::kTypeMismatch, "{} takes an array of documents", invocation.name);
         visit(e);

@@ -269,8 +269,7 @@ void run_invalidate_cache(Invocation& invocation) {
 bool may_on_roles(const Invocation& invocation, const Rights& rights, const bson::Element& list,
                   auth::Actions actions) {
     if (!list.is_array()) return true;
-    for (const bson::Element& e : list.as_doc()) {
-        sched::tick(kTicksPerRight);
+    for (const bson::Element& e : sched::ticked(list.as_doc(), kTicksPerRight)) {
         const bson::Element db = e.is_object() ? e.as_doc()["db"] : bson::Element();
         if (!rights.on(db.is_string() ? db.as_string() : invocation.db, "", actions)) return false;
     }

@@ -65,10 +65,8 @@ Asked parse_asked(const Invocation& invocation) {
     } else if (first.is_object() && first.as_doc().has("forAllDBs")) {
         out.everywhere = true;
     } else if (first.is_array()) {
-        for (const bson::Element& e : first.as_doc()) {
-            sched::tick();
+        for (const bson::Element& e : sched::ticked(first.as_doc()))
             out.users.push_back(auth::parse_name(e, invocation.db));
-        }
     } else {
         out.users.push_back(auth::parse_name(first, invocation.db));
     }
@@ -121,8 +119,7 @@ void run_users_info(Invocation& invocation) {
     });
     // Privileges and a filter may take long: the lock, which every login needs, is released.
     bson::Builder list = invocation.reply->sub_array("users");
-    for (const bson::Object& stored : found) {
-        sched::tick(kTicksPerUser);
+    for (const bson::Object& stored : sched::ticked(found, kTicksPerUser)) {
         const bson::Object shown = shown_user(stored, invocation);
         if (matcher->matches(shown)) list.push(shown);
         if (list.size() > static_cast<size_t>(bson::kDocumentBytesMax))

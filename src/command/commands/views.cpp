@@ -104,8 +104,7 @@ class ViewGraph {
         if (static_cast<int>(way_.size()) > kViewDepthMax) fail_too_deep();
         way_.push_back(ns);
         int deepest = 0;
-        for (const std::string& next : references(*found)) {
-            sched::tick();
+        for (const std::string& next : sched::ticked(references(*found))) {
             if (std::ranges::find(way_, next) != way_.end()) fail_in_cycle(next);
             deepest = std::max(deepest, below(next));
         }

@@ -173,8 +173,7 @@ void ForeignReader::connect_view(const ResolvedView& view, query::Pipeline& stag
 }
 
 bool all_foreign(bson::Doc stages, const Holds& holds) {
-    for (const bson::Element& stage : stages) {
-        sched::tick();
+    for (const bson::Element& stage : sched::ticked(stages)) {
         if (stage.is_object() && !all_in_stage(stage.as_doc(), holds)) return false;
     }
     return true;

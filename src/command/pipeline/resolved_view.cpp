@@ -37,8 +37,7 @@ bson::Object joined(const std::vector<bson::Doc>& lists) {
     bson::Builder out;
     std::vector<bson::Doc> filters;  // one behind another, that have met
     for (const bson::Doc list : lists) {
-        for (const bson::Element& stage : list) {
-            sched::tick();
+        for (const bson::Element& stage : sched::ticked(list)) {
             if (const bson::Element filter = filter_of(stage)) {
                 filters.push_back(filter.as_doc());
                 continue;

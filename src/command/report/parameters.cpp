@@ -61,8 +61,7 @@ bson::Element level_of_all(const bson::Element& levels) {
 
 // Returns a hint at the patch that brings a parameter that is asked for and not there.
 std::string missing_patch(const Invocation& invocation) {
-    for (const bson::Element& e : invocation.body) {
-        sched::tick(kTicksPerName);
+    for (const bson::Element& e : sched::ticked(invocation.body, kTicksPerName)) {
         const std::string hint = options::missing_patch(e.name());
         if (!hint.empty()) return fmt::format("; {}{}", e.name(), hint);
     }
@@ -95,8 +94,7 @@ void run_get_parameter(Invocation& invocation) {
             append_compatibility(*invocation.reply, invocation.service.context().version);
         }
     } else {
-        for (const bson::Element& e : invocation.body) {
-            sched::tick(kTicksPerName);
+        for (const bson::Element& e : sched::ticked(invocation.body, kTicksPerName)) {
             if (const options::Option* parameter = options::find_parameter(e.name())) {
                 append(*parameter);
             } else if (e.name() == kLevelsByComponent) {
@@ -135,8 +133,7 @@ void set_value(options::Option& parameter, const bson::Element& e, dialect::Dial
 
 void run_set_parameter(Invocation& invocation) {
     bool found = false;
-    for (const bson::Element& e : invocation.body) {
-        sched::tick(kTicksPerName);
+    for (const bson::Element& e : sched::ticked(invocation.body, kTicksPerName)) {
         if (e.name() == kLevelsByComponent) {
             bson::Builder was;
             if (!found) append_levels(was, "was");

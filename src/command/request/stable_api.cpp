@@ -67,8 +67,7 @@ constexpr UnstableField kUnstableFields[] = {
 
 void check_stages(const bson::Element& pipeline) {
     if (!pipeline.is_array()) return;
-    for (const bson::Element& stage : pipeline.as_doc()) {
-        sched::tick();
+    for (const bson::Element& stage : sched::ticked(pipeline.as_doc())) {
         if (!stage.is_object()) continue;
         const bson::Element spec = stage.as_doc().first();
         if (std::ranges::find(kUnstableStages, spec.name()) != std::end(kUnstableStages))
@@ -86,8 +85,7 @@ void check_stages(const bson::Element& pipeline) {
 
 void check_indexes(const bson::Element& indexes) {
     if (!indexes.is_array()) return;
-    for (const bson::Element& index : indexes.as_doc()) {
-        sched::tick();
+    for (const bson::Element& index : sched::ticked(indexes.as_doc())) {
         if (!index.is_object()) continue;
         for (const std::string_view field : kUnstableOfIndexes) {
             if (index.as_doc().has(field)) refuse_field("createIndexes.indexes", field);

@@ -119,9 +119,8 @@ void validate(const catalog::Collection& collection, Validation validation, bson
 void yield_before_insert(CollectionLock& lock, int64_t number, bson::Doc doc) {
     DCHECK(number >= 0);
     constexpr int64_t kDocuments = 8;
-    constexpr int32_t kBytesPerTick = 256;
     constexpr int32_t kLargeBytes = 16 * 1024;  // enough for keys that take their time
-    sched::tick(1 + doc.size() / kBytesPerTick);
+    sched::tick_bytes(doc.size(), sched::PerTick::walked);
     if (number == 0 || (number % kDocuments != 0 && doc.size() < kLargeBytes)) return;
     if (lock.should_yield()) lock.yield();
 }
@@ -239,10 +238,8 @@ std::shared_ptr<const query::LetVariables> variables_of(const UpdateRequest& req
     auto of_command = query::let_of(request.expressions);
     if (!request.constants.is_object()) return of_command;
     auto all = std::make_shared<query::LetVariables>(std::move(of_command));
-    for (const bson::Element& constant : request.constants.as_doc()) {
-        sched::tick();
+    for (const bson::Element& constant : sched::ticked(request.constants.as_doc()))
         all->define(constant.name(), constant);
-    }
     return all;
 }
 

@@ -416,10 +416,8 @@ AccumulatorMaker count_maker() {
 }
 
 Value accumulated(Arena& arena, Accumulator& accumulator, std::span<const Value> values) {
-    for (const Value& v : values) {
-        sched::tick();
+    for (const Value& v : sched::ticked(values))
         accumulator.add(v);
-    }
     bson::Buffer out;
     accumulator.write("", out);
     DCHECK(out.size() != 0 && out.size() == Value(out.data()).size());

@@ -29,10 +29,8 @@ class Percentile : public Accumulator {
         write_header(out, Type::array, name);
         const size_t start = open_doc(out);
         uint32_t index = 0;
-        for (const double p : *ps_) {
-            sched::tick();
+        for (const double p : sched::ticked(*ps_))
             write_one(bson::IndexName(index++).view(), p, out);
-        }
         close_doc(out, start);
     }
     int64_t bytes() const override {
@@ -50,10 +48,9 @@ class Percentile : public Accumulator {
   private:
     void sort() {
         // NaN is below all other numbers.
-        std::ranges::sort(numbers_, [](double a, double b) {
-            sched::tick();
-            return std::isnan(a) ? !std::isnan(b) : a < b;
-        });
+        std::ranges::sort(numbers_, sched::ticking([](double a, double b) {
+                              return std::isnan(a) ? !std::isnan(b) : a < b;
+                          }));
     }
     // The smallest number that so many of them are not above.
     void write_one(std::string_view name, double p, bson::Buffer& out) const {

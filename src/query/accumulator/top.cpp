@@ -80,11 +80,10 @@ class Select : public Accumulator {
     void add(const Value& v) override {
         DCHECK(kept_.size() <= selection_.extremes.count);
         if (!selection_.ranking->takes(v)) return;
-        const auto place =
-            std::upper_bound(kept_.begin(), kept_.end(), v, [&](const Value& now, const Kept& old) {
-                sched::tick();
+        const auto place = std::upper_bound(
+            kept_.begin(), kept_.end(), v, sched::ticking([&](const Value& now, const Kept& old) {
                 return selection_.ranking->comes_before(now, old.value());
-            });
+            }));
         const bool is_full = kept_.size() == selection_.extremes.count;
         if (is_full && place == (selection_.extremes.last ? kept_.begin() : kept_.end())) return;
         Kept kept(v);
@@ -102,10 +101,8 @@ class Select : public Accumulator {
         write_header(out, Type::array, name);
         const size_t start = open_doc(out);
         uint32_t index = 0;
-        for (const Kept& kept : kept_) {
-            sched::tick();
+        for (const Kept& kept : sched::ticked(kept_))
             write_value(out, bson::IndexName(index++).view(), shown(kept.value()));
-        }
         close_doc(out, start);
     }
     int64_t bytes() const override { return bytes_; }

@@ -38,8 +38,7 @@ sched::Vector<double> percentiles_of(const Value& spec, std::string_view op, boo
         base::fail(7750301,
                    "The $percentile 'p' field must be an array of numbers from [0.0, 1.0]");
     sched::Vector<double> ps;
-    for (const Value& p : doc["p"].as_doc()) {
-        sched::tick();
+    for (const Value& p : sched::ticked(doc["p"].as_doc())) {
         if (!p.is_number())
             base::fail(7750302, "The $percentile 'p' field must be an array of numbers, found {}",
                        bson::name_of(p.type()));

@@ -263,8 +263,7 @@ bool ObjectExpression::computes_something() const {
 }
 
 void ObjectExpression::add_names_with_parts(Needs& needs) const {
-    for (const Field& field : fields_) {
-        sched::tick();
+    for (const Field& field : sched::ticked(fields_)) {
         if (field.object) needs.fields.emplace(field.name);
     }
 }
@@ -343,8 +342,7 @@ void ObjectExpression::project_field(const Field& field, const Value& old, Scope
         field.object->project(old.as_doc(), scope, out);
     } else {
         uint32_t index = 0;
-        for (const Value& e : old.as_doc()) {
-            sched::tick();
+        for (const Value& e : sched::ticked(old.as_doc())) {
             if (!e.is_object()) continue;
             write_header(out, Type::object, bson::IndexName(index++).view());
             const size_t inner = open_doc(out);
@@ -360,8 +358,7 @@ void ObjectExpression::project_as_today(bson::Doc input, Scope& scope, bson::Buf
     const size_t id = at_root_ ? position("_id") : FieldIndex::kNone;
     const bool computes_id = id != FieldIndex::kNone && fields_[id].expression;
     if (computes_id) write_field(fields_[id], scope, out);
-    for (const Value& old : input) {
-        sched::tick();
+    for (const Value& old : sched::ticked(input)) {
         const size_t at = position(old.name());
         if (at == FieldIndex::kNone) {
             if (at_root_ && !exclude_id_ && old.name() == "_id") out.append(old.raw(), old.size());
@@ -410,8 +407,7 @@ void ObjectExpression::project_below(const Field& field, const Value& old, std::
 
 void ObjectExpression::add_to(bson::Doc input, Scope& scope, bson::Buffer& out) const {
     std::vector<bool> done(fields_.size());
-    for (const Value& old : input) {
-        sched::tick();
+    for (const Value& old : sched::ticked(input)) {
         const size_t at = position(old.name());
         if (at == FieldIndex::kNone || done[at]) {  // the first of several namesakes is replaced
             out.append(old.raw(), old.size());
@@ -454,8 +450,7 @@ void ObjectExpression::add_needs(Needs& needs) const {
 
 void ObjectExpression::add_needs_below(std::string& prefix, Needs& needs) const {
     const size_t outer = prefix.size();
-    for (const Field& field : fields_) {
-        sched::tick();
+    for (const Field& field : sched::ticked(fields_)) {
         if (field.expression) {
             field.expression->add_needs(needs);
             continue;

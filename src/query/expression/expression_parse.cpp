@@ -207,8 +207,7 @@ enum class Depth { top, below };
 // Into the `object` of the place where `spec` stands.
 void parse_added(bson::Doc spec, Depth depth, ObjectExpression& object, Names& names) {
     const Level level(names);
-    for (const Value& e : spec) {
-        sched::tick();
+    for (const Value& e : sched::ticked(spec)) {
         const std::vector<std::string> path = split_path(e.name(), names.dialect);
         if (depth == Depth::below && path.size() > 1)
             base::fail(40183, "cannot use dotted field name '{}' in a sub object", e.name());
@@ -227,8 +226,7 @@ bool chooses(const Value& e) {
 // Parses as parse_added() does, with fields that are taken over.
 void parse_projected(bson::Doc spec, Depth depth, ObjectExpression& object, Names& names) {
     const Level level(names);
-    for (const Value& e : spec) {
-        sched::tick();
+    for (const Value& e : sched::ticked(spec)) {
         if (e.name().ends_with(".$"))
             base::fail(31324, "positional projection '{}' is not allowed in an aggregation",
                        e.name());
@@ -259,8 +257,7 @@ void parse_projected(bson::Doc spec, Depth depth, ObjectExpression& object, Name
 // Returns whether the first field other than `_id` that is chosen or not is chosen; true if there
 // is no such field.
 bool first_choice(bson::Doc spec, bool top_level) {
-    for (const Value& e : spec) {
-        sched::tick();
+    for (const Value& e : sched::ticked(spec)) {
         if (top_level && e.name() == "_id") continue;
         if (chooses(e)) return e.truthy();
         if (e.is_object() && !is_operator(e)) return first_choice(e.as_doc(), false);
@@ -271,8 +268,7 @@ bool first_choice(bson::Doc spec, bool top_level) {
 
 // A projection that takes fields away can do nothing else.
 void refuse_mixture(bson::Doc spec, bool top_level) {
-    for (const Value& e : spec) {
-        sched::tick();
+    for (const Value& e : sched::ticked(spec)) {
         if (top_level && e.name() == "_id" && chooses(e)) continue;
         if (e.is_object() && !is_operator(e))
             refuse_mixture(e.as_doc(), false);

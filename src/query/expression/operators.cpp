@@ -235,8 +235,7 @@ sched::Vector<Value> named_specs(const Operator& op, const Value& spec, const By
         base::fail(by_name.not_object_code, "{} only supports an object as an argument, found {}",
                    op.name, bson::name_of(spec.type()));
     sched::Vector<Value> specs(by_name.fields.size());
-    for (const Value& e : spec.as_doc()) {
-        sched::tick();
+    for (const Value& e : sched::ticked(spec.as_doc())) {
         const auto field = std::ranges::find(by_name.fields, e.name(), &NamedOperand::name);
         if (field == by_name.fields.end())
             base::fail(by_name.unknown_code, "{} found an unknown argument: {}", op.name, e.name());

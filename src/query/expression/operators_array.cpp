@@ -45,8 +45,7 @@ Value element_at(const Value& array, int64_t place) {
     DCHECK(array.is_array());
     if (place < 0) place += array.as_doc().field_count();
     if (place < 0) return {};
-    for (const Value& e : array.as_doc()) {
-        sched::tick();
+    for (const Value& e : sched::ticked(array.as_doc())) {
         if (place-- == 0) return e;
     }
     return {};
@@ -154,8 +153,7 @@ Value slice(const Call& call, Values v) {
     DCHECK(from >= 0 && count >= 0);
     ArrayWriter out;
     int64_t at = 0;
-    for (const Value& e : v[0].as_doc()) {
-        sched::tick();
+    for (const Value& e : sched::ticked(v[0].as_doc())) {
         if (at >= from + count) break;
         if (at++ >= from) out.push(e);
     }
@@ -192,8 +190,7 @@ Value zip_arrays(Arena& arena, const Zipped& zipped, bool longest) {
     for (size_t i = 0; i < size; ++i) {
         write_header(out, bson::Type::array, bson::IndexName(static_cast<uint32_t>(i)).view());
         const size_t inner = open_doc(out);
-        for (size_t k = 0; k < zipped.arrays.size(); ++k) {
-            sched::tick();
+        for (const size_t k : sched::rounds<size_t>(0, zipped.arrays.size())) {
             Value v = zipped.defaults[k];
             if (i < zipped.arrays[k].size()) v = zipped.arrays[k][i];
             write_value(out, bson::IndexName(static_cast<uint32_t>(k)).view(),
@@ -299,8 +296,7 @@ Value extreme_elements(const Call& call, Values v) {
         base::fail(5788200, "{} requires 'input' to be an array, found {}", call.name,
                    bson::name_of(v[1].type()));
     sched::Vector<Value> elements;
-    for (const Value& e : v[1].as_doc()) {
-        sched::tick();
+    for (const Value& e : sched::ticked(v[1].as_doc())) {
         if (!is_nullish(e)) elements.push_back(e);
     }
     std::stable_sort(elements.begin(), elements.end(), [&call](const Value& a, const Value& b) {

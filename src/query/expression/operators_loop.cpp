@@ -144,8 +144,7 @@ class Reduce : public Loop {
         DCHECK(result_slot_ < scope.variables.size());
         Value result = initial_->evaluate(scope);
         const Arena::Mark mark = scope.arena.mark();
-        for (const Value& e : elements.as_doc()) {
-            sched::tick();
+        for (const Value& e : sched::ticked(elements.as_doc())) {
             scope.variables[result_slot_] = {result};
             result = of_element(scope, e);
             result = without_others(scope.arena, mark, result);

@@ -41,8 +41,7 @@ Value object_to_array(const Call& call, Values v) {
     bson::Buffer out;
     const size_t start = open_doc(out);
     uint32_t index = 0;
-    for (const Value& e : v[0].as_doc()) {
-        sched::tick();
+    for (const Value& e : sched::ticked(v[0].as_doc())) {
         write_header(out, Type::object, bson::IndexName(index++).view());
         const size_t pair = open_doc(out);
         write_header(out, Type::string, "k");
@@ -160,8 +159,7 @@ Value with_field(const Call& call, Values v) {
     bson::Buffer out;
     const size_t start = open_doc(out);
     bool done = false;
-    for (const Value& e : v[1].as_doc()) {
-        sched::tick();
+    for (const Value& e : sched::ticked(v[1].as_doc())) {
         if (e.name() != name)
             out.append(e.raw(), e.size());
         else if (!now.missing() && !done)
@@ -224,18 +222,18 @@ class SortArray : public Expression {
         DCHECK(fields_ != nullptr || direction_ == 1 || direction_ == -1);
         sched::Vector<Item> items;
         bson::Buffer keys;
-        for (const Value& e : input.as_doc()) {
-            sched::tick();
+        for (const Value& e : sched::ticked(input.as_doc())) {
             items.push_back({e, keys.size()});
             if (fields_) fields_->append_key(e.is_object() ? e.as_doc() : bson::Doc(), keys);
         }
-        std::stable_sort(items.begin(), items.end(), [&](const Item& a, const Item& b) {
-            sched::tick();
-            if (!fields_)
-                return compare_pipeline_values(a.value, b.value, scope.collator) * direction_ < 0;
-            return fields_->compare(bson::Doc(keys.data() + a.key),
-                                    bson::Doc(keys.data() + b.key)) < 0;
-        });
+        std::stable_sort(
+            items.begin(), items.end(), sched::ticking([&](const Item& a, const Item& b) {
+                if (!fields_)
+                    return compare_pipeline_values(a.value, b.value, scope.collator) * direction_ <
+                           0;
+                return fields_->compare(bson::Doc(keys.data() + a.key),
+                                        bson::Doc(keys.data() + b.key)) < 0;
+            }));
         ArrayWriter out;
         for (const Item& item : items)
             out.push(item.value);

@@ -88,8 +88,7 @@ void write_match(bson::Buffer& out, std::string_view text, const sched::Vector<R
     match.append("match", text_of_part(parts[0]));
     match.append("idx", static_cast<int32_t>(passed.second));
     bson::Builder captures = match.sub_array("captures");
-    for (size_t i = 1; i < parts.size(); ++i) {
-        sched::tick();
+    for (const size_t i : sched::rounds<size_t>(1, parts.size())) {
         if (parts[i].begin == Regex::Part::kNowhere)
             captures.append_null(captures.next().view());
         else

@@ -108,8 +108,7 @@ Value set_equals(Scope& scope, const Operands& operands) {
 Value any_element_true(Scope& scope, const Operands& operands) {
     const Value v = operands[0]->evaluate(scope);
     require_array(v, 17041, "$anyElementTrue", "The");
-    for (const Value& e : v.as_doc()) {
-        sched::tick();
+    for (const Value& e : sched::ticked(v.as_doc())) {
         if (is_true(e)) return bool_value(true);
     }
     return bool_value(false);
@@ -118,8 +117,7 @@ Value any_element_true(Scope& scope, const Operands& operands) {
 Value all_elements_true(Scope& scope, const Operands& operands) {
     const Value v = operands[0]->evaluate(scope);
     require_array(v, 17040, "$allElementsTrue", "The");
-    for (const Value& e : v.as_doc()) {
-        sched::tick();
+    for (const Value& e : sched::ticked(v.as_doc())) {
         if (!is_true(e)) return bool_value(false);
     }
     return bool_value(true);
@@ -128,8 +126,7 @@ Value all_elements_true(Scope& scope, const Operands& operands) {
 Value size(Scope& scope, const Operands& operands) {
     const Value v = operands[0]->evaluate(scope);
     require_array(v, 17124, "$size", "The");
-    constexpr int32_t kBytesPerTick = 256;
-    sched::tick(v.as_doc().size() / kBytesPerTick);
+    sched::tick_bytes(v.as_doc().size(), sched::PerTick::walked);
     return make_int(scope.arena, v.as_doc().field_count());
 }
 

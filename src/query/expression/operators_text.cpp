@@ -19,8 +19,6 @@ using bson::Type;
 
 namespace {
 
-constexpr size_t kBytesPerTick = 256;  // searched (sched/tick.h)
-
 // Finds as std::string_view::find does, which may compare the whole of `part` at each place.
 size_t find_text(std::string_view text, std::string_view part, size_t from) {
     if (from > text.size()) return std::string_view::npos;
@@ -28,7 +26,7 @@ size_t find_text(std::string_view text, std::string_view part, size_t from) {
     constexpr size_t kPiece = 4096;
     for (size_t at = from;; at += kPiece) {
         if (at >= text.size() || text.size() - at < part.size()) return std::string_view::npos;
-        sched::tick(static_cast<int64_t>(1 + (kPiece + part.size()) / kBytesPerTick));
+        sched::tick_bytes(kPiece + part.size(), sched::PerTick::walked);
         const size_t found = text.substr(at, kPiece + part.size() - 1).find(part);
         if (found != std::string_view::npos) return at + found;
     }
@@ -233,7 +231,7 @@ Value replace(const Call& call, Values v) {
     for (;;) {
         const size_t found = find_text(text, wanted, at);
         if (found == std::string_view::npos) break;
-        sched::tick(1 + static_cast<int64_t>(replacement.size() / kBytesPerTick));
+        sched::tick_bytes(replacement.size(), sched::PerTick::walked);
         out += text.substr(at, found - at);
         out += replacement;
         at = found + wanted.size();

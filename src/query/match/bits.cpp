@@ -22,8 +22,6 @@ namespace {
 using bson::Element;
 using bson::Type;
 
-constexpr size_t kBytesPerTick = 256;
-
 struct Name {
     std::string_view name;
     bool all, set;
@@ -122,10 +120,8 @@ BitTest::BitTest(const Element& operand) : operand_(operand) {
     all_ = found->all;
     set_ = found->set;
     if (operand.is_array()) {
-        for (const Element& e : operand.as_doc()) {
-            sched::tick();
+        for (const Element& e : sched::ticked(operand.as_doc()))
             positions_.push_back(position_of(operand.name(), e));
-        }
     } else if (operand.is_number()) {
         check_mask(operand);
     } else if (operand.type() != Type::binary) {
@@ -143,12 +139,11 @@ bool BitTest::matches(const Element& value) const {
 bool BitTest::finds(bool set, const Element& value) const {
     return use_bits(value, [&](const Bits& bits) {
         if (operand_.is_array())
-            return std::ranges::any_of(positions_, [&](uint32_t position) {
-                sched::tick();
-                return bits.is_set(position) == set;
-            });
+            return std::ranges::any_of(positions_, sched::ticking([&](uint32_t position) {
+                                           return bits.is_set(position) == set;
+                                       }));
         return use_bits(operand_, [&](const Bits& mask) {
-            sched::tick(static_cast<int64_t>(mask.size() / kBytesPerTick));
+            sched::tick_bytes(mask.size(), sched::PerTick::walked);
             const uint8_t turned = set ? 0 : 0xff;
             for (size_t i = 0; i < mask.size(); ++i)
                 if ((mask.byte(i) & (bits.byte(i) ^ turned)) != 0) return true;

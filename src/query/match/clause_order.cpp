@@ -68,12 +68,11 @@ void put_clauses_in_order(MatchNode& node) {
     for (const auto& child : node.children)
         put_clauses_in_order(*child);
     if (node.kind != MatchKind::conjunction) return;
-    const auto before = [](const auto& a, const auto& b) {
-        sched::tick();
+    const auto before = sched::ticking([](const auto& a, const auto& b) {
         const int ra = rank(*a);
         const int rb = rank(*b);
         return ra != rb ? ra < rb : a->path < b->path;
-    };
+    });
     // Most clauses come in order, and to sort takes memory.
     if (!std::ranges::is_sorted(node.children, before))
         std::ranges::stable_sort(node.children, before);

@@ -103,8 +103,7 @@ class Explainer {
     // Each operator by itself. $regex and $options are one.
     static std::vector<bson::Object> clauses_of(Doc filter) {
         std::vector<bson::Object> clauses;
-        for (const Element& e : filter) {
-            sched::tick();
+        for (const Element& e : sched::ticked(filter)) {
             if (!has_operators(e)) {
                 clauses.push_back(single(e));
                 continue;

@@ -104,10 +104,8 @@ bool is_comparison(MatchKind kind) {
 
 // Whether a list is sure to have all that equals `value`. It is searched by its order.
 bool has_in(const sched::Vector<Element>& list, const Element& value) {
-    const auto has_order = [](const Element& one) {
-        sched::tick();
-        return has_place(one) || one.type() == Type::null;
-    };
+    const auto has_order = sched::ticking(
+        [](const Element& one) { return has_place(one) || one.type() == Type::null; });
     const auto is_equal = [&value](const Element& one) {
         return follows(MatchKind::eq, value, MatchKind::eq, one);
     };
@@ -139,10 +137,8 @@ bool comparison_implies(const MatchNode& narrow, MatchKind kind, const Element& 
 }
 
 bool has_null(const MatchNode& node) {
-    const auto is_null = [](const Element& value) {
-        sched::tick();
-        return value.type() == Type::null;
-    };
+    const auto is_null =
+        sched::ticking([](const Element& value) { return value.type() == Type::null; });
     return is_null(node.operand) || std::ranges::any_of(node.values, is_null);
 }
 

@@ -63,8 +63,7 @@ void parse_types(const Element& e, sched::Vector<Type>& types) {
     if (e.is_string()) return add_type(e.name(), e.as_string(), types);
     if (!e.is_array()) wrong_type(e.name(), "either a string or an array of strings");
     sched::Vector<std::string_view> names;
-    for (const Element& each : e.as_doc()) {
-        sched::tick();
+    for (const Element& each : sched::ticked(e.as_doc())) {
         if (!each.is_string()) wrong_type(e.name(), "either a string or an array of strings");
         names.push_back(each.as_string());
     }
@@ -122,8 +121,7 @@ std::unique_ptr<const Regex> parse_pattern(std::string_view keyword, std::string
 sched::Vector<std::string_view> parse_names(const Element& e, std::string_view keyword) {
     if (!e.is_array()) wrong_type(keyword, "an array");
     sched::Vector<std::string_view> names;
-    for (const Element& each : e.as_doc()) {
-        sched::tick();
+    for (const Element& each : sched::ticked(e.as_doc())) {
         if (!each.is_string()) wrong_type(keyword, "an array of strings");
         names.push_back(each.as_string());
     }
@@ -267,8 +265,7 @@ constexpr Keyword kKeywords[] = {
 RulesPtr parse_rules(Doc schema, int depth) {
     if (depth > kNestingMax) bad("$jsonSchema is nested more than {} levels deep", kNestingMax);
     auto rules = std::make_unique<Rules>();
-    for (const Element& e : schema) {
-        sched::tick();
+    for (const Element& e : sched::ticked(schema)) {
         if (is_refused(e.name()))
             bad("$jsonSchema keyword '{}' is not currently supported", e.name());
         const auto keyword = std::ranges::find(kKeywords, e.name(), &Keyword::name);

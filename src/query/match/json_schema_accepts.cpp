@@ -119,8 +119,7 @@ bool has_all(const sched::Vector<std::string_view>& names, Doc doc) {
     if (names.empty()) return true;
     sched::Vector<bool> found(names.size());
     size_t missing = names.size();
-    for (const Element& field : doc) {
-        sched::tick();
+    for (const Element& field : sched::ticked(doc)) {
         const auto at = std::ranges::lower_bound(names, field.name());
         if (at == names.end() || *at != field.name()) continue;
         auto is_found = found[static_cast<size_t>(at - names.begin())];
@@ -142,8 +141,7 @@ bool accepts_dependencies(const Rules& rules, const Element& field, Doc doc) {
 
 bool accepts_object(const Rules& rules, Doc doc) {
     int64_t count = 0;
-    for (const Element& field : doc) {
-        sched::tick();
+    for (const Element& field : sched::ticked(doc)) {
         ++count;
         if (!accepts_field(rules, field) || !accepts_dependencies(rules, field, doc)) return false;
     }
@@ -151,8 +149,7 @@ bool accepts_object(const Rules& rules, Doc doc) {
 }
 
 bool is_choice(Doc choices, const Value& value) {
-    for (const Element& choice : choices) {
-        sched::tick();
+    for (const Element& choice : sched::ticked(choices)) {
         const int c =
             value.element
                 ? compare_unordered(value.element, choice)

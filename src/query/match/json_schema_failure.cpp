@@ -20,8 +20,6 @@ using bson::Element;
 
 namespace {
 
-// How many bytes are copied, or searched for a field, in the time of a tick.
-constexpr int32_t kBytesPerTick = 256;
 // The cost of reading a regular expression.
 constexpr int64_t kTicksPerRegex = 16;
 
@@ -42,7 +40,7 @@ bson::Object only(Doc schema, std::initializer_list<std::string_view> names) {
 }
 
 bool accepts(Doc schema, const Element& value) {
-    sched::tick(1 + (schema.size() + static_cast<int32_t>(value.size())) / kBytesPerTick);
+    sched::tick_bytes(schema.size() + static_cast<int32_t>(value.size()), sched::PerTick::walked);
     const bson::Object property = bson::make("properties", bson::make("", schema));
     return JsonSchema(property).accepts(in_document("", value));
 }
@@ -115,10 +113,9 @@ void explain_unique(Doc schema, const Element& array, Builder& rules) {
     sched::Vector<Element> items;
     for (const Element& item : array.as_doc())
         items.push_back(item);
-    std::ranges::stable_sort(items, [](const Element& a, const Element& b) {
-        sched::tick();
-        return compare_unordered(a, b) < 0;
-    });
+    std::ranges::stable_sort(items, sched::ticking([](const Element& a, const Element& b) {
+                                 return compare_unordered(a, b) < 0;
+                             }));
     const auto twice = std::ranges::adjacent_find(
         items, [](const Element& a, const Element& b) { return compare_unordered(a, b) == 0; });
     if (twice != items.end() && !is_full(rules)) rule.append_as("duplicatedValue", *twice);
@@ -180,7 +177,7 @@ void explain_properties(Doc schema, Doc doc, Builder& rules) {
     if (!properties.is_object()) return;
     Builder failing;
     for (const Element& property : properties.as_doc()) {
-        sched::tick(1 + doc.size() / kBytesPerTick);
+        sched::tick_bytes(doc.size(), sched::PerTick::walked);
         const Element field = doc[property.name()];
         if (is_full(failing)) break;
         if (field && !accepts(property.as_doc(), field))
@@ -197,8 +194,7 @@ bool each_pattern(Doc schema, const Element& field, const Use& use) {
     bool any = false;
     const Element patterns = schema["patternProperties"];
     if (!patterns.is_object()) return any;
-    for (const Element& pattern : patterns.as_doc()) {
-        sched::tick(kTicksPerRegex);
+    for (const Element& pattern : sched::ticked(patterns.as_doc(), kTicksPerRegex)) {
         if (!Regex(pattern.name(), "").search(field.name())) continue;
         any = true;
         use(pattern);
@@ -224,7 +220,7 @@ void explain_patterns(Doc schema, Doc doc, Builder& rules) {
 
 bool is_additional(Doc schema, const Element& field) {
     const Element properties = schema["properties"];
-    sched::tick(1 + static_cast<int32_t>(properties ? properties.size() : 0) / kBytesPerTick);
+    sched::tick_bytes(properties ? properties.size() : 0, sched::PerTick::walked);
     if (properties.is_object() && properties.as_doc().has(field.name())) return false;
     return !each_pattern(schema, field, [](const Element&) {});
 }
@@ -254,7 +250,7 @@ void explain_additional(Doc schema, Doc doc, Builder& rules) {
 bson::Object missing_of(const Element& names, Doc doc) {
     Builder missing;
     for (const Element& name : names.as_doc()) {
-        sched::tick(1 + doc.size() / kBytesPerTick);
+        sched::tick_bytes(doc.size(), sched::PerTick::walked);
         if (!doc.has(name.as_string())) missing.push(name.as_string());
     }
     return missing.object();
@@ -284,7 +280,7 @@ void explain_dependencies(Doc schema, Doc doc, Builder& rules) {
     if (!dependencies.is_object()) return;
     Builder failing;
     for (const Element& each : dependencies.as_doc()) {
-        sched::tick(1 + doc.size() / kBytesPerTick);
+        sched::tick_bytes(doc.size(), sched::PerTick::walked);
         if (is_full(failing)) break;
         if (!doc.has(each.name())) continue;
         if (each.is_array()) {

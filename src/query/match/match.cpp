@@ -168,8 +168,7 @@ bool all_match_value(const sched::Vector<std::unique_ptr<MatchNode>>& nodes, con
 // $elemMatch on an array: the first element that satisfies it.
 bool array_matches(const MatchNode& node, Doc array, uint32_t* index) {
     uint32_t i = 0;
-    for (const Element& e : array) {
-        sched::tick();
+    for (const Element& e : sched::ticked(array)) {
         if (Matcher::element_matches(node, e)) {
             if (index != nullptr) *index = i;
             return true;
@@ -230,10 +229,8 @@ bool has_all_values(const MatchNode& node, Doc doc) {
             if (!each.value.missing()) found.push_back(each.value);
             return bson::is_large_number(each.value);
         });
-    const auto less = [](const Element& a, const Element& b) {
-        sched::tick();
-        return bson::ValueLess()(a, b);
-    };
+    const auto less =
+        sched::ticking([](const Element& a, const Element& b) { return bson::ValueLess()(a, b); });
     if (ordered) std::ranges::sort(found, less);
     return std::ranges::all_of(node.children, [&](const auto& child) {
         const Element& wanted = child->operand;

@@ -170,10 +170,9 @@ NodePtr parse_value(std::string_view path, const Element& value, dialect::Dialec
 
 void put_in_order(sched::Vector<Element>& values, bool of_today) {
     const auto compare = of_today ? bson::compare_values_of_today : bson::compare_values;
-    std::stable_sort(values.begin(), values.end(), [=](const Element& a, const Element& b) {
-        sched::tick();
-        return compare(a, b) < 0;
-    });
+    std::stable_sort(
+        values.begin(), values.end(),
+        sched::ticking([=](const Element& a, const Element& b) { return compare(a, b) < 0; }));
     const auto equal = [=](const Element& a, const Element& b) { return compare(a, b) == 0; };
     values.erase(std::unique(values.begin(), values.end(), equal), values.end());
 }
@@ -183,8 +182,7 @@ NodePtr parse_in(std::string_view name, std::string_view path, const Element& op
     if (!operand.is_array()) bad("{} needs an array", name);
     NodePtr node = make_node(MatchKind::in, path);
     bool of_today = false;
-    for (const Element& e : operand.as_doc()) {
-        sched::tick();
+    for (const Element& e : sched::ticked(operand.as_doc())) {
         of_today = of_today || (dialect.has(dialect::kTimesAreTwoClasses) && bson::has_time(e));
         if (is_operators(e)) bad("cannot nest $ under {}", name);
         if (e.type() == Type::undefined) bad("{} cannot have undefined in its array", name);

@@ -66,8 +66,7 @@ template <typename Visit>
 bool walk_leaf(const bson::Element& e, int64_t array_index, LeafArrays arrays, Visit& visit) {
     if (!e.is_array() || arrays == LeafArrays::keep) return visit(PathValue{e, array_index, false});
     int64_t i = 0;
-    for (const bson::Element& member : e.as_doc()) {
-        sched::tick();
+    for (const bson::Element& member : sched::ticked(e.as_doc())) {
         if (visit(PathValue{member, array_index == FieldPath::kNoIndex ? i : array_index, false}))
             return true;
         ++i;
@@ -87,8 +86,7 @@ bool walk_array(const FieldPath& path, size_t part, const bson::Element& array, 
     if (path.only_empty_left(part)) return walk_leaf(array, array_index, arrays, visit);
     const int64_t wanted = path.index(part);
     int64_t i = 0;
-    for (const bson::Element& member : array.as_doc()) {
-        sched::tick();
+    for (const bson::Element& member : sched::ticked(array.as_doc())) {
         const int64_t outer = array_index == FieldPath::kNoIndex ? i : array_index;
         if (member.is_object() &&
             walk_document(path, part, member.as_doc(), outer, arrays, visited, visit)) {
@@ -115,7 +113,7 @@ template <typename Visit>
 bool walk_document(const FieldPath& path, size_t part, bson::Doc doc, int64_t array_index,
                    LeafArrays arrays, Visited* visited, Visit& visit) {
     if (visited != nullptr && !visited->first_time(doc.data(), part)) return false;
-    sched::tick(doc.size() / kBytesPerTick);
+    sched::tick_bytes(doc.size(), sched::PerTick::walked);
     bson::Element e = doc[path.part(part)];
     while (++part < path.size() && e.is_object())
         e = e.as_doc()[path.part(part)];

@@ -373,8 +373,7 @@ bool Regex::find(std::string_view text, size_t start, sched::Vector<Part>* parts
     if (result < 0) fail_search(text, result);
     const PCRE2_SIZE* const places = pcre2_get_ovector_pointer(data.get());
     parts->clear();
-    for (uint32_t i = 0; i < pcre2_get_ovector_count(data.get()); ++i) {
-        sched::tick();
+    for (const uint32_t i : sched::rounds<uint32_t>(0, pcre2_get_ovector_count(data.get()))) {
         const bool took_part = i < static_cast<uint32_t>(result) && places[2 * i] != PCRE2_UNSET;
         parts->push_back(took_part ? Part{places[2 * i], places[2 * i + 1]} : Part{});
     }

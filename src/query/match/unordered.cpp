@@ -17,10 +17,8 @@ enum class Names { count, do_not_count };
 
 sched::Vector<Element> elements_of(Doc doc, Names names) {
     sched::Vector<Element> elements;
-    for (const Element& each : doc) {
-        sched::tick();
+    for (const Element& each : sched::ticked(doc))
         elements.push_back(each);
-    }
     if (names == Names::count)
         std::ranges::stable_sort(elements, {}, [](const Element& each) { return each.name(); });
     return elements;

@@ -134,11 +134,10 @@ PredicateBounds ends_bounds(const MatchNode& node, ValueArena& arena) {
 
 PredicateBounds in_bounds(const MatchNode& node, const IndexField& field, ValueArena& arena) {
     PredicateBounds result;
-    const auto add = [&](const PredicateBounds& one) {
-        sched::tick();
+    const auto add = sched::ticking([&](const PredicateBounds& one) {
         result.intervals.insert(result.intervals.end(), one.intervals.begin(), one.intervals.end());
         result.tightness = std::max(result.tightness, one.tightness);
-    };
+    });
     for (const Element& value : node.values) {
         PredicateBounds one = equality_bounds(value, field);
         // Among several values null does not stand for undefined.
@@ -187,12 +186,11 @@ IntervalList sure_keys(const MatchNode& node, const IndexField& field, bool* exa
     }
     *exact = node.regexes.empty();
     IntervalList keys;
-    const auto add = [&](const Element& value) {
-        sched::tick();
+    const auto add = sched::ticking([&](const Element& value) {
         const bool is_null = value.type() == Type::null;
         if (is_null || value.is_array()) *exact = false;
         if (!is_null || !field.nested) keys.push_back(point(value));
-    };
+    });
     if (node.kind == MatchKind::eq) add(node.operand);
     for (const Element& value : node.values)
         add(value);

@@ -187,10 +187,9 @@ Conjunction flatten(const MatchNode& node) {
     flattening.add(node);
     DCHECK(flattening.is_at_root());
     std::stable_sort(result.predicates.begin(), result.predicates.end(),
-                     [](const Predicate& a, const Predicate& b) {
-                         sched::tick();
+                     sched::ticking([](const Predicate& a, const Predicate& b) {
                          return rank(a.node->kind) < rank(b.node->kind);
-                     });
+                     }));
     return result;
 }
 

@@ -31,10 +31,8 @@ void DistinctValues::add_key(const Element& value) {
 }
 
 void DistinctValues::add_found() {
-    std::ranges::stable_sort(found_, [this](const Element& a, const Element& b) {
-        sched::tick();
-        return less_(a, b);
-    });
+    std::ranges::stable_sort(
+        found_, sched::ticking([this](const Element& a, const Element& b) { return less_(a, b); }));
     for (const Element& value : found_)
         add_value(value);
 }
@@ -45,10 +43,8 @@ void DistinctValues::take(const Element& value) {
         found_.push_back(value);
         return;
     }
-    for (const Element& member : value.as_doc()) {
-        sched::tick();
+    for (const Element& member : sched::ticked(value.as_doc()))
         found_.push_back(member);
-    }
 }
 
 void DistinctValues::add_value(const Element& value) {
@@ -79,10 +75,9 @@ sched::Bytes DistinctValues::copy(const Element& value) {
 }
 
 void DistinctValues::sort() {
-    std::ranges::sort(values_, [this](const auto& a, const auto& b) {
-        sched::tick();
-        return less_(Element(a.get()), Element(b.get()));
-    });
+    std::ranges::sort(values_, sched::ticking([this](const auto& a, const auto& b) {
+                          return less_(Element(a.get()), Element(b.get()));
+                      }));
 }
 
 void DistinctValues::append_to(bson::Builder& array) const {
@@ -92,8 +87,7 @@ void DistinctValues::append_to(bson::Builder& array) const {
 
 // A field whose name is the whole rest of the path, dots included, goes first.
 void DistinctValues::collect(Doc doc, std::string_view path) {
-    constexpr int32_t kBytesPerTick = 1024;
-    sched::tick(1 + doc.size() / kBytesPerTick);
+    sched::tick_bytes(doc.size(), sched::PerTick::copied);
     if (const Element e = doc[path]) {
         take(e);
         return;

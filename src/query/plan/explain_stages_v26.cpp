@@ -54,8 +54,8 @@ std::string bounds_text(const ScanPlan& scan) {
         if (i > 0) text += ", ";
         text += "field #" + std::to_string(i) + "['" + field + "']: ";
         const char* separator = "";
-        for (const Interval& interval : readable(scan.bounds[i], *scan.index, arena)) {
-            sched::tick(kTicksPerInterval);
+        for (const Interval& interval :
+             sched::ticked(readable(scan.bounds[i], *scan.index, arena), kTicksPerInterval)) {
             text += separator;
             text += interval.low_inclusive ? "[" : "(";
             text += end_text(interval.low) + ", " + end_text(interval.high);

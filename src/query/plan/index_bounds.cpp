@@ -60,8 +60,7 @@ class BoundsMaker {
         const IndexField field(index_, number);
         bool any = false;
         std::vector<IntervalList> lists;  // of each predicate
-        for (const Predicate& p : conjunction_.predicates) {
-            sched::tick();
+        for (const Predicate& p : sched::ticked(conjunction_.predicates)) {
             if (std::string_view(p.path) != path || !can_use(*p.node, field)) continue;
             if (index_.multikey && (any || !may_combine(p))) continue;
             PredicateBounds bounds = bounds_of(*p.node, field, arena_);
@@ -127,8 +126,7 @@ bool key_matches(const MatchNode& node, const bson::Element& value, bson::Buffer
 bool bound_branches(const MatchNode& disjunction, std::span<const BranchIndex> indexes,
                     ValueArena& arena, std::vector<ConjunctionBounds>& out, bool& exact) {
     DCHECK(disjunction.kind == MatchKind::disjunction && !disjunction.children.empty());
-    for (const auto& child : disjunction.children) {
-        sched::tick();
+    for (const auto& child : sched::ticked(disjunction.children)) {
         const Conjunction inner = flatten(*child);
         if (inner.predicates.empty() && inner.disjunctions.size() == 1) {
             exact = exact && !inner.others;
@@ -150,14 +148,12 @@ bool bound_branches(const MatchNode& disjunction, std::span<const BranchIndex> i
 }
 
 void join_branches(std::vector<ConjunctionBounds>& branches) {
-    std::stable_sort(branches.begin(), branches.end(), [](const auto& a, const auto& b) {
-        sched::tick();
-        return a.index->slot < b.index->slot;
-    });
+    std::stable_sort(
+        branches.begin(), branches.end(),
+        sched::ticking([](const auto& a, const auto& b) { return a.index->slot < b.index->slot; }));
     std::vector<ConjunctionBounds> joined;
     std::vector<bool> of_several;
-    for (ConjunctionBounds& next : branches) {
-        sched::tick();
+    for (ConjunctionBounds& next : sched::ticked(branches)) {
         const auto joins = [&next](const ConjunctionBounds& last) {
             return last.of_one_predicate && next.of_one_predicate && last.bounded == 1 &&
                    next.bounded == 1 && last.index == next.index && last.key_filter.empty() &&

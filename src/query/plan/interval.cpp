@@ -202,13 +202,11 @@ bool is_empty(const Interval& interval) {
 
 void normalise(IntervalList& list) {
     std::erase_if(list, [](const Interval& i) { return is_empty(i); });
-    std::stable_sort(list.begin(), list.end(), [](const Interval& a, const Interval& b) {
-        sched::tick();
-        return compare_low(a, b) < 0;
-    });
+    std::stable_sort(
+        list.begin(), list.end(),
+        sched::ticking([](const Interval& a, const Interval& b) { return compare_low(a, b) < 0; }));
     IntervalList merged;
-    for (const Interval& next : list) {
-        sched::tick();
+    for (const Interval& next : sched::ticked(list)) {
         if (!merged.empty()) {
             Interval& last = merged.back();
             const int c = compare_values(last.high, next.low);
@@ -308,8 +306,7 @@ IntervalList complement(const IntervalList& a) {
     DCHECK(are_in_order(a, 1));
     IntervalList result;
     Interval gap = all_values();
-    for (const Interval& interval : a) {
-        sched::tick();
+    for (const Interval& interval : sched::ticked(a)) {
         gap.high = interval.low;
         gap.high_inclusive = !interval.low_inclusive;
         if (!is_empty(gap)) result.push_back(gap);
@@ -334,8 +331,7 @@ void orient(IntervalList& list, bool reverse) {
 
 void append_intervals(bson::Builder& out, std::string_view field, const IntervalList& list) {
     bson::Builder outer = out.sub_array(field);
-    for (const Interval& interval : list) {
-        sched::tick();
+    for (const Interval& interval : sched::ticked(list)) {
         const bson::IndexName name = outer.next();
         bson::Builder pair = outer.sub_array(name.view());
         push_end(pair, interval.low);

@@ -56,10 +56,8 @@ Plan best_plan(catalog::Collection& collection, const FindQuery& query,
     DCHECK(!plans.empty());
     Runs runs;
     const std::string ns = collection.ns();
-    for (const Plan& plan : plans) {
-        sched::tick(kTicksPerPlan);
+    for (const Plan& plan : sched::ticked(plans, kTicksPerPlan))
         runs.push_back(std::make_unique<PlanRun>(collection, query, options, plan));
-    }
     const int64_t limit = std::max(
         kTrialWorks,
         static_cast<int64_t>(kTrialFraction * static_cast<double>(collection.records().count())));

@@ -34,8 +34,7 @@ constexpr int kParallelArrays = 10088;
 constexpr int kAmbiguousPath = 16746;
 
 void check_spec(Doc spec) {
-    for (const Element& e : spec) {
-        sched::tick();
+    for (const Element& e : sched::ticked(spec)) {
         bson::check_path_parts(e.name());
         const double direction = e.is_number() ? std::trunc(e.to_double()) : 0;
         if (direction != 1 && direction != -1)
@@ -105,11 +104,10 @@ class SortBounds {
         if (bson::is_nan(value) || bson::is_large_number(value))
             return std::ranges::any_of(list,
                                        [&](const Interval& i) { return holds(i, value, nan); });
-        const auto ends_before = [&](const Interval& i) {
-            sched::tick();
+        const auto ends_before = sched::ticking([&](const Interval& i) {
             const int c = bson::compare_values(value, i.high);
             return c > 0 || (c == 0 && !i.high_inclusive);
-        };
+        });
         const auto at = std::ranges::partition_point(list, ends_before);
         return at != list.end() && holds(*at, value, nan);
     }
@@ -259,10 +257,7 @@ struct DocumentSorter::State {
         return c != 0 ? c < 0 : a.order < b.order;
     }
     auto comparison() const {
-        return [this](const Entry& a, const Entry& b) {
-            sched::tick();
-            return before(a, b);
-        };
+        return sched::ticking([this](const Entry& a, const Entry& b) { return before(a, b); });
     }
 
     void sort() { std::stable_sort(entries.begin(), entries.end(), comparison()); }

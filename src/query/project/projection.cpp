@@ -201,8 +201,7 @@ class FieldProjection : public Projection {
                            Builder& out) const {
         const bool chosen = details != nullptr && details->has_index;
         uint32_t left = chosen ? details->array_index : 0;
-        for (const Element& member : e.as_doc()) {
-            sched::tick();
+        for (const Element& member : sched::ticked(e.as_doc())) {
             if (!chosen || left-- > 0) continue;
             Builder array = out.sub_array(e.name());
             array.append_as("0", member);
@@ -217,8 +216,7 @@ class FieldProjection : public Projection {
     void append_members(const Rules& rules, Doc members, int32_t skip, int32_t limit,
                         Builder& out) const {
         if (skip < 0) skip = std::max(0, skip + members.field_count());
-        for (const Element& e : members) {
-            sched::tick();
+        for (const Element& e : sched::ticked(members)) {
             if (skip > 0) {
                 --skip;
                 continue;
@@ -285,8 +283,7 @@ class Parser {
           collator_(std::move(collator)) {}
 
     std::unique_ptr<Projection> parse(Doc spec) {
-        for (const Element& e : spec) {
-            sched::tick(kTicksPerField);
+        for (const Element& e : sched::ticked(spec, kTicksPerField)) {
             bson::check_path_parts(e.name());
             if (e.is_object())
                 parse_operator(e);

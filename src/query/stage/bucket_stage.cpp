@@ -227,8 +227,7 @@ class BucketAuto : public Computing {
             accumulators.push_back(field.accumulator.maker());
         for (; at_ < end; ++at_) {
             Scope& scope = scope_for(entries_[at_].doc);
-            for (size_t i = 0; i < fields_.size(); ++i) {
-                sched::tick();
+            for (const size_t i : sched::rounds<size_t>(0, fields_.size())) {
                 accumulators[i]->add(fields_[i].accumulator.input->evaluate(scope));
             }
         }

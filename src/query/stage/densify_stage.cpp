@@ -228,13 +228,14 @@ class Densify : public Stage {
                            kStageMemoryBytes);
             entries_.push_back(std::move(entry));
         }
-        std::stable_sort(entries_.begin(), entries_.end(), [this](const Entry& a, const Entry& b) {
-            sched::tick();
-            const int c = compare_keys(a.key, b.key);
-            if (c != 0) return c < 0;
-            if (!a.value || !b.value) return a.value.missing() && !b.value.missing();
-            return compare(a.value, b.value) < 0;
-        });
+        std::stable_sort(entries_.begin(), entries_.end(),
+                         sched::ticking([this](const Entry& a, const Entry& b) {
+                             const int c = compare_keys(a.key, b.key);
+                             if (c != 0) return c < 0;
+                             if (!a.value || !b.value)
+                                 return a.value.missing() && !b.value.missing();
+                             return compare(a.value, b.value) < 0;
+                         }));
         for (const Entry& entry : entries_) {
             if (!entry.value) continue;
             if (!least_ || compare(entry.value, least_) < 0) least_ = entry.value;

@@ -45,8 +45,7 @@ class Exclusion : public sched::Counted {
     }
     void write_doc(bson::Doc doc, bson::Buffer& out) const {
         const size_t start = open_doc(out);
-        for (const Value& e : doc) {
-            sched::tick();
+        for (const Value& e : sched::ticked(doc)) {
             const auto field = fields_.find(e.name());
             if (field == fields_.end())
                 out.append(e.raw(), e.size());
@@ -118,8 +117,7 @@ class Exclude : public Stage {
 // others take fields away.
 bool takes_away(bson::Doc spec, bool top_level) {
     bool only_id = true;
-    for (const Value& e : spec) {
-        sched::tick();
+    for (const Value& e : sched::ticked(spec)) {
         if (e.name().starts_with('$')) return false;
         if (e.is_object()) {
             if (!takes_away(e.as_doc(), false)) return false;

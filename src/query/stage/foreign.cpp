@@ -16,21 +16,15 @@ using bson::Type;
 
 namespace {
 
-// About how many bytes are copied in the time of a tick (sched/tick.h).
-constexpr int32_t kBytesPerTick = 1024;
-
 void append_leaf(const Value& v, sched::Vector<Value>& values) {
     if (v.missing()) return;
     if (!v.is_array()) return values.push_back(v);
-    for (const Value& e : v.as_doc()) {
-        sched::tick();
+    for (const Value& e : sched::ticked(v.as_doc()))
         values.push_back(e);
-    }
 }
 
 Value element_at(const Value& array, int64_t position) {
-    for (const Value& e : array.as_doc()) {
-        sched::tick();
+    for (const Value& e : sched::ticked(array.as_doc())) {
         if (position-- == 0) return e;
     }
     return {};
@@ -119,7 +113,7 @@ void check_sub_pipeline(bson::Doc stages, const PipelineContext& outer, std::str
 void append_values_at(bson::Doc doc, std::span<const std::string> path,
                       sched::Vector<Value>& values) {
     DCHECK(!path.empty());
-    sched::tick(1 + doc.size() / kBytesPerTick);
+    sched::tick_bytes(doc.size(), sched::PerTick::copied);
     Value v = doc[path.front()];
     path = path.subspan(1);
     while (!path.empty() && v.is_array()) {
@@ -131,8 +125,7 @@ void append_values_at(bson::Doc doc, std::span<const std::string> path,
     if (path.empty()) return append_leaf(v, values);
     if (v.is_object()) return append_values_at(v.as_doc(), path, values);
     if (!v.is_array()) return;
-    for (const Value& e : v.as_doc()) {
-        sched::tick();
+    for (const Value& e : sched::ticked(v.as_doc())) {
         if (e.is_object()) append_values_at(e.as_doc(), path, values);
     }
 }
@@ -161,7 +154,7 @@ bson::Object one_of(std::string_view path, std::span<const Value> values) {
 void write_with(bson::Doc doc, std::span<const std::string> path, const Value& value,
                 bson::Buffer& out) {
     DCHECK(!path.empty());
-    sched::tick(1 + doc.size() / kBytesPerTick);
+    sched::tick_bytes(doc.size(), sched::PerTick::copied);
     const size_t start = open_doc(out);
     const auto write = [&](const Value& old) {
         if (path.size() == 1) return write_value(out, path.front(), value);

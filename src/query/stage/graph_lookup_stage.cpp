@@ -121,8 +121,7 @@ class GraphLookup : public ForeignStage {
             read_level(values, depth);
         }
         DCHECK(reached_.size() == ids_.values().size());
-        for (const Found& found : reached_) {
-            sched::tick();
+        for (const Found& found : sched::ticked(reached_)) {
             if (depth_path_.empty()) {
                 add_element(found.doc);
             } else {

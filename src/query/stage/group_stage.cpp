@@ -72,8 +72,7 @@ class Group : public Stage {
         out_.trim(kKeptBytes);
         const size_t start = open_doc(out_);
         write_value(out_, "_id", ids_.values()[group]);
-        for (size_t i = 0; i < fields_.size(); ++i) {
-            sched::tick();
+        for (const size_t i : sched::rounds<size_t>(0, fields_.size())) {
             of_group(group)[i]->write(fields_[i].name, out_);
         }
         close_doc(out_, start);

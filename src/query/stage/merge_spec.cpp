@@ -86,8 +86,7 @@ Value value_at_path(bson::Doc doc, std::string_view path) {
 MergeSpec::MergeSpec(const Value& spec, const PipelineContext& context) : outer_(context.let) {
     std::vector<std::string_view> seen;
     const bson::Doc fields = spec.is_object() ? spec.as_doc() : bson::Doc();
-    for (const Value& e : fields) {
-        sched::tick();
+    for (const Value& e : sched::ticked(fields)) {
         if (std::ranges::find(seen, e.name()) != seen.end())
             base::fail(kDuplicateField, "BSON field '$merge.{}' is a duplicate field", e.name());
         parse_field(e);
@@ -135,13 +134,12 @@ void MergeSpec::parse_field(const Value& e) {
 }
 
 void MergeSpec::parse_on(const Value& on) {
-    const auto add = [&](const Value& path) {
-        sched::tick();
+    const auto add = sched::ticking([&](const Value& path) {
         split_path(path.as_string(), dialect::kToday);
         if (is_on(path.as_string()))
             base::fail(31465, "Found a duplicate field '{}' in 'on'", path.as_string());
         on_.emplace_back(path.as_string());
-    };
+    });
     if (on.is_string()) return add(on);
     if (!on.is_array())
         base::fail(51186,
@@ -208,8 +206,7 @@ bool MergeSpec::is_on(std::string_view path) const {
 bson::Object MergeSpec::filter(bson::Doc result) const {
     DCHECK(!on_.empty());
     bson::Builder filter;
-    for (const std::string& path : on_) {
-        sched::tick();
+    for (const std::string& path : sched::ticked(on_)) {
         const Value value = value_at_path(result, path);
         if (value.is_array())
             base::fail(51185, "$merge write error: 'on' field '{}' is an array", path);

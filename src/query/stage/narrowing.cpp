@@ -32,8 +32,7 @@ void Narrowing::add(std::string_view path) {
 
 void Narrowing::write_doc(bson::Doc doc, bson::Buffer& out) const {
     const size_t start = open_doc(out);
-    for (const Value& e : doc) {
-        sched::tick();
+    for (const Value& e : sched::ticked(doc)) {
         const auto field = fields_.find(e.name());
         if (field == fields_.end()) continue;
         if (field->second->fields_.empty()) {
@@ -46,8 +45,7 @@ void Narrowing::write_doc(bson::Doc doc, bson::Buffer& out) const {
 }
 
 bool Narrowing::keeps_all(bson::Doc doc) const {
-    for (const Value& e : doc) {
-        sched::tick();
+    for (const Value& e : sched::ticked(doc)) {
         const auto field = fields_.find(e.name());
         if (field == fields_.end() || !field->second->fields_.empty()) return false;
     }
@@ -63,8 +61,7 @@ void Narrowing::write_inside(const Value& e, std::string_view name, bson::Buffer
         write_header(out, e.type(), name);
         const size_t start = open_doc(out);
         uint32_t index = 0;
-        for (const Value& inner : e.as_doc()) {
-            sched::tick();
+        for (const Value& inner : sched::ticked(e.as_doc())) {
             if (others_ == Others::dropped && !inner.is_object() && !inner.is_array()) continue;
             write_inside(inner, bson::IndexName(index++).view(), out);
         }

@@ -31,8 +31,7 @@ constexpr int64_t kTicksPerStage = 4;
 // included.
 int levels_of(bson::Doc spec) {
     int most = 0;
-    for (const Value& e : spec) {
-        sched::tick();
+    for (const Value& e : sched::ticked(spec)) {
         int levels = 1 + static_cast<int>(std::ranges::count(e.name(), '.'));
         if (e.is_object() || e.is_array()) levels += levels_of(e.as_doc());
         most = std::max(most, levels);
@@ -70,14 +69,13 @@ class DepthLimit : public Stage {
   public:
     bool next(bson::Doc* out) override {
         if (!previous_->next(out)) return false;
-        sched::tick(out->size() / kBytesPerTick);
+        sched::tick_bytes(out->size(), sched::PerTick::walked);
         bson::check_depth(*out, "a document in a pipeline");
         return true;
     }
     void add_needs(Needs&) const override {}
 
   private:
-    static constexpr int32_t kBytesPerTick = 256;
 };
 
 // Gives the stages what they read of each document.

@@ -32,8 +32,7 @@ SortStage::SortStage(bson::Doc spec, const PipelineContext& context)
       collator_(context.collator),
       runs_({&fields_, context.dialect.has(dialect::kTimesAreTwoClasses), collator_.get()},
             context.scratch_directory, spill::Folder::Use::operation) {
-    for (const Value& e : spec) {
-        sched::tick();
+    for (const Value& e : sched::ticked(spec)) {
         if (e.is_object()) {
             base::fail(17312,
                        "$meta is the only expression supported by $sort right now, and "
@@ -90,10 +89,8 @@ SortStage::Entry SortStage::copy(bson::Doc doc) {
             item.keys.push_back(key);
         return entry;
     }
-    for (const auto& [path, direction] : fields_) {
-        sched::tick();
+    for (const auto& [path, direction] : sched::ticked(fields_))
         item.keys.push_back(value_at(item.made, item.doc, path));
-    }
     return entry;
 }
 

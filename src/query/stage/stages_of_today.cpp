@@ -15,9 +15,6 @@ namespace query {
 
 namespace {
 
-// About how many bytes are copied in the time of a tick (sched/tick.h).
-constexpr int32_t kBytesPerTick = 1024;
-
 class Count : public Stage {
   public:
     explicit Count(std::string_view name) : name_(name) {}
@@ -59,7 +56,7 @@ class AddFields : public Computing {
     bool next(bson::Doc* out) override {
         bson::Doc doc;
         if (!previous_->next(&doc)) return false;
-        sched::tick(1 + doc.size() / kBytesPerTick);
+        sched::tick_bytes(doc.size(), sched::PerTick::copied);
         Scope& scope = scope_for(doc);
         out_.clear();
         const size_t start = open_doc(out_);

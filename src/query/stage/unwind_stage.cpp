@@ -16,9 +16,6 @@ using bson::Type;
 
 namespace {
 
-// About how many bytes are copied in the time of a tick (sched/tick.h).
-constexpr int32_t kBytesPerTick = 1024;
-
 struct UnwindOptions {
     std::vector<std::string> path;
     std::vector<std::string> index_path;  // where the number of an element goes; empty: nowhere
@@ -101,7 +98,7 @@ class Unwind : public Stage {
     // Puts the element, or nothing, in the place of the array.
     void write(const Value* element) {
         // The whole document is copied for each element.
-        sched::tick(1 + input_.size() / kBytesPerTick);
+        sched::tick_bytes(input_.size(), sched::PerTick::copied);
         out_.clear();
         write_doc(input_, 0, element);
     }

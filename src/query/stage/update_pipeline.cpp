@@ -68,8 +68,7 @@ constexpr std::string_view kStagesOfToday[] = {"$addFields",
 void check_stages(bson::Doc stages) {
     constexpr std::string_view kAllowed[] = {"$set",     "$addFields",   "$unset",
                                              "$project", "$replaceRoot", "$replaceWith"};
-    for (const Element& stage : stages) {
-        sched::tick();
+    for (const Element& stage : sched::ticked(stages)) {
         if (!stage.is_object() || stage.as_doc().empty()) continue;  // Pipeline::parse has the text
         const std::string_view name = stage.as_doc().first().name();
         if (std::ranges::find(kAllowed, name) == std::end(kAllowed))
@@ -157,8 +156,7 @@ class PipelineUpdate : public Update {
 }  // namespace
 
 void check_stage_names(bson::Doc stages) {
-    for (const Element& stage : stages) {
-        sched::tick();
+    for (const Element& stage : sched::ticked(stages)) {
         if (!stage.is_object() || stage.as_doc().field_count() != 1) continue;
         const std::string_view name = stage.as_doc().first().name();
         if (std::ranges::find(kStagesOfToday, name) == std::end(kStagesOfToday))

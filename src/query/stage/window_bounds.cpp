@@ -119,10 +119,9 @@ Value WindowBounds::limit(Arena& arena, const Value& current, const Value& bound
 
 std::pair<size_t, size_t> WindowBounds::range_of(const Partition& partition, size_t at) const {
     DCHECK(at < partition.size() && partition.end <= partition.sort_values.size());
-    const auto compared = [&](size_t i, const Value& with) {
-        sched::tick();
+    const auto compared = sched::ticking([&](size_t i, const Value& with) {
         return bson::compare_values(value_at(partition, i), with);
-    };
+    });
     const Value current = value_at(partition, at);
     Arena arena;
     size_t begin = 0;

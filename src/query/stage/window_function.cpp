@@ -35,8 +35,7 @@ class Accumulating : public WindowFunction {
         } else if (bounds_.begins_with_partition() && may_go_on_) {
             go_on(partition, arena, values);
         } else {
-            for (size_t i = 0; i < partition.size(); ++i) {
-                sched::tick();
+            for (const size_t i : sched::rounds<size_t>(0, partition.size())) {
                 const auto [begin, end] = bounds_.window_of(partition, i);
                 values.push_back(result(arena, *accumulator_over(begin, end)));
             }
@@ -51,8 +50,7 @@ class Accumulating : public WindowFunction {
     std::unique_ptr<Accumulator> accumulator_over(size_t begin, size_t end) const {
         DCHECK(begin <= end && end <= inputs_.size());
         auto accumulator = spec_.maker();
-        for (size_t i = begin; i < end; ++i) {
-            sched::tick();
+        for (const size_t i : sched::rounds<size_t>(begin, end)) {
             accumulator->add(inputs_[i]);
         }
         return accumulator;
@@ -65,8 +63,7 @@ class Accumulating : public WindowFunction {
     void go_on(const Partition& partition, Arena& arena, sched::Vector<Value>& values) const {
         const auto accumulator = spec_.maker();
         size_t taken = 0;
-        for (size_t i = 0; i < partition.size(); ++i) {
-            sched::tick();
+        for (const size_t i : sched::rounds<size_t>(0, partition.size())) {
             for (const size_t end = bounds_.window_of(partition, i).second; taken < end; ++taken)
                 accumulator->add(inputs_[taken]);
             values.push_back(result(arena, *accumulator));
@@ -89,8 +86,7 @@ class Ranks : public WindowFunction {
     void compute(const Partition& partition, Scope&, Arena& arena,
                  sched::Vector<Value>& values) override {
         int64_t rank = 0;
-        for (size_t i = 0; i < partition.size(); ++i) {
-            sched::tick();
+        for (const size_t i : sched::rounds<size_t>(0, partition.size())) {
             const bool same = i != 0 && partition.same_as_previous[partition.begin + i];
             if (Kind == Rank::number || !same)
                 rank = Kind == Rank::rank ? static_cast<int64_t>(i) + 1 : rank + 1;
@@ -108,8 +104,7 @@ class Shift : public WindowFunction {
     void compute(const Partition& partition, Scope& scope, Arena& arena,
                  sched::Vector<Value>& values) override {
         const auto size = static_cast<int64_t>(partition.size());
-        for (int64_t i = 0; i < size; ++i) {
-            sched::tick();
+        for (const int64_t i : sched::rounds<int64_t>(0, size)) {
             const int64_t from = i + by_;
             if (from < 0 || from >= size) {
                 values.push_back(otherwise_);

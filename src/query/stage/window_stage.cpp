@@ -63,7 +63,7 @@ class SetWindowFields : public Computing {
         if (!loaded_) load();
         if (at_ == documents_.size()) return false;
         if (at_ == partition_end_) compute_partition();
-        sched::tick(1 + documents_[at_].size() / kBytesPerTick);
+        sched::tick_bytes(documents_[at_].size(), sched::PerTick::copied);
         DCHECK(at_ < partition_end_ && values_.size() == functions_.size());
         for (size_t i = 0; i < functions_.size(); ++i)
             now_[i] = values_[i][at_ - partition_begin_];
@@ -98,9 +98,6 @@ class SetWindowFields : public Computing {
     bool holds_documents() const override { return true; }
 
   private:
-    // About how many bytes are copied in the time of a tick (sched/tick.h).
-    static constexpr int32_t kBytesPerTick = 1024;
-
     void parse_sort(const Value& e, const std::shared_ptr<const collation::Collator>& collator) {
         if (!e.is_object())
             base::fail(base::kTypeMismatch,
@@ -153,10 +150,9 @@ class SetWindowFields : public Computing {
                 base::fail(base::kExceededMemoryLimit,
                            "$setWindowFields exceeded memory limit of {} bytes", kStageMemoryBytes);
         }
-        std::stable_sort(entries.begin(), entries.end(), [this](const Entry& a, const Entry& b) {
-            sched::tick();
-            return compare(a, b) < 0;
-        });
+        std::stable_sort(
+            entries.begin(), entries.end(),
+            sched::ticking([this](const Entry& a, const Entry& b) { return compare(a, b) < 0; }));
         take(entries);
     }
 
@@ -180,8 +176,7 @@ class SetWindowFields : public Computing {
     }
 
     void take(sched::Vector<Entry>& entries) {
-        for (size_t i = 0; i < entries.size(); ++i) {
-            sched::tick();
+        for (const size_t i : sched::rounds<size_t>(0, entries.size())) {
             const bool begins = i == 0 || compare_partitions(entries[i - 1], entries[i]) != 0;
             begins_.push_back(begins);
             same_.push_back(!begins && pattern_ != nullptr &&
@@ -190,8 +185,7 @@ class SetWindowFields : public Computing {
                 sort_values_.push_back(
                     copy_value(sort_arena_, entries[i].key["s"].as_doc().first()));
         }
-        for (Entry& entry : entries) {
-            sched::tick();
+        for (Entry& entry : sched::ticked(entries)) {
             documents_.push_back(std::move(entry.document));
             entry.key = bson::Object();
         }

@@ -13,9 +13,6 @@ using bson::Element;
 
 namespace {
 
-// Gone over in the time of a tick (sched/tick.h), about.
-constexpr int32_t kBytesPerTick = 256;
-
 bool is_lower(char c) {
     return c >= 'a' && c <= 'z';
 }
@@ -48,7 +45,7 @@ void find_name(const MatchNode& node, std::string& name) {
 Element child_of(const Element& e, const std::string& name) {
     if (!e.is_object() && !e.is_array()) return {};
     const bson::Doc members = e.as_doc();
-    sched::tick(1 + members.size() / kBytesPerTick);
+    sched::tick_bytes(members.size(), sched::PerTick::walked);
     if (e.is_object()) return members[name];
     int64_t index = array_index(name);
     if (index < 0) return {};
@@ -78,8 +75,7 @@ class Places {
             base::fail(base::kBadValue, "Cannot apply array updates to non-array element {}: {}",
                        text(place), bson::to_text(at));
         uint32_t index = 0;
-        for (const Element& element : at.as_doc()) {
-            sched::tick();
+        for (const Element& element : sched::ticked(at.as_doc())) {
             path_[place] = bson::IndexName(index++).view();
             if (filter != ArrayFilters::kEvery && !filters_.matches(filter, element)) continue;
             if (next + 1 < mod_.arrays.size())
@@ -126,8 +122,7 @@ ArrayFilters::ArrayFilters(const Element& filters,
                        "Error parsing array filter: The top-level field name must be an "
                        "alphanumeric string beginning with a lowercase letter, found '{}'",
                        filter.name);
-        for (const Filter& other : filters_) {
-            sched::tick();
+        for (const Filter& other : sched::ticked(filters_)) {
             if (other.name == filter.name)
                 base::fail(base::kFailedToParse,
                            "Found multiple array filters with the same top-level field name {}",

@@ -12,10 +12,8 @@ using bson::Type;
 
 Elements elements_of(bson::Doc array) {
     Elements out;
-    for (const Element& e : array) {
-        sched::tick();
+    for (const Element& e : sched::ticked(array))
         out.push_back(e);
-    }
     return out;
 }
 
@@ -30,10 +28,8 @@ void write_array(bson::Buffer& out, std::string_view name, const Elements& eleme
     write_header(out, Type::array, name);
     const size_t start = open_doc(out);
     uint32_t index = 0;
-    for (const Element& e : elements) {
-        sched::tick();
+    for (const Element& e : sched::ticked(elements))
         write_value(out, bson::IndexName(index++).view(), e);
-    }
     close_doc(out, start);
 }
 

@@ -27,9 +27,6 @@ using bson::Type;
 
 namespace {
 
-// Elements moved in the time of a tick (sched/tick.h), about.
-constexpr size_t kPerTick = 32;
-
 // Adding at the end keeps the existing elements' bytes as they are.
 void write_appended(bson::Buffer& out, std::string_view name, const Element& old,
                     const Elements& added) {
@@ -41,10 +38,8 @@ void write_appended(bson::Buffer& out, std::string_view name, const Element& old
         index = static_cast<uint32_t>(array.field_count());
         out.append(array.data() + 4, static_cast<size_t>(array.size()) - 5);
     }
-    for (const Element& e : added) {
-        sched::tick();
+    for (const Element& e : sched::ticked(added))
         write_value(out, bson::IndexName(index++).view(), e);
-    }
     close_doc(out, start);
 }
 
@@ -84,8 +79,7 @@ class ElementOrder {
             sched::tick();
             return order_.compare(a, b) * sign_ < 0;
         }
-        for (const auto& [path, sign] : fields_) {
-            sched::tick();
+        for (const auto& [path, sign] : sched::ticked(fields_)) {
             const int c = order_.compare(field(a, path), field(b, path)) * sign;
             if (c != 0) return c < 0;
         }
@@ -113,10 +107,9 @@ class ElementOrder {
     // A missing field sorts as null.
     static Element field(const Element& value, const std::string& path) {
         static constexpr uint8_t kNull[] = {static_cast<uint8_t>(Type::null), 0};
-        constexpr int32_t kBytesPerTick = 1024;
         Element e;
         if (value.is_object() || value.is_array()) {
-            sched::tick(1 + value.as_doc().size() / kBytesPerTick);
+            sched::tick_bytes(value.as_doc().size(), sched::PerTick::copied);
             e = value.as_doc().at_path(path);
         }
         return e ? e : Element(kNull);
@@ -164,7 +157,7 @@ class Push : public Modifier {
         }
         Elements all = old ? elements_of(old.as_doc()) : Elements{};
         const size_t at = position_ ? place_in(all.size()) : all.size();
-        sched::tick(static_cast<int64_t>((all.size() + added_.size()) / kPerTick));
+        sched::tick_bytes(all.size() + added_.size(), sched::PerTick::converted);
         all.insert(all.begin() + static_cast<std::ptrdiff_t>(at), added_.begin(), added_.end());
         if (order_) std::stable_sort(all.begin(), all.end(), *order_);
         if (slice_) cut(all);
@@ -288,8 +281,7 @@ class AddToSet : public Modifier {
 
   private:
     bool any_equal(bson::Doc array, const Element& value) const {
-        for (const Element& e : array) {
-            sched::tick();
+        for (const Element& e : sched::ticked(array)) {
             if (order_.equal(e, value)) return true;
         }
         return false;

@@ -159,10 +159,8 @@ UpsertBase::UpsertBase(const Matcher& query, dialect::Dialect dialect) : dialect
     std::vector<std::pair<std::string, const MatchNode*>> ordered;
     for (const MatchNode* node : equalities)
         ordered.emplace_back(order_of(node->path), node);
-    std::ranges::stable_sort(ordered, [](const auto& a, const auto& b) {
-        sched::tick();
-        return a.first < b.first;
-    });
+    std::ranges::stable_sort(
+        ordered, sched::ticking([](const auto& a, const auto& b) { return a.first < b.first; }));
     std::vector<Mod> mods;
     mods.reserve(ordered.size());
     for (const auto& [order, node] : ordered) {

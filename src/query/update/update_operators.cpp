@@ -28,9 +28,6 @@ using bson::Element;
 
 namespace {
 
-// About how many bytes of a path are copied in the time of a tick (sched/tick.h).
-constexpr size_t kPathBytesPerTick = 256;
-
 // The errors of a modifier's place or value. The errors of the result (names, size, `_id`) have
 // codes of their own.
 constexpr std::initializer_list<int> kOfModifiers = {
@@ -188,10 +185,9 @@ void OperatorUpdate::add_rename(const Element& e) {
 }
 
 void OperatorUpdate::put_in_order() {
-    const auto before = [](const Mod& a, const Mod& b) {
-        sched::tick();
+    const auto before = sched::ticking([](const Mod& a, const Mod& b) {
         return std::ranges::lexicographical_compare(a.path, b.path, name_before);
-    };
+    });
     if (!std::ranges::is_sorted(mods_, before)) std::ranges::stable_sort(mods_, before);
 }
 
@@ -214,7 +210,7 @@ void OperatorUpdate::check_arrays() {
     for (const Mod& m : mods_) {
         std::string above;
         for (size_t i = 0; i < m.path.size(); ++i) {
-            sched::tick(1 + static_cast<int64_t>(above.size() / kPathBytesPerTick));
+            sched::tick_bytes(above.size(), sched::PerTick::walked);
             const bool filtered =
                 std::ranges::any_of(m.arrays, [i](const auto& array) { return array.first == i; });
             const auto [there, added] = by_filter.emplace(above, filtered);
@@ -265,10 +261,10 @@ void OperatorUpdate::check_insert_paths(bson::Doc old) {
         const Mod& m = mods_[i];
         if (!m.on_insert_only) continue;
         const std::span<Mod> others(mods_.data(), i);
-        const bool changed_above = std::ranges::any_of(others, [&](const Mod& other) {
-            sched::tick();
-            return !other.on_insert_only && is_prefix(other.path, m.path);
-        });
+        const bool changed_above =
+            std::ranges::any_of(others, sched::ticking([&](const Mod& other) {
+                                    return !other.on_insert_only && is_prefix(other.path, m.path);
+                                }));
         if (!changed_above) {
             check_path(m, old);
             continue;
@@ -315,8 +311,7 @@ bool OperatorUpdate::apply_in_turn(bson::Doc old, bool for_insert, bson::Buffer&
         i += step.size() - 1;
         if (rename && !prepare_rename(step[0], step[1], now)) continue;
         for (const Mod& m : step) {
-            for (const Mod* other : active) {
-                sched::tick();
+            for (const Mod* other : sched::ticked(active)) {
                 if (is_prefix(m.path, other->path) || is_prefix(other->path, m.path))
                     fail_conflict(m.path);
             }

@@ -51,8 +51,7 @@ class Puller : public Remover {
         if (!old) return Effect::none;
         Elements kept;
         bool dropped = false;
-        for (const Element& e : old.as_doc()) {
-            sched::tick();
+        for (const Element& e : sched::ticked(old.as_doc())) {
             if (selects(e)) {
                 dropped = true;
             } else {

@@ -206,8 +206,7 @@ class Bit : public Modifier {
                        bson::to_text(old));
         }
         Number n{old ? old.type() : Type::int32, old ? old.to_int64() : 0, 0};
-        for (const Element& e : operations_) {
-            sched::tick();
+        for (const Element& e : sched::ticked(operations_)) {
             const int64_t v = e.to_int64();
             if (e.type() == Type::int64) n.type = Type::int64;
             const std::string_view op = e.name();

@@ -16,8 +16,6 @@ namespace {
 
 // The last position that may be made, however many elements there are already.
 constexpr int64_t kLastPosition = 1500000;
-// Gone over, or copied, in the time of a tick (sched/tick.h), about.
-constexpr int32_t kBytesPerTick = 64;  // of fields that are as small as can be
 
 std::string join(const std::vector<std::string>& path) {
     std::string text;
@@ -48,7 +46,7 @@ FieldLocation locate_field(const std::vector<std::string>& path, bson::Doc doc) 
     FieldLocation place;
     bool is_array = false;
     for (const std::string& part : path) {
-        sched::tick(1 + doc.size() / kBytesPerTick);
+        sched::tick_bytes(doc.size(), sched::PerTick::converted);
         Element e;
         if (is_array) {
             const int64_t index = array_index(part);
@@ -201,7 +199,7 @@ int ModTree::find_child(const Node& node, std::string_view name, int64_t index,
 
 bool ModTree::apply(bson::Doc old, bson::Buffer& out) {
     changed_ = false;
-    sched::tick(1 + old.size() / kBytesPerTick);
+    sched::tick_bytes(old.size(), sched::PerTick::converted);
     for (Mod& m : mods_)
         m.written = m.removed = false;
     write_doc(0, old, false, 1, out);

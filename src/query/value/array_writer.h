@@ -13,10 +13,8 @@ namespace query {
 inline sched::Vector<Value> elements_of(const Value& array) {
     DCHECK(array.is_array());
     sched::Vector<Value> elements;
-    for (const Value& e : array.as_doc()) {
-        sched::tick();
+    for (const Value& e : sched::ticked(array.as_doc()))
         elements.push_back(e);
-    }
     return elements;
 }
 

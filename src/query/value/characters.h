@@ -19,8 +19,7 @@ inline size_t character_bytes(std::string_view text) {
 }
 
 inline int64_t count_characters(std::string_view text) {
-    constexpr size_t kBytesPerTick = 64;
-    sched::tick(static_cast<int64_t>(text.size() / kBytesPerTick));
+    sched::tick_bytes(text.size(), sched::PerTick::converted);
     int64_t n = 0;
     for (; !text.empty(); ++n)
         text.remove_prefix(character_bytes(text));
@@ -30,8 +29,7 @@ inline int64_t count_characters(std::string_view text) {
 // Returns where the character of that number begins; the end of the text if there is none.
 inline size_t byte_of_character(std::string_view text, int64_t number) {
     DCHECK(number >= 0);
-    constexpr size_t kBytesPerTick = 64;
-    sched::tick(static_cast<int64_t>(text.size() / kBytesPerTick));
+    sched::tick_bytes(text.size(), sched::PerTick::converted);
     size_t at = 0;
     for (; number > 0 && at < text.size(); --number)
         at += character_bytes(text.substr(at));

@@ -22,15 +22,10 @@ namespace query {
 
 using bson::Type;
 
-namespace {
-
-// Copied, or gone over, in the time of a tick (sched/tick.h), about.
-constexpr size_t kBytesPerTick = 1024;
-
-}  // namespace
+namespace {}  // namespace
 
 uint8_t* Arena::allocate(size_t bytes) {
-    sched::tick(1 + static_cast<int64_t>(bytes / kBytesPerTick));
+    sched::tick_bytes(bytes, sched::PerTick::copied);
     if (bytes > bson::Buffer::kBytesMax)
         base::fail(base::kExceededMemoryLimit, "a value of {} bytes is too large", bytes);
     if (chunks_.empty() || offset_ + bytes > chunks_.back().size) {
@@ -200,7 +195,7 @@ sched::String text_of(const Value& v, dialect::Dialect dialect) {
         case Type::string:
         case Type::symbol:
         case Type::code:
-            sched::tick(static_cast<int64_t>(v.as_string().size() / kBytesPerTick));
+            sched::tick_bytes(v.as_string().size(), sched::PerTick::copied);
             return sched::String(v.as_string());
         case Type::date:
             return sched::String(dialect.has(dialect::kTextsOfValues) ? iso_text(v.as_date())
@@ -284,7 +279,7 @@ std::string_view type_name(Type type) {
 Value value_at(Arena& arena, bson::Doc doc, const std::vector<std::string>& path, size_t from) {
     DCHECK(from < path.size());
     for (;;) {
-        sched::tick(doc.size() / static_cast<int32_t>(kBytesPerTick));
+        sched::tick_bytes(doc.size(), sched::PerTick::copied);
         const Value v = doc[path[from]];
         if (++from == path.size()) return v;
         if (!v.is_object()) return v.is_array() ? value_below(arena, v, path, from) : Value();
@@ -300,8 +295,7 @@ Value value_below(Arena& arena, const Value& v, const std::vector<std::string>& 
     bson::Buffer found;
     const size_t start = open_doc(found);
     uint32_t index = 0;
-    for (const Value& e : v.as_doc()) {
-        sched::tick();
+    for (const Value& e : sched::ticked(v.as_doc())) {
         if (!e.is_object()) continue;
         const Value nested = value_at(arena, e.as_doc(), path, from);
         if (!nested.missing()) write_value(found, bson::IndexName(index++).view(), nested);

@@ -16,14 +16,12 @@ using bson::Doc;
 using bson::Element;
 using bson::Type;
 
-constexpr size_t kBytesPerTick = 256;
-
 class Encoder {
   public:
     Encoder(Buffer& key, Buffer& types) : key_(key), types_(types) {}
 
     void value(const Element& value) {
-        sched::tick(1 + static_cast<int64_t>(value.value_size() / kBytesPerTick));
+        sched::tick_bytes(value.value_size(), sched::PerTick::walked);
         if (value.is_number()) return encode_number(value, key_, types_);
         key_.append_byte(value.type() == Type::boolean && value.as_bool() ? uint8_t{kTrue}
                                                                           : class_of(value.type()));

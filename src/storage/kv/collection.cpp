@@ -267,8 +267,7 @@ void Collection::check_keys(const Part& part, int64_t there, const ValidateOptio
             key.append(rows->key().data(), rows->key().size());
             of_document.emplace(as_text({key.data(), key.size()}));
         });
-        for (const sched::String& row : of_document) {
-            sched::tick();
+        for (const sched::String& row : sched::ticked(of_document)) {
             ++wanted;
             if (!store_.session().size_of(part.index.table(), as_bytes(row))) ++missing;
         }

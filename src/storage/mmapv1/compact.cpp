@@ -20,8 +20,6 @@ struct CompactSizes {
 };
 
 constexpr int kNotANumber = 13118;
-// How many bytes of a document are read or copied in the time of a tick (sched/tick.h).
-constexpr int32_t kBytesPerTick = 256;
 
 CompactSizes parse(const bson::Object& command) {
     constexpr double kFactorMax = 4.0;
@@ -65,7 +63,7 @@ void copy_extent(MmapRecordStore& records, DiskLoc extent, const CompactSizes& s
         const storage::RecordId id = records.insert_sized(doc, wanted);
         space.unlink(loc);
         if (hooks.copied) hooks.copied({id, records.get(id)});
-        sched::tick(1 + doc.size() / kBytesPerTick);
+        sched::tick_bytes(doc.size(), sched::PerTick::walked);
     }
 }
 
@@ -95,7 +93,7 @@ void MmapCollection::compact(const bson::Object& command, const storage::Compact
     // A damaged document throws here, before anything is changed.
     const auto all = records_->cursor(storage::Direction::forward);
     while (const auto record = all->next())
-        sched::tick(1 + record->doc.size() / kBytesPerTick);
+        sched::tick_bytes(record->doc.size(), sched::PerTick::walked);
     NamespaceStorage& space = storage();
     const DiskLoc last_old = details().last_extent;
     Region fresh;

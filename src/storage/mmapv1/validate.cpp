@@ -160,8 +160,7 @@ class Validation {
         if (record.length == quantised_record(record.length)) counts->quantised++;
         if (is_power_of_2_size(record.length)) counts->powers_of_2++;
         if (!options_.full) return;
-        constexpr int64_t kBytesPerTick = 64;
-        sched::tick(record.data_bytes() / kBytesPerTick);
+        sched::tick_bytes(record.data_bytes(), sched::PerTick::converted);
         const bool valid = bson::validate(record.data(), static_cast<size_t>(record.data_bytes()),
                                           nullptr, bson::Source::data_file)
                                .empty();

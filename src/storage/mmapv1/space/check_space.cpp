@@ -247,15 +247,15 @@ class SpaceCheck {
                 extent_loc, length, storage_.special() && details().is_capped == 0, &start, &bytes);
             int32_t at = start.offset;
             const int32_t end = extent_loc.offset + length;
-            each_in_extent(places_, extent_loc, length, [&](DiskLoc loc) {
-                sched::tick();
-                if (loc.offset < at && at != start.offset)
-                    error(loc, "{} record at {} overlaps the one before it",
-                          metrics_.live.contains(loc.id()) ? "live" : "deleted", to_string(loc));
-                metrics_.lost_bytes += std::max(0, loc.offset - at);
-                // Live or deleted, its length lies in the same place.
-                at = loc.offset + files_.record(loc).length;
-            });
+            each_in_extent(places_, extent_loc, length, sched::ticking([&](DiskLoc loc) {
+                               if (loc.offset < at && at != start.offset)
+                                   error(loc, "{} record at {} overlaps the one before it",
+                                         metrics_.live.contains(loc.id()) ? "live" : "deleted",
+                                         to_string(loc));
+                               metrics_.lost_bytes += std::max(0, loc.offset - at);
+                               // Live or deleted, its length lies in the same place.
+                               at = loc.offset + files_.record(loc).length;
+                           }));
             metrics_.lost_bytes += std::max(0, end - at);
         }
     }

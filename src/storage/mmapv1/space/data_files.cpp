@@ -245,10 +245,9 @@ namespace {
 // checked.
 void count_reading(int64_t bytes) {
     constexpr int64_t kLargeBytes = 4096;
-    constexpr int64_t kBytesPerTick = 64;
     if (bytes < kLargeBytes) return;
     const sched::Uninterruptible whole;
-    sched::tick(bytes / kBytesPerTick);
+    sched::tick_bytes(bytes, sched::PerTick::converted);
 }
 
 }  // namespace
