@@ -7,6 +7,7 @@
 #include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/thread_scratch.h"
 #include "bson/compare.h"
 #include "bson/json.h"
 #include "catalog/names.h"
@@ -201,8 +202,7 @@ struct Collection::Scratch {
 };
 
 Collection::Scratch& Collection::scratch() {
-    static thread_local Scratch of_thread;
-    return of_thread;
+    return base::thread_scratch<Scratch>();
 }
 
 // Throws storage::WriteConflict before the keys are written if the index would get its first array.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/thread_scratch.h"
 
 namespace catalog {
 
@@ -141,7 +142,10 @@ void ListingStore::Records::truncate_after(RecordId, bool) {
 }
 
 bson::Doc ListingStore::Records::get(RecordId id) const {
-    static thread_local bson::Object given;
+    struct Given {
+        bson::Object object;
+    };
+    bson::Object& given = base::thread_scratch<Given>().object;
     std::vector<bson::Object> documents = listing_.documents();
     // A list that has become shorter since the id was read.
     given = id.value <= documents.size() ? std::move(documents[id.value - 1]) : bson::Object();

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/thread_scratch.h"
 #include "bson/compare.h"
 #include "bson/json.h"
 #include "bson/type_names.h"
@@ -282,7 +283,10 @@ class IcuCollator : public Collator {
 
     void append_text_key(std::string_view name, std::string_view text, bson::Builder& out) const {
         constexpr size_t kKeptBytes = 4096;
-        thread_local std::vector<uint8_t> bytes(kKeptBytes);
+        struct Key {
+            std::vector<uint8_t> bytes = std::vector<uint8_t>(kKeptBytes);
+        };
+        std::vector<uint8_t>& bytes = base::thread_scratch<Key>().bytes;
         sched::tick(1 + static_cast<int64_t>(text.size() / kBytesPerTick));
         const auto wide = icu::UnicodeString::fromUTF8(piece_of(text));
         int32_t size =

@@ -18,12 +18,15 @@ constexpr uint64_t kCheckBytes = uint64_t{4} << 20;
 
 std::atomic<int64_t> g_all_max{kAllBytes};
 std::atomic<int64_t> g_bytes{0};
-thread_local int64_t t_bytes = 0;
-thread_local int64_t t_descriptors = 0;
+// What the calling thread holds.
+struct Held {
+    int64_t bytes = 0, descriptors = 0;
+};
+thread_local Held t_held;
 
 // Returns how much it is then.
 int64_t count(int64_t more) {
-    t_bytes += more;
+    t_held.bytes += more;
     return g_bytes.fetch_add(more, std::memory_order_relaxed) + more;
 }
 
@@ -58,11 +61,11 @@ int64_t bytes_on_disk() {
 }
 
 int64_t bytes_by_this_thread() {
-    return t_bytes;
+    return t_held.bytes;
 }
 
 int64_t descriptors_by_this_thread() {
-    return t_descriptors;
+    return t_held.descriptors;
 }
 
 const std::string& Folder::path() {
@@ -74,13 +77,13 @@ const std::string& Folder::path() {
 os::FileSystem& Folder::files() {
     if (files_ == nullptr) {
         files_ = os::confined_file_system(os::parent(path()));
-        ++t_descriptors;
+        ++t_held.descriptors;
     }
     return *files_;
 }
 
 Folder::~Folder() {
-    if (files_ != nullptr) --t_descriptors;
+    if (files_ != nullptr) --t_held.descriptors;
 }
 
 TemporaryFile::TemporaryFile(Folder& folder) : folder_(folder), path_(new_path(folder.path())) {
@@ -91,13 +94,13 @@ TemporaryFile::TemporaryFile(Folder& folder) : folder_(folder), path_(new_path(f
                                              .fresh = true,
                                              .leaves_spare = true});
     });
-    ++t_descriptors;
+    ++t_held.descriptors;
 }
 
 TemporaryFile::~TemporaryFile() {
     const sched::Uninterruptible whole;  // no limit of memory ends the process here
     file_.reset();
-    --t_descriptors;
+    --t_held.descriptors;
     try {
         folder_.files().remove(path_);
     } catch (const std::exception& e) {

@@ -9,6 +9,7 @@
 
 #include "base/dcheck.h"
 #include "base/error.h"
+#include "base/thread_scratch.h"
 
 namespace command {
 
@@ -60,7 +61,8 @@ SessionId SessionId::parse(const bson::Element& document, std::string_view field
 }
 
 SessionId SessionId::random() {
-    static thread_local std::random_device source;
+    struct Source : std::random_device {};
+    Source& source = base::thread_scratch<Source>();
     SessionId out;
     for (size_t at = 0; at < out.uuid.size(); at += sizeof(uint32_t)) {
         const uint32_t word = source();

@@ -4,6 +4,7 @@
 
 #include "base/dcheck.h"
 #include "base/error.h"
+#include "base/thread_scratch.h"
 #include "command/context/default_collation.h"
 #include "command/cursor/query_cursors.h"
 #include "command/write/document_change.h"
@@ -185,10 +186,14 @@ bool store_update(OperationContext& context, catalog::Collection& collection,
     if (collection.validator() != nullptr)
         validate(collection, validation, updated_document(computed, out), &computed.before);
     Metrics& metrics = context.metrics();
-    thread_local bson::Buffer told(kUsualFormBytes);  // to the log of changes
-    const struct AtEnd {                              // of an error as well
+    struct Told {  // to the log of changes
+        bson::Buffer bytes{kUsualFormBytes};
+    };
+    bson::Buffer& told = base::thread_scratch<Told>().bytes;
+    const struct AtEnd {  // of an error as well
         ~AtEnd() { told.trim(kKeptFormBytes); }
-    } at_end;
+        bson::Buffer& told;
+    } at_end{told};
     bson::Doc form;
     if (collection.change_log() != nullptr)
         form = query::idempotent_form(*computed.update, result, computed.before, out, told);

@@ -5,6 +5,7 @@
 
 #include "base/dcheck.h"
 #include "base/error.h"
+#include "base/thread_scratch.h"
 #include "bson/element_writer.h"
 #include "bson/field_path.h"
 #include "dialect/dialect.h"
@@ -41,7 +42,7 @@ int64_t operation_time() {
         uint32_t id = 0;
         int64_t ms = 0;
     };
-    thread_local Reading last;
+    Reading& last = base::thread_scratch<Reading>();
     const auto* operation = sched::Operation::current();
     const uint32_t id = operation == nullptr ? 0 : operation->id();
     if (operation == nullptr || operation != last.operation || id != last.id) {

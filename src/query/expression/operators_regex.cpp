@@ -5,6 +5,7 @@
 
 #include "base/dcheck.h"
 #include "base/error.h"
+#include "base/thread_scratch.h"
 #include "bson/type_names.h"
 #include "query/expression/operators.h"
 #include "query/match/regex.h"
@@ -59,18 +60,20 @@ using Compiled = std::shared_ptr<const Regex>;
 
 // The pattern usually is the same from document to document.
 Compiled compiled(const Wanted& wanted, std::string_view op) {
-    thread_local Wanted last;
-    thread_local std::weak_ptr<const Regex> last_compiled;
-    Compiled found = last_compiled.lock();
-    if (found != nullptr && wanted == last) return found;
+    struct Last {
+        Wanted wanted;
+        std::weak_ptr<const Regex> compiled;
+    };
+    Last& last = base::thread_scratch<Last>();
+    Compiled found = last.compiled.lock();
+    if (found != nullptr && wanted == last.wanted) return found;
     try {
         found = std::make_shared<const Regex>(wanted.pattern, wanted.flags);
     } catch (const base::Error& e) {
         if (e.code() != base::kBadValue) throw;
         base::fail(51111, "Invalid Regex in {}: {}", op, e.what());
     }
-    last = wanted;
-    last_compiled = found;
+    last = {wanted, found};
     return found;
 }
 

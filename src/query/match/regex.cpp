@@ -13,6 +13,7 @@
 
 #include "base/dcheck.h"
 #include "base/error.h"
+#include "base/thread_scratch.h"
 #include "query/match/regex_syntax.h"
 #include "sched/memory.h"
 #include "sched/tick.h"
@@ -162,8 +163,7 @@ class Searcher {
 };
 
 Searcher& searcher() {
-    thread_local Searcher one;
-    return one;
+    return base::thread_scratch<Searcher>();
 }
 
 // A compiled pattern, as machine code too where that is worth its memory.

@@ -6,6 +6,7 @@
 
 #include "base/dcheck.h"
 #include "base/error.h"
+#include "base/thread_scratch.h"
 #include "bson/order_of_today.h"
 #include "catalog/names.h"
 #include "query/plan/explain.h"
@@ -340,10 +341,14 @@ bool finds_by_id(const catalog::Collection& collection, const collation::Collato
 }
 
 storage::RecordId find_by_id(const catalog::Collection& collection, const bson::Element& id) {
-    thread_local bson::Buffer key(256);
+    struct Key {
+        bson::Buffer bytes{256};
+    };
+    bson::Buffer& key = base::thread_scratch<Key>().bytes;
     const struct AtEnd {  // of an error as well
         ~AtEnd() { key.trim(kKeptKeyBytes); }
-    } at_end;
+        bson::Buffer& key;
+    } at_end{key};
     const catalog::Index& index = *collection.id_index();
     bson::Builder b(key);
     if (const collation::Collator* const collator = index.generator->collator())

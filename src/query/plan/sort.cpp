@@ -8,6 +8,7 @@
 
 #include "base/dcheck.h"
 #include "base/error.h"
+#include "base/thread_scratch.h"
 #include "bson/compare.h"
 #include "bson/field_path.h"
 #include "bson/nan.h"
@@ -163,10 +164,14 @@ std::span<const IndexBounds> SortPattern::bounds() const {
 }
 
 void SortPattern::append_key(Doc doc, bson::Buffer& out) const {
-    thread_local catalog::KeySet keys;
+    struct Keys {
+        catalog::KeySet set;
+    };
+    catalog::KeySet& keys = base::thread_scratch<Keys>().set;
     const struct AtEnd {  // also on errors: nothing else would free them
         ~AtEnd() { keys.trim(); }
-    } at_end;
+        catalog::KeySet& keys;
+    } at_end{keys};
     try {
         keys_->bounds.generator().keys(doc, keys);
     } catch (const base::Error& e) {

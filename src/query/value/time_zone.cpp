@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/thread_scratch.h"
 #include "sched/tick.h"
 
 namespace query {
@@ -101,7 +102,8 @@ const TimeZone& TimeZone::utc() {
 }
 
 std::shared_ptr<const TimeZone> TimeZone::of(std::string_view name) {
-    thread_local std::map<std::string, std::shared_ptr<const TimeZone>, std::less<>> kept;
+    struct Kept : std::map<std::string, std::shared_ptr<const TimeZone>, std::less<>> {};
+    Kept& kept = base::thread_scratch<Kept>();
     if (const auto found = kept.find(name); found != kept.end()) return found->second;
     sched::tick(kTicksPerZone);
     std::shared_ptr<const TimeZone> zone;

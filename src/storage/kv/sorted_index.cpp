@@ -6,6 +6,7 @@
 
 #include "base/dcheck.h"
 #include "base/error.h"
+#include "base/thread_scratch.h"
 #include "bson/compare.h"
 #include "sched/tick.h"
 #include "storage/keys/key_encoding.h"
@@ -51,10 +52,7 @@ class Row {
     struct Buffers {
         bson::Buffer key, types;
     };
-    static Buffers& buffers() {
-        static thread_local Buffers of_thread;
-        return of_thread;
-    }
+    static Buffers& buffers() { return base::thread_scratch<Buffers>(); }
     bson::Buffer& key_;
     bson::Buffer& types_;
 };

@@ -11,8 +11,6 @@
 
 namespace kv {
 
-thread_local Store::Held Store::t_held;
-
 namespace {
 
 auto row_of(Table table) {

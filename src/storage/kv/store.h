@@ -176,10 +176,10 @@ class Store final : public storage::LockHooks {
         LargeRow found = {};       // by the session, last
     };
     struct Held {
-        const Store* store = nullptr;
+        const Store* store;  // null: no store's
         std::unique_ptr<Transaction> transaction;
     };
-    static thread_local Held t_held;
+    static inline thread_local Held t_held{};
 
     void start();
     void expect(Table table, Kind kind, std::string_view what);

@@ -1,5 +1,6 @@
 #include "storage/mmapv1/space/definition_store.h"
 
+#include "base/thread_scratch.h"
 #include "storage/mmapv1/space/index_definition.h"
 
 namespace mmapv1 {
@@ -8,7 +9,10 @@ namespace {
 
 // Returns the definition as it is shown, until the thread asks for another one.
 bson::Doc shown(bson::Doc stored) {
-    thread_local std::vector<uint8_t> bytes;
+    struct Shown {
+        std::vector<uint8_t> bytes;
+    };
+    std::vector<uint8_t>& bytes = base::thread_scratch<Shown>().bytes;
     const bson::Object definition = shown_definition(stored);
     bytes.assign(definition.bytes().begin(), definition.bytes().end());
     return bson::Doc(bytes.data());

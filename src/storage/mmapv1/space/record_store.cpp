@@ -4,6 +4,7 @@
 
 #include "base/dcheck.h"
 #include "base/error.h"
+#include "base/thread_scratch.h"
 #include "sched/tick.h"
 #include "storage/mmapv1/space/natural_order.h"
 #include "storage/mmapv1/space/read_ahead.h"
@@ -230,7 +231,10 @@ storage::RecordId MmapRecordStore::behind_extents(int64_t bytes) const {
 
 // A range of an index is read by one thread, so what a thread gets may be a walk.
 void MmapRecordStore::read_ahead(DiskLoc loc) const {
-    thread_local ReadAhead ahead(nullptr);
+    struct OfThread {
+        ReadAhead ahead{nullptr};
+    };
+    ReadAhead& ahead = base::thread_scratch<OfThread>().ahead;
     if (!ahead.is_of(storage_.files())) ahead = ReadAhead(&storage_.files());
     ahead.come_to(loc);
 }
