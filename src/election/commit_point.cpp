@@ -1,6 +1,7 @@
 #include "election/commit_point.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <functional>
 #include <vector>
 
@@ -35,7 +36,7 @@ Position CommitPoint::reached(MemberId self, const Config& config) const {
                                                     : found->second.durable);
     }
     if (of_each.empty()) return {};
-    const auto last = of_each.begin() + static_cast<ptrdiff_t>(config.majority()) - 1;
+    const auto last = of_each.begin() + static_cast<std::ptrdiff_t>(config.majority()) - 1;
     std::ranges::nth_element(of_each, last, std::greater<>());
     return *last;
 }

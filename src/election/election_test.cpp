@@ -342,7 +342,10 @@ TEST_F(ElectionTest, APrimaryAnswersWhileAMajorityAnswersIt) {
     EXPECT_EQ(election_->phase(), Phase::following);
     ASSERT_EQ(take<BecomeSecondary>().size(), 1u);
     // The coordinator still names it: it is the primary of that term no more.
-    tick();
+    answers_ = true;
+    election_->transacted(open_, coordinator_.apply(keys_.read()), now_);
+    tick(100);
+    EXPECT_EQ(value("term"), "t=1 primary=0 start=own config=1 gen=g");
     EXPECT_EQ(election_->phase(), Phase::following);
 }
 
@@ -407,6 +410,10 @@ TEST_F(ElectionTest, TheNextConfigurationWaitsForThisOne) {
     election_->reported(1, kGen, 1, 1, {0, 30}, now_);  // has not the term's first entry
     EXPECT_EQ(refusal(), not_yet);
     election_->reported(1, kGen, 1, 1, {1, 20}, now_);
+    EXPECT_EQ(refusal(), "");
+    config_.version = 3;
+    EXPECT_EQ(refusal(), not_yet);  // only this member knows the second one
+    election_->reported(1, kGen, 1, 2, {1, 20}, now_);
     EXPECT_EQ(refusal(), "");
 }
 

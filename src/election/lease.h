@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -36,7 +37,7 @@ class Lease {
                                                          : std::max(begun_ms_, found->second));
         }
         if (of_each.empty()) return begun_ms_;
-        const auto last = of_each.begin() + static_cast<ptrdiff_t>(config.majority()) - 1;
+        const auto last = of_each.begin() + static_cast<std::ptrdiff_t>(config.majority()) - 1;
         std::ranges::nth_element(of_each, last, std::greater<>());
         return *last;
     }
