@@ -96,4 +96,18 @@ test('opcounters count', () => {
     assertEq(count() - before, 3);
 });
 
-stopServer(server);
+const uuidOf = (shell, name) => String(
+    shell.getDB('test').getCollectionInfos({name})[0].info.uuid);
+
+test('the UUID of a collection lasts as long as it', () => {
+    db1.getCollection('lasting').insertOne({});
+    const first = uuidOf(server.shell, 'lasting');
+    assertEq(admin.runCommand({renameCollection: 'test.lasting', to: 'test.renamed'}).ok, 1);
+    assertEq(uuidOf(server.shell, 'renamed'), first);
+    db1.getCollection('lasting').insertOne({});
+    assertTrue(uuidOf(server.shell, 'lasting') !== first);
+    stopServer(server);
+    const again = startServer({dbpath: server.dbpath});
+    assertEq(uuidOf(again.shell, 'renamed'), first);
+    stopServer(again);
+});

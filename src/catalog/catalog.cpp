@@ -93,8 +93,8 @@ Collection* Catalog::collection(std::string_view ns) {
     return db == nullptr ? nullptr : db->collection(ns);
 }
 
-Collection& Catalog::collection_for_write(std::string_view ns) {
-    return get_or_create(split(ns).db).get_or_create(ns);
+Collection& Catalog::collection_for_write(std::string_view ns, bson::Doc options) {
+    return get_or_create(split(ns).db).get_or_create(ns, options);
 }
 
 std::vector<std::string> Catalog::database_names() {

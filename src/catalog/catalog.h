@@ -78,8 +78,8 @@ class Database {
     // exclusive. `options`: the fields of the create command without its name and the generic
     // fields. Throws base::Error 48 (exists), 73, 2, 14832, 15888.
     Collection& create(std::string_view ns, bson::Doc options);
-    // exclusive. The collection, made with default options where it is missing (implicit creation).
-    Collection& get_or_create(std::string_view ns);
+    // exclusive. The collection, made with these where it is missing (implicit creation).
+    Collection& get_or_create(std::string_view ns, bson::Doc options = {});
     // exclusive. Throws base::Error 26, 20 (system collections).
     void drop(std::string_view ns);
     // exclusive. Gives a collection another name within this database. The target must not exist.
@@ -189,8 +189,12 @@ class Catalog {
     // Lock: at least shared on the database. Returns the collection, or null if it or its database
     // is missing.
     Collection* collection(std::string_view ns);
-    // exclusive: the collection, both made where missing.
-    Collection& collection_for_write(std::string_view ns);
+    // exclusive: the collection, both made where missing; `options` are for Database::create.
+    Collection& collection_for_write(std::string_view ns, bson::Doc options = {});
+    // Called at the start: collections that requests make get UUIDs (catalog/uuid.h). Without it
+    // the same requests leave the same bytes.
+    void give_uuids() { gives_uuids_ = true; }
+    bool gives_uuids() const { return gives_uuids_; }
     // exclusive. See Database.
     void put_view(Database& db, std::string_view ns, const View& view);
     // exclusive. The documents of system.views were changed as such.
@@ -219,6 +223,7 @@ class Catalog {
     std::shared_mutex mutex_;
     std::map<std::string, std::unique_ptr<Database>, std::less<>> databases_;
     std::atomic<bool> may_have_views_{false};
+    bool gives_uuids_ = false;  // changed before the first request
 };
 
 }  // namespace catalog

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "catalog/index_keys.h"
+#include "catalog/uuid.h"
 #include "catalog/validator.h"
 #include "options/server_parameters.h"
 
@@ -113,6 +114,7 @@ storage::CollectionOptions parse_collection_options(bson::Doc options) {
     }
     if (options["temp"].truthy()) stored.append("temp", true);
     if (const auto collator = collator_of(options)) stored.append("collation", collator->spec());
+    if (const bson::Element uuid = options[kUuidOption]; is_uuid_option(uuid)) stored.append(uuid);
     for (const bson::Element& e : options)
         if (is_validation_option(e.name())) stored.append(e);
     out.options = stored.object();

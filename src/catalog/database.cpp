@@ -181,10 +181,10 @@ Collection& Database::create(std::string_view ns, bson::Doc options) {
     return made;
 }
 
-Collection& Database::get_or_create(std::string_view ns) {
+Collection& Database::get_or_create(std::string_view ns, bson::Doc options) {
     DCHECK(storage::LockManager::may_write(name()));
     if (Collection* found = collection(ns)) return *found;
-    return create(ns, bson::Doc());
+    return create(ns, options);
 }
 
 std::vector<std::string> Database::view_names() const {

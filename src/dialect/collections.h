@@ -29,6 +29,9 @@ inline constexpr Difference kViews{
     "kept in `system.views`; writes and index commands 166; finds with `tailable`, "
     "`showRecordId`, `returnKey`, `min`, `max`, `$slice`, `$elemMatch`, `.$` 168. Old messages "
     "get 166"};
+inline constexpr Difference kCollectionsHaveUuids{
+    "UUIDs of collections", "none",
+    "random if OP_MSG makes it, stored as `uuid`; else of the name"};
 inline constexpr Difference kCollations{"collations", "refused here, 72", "by ICU, as below"};
 
 }  // namespace dialect

@@ -8,6 +8,7 @@
 #include "bson/json.h"
 #include "catalog/index_spec.h"
 #include "catalog/names.h"
+#include "catalog/uuid.h"
 #include "dialect/dialect.h"
 #include "query/plan/executor.h"
 #include "query/update/update.h"
@@ -21,6 +22,7 @@ struct Applier::Told {
     std::string_view ns;
     bson::Doc o;
     bson::Doc o2;
+    bson::Element uuid;  // of what a `create` makes
 };
 
 namespace {
@@ -83,7 +85,7 @@ Applier::Told Applier::told_by(bson::Doc entry) {
     if (!is_whole)
         base::fail(base::kBadValue, "no entry of a log of writes: {}", bson::to_text(entry));
     const Told told{op.as_string()[0], ns.as_string(), o.as_doc(),
-                    o2.is_object() ? o2.as_doc() : bson::Doc()};
+                    o2.is_object() ? o2.as_doc() : bson::Doc(), entry["ui"]};
     if (told.op != 'n' && catalog::split(told.ns).db == kOwnDatabase)
         base::fail(base::kIllegalOperation, "each server's {} is its own: {}", kOwnDatabase,
                    bson::to_text(entry));
@@ -240,6 +242,7 @@ void Applier::command(const Told& told, Manner manner) {
         bson::Builder options;
         for (const bson::Element& e : told.o)
             if (e.name() != "create" && e.name() != "idIndex") options.append(e);
+        if (told.uuid) options.append_as(catalog::kUuidOption, told.uuid);
         const std::string ns = std::string(db) + "." + std::string(first.as_string());
         const storage::DatabaseLock lock(catalog_.engine().locks(), db, true);
         catalog_.get_or_create(db).create(ns, options.doc());

@@ -3,12 +3,24 @@
 #include <algorithm>
 
 #include "base/dcheck.h"
+#include "catalog/uuid.h"
 
 namespace oplog {
 
 namespace {
 
 constexpr int32_t kVersion = 2;
+
+}  // namespace
+
+namespace {
+
+// Returns that of a collection which the entry makes; none: it has none, or makes none.
+bson::Element uuid_of_new(const Entry& entry) {
+    if (entry.op != 'c' || entry.o.first().name() != "create") return {};
+    const bson::Element uuid = entry.o[catalog::kUuidOption];
+    return catalog::is_uuid_option(uuid) ? uuid : bson::Element();
+}
 
 }  // namespace
 
@@ -19,9 +31,14 @@ bson::Doc write_entry(const Entry& entry, Form form, bson::Buffer& out) {
     if (form == Form::replica_set)
         b.append("t", entry.term).append("h", entry.hash).append("v", kVersion);
     b.append("op", std::string_view(&entry.op, 1)).append("ns", entry.ns);
+    const bson::Element uuid = uuid_of_new(entry);
+    if (uuid) b.append_as("ui", uuid);
     if (entry.op == 'd') b.append("b", true);
     if (entry.o2 != nullptr) b.append("o2", *entry.o2);
-    b.append("o", entry.o);
+    if (uuid)
+        b.append("o", catalog::without_uuid(entry.o));
+    else
+        b.append("o", entry.o);
     if (form == Form::replica_set) b.append_date("wall", entry.wall_ms);
     if (entry.turn != nullptr) {
         b.append_all(entry.turn->fields()).append("stmtId", entry.statement);

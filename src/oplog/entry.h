@@ -8,6 +8,9 @@
 //                                                 database has o2: {collections: [name, ...]}
 //   {ts, op: "n", ns: "", o: {}}                                       nothing: the log begins
 //
+// The command that makes a collection with a UUID has it as `ui` beside it, where servers of today
+// have it.
+//
 // `ts` rises from entry to entry: seconds since 1970 << 32 | a number that begins with 1 in each.
 // In the log of a replica set three fields follow it: `t`, the term of the primary that wrote the
 // entry, which readers of 2.6 pass over; `h`, which tells two histories apart; and `v`, which is 2.

@@ -65,6 +65,8 @@ def catalogue(member):
             found[name, each['name']] = each.raw
         for each in database['system.indexes'].find():
             found[name, each['ns'], each['name']] = each.raw
+        for each in member.client[name].list_collections():
+            found[name, 'listed', each['name']] = bson.encode(each)
         plain = member.client[name]
         for collection in plain.list_collection_names(filter={'type': 'collection'}):
             stats = plain.command('collStats', collection)

@@ -3,10 +3,12 @@
 #include "base/log.h"
 #include "base/milliseconds.h"
 #include "bson/json.h"
+#include "catalog/uuid.h"
 #include "command/admin/admin.h"
 #include "command/admin/repair.h"
 #include "command/context/locks.h"
 #include "command/request/invocation.h"
+#include "dialect/collections.h"
 #include "dialect/dialect.h"
 #include "dialect/requests.h"
 
@@ -82,6 +84,8 @@ void append_validate(const std::string& ns, storage::CollectionStore& store,
                      const storage::ValidateOptions& options, dialect::Dialect dialect,
                      bson::Builder& reply) {
     reply.append("ns", ns);
+    if (dialect.has(dialect::kCollectionsHaveUuids))
+        catalog::append_uuid(reply, "uuid", catalog::uuid_of(ns, store.options()));
     const storage::ValidateReport report = store.validate(options, reply);
     reply.append("nIndexes", report.index_count);
     {

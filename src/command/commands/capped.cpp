@@ -34,12 +34,13 @@ int64_t size_argument(const Invocation& invocation) {
 // extents that twice the size leaves no room for are not read, as in 2.6 (semantics 6 rule 9). A
 // copy that fails, or is interrupted, leaves nothing; what a crash leaves is temporary, so that it
 // goes with the next start.
-void clone_as_capped(catalog::Database& db, catalog::Collection& source, std::string_view target_ns,
-                     int64_t size) {
+void clone_as_capped(OperationContext& context, catalog::Database& db, catalog::Collection& source,
+                     std::string_view target_ns, int64_t size) {
     DCHECK(storage::LockManager::may_write(db.name()) && db.collection(target_ns) == nullptr);
     DCHECK(size >= 0 && size <= std::numeric_limits<int64_t>::max() / 2);
     bson::Builder options;
     options.append("capped", true).append("size", size).append("temp", true);
+    append_uuid_of_new(context, options);
     for (const bson::Element& e : source.store().options())
         if (catalog::is_validation_option(e.name()) || e.name() == "collation") options.append(e);
     catalog::Collection& target = db.create(target_ns, options.doc());
@@ -94,7 +95,7 @@ void run_convert_to_capped(Invocation& invocation) {
     else if (db.collection(temporary) != nullptr)
         temporary = db.unused_name(temporary);
     service.cursors().kill_collection(ns);
-    clone_as_capped(db, *lock.collection(), temporary, size);
+    clone_as_capped(invocation.client, db, *lock.collection(), temporary, size);
     put_in_place(db, temporary, ns, false);
 }
 
@@ -117,7 +118,7 @@ void run_clone_as_capped(Invocation& invocation) {
     if (db.collection(target) != nullptr)
         base::fail(base::kNamespaceExists, "collection already exists");
     const std::string copy = db.unused_name(target);
-    clone_as_capped(db, *lock.collection(), copy, size);
+    clone_as_capped(invocation.client, db, *lock.collection(), copy, size);
     put_in_place(db, copy, target, invocation.body["temp"].truthy());
 }
 

@@ -10,6 +10,7 @@
 #include "catalog/collation.h"
 #include "catalog/collection_options.h"
 #include "catalog/index_spec.h"
+#include "catalog/uuid.h"
 #include "command/commands/families.h"
 #include "command/commands/indexes.h"
 #include "command/commands/request_expressions.h"
@@ -43,6 +44,7 @@ struct CreateRequest {
 constexpr Reader<bson::Element> kIdIndex{types::object, as_it_came};
 
 void add_option(CreateRequest& request, const bson::Element& e, dialect::Dialect) {
+    if (e.name() == catalog::kUuidOption) return;
     request.options.append(e);
     if (request.not_of_view.empty()) request.not_of_view = e.name();
 }
@@ -157,6 +159,7 @@ void run_create(Invocation& invocation) {
     if (!invocation.dialect().has(dialect::kCollations) &&
         catalog::asks_for_collation(request.collation))
         base::fail(base::kInvalidOptions, "'collation' is not supported by the old messages");
+    append_uuid_of_new(invocation.client, request.options);
     const bson::Doc options = request.options.doc();
     // Bad ones must not leave a database behind.
     catalog::check_validation(ns, options, invocation.service.catalog().expressions());
@@ -206,10 +209,13 @@ bson::Object describe(catalog::Database& db, std::string_view ns, bool name_only
     bson::Builder out;
     out.append("name", catalog::split(ns).collection).append("type", "collection");
     if (name_only) return out.object();
-    out.append("options", collection.store().options());
+    const bson::Object options = collection.store().options();
+    out.append("options", catalog::without_uuid(options));
     {
         bson::Builder info = out.sub_object("info");
         info.append("readOnly", false);
+        if (dialect.has(dialect::kCollectionsHaveUuids))
+            catalog::append_uuid(info, "uuid", catalog::uuid_of(ns, options));
     }
     if (const catalog::Index* index = collection.id_index())
         out.append("idIndex", shown_index(index->spec, dialect));

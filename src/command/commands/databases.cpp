@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/milliseconds.h"
+#include "catalog/uuid.h"
 #include "command/commands/families.h"
 #include "command/commands/request_expressions.h"
 #include "command/context/default_collation.h"
@@ -16,6 +17,7 @@
 #include "command/cursor/session_ends.h"
 #include "command/request/authorization.h"
 #include "command/request/invocation.h"
+#include "dialect/collections.h"
 #include "dialect/dialect.h"
 #include "dialect/requests.h"
 #include "query/match/match_tree.h"
@@ -200,6 +202,7 @@ void run_db_hash(Invocation& invocation) {
     reply.append("numCollections", static_cast<int32_t>(names.size()))
         .append("host", service.context().host);
     Md5 all;
+    bson::Builder uuids;
     {
         bson::Builder list = reply.sub_object("collections");
         for (const std::string& ns : names) {
@@ -208,9 +211,14 @@ void run_db_hash(Invocation& invocation) {
             if (!is_asked_for(invocation.body["collections"], name)) continue;
             const std::string hash = hash_collection(*db->collection(ns), invocation.dialect());
             list.append(name, hash);
+            catalog::append_uuid(uuids, name,
+                                 catalog::uuid_of(ns, db->collection(ns)->store().options()));
             all.update(hash.data(), hash.size());
             sched::Operation::check();
         }
+    }
+    if (invocation.dialect().has(dialect::kCollectionsHaveUuids)) {
+        reply.append("uuids", uuids.doc());
     }
     reply.append("md5", all.hex())
         .append("timeMillis", static_cast<int32_t>(base::ms_since(started)));

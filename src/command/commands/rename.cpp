@@ -2,6 +2,7 @@
 #include "base/dcheck.h"
 #include "base/error.h"
 #include "catalog/index_spec.h"
+#include "catalog/uuid.h"
 #include "command/commands/families.h"
 #include "command/context/locks.h"
 #include "command/request/authorization.h"
@@ -39,7 +40,8 @@ void copy_documents_and_indexes(catalog::Collection& source, catalog::Database& 
 }
 
 // A copy that fails, or is interrupted, leaves only the source and the old target.
-void move_between_databases(catalog::Catalog& catalog, std::string_view from, std::string_view to) {
+void move_between_databases(OperationContext& context, std::string_view from, std::string_view to) {
+    catalog::Catalog& catalog = context.catalog();
     DCHECK(storage::LockManager::mode() == storage::GlobalMode::W);
     DCHECK(catalog::split(from).db != catalog::split(to).db);
     catalog::Collection& source = *catalog.collection(from);
@@ -47,7 +49,9 @@ void move_between_databases(catalog::Catalog& catalog, std::string_view from, st
     const std::string temporary = db.unused_name(to);
     bson::Builder options;
     for (const bson::Element& option : source.store().options())
-        if (option.name() != "temp") options.append(option);
+        if (option.name() != "temp" && option.name() != catalog::kUuidOption)
+            options.append(option);
+    append_uuid_of_new(context, options);
     catalog::Collection& target = db.create(temporary, options.append("temp", true).doc());
     try {
         copy_documents_and_indexes(source, db, target);
@@ -110,7 +114,7 @@ void run_rename_collection(Invocation& invocation) {
     if (db == catalog::split(to).db) {
         service.catalog().database(db)->replace(from, to, invocation.body["stayTemp"].truthy());
     } else {
-        move_between_databases(service.catalog(), from, to);
+        move_between_databases(invocation.client, from, to);
     }
     service.top().forget(from);
 }

@@ -64,6 +64,7 @@ class CurrentRequest {
                 const std::vector<auth::User>& users);
 
     OpReport& report() { return report_; }
+    dialect::Dialect dialect() const { return shown_.dialect; }
     // Returns nothing outside of sessions.
     const std::optional<SessionId>& session() const { return shown_.session; }
 

@@ -2,6 +2,8 @@
 
 #include "base/dcheck.h"
 #include "base/error.h"
+#include "catalog/uuid.h"
+#include "dialect/collections.h"
 #include "sched/compute_slots.h"
 
 namespace command {
@@ -14,6 +16,12 @@ bool should_defer(OperationContext& context, std::string_view db, bool exclusive
     const int64_t max_time_ms = request[limit].to_int64();
     return max_time_ms <= 0 || sched::Operation::Clock::now() - operation.started() <
                                    std::chrono::milliseconds(max_time_ms);
+}
+
+void append_uuid_of_new(OperationContext& context, bson::Builder& options) {
+    if (context.catalog().gives_uuids() &&
+        context.current().dialect().has(dialect::kCollectionsHaveUuids))
+        catalog::append_uuid(options, catalog::kUuidOption, catalog::random_uuid());
 }
 
 void fail_if_shutting_down() {
@@ -74,7 +82,9 @@ catalog::Collection& CollectionLock::make() {
     DCHECK(lock_.has_value() && may_write());
     if (collection_ == nullptr) {
         DCHECK(!is_concurrent());
-        collection_ = &context_.catalog().collection_for_write(ns_);
+        bson::Builder options;
+        append_uuid_of_new(context_, options);
+        collection_ = &context_.catalog().collection_for_write(ns_, options.doc());
         incarnation_ = collection_->incarnation();
     }
     return *collection_;

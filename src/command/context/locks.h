@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/dcheck.h"
+#include "bson/builder.h"
 #include "catalog/catalog.h"
 #include "command/context/operation_context.h"
 #include "query/plan/executor.h"
@@ -30,6 +31,10 @@ bool should_defer(OperationContext& context, std::string_view db, bool exclusive
 // back: until then a write would not be held against a unique one, and a copy would be made without
 // them.
 void fail_if_shutting_down();
+
+// Appends the UUID of a collection that the request makes to the options that are stored of it,
+// where it gets one.
+void append_uuid_of_new(OperationContext& context, bson::Builder& options);
 
 // A database lock with the collection looked up under it. It is a YieldPoint that yields when
 // others wait, and notices when the collection has changed under a saved scan.

@@ -3,13 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
-#include <random>
 #include <vector>
 
 #include "base/dcheck.h"
 #include "base/error.h"
-#include "base/thread_scratch.h"
+#include "catalog/uuid.h"
 
 namespace command {
 
@@ -61,16 +59,8 @@ SessionId SessionId::parse(const bson::Element& document, std::string_view field
 }
 
 SessionId SessionId::random() {
-    struct Source : std::random_device {};
-    Source& source = base::thread_scratch<Source>();
     SessionId out;
-    for (size_t at = 0; at < out.uuid.size(); at += sizeof(uint32_t)) {
-        const uint32_t word = source();
-        std::memcpy(out.uuid.data() + at, &word, sizeof word);
-    }
-    // Version 4, made of random numbers (RFC 4122).
-    out.uuid[6] = static_cast<uint8_t>(0x40 | (out.uuid[6] & 0x0f));
-    out.uuid[8] = static_cast<uint8_t>(0x80 | (out.uuid[8] & 0x3f));
+    out.uuid = catalog::random_uuid();
     return out;
 }
 

@@ -38,9 +38,10 @@ void copy_indexes(catalog::Database& db, const catalog::Collection* old,
 }
 
 // It has the validator and the collation of the collection whose place it takes.
-bson::Object options_of_output(catalog::Collection* old) {
+bson::Object options_of_output(OperationContext& context, catalog::Collection* old) {
     bson::Builder options;
     options.append("temp", true);
+    append_uuid_of_new(context, options);
     if (old == nullptr) return options.object();
     for (const bson::Element& e : old->store().options())
         if (catalog::is_validation_option(e.name()) || e.name() == "collation") options.append(e);
@@ -97,7 +98,7 @@ void OutputCollection::create() {
     catalog::Database& db = lock.make_database();
     catalog::Collection* old = db.collection(target_);
     refuse_capped(old);
-    catalog::Collection& output = db.create(temporary_, options_of_output(old));
+    catalog::Collection& output = db.create(temporary_, options_of_output(client_, old));
     try {
         copy_indexes(db, old, output);
     } catch (...) {

@@ -18,7 +18,7 @@ constexpr size_t kShownNameBytesMax = 200;
 
 // These say how the old files were made, or nothing once the collection is restored.
 bool is_left_out(std::string_view option) {
-    return option == "create" || option == "temp" || option == "$nExtents";
+    return option == "create" || option == "temp" || option == "$nExtents" || option == "uuid";
 }
 
 std::string shown(std::string_view what, std::string_view name) {
