@@ -1,5 +1,6 @@
-// auth/actions.h - the names of the actions that a role can grant. The names are those of the old
-// server, as showPrivileges lists them.
+// auth/actions.h - the names of the actions that a role can grant, as showPrivileges lists them:
+// those of the old server, and those that servers of today have beside them. The last ones decide
+// nothing here; a role that was made for another server names them.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,7 @@
 namespace auth {
 
 // A set of actions, as bits; and one action, as the set of it alone.
-using Actions = uint64_t;
+__extension__ typedef unsigned __int128 Actions;  // NOLINT: `using` takes no __extension__
 
 // clang-format off
 #define AUTH_ACTIONS(X)                                                                          \
@@ -16,11 +17,12 @@ using Actions = uint64_t;
     X(find) X(insert) X(update) X(remove) X(collMod) X(collStats) X(compact) X(convertToCapped)    \
     X(createCollection) X(createIndex) X(dropCollection) X(dropIndex) X(indexStats) X(killCursors) \
     X(killAnyCursor) X(listIndexes) X(planCacheIndexFilter) X(planCacheRead) X(planCacheWrite)     \
-    X(reIndex) X(renameCollectionSameDB) X(validate)                                               \
+    X(reIndex) X(renameCollectionSameDB) X(validate) X(changeStream)                               \
     /* On databases. */                                                                            \
-    X(changeCustomData) X(changePassword) X(createUser) X(dbHash) X(dbStats) X(dropDatabase)       \
-    X(dropUser) X(enableProfiler) X(grantRole) X(listCollections) X(repairDatabase) X(revokeRole)  \
-    X(viewRole) X(viewUser)                                                                        \
+    X(changeCustomData) X(changeOwnCustomData) X(changeOwnPassword) X(changePassword)              \
+    X(createRole) X(createUser) X(dbHash) X(dbStats) X(dropDatabase) X(dropRole) X(dropUser)       \
+    X(enableProfiler) X(grantRole) X(listCollections) X(repairDatabase) X(revokeRole) X(viewRole)  \
+    X(viewUser)                                                                                    \
     /* On the server as a whole. */                                                                \
     X(closeAllDatabases) X(connPoolStats) X(connPoolSync) X(cursorInfo) X(diagLogging) X(fsync)    \
     X(getCmdLineOpts) X(getLog) X(getParameter) X(getShardMap) X(hostInfo) X(inprog)               \
@@ -28,7 +30,23 @@ using Actions = uint64_t;
     X(replSetGetStatus) X(replSetStateChange) X(serverStatus) X(setParameter) X(shardingState)     \
     X(shutdown) X(top) X(touch) X(unlock)                                                          \
     /* What no role has but that of members of a set. */                                           \
-    X(internal)
+    X(internal)                                                                                    \
+    /* What decides nothing here. */                                                               \
+    X(addShard) X(analyzeShardKey) X(appendOplogNote) X(applicationMessage) X(applyOps)            \
+    X(auditConfigure) X(authSchemaUpgrade) X(bypassDefaultMaxTimeMS)                               \
+    X(bypassDocumentValidation) X(bypassWriteBlockingMode) X(checkFreeMonitoringStatus)            \
+    X(checkMetadataConsistency) X(cleanupOrphaned) X(clearJumboFlag) X(cpuProfiler)                \
+    X(createSearchIndexes) X(dropConnections) X(dropSearchIndex) X(enableSharding)                 \
+    X(flushRouterConfig) X(forceUUID) X(getClusterParameter) X(getDefaultRWConcern)                \
+    X(impersonate) X(killAnySession) X(listCachedAndActiveUsers) X(listClusterCatalog)             \
+    X(listSearchIndexes) X(listSessions) X(listShards) X(moveChunk)                                \
+    X(moveCollection) X(netstat) X(oidReset) X(operationMetrics) X(queryStatsRead)                 \
+    X(queryStatsReadTransformed) X(querySettings) X(refineCollectionShardKey) X(removeShard)       \
+    X(replSetGetConfig) X(replSetHeartbeat) X(replSetResizeOplog) X(reshardCollection) X(resync)   \
+    X(rotateCertificates) X(setAuthenticationRestriction) X(setClusterParameter)                   \
+    X(setDefaultRWConcern) X(setFeatureCompatibilityVersion) X(setFreeMonitoring)                  \
+    X(setUserWriteBlockMode) X(splitChunk) X(splitVector) X(storageDetails)                        \
+    X(updateSearchIndex) X(useUUID)
 // clang-format on
 
 enum class ActionNumber : int {
@@ -37,7 +55,7 @@ enum class ActionNumber : int {
 #undef X
         count
 };
-static_assert(static_cast<int>(ActionNumber::count) < 64);
+static_assert(static_cast<int>(ActionNumber::count) < 128);
 
 namespace action {
 #define X(name) constexpr Actions name = Actions{1} << static_cast<int>(ActionNumber::name);
@@ -46,6 +64,12 @@ AUTH_ACTIONS(X)
 }  // namespace action
 
 constexpr Actions kEveryAction = (Actions{1} << static_cast<int>(ActionNumber::count)) - 1;
+// What `anyAction` stands for.
+constexpr Actions kAnyAction = kEveryAction & ~action::internal;
+// What reads a collection of the server's own, and changes nothing.
+constexpr Actions kReadCatalogue =
+    action::find | action::collStats | action::dbHash | action::dbStats | action::indexStats |
+    action::killCursors | action::listCollections | action::listIndexes | action::planCacheRead;
 
 // The name of the n-th one.
 constexpr std::string_view kActionNames[] = {

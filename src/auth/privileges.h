@@ -16,6 +16,9 @@ namespace auth {
 // A collection is "normal" unless its name begins with "system."; the others have to be named,
 // since they hold users, indexes and the profile. A resource of all normal collections of a
 // database is also that of the database itself (collection "").
+//
+// As clients write them, in the order of Kind: {cluster: true}, {db, collection}, {db, collection:
+// ""}, {db: "", collection: ""}, {db: "", collection}, {anyResource: true}.
 struct Resource {
     enum class Kind {
         cluster,            // the server as a whole
@@ -23,7 +26,7 @@ struct Resource {
         database,           // the normal collections of db
         any_database,       // the normal collections of all databases
         system_collection,  // the collection of that name in all databases
-        everything,         // all collections, system ones too; not the cluster
+        everything,         // all collections, system ones too, and the server as a whole
     };
     Kind kind = Kind::cluster;
     std::string db;
@@ -40,10 +43,16 @@ struct Privilege {
     Actions actions = 0;
 };
 
+// Reads {resource, actions}. Throws base::Error 2, 9, 14 for what is none, or names an action that
+// no server has; if `spares_actions` those are left out, for documents that another server made.
+Privilege parse_privilege(const bson::Element& e, bool spares_actions = false);
+
 class Privileges {
   public:
     void add(const Resource& resource, Actions actions);
     void add(const Privileges& others);
+    // Takes actions away from that very resource, if it is there.
+    void remove(const Resource& resource, Actions actions);
 
     // Whether all of these are allowed, some perhaps by one role and some by another.
     bool allow_on_cluster(Actions actions) const;

@@ -10,8 +10,7 @@ namespace {
 
 using namespace action;
 
-constexpr Actions kRead = find | collStats | dbHash | dbStats | indexStats | killCursors |
-                          listCollections | listIndexes | planCacheRead;
+constexpr Actions kRead = kReadCatalogue | changeStream;
 constexpr Actions kReadWrite = kRead | insert | update | remove | convertToCapped |
                                createCollection | createIndex | dropCollection | dropIndex |
                                renameCollectionSameDB;
@@ -21,11 +20,8 @@ constexpr Actions kDbAdmin =
     dbStats | dropCollection | dropDatabase | dropIndex | enableProfiler | indexStats |
     killCursors | listCollections | listIndexes | planCacheIndexFilter | planCacheRead |
     planCacheWrite | reIndex | renameCollectionSameDB | repairDatabase | validate;
-constexpr Actions kUserAdmin = changeCustomData | changePassword | createUser | dropUser |
-                               grantRole | revokeRole | viewRole | viewUser;
-// The database's own lists of what it has.
-constexpr Actions kReadCatalogue = find | collStats | dbHash | dbStats | indexStats | killCursors |
-                                   listCollections | listIndexes | planCacheRead;
+constexpr Actions kUserAdmin = changeCustomData | changePassword | createRole | createUser |
+                               dropRole | dropUser | grantRole | revokeRole | viewRole | viewUser;
 constexpr Actions kProfile =
     kReadCatalogue | convertToCapped | createCollection | dropCollection | compact | validate;
 
@@ -231,7 +227,7 @@ std::span<const std::string_view> role_names(std::string_view db) {
     return std::span(kNames).first(db == "admin" ? kNames.size() : kOfEveryDatabase);
 }
 
-bool exists(const Role& role) {
+bool is_built_in(const Role& role) {
     const auto names = role_names(role.db);
     return std::ranges::find(names, role.name) != names.end();
 }
@@ -240,7 +236,7 @@ Privileges privileges_of(const Role& role) {
     Privileges out;
     if (role == kMemberRole)
         member(out);
-    else if (exists(role))
+    else if (is_built_in(role))
         std::ranges::find(kRoles, role.name, &Entry::name)->add(out, role.db);
     return out;
 }

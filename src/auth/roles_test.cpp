@@ -91,7 +91,7 @@ TEST(Roles, ThatOfMembersMayEverythingAndCannotBeGiven) {
     EXPECT_TRUE(member.allow_on_cluster(kEveryAction));
     for (const char* name : {"c", "system.users", "oplog.rs", ""})
         EXPECT_TRUE(member.allow("local", name, kEveryAction)) << name;
-    EXPECT_FALSE(exists(kMemberRole));
+    EXPECT_FALSE(is_built_in(kMemberRole));
 }
 
 TEST(Roles, ThoseForAllDatabases) {
@@ -112,13 +112,13 @@ TEST(Roles, ThoseForAllDatabases) {
 }
 
 TEST(Roles, ThoseOfAdminExistNowhereElse) {
-    EXPECT_TRUE(exists({"root", "admin"}));
-    EXPECT_TRUE(exists({"read", "admin"}));
-    EXPECT_TRUE(exists({"read", "test"}));
-    EXPECT_FALSE(exists({"root", "test"}));
-    EXPECT_FALSE(exists({"readAnyDatabase", "test"}));
-    EXPECT_FALSE(exists({"reader", "test"}));
-    EXPECT_FALSE(exists({"", "admin"}));
+    EXPECT_TRUE(is_built_in({"root", "admin"}));
+    EXPECT_TRUE(is_built_in({"read", "admin"}));
+    EXPECT_TRUE(is_built_in({"read", "test"}));
+    EXPECT_FALSE(is_built_in({"root", "test"}));
+    EXPECT_FALSE(is_built_in({"readAnyDatabase", "test"}));
+    EXPECT_FALSE(is_built_in({"reader", "test"}));
+    EXPECT_FALSE(is_built_in({"", "admin"}));
     EXPECT_TRUE(privileges_of({"root", "test"}).list().empty());
 }
 

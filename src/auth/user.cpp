@@ -11,11 +11,8 @@ namespace auth {
 
 namespace {
 
-constexpr size_t kNameBytesMax = 512;
 // The server sends it to any client that begins to log in.
 constexpr size_t kSaltBytesMax = 1024;
-// The ticks for examining a role (sched/tick.h).
-constexpr int64_t kTicksPerRole = 4;
 
 std::string base64_of(const bson::Element& e) {
     return e.is_string() ? from_base64(e.as_string()).value_or("") : "";
@@ -36,48 +33,6 @@ std::optional<Credential> read_credential(const bson::Element& stored, Mechanism
     return valid ? std::optional(out) : std::nullopt;
 }
 
-std::vector<Role> read_roles(const bson::Element& stored) {
-    std::vector<Role> out;
-    if (!stored.is_array()) return out;
-    for (const bson::Element& e : stored.as_doc()) {
-        if (out.size() == kRolesMax) break;
-        if (!e.is_object()) continue;
-        const bson::Element name = e.as_doc()["role"];
-        const bson::Element db = e.as_doc()["db"];
-        if (name.is_string() && db.is_string())
-            out.push_back({std::string(name.as_string()), std::string(db.as_string())});
-    }
-    return out;
-}
-
-std::string checked_text(const bson::Element& e, std::string_view what) {
-    if (!e.is_string()) base::fail(base::kTypeMismatch, "{} must be a string", what);
-    if (e.as_string().empty() || e.as_string().find('\0') != std::string_view::npos)
-        base::fail(base::kBadValue, "{} must not be empty, nor contain NUL", what);
-    if (e.as_string().size() > kNameBytesMax)
-        base::fail(base::kBadValue, "{} must not be longer than {} bytes", what, kNameBytesMax);
-    return std::string(e.as_string());
-}
-
-Role parse_role(const bson::Element& e, std::string_view db) {
-    Role role;
-    if (e.is_string()) {
-        role = {checked_text(e, "the name of a role"), std::string(db)};
-    } else if (e.is_object()) {
-        for (const bson::Element& field : e.as_doc()) {
-            if (field.name() != "role" && field.name() != "db")
-                base::fail(base::kBadValue, "a role has the fields role and db, not '{}'",
-                           field.name());
-        }
-        role.name = checked_text(e.as_doc()["role"], "the name of a role");
-        role.db = checked_text(e.as_doc()["db"], "the database of a role");
-    } else {
-        base::fail(base::kTypeMismatch, "a role must be a name, or a document {{ role, db }}");
-    }
-    if (!exists(role)) base::fail(base::kRoleNotFound, "No role named {}@{}", role.name, role.db);
-    return role;
-}
-
 }  // namespace
 
 std::array<uint8_t, 32> UserName::digest() const {
@@ -86,19 +41,15 @@ std::array<uint8_t, 32> UserName::digest() const {
     return out;
 }
 
-Privileges User::privileges() const {
-    Privileges out;
-    for (const Role& role : roles)
-        out.add(privileges_of(role));
-    return out;
-}
-
 UserName member_name() {
     return {kMemberRole.name, "local"};
 }
 
 User member_user(const std::string& key) {
-    User user{.who = member_name(), .credentials = {}, .roles = {kMemberRole}};
+    User user;
+    user.who = member_name();
+    user.roles = {kMemberRole};
+    user.granted = granted_by(user.roles, nullptr);
     for (const Mechanism mechanism : kMechanisms)
         user.credentials[static_cast<size_t>(mechanism)] =
             make_credential(mechanism, user.who.name, Password{key});
@@ -129,32 +80,11 @@ void append_credential(Mechanism mechanism, const Credential& credential, bson::
         .append("serverKey", to_base64(credential.server_key));
 }
 
-void append_roles(const std::vector<Role>& roles, bson::Builder& array) {
-    for (const Role& role : roles)
-        array.push(bson::make("role", role.name, "db", role.db));
-}
-
 void append_mechanisms(bson::Doc document, bson::Builder& array) {
     const bson::Element credentials = document["credentials"];
     if (!credentials.is_object()) return;
     for (const bson::Element& e : credentials.as_doc())
         array.push(e.name());
-}
-
-void check_role_count(size_t count) {
-    if (count > kRolesMax)
-        base::fail(base::kBadValue, "a user cannot have more than {} roles", kRolesMax);
-}
-
-std::vector<Role> parse_roles(const bson::Element& list, std::string_view db) {
-    if (!list.is_array()) base::fail(base::kTypeMismatch, "roles must be an array");
-    std::vector<Role> out;
-    for (const bson::Element& e : sched::ticked(list.as_doc(), kTicksPerRole)) {
-        Role role = parse_role(e, db);
-        if (std::ranges::find(out, role) == out.end()) out.push_back(std::move(role));
-        check_role_count(out.size());
-    }
-    return out;
 }
 
 std::vector<Mechanism> parse_mechanisms(const bson::Element& list, bool is_digested) {
@@ -176,7 +106,7 @@ std::vector<Mechanism> parse_mechanisms(const bson::Element& list, bool is_diges
 }
 
 UserName parse_new_name(const bson::Element& name, std::string_view db) {
-    UserName out{checked_text(name, "the name of a user"), std::string(db)};
+    UserName out{checked_name(name, "the name of a user"), std::string(db)};
     // Otherwise a list that contains it would be unreadable.
     if (!base::is_utf8(out.name)) base::fail(base::kBadValue, "the name of a user must be UTF-8");
     if (db == "local" || db == "$external")
@@ -185,9 +115,9 @@ UserName parse_new_name(const bson::Element& name, std::string_view db) {
 }
 
 UserName parse_name(const bson::Element& name, std::string_view db) {
-    if (!name.is_object()) return {checked_text(name, "the name of a user"), std::string(db)};
-    UserName out{checked_text(name.as_doc()["user"], "the name of a user"),
-                 checked_text(name.as_doc()["db"], "the database of a user")};
+    if (!name.is_object()) return {checked_name(name, "the name of a user"), std::string(db)};
+    UserName out{checked_name(name.as_doc()["user"], "the name of a user"),
+                 checked_name(name.as_doc()["db"], "the database of a user")};
     // A user b.c of a has the same id as one c of a.b would.
     if (out.db.find('.') != std::string::npos)
         base::fail(base::kBadValue, "{} is no name of a database", out.db);

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "auth/own_role.h"
 #include "auth/roles.h"
 #include "auth/scram.h"
 #include "bson/builder.h"
@@ -26,10 +27,6 @@ constexpr std::string_view kAdmin = "admin";  // the database of all of them
 constexpr std::string_view kUsers = "admin.system.users";
 constexpr std::string_view kVersions = "admin.system.version";
 constexpr int kSchemaVersion = 3;
-
-// The most roles that a user may have. If a stored document has more, the others are left out: what
-// they allow is worked out at each login.
-constexpr size_t kRolesMax = 1000;
 
 // A user's name, and the database that defines it.
 struct UserName {
@@ -48,11 +45,11 @@ struct User {
     UserName who;
     std::array<std::optional<Credential>, std::size(kMechanisms)> credentials;
     std::vector<Role> roles;
+    Granted granted;  // by these; who has found the document fills it in
 
     const std::optional<Credential>& credential(Mechanism mechanism) const {
         return credentials[static_cast<size_t>(mechanism)];
     }
-    Privileges privileges() const;
 };
 
 // The name by which members of a set log in to each other. The key that they share stands for its
@@ -67,19 +64,11 @@ std::optional<User> read_user(bson::Doc document);
 
 // { "SCRAM-SHA-1": { ... }, ... }
 void append_credential(Mechanism mechanism, const Credential& credential, bson::Builder& out);
-// { role, db } of each, elements of an open array.
-void append_roles(const std::vector<Role>& roles, bson::Builder& array);
-
 // The names of mechanisms of a user's document, elements of an open array.
 void append_mechanisms(bson::Doc document, bson::Builder& array);
 
 // Arguments of commands; each throws base::Error 2, 9 or 14 that names what is wrong.
 //
-// A role: "name", of the database the command runs on, or { role, db }. Throws base::Error 31 where
-// there is no such role.
-std::vector<Role> parse_roles(const bson::Element& list, std::string_view db);
-// Throws base::Error 2 beyond kRolesMax.
-void check_role_count(size_t count);
 // mechanisms: [ ... ]; missing: all, or SCRAM-SHA-1 alone for a digested password.
 std::vector<Mechanism> parse_mechanisms(const bson::Element& list, bool is_digested);
 // A new user's name.

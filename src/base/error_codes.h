@@ -54,6 +54,8 @@ namespace base {
     X(74, NodeNotFound, "a configuration without this server")                                     \
     X(76, NoReplicationEnabled, "replSet commands of a server without a set")                      \
     X(79, UnknownReplWriteConcern, "a w that the configuration has no meaning for")                \
+    X(80, InvalidRoleModification, "roles that would give what they cannot, or themselves")        \
+    X(81, RoleDataInconsistent, "a role whose document is damaged")                                \
     X(85, IndexOptionsConflict, "an index with these keys and other options")                      \
     X(86, IndexKeySpecsConflict, "an index of this name with other keys")                          \
     X(89, NetworkTimeout, "another member that does not answer in time")                           \

@@ -144,6 +144,26 @@ class Members(unittest.TestCase):
         for client in (loses, goes):
             self.refused(UNAUTHORIZED, client.c.find_one)
 
+    def test_what_becomes_of_a_role_does_too(self):
+        primary, secondary = self.begin(2)
+        primary.test.c.insert_one({'_id': 1})
+        read = [{'resource': {'db': 'test', 'collection': 'c'}, 'actions': ['find']}]
+        for name in ('changed', 'dropped'):
+            primary.test.command('createRole', name, privileges=read, roles=[])
+            primary.test.command('createUser', name, pwd='pw', roles=[name])
+        self.wait_for_count(secondary.admin['system.users'], 3)
+        clients = [self.client(self.members[1], name, database='test',
+                               read_preference=ReadPreference.NEAREST).test
+                   for name in ('changed', 'dropped')]
+        for client in clients:
+            self.wait_for_count(client.c, 1)
+        primary.test.command('updateRole', 'changed', privileges=[])
+        primary.test.command('dropRole', 'dropped')
+        wait_until('the roles are changed', lambda: [
+            each['privileges'] for each in secondary.admin['system.roles'].find()] == [[]])
+        for client in clients:
+            self.refused(UNAUTHORIZED, client.c.find_one)
+
     def test_another_key_is_not_enough(self):
         self.start('--keyFile', self.key_file())
         outsider = self.start('--keyFile', self.key_file('another/key'))

@@ -7,6 +7,7 @@ Without --write it says whether the page is what the server answers.
 """
 
 import argparse
+import functools
 import json
 import os
 import sys
@@ -28,6 +29,7 @@ import messages  # noqa: E402
 PAGE = os.path.join(TOP, 'docs', 'compatibility.md')
 DATABASE = 'compatibility'
 DOCUMENT = {'_id': 1, 'a': 1, 'b': 2, 'l': [1, 2], 's': [{'x': 1}], 'o': {'p': 1}}
+OF_A_SET = ['--replSet', 'rs0', '--oplogSize', '32']
 OPTIONS = ['--smallfiles', '--nssize', '1', '--setParameter', 'enableTestCommands=1']
 
 HEAD = '''\
@@ -72,11 +74,13 @@ where they ask for something. Other fields fail by OP_MSG (40415) and mean nothi
 
 
 class Asked:
-    """A server, asked by both kinds of message."""
+    """A server, asked by both kinds of message. `member`: one that is a set, and is asked instead
+    where this one says that a set is needed."""
 
-    def __init__(self, port):
+    def __init__(self, port, member=None):
         self.port = port
-        self.client = pymongo.MongoClient('127.0.0.1', port)
+        self.member = member
+        self.client = pymongo.MongoClient('127.0.0.1', port, directConnection=True)
 
     def fill(self):
         db = self.client[DATABASE]
@@ -108,6 +112,23 @@ def here(code, lacking=None):
     if code == 0 or (lacking is not None and code not in lacking):
         return 'yes'
     return 'no (%d)' % code
+
+
+# Only on a member of a set.
+NEEDS_SET = (76, 40573)
+OF_SET = ' on members of a set'
+
+
+def in_set(row):
+    """The same, asked of a member where it needs one."""
+    @functools.wraps(row)
+    def asked_again(asked, name, *more):
+        shown, *answers = row(asked, name, *more)
+        if asked.member is None or answers[0] not in ['no (%d)' % code for code in NEEDS_SET]:
+            return (shown, *answers)
+        shown, *answers = row(asked.member, name, *more)
+        return (shown + OF_SET, *answers)
+    return asked_again
 
 
 def wrapped(text, indent=''):
@@ -150,6 +171,7 @@ def pipeline(*stages):
     return {'aggregate': 'c', 'pipeline': list(stages), 'cursor': {}}
 
 
+@in_set
 def stage_row(asked, name, spec):
     if name in ('$currentOp', '$documents', '$listLocalSessions', '$listSessions'):
         request = {'aggregate': 1, 'pipeline': [{name: spec}], 'cursor': {}}
@@ -220,9 +242,17 @@ def page(asked):
         + notes.section(notes.rows()) + PROGRAMS % (clients(), programs())
 
 
+def initiated(port):
+    member = Asked(port)
+    member.client.admin.command('replSetInitiate', {
+        '_id': 'rs0', 'members': [{'_id': 0, 'host': '127.0.0.1:%d' % port}]})
+    return member
+
+
 NOT_ASKED = ('shutdown', 'dropConnections')  # they would end the conversation
 
 
+@in_set
 def command_row(asked, name):
     """Those of replica sets and transactions are there to be refused."""
     listed = asked.client.admin.command('listCommands')['commands']
@@ -246,8 +276,9 @@ def main():
     program = os.path.join(server.build(options.selection, '', ['mongod']), 'bin', 'mongod')
     listed = notes.rows()
     with tempfile.TemporaryDirectory() as folder:
-        with server.Server(program, os.path.join(folder, 'db'), OPTIONS) as running:
-            made = page(Asked(running.port))
+        with server.Server(program, os.path.join(folder, 'db'), OPTIONS) as running, \
+                server.Server(program, os.path.join(folder, 'set'), OPTIONS + OF_A_SET) as member:
+            made = page(Asked(running.port, initiated(member.port)))
             wrong, right = notes.replay(running.port, listed)
     wrong += notes.faults(listed)
     print('\n'.join(wrong))

@@ -16,6 +16,11 @@ OF_SETS = ['replSetAbortPrimaryCatchUp', 'replSetElect', 'replSetFreeze', 'replS
 # name: the code by the old messages of a command that only OP_MSG brings.
 OF_TODAY = {'bulkWrite': 59, 'getDefaultRWConcern': 59}
 
+# They need one that is there.
+ON_ROLES = ['dropRole', 'grantPrivilegesToRole', 'grantRolesToRole', 'revokePrivilegesFromRole',
+            'revokeRolesFromRole', 'updateRole']
+READ_C = [{'resource': {'db': 'test', 'collection': 'c'}, 'actions': ['find']}]
+
 SESSION = bson.Binary(b'0123456789abcdef', 4)
 
 # command: a request that succeeds. `admin` commands run there, the others on the test's database.
@@ -42,6 +47,7 @@ REQUESTS = {
     'convertToCapped': {'convertToCapped': 'c', 'size': 10000},
     'count': {'count': 'c'},
     'create': {'create': 'made'},
+    'createRole': {'createRole': 'made', 'privileges': [], 'roles': ['read']},
     'createUser': {'createUser': 'made', 'pwd': 'pw', 'roles': ['read']},
     'createIndexes': {'createIndexes': 'c', 'indexes': [{'key': {'a': 1}, 'name': 'a_1'}]},
     'currentOp': None, 'cursorInfo': None,
@@ -50,7 +56,8 @@ REQUESTS = {
     'distinct': {'distinct': 'c', 'key': 'a'},
     'driverOIDTest': {'driverOIDTest': ObjectId()},
     'drop': {'drop': 'c'},
-    'dropAllUsersFromDatabase': None, 'dropDatabase': None,
+    'dropAllRolesFromDatabase': None, 'dropAllUsersFromDatabase': None, 'dropDatabase': None,
+    'dropRole': {'dropRole': 'absent'},
     'dropUser': {'dropUser': 'absent'},
     'dropIndexes': {'dropIndexes': 'c', 'index': '*'},
     'emptycapped': {'emptycapped': 'ring'},
@@ -67,6 +74,8 @@ REQUESTS = {
     'getParameter': {'getParameter': '*'},
     'getPrevError': None, 'getnonce': None,
     'godinsert': {'godinsert': 'c', 'obj': {'_id': 99}},
+    'grantPrivilegesToRole': {'grantPrivilegesToRole': 'absent', 'privileges': READ_C},
+    'grantRolesToRole': {'grantRolesToRole': 'absent', 'roles': ['read']},
     'grantRolesToUser': {'grantRolesToUser': 'absent', 'roles': ['read']},
     'handshake': None, 'hello': None, 'hostInfo': None,
     'insert': {'insert': 'c', 'documents': [{'_id': 50}]},
@@ -91,6 +100,8 @@ REQUESTS = {
     'repairDatabase': None,
     **dict.fromkeys(OF_SETS),
     'resetError': None, 'rolesInfo': None, 'serverStatus': None, 'shardingState': None,
+    'revokePrivilegesFromRole': {'revokePrivilegesFromRole': 'absent', 'privileges': READ_C},
+    'revokeRolesFromRole': {'revokeRolesFromRole': 'absent', 'roles': ['read']},
     'revokeRolesFromUser': {'revokeRolesFromUser': 'absent', 'roles': ['read']},
     'saslContinue': {'saslContinue': 1, 'conversationId': 1},
     'saslStart': {'saslStart': 1, 'mechanism': 'SCRAM-SHA-1'},
@@ -99,10 +110,11 @@ REQUESTS = {
     'startSession': None, 'top': None,
     'touch': {'touch': 'c', 'data': True},
     'update': {'update': 'c', 'updates': [{'q': {}, 'u': {'$set': {'a': 5}}}]},
+    'updateRole': {'updateRole': 'absent', 'roles': ['read']},
     'updateUser': {'updateUser': 'absent', 'pwd': 'pw'},
     'usersInfo': None, 'validate': {'validate': 'c'}, 'whatsmyuri': None,
 }
 # What cannot succeed on this server, or not with the request above: the code it must fail with.
-FAIL = {**dict.fromkeys(OF_SETS, 76), 'dropUser': 11, 'forceerror': 10038,
+FAIL = {**dict.fromkeys(OF_SETS, 76), **dict.fromkeys(ON_ROLES, 31), 'dropUser': 11, 'forceerror': 10038,
         'fsyncUnlock': 20, 'getMore': 43, 'grantRolesToUser': 11, 'revokeRolesFromUser': 11,
         'saslContinue': 17, 'saslStart': 14, 'updateUser': 11, 'getDefaultRWConcern': 51300}

@@ -57,6 +57,7 @@ class Commands(unittest.TestCase):
     def fill(self):
         db = self.client[DATABASE]
         db.command('dropAllUsersFromDatabase')
+        db.command('dropAllRolesFromDatabase')
         for name in db.list_collection_names():
             if not name.startswith('system.'):
                 db.drop_collection(name)

@@ -209,7 +209,7 @@ void Login::sum_up() {
     session_owner_ = users_.empty() ? kNoOwner : users_.front().who.digest();
     privileges_ = {};
     for (const auth::User& user : users_)
-        privileges_.add(user.privileges());
+        privileges_.add(user.granted.privileges);
 }
 
 }  // namespace command

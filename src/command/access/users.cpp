@@ -37,14 +37,45 @@ std::optional<auth::User> UserStore::find(const auth::UserName& who) {
     // The document itself says whose it is, whatever else the key may say.
     std::optional<auth::User> found = auth::read_user(document);
     if (!found || !(found->who == who)) return std::nullopt;
+    found->granted = auth::granted_by(found->roles, role_finder());
     return found;
 }
 
-void UserStore::each(const std::function<void(bson::Doc)>& visit) {
+auth::FindRole UserStore::role_finder() const {
+    return [this](const auth::Role& role) -> std::optional<auth::OwnRole> {
+        DCHECK(storage::LockManager::may_read(auth::kAdmin));
+        catalog::Collection* roles = catalog_.collection(auth::kRoles);
+        if (roles == nullptr || roles->id_index() == nullptr) return std::nullopt;
+        const bson::Object key = bson::make("_id", auth::id_of(role));
+        const storage::RecordId id = query::find_by_id(*roles, key.doc().first());
+        if (!id) return std::nullopt;
+        return auth::read_role(roles->records().get(id));
+    };
+}
+
+auth::Granted UserStore::granted(const std::vector<auth::Role>& roles) {
     const storage::DatabaseLock lock(catalog_.engine().locks(), auth::kAdmin, false);
-    catalog::Collection* users = catalog_.collection(auth::kUsers);
-    if (users == nullptr) return;
-    const auto cursor = users->records().cursor(storage::Direction::forward);
+    return auth::granted_by(roles, role_finder());
+}
+
+void UserStore::check_roles(const std::vector<auth::Role>& roles) {
+    const storage::DatabaseLock lock(catalog_.engine().locks(), auth::kAdmin, false);
+    auth::check_exist(roles, role_finder());
+}
+
+void UserStore::each_role(const std::function<void(bson::Doc)>& visit) {
+    each_in(auth::kRoles, visit);
+}
+
+void UserStore::each(const std::function<void(bson::Doc)>& visit) {
+    each_in(auth::kUsers, visit);
+}
+
+void UserStore::each_in(std::string_view ns, const std::function<void(bson::Doc)>& visit) {
+    const storage::DatabaseLock lock(catalog_.engine().locks(), auth::kAdmin, false);
+    catalog::Collection* found = catalog_.collection(ns);
+    if (found == nullptr) return;
+    const auto cursor = found->records().cursor(storage::Direction::forward);
     while (const auto record = cursor->next())
         visit(record->doc);
 }
@@ -102,7 +133,7 @@ void UserStore::applied(bson::Doc entry) {
         added();
     } else if (ns == auth::kUsers && op == "d" && entry["o"].as_doc()["_id"].is_string()) {
         note_drop(std::string(entry["o"].as_doc()["_id"].as_string()));
-    } else if (ns == auth::kUsers) {
+    } else if (ns == auth::kUsers || ns == auth::kRoles) {
         changed();
     }
 }

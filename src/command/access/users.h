@@ -1,8 +1,9 @@
-// command/access/users.h - the users of this server: reading their documents, and telling open
-// connections that something about them has changed.
+// command/access/users.h - the users of this server and their roles: reading their documents, and
+// telling open connections that something about them has changed.
 //
-// They lie in admin.system.users (auth/user.h). Only commands/users.cpp and the first user of a
-// start write there; each change, once it is made, is announced here. The class is thread-safe.
+// They lie in admin.system.users and admin.system.roles (auth/user.h, auth/own_role.h). Only
+// commands/users.cpp, commands/roles.cpp and the first user of a start write there; each change,
+// once it is made, is announced here. The class is thread-safe.
 #pragma once
 
 #include <atomic>
@@ -30,18 +31,26 @@ class UserStore {
     // before the first request, and is slow.
     void accept_members(const std::string& key);
 
-    // Lock on admin, shared, for the moment.
+    // Lock on admin, shared, for the moment, as with the next four.
     std::optional<auth::User> find(const auth::UserName& who);
-    // Visits the documents of all users, in no order, under that lock.
+    // Returns what these roles give now.
+    auth::Granted granted(const std::vector<auth::Role>& roles);
+    // Throws base::Error 31, 81 for a role that is not there, or damaged.
+    void check_roles(const std::vector<auth::Role>& roles);
+    // Visits the documents of roles of one's own, in no order.
+    void each_role(const std::function<void(bson::Doc)>& visit);
+    // Visits the documents of all users, in no order.
     void each(const std::function<void(bson::Doc)>& visit);
-    // Whether there is any. Once there was one this stays true as long as the process lives, even
-    // when all are dropped: what was open before the first user must not open again.
+    // Looks roles of one's own up, while the caller holds that lock at least.
+    auth::FindRole role_finder() const;
+    // Whether there is any user. Once there was one this stays true as long as the process lives,
+    // even when all are dropped: what was open before the first user must not open again.
     bool any();
 
     // Grows with every change. Read before a document, it shows when that has to be read again.
     uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
     void changed();
-    // The same, after one was made.
+    // The same, after a user was made.
     void added();
     // The same, and clients that logged in as this user have to do so again, even if a user of that
     // name is created again. The other two do that for all users of a database, and for all there
@@ -77,6 +86,7 @@ class UserStore {
   private:
     static constexpr int kHashingMax = 2;
     void note_drop(const std::string& what);
+    void each_in(std::string_view ns, const std::function<void(bson::Doc)>& visit);
 
     catalog::Catalog& catalog_;
     const std::string secret_;

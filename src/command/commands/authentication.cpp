@@ -57,7 +57,7 @@ void run_connection_status(Invocation& invocation) {
     {
         bson::Builder roles = info.sub_array("authenticatedUserRoles");
         for (const auth::User& user : login.users())
-            auth::append_roles(user.roles, roles);
+            auth::append_roles(user.granted.roles, roles);
     }
     if (!invocation.body["showPrivileges"].truthy()) return;
     bson::Builder privileges = info.sub_array("authenticatedUserPrivileges");

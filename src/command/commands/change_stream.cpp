@@ -60,7 +60,7 @@ void run_change_stream(Invocation& invocation, const PipelineRequest& request,
     auto cursor = std::make_unique<Cursor>();
     cursor->ns = request.ns;
     cursor->collection_ns = oplog::kSetLog;  // no drop ends it
-    cursor->tailable = cursor->await_data = true;
+    cursor->tailable = cursor->await_data = cursor->follows_changes = true;
     cursor->source = std::make_unique<StreamSource>(invocation.client,
                                                     invocation.service.context().member->log(),
                                                     std::move(asked), std::move(stages));
@@ -91,11 +91,12 @@ void run_change_stream(Invocation& invocation, const PipelineRequest& request,
 }
 
 bool may_follow(const Invocation& invocation, const Rights& rights, const bson::Element& spec) {
+    constexpr auth::Actions kFollows = auth::action::find | auth::action::changeStream;
     if (spec.is_object() && spec.as_doc()["allChangesForCluster"].truthy())
-        return rights.anywhere(auth::action::find);
+        return rights.anywhere(kFollows);
     const bson::Element target = invocation.first();
     return rights.on(invocation.db, target.is_string() ? target.as_string() : std::string_view(),
-                     auth::action::find);
+                     kFollows);
 }
 
 void append_stream_place(Invocation& invocation, const bson::Object& token, int64_t cursor,

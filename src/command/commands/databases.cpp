@@ -265,10 +265,11 @@ void run_file_md5(Invocation& invocation) {
     invocation.reply->append("numChunks", chunks).append("md5", md5.hex());
 }
 
-// The users go with admin.
+// Users and roles go with admin.
 bool may_drop_database(const Invocation& invocation, const Rights& rights) {
     return rights.logged_in() && rights.on(invocation.db, "", auth::action::dropDatabase) &&
-           (invocation.db != "admin" || rights.anywhere(auth::action::dropUser));
+           (invocation.db != "admin" ||
+            rights.anywhere(auth::action::dropUser | auth::action::dropRole));
 }
 
 bool may_read_file(const Invocation& invocation, const Rights& rights) {

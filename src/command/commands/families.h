@@ -29,6 +29,7 @@ Family capped_commands();
 Family hidden_commands();
 Family user_commands();
 Family user_info_commands();
+Family role_commands();
 Family refused_commands();
 Family parallel_scan_commands();
 Family session_commands();

@@ -30,8 +30,6 @@ constexpr Reason kNoShards{base::kCommandNotSupported,
 constexpr Reason kNoTransactions{
     base::kIllegalOperation,
     "transaction numbers are only allowed on a replica set member or mongos"};
-constexpr Reason kNoRoles{base::kCommandNotSupported,
-                          "the roles are built in; grant those that rolesInfo lists"};
 constexpr Reason kNoMerge{base::kCommandNotSupported,
                           "users are made by createUser, not restored as documents"};
 constexpr Reason kNoOldLogin{base::kAuthenticationFailed,
@@ -87,14 +85,6 @@ constexpr Refusal kRefusals[] = {
     {"abortTransaction", kNoTransactions, kAdminOnly},
     {"authenticate", kNoOldLogin, kHidesBody},
     {"_mergeAuthzCollections", kNoMerge, kAdminOnly},
-    {"createRole", kNoRoles},
-    {"dropAllRolesFromDatabase", kNoRoles},
-    {"dropRole", kNoRoles},
-    {"grantPrivilegesToRole", kNoRoles},
-    {"grantRolesToRole", kNoRoles},
-    {"revokePrivilegesFromRole", kNoRoles},
-    {"revokeRolesFromRole", kNoRoles},
-    {"updateRole", kNoRoles},
     {"planCacheClearFilters", kNoFilters},
     {"planCacheSetFilter", kNoFilters},
     {"configureFailPoint", kInternal, kAdminOnly | kTestOnly},

@@ -26,9 +26,6 @@ namespace {
 using auth::Role;
 using auth::UserName;
 
-// The cost of one authorization check.
-constexpr int64_t kTicksPerRight = 4;
-
 // createUser and updateUser: the fields that make or change a user.
 struct UserFields {
     std::optional<auth::Password> password;
@@ -66,7 +63,7 @@ UserFields parse_fields(const Invocation& invocation) {
     } else if (body["mechanisms"] || body["digestPassword"]) {
         base::fail(base::kBadValue, "mechanisms and digestPassword need a pwd beside them");
     }
-    if (body["roles"]) out.roles = auth::parse_roles(body["roles"], invocation.db);
+    if (body["roles"]) out.roles = parse_given_roles(invocation);
     out.custom_data = body["customData"];
     if (out.custom_data && !out.custom_data.is_object())
         base::fail(base::kTypeMismatch, "customData must be a document");
@@ -95,11 +92,6 @@ bool append_credentials(Invocation& invocation, std::string_view user, const Use
 void append_role_list(const std::vector<Role>& roles, bson::Builder& out) {
     bson::Builder array = out.sub_array("roles");
     auth::append_roles(roles, array);
-}
-
-// A change that was acknowledged and lost could make a revoked login valid again.
-void make_durable(Invocation& invocation) {
-    invocation.suspension.add_commit();
 }
 
 void run_create_user(Invocation& invocation) {
@@ -149,16 +141,6 @@ void change_user(Invocation& invocation, const UserName& who,
     }
     invocation.service.access_control().users.changed();
     make_durable(invocation);
-}
-
-// Appends each field of `old`, with the value of `fresh` where that has one, and then the other
-// fields of `fresh`.
-void append_replaced(bson::Doc old, bson::Doc fresh, bson::Builder& out) {
-    for (const bson::Element& e : old)
-        out.append(fresh.has(e.name()) ? fresh[e.name()] : e);
-    for (const bson::Element& e : fresh) {
-        if (!old.has(e.name())) out.append(e);
-    }
 }
 
 void run_update_user(Invocation& invocation) {
@@ -230,7 +212,7 @@ void run_drop_all_users(Invocation& invocation) {
 void change_roles(Invocation& invocation, bool grant) {
     check_user_fields(invocation);
     const UserName who = auth::parse_name(invocation.first(), invocation.db);
-    const std::vector<Role> named = auth::parse_roles(invocation.body["roles"], invocation.db);
+    const std::vector<Role> named = parse_given_roles(invocation);
     // If no role is named, it is undefined who may ask, and the reply would show which users exist.
     if (named.empty()) base::fail(base::kBadValue, "{} needs one role at least", invocation.name);
     change_user(invocation, who, [&](bson::Doc old, bson::Builder& out) {
@@ -264,18 +246,6 @@ void run_invalidate_cache(Invocation& invocation) {
 
 // --- who may ---
 
-// The database of each role that the field names; malformed ones are reported by the command
-// itself.
-bool may_on_roles(const Invocation& invocation, const Rights& rights, const bson::Element& list,
-                  auth::Actions actions) {
-    if (!list.is_array()) return true;
-    for (const bson::Element& e : sched::ticked(list.as_doc(), kTicksPerRight)) {
-        const bson::Element db = e.is_object() ? e.as_doc()["db"] : bson::Element();
-        if (!rights.on(db.is_string() ? db.as_string() : invocation.db, "", actions)) return false;
-    }
-    return true;
-}
-
 // Commands about a user run in its database; { user, db } may name another.
 std::string_view database_of(const Invocation& invocation) {
     const bson::Element first = invocation.first();
@@ -286,33 +256,39 @@ std::string_view database_of(const Invocation& invocation) {
 bool may_create_user(const Invocation& invocation, const Rights& rights) {
     if (rights.may_make_first_user()) return invocation.db == "admin";
     return rights.logged_in() && rights.on(invocation.db, "", auth::action::createUser) &&
-           may_on_roles(invocation, rights, invocation.body["roles"], auth::action::grantRole);
+           may_on_roles(invocation, rights, auth::action::grantRole);
+}
+
+// Whether the command is about a user who has logged in here.
+bool is_himself(const Invocation& invocation) {
+    const bson::Element first = invocation.first();
+    const bson::Element name = first.is_object() ? first.as_doc()["user"] : first;
+    if (!name.is_string()) return false;
+    const UserName who{std::string(name.as_string()), std::string(database_of(invocation))};
+    return std::ranges::any_of(invocation.client.login().users(),
+                               [&who](const auth::User& user) { return user.who == who; });
 }
 
 // This revokes roles, too. REQUIRES: the right to grant and revoke them anywhere.
 bool may_update_user(const Invocation& invocation, const Rights& rights) {
     const bson::Doc body = invocation.body;
-    auth::Actions actions = 0;
-    if (body["pwd"] || body["mechanisms"]) actions |= auth::action::changePassword;
-    if (body["customData"]) actions |= auth::action::changeCustomData;
-    if (body["roles"]) actions |= auth::action::revokeRole;
-    const bool takes_roles = !body["roles"] || rights.anywhere(auth::action::revokeRole);
-    return rights.logged_in() && rights.on(database_of(invocation), "", actions) && takes_roles &&
-           may_on_roles(invocation, rights, body["roles"], auth::action::grantRole);
+    if (!rights.logged_in()) return false;
+    const std::string_view db = database_of(invocation);
+    const auto may = [&](auth::Actions of_any, auth::Actions of_own) {
+        return rights.on(db, "", of_any) || (is_himself(invocation) && rights.on(db, "", of_own));
+    };
+    if ((body["pwd"] || body["mechanisms"]) &&
+        !may(auth::action::changePassword, auth::action::changeOwnPassword))
+        return false;
+    if (body["customData"] &&
+        !may(auth::action::changeCustomData, auth::action::changeOwnCustomData))
+        return false;
+    return !body["roles"] || (rights.anywhere(auth::action::revokeRole) &&
+                              may_on_roles(invocation, rights, auth::action::grantRole));
 }
 
 bool may_drop_user(const Invocation& invocation, const Rights& rights) {
     return rights.logged_in() && rights.on(database_of(invocation), "", auth::action::dropUser);
-}
-
-bool may_grant(const Invocation& invocation, const Rights& rights) {
-    return rights.logged_in() &&
-           may_on_roles(invocation, rights, invocation.body["roles"], auth::action::grantRole);
-}
-
-bool may_revoke(const Invocation& invocation, const Rights& rights) {
-    return rights.logged_in() &&
-           may_on_roles(invocation, rights, invocation.body["roles"], auth::action::revokeRole);
 }
 
 constexpr Field kUserFields[] = {
@@ -340,11 +316,11 @@ constexpr Command kCommands[] = {
     {"dropAllUsersFromDatabase", "", 0, LockKind::write, "drop the users of this database",
      run_drop_all_users, needs::on_database(auth::action::dropUser)},
     {"grantRolesToUser", "", kHidesBody, LockKind::write,
-     "{ grantRolesToUser: name, roles: [ ... ] }", run_grant_roles, needs::decided(may_grant),
+     "{ grantRolesToUser: name, roles: [ ... ] }", run_grant_roles, needs::decided(may_grant_roles),
      kRolesFields},
     {"revokeRolesFromUser", "", kHidesBody, LockKind::write,
-     "{ revokeRolesFromUser: name, roles: [ ... ] }", run_revoke_roles, needs::decided(may_revoke),
-     kRolesFields},
+     "{ revokeRolesFromUser: name, roles: [ ... ] }", run_revoke_roles,
+     needs::decided(may_revoke_roles), kRolesFields},
     {"invalidateUserCache", "", kAdminOnly, LockKind::none, "read the users anew",
      run_invalidate_cache, needs::on_cluster(auth::action::invalidateUserCache)},
 };

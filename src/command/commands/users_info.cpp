@@ -1,4 +1,4 @@
-// usersInfo and rolesInfo: users and roles, shown (wire spec 6.4).
+// usersInfo: users, shown (wire spec 6.4).
 #include <algorithm>
 #include <unordered_set>
 
@@ -17,37 +17,12 @@ namespace command {
 
 namespace {
 
-using auth::Role;
 using auth::UserName;
 
-// The ticks for showing a user, or a role (sched/tick.h).
+// The ticks for showing a user (sched/tick.h).
 constexpr int64_t kTicksPerUser = 64;
 // The cost of one authorization check.
 constexpr int64_t kTicksPerRight = 4;
-
-// Whether any command may carry the field.
-bool is_generic(std::string_view name) {
-    constexpr std::string_view kGeneric[] = {
-        "lsid",       "maxTimeMS", "writeConcern",         "readConcern", "comment",
-        "apiVersion", "apiStrict", "apiDeprecationErrors", "backpressure"};
-    return name.starts_with('$') || std::ranges::find(kGeneric, name) != std::end(kGeneric);
-}
-
-}  // namespace
-
-void check_user_fields(const Invocation& invocation) {
-    DCHECK(invocation.service.commands().find(invocation.name) != nullptr);
-    const Fields known = invocation.service.commands().find(invocation.name)->fields;
-    bool first = true;
-    for (const bson::Element& e : invocation.body) {
-        if (std::exchange(first, false) || is_generic(e.name())) continue;
-        if (!known.has(e.name()))
-            base::fail(base::kBadValue, "\"{}\" is not a valid argument to {}", e.name(),
-                       invocation.name);
-    }
-}
-
-namespace {
 
 // The users that usersInfo asks about: { usersInfo: 1 } a database, { forAllDBs: true } all, else
 // these.
@@ -86,8 +61,14 @@ bson::Object shown_user(bson::Doc stored, const Invocation& invocation) {
     }
     if (body["showPrivileges"].truthy()) {
         if (const auto user = auth::read_user(stored)) {
+            const auth::Granted granted =
+                invocation.service.access_control().users.granted(user->roles);
+            {
+                bson::Builder roles = out.sub_array("inheritedRoles");
+                auth::append_roles(granted.roles, roles);
+            }
             bson::Builder privileges = out.sub_array("inheritedPrivileges");
-            user->privileges().append_to(privileges);
+            granted.privileges.append_to(privileges);
         }
     }
     bson::Builder mechanisms = out.sub_array("mechanisms");
@@ -128,51 +109,6 @@ void run_users_info(Invocation& invocation) {
     }
 }
 
-void append_role(const Role& role, bool with_privileges, bson::Builder& list) {
-    DCHECK(auth::exists(role));
-    bson::Builder entry = list.sub_object(list.next().view());
-    entry.append("role", role.name).append("db", role.db).append("isBuiltin", true);
-    entry.sub_array("roles").finish();
-    entry.sub_array("inheritedRoles").finish();
-    if (!with_privileges) return;
-    for (const char* name : {"privileges", "inheritedPrivileges"}) {
-        bson::Builder privileges = entry.sub_array(name);
-        auth::privileges_of(role).append_to(privileges);
-    }
-}
-
-// { rolesInfo: 1, showBuiltinRoles: true } lists all; a name, or names, those. If showBuiltinRoles
-// is missing, there are none to list.
-void run_roles_info(Invocation& invocation) {
-    check_user_fields(invocation);
-    const bool with_privileges = invocation.body["showPrivileges"].truthy();
-    const bson::Element first = invocation.first();
-    bson::Builder list = invocation.reply->sub_array("roles");
-    if (first.is_number()) {
-        if (!invocation.body["showBuiltinRoles"].truthy()) return;
-        for (const std::string_view name : auth::role_names(invocation.db))
-            append_role({std::string(name), std::string(invocation.db)}, with_privileges, list);
-        return;
-    }
-    const auto add = [&](const bson::Element& e) {
-        sched::tick(kTicksPerUser);
-        Role role;
-        if (e.is_string()) {
-            role = {std::string(e.as_string()), std::string(invocation.db)};
-        } else if (e.is_object() && e.as_doc()["role"].is_string() &&
-                   e.as_doc()["db"].is_string()) {
-            role = {std::string(e.as_doc()["role"].as_string()),
-                    std::string(e.as_doc()["db"].as_string())};
-        } else {
-            base::fail(base::kBadValue, "a role must be a name, or a document {{ role, db }}");
-        }
-        if (auth::exists(role)) append_role(role, with_privileges, list);
-    };
-    if (!first.is_array()) return add(first);
-    for (const bson::Element& e : first.as_doc())
-        add(e);
-}
-
 // A user may always see itself.
 bool may_see_users(const Invocation& invocation, const Rights& rights) {
     using auth::action::viewUser;
@@ -198,19 +134,10 @@ constexpr Field kUsersInfoFields[] = {
     // No user has such restrictions here.
     without_effect("showAuthenticationRestrictions", types::flag, "3.6"),
 };
-constexpr Field kRolesInfoFields[] = {
-    {"showPrivileges", types::flag},
-    {"showBuiltinRoles", types::flag},
-    without_effect("showAuthenticationRestrictions", types::flag, "3.6"),
-};
-
 constexpr Command kCommands[] = {
     {"usersInfo", "", 0, LockKind::read,
      "{ usersInfo: 1 | name | { user, db } | [ ... ] | { forAllDBs: true } }", run_users_info,
      needs::decided(may_see_users), kUsersInfoFields},
-    {"rolesInfo", "", 0, LockKind::none,
-     "{ rolesInfo: 1 | name | { role, db } | [ ... ], showBuiltinRoles, showPrivileges }",
-     run_roles_info, needs::login, kRolesInfoFields},
 };
 
 }  // namespace

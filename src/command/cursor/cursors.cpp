@@ -166,6 +166,7 @@ int64_t CursorManager::add(std::unique_ptr<Cursor> cursor) {
     slot.asked_ns = cursor->ns;
     slot.session = cursor->session;
     slot.reads_collection = !cursor->collection_ns.empty();
+    slot.follows_changes = cursor->follows_changes;
     slot.foreign_ns = cursor->foreign_ns;
     slot.owners = cursor->owners;
     slot.opener = cursor->opener;
@@ -308,7 +309,8 @@ std::optional<CursorManager::Owned> CursorManager::owned(int64_t id) const {
     const auto found = slots_.find(id);
     if (found == slots_.end()) return std::nullopt;
     const Slot& slot = found->second;
-    return Owned{slot.asked_ns, slot.reads_collection, slot.foreign_ns, slot.owners};
+    return Owned{slot.asked_ns, slot.reads_collection, slot.follows_changes, slot.foreign_ns,
+                 slot.owners};
 }
 
 CursorManager::Counts CursorManager::counts() const {

@@ -131,6 +131,7 @@ struct Cursor {
     int64_t default_batch = 0;  // v26: numberToReturn of the query
     bool tailable = false;
     bool await_data = false;
+    bool follows_changes = false;  // a change stream
     bool exhaust = false;
     bool no_timeout = false;
     bool killed = false;  // while pinned
@@ -192,6 +193,7 @@ class CursorManager {
     struct Owned {
         std::string ns;
         bool reads_collection = false;
+        bool follows_changes = false;
         std::vector<std::string> foreign_ns;
         std::vector<std::string> owners;
     };
@@ -212,6 +214,7 @@ class CursorManager {
         std::string asked_ns;            // of that, or of the view that it is read through
         std::optional<SessionId> session;
         bool reads_collection = false;
+        bool follows_changes = false;
         std::vector<std::string> foreign_ns;
         std::vector<std::string> owners;
         int64_t opener = 0;

@@ -35,6 +35,21 @@ std::string shown(const Invocation& invocation, const Command& command) {
     return bson::to_text(shown_request(invocation.body, kShownBytes).doc());
 }
 
+// Users and roles are changed by their commands, which announce it, whatever a role of one's own
+// says.
+bool is_changed_by_commands(std::string_view db, std::string_view collection,
+                            auth::Actions actions) {
+    return db == auth::kAdmin && (collection == "system.users" || collection == "system.roles") &&
+           (actions & ~auth::kReadCatalogue) != 0;
+}
+
+// A stream over all databases is one of admin, where there is none else.
+bool may_follow_on(const CursorManager::Owned& cursor, const Rights& rights) {
+    constexpr auth::Actions kFollows = auth::action::find | auth::action::changeStream;
+    return catalog::split(cursor.ns).db == auth::kAdmin ? rights.anywhere(kFollows)
+                                                        : rights.on(cursor.ns, kFollows);
+}
+
 bool overlap(const std::vector<std::string>& some, const std::vector<std::string>& others) {
     return std::ranges::any_of(some, [&others](const std::string& name) {
         return std::ranges::find(others, name) != others.end();
@@ -61,7 +76,11 @@ bool Rights::on_cluster(auth::Actions actions) const {
 }
 
 bool Rights::on(std::string_view db, std::string_view collection, auth::Actions actions) const {
-    return unlimited_ || client_.login().privileges().allow(db, collection, actions);
+    if (unlimited_) return true;
+    const auth::Privileges& privileges = client_.login().privileges();
+    return privileges.allow(db, collection, actions) &&
+           (!is_changed_by_commands(db, collection, actions) ||
+            privileges.allow_on_cluster(auth::action::internal));
 }
 
 bool Rights::on(std::string_view ns, auth::Actions actions) const {
@@ -180,6 +199,7 @@ void admit_get_more(Client& client, const CursorManager& cursors, int64_t id, st
     if (cursor)
         may = overlap(cursor->owners, client.login().ids()) &&
               (!cursor->reads_collection || rights.on(cursor->ns, auth::action::find)) &&
+              (!cursor->follows_changes || may_follow_on(*cursor, rights)) &&
               std::ranges::all_of(cursor->foreign_ns, [&rights](const std::string& other) {
                   return rights.on(other, auth::action::find);
               });

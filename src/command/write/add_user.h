@@ -1,5 +1,6 @@
-// command/write/add_user.h - how a user comes to be: the document in admin.system.users, with the
-// index and the note of the version that belong to the first one. Reading them is users.h.
+// command/write/add_user.h - how a user or a role comes to be: the document in admin.system.users
+// or admin.system.roles, with the index and the note of the version that belong to the first one.
+// Reading them is users.h.
 #pragma once
 
 #include "auth/user.h"
@@ -15,5 +16,9 @@ class UserStore;
 // 51003 if there is one of that name. Takes the lock on admin.
 void add_user(OperationContext& context, UserStore& users, const auth::UserName& who,
               bson::Doc fields, bool only_first);
+
+// Makes a role. Throws base::Error 51002 if there is one of that name, and for roles that it cannot
+// have 31, 80, 81. Takes the lock on admin.
+void add_role(OperationContext& context, UserStore& users, const auth::OwnRole& role);
 
 }  // namespace command
