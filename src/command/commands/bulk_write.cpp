@@ -7,7 +7,9 @@
 #include "base/dcheck.h"
 #include "base/error.h"
 #include "command/commands/families.h"
+#include "command/commands/item_report.h"
 #include "command/commands/request_expressions.h"
+#include "command/commands/write_errors.h"
 #include "command/commands/writes.h"
 #include "command/cursor/batch.h"
 #include "command/request/authorization.h"
@@ -129,6 +131,7 @@ std::vector<std::string> read_targets(const Invocation& invocation) {
 }
 
 struct Operation {
+    bson::Doc item;  // as it was sent
     size_t target = 0;
     // The document of an insert, or the request.
     std::variant<bson::Doc, UpdateRequest, DeleteRequest> work;
@@ -154,12 +157,19 @@ class BulkWrite {
         for (size_t i = 0; i < operations_.size() && !stopped_; ++i) {
             sched::tick(kTicksPerOperation);
             const auto index = static_cast<int32_t>(i);
+            const Operation& operation = operations_[i];
+            if (!std::holds_alternative<bson::Doc>(operation.work)) insert_lock_.reset();
+            const bool profiled = is_profiled(operation);
+            ItemReport item(service_.profiler(), client_, kind_of(operation),
+                            targets_[operation.target], operation.item);
             try {
-                run(operations_[i], index);
+                run(operation, index);
                 ++succeeded_;
             } catch (const base::Error& e) {
-                failed(operations_[i], index, e);
+                item.report().failed(e.code(), e.what());
+                failed(operation, index, e);
             }
+            if (profiled) insert_lock_.reset();
         }
         insert_lock_.reset();
         reply();
@@ -213,7 +223,8 @@ class BulkWrite {
         if (kind == "insert") {
             InsertItem item;
             kInsert.read(each, kWhere, dialect, item);
-            operation = {target_of(item.target, targets_.size(), index), item.document.as_doc()};
+            operation = {each, target_of(item.target, targets_.size(), index),
+                         item.document.as_doc()};
             const std::string& ns = targets_[operation.target];
             catalog::check_insertable(ns, catalog::code_of_bad_name(dialect));
             if (catalog::split(ns).collection == "system.indexes")
@@ -226,7 +237,7 @@ class BulkWrite {
             update.validation = request_.validation;
             update.keeps_empty_timestamps = request_.keeps_empty_timestamps;
             update.expressions = expressions_->get();
-            operation = {target_of(item.target, targets_.size(), index), std::move(update)};
+            operation = {each, target_of(item.target, targets_.size(), index), std::move(update)};
         } else if (kind == "delete") {
             BulkDelete item;
             kDelete.read(each, kWhere, dialect, item);
@@ -235,7 +246,7 @@ class BulkWrite {
             removal.hint = item.hint;
             removal.collator = named_collator(item.collation, dialect);
             removal.just_one = !item.multi.truthy();
-            operation = {target_of(item.target, targets_.size(), index), std::move(removal)};
+            operation = {each, target_of(item.target, targets_.size(), index), std::move(removal)};
         } else {
             base::fail(base::kFailedToParse,
                        "Unrecognized bulkWrite operation '{}': the first field has to be insert, "
@@ -243,6 +254,16 @@ class BulkWrite {
                        kind);
         }
         operations_.push_back(std::move(operation));
+    }
+
+    static const char* kind_of(const Operation& operation) {
+        if (std::holds_alternative<bson::Doc>(operation.work)) return "insert";
+        return std::holds_alternative<UpdateRequest>(operation.work) ? "update" : "remove";
+    }
+    // Whether a line may be kept of it, under a lock of its own.
+    bool is_profiled(const Operation& operation) const {
+        const std::string_view db = catalog::split(targets_[operation.target]).db;
+        return service_.profiler().level(db) > 0;
     }
 
     int32_t statement_of(int32_t index) const {
@@ -258,7 +279,7 @@ class BulkWrite {
         const int32_t statement = statement_of(index);
         if (const auto* document = std::get_if<bson::Doc>(&operation.work))
             return insert(ns, *document, index, statement);
-        insert_lock_.reset();  // the others take their own
+        DCHECK(insert_lock_ == nullptr);  // the others take their own
         if (const auto* update = std::get_if<UpdateRequest>(&operation.work))
             return this->update(ns, *update, index, statement);
         remove(ns, std::get<DeleteRequest>(operation.work), index, statement);
@@ -280,6 +301,7 @@ class BulkWrite {
                             request_.validation, !request_.keeps_empty_timestamps);
             service_.metrics().inserted.fetch_add(1, std::memory_order_relaxed);
             client_.last_error().record_insert();
+            client_.report().inserted = 1;
         }
         ++inserted_;
         if (!request_.errors_only) done(index, 1);
@@ -290,6 +312,7 @@ class BulkWrite {
         service_.counters().update.fetch_add(1, std::memory_order_relaxed);
         const UpdateOutcome outcome = update_once(invocation_, ns, history_, request, statement);
         DCHECK(outcome.modified <= outcome.matched);
+        report_update(client_.report(), outcome);
         matched_ += outcome.matched;
         modified_ += outcome.modified;
         upserted_ += outcome.upserted.empty() ? 0 : 1;
@@ -302,7 +325,7 @@ class BulkWrite {
             bson::Builder upserted = told.sub_object("upserted");
             upserted.append_as("_id", outcome.upserted.doc().first());
         }
-        add(told.doc());
+        results_->add(told.doc());
     }
 
     void remove(const std::string& ns, const DeleteRequest& request, int32_t index,
@@ -311,6 +334,7 @@ class BulkWrite {
         const int64_t removed =
             delete_once(invocation_, ns, request, expressions_->get(), statement);
         DCHECK(removed <= 1 || !request.just_one);
+        client_.report().deleted = removed;
         removed_ += removed;
         client_.last_error().record_delete(removed);
         if (!request_.errors_only) done(index, removed);
@@ -320,20 +344,15 @@ class BulkWrite {
     // rest, as in the other write commands.
     void failed(const Operation& operation, int32_t index, const base::Error& error) {
         if (is_worth_a_retry(error.code())) throw base::Error(error);
-        ++errors_;
         stopped_ = request_.ordered || sched::is_interruption(error);
         client_.last_error().record_error(error.code(), error.what());
         service_.asserts().user.fetch_add(1, std::memory_order_relaxed);
-        const base::Error shown = for_client(invocation_, error);
-        const bool told = told_bytes_ < kToldBytes;
         bson::Builder out = result(0.0, index);
-        out.append("code", shown.code())
-            .append("errmsg", told ? std::string_view(shown.what()) : std::string_view());
-        if (told && shown.details() != nullptr) out.append_all(bson::Doc(shown.details()->data()));
+        errors_.tell(for_client(invocation_, error), out);
         out.append("n", int32_t{0});
         if (std::holds_alternative<UpdateRequest>(operation.work))
             out.append("nModified", int32_t{0});
-        add(out.doc());
+        results_->add(out.doc());
     }
 
     static bson::Builder result(double ok, int32_t index) {
@@ -344,7 +363,7 @@ class BulkWrite {
     void done(int32_t index, int64_t count) {
         bson::Builder out = result(1.0, index);
         append_count(out, "n", count);
-        add(out.doc());
+        results_->add(out.doc());
     }
     static void append_count(bson::Builder& out, std::string_view name, int64_t count) {
         if (count <= INT32_MAX)
@@ -352,31 +371,24 @@ class BulkWrite {
         else
             out.append(name, count);
     }
-    void add(bson::Doc told) {
-        told_bytes_ += told.size();
-        results_->add(told);
-    }
 
     void reply() {
-        invocation_.skip_concern = errors_ > 0 && succeeded_ == 0;
+        invocation_.skip_concern = errors_.count() > 0 && succeeded_ == 0;
         client_.report().inserted = inserted_;
         client_.report().deleted = removed_;
-        DCHECK(errors_ + succeeded_ <= static_cast<int64_t>(operations_.size()));
+        DCHECK(errors_.count() + succeeded_ <= static_cast<int64_t>(operations_.size()));
         auto cursor = std::make_unique<Cursor>();
         cursor->ns = "admin.$cmd.bulkWrite";
         cursor->source = std::move(results_);
         reply_with_cursor(service_.cursors(), client_, std::move(cursor), batch_size_,
                           *invocation_.reply);
         const std::pair<std::string_view, int64_t> counts[] = {
-            {"nErrors", errors_},     {"nInserted", inserted_}, {"nMatched", matched_},
-            {"nModified", modified_}, {"nUpserted", upserted_}, {"nDeleted", removed_},
+            {"nErrors", errors_.count()}, {"nInserted", inserted_}, {"nMatched", matched_},
+            {"nModified", modified_},     {"nUpserted", upserted_}, {"nDeleted", removed_},
         };
         for (const auto& [name, count] : counts)
             append_count(*invocation_.reply, name, count);
     }
-
-    // When the results have so many bytes, later errors have a code and no text.
-    static constexpr int64_t kToldBytes = 1024 * 1024;
 
     Invocation& invocation_;
     Client& client_;
@@ -390,10 +402,10 @@ class BulkWrite {
     std::unique_ptr<CollectionLock> insert_lock_;
     int64_t under_lock_ = 0;
     bool stopped_ = false;
-    int64_t succeeded_ = 0, errors_ = 0;
+    WriteErrors errors_;
+    int64_t succeeded_ = 0;
     int64_t inserted_ = 0, matched_ = 0, modified_ = 0, upserted_ = 0, removed_ = 0;
     std::unique_ptr<ListSource> results_ = std::make_unique<ListSource>();
-    int64_t told_bytes_ = 0;
 };
 
 void run_bulk_write(Invocation& invocation) {

@@ -187,5 +187,74 @@ TEST_P(BulkWriteTest, AnUpdateMayChooseByASort) {
 
 INSTANTIATE_TEST_SUITE_P(engines, BulkWriteTest, kTestEngines, engine_name);
 
+// Texts of errors are left out for the bytes of errors alone, as in the other write commands.
+TEST_P(BulkWriteTest, ManyResultsTakeNoTextFromAnError) {
+    constexpr int kOperations = 40'000;  // over 1 MB of results
+    bson::Builder command;
+    command.append("bulkWrite", 1).append("ordered", false);
+    {
+        bson::Builder ops = command.sub_array("ops");
+        for (int i = 0; i < kOperations; ++i)
+            ops.push(bson::make("delete", 0, "filter", bson::make("_id", -1)));
+        for (int i = 0; i < 2; ++i)
+            ops.push(bson::make("insert", 0, "document", bson::make("_id", 1)));
+    }
+    {
+        bson::Builder targets = command.sub_array("nsInfo");
+        targets.push(bson::make("ns", "test.a"));
+    }
+    const bson::Object reply = run(command.object(), "admin");
+    ASSERT_EQ(counts(reply), "1 1 0 0 0 0 ");
+    std::string text;
+    int64_t bytes = 0;
+    for (const bson::Element& e : reply.doc().at_path("cursor.firstBatch").as_doc()) {
+        bytes += e.as_doc().size();
+        if (e.as_doc()["ok"].to_double() == 0) text = e.as_doc()["errmsg"].as_string();
+    }
+    EXPECT_GT(bytes, 1 << 20);
+    EXPECT_TRUE(text.starts_with("E11000")) << text;
+}
+
+// The command has a line of its own, in admin; its operations have theirs where they work.
+TEST_P(BulkWriteTest, EachOperationHasALineInTheProfile) {
+    for (const char* db : {"test", "other"})
+        ASSERT_EQ(code(run(R"({"profile": 2})", db)), 0);
+    bulk(R"([{"insert": 0, "document": {"_id": 1}},
+             {"insert": 0, "document": {"_id": 2}},
+             {"insert": 1, "document": {"_id": 1}},
+             {"insert": 1, "document": {"_id": 1}},
+             {"update": 0, "filter": {}, "updateMods": {"$set": {"x": 1}}, "multi": true},
+             {"delete": 0, "filter": {"_id": 2}}])",
+         R"(, "ordered": false)");
+    for (const char* db : {"test", "other"})
+        ASSERT_EQ(code(run(R"({"profile": 0})", db)), 0);
+    const auto lines = [this](const char* db, const char* collection) {
+        const bson::Object reply =
+            run(fmt::format(R"({{"find": "system.profile", "filter": {{"ns": "{}.{}"}}}})", db,
+                            collection),
+                db);
+        std::string text;
+        for (const bson::Element& e : reply.doc().at_path("cursor.firstBatch").as_doc()) {
+            const bson::Doc line = e.as_doc();
+            text += fmt::format("{} {}", line["op"].as_string(), bson::to_text(line["command"]));
+            for (const char* metric :
+                 {"ninserted", "nMatched", "nModified", "ndeleted", "exceptionCode"})
+                if (const bson::Element value = line[metric])
+                    text += fmt::format(" {}:{}", metric, value.to_int64());
+            text += "; ";
+        }
+        return text;
+    };
+    EXPECT_EQ(lines("test", "a"),
+              "insert { insert: 0, document: { _id: 1 } } ninserted:1; "
+              "insert { insert: 0, document: { _id: 2 } } ninserted:1; "
+              "update { update: 0, filter: {}, updateMods: { $set: { x: 1 } }, multi: true } "
+              "nMatched:2 nModified:2; "
+              "remove { delete: 0, filter: { _id: 2 } } ndeleted:1; ");
+    EXPECT_EQ(lines("other", "b"),
+              "insert { insert: 1, document: { _id: 1 } } ninserted:1; "
+              "insert { insert: 1, document: { _id: 1 } } exceptionCode:11000; ");
+}
+
 }  // namespace
 }  // namespace command

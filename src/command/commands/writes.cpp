@@ -6,14 +6,13 @@
 
 #include "base/dcheck.h"
 #include "base/error.h"
-#include "base/log.h"
-#include "base/milliseconds.h"
 #include "command/commands/families.h"
 #include "command/commands/indexes.h"
+#include "command/commands/item_report.h"
 #include "command/commands/projection_of_today.h"
 #include "command/commands/request_expressions.h"
+#include "command/commands/write_errors.h"
 #include "command/commands/write_history.h"
-#include "command/cursor/query_cursors.h"
 #include "command/request/authorization.h"
 #include "command/request/bind.h"
 #include "command/request/fields_of_today.h"
@@ -37,34 +36,6 @@ constexpr int kBadNewName = 17246;
 constexpr int kConstantsWithoutPipeline = 51198;
 // The ticks for reading an update or a delete and refusing it (sched/tick.h).
 constexpr int64_t kTicksPerItem = 64;
-
-// writeErrors of a reply; built only when something failed.
-class WriteErrors {
-  public:
-    void add(int64_t index, const base::Error& error) {
-        DCHECK(count_ <= index);  // each item fails once
-        ++count_;
-        const bool told = static_cast<int64_t>(list_.size()) < kToldBytes;
-        bson::Builder entry = list_.sub_object(list_.next().view());
-        entry.append("index", static_cast<int32_t>(index))
-            .append("code", error.code())
-            .append("errmsg", told ? std::string_view(error.what()) : std::string_view());
-        if (told && error.details() != nullptr)
-            entry.append_all(bson::Doc(error.details()->data()));
-    }
-    int64_t count() const { return count_; }
-    void append_to(bson::Builder& reply) {
-        if (count_ > 0) reply.append_array("writeErrors", list_.doc());
-    }
-
-  private:
-    // When a reply has so many bytes of errors, later ones have a code and no text: it has to stay
-    // a document that clients take.
-    static constexpr int64_t kToldBytes = 1024 * 1024;
-
-    bson::Builder list_;
-    int64_t count_ = 0;
-};
 
 // The fields of the three commands beside their items.
 struct WriteRequest {
@@ -131,7 +102,10 @@ class WriteBatch {
         DCHECK(!stopped_ && index + 1 == index_);
         if (invocation_.dialect().has(dialect::kLostWritesFail) && is_worth_a_retry(error.code()))
             throw base::Error(error);
-        errors_.add(index, for_client(invocation_, error));
+        bson::Builder entry = told_.sub_object(told_.next().view());
+        entry.append("index", static_cast<int32_t>(index));
+        errors_.tell(for_client(invocation_, error), entry);
+        entry.finish();
         client_.last_error().record_error(error.code(), error.what());
         invocation_.service.asserts().user.fetch_add(1, std::memory_order_relaxed);
         if (request_.ordered || sched::is_interruption(error)) stopped_ = true;
@@ -141,7 +115,8 @@ class WriteBatch {
     void finish(int64_t succeeded) {
         DCHECK(succeeded <= index_ && errors_.count() <= index_);
         invocation_.skip_concern = errors_.count() > 0 && succeeded == 0;
-        if (!bare_reply()) errors_.append_to(*invocation_.reply);
+        if (!bare_reply() && errors_.count() > 0)
+            invocation_.reply->append_array("writeErrors", told_.doc());
     }
     // { w: 0 } asks for no details.
     bool bare_reply() const { return invocation_.concern.unacknowledged(); }
@@ -182,64 +157,7 @@ class WriteBatch {
     bool stopped_ = false;
     int64_t index_ = 0;
     WriteErrors errors_;
-};
-
-// One item of a write command, as an operation of its own: this is what the profiler keeps, as if
-// each item had come in an old message.
-class ItemReport {
-  public:
-    ItemReport(Profiler& profiler, Client& client, const char* op, std::string_view ns,
-               bson::Doc request)
-        : profiler_(profiler),
-          client_(client),
-          command_(report().request),
-          name_(report().command_name),
-          as_command_(report().as_command) {
-        finished_.op = op;
-        finished_.ns = ns;
-        finished_.client = client.info().remote;
-        finished_.users = &client.login().users();
-        finished_.yields = yields();
-        finished_.locks = client.operation().locks().times();
-        start(request);
-    }
-    ItemReport(const ItemReport&) = delete;
-    ItemReport& operator=(const ItemReport&) = delete;
-    // Leaves the command's own report.
-    ~ItemReport() {
-        finished_.millis = base::ms_since(started_);
-        finished_.yields = yields() - finished_.yields;
-        DCHECK(finished_.yields >= 0);
-        finished_.locks = client_.operation().locks().times() - finished_.locks;
-        try {
-            count_scans_if_told(client_, profiler_, finished_.ns, finished_.millis);
-            profiler_.finished(finished_, report(), true);
-        } catch (const std::exception& e) {  // no memory for the line
-            base::log::error("cannot report an operation: {}", e.what());
-        }
-        start(command_);
-    }
-
-    OpReport& report() { return client_.report(); }
-
-  private:
-    int64_t yields() const { return client_.current().yields(); }
-    void start(bson::Doc request) {
-        std::destroy_at(&report());
-        std::construct_at(&report());
-        report().request = request;
-        report().has_request = true;
-        report().as_command = as_command_;
-        report().command_name = name_;
-    }
-
-    Profiler& profiler_;
-    Client& client_;
-    const bson::Doc command_;
-    const std::string_view name_;
-    const bool as_command_;
-    FinishedOp finished_;  // yields and locks: as they were at the start
-    const sched::Operation::Clock::time_point started_ = sched::Operation::Clock::now();
+    bson::Builder told_;  // of them; built only when something failed
 };
 
 bson::Doc document_field(const bson::Element& e, std::string_view field) {
