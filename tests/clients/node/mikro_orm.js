@@ -31,7 +31,7 @@ const Book = new EntitySchema({
 
 let orm;
 const settings = {entities: [Author, Book], clientUrl: uri, dbName: 'mikro', debug: false,
-                  logger: () => {}};
+                  logger: () => {}, driverOptions: {monitorCommands: true}};
 
 main({
     async starts() {
@@ -54,6 +54,20 @@ main({
         const thick = await read.find('Book', {pages: {$gte: 100}}, {orderBy: {pages: -1}});
         assert.deepEqual(thick.map(book => book.pages).slice(0, 2), [119, 118]);
         assert.equal(await read.count('Book', {pages: {$lt: 10}}), 10);
+    },
+
+    // Its driver for MongoDB has no joins: it sends the condition on the author as a document, which
+    // no reference to one equals on any server. By the reference the books come.
+    async 'a condition on a relation is one on the reference'() {
+        const read = orm.em.fork();
+        const author = await read.findOneOrFail('Author', {name: 'Ada'});
+        const sent = [];
+        read.getConnection().getClient().on('commandStarted', event => sent.push(event.command));
+        assert.equal((await read.find('Book', {author: author._id})).length, 120);
+        assert.deepEqual(await read.find('Book', {author: {name: 'Ada'}}), []);
+        assert.deepEqual(sent.filter(command => command.find === 'book').map(
+            command => String(command.filter.author.name || command.filter.author)),
+                         [String(author._id), 'Ada']);
     },
 
     async 'changes and removes'() {
