@@ -29,7 +29,7 @@ LINES_MOST = {
 # (src/command/request/bind.h).
 REQUEST_LINES_MOST = {
     r'\belse if \((?:\w+\.)?(?:name(?:\(\))?|field) == "': 12,
-    r'\bbody\["|\bfield\("': 117,
+    r'\bbody\["|\bfield\("': 111,
 }
 # Folders whose product lines have at least so many assertions in 1,000 lines.
 ASSERTIONS_LEAST = 8
@@ -42,7 +42,7 @@ ASSERTING = ('src/storage/kv', 'src/storage/rocksdb', 'src/storage/wiredtiger', 
              'src/command/write')
 FOLDER_FILES_MOST = 45
 PRODUCT_FILE_LINES_MOST = 634
-PYTHON_LINES_MOST = 49600  # of tests and tools together; streams have brought drivers in
+PYTHON_LINES_MOST = 49700  # of tests and tools together; streams have brought drivers in
 
 
 def tracked(folder='.'):

@@ -4,6 +4,7 @@
 
 #include "command/admin/admin.h"
 #include "command/report/reports.h"
+#include "command/users/users.h"
 
 namespace command {
 

@@ -11,7 +11,7 @@ namespace command {
 std::span<const Family> all_families();
 
 // The families of this room; each is defined by the file of that name. Others are those of
-// command/report/reports.h and command/admin/admin.h.
+// command/report/reports.h, command/admin/admin.h and command/users/users.h.
 Family authentication_commands();
 Family last_error_commands();
 Family write_commands();
@@ -27,9 +27,7 @@ Family index_commands();
 Family database_commands();
 Family capped_commands();
 Family hidden_commands();
-Family user_commands();
 Family user_info_commands();
-Family role_commands();
 Family refused_commands();
 Family parallel_scan_commands();
 Family session_commands();

@@ -7,9 +7,9 @@
 #include "base/error.h"
 #include "command/commands/families.h"
 #include "command/commands/request_expressions.h"
-#include "command/commands/users.h"
 #include "command/request/authorization.h"
 #include "command/request/invocation.h"
+#include "command/users/users.h"
 #include "query/match/match_tree.h"
 #include "sched/tick.h"
 

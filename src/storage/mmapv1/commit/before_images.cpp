@@ -3,9 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/thread_scratch.h"
 #include "sched/operation.h"
 
 namespace mmapv1 {
+
+BeforeImages& BeforeImages::of_thread() {
+    return base::thread_scratch<BeforeImages>();
+}
 
 void BeforeImages::begin() {
     begun_.push_back({size_, calls_.size()});

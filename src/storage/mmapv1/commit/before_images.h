@@ -19,6 +19,9 @@ namespace mmapv1 {
 
 class BeforeImages {
   public:
+    // Returns the calling thread's, whose memory it keeps.
+    static BeforeImages& of_thread();
+
     // Pairs of begin() and one of the others may lie in each other.
     void begin();
     void undo();

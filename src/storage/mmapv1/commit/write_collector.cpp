@@ -122,7 +122,7 @@ void WriteCollector::declare(void* start, uint32_t length) {
 }
 
 void WriteCollector::begin_undo() {
-    thread_local BeforeImages images;
+    BeforeImages& images = BeforeImages::of_thread();
     images.begin();
     t_spool.images = &images;
     t_spool.plain_below = 0;

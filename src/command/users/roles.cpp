@@ -6,11 +6,10 @@
 #include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "command/commands/families.h"
-#include "command/commands/users.h"
 #include "command/context/locks.h"
 #include "command/request/authorization.h"
 #include "command/request/invocation.h"
+#include "command/users/users.h"
 #include "command/write/add_user.h"
 #include "query/plan/executor.h"
 #include "sched/tick.h"
@@ -27,11 +26,6 @@ constexpr int64_t kTicksPerRight = 4;
 
 UserStore& users_of(const Invocation& invocation) {
     return invocation.service.access_control().users;
-}
-
-void refuse_restrictions(const bson::Element& list) {
-    if (list && !(list.is_array() && list.as_doc().empty()))
-        base::fail(base::kBadValue, "authenticationRestrictions are not supported by this server");
 }
 
 // The name of a role that is there, and can be changed.
@@ -100,15 +94,15 @@ void change_role(Invocation& invocation, const Role& who,
 
 void run_create_role(Invocation& invocation) {
     check_user_fields(invocation);
-    const bson::Doc body = invocation.body;
+    const GivenRights given(invocation);
     OwnRole role;
     role.who = auth::parse_new_role_name(invocation.first(), invocation.db);
-    refuse_restrictions(body["authenticationRestrictions"]);
-    for (const char* name : {"privileges", "roles"})
-        if (!body[name])
-            base::fail(base::kBadValue, "\"createRole\" command requires a \"{}\" array", name);
-    role.privileges = auth::parse_privileges(body["privileges"]);
-    role.roles = auth::parse_roles(body["roles"], invocation.db);
+    given.refuse_restrictions();
+    if (!given.privileges || !given.roles)
+        base::fail(base::kBadValue, "\"createRole\" command requires a \"{}\" array",
+                   given.privileges ? "roles" : "privileges");
+    role.privileges = auth::parse_privileges(given.privileges);
+    role.roles = auth::parse_roles(given.roles, invocation.db);
     auth::check_stays_inside(role);
     add_role(invocation.client, users_of(invocation), role);
     announce(invocation, role.who, "created");
@@ -116,43 +110,41 @@ void run_create_role(Invocation& invocation) {
 
 void run_update_role(Invocation& invocation) {
     check_user_fields(invocation);
-    const bson::Doc body = invocation.body;
+    const GivenRights given(invocation);
     const Role who = parse_changed(invocation);
-    refuse_restrictions(body["authenticationRestrictions"]);
-    if (!body["privileges"] && !body["roles"])
+    given.refuse_restrictions();
+    if (!given.privileges && !given.roles)
         base::fail(base::kBadValue, "Must specify at least one field to update in updateRole");
     auth::Privileges privileges;
     std::vector<Role> roles;
-    if (body["privileges"]) privileges = auth::parse_privileges(body["privileges"]);
-    if (body["roles"]) roles = parse_given_roles(invocation);
+    if (given.privileges) privileges = auth::parse_privileges(given.privileges);
+    if (given.roles) roles = parse_given_roles(invocation);
     change_role(invocation, who, [&](OwnRole& role) {
-        if (body["privileges"]) role.privileges = privileges;
-        if (body["roles"]) role.roles = roles;
+        if (given.privileges) role.privileges = privileges;
+        if (given.roles) role.roles = roles;
     });
 }
 
-// Returns the list of a command that gives or takes some.
-bson::Element not_empty(const Invocation& invocation, bson::Element list) {
+// Returns the privileges of a command that gives or takes some.
+auth::Privileges parse_given_privileges(const Invocation& invocation) {
+    const bson::Element list = GivenRights(invocation).privileges;
     if (!list.is_array() || list.as_doc().empty())
         base::fail(list.is_array() || !list ? base::kBadValue : base::kTypeMismatch,
-                   "{} command requires a non-empty \"{}\" array", invocation.name,
-                   list ? list.name() : "privileges");
-    return list;
+                   "{} command requires a non-empty \"privileges\" array", invocation.name);
+    return auth::parse_privileges(list);
 }
 
 void run_grant_privileges(Invocation& invocation) {
     check_user_fields(invocation);
     const Role who = parse_changed(invocation);
-    const auth::Privileges given =
-        auth::parse_privileges(not_empty(invocation, invocation.body["privileges"]));
+    const auth::Privileges given = parse_given_privileges(invocation);
     change_role(invocation, who, [&given](OwnRole& role) { role.privileges.add(given); });
 }
 
 void run_revoke_privileges(Invocation& invocation) {
     check_user_fields(invocation);
     const Role who = parse_changed(invocation);
-    const auth::Privileges taken =
-        auth::parse_privileges(not_empty(invocation, invocation.body["privileges"]));
+    const auth::Privileges taken = parse_given_privileges(invocation);
     change_role(invocation, who, [&taken](OwnRole& role) {
         for (const auth::Privilege& privilege : taken.list())
             role.privileges.remove(privilege.resource, privilege.actions);
@@ -372,7 +364,7 @@ void run_roles_info(Invocation& invocation) {
 // Whether the client may do this where each of the privileges given is one: the server as a whole,
 // and all databases, count for admin.
 bool may_on_privileges(const Invocation& invocation, const Rights& rights, auth::Actions actions) {
-    const bson::Element list = invocation.body["privileges"];
+    const bson::Element list = GivenRights(invocation).privileges;
     if (!list.is_array()) return true;
     for (const bson::Element& e : sched::ticked(list.as_doc(), kTicksPerRight)) {
         const bson::Element resource = e.is_object() ? e.as_doc()["resource"] : bson::Element();

@@ -7,13 +7,11 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "bson/texts.h"
-#include "command/commands/families.h"
-#include "command/commands/request_expressions.h"
-#include "command/commands/users.h"
 #include "command/context/locks.h"
 #include "command/cursor/session_ends.h"
 #include "command/request/authorization.h"
 #include "command/request/invocation.h"
+#include "command/users/users.h"
 #include "command/write/add_user.h"
 #include "query/match/match_tree.h"
 #include "query/plan/executor.h"
@@ -34,11 +32,6 @@ struct UserFields {
     bson::Element custom_data;
 };
 
-void refuse_restrictions(const bson::Element& list) {
-    if (list && !(list.is_array() && list.as_doc().empty()))
-        base::fail(base::kBadValue, "authenticationRestrictions are not supported by this server");
-}
-
 bool is_digested(bson::Doc body) {
     const bson::Element digest = body["digestPassword"];
     if (digest && digest.type() != bson::Type::boolean)
@@ -53,7 +46,8 @@ UserFields parse_fields(const Invocation& invocation) {
     check_user_fields(invocation);
     const bson::Doc body = invocation.body;
     UserFields out;
-    refuse_restrictions(body["authenticationRestrictions"]);
+    const GivenRights given(invocation);
+    given.refuse_restrictions();
     const bson::Element pwd = body["pwd"];
     if (pwd) {
         if (!pwd.is_string()) base::fail(base::kTypeMismatch, "pwd must be a string");
@@ -63,7 +57,7 @@ UserFields parse_fields(const Invocation& invocation) {
     } else if (body["mechanisms"] || body["digestPassword"]) {
         base::fail(base::kBadValue, "mechanisms and digestPassword need a pwd beside them");
     }
-    if (body["roles"]) out.roles = parse_given_roles(invocation);
+    if (given.roles) out.roles = parse_given_roles(invocation);
     out.custom_data = body["customData"];
     if (out.custom_data && !out.custom_data.is_object())
         base::fail(base::kTypeMismatch, "customData must be a document");
@@ -283,8 +277,9 @@ bool may_update_user(const Invocation& invocation, const Rights& rights) {
     if (body["customData"] &&
         !may(auth::action::changeCustomData, auth::action::changeOwnCustomData))
         return false;
-    return !body["roles"] || (rights.anywhere(auth::action::revokeRole) &&
-                              may_on_roles(invocation, rights, auth::action::grantRole));
+    return !GivenRights(invocation).roles ||
+           (rights.anywhere(auth::action::revokeRole) &&
+            may_on_roles(invocation, rights, auth::action::grantRole));
 }
 
 bool may_drop_user(const Invocation& invocation, const Rights& rights) {

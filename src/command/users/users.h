@@ -1,4 +1,5 @@
-// command/commands/users.h - checked alike by all commands about users and roles, and done alike.
+// command/users/users.h - the commands that make and change users and roles, and what they check
+// and do alike.
 #pragma once
 
 #include <vector>
@@ -6,9 +7,28 @@
 #include "auth/user.h"
 #include "bson/builder.h"
 #include "command/request/authorization.h"
+#include "command/request/command.h"
 #include "command/request/invocation.h"
 
 namespace command {
+
+// Each is defined by the file of that name.
+Family user_commands();
+Family role_commands();
+
+// The fields that give rights, as they came: the commands, and who decides whether they may run,
+// look at the same ones.
+class GivenRights {
+  public:
+    explicit GivenRights(const Invocation& invocation);
+
+    const bson::Element privileges, roles;
+    // Throws base::Error 2 where the client may come from some addresses only.
+    void refuse_restrictions() const;
+
+  private:
+    const bson::Element restrictions_;
+};
 
 // Refuses fields that the command does not know, by the old messages too. Throws base::Error 2.
 void check_user_fields(const Invocation& invocation);

@@ -3,7 +3,7 @@
 
 #include "base/dcheck.h"
 #include "base/error.h"
-#include "command/commands/users.h"
+#include "command/users/users.h"
 #include "sched/tick.h"
 
 namespace command {
@@ -35,8 +35,18 @@ void check_user_fields(const Invocation& invocation) {
     }
 }
 
+GivenRights::GivenRights(const Invocation& invocation)
+    : privileges(invocation.body["privileges"]),
+      roles(invocation.body["roles"]),
+      restrictions_(invocation.body["authenticationRestrictions"]) {}
+
+void GivenRights::refuse_restrictions() const {
+    if (restrictions_ && !(restrictions_.is_array() && restrictions_.as_doc().empty()))
+        base::fail(base::kBadValue, "authenticationRestrictions are not supported by this server");
+}
+
 std::vector<auth::Role> parse_given_roles(const Invocation& invocation) {
-    std::vector<auth::Role> roles = auth::parse_roles(invocation.body["roles"], invocation.db);
+    std::vector<auth::Role> roles = auth::parse_roles(GivenRights(invocation).roles, invocation.db);
     invocation.service.access_control().users.check_roles(roles);
     return roles;
 }
@@ -54,7 +64,7 @@ void make_durable(Invocation& invocation) {
 }
 
 bool may_on_roles(const Invocation& invocation, const Rights& rights, auth::Actions actions) {
-    const bson::Element list = invocation.body["roles"];
+    const bson::Element list = GivenRights(invocation).roles;
     if (!list.is_array()) return true;
     for (const bson::Element& e : sched::ticked(list.as_doc(), kTicksPerRight)) {
         const bson::Element db = e.is_object() ? e.as_doc()["db"] : bson::Element();
