@@ -15,8 +15,7 @@
 // The rules, by the numbers that tests and mutants use:
 //   E1   each change of term and configuration compares the value of the term
 //   E2   who leaves a term stops first, has its journal commit, then seals
-//   E3   no candidacy without a dry question, to which no member agrees that hears a primary, or
-//   whom
+//   E3   a dry question comes before a candidacy: no member agrees that hears a primary, or whom
 //        the coordinator has not answered since
 //   E4   seals of a majority, the own among them, none of these beyond the own position
 //   E5   the primary is the process whose start stands in the term
@@ -38,8 +37,8 @@
 //   following   a majority has agreed that the primary is gone, or hands over: stopping
 //   stopping    stopped(): sealing
 //   sealing     the seal is in the coordinator: sealed
-//   sealed      a majority's seals let it take the next term: primary; or another one has:
-//   following primary     a later term, no majority in time: following; it hands over: stopping
+//   sealed      a majority's seals let it take the next term: primary; another has: following
+//   primary     a later term, or no majority in time: following; it hands over: stopping
 #pragma once
 
 #include <cstdint>
