@@ -191,8 +191,8 @@ class Catalog {
     Collection* collection(std::string_view ns);
     // exclusive: the collection, both made where missing; `options` are for Database::create.
     Collection& collection_for_write(std::string_view ns, bson::Doc options = {});
-    // Called at the start: collections that requests make get UUIDs (catalog/uuid.h). Without it
-    // the same requests leave the same bytes.
+    // Called at the start of a member of a set: collections that requests make get UUIDs
+    // (catalog/uuid.h). Without it the same requests leave the bytes that they always left.
     void give_uuids() { gives_uuids_ = true; }
     bool gives_uuids() const { return gives_uuids_; }
     // exclusive. See Database.

@@ -1,11 +1,11 @@
 // catalog/uuid.h - the UUID by which clients of today name a collection, whatever it is called.
 //
-// One that a message of today makes has a random one, `uuid` among its stored options: from there
-// it comes into the entry of its creation, into copies by other members, through renames, repairs
-// and starts, on every engine. Servers of 2.6 pass over options that they do not know. Files keep
-// the bytes that old servers gave them: one that old messages make, or old servers, has none
-// stored, and the one shown is derived from its full name, alike on all members. It is another
-// then once the collection has been renamed.
+// One that a message of today makes on a member of a set has a random one, `uuid` among its stored
+// options: from there it comes into the entry of its creation, into copies by other members,
+// through renames, repairs and starts, on every engine. Servers of 2.6 pass over options that they
+// do not know. Outside of a set files keep the bytes that old servers gave them, whoever asks; and
+// so does a collection that old messages make. These have none stored: the one shown is derived
+// from the full name, alike on all members, and is another once the collection has been renamed.
 #pragma once
 
 #include <array>

@@ -30,8 +30,7 @@ inline constexpr Difference kViews{
     "`showRecordId`, `returnKey`, `min`, `max`, `$slice`, `$elemMatch`, `.$` 168. Old messages "
     "get 166"};
 inline constexpr Difference kCollectionsHaveUuids{
-    "UUIDs of collections", "none",
-    "random if OP_MSG makes it, stored as `uuid`; else of the name"};
+    "UUIDs of collections", "none", "of the name; a set's made by OP_MSG random, stored as `uuid`"};
 inline constexpr Difference kCollations{"collations", "refused here, 72", "by ICU, as below"};
 
 }  // namespace dialect

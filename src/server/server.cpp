@@ -188,7 +188,7 @@ void Server::open_data() {
     engine_ = open_engine();
     follow_options();
     catalog_ = std::make_unique<catalog::Catalog>(*engine_, &expressions_);
-    catalog_->give_uuids();
+    if (options::replica_set.is_set()) catalog_->give_uuids();
     open_replication();
     service_ = std::make_unique<command::Service>(*catalog_, context_, command::all_families());
     service_->access_control().enabled = options::asks_for_login();
