@@ -11,6 +11,7 @@
 #include "storage/keys/key_encoding.h"
 #include "storage/kv/bytes.h"
 #include "storage/renamed.h"
+#include "storage/stored_options.h"
 
 namespace kv {
 
@@ -146,10 +147,7 @@ int64_t Collection::bytes() const {
 void Collection::set_user_flags(int32_t flags) {
     made_.user_flags = flags;
     records_->set_user_flags(flags);
-    bson::Builder out;
-    for (const bson::Element& field : made_.options)
-        if (field.name() != "flags") out.append(field);
-    made_.options = out.append("flags", flags).object();
+    made_.options = storage::with_flags(made_.options, flags);
     write_row();
 }
 

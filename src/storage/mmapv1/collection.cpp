@@ -11,6 +11,7 @@
 #include "storage/mmapv1/space/definition_store.h"
 #include "storage/mmapv1/space/index_definition.h"
 #include "storage/renamed.h"
+#include "storage/stored_options.h"
 
 namespace mmapv1 {
 
@@ -111,18 +112,8 @@ bson::Object MmapCollection::options() const {
 
 void MmapCollection::set_user_flags(int32_t flags) {
     check_writable();
-    bson::Builder options;
-    bool written = false;
-    for (const bson::Element& field : owner_.listed_options(ns())) {
-        if (field.name() == "flags") {
-            options.append("flags", flags);
-            written = true;
-        } else {
-            options.append(field);
-        }
-    }
-    if (!written) options.append("flags", flags);
-    owner_.replace_options(ns(), options.doc());  // may fail: the disk is full
+    const bson::Object options = storage::with_flags(owner_.listed_options(ns()), flags);
+    owner_.replace_options(ns(), options);  // may fail: the disk is full
     storage().views().writing(details().user_flags) = flags;
 }
 
