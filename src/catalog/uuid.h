@@ -3,8 +3,8 @@
 // One that a message of today makes on a member of a set has a random one, `uuid` among its stored
 // options: from there it comes into the entry of its creation, into copies by other members,
 // through renames, repairs and starts, on every engine. Servers of 2.6 pass over options that they
-// do not know. Outside of a set files keep the bytes that old servers gave them, whoever asks; and
-// so does a collection that old messages make. These have none stored: the one shown is derived
+// do not know. Outside of a set files keep the bytes that old servers gave them, by any message;
+// and so does a collection that old messages make. These have none stored: the one shown is derived
 // from the full name, alike on all members, and is another once the collection has been renamed.
 #pragma once
 

@@ -115,6 +115,7 @@ REQUESTS = {
     'usersInfo': None, 'validate': {'validate': 'c'}, 'whatsmyuri': None,
 }
 # What cannot succeed on this server, or not with the request above: the code it must fail with.
-FAIL = {**dict.fromkeys(OF_SETS, 76), **dict.fromkeys(ON_ROLES, 31), 'dropUser': 11, 'forceerror': 10038,
-        'fsyncUnlock': 20, 'getMore': 43, 'grantRolesToUser': 11, 'revokeRolesFromUser': 11,
+FAIL = {**dict.fromkeys(OF_SETS, 76), **dict.fromkeys(ON_ROLES, 31), 'dropUser': 11,
+        'forceerror': 10038, 'fsyncUnlock': 20, 'getMore': 43, 'grantRolesToUser': 11,
+        'revokeRolesFromUser': 11,
         'saslContinue': 17, 'saslStart': 14, 'updateUser': 11, 'getDefaultRWConcern': 51300}

@@ -56,8 +56,8 @@ main({
         assert.equal(await read.count('Book', {pages: {$lt: 10}}), 10);
     },
 
-    // Its driver for MongoDB has no joins: it sends the condition on the author as a document, which
-    // no reference to one equals on any server. By the reference the books come.
+    // Its driver for MongoDB has no joins: it sends the condition on the author as a document,
+    // which no reference equals on any server. By the reference the books come.
     async 'a condition on a relation is one on the reference'() {
         const read = orm.em.fork();
         const author = await read.findOneOrFail('Author', {name: 'Ada'});
