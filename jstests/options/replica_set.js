@@ -146,6 +146,26 @@ test('a server that is called otherwise now is no member until it is reconfigure
     stopServer(moved);
 });
 
+test('the UUID of a collection of a set lasts as long as it', () => {
+    const dbpath = newFolder('uuids');
+    const first = startServer({options, dbpath});
+    const of = (shell, name) => String(
+        shell.getDB('test').getCollectionInfos({name})[0].info.uuid);
+    db = first.shell.getDB('test');
+    rs.initiate();
+    db.getCollection('made').insertOne({});
+    const uuid = of(first.shell, 'made');
+    const rename = {renameCollection: 'test.made', to: 'test.renamed'};
+    assertEq(first.shell.getDB('admin').runCommand(rename).ok, 1);
+    assertEq(of(first.shell, 'renamed'), uuid);
+    db.getCollection('made').insertOne({});
+    assertTrue(of(first.shell, 'made') !== uuid);
+    stopServer(first);
+    const again = startServer({options, dbpath, port: first.port});
+    assertEq(of(again.shell, 'renamed'), uuid);
+    stopServer(again);
+});
+
 test('options that contradict each other', () => {
     for (const [words, text] of [
         [['--replSet', 'rs0', '--master'], "Can't use --master together with --replSet"],
