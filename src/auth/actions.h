@@ -64,9 +64,9 @@ AUTH_ACTIONS(X)
 }  // namespace action
 
 constexpr Actions kEveryAction = (Actions{1} << static_cast<int>(ActionNumber::count)) - 1;
-// What `anyAction` stands for.
+// The actions that `anyAction` stands for.
 constexpr Actions kAnyAction = kEveryAction & ~action::internal;
-// What reads a collection of the server's own, and changes nothing.
+// The actions that read a collection of the server's own, and change nothing.
 constexpr Actions kReadCatalogue =
     action::find | action::collStats | action::dbHash | action::dbStats | action::indexStats |
     action::killCursors | action::listCollections | action::listIndexes | action::planCacheRead;

@@ -44,7 +44,7 @@ void append_rights(const OwnRole& role, bson::Builder& out);
 // Returns a role of one's own; nothing: there is none. It may throw base::Error 81.
 using FindRole = std::function<std::optional<OwnRole>(const Role&)>;
 
-// What roles give.
+// The roles and privileges that roles give.
 struct Granted {
     std::vector<Role> roles;  // they themselves, and those that they inherit, each once
     Privileges privileges;
@@ -71,7 +71,7 @@ Role parse_new_role_name(const bson::Element& e, std::string_view db);
 std::vector<Role> parse_roles(const bson::Element& list, std::string_view db);
 // Throws base::Error 2 beyond kRolesMax.
 void check_role_count(size_t count);
-// Of each element {resource, actions}. Throws base::Error 2 beyond kPrivilegesMax too.
+// Reads a list of {resource, actions}. Throws base::Error 2 beyond kPrivilegesMax too.
 Privileges parse_privileges(const bson::Element& list);
 void check_privilege_count(size_t count);
 

@@ -17,7 +17,7 @@ namespace auth {
 // since they hold users, indexes and the profile. A resource of all normal collections of a
 // database is also that of the database itself (collection "").
 //
-// As clients write them, in the order of Kind: {cluster: true}, {db, collection}, {db, collection:
+// Clients write them so, in the order of Kind: {cluster: true}, {db, collection}, {db, collection:
 // ""}, {db: "", collection: ""}, {db: "", collection}, {anyResource: true}.
 struct Resource {
     enum class Kind {

@@ -14,7 +14,7 @@ namespace catalog {
 
 namespace {
 
-// As RFC 4122 has the two of 16 bytes that say what a UUID is made of.
+// Sets the two bytes that say what a UUID is made of (RFC 4122).
 Uuid of_version(Uuid bytes, uint8_t version) {
     bytes[6] = static_cast<uint8_t>(version << 4 | (bytes[6] & 0x0f));
     bytes[8] = static_cast<uint8_t>(0x80 | (bytes[8] & 0x3f));

@@ -11,7 +11,6 @@
 #include "command/request/invocation.h"
 #include "command/users/users.h"
 #include "command/write/add_user.h"
-#include "query/plan/executor.h"
 #include "sched/tick.h"
 
 namespace command {
@@ -41,13 +40,6 @@ Role parse_changed(const Invocation& invocation) {
     base::fail(base::kRoleNotFound, "No role named {}", role.text());
 }
 
-storage::RecordId find_document(const CollectionLock& lock, const Role& role) {
-    catalog::Collection* const roles = lock.collection();
-    if (roles == nullptr || roles->id_index() == nullptr) return {};
-    const bson::Object key = bson::make("_id", auth::id_of(role));
-    return query::find_by_id(*roles, key.doc().first());
-}
-
 void check_size(const Role& role, bson::Doc document) {
     if (document.size() > bson::kDocumentBytesMax)
         base::fail(base::kBadValue,
@@ -69,7 +61,7 @@ void change_role(Invocation& invocation, const Role& who,
                  const std::function<void(OwnRole&)>& change) {
     {
         CollectionLock lock(invocation.client, auth::kRoles, true);
-        const storage::RecordId id = find_document(lock, who);
+        const storage::RecordId id = find_document(lock, auth::id_of(who));
         if (!id) fail_missing(who);
         catalog::Collection& roles = *lock.collection();
         const bson::Object old(roles.records().get(id));
@@ -221,7 +213,7 @@ void run_drop_role(Invocation& invocation) {
     const Role who = parse_changed(invocation);
     {
         const CollectionLock lock(invocation.client, auth::kRoles, false);
-        if (!find_document(lock, who)) fail_missing(who);
+        if (!find_document(lock, auth::id_of(who))) fail_missing(who);
     }
     take_from_all(invocation, [&who](const bson::Element& e) {
         return e.is_object() && e.as_doc()["role"].is_string() && e.as_doc()["db"].is_string() &&
@@ -229,7 +221,7 @@ void run_drop_role(Invocation& invocation) {
     });
     {
         CollectionLock lock(invocation.client, auth::kRoles, true);
-        const storage::RecordId id = find_document(lock, who);
+        const storage::RecordId id = find_document(lock, auth::id_of(who));
         if (id) lock.collection()->remove(id);
     }
     announce(invocation, who, "dropped");

@@ -4,6 +4,7 @@
 #include "base/dcheck.h"
 #include "base/error.h"
 #include "command/users/users.h"
+#include "query/plan/executor.h"
 #include "sched/tick.h"
 
 namespace command {
@@ -49,6 +50,13 @@ std::vector<auth::Role> parse_given_roles(const Invocation& invocation) {
     std::vector<auth::Role> roles = auth::parse_roles(GivenRights(invocation).roles, invocation.db);
     invocation.service.access_control().users.check_roles(roles);
     return roles;
+}
+
+storage::RecordId find_document(const CollectionLock& lock, const std::string& id) {
+    catalog::Collection* const all = lock.collection();
+    if (all == nullptr || all->id_index() == nullptr) return {};
+    const bson::Object key = bson::make("_id", id);
+    return query::find_by_id(*all, key.doc().first());
 }
 
 void append_replaced(bson::Doc old, bson::Doc fresh, bson::Builder& out) {

@@ -14,7 +14,6 @@
 #include "command/users/users.h"
 #include "command/write/add_user.h"
 #include "query/match/match_tree.h"
-#include "query/plan/executor.h"
 #include "sched/tick.h"
 
 namespace command {
@@ -117,10 +116,7 @@ void change_user(Invocation& invocation, const UserName& who,
     {
         CollectionLock lock(invocation.client, auth::kUsers, true);
         catalog::Collection* users = lock.collection();
-        const bson::Object key = bson::make("_id", who.id());
-        storage::RecordId id;
-        if (users != nullptr && users->id_index() != nullptr)
-            id = query::find_by_id(*users, key.doc().first());
+        const storage::RecordId id = find_document(lock, who.id());
         if (!id) base::fail(base::kUserNotFound, "User {} not found", who.text());
         bson::Builder document;
         change(users->records().get(id), document);
@@ -158,10 +154,7 @@ void run_drop_user(Invocation& invocation) {
     {
         CollectionLock lock(invocation.client, auth::kUsers, true);
         catalog::Collection* users = lock.collection();
-        const bson::Object key = bson::make("_id", who.id());
-        storage::RecordId id;
-        if (users != nullptr && users->id_index() != nullptr)
-            id = query::find_by_id(*users, key.doc().first());
+        const storage::RecordId id = find_document(lock, who.id());
         if (!id) base::fail(base::kUserNotFound, "User {} not found", who.text());
         users->remove(id);
     }

@@ -2,10 +2,12 @@
 // and do alike.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "auth/user.h"
 #include "bson/builder.h"
+#include "command/context/locks.h"
 #include "command/request/authorization.h"
 #include "command/request/command.h"
 #include "command/request/invocation.h"
@@ -36,6 +38,9 @@ void check_user_fields(const Invocation& invocation);
 // Returns what the field `roles` names. Throws base::Error 31, 81 where one is not there, or
 // damaged, and what auth::parse_roles does.
 std::vector<auth::Role> parse_given_roles(const Invocation& invocation);
+
+// Returns the document of the user or role with that _id; none: there is no such document.
+storage::RecordId find_document(const CollectionLock& lock, const std::string& id);
 
 // Appends each field of `old`, with the value of `fresh` where that has one, and then the other
 // fields of `fresh`.
