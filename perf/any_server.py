@@ -7,6 +7,7 @@ refused by today's drivers: those are loaded and asked the old way (old_wire.c, 
 """
 
 import argparse
+import contextlib
 import os
 import re
 import shlex
@@ -14,6 +15,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 import late
 
@@ -26,6 +28,7 @@ import server  # noqa: E402
 pymongo = late.Module('pymongo')
 
 NAME_MAX = 30  # what the tables have room for
+PORT_MAX = 65535
 DRIVER_WIRE_MIN = 9  # of the drivers here (wire spec 1b)
 SELECTION_MS_MAX = 5000  # as the C programs wait for a server
 GIVEN_HERE = ('--port', '--dbpath', '--fork', '--shutdown')
@@ -89,9 +92,23 @@ def add_option(parser, **more):
                         action='append', default=[], help=HELP, **more)
 
 
+def at_port(text):
+    """For argparse: the address of a server of this machine."""
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= PORT_MAX):
+        raise argparse.ArgumentTypeError("'%s' is no port; give a number from 1 to %d"
+                                         % (text, PORT_MAX))
+    return 'mongodb://127.0.0.1:%d' % int(text)
+
+
+def add_uri(parser):
+    parser.add_argument('--uri', help='a MongoDB-compatible server that runs already, too')
+    parser.add_argument('--port', dest='uri', type=at_port, metavar='PORT',
+                        help='the same, one of this machine')
+
+
 def add_running(parser):
     """--uri, and how all are loaded."""
-    parser.add_argument('--uri', help='a MongoDB-compatible server that runs already, too')
+    add_uri(parser)
     parser.add_argument('--old-wire', action='store_true',
                         help="loads all as old drivers did; so too where one of --server or --uri "
                         "is too old for today's")
@@ -106,13 +123,19 @@ def check_names(parser, servers, taken=()):
         seen.add(named.name)
 
 
-def parent_of(pid):
-    """0 when there is no such process."""
+def state_and_parent(pid):
+    """As /proc has them; ('', 0) when there is no such process."""
     try:
         with open('/proc/%d/stat' % pid, encoding='ascii', errors='replace') as file:
-            return int(file.read().rsplit(')', 1)[1].split()[1])
-    except FileNotFoundError:
-        return 0
+            state, parent = file.read().rsplit(')', 1)[1].split()[:2]
+            return state, int(parent)
+    except (FileNotFoundError, ProcessLookupError):
+        return '', 0
+
+
+def has_ended(pid):
+    """Whether it is gone, or only waits for its parent's look."""
+    return state_and_parent(pid)[0] in ('', 'X', 'Z')
 
 
 def run_command(running, database, command):
@@ -174,7 +197,7 @@ class AnyServer(server.Server):
             return False
         above = self.own_pid = int(pid)
         while above not in (self.process.pid, 0):
-            above = parent_of(above)
+            above = state_and_parent(above)[1]
         return above != 0  # otherwise another process has this port, and ours is about to say so
 
     @property
@@ -184,18 +207,29 @@ class AnyServer(server.Server):
     def stop(self):
         """As the base class, but how a foreign server ends is not for us to judge: one that stays
         is killed."""
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGTERM)
-            self.process.wait(timeout=server.READY_SECONDS_MAX)
-        except (ProcessLookupError, subprocess.TimeoutExpired):
-            self.kill()
+            self.wait(server.READY_SECONDS_MAX)
+        self.kill()
 
     def kill(self):
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         self.process.wait()
+        self.wait(server.READY_SECONDS_MAX)
+
+    def wait(self, seconds):
+        """For the mongod, which may outlive the script that started it, and makes and removes files
+        of its directory until it has ended."""
+        limit = time.monotonic() + seconds
+        while not has_ended(self.pid) and time.monotonic() < limit:
+            time.sleep(0.01)
+
+    def __exit__(self, kind, error, trace):
+        if kind is None:
+            self.stop()
+        else:
+            self.kill()
 
 
 def about(running, name, program, options):

@@ -33,6 +33,13 @@ static void take(const command_option_t* option, const char* word) {
         case OPTION_TEXT:
             *(const char**)option->to = word;
             break;
+        case OPTION_PORT: {
+            static char address[40];
+            snprintf(address, sizeof address, "mongodb://127.0.0.1:%d",
+                     (int)number(option, word, true));
+            *(const char**)option->to = address;
+            break;
+        }
         case OPTION_INT:
             *(int*)option->to = (int)number(option, word, true);
             break;

@@ -8,6 +8,7 @@
 
 enum option_kind {
     OPTION_TEXT,   /* to: const char* */
+    OPTION_PORT,   /* to: const char*, the address of that port of this machine */
     OPTION_INT,    /* to: int, from `least` to `most` */
     OPTION_INT64,  /* to: int64_t, likewise */
     OPTION_REAL,   /* to: double, likewise */

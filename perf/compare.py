@@ -31,6 +31,7 @@ import statistics
 import subprocess
 import sys
 
+import any_server
 import claims
 import experiment
 import halts
@@ -188,7 +189,7 @@ def make_parser():
     parser.add_argument('--clients', type=measuring.clients, default=[1, 8, 64], metavar='LIST',
                         help='numbers of clients, e.g. 1,8 (1,8,64)')
     measuring.add_only(parser, 'peers')
-    parser.add_argument('--uri', help='a MongoDB-compatible server that runs already, too')
+    any_server.add_uri(parser)
     parser.add_argument('--odbc', metavar="'NAME=CONNECTION STRING'", type=peers.odbc.parse,
                         action='append', default=[], help=peers.odbc.HELP)
     measuring.add_install(parser)

@@ -193,15 +193,17 @@ def draw(result, stem):
 
 def make_parser():
     parser = measuring.parser(__doc__)
-    parser.add_argument('--rows', type=insert_benchmark.rows_of, default=300000, metavar='N',
+    parser.add_argument('--rows', type=insert_benchmark.ROWS, default=300000, metavar='N',
                         help='to which the collections grow, e.g. 1e7 (%(default)s)')
-    parser.add_argument('--sample', type=sample_of, default=500, metavar='N',
+    parser.add_argument('--sample', type=measuring.large_count(10, 1000000, 'rows'),
+                        default=500, metavar='N',
                         help='durable rows at each size (%(default)s)')
     parser.add_argument('--rounds', type=measuring.count, default=5, metavar='N',
                         help='samples at each size (%(default)s)')
     parser.add_argument('--clients', type=measuring.count, default=1, metavar='N',
                         help='of the samples (%(default)s)')
-    parser.add_argument('--memory', type=megabytes_of, default=0, metavar='MB',
+    parser.add_argument('--memory', type=measuring.large_count(64, 1 << 20, 'MB'),
+                        default=0, metavar='MB',
                         help='that each server gets, by a control group (no limit)')
     measuring.add_device_delay(parser)
     return parser
@@ -221,16 +223,6 @@ def main():
             sys.exit('growth.py: argument --memory: ' + str(reason))
     experiment.finish('growth.py', result, any(row['runs'] for row in result['lines']), table,
                       'growth', draw)
-
-
-def megabytes_of(text):
-    """For argparse."""
-    return measuring.large_count(text, 64, 1 << 20, 'MB')
-
-
-def sample_of(text):
-    """For argparse."""
-    return measuring.large_count(text, 10, 1000000, 'rows')
 
 
 if __name__ == '__main__':

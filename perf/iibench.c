@@ -57,6 +57,7 @@ static void usage(FILE* out) {
         "usage: iibench [options] ROWS\n"
         "\n"
         "  --uri URI       mongodb://127.0.0.1:27017; perf.iibench there is dropped and made anew\n"
+        "  --port PORT     the same of another port\n"
         "  --clients N     threads, one connection each (1)\n"
         "  --text N        bytes of the text in each row (100)\n"
         "  --from N        goes on behind so many rows that are there, and makes nothing anew (0)\n"
@@ -192,6 +193,7 @@ int main(int argc, char** argv) {
         .uri = "mongodb://127.0.0.1:27017", .clients = 1, .text_bytes = 100, .journaled = true};
     const command_option_t options[] = {
         {"uri", OPTION_TEXT, &settings.uri, 0, 0},
+        {"port", OPTION_PORT, &settings.uri, 1, 65535},
         {"clients", OPTION_INT, &settings.clients, 1, 1000},
         {"text", OPTION_INT, &settings.text_bytes, 0, TEXT_BYTES_MAX},
         {"from", OPTION_INT64, &settings.first, 0, ROWS_MAX},

@@ -67,6 +67,7 @@ RUNS = [  # name, selection, options, whether rows are durable
     ('series, sync', 'all', measuring.PROFILE, True),
 ]
 LESS_WRITING, LESS_REDO = 'storage.dataFileWrites', 'storage.journal.insertEntries'
+ROWS = measuring.large_count(100, 10 ** 9, 'rows')
 SAMPLE_ROWS = 2000  # whose journal is taken apart
 # Rows a second, roughly: only for what is said of the time left.
 RATES = {'base, sync': 700, 'base, lazy': 15000, 'base, no journal': 12000}
@@ -394,7 +395,7 @@ def table(result):
 
 def make_parser():
     parser = measuring.parser(__doc__)
-    parser.add_argument('--rows', type=rows_of, default=20000, metavar='N',
+    parser.add_argument('--rows', type=ROWS, default=20000, metavar='N',
                         help='that each server gets, e.g. 1e6 (%(default)s)')
     parser.add_argument('--rounds', type=measuring.count, default=5, metavar='N',
                         help='how often each server has its turn (%(default)s)')
@@ -432,11 +433,6 @@ def main():
         result = trial.run(functools.partial(measure, arguments=arguments))
     experiment.finish('insert_benchmark.py', result, any(row['runs'] for row in result['lines']),
                       table, 'iibench')
-
-
-def rows_of(text):
-    """For argparse."""
-    return measuring.large_count(text, 100, 10 ** 9, 'rows')
 
 
 if __name__ == '__main__':

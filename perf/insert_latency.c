@@ -54,6 +54,7 @@ static void usage(FILE* out) {
         "\n"
         "  --uri URI          mongodb://127.0.0.1:27017; perf.latency there is dropped and made\n"
         "                     anew\n"
+        "  --port PORT        the same of another port\n"
         "  --concern WHICH    w:0, w:1, w:2 and so on, w:majority, or j:1 (j:1)\n"
         "  --clients N        so many at once, each with COUNT inserts (1)\n"
         "  --bytes N          of each document (200)\n"
@@ -236,6 +237,7 @@ int main(int argc, char** argv) {
                            .seconds_max = 3600};
     const command_option_t options[] = {
         {"uri", OPTION_TEXT, &settings.uri, 0, 0},
+        {"port", OPTION_PORT, &settings.uri, 1, 65535},
         {"concern", OPTION_TEXT, &settings.concern, 0, 0},
         {"clients", OPTION_INT, &settings.clients, 1, CLIENTS_MAX},
         {"bytes", OPTION_INT, &settings.document_bytes, BYTES_MIN, BYTES_MAX},

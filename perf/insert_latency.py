@@ -67,6 +67,7 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--uri', default='mongodb://127.0.0.1:27017')
+    parser.add_argument('--port', dest='uri', type='mongodb://127.0.0.1:{}'.format)
     parser.add_argument('--concern', type=name_of_concern, default='j:1')
     parser.add_argument('--bytes', type=int, default=200)
     parser.add_argument('--seconds-max', type=float, default=3600)

@@ -52,6 +52,8 @@ class Ladder:
                     'document_bytes': run['document_bytes'], 'seconds': trial.tools.seconds,
                     'runs': []})
                 row['runs'].append(run)
+                measuring.say('    %.0f inserts/s, p50 %.2f ms'
+                              % (run['per_second'], run['p50_us'] / 1e3))
                 cells.summarize(row)
             if number == 0:
                 self.trace(trial, name, running)

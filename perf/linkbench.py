@@ -213,9 +213,11 @@ def install(engines):
 
 def make_parser():
     parser = measuring.parser(__doc__)
-    parser.add_argument('--nodes', type=nodes_of, default=20000, metavar='N',
+    parser.add_argument('--nodes', type=measuring.large_count(100, 10 ** 9, 'nodes'),
+                        default=20000, metavar='N',
                         help='of the graph, e.g. 1e6 (%(default)s)')
-    parser.add_argument('--clients', type=clients_of, default=ARTICLES_CLIENTS, metavar='N',
+    parser.add_argument('--clients', type=measuring.large_count(1, 256, 'clients'),
+                        default=ARTICLES_CLIENTS, metavar='N',
                         help='threads, one connection each (%(default)s, as the article had)')
     parser.add_argument('--seconds', type=measuring.seconds, default=3, metavar='S',
                         help='of each contender in each round (%(default)s)')
@@ -231,9 +233,12 @@ def make_parser():
     parser.add_argument('--engines', action='store_true',
                         help='mmapv1, wiredTiger and rocksdb of this build, with the settings of '
                         'the article; --lazy')
-    parser.add_argument('--memory', type=megabytes_of, default=0, metavar='MB',
+    parser.add_argument('--memory',
+                        type=measuring.large_count(linkbench_engines.MEMORY_MB_MIN, 1 << 20, 'MB'),
+                        default=0, metavar='MB',
                         help='with --engines: that each server gets (no limit)')
-    parser.add_argument('--oplog', type=oplog_of, default=linkbench_engines.OPLOG_MB, metavar='MB',
+    parser.add_argument('--oplog', type=measuring.large_count(0, 1 << 20, 'MB'),
+                        default=linkbench_engines.OPLOG_MB, metavar='MB',
                         help='with --engines: of those of this build; 0 for none (%(default)s)')
     measuring.add_only(parser, 'contenders')
     any_server.add_option(parser)
@@ -268,26 +273,6 @@ def main():
         result = trial.run(functools.partial(measure, arguments=arguments))
     experiment.finish('linkbench.py', result, bool(linkbench_tables.measured(result)),
                       linkbench_tables.table, 'linkbench', linkbench_tables.draw)
-
-
-def nodes_of(text):
-    """For argparse: a number of nodes, e.g. 100000 or 1e6."""
-    return measuring.large_count(text, 100, 10 ** 9, 'nodes')
-
-
-def megabytes_of(text):
-    """For argparse: what a server can do with."""
-    return measuring.large_count(text, linkbench_engines.MEMORY_MB_MIN, 1 << 20, 'MB')
-
-
-def oplog_of(text):
-    """For argparse: 0, or what --oplogSize takes."""
-    return measuring.large_count(text, 0, 1 << 20, 'MB')
-
-
-def clients_of(text):
-    """For argparse: clients, each with a connection."""
-    return measuring.large_count(text, 1, 256, 'clients')
 
 
 if __name__ == '__main__':

@@ -85,6 +85,7 @@ static void usage(FILE* out) {
         "  ycsb_f       half reads, half reads followed by an update\n"
         "\n"
         "  --uri URI           mongodb://127.0.0.1:27017\n"
+        "  --port PORT         the same of another port\n"
         "  --collection NAME   in the database perf (load); insert and ycsb_* empty it first\n"
         "  --clients N         threads, one connection each (1)\n"
         "  --seconds S         measured time (5)\n"
@@ -433,6 +434,7 @@ int main(int argc, char** argv) {
                            .documents = 10000};
     const command_option_t options[] = {
         {"uri", OPTION_TEXT, &settings.uri, 0, 0},
+        {"port", OPTION_PORT, &settings.uri, 1, 65535},
         {"collection", OPTION_TEXT, &settings.place.collection, 0, 0},
         {"clients", OPTION_INT, &settings.clients, 1, 100000},
         {"text", OPTION_TEXT, &settings.text, 0, 0},

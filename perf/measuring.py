@@ -126,16 +126,18 @@ def count(text):
     return int(text)
 
 
-def large_count(text, least, most, what):
-    """For argparse: a whole number, e.g. 100000 or 1e6."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not (least <= value <= most and value == int(value)):
-        raise argparse.ArgumentTypeError("'%s' is no number of %s; give a whole one from %d to %d"
-                                         % (text, what, least, most))
-    return int(value)
+def large_count(least, most, what):
+    """A type for argparse: a whole number, e.g. 100000 or 1e6."""
+    def parse(text):
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not (least <= value <= most and value == int(value)):
+            raise argparse.ArgumentTypeError("'%s' is no number of %s; give a whole one from %d to "
+                                             '%d' % (text, what, least, most))
+        return int(value)
+    return parse
 
 
 def result_with(*fields):

@@ -80,7 +80,7 @@ TEST_LINE = './lab test js -- --selection all patches/%s'
 
 SERVERS = """\
 The journal is that of the storage engine MMAPv1, which left the server with 4.2. Branches that \
-still have it and could take this change are those up to 4.0, none of them supported any more. \
+still have it are those up to 4.0, none of them supported any more. \
 {recipe} It is of use for builds of such a server, over data that has not moved yet, for \
 forks, and for research on logging: how a group commit waits, what it writes, and what each of \
 these costs."""
@@ -177,13 +177,14 @@ def servers_of(slug, fields):
     recipe = {each.slug: each for each in recipes.all_recipes()}.get(slug)
     if recipe is None:
         text = 'No recipe puts it into one of their trees yet: %s.' % fields['No-recipe']
+    elif recipe.upstream:
+        text = '`./lab port` puts it only into trees before that: %s.' \
+            % recipe.upstream[2].removeprefix('already upstream: ')
     else:
         *others, last = [v for v in recipes.VERSIONS if v not in recipe.unportable]
         text = '`./lab port` puts it into trees of %s.' % ' and '.join(
             filter(None, (', '.join(others), last)))
         text += ''.join(' Not of %s: %s.' % reason for reason in recipe.unportable.items())
-        if recipe.upstream:
-            text += ' Some have it: %s.' % recipe.upstream[2].removeprefix('already upstream: ')
     return filled(SERVERS.format(recipe=text))
 
 

@@ -226,11 +226,13 @@ def make_parser():
     parser.add_argument('--what', type=what_of, default=list(SWEEPS), metavar='SWEEP,...',
                         help='some of the sweeps (%s)' % listed(SWEEPS))
     measuring.add_turns(parser, 'cell', 0.4)
-    parser.add_argument('--intervals', type=intervals_of, default=INTERVALS, metavar='MS,...',
+    parser.add_argument('--intervals', type=numbers(0, INTERVAL_MAX, 'milliseconds'),
+                        default=INTERVALS, metavar='MS,...',
                         help='of the sweep interval (%s)' % listed(INTERVALS))
     parser.add_argument('--clients', type=measuring.clients, default=CLIENTS, metavar='N,...',
                         help='of the sweep clients (%s)' % listed(CLIENTS))
-    parser.add_argument('--bytes', type=bytes_of, default=BYTES, metavar='N,...',
+    parser.add_argument('--bytes', type=numbers(50, 1048576, 'bytes'),
+                        default=BYTES, metavar='N,...',
                         help='of a document, of the sweep bytes (%s)' % listed(BYTES))
     parser.add_argument('--journal-folder', metavar='DIR',
                         help='a folder on another device than build/ (/dev/shm, which is memory)')
@@ -265,17 +267,10 @@ def what_of(text):
     return words
 
 
-def _numbers(text, least, most, what):
-    return sorted({measuring.large_count(word.strip(), least, most, what)
-                   for word in text.split(',')})
-
-
-def intervals_of(text):
-    return _numbers(text, 0, INTERVAL_MAX, 'milliseconds')
-
-
-def bytes_of(text):
-    return _numbers(text, 50, 1048576, 'bytes')
+def numbers(least, most, what):
+    """A type for argparse: several, in their order."""
+    one = measuring.large_count(least, most, what)
+    return lambda text: sorted({one(word.strip()) for word in text.split(',')})
 
 
 if __name__ == '__main__':

@@ -293,7 +293,8 @@ def make_parser():
     parser = measuring.parser(__doc__)
     parser.add_argument('--inserts', type=measuring.count, default=200, metavar='N',
                         help='in each cell of each round (%(default)s, as the article had)')
-    parser.add_argument('--long', type=long_count, default=20000, metavar='N',
+    parser.add_argument('--long', type=measuring.large_count(1, 1000000, 'inserts'),
+                        default=20000, metavar='N',
                         help='in one more run of each cell, for the plots (%(default)s)')
     parser.add_argument('--rounds', type=measuring.count, metavar='N',
                         help='how often each server has its turn (5; with --replicas 2)')
@@ -354,11 +355,6 @@ def main():
             result = trial.run(functools.partial(measure, arguments=arguments))
     experiment.finish('write_concern.py', result, any(row['runs'] for row in result['rows']), table,
                       'write-concern', draw)
-
-
-def long_count(text):
-    """For argparse."""
-    return measuring.large_count(text, 1, 1000000, 'inserts')
 
 
 if __name__ == '__main__':

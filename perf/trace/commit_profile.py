@@ -31,15 +31,9 @@ import tempfile
 
 import given
 
-EXIT_MISSING_FACILITY = 3
 # Of `perf report`: share, samples, object, [k] or [.], function, and in some versions columns
 # of "-" that was not asked for.
 ROW = re.compile(r'^\s*([\d.]+)%\s+(\d+)\s+(\S+)\s+\[(.)\]\s+(.+?)(?:\s+-)*\s*$')
-
-
-def refuse(text):
-    print('commit_profile.py: ' + text, file=sys.stderr)
-    sys.exit(EXIT_MISSING_FACILITY)
 
 
 def rows_of(report):
@@ -64,9 +58,9 @@ def record(pid, seconds, rate, event, path):
 def profile(pid, seconds, rate):
     """(event, rows) of a running process."""
     if not shutil.which('perf'):
-        refuse('perf is not installed (Debian: apt-get install linux-perf)')
+        given.refuse('perf is not installed (Debian: apt-get install linux-perf)')
     if not os.path.isdir('/proc/%d' % pid):
-        refuse('there is no process %d' % pid)
+        given.refuse('there is no process %d' % pid)
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, 'perf.data')
         for event in ('cycles', 'cpu-clock'):
@@ -74,8 +68,8 @@ def profile(pid, seconds, rate):
             if not trouble:
                 break
         else:
-            refuse('perf cannot sample process %d: %s\nsee /proc/sys/kernel/perf_event_paranoid'
-                   % (pid, trouble))
+            given.refuse('perf cannot sample process %d: %s\n'
+                         'see /proc/sys/kernel/perf_event_paranoid' % (pid, trouble))
         report = subprocess.run(
             ['perf', 'report', '-i', path, '--stdio', '--no-children', '-n', '--sort',
              'dso,symbol'], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,

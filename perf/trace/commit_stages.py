@@ -31,7 +31,6 @@ sys.path += [PERF, os.path.join(os.path.dirname(PERF), 'tests', 'lib')]
 
 import given  # noqa: E402
 
-EXIT_MISSING_FACILITY = 3
 CONNECTING_MS_MAX = 3000
 URI = re.compile(r'mongodb://([^/:@,?]+)(?::(\d{1,5}))?(?:[/?]|$)')
 
@@ -61,17 +60,12 @@ def table(stages, commits, journal_bytes, seconds):
     return '\n'.join(lines)
 
 
-def refuse(text):
-    print('commit_stages.py: ' + text, file=sys.stderr)
-    sys.exit(EXIT_MISSING_FACILITY)
-
-
 def watch(status, seconds):
     """(`dur` before, after, seconds between) of what `status` returns."""
     started = time.monotonic()
     before = status().get('dur')
     if not before:
-        refuse('this server has no journal')
+        given.refuse('this server has no journal')
     time.sleep(seconds)
     return before, status()['dur'], time.monotonic() - started
 
@@ -81,13 +75,13 @@ def watch_old(arguments):
     import messages
     found = URI.match(arguments.uri)
     if not found:
-        refuse("'%s' is no mongodb://HOST:PORT" % arguments.uri)
+        given.refuse("'%s' is no mongodb://HOST:PORT" % arguments.uri)
     try:
         return watch(lambda: messages.ask_by_query(int(found[2] or 27017), 'admin',
                                                    {'serverStatus': 1}, found[1]),
                      arguments.seconds)
     except messages.Refused as error:
-        refuse('no answer from %s: %s' % (arguments.uri, error))
+        given.refuse('no answer from %s: %s' % (arguments.uri, error))
 
 
 def main():
@@ -98,7 +92,7 @@ def main():
     try:
         import pymongo  # not needed for the functions above
     except ImportError:
-        refuse('pymongo is not installed here; ./lab trace stages has it')
+        given.refuse('pymongo is not installed here; ./lab trace stages has it')
     try:
         with pymongo.MongoClient(arguments.uri, directConnection=True,
                                  serverSelectionTimeoutMS=CONNECTING_MS_MAX) as client:
@@ -106,7 +100,7 @@ def main():
     except pymongo.errors.ConfigurationError:  # too old for the driver, or no address
         watched = watch_old(arguments)
     except pymongo.errors.PyMongoError as error:
-        refuse('no answer from %s: %s' % (arguments.uri, str(error).split(' (conf')[0]))
+        given.refuse('no answer from %s: %s' % (arguments.uri, str(error).split(' (conf')[0]))
     print(table(*summarize(*watched)))
 
 

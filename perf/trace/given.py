@@ -1,9 +1,18 @@
-"""The tools' arguments by argparse: types, each with a sentence for what it cannot be."""
+"""The tools' arguments by argparse: types, each with a sentence for what it cannot be; and their
+end where this machine lacks something."""
 
 import argparse
 import math
+import os
+import sys
 
 SECONDS_MAX = 86400
+EXIT_MISSING_FACILITY = 3
+
+
+def refuse(text):
+    print('%s: %s' % (os.path.basename(sys.argv[0]), text), file=sys.stderr)
+    sys.exit(EXIT_MISSING_FACILITY)
 
 
 def parser(description):

@@ -22,18 +22,13 @@ Reading it: the sync is a fifth of what the client waits for; most of it is the 
 thread before it begins.
 """
 
-import os
 import re
-import shutil
-import signal
 import statistics
-import subprocess
 import sys
-import tempfile
 
 import given
+import journal_writes
 
-EXIT_MISSING_FACILITY = 3
 CALLS = 'read,recvfrom,recvmsg,readv,write,writev,sendto,sendmsg,pwrite64,pwritev2,fdatasync,fsync'
 READS = ('read', 'recvfrom', 'recvmsg', 'readv')
 SENDS = ('write', 'writev', 'sendto', 'sendmsg')
@@ -85,30 +80,8 @@ def chains_of(calls):
     return chains
 
 
-def refuse(text):
-    print('insert_chain.py: ' + text, file=sys.stderr)
-    sys.exit(EXIT_MISSING_FACILITY)
-
-
 def trace(pid, seconds):
-    if not shutil.which('strace'):
-        refuse('strace is not installed; ./lab setup installs it')
-    with tempfile.TemporaryDirectory() as folder:
-        log = os.path.join(folder, 'trace')
-        tracer = subprocess.Popen(
-            ['strace', '-f', '-yy', '-T', '-ttt', '-s', '0', '-e', 'trace=' + CALLS, '-o', log,
-             '-p', str(pid)], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        first = tracer.stderr.readline()
-        if 'attached' not in first:
-            tracer.wait()
-            refuse('strace cannot attach to %d: %s' % (pid, first.strip()))
-        try:
-            tracer.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            tracer.send_signal(signal.SIGINT)
-            tracer.communicate()
-        with open(log, encoding='utf-8', errors='replace') as file:
-            return chains_of(calls_of(file))
+    return chains_of(journal_writes.Tracer(pid, CALLS, '-yy', calls_of).stop(seconds))
 
 
 def table(chains, seconds):

@@ -34,7 +34,6 @@ import time
 
 import given
 
-EXIT_MISSING_FACILITY = 3
 
 CALLS = 'lseek,write,pwrite64,writev,pwritev,pwritev2,fdatasync,fsync,sync_file_range'
 WRITE_AND_SYNC = 'pwritev2 RWF_DSYNC'  # one call, as parse() names it
@@ -123,28 +122,24 @@ def average(commits, seconds):
     return summary
 
 
-def refuse(text):
-    print('journal_writes.py: ' + text, file=sys.stderr)
-    sys.exit(EXIT_MISSING_FACILITY)
-
-
 class Tracer:
-    """strace on a running process, from construction to stop(). `calls` in strace's words."""
+    """strace on a running process, from construction to stop(). `calls` and how they show their
+    `descriptors` in strace's words; `read` makes calls of its lines."""
 
-    def __init__(self, pid, calls=CALLS):
+    def __init__(self, pid, calls=CALLS, descriptors='-y', read=parse):
         if not shutil.which('strace'):
-            refuse('strace is not installed; ./lab setup installs it')
-        self.folder = tempfile.TemporaryDirectory()
+            given.refuse('strace is not installed; ./lab setup installs it')
+        self.read, self.folder = read, tempfile.TemporaryDirectory()
         self.log = os.path.join(self.folder.name, 'trace')
         self.strace = subprocess.Popen(
-            ['strace', '-f', '-y', '-T', '-ttt', '-s', '0', '-e', 'trace=' + calls,
+            ['strace', '-f', descriptors, '-T', '-ttt', '-s', '0', '-e', 'trace=' + calls,
              '-o', self.log, '-p', str(pid)],
             stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         self.started = time.monotonic()
         first = self.strace.stderr.readline()
         if 'attached' not in first:
             self.strace.wait()
-            refuse('strace cannot attach to %d: %s' % (pid, first.strip()))
+            given.refuse('strace cannot attach to %d: %s' % (pid, first.strip()))
 
     def stop(self, seconds=0):
         """Ends the trace after that time, or when the process ends; returns the calls."""
@@ -155,7 +150,7 @@ class Tracer:
             self.strace.communicate()
         self.seconds = time.monotonic() - self.started
         with open(self.log, encoding='utf-8', errors='replace') as file:
-            calls = sorted(parse(file))
+            calls = sorted(self.read(file))
         self.folder.cleanup()
         return calls
 

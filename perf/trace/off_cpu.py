@@ -24,7 +24,6 @@ take more.
 import collections
 import os
 import re
-import sys
 import time
 
 import given
@@ -42,11 +41,6 @@ CALLS = {
                 207: 'recvfrom', 212: 'recvmsg', 227: 'msync', 242: 'accept4', 260: 'wait4'},
 }
 RUNNING = 'running'
-EXIT_MISSING_FACILITY = 3
-
-
-class MissingFacility(Exception):
-    """What this machine lacks, in words."""
 
 
 def read(path):
@@ -72,14 +66,14 @@ def state_of(folder):
 def require_facility(pid):
     folder = '/proc/%d' % pid
     if not os.path.isdir(folder):
-        raise MissingFacility('there is no process %d' % pid)
+        given.refuse('there is no process %d' % pid)
     try:
         read('%s/task/%d/syscall' % (folder, pid))
     except FileNotFoundError:
-        raise MissingFacility('this kernel has no /proc/PID/task/TID/syscall') from None
+        given.refuse('this kernel has no /proc/PID/task/TID/syscall')
     except PermissionError:
-        raise MissingFacility('no right to trace process %d: be its owner or root, and see '
-                              '/proc/sys/kernel/yama/ptrace_scope' % pid) from None
+        given.refuse('no right to trace process %d: be its owner or root, and see '
+                     '/proc/sys/kernel/yama/ptrace_scope' % pid)
 
 
 def sample(pid, seconds, rate):
@@ -110,11 +104,7 @@ def main():
     parser.add_argument('--rate', type=given.rate, default=200)
     parser.add_argument('pid', type=given.process)
     arguments = parser.parse_args()
-    try:
-        states, threads = sample(arguments.pid, arguments.seconds, arguments.rate)
-    except MissingFacility as missing:
-        print('off_cpu.py: ' + str(missing), file=sys.stderr)
-        sys.exit(EXIT_MISSING_FACILITY)
+    states, threads = sample(arguments.pid, arguments.seconds, arguments.rate)
     print('%-20s %7s %8s  waiting for' % ('thread', 'threads', 'running'))
     for name, counts in sorted(states.items()):
         total = sum(counts.values())

@@ -62,18 +62,12 @@ def code_of(refusal):
     return refusal.details['code']
 
 
-class Writer(threading.Thread):
-    """Writes one document after the other, numbered, and changes others at random; goes on once
-    the primary is there again."""
+class Worker(threading.Thread):
+    """Does one() over and over until end(); goes on once the primary is there again."""
 
-    kinds = 100  # of changes: the last one is an $out
-
-    def __init__(self, member, seed):
+    def __init__(self):
         super().__init__(daemon=True)
-        self.member, self.random = member, random.Random(seed)
-        self.is_over = threading.Event()
-        self.next = 0  # what comes next in `numbered`
-        self.failure = None
+        self.is_over, self.failure = threading.Event(), None
 
     def run(self):
         while not self.is_over.is_set():
@@ -84,6 +78,23 @@ class Writer(threading.Thread):
             except Exception as error:  # pylint: disable=broad-except
                 self.failure = error
                 return
+
+    def end(self):
+        self.is_over.set()
+        self.join()
+        if self.failure is not None:
+            raise self.failure
+
+
+class Writer(Worker):
+    """Writes one document after the other, numbered, and changes others at random."""
+
+    kinds = 100  # of changes: the last one is an $out
+
+    def __init__(self, member, seed):
+        super().__init__()
+        self.member, self.random = member, random.Random(seed)
+        self.next = 0  # what comes next in `numbered`
 
     def one(self):
         # What is acknowledged outlives a kill of the primary, so that no number is left out.
@@ -109,12 +120,6 @@ class Writer(threading.Thread):
             db.brief.insert_one({'b': key})
         else:
             db.changed.aggregate([{'$match': {'n': 1}}, {'$out': 'made'}])
-
-    def end(self):
-        self.is_over.set()
-        self.join()
-        if self.failure is not None:
-            raise self.failure
 
 
 class Case(unittest.TestCase):

@@ -2,7 +2,6 @@
 and of a member that copies while names and options change."""
 
 import random
-import threading
 
 import bson
 from bson.codec_options import CodecOptions
@@ -10,7 +9,7 @@ from bson.raw_bson import RawBSONDocument
 from pymongo import errors
 
 from set_member import OPTIONS, SECONDARY, wait_until
-from sets import Case
+from sets import Case, Worker
 
 DATABASES = ('ddl', 'other')
 STEPS = 40
@@ -264,25 +263,15 @@ class Catalogues(Case):
             self.assertEqual(log.read().count('initial sync: copying all databases'), 1)
 
 
-class Changer(threading.Thread):
+class Changer(Worker):
     """Changes options and names all the time: of a collection that is also written and converted,
     and of one that only gets other names."""
 
     def __init__(self, member):
-        super().__init__(daemon=True)
-        self.client, self.is_over = member.client, threading.Event()
-        self.rounds, self.failure = 0, None
+        super().__init__()
+        self.client, self.rounds = member.client, 0
         self.client.ddl.moving.insert_many({'_id': n, 'n': n, 't': 'x' * 50} for n in range(2000))
         self.client.ddl.moving.create_index('n', unique=True)
-
-    def run(self):
-        while not self.is_over.is_set():
-            try:
-                self.one()
-            except Exception as error:  # pylint: disable=broad-except
-                self.failure = error
-                return
-            self.rounds += 1
 
     def one(self):
         db, admin = self.client.ddl, self.client.admin
@@ -298,9 +287,4 @@ class Changer(threading.Thread):
         admin.command('renameCollection', 'ddl.moved', to='ddl.moving')
         db.command('collMod', 'moving', index={
             'keyPattern': {'n': 1}, 'hidden': self.rounds % 2 == 0})
-
-    def end(self):
-        self.is_over.set()
-        self.join()
-        if self.failure is not None:
-            raise self.failure
+        self.rounds += 1

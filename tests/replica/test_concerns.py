@@ -7,7 +7,7 @@ import pymongo
 from pymongo import ReadPreference, errors
 
 from set_member import SECONDARY, WAIT_SECONDS_MAX, wait_until
-from sets import Case
+from sets import Case, Worker
 
 
 def with_concern(member, **concern):
@@ -22,41 +22,26 @@ def numbers_of(member):
     return {each['_id'] for each in database.acknowledged.find({}, {'_id': 1})}
 
 
-class AcknowledgedWriter(threading.Thread):
+class AcknowledgedWriter(Worker):
     """Inserts numbers of its own, and notes those of which the answer says that two have them in
     their journals."""
 
     def __init__(self, member, remainder):
-        super().__init__(daemon=True)
+        super().__init__()
         self.member, self.next = member, remainder
         self.acknowledged = set()
-        self.is_over = threading.Event()
-        self.failure = None
 
-    def run(self):
-        while not self.is_over.is_set():
-            number = self.next
-            self.next += 10
-            try:
-                self.member.client.load.get_collection(
-                    'acknowledged', write_concern=pymongo.WriteConcern(w=2, j=True)).insert_one(
-                        {'_id': number})
-                self.acknowledged.add(number)
-            except (errors.AutoReconnect, errors.NotPrimaryError):
-                self.is_over.wait(0.05)
-            except errors.WriteConcernError as error:
-                if error.code not in (91, 189, 11600):
-                    self.failure = error
-                    return
-            except Exception as error:  # pylint: disable=broad-except
-                self.failure = error
-                return
-
-    def end(self):
-        self.is_over.set()
-        self.join()
-        if self.failure is not None:
-            raise self.failure
+    def one(self):
+        number = self.next
+        self.next += 10
+        try:
+            self.member.client.load.get_collection(
+                'acknowledged', write_concern=pymongo.WriteConcern(w=2, j=True)).insert_one(
+                    {'_id': number})
+            self.acknowledged.add(number)
+        except errors.WriteConcernError as error:
+            if error.code not in (91, 189, 11600):
+                raise
 
 
 class Concerns(Case):

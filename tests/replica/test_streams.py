@@ -9,34 +9,26 @@ from pymongo import errors
 
 import server
 from set_member import SECONDARY, wait_until
-from sets import Case, code_of
+from sets import Case, Worker, code_of
 
 KILLS = int(os.environ.get('STREAM_KILLS', '5'))
 EVENTS = int(os.environ.get('STREAM_EVENTS', '2000'))
 
 
-class Reader(threading.Thread):
+class Reader(Worker):
     """Notes the numbers of what is inserted; goes on by its token whenever its stream ends."""
 
     def __init__(self, connect, each=0):
-        super().__init__(daemon=True)
+        super().__init__()
         self.connect, self.each = connect, each
         self.numbers = []
         self.token = None
         self.streams = 0
-        self.is_open, self.is_over = threading.Event(), threading.Event()
-        self.failure = None
+        self.is_open = threading.Event()
 
-    def run(self):
-        while not self.is_over.is_set():
-            try:
-                with self.connect() as client:
-                    self.read(client)
-            except (errors.AutoReconnect, errors.NotPrimaryError):
-                self.is_over.wait(0.05)
-            except Exception as error:  # pylint: disable=broad-except
-                self.failure = error
-                return
+    def one(self):
+        with self.connect() as client:
+            self.read(client)
 
     def read(self, client):
         """Until it is over, or after so many events: as a reader that is killed."""
@@ -55,15 +47,12 @@ class Reader(threading.Thread):
                 self.token = event['_id']
                 count += 1
 
-    def end(self, count):
+    def end_after(self, count):
         while len(self.numbers) < count and self.failure is None:
             seen = len(self.numbers)
             wait_until('more than %d of %d events come' % (seen, count), lambda: len(
                 self.numbers) > seen or self.failure is not None)  # pylint: disable=W0640
-        self.is_over.set()
-        self.join()
-        if self.failure is not None:
-            raise self.failure
+        super().end()
 
 
 def logged(member):
@@ -136,7 +125,7 @@ class Streams(Case):
         is_over.set()
         writer.join()
         expected = logged(member)
-        reader.end(len(expected))
+        reader.end_after(len(expected))
         self.assertEqual(reader.numbers, expected)
 
     def test_kills_of_the_reader(self):
@@ -150,7 +139,7 @@ class Streams(Case):
                 [{'_id': number * 10 + i} for i in range(10)])
             member.client.load.others.insert_one({})
         for reader in readers:
-            reader.end(EVENTS)
+            reader.end_after(EVENTS)
             self.assertEqual(reader.numbers, list(range(EVENTS)))
 
     def test_hand_overs_and_secondaries(self):
@@ -177,7 +166,7 @@ class Streams(Case):
             self.wait_for_state(old, SECONDARY)
             old, new = new, old
         for reader in readers:
-            reader.end(number)
+            reader.end_after(number)
             self.assertEqual(reader.numbers, list(range(number)))
 
     def test_a_stream_waits_for_the_majority(self):

@@ -8,6 +8,7 @@ import contextlib
 import io
 import json
 import os
+import signal
 import stat
 import subprocess
 import sys
@@ -92,6 +93,13 @@ class Measured(unittest.TestCase):
             with self.assertRaisesRegex(messages.Refused, 'nosuch: .*no such c'):
                 measuring.command(running, 'admin', {'nosuch': 1})
         self.assertFalse(os.path.exists('/proc/%d' % running.pid))
+
+    def test_a_server_that_outlives_its_script_has_ended_at_the_end(self):
+        with self.posing.start(self.dbpath()) as running:
+            os.kill(running.process.pid, signal.SIGKILL)
+            running.process.wait()
+            self.assertFalse(any_server.has_ended(running.pid))
+        self.assertTrue(any_server.has_ended(running.pid))
 
     def arguments(self, make_parser, *words):
         """Those of an experiment."""

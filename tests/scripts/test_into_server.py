@@ -3,40 +3,21 @@ several batches and built on the target, and what is named that it will not have
 
 import gzip
 import os
-import subprocess
-import sys
-import tempfile
-import unittest
 
 import late
-import server
+import two_servers
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-pymongo = late.Module('pymongo')
 bson = late.Module('bson')
 
-TOOLS = os.path.join(TOP, 'tools')
-SCRATCH = os.path.join(TOP, 'build', 'scratch')
 DOCUMENTS = 2500  # more than two batches
 
 
-class IntoServer(unittest.TestCase):
+class IntoServer(two_servers.TwoServers):
     """Tests read the source; the target is empty at the start of each."""
 
     @classmethod
     def setUpClass(cls):
-        program = os.path.join(server.build('none', '', ['mongod']), 'bin', 'mongod')
-        os.makedirs(SCRATCH, exist_ok=True)
-        clients = []
-        for _ in ('source', 'target'):
-            folder = tempfile.TemporaryDirectory(dir=SCRATCH)
-            cls.addClassCleanup(folder.cleanup)
-            running = server.Server(program, folder.name, ['--smallfiles'])
-            cls.addClassCleanup(running.stop)
-            client = pymongo.MongoClient(running.uri)
-            cls.addClassCleanup(client.close)
-            clients.append((running.uri, client))
-        (cls.from_uri, cls.source), (cls.to_uri, cls.target) = clients
+        super().setUpClass()
         cls.source.shop.orders.insert_many({'_id': number, 'when': number % 7}
                                            for number in range(DOCUMENTS))
         cls.source.shop.orders.create_index([('when', -1)], name='by day')
@@ -47,19 +28,6 @@ class IntoServer(unittest.TestCase):
         cls.source.shop.create_collection('checked', validator={'a': {'$gt': 0}})
         cls.source.shop.get_collection('checked').insert_many(
             [{'_id': 1, 'a': 1}, {'_id': 2, 'a': 0}], bypass_document_validation=True)
-
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory(dir=SCRATCH)
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-        self.addCleanup(self.target.drop_database, 'shop')
-
-    def run_tool(self, name, *words):
-        done = subprocess.run([sys.executable, os.path.join(TOOLS, name), *words],
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              check=False)
-        self.assertNotIn('Traceback', done.stdout)
-        return done.returncode, done.stdout
 
     def assert_arrived(self):
         self.assertEqual(list(self.target.shop.orders.find()), list(self.source.shop.orders.find()))
@@ -74,11 +42,11 @@ class IntoServer(unittest.TestCase):
         self.assertEqual(self.target.shop.checked.options(), {'validator': {'a': {'$gt': 0}}})
 
     def test_a_copy(self):
-        code, said = self.run_tool('copy_databases.py', self.from_uri, self.to_uri)
+        code, said = self.copy()
         self.assertEqual(code, 0, said)
         self.assertIn('shop.orders: %d documents, 2 indexes, the same on both' % DOCUMENTS, said)
         self.assert_arrived()
-        code, said = self.run_tool('copy_databases.py', self.from_uri, self.to_uri)
+        code, said = self.copy()
         self.assertEqual(code, 1)
         self.assertIn('  NOT COPIED  shop.orders: it has documents on the target already', said)
         self.assertIn('copy_databases.py: 4 things were not copied, or not as they are', said)
@@ -96,7 +64,7 @@ class IntoServer(unittest.TestCase):
         return os.path.dirname(place)
 
     def test_a_dump(self):
-        code, said = self.run_tool('restore_dump.py', self.dump(), self.to_uri)
+        code, said = self.run_tool('restore_dump.py', self.dump(), self.to_server.uri)
         self.assertEqual(code, 0, said)
         self.assertIn('shop.orders: %d documents, 2 indexes' % DOCUMENTS, said)
         self.assert_arrived()
@@ -108,14 +76,14 @@ class IntoServer(unittest.TestCase):
             with open(path, 'rb') as file, gzip.open(path + '.gz', 'wb') as packed:
                 packed.write(file.read())
             os.remove(path)
-        code, said = self.run_tool('restore_dump.py', place, self.to_uri)
+        code, said = self.run_tool('restore_dump.py', place, self.to_server.uri)
         self.assertEqual(code, 0, said)
         self.assertIn('shop.orders: %d documents, 2 indexes' % DOCUMENTS, said)
         self.assert_arrived()
         with open(os.path.join(place, 'shop', 'orders.bson.gz'), 'r+b') as file:
             file.truncate(1000)
         self.target.drop_database('shop')
-        code, said = self.run_tool('restore_dump.py', place, self.to_uri)
+        code, said = self.run_tool('restore_dump.py', place, self.to_server.uri)
         self.assertEqual(code, 1)
         self.assertIn('  NOT RESTORED  shop.orders: ', said)
         self.assertEqual(self.target.shop.ring.count_documents({}), 5)
@@ -123,7 +91,7 @@ class IntoServer(unittest.TestCase):
     def test_a_folder_without_a_dump(self):
         place = self.dump()
         for wrong in (self.folder, os.path.join(place, 'shop'), place + '/nosuch'):
-            code, said = self.run_tool('restore_dump.py', wrong, self.to_uri)
+            code, said = self.run_tool('restore_dump.py', wrong, self.to_server.uri)
             self.assertEqual(code, 1, said)
             self.assertIn(wrong, said)
         self.assertEqual(self.target.list_database_names(), ['admin', 'local'])
@@ -133,7 +101,7 @@ class IntoServer(unittest.TestCase):
         path = os.path.join(place, 'shop', 'orders.metadata.json')
         with open(path, 'w', encoding='utf-8') as file:
             file.write('{"options": {"create": "orders", "flags": 1, "noSuchOption": 1}}')
-        code, said = self.run_tool('restore_dump.py', place, self.to_uri)
+        code, said = self.run_tool('restore_dump.py', place, self.to_server.uri)
         self.assertEqual(code, 1)
         self.assertRegex(said, '  NOT RESTORED  shop.orders, options: made without noSuchOption')
         self.assertEqual(self.target.shop.orders.count_documents({}), DOCUMENTS)
@@ -149,7 +117,7 @@ class IntoServer(unittest.TestCase):
                            ('lost', '{"options": {}}')):  # a view has no documents of its own
             with open(os.path.join(shop, name + '.metadata.json'), 'w', encoding='utf-8') as file:
                 file.write(text)
-        code, said = self.run_tool('restore_dump.py', place, self.to_uri)
+        code, said = self.run_tool('restore_dump.py', place, self.to_server.uri)
         self.assertEqual(code, 1)
         self.assertEqual(said.count('NOT RESTORED  shop.system.views: a view'), 2, said)
         self.assertIn('NOT RESTORED  shop.lost: there is no lost.bson', said)
@@ -159,7 +127,8 @@ class IntoServer(unittest.TestCase):
             self.assertEqual(self.target.shop[name].count_documents({}), DOCUMENTS)
 
     def test_a_dump_that_is_cut(self):
-        code, said = self.run_tool('restore_dump.py', self.dump(b'\x20\0\0\0\x10'), self.to_uri)
+        code, said = self.run_tool('restore_dump.py', self.dump(b'\x20\0\0\0\x10'),
+                                   self.to_server.uri)
         self.assertEqual(code, 1)
         self.assertIn('  NOT RESTORED  shop.orders: the file ends within a document', said)
         self.assertIn('restore_dump.py: 4 things were not restored, or not wholly', said)
@@ -172,7 +141,7 @@ class IntoServer(unittest.TestCase):
             file.write(bson.encode({'_id': 1}))
         with open(path + '.metadata.json', 'w', encoding='utf-8') as file:
             file.write('{"indexes": [{"key": {"x": "no such kind"}, "name": "odd"}]}')
-        code, said = self.run_tool('restore_dump.py', place, self.to_uri)
+        code, said = self.run_tool('restore_dump.py', place, self.to_server.uri)
         self.assertEqual(code, 1)
         self.assertIn('  NOT RESTORED  shop.orders: a document: ', said)
         self.assertIn('  NOT RESTORED  shop.orders, index odd: ', said)

@@ -13,7 +13,8 @@ from lab import bench, commands, products
 import server
 
 EXPERIMENTS = {
-    'linkbench': ['--nodes', '--server', '--uri', '--old-wire', '--lazy', '--engines', '--memory'],
+    'linkbench': ['--nodes', '--server', '--uri', '--port', '--old-wire', '--lazy', '--engines',
+                  '--memory'],
     'sweep': ['--what', '--device-delay'],
     'iibench': ['--rows', '--server', '--uri', '--old-wire'], 'peers': ['--uri', '--odbc'],
     'write-concern': ['--long-seconds'], 'append': ['--only'], 'growth': ['--memory']}
@@ -59,6 +60,9 @@ class Words(Bare):
                             (['run', '--rounds'], 'expected one argument'),
                             (['run', '--server', 'x'], 'NAME=PATH'),
                             (['bench', 'sweep', '--what', 'x'], "no sweep 'x'"),
+                            (['crash', '--states', 'x'], "'x' is no number"),
+                            (['crash', '--at', '7'], "'7' is no H:C"),
+                            (['bench', 'iibench', '--port', 'x'], "'x' is no port"),
                             (['trace', '--server', 'x=/nosuch'], "no file '/nosuch'")):
             with self.subTest(words):
                 code, said = self.lab(*words)
@@ -140,7 +144,6 @@ class Words(Bare):
                     (['--', '--port', '1'], 'all', '%s --dbpath %s --port 1' % (profile, data)),
                     (['--config', 'x', '--dbpath', 'y'], 'all', ' --config x --dbpath y'),
                     (['--config=x', '--dbpath', 'y'], 'all', ' --config=x --dbpath y'),
-                    (['--shutdown', '--dbpath', 'y'], 'all', ' --shutdown --dbpath y'),
                     (['none', '--dbpath', 'x'], 'none', ' --dbpath x'),
                     (['none', '--help'], 'none', ' --help'),
                     (['--version'], 'all', ' --version')):
@@ -149,6 +152,13 @@ class Words(Bare):
                     self.assertEqual(code, 0)
                     self.assertTrue(said.endswith('became %s%s\n' % (mongod, became)), said)
                     build.assert_called_with(selection, 'mongod')
+            build.reset_mock()
+            self.assertIn('nothing to shut down', self.lab('serve', '--shutdown')[1])
+            self.script(os.path.join(self.build, 'other', 'bin', 'mongod'), '')
+            for words in (['--shutdown', '--dbpath', 'y'], ['none', '--shutdown', '--dbpath', 'y']):
+                self.assertIn('other/bin/mongod --shutdown --dbpath y\n',
+                              self.lab('serve', *words)[1])
+            build.assert_not_called()
             self.assertIn('Ctrl-C stops it', self.lab('serve')[1])
             self.assertNotIn('Ctrl-C', self.lab('serve', '--fork')[1])
 

@@ -1,23 +1,16 @@
 """What ./lab installs, asks for, waits for and leaves behind on a machine where nothing is."""
 
 import os
+import re
 import shutil
 import signal
 from unittest import mock
 
+import any_server
 from bare import NOTES, PYTHON, TOP, Bare
 
 SECONDS_MAX = 60  # only ends what hangs
 SUDO = ('#!/bin/sh\n[ "$1" != -v ] || exit 0\necho "sudo $*" >> "$NOTES"\nexec "$@"\n')
-
-
-def has_ended(pid):
-    """Whether a process is gone, or only waits for its parent's look."""
-    try:
-        with open('/proc/%s/stat' % pid, encoding='ascii') as file:
-            return file.read().rsplit(')', 1)[1].split()[0] == 'Z'
-    except OSError:
-        return True
 
 
 class Needs(Bare):
@@ -96,6 +89,27 @@ class Installing(Bare):
         self.assertRegex(self.noted(), r'(?m)^sudo apt-get .* update$')
         self.assertRegex(self.noted(), r'(?m)^sudo env .*apt-get .* install .*quilt')
 
+    def test_it_says_what_it_fetches(self):
+        self.as_user(0)
+        self.script('apt-get', "#!/bin/sh\ncase \"$*\" in *--print-uris*)\n"
+                    "echo \"'http://d/q_1.deb' q_1.deb 1400000 SHA256:0\"\n"
+                    "echo \"'http://d/n_1.deb' n_1.deb 11000000 SHA256:0\" ;; esac\n")
+        self.assertIn('lab: with what they need they are 2 packages, 12 MB to fetch\n',
+                      self.lab('serve')[1])
+
+    def test_what_measuring_does_not_use_is_not_asked_for(self):
+        self.as_user(0)
+        self.script('dpkg-query', '#!/bin/sh\nexit 1\n')
+        for word, asked in (('run', {'quilt', 'strace'}), ('shell', {'nodejs'}),
+                            ('crash', {'quilt'}), ('setup', {'quilt', 'strace', 'nodejs',
+                                                             'libgtest-dev'})):
+            with self.subTest(word), mock.patch('lab.install.python'), \
+                    mock.patch('lab.install.npm', side_effect=SystemExit(7)):
+                self.lab(word)
+                self.assertEqual({name for name in ('quilt', 'strace', 'nodejs', 'libgtest-dev')
+                                  if ' %s ' % name in self.noted().replace('\n', ' ')}, asked)
+                os.remove(self.notes)
+
     def test_a_failure_shows_what_the_program_said(self):
         self.as_user(0)
         self.script('apt-get', '#!/bin/sh\necho "E: no such place"\nexit 100\n')
@@ -164,7 +178,7 @@ class Processes(Bare):
             said = process.stdout.read()
             self.assertEqual(process.wait(timeout=SECONDS_MAX), 130, said)
         for pid in self.noted().split():
-            self.wait_for(lambda number=pid: has_ended(number))
+            self.wait_for(lambda number=pid: any_server.has_ended(int(number)))
 
     def test_control_c_lets_dpkg_come_to_its_end(self):
         code, said, whole = self.interrupted('Unpacking a package ...')

@@ -51,6 +51,11 @@ class OldData(Bare):
                                   (('salvage', self.plain), 2, 'a new one for what can be read'),
                                   (('check',), 2, './lab check DIR'),
                                   (('restore',), 2, './lab restore'),
+                                  (('restore', '/nowhere'), 1, "no folder '/nowhere'"),
+                                  (('restore', self.plain, 'b'), 1, "'b' is no address"),
+                                  (('restore', '--nosuch', self.plain), 1, '--database'),
+                                  (('copy', 'a', 'mongodb://b'), 1, "no directory 'a'"),
+                                  (('copy', 'mongodb://a', 'b'), 1, "'b' is no address"),
                                   (('copy',), 2, './lab copy'),
                                   (('copy', self.plain), 2, 'required: TO'),
                                   (('copy', '/nowhere', 'mongodb://b'), 1, 'no directory'),
@@ -71,8 +76,8 @@ class OldData(Bare):
             self.assertIn('--storageEngine rocksdb', said)
 
     def test_restore_and_copy_of_servers(self):
-        self.assertRegex(self.became('restore', 'saved'), '^%s .*restore_dump.py saved$'
-                         % self.python)
+        self.assertRegex(self.became('restore', self.plain), '^%s .*restore_dump.py %s$'
+                         % (self.python, self.plain))
         self.assertRegex(self.became('copy', 'mongodb://a', 'mongodb://b'),
                          '^%s .*copy_databases.py mongodb://a mongodb://b$' % self.python)
 

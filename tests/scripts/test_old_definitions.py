@@ -7,15 +7,12 @@ import io
 import json
 import lzma
 import os
-import subprocess
-import sys
 import tarfile
-import tempfile
-import unittest
 
 import late
 import messages
 import server
+import two_servers
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 pymongo = late.Module('pymongo')
@@ -23,52 +20,16 @@ bson = late.Module('bson')
 raw_bson = late.Module('bson.raw_bson')
 json_util = late.Module('bson.json_util')
 
-TOOLS = os.path.join(TOP, 'tools')
-SCRATCH = os.path.join(TOP, 'build', 'scratch')
 FIXTURE = os.path.join(TOP, 'tests', 'fixtures', 'mmapv1-2.6-clean')
 SAME = 'the same on both'
 
 
-def setUpModule():
-    server.build('none', '', ['mongod'])
-    os.makedirs(SCRATCH, exist_ok=True)
-
-
-class OldDefinitions(unittest.TestCase):
+class OldDefinitions(two_servers.TwoServers):
     """`source` and `target` are servers, empty at the start of each test."""
 
-    @classmethod
-    def start(cls, dbpath):
-        program = os.path.join(server.folder_of('none'), 'bin', 'mongod')
-        running = server.Server(program, dbpath, ['--smallfiles'])
-        cls.addClassCleanup(running.stop)
-        client = pymongo.MongoClient(running.uri)
-        cls.addClassCleanup(client.close)
-        return running, client
-
-    @classmethod
-    def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory(dir=SCRATCH)
-        cls.addClassCleanup(folder.cleanup)
-        cls.from_server, cls.source = cls.start(os.path.join(folder.name, 'from'))
-        cls.to_server, cls.target = cls.start(os.path.join(folder.name, 'to'))
-
     def setUp(self):
-        folder = tempfile.TemporaryDirectory(dir=SCRATCH)
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-        for client in (self.source, self.target):
-            self.addCleanup(client.drop_database, 'shop')
-
-    def run_tool(self, name, *words):
-        done = subprocess.run([sys.executable, os.path.join(TOOLS, name), *words],
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              check=False)
-        self.assertNotIn('Traceback', done.stdout)
-        return done.returncode, done.stdout
-
-    def copy(self, *words):
-        return self.run_tool('copy_databases.py', *words, self.from_server.uri, self.to_server.uri)
+        super().setUp()
+        self.addCleanup(self.source.drop_database, 'shop')
 
     def by_old_shell(self, collection, *indexes):
         """As a driver of then would have them made: any option is stored."""

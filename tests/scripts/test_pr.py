@@ -31,6 +31,11 @@ class Ticket(unittest.TestCase):
             for part in re.split('|'.join(map(re.escape, HEADINGS)), text):
                 self.assertGreater(len(part.strip()), 20)
 
+    def test_what_a_server_has_already_is_not_offered_to_it(self):
+        text = ' '.join(pr.text_of('journal-no-write-through').split())
+        self.assertIn('only into trees before that: SERVER-9754 has dropped the flag', text)
+        self.assertNotIn('trees of 2.4, 2.6 and 3.4', text)
+
     def test_figures_and_prose_are_those_of_the_header(self):
         for slug, text, header in self.patches:
             body = header[header.index('\n\n'):header.rindex('\nOption: ')]

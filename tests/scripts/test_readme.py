@@ -9,7 +9,6 @@ import kept_results
 import ladder
 import ladder_picture
 import run
-import parts
 from lab import measuring as lab_measuring
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -32,20 +31,13 @@ class Transcripts(unittest.TestCase):
         self.assertLess(minutes, said * 1.2)
         self.assertIn('about %s minutes' % {4: 'four', 5: 'five', 6: 'six'}[said], run.__doc__)
 
-    def test_of_the_tests_has_as_many_parts_as_there_are(self):
-        usual = [part for part in parts.read_parts().values() if part.is_usual]
-        counts = re.findall(r'^    == \w+ == \(\d+ of (\d+), ', self.PAGE, re.MULTILINE)
-        self.assertEqual(counts, len(counts) * [str(len(usual))])
-        self.assertTrue(counts)
-
     def test_of_an_installation_has_as_many_packages_as_are_listed(self):
-        listed = [line.split()[0] for name in ('setup/apt-build.txt', 'setup/apt.txt')
+        listed = [line.split()[0] for name in ('setup/apt-build.txt', 'setup/apt-measure.txt')
                   for line in read(name).splitlines() if line and not line.startswith('#')]
-        listed.remove('python3')  # came before, for ./lab itself
         self.assertIn('lab: installing %d Debian packages: %s '
                       % (len(listed) + 1, ' '.join(listed[:7])), self.PAGE)  # with python3-venv
         python = read('setup/python.txt').split()
-        self.assertIn('into build/venv: %s\n' % ' '.join(python), self.PAGE)
+        self.assertIn('into build/venv, 44 MB to fetch: %s\n' % ' '.join(python), self.PAGE)
 
     def test_a_kept_result_has_its_day_beside_it(self):
         names = re.findall(r'perf/results/(\d{4})(\d\d)(\d\d)/\S+\.json', self.PAGE)
@@ -76,7 +68,7 @@ class Ladder(unittest.TestCase):
         begin = next(n for n, line in enumerate(shown) if line.startswith('This machine was'))
         end = next(n for n, line in enumerate(shown) if line.startswith('conf/durable.yaml     '))
         rows = [line for line in shown[begin:end + 3] if line]
-        self.assertGreater(len(rows), 15)
+        self.assertGreater(len(rows), 9)
         self.assertEqual([line for line in rows if line not in printed], [])
 
     def test_the_picture_is_drawn_from_the_kept_result(self):

@@ -153,7 +153,7 @@ class Command(Bare):
                              lambda each=each: each) for number, each in enumerate(found)]
 
     def test_prints_each_step_and_what_to_do(self):
-        with mock.patch('lab.needs.tools'), mock.patch.object(
+        with mock.patch('lab.needs.compiler'), mock.patch.object(
                 release, 'STEPS', self.steps(([], ['by the way']), (['it is bad'], []))):
             code, said = self.lab('release', '--check')
             self.assertEqual(code, 1)

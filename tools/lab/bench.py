@@ -104,7 +104,7 @@ def load_parser(workload):
     """What perf/load_client.c takes, which need not be built yet (test_lab_options.py)."""
     parser = Parser('./lab bench ' + workload, add_help=False,
                     epilog='./lab bench --help-load says what they are for.')
-    for name in ('uri', 'collection', 'clients', 'seconds', 'warmup', 'bytes', 'text',
+    for name in ('uri', 'port', 'collection', 'clients', 'seconds', 'warmup', 'bytes', 'text',
                  'batch', 'documents'):
         parser.add_argument('--' + name)
     for name in ('no-journal', 'index', 'old-wire'):

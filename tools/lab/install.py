@@ -123,8 +123,21 @@ def install_packages(packages):
     attempt.need_root('install Debian packages')
     base.say('installing %d Debian packages: %s' % (len(packages), ' '.join(packages)))
     update_lists()
+    say_what_is_fetched(packages)
     attempt.must('env', 'DEBIAN_FRONTEND=noninteractive', *APT_GET, 'install', '-y',
                  '--no-install-recommends', *packages, as_root=True)
+
+
+def say_what_is_fetched(packages):
+    """With all that these need. apt-get itself says it only once it has begun."""
+    asked = subprocess.run([*APT_GET, 'install', '--print-uris', '-qq', '-y',
+                            '--no-install-recommends', *packages],
+                           stdout=subprocess.PIPE, text=True, check=False)
+    # 'ADDRESS' FILE BYTES HASH
+    sizes = [int(line.split()[2]) for line in asked.stdout.splitlines() if line.startswith("'")]
+    if sizes:
+        base.say('with what they need they are %d packages, %d MB to fetch'
+                 % (len(sizes), round(sum(sizes) / 1e6)))
 
 
 @functools.cache
@@ -141,8 +154,8 @@ def update_lists():
 
 # ---- packages of other registries ----
 
-def python(name, requirements):
-    """A virtual environment build/NAME with what that file in setup/ lists."""
+def python(name, requirements, size=''):
+    """A virtual environment build/NAME with what that file in setup/ lists. `size`: of that."""
     place = os.path.join(base.BUILD, name)
     wanted, done = os.path.join(base.SETUP, requirements), os.path.join(place, 'installed.txt')
     with open(wanted, encoding='utf-8') as file:
@@ -154,12 +167,13 @@ def python(name, requirements):
         attempt.must(os.path.join(place, 'bin', 'pip'), 'install', '--disable-pip-version-check',
                      '-r', wanted)
         shutil.copyfile(wanted, done)
-    once(wanted, done, 'installing Python packages into build/%s: %s' % (name, packages), step)
+    once(wanted, done,
+         'installing Python packages into build/%s%s: %s' % (name, size, packages), step)
 
 
 def drivers():
     """The Python of the scripts in perf/, and of most parts of the tests."""
-    python('venv', 'python.txt')
+    python('venv', 'python.txt', ', 44 MB to fetch')
 
 
 def npm(name, *options):

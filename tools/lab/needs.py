@@ -24,19 +24,16 @@ def compiler():
     install.debian('apt-build.txt')
 
 
-def tools():
-    """What building, testing and measuring need."""
-    begin()
-    install.debian('apt-build.txt', 'apt.txt')
-
-
 def measuring():
-    tools()
+    begin()
+    install.debian('apt-build.txt', 'apt-measure.txt')
     install.drivers()
 
 
 def shell():
     """mongosh. Returns the words that start it."""
+    begin()
+    install.debian('apt-shell.txt')
     install.npm('mongosh', '--omit=optional')
     node = shutil.which('node')
     version = subprocess.run([node, '-p', 'process.versions.node.split(".")[0]'],
@@ -52,7 +49,9 @@ def shell():
 
 
 def tests():
-    """What the tests need beside tools(), for all parts but those that PARTS names."""
+    """What the tests need, for all parts but those that PARTS names."""
+    begin()
+    install.debian('apt-build.txt', 'apt-measure.txt', 'apt-shell.txt', 'apt.txt')
     install.drivers()
     install.python('venv-old-driver', 'python-old-driver.txt')
     shell()
@@ -146,7 +145,6 @@ PARTS = {
 
 def parts(names):
     """What building and these parts of the tests need."""
-    tools()
     tests()
     for step in dict.fromkeys(PARTS[name] for name in names if name in PARTS):
         step()

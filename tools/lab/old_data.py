@@ -67,9 +67,18 @@ def salvage(words):
                 *layout(place, words))
 
 
+def refuse_no_address(word):
+    if '://' not in word:
+        base.give_up("'%s' is no address of a server; one begins with mongodb://" % word)
+
+
 def restore(words):
     if not words:
         base.give_up_with_help(PARSERS['restore'](words))
+    arguments = PARSERS['restore'](words).check(words)
+    if not os.path.isdir(arguments.source):
+        base.give_up("there is no folder '%s' with a dump" % arguments.source)
+    refuse_no_address(arguments.target)
     needs.begin()
     install.drivers()
     base.become(base.DRIVER_PYTHON, os.path.join(base.TOP, 'tools', 'restore_dump.py'), *words)
@@ -116,8 +125,9 @@ def copy(words):
     if place and not layout(source, []) and not any(
             glob.glob(glob.escape(source) + pattern) for pattern in ('/*.ns', '/journal/j._*')):
         base.give_up("there is no database in '%s': no file whose name ends in .ns" % source)
-    if not place and '/' in source and '://' not in source:
+    if not place and '://' not in source:
         base.give_up("there is no directory '%s'; an address begins with mongodb://" % source)
+    refuse_no_address(target)
     needs.begin()
     install.drivers()
     script = [base.DRIVER_PYTHON, os.path.join(base.TOP, 'tools', 'copy_databases.py'),
@@ -141,10 +151,33 @@ read, is named, and the rest is copied.
 
   ./lab copy /srv/copy-of-old mongodb://127.0.0.1:27018                  the files of an old server
   ./lab copy mongodb://127.0.0.1:27017 mongodb://127.0.0.1:27018         a server that runs''')
-    parser.add_argument('--database', action='append', metavar='NAME',
-                        help='this one; may be given again (all)')
+    add_database(parser)
     parser.add_argument('source', metavar='FROM', help='an address, or a data directory of mmapv1')
     parser.add_argument('target', metavar='TO', help='the address of a server')
+    return parser
+
+
+def add_database(parser):
+    parser.add_argument('--database', action='append', metavar='NAME',
+                        help='this one; may be given again (all)')
+
+
+def restore_parser(_):
+    parser = Parser('./lab restore', add_help=False, usage='''\
+./lab restore [--database NAME]... FOLDER [TO]     a dump into a server
+
+FOLDER is what ./lab salvage, mongod --salvage or mongodump wrote, compressed by --gzip or not; TO
+an address such as mongodb://127.0.0.1:27017, which is the default. A collection that has documents
+already is left as it is. At the end documents and catalogue are compared with the dump. Exit code
+1: what was not restored, or not as it is there, is named. Installs pymongo into build/ where that
+is missing.
+
+  ./lab restore saved                                             everything, to this machine
+  ./lab restore --database shop saved mongodb://db.example:27017  one database, to another one''')
+    add_database(parser)
+    parser.add_argument('source', metavar='FOLDER', help='with a dump')
+    parser.add_argument('target', metavar='TO', nargs='?', default='mongodb://127.0.0.1:27017',
+                        help='the address of a server (%(default)s)')
     return parser
 
 
@@ -168,17 +201,7 @@ not. Exit code 0: nothing is damaged; 1: each damaged place is named, the rest i
   ./lab salvage /var/lib/mongodb saved    what can be read, into saved/
   ./lab serve --dbpath NEW                a new server, in another terminal
   ./lab restore saved                     what was saved, into it'''),
-    'restore': lambda _: Parser('./lab restore', add_help=False, usage='''\
-./lab restore [--database NAME]... FOLDER [TO]     a dump into a server
-
-FOLDER is what ./lab salvage, mongod --salvage or mongodump wrote, compressed by --gzip or not; TO
-an address such as mongodb://127.0.0.1:27017, which is the default. A collection that has documents
-already is left as it is. At the end documents and catalogue are compared with the dump. Exit code
-1: what was not restored, or not as it is there, is named. Installs pymongo into build/ where that
-is missing.
-
-  ./lab restore saved                                             everything, to this machine
-  ./lab restore --database shop saved mongodb://db.example:27017  one database, to another one'''),
+    'restore': restore_parser,
     'copy': copy_parser}
 
 COMMANDS = {

@@ -154,7 +154,7 @@ def new(slug):
                      "'%s' but for instance journal-say-more" % slug, base.EXIT_USAGE)
     if slug in selections.patches():
         base.give_up('there is a patch %s; ./lab patch edit %s shows its sources' % (slug, slug))
-    needs.tools()
+    needs.compiler()
     make_sources(slug)
     own = names(slug)['file']
     for ending in ('.h', '.cpp', '_test.cpp'):
@@ -171,7 +171,7 @@ def new(slug):
 
 
 def edit(slug):
-    needs.tools()
+    needs.compiler()
     make_sources(slug)
     write(staging.header_of(read(PATCHES, slug + '.patch')), folder(slug, 'header.txt'))
     keep_state(slug)
@@ -198,7 +198,7 @@ def difference(slug):
 def refresh(slug):
     if not os.path.isdir(folder(slug, 'src')):
         base.give_up('there are no sources of %s: begin with ./lab patch new or edit' % slug)
-    needs.tools()
+    needs.compiler()
     if not difference(slug):
         base.give_up('nothing differs between %s and src beside it; to take the patch away, remove '
                      'its file and its line in patches/series' % folder(slug, 'before', 'src'))

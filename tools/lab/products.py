@@ -1,6 +1,8 @@
 """./lab crash, ./lab docs, ./lab package: what the programs say and what is made of them."""
 
+import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -8,6 +10,7 @@ import sys
 from lab import base, needs, selections
 from lab.command_line import Parser
 
+import choice
 import staging
 
 
@@ -18,10 +21,17 @@ CHECKED = staging.VARIANTS['checked']
 def crash(words):
     selection, options = selections.leading(words)
     crash_parser([]).check(options)
-    needs.tools()
+    needs.compiler()
     selections.build(selection, 'crash_states', variant=CHECKED)
     base.become(selections.program(selection, 'crash_states', variant=CHECKED), '--jobs',
                 str(len(os.sched_getaffinity(0))), *options)
+
+
+def state(text):
+    """For argparse: what --at takes."""
+    if not re.fullmatch('[0-9]+:[0-9]*', text):
+        raise argparse.ArgumentTypeError("'%s' is no H:C such as 17:523" % text)
+    return text
 
 
 def crash_parser(_):
@@ -39,13 +49,15 @@ settings; with patches, no option of theirs, each, and each two, alternating.'''
   ./lab crash none --seed 42 --at 17:523 --log  one state again
 
 SELECTION: none, all (the default), upto:PATCH or PATCH,PATCH.''')
-    parser.add_argument('--states', metavar='N',
+    parser.add_argument('--states', metavar='N', type=choice.count(),
                         help='how many states (20000); about 500 in a second on two cores')
-    parser.add_argument('--seed', metavar='S', help='other histories (1)')
-    parser.add_argument('--jobs', metavar='N',
+    parser.add_argument('--seed', metavar='S', type=choice.count(0, 2 ** 64 - 1),
+                        help='other histories (1)')
+    parser.add_argument('--jobs', metavar='N', type=choice.count(1, 64),
                         help='threads that check states (one for each core)')
-    parser.add_argument('--faults', metavar='N', help='end with so many faults (10)')
-    parser.add_argument('--at', metavar='H:C',
+    parser.add_argument('--faults', metavar='N', type=choice.count(),
+                        help='end with so many faults (10)')
+    parser.add_argument('--at', metavar='H:C', type=state,
                         help='only the state at call C of history H, as a failure prints it; H:0 '
                         'is the whole history H')
     parser.add_argument('--log', action='store_true', help='with --at: what the servers say')
@@ -57,7 +69,7 @@ def docs(words):
     differences = os.path.join(base.TOP, 'site_scons', 'differences_page.py')
     if subprocess.run([sys.executable, differences], check=False).returncode != 0:
         base.give_up('docs/differences.md cannot be written')
-    needs.tools()
+    needs.compiler()
     selections.build('none', 'mongod')
     selections.build('all', 'mongod')
     page = os.path.join(base.BUILD, 'options.md')
@@ -104,7 +116,7 @@ For a shell that completes: . build/all/share/bash-completion/completions/lab'''
 
 def package(words):
     selection = selections.only('package', words)
-    needs.tools()
+    needs.compiler()
     needs.package()
     base.become_python('packaging/build.py', selection)
 

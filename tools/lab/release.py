@@ -222,7 +222,7 @@ def release(words):
 
 
 def check(steps):
-    needs.tools()
+    needs.compiler()
     failed = 0
     for step in steps:
         found, notes = step.look()

@@ -1,6 +1,7 @@
 """./lab serve, ./lab shell: a server to use, and a shell on it."""
 
 import contextlib
+import glob
 import os
 import re
 
@@ -49,11 +50,24 @@ def split(words):
     return selection, options
 
 
+def a_built_one(selection):
+    """A mongod that is built, of this selection where there is one: any of them ends any other."""
+    built = [path for path in (selections.program(selection, 'mongod'),
+                               *sorted(glob.glob(os.path.join(base.BUILD, '*', 'bin', 'mongod'))))
+             if os.path.exists(path)]
+    if not built:
+        base.give_up('no mongod is built here, so none of this checkout runs: nothing to shut down')
+    return built[0]
+
+
 def serve(words):
     selection, options = split(words)
-    needs.compiler()
-    selections.build(selection, 'mongod')
-    mongod = selections.program(selection, 'mongod')
+    if '--shutdown' in options:
+        mongod = a_built_one(selection)
+    else:
+        needs.compiler()
+        selections.build(selection, 'mongod')
+        mongod = selections.program(selection, 'mongod')
     if ONLY_TELLS & set(options):
         base.become(mongod, *options)
     place = [] if has_place(options) else ['--dbpath', base.DATA]
@@ -85,7 +99,6 @@ names another file.
 
 
 def shell(words):
-    needs.tools()
     program = needs.shell()
     # A home of its own, with settings by which the shell sends nothing and prints no greeting.
     home = os.path.join(base.BUILD, 'shell')
