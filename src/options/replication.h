@@ -20,11 +20,59 @@ inline Text replica_set({
     .group = Group::replication,
     .value_name = "NAME",
     .default_value = "",
-    .help =
-        "Be a member of the replica set of that name: alone, for drivers and programs that ask for "
-        "a set or follow one by local.oplog.rs, or with secondaries that have the same data. "
-        "Before its first write the set is initiated once, by rs.initiate(). Not together with "
-        "--master.",
+    .help = "Be a member of the replica set of that name, alone or with others. rs.initiate() "
+            "begins it, once. Not together with --master.",
+});
+
+inline Text coordinator({
+    .name = "coordinator",
+    .yaml = {"replication.coordinator"},
+    .group = Group::replication,
+    .value_name = "URL[,URL...]",
+    .default_value = "",
+    .default_text = "none",
+    .help = "The etcds by which the members of the set elect their primary; the same at each "
+            "member. Without it the configuration names the primary.",
+});
+
+inline Text coordinator_user({
+    .name = "coordinatorUser",
+    .yaml = {"replication.coordinatorUser"},
+    .group = Group::replication,
+    .value_name = "NAME",
+    .default_value = "",
+    .default_text = "none",
+    .help = "The user of etcd.",
+});
+
+inline Text coordinator_password_file({
+    .name = "coordinatorPasswordFile",
+    .yaml = {"replication.coordinatorPasswordFile"},
+    .group = Group::replication,
+    .value_name = "FILE",
+    .default_value = "",
+    .default_text = "none",
+    .help = "The file with its password, which others may not read.",
+});
+
+inline Text coordinator_ca_file({
+    .name = "coordinatorCAFile",
+    .yaml = {"replication.coordinatorCAFile"},
+    .group = Group::replication,
+    .value_name = "FILE",
+    .default_value = "",
+    .default_text = "the system's",
+    .help = "PEM file with the authorities that sign the certificates of etcds.",
+});
+
+inline Text coordinator_certificate_key_file({
+    .name = "coordinatorCertificateKeyFile",
+    .yaml = {"replication.coordinatorCertificateKeyFile"},
+    .group = Group::replication,
+    .value_name = "FILE",
+    .default_value = "",
+    .default_text = "none",
+    .help = "PEM file with the certificate and key that etcds are shown.",
 });
 
 inline Integer oplog_size_mb({

@@ -73,7 +73,9 @@ Connection::Connection(std::string_view host, const Interrupt& interrupt, Millis
         ::close(socket_);
         throw;
     }
-    base::fail(base::kHostUnreachable, "cannot connect to {}: {}", host_, std::strerror(error));
+    const std::string what = fmt::format("cannot connect to {}: {}", host_, std::strerror(error));
+    if (error == ECONNREFUSED) throw Refused(what);
+    base::fail(base::kHostUnreachable, "{}", what);
 }
 
 void Connection::log_in(const std::string& key, Time until) {

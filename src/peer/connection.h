@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/error.h"
 #include "bson/builder.h"
 #include "peer/interrupt.h"
 #include "wire/tls.h"
@@ -25,14 +26,20 @@ struct Identity {
     std::shared_ptr<const wire::TlsClient> tls;  // null: without TLS
 };
 
+// The other machine answers, and no server is there at that port.
+class Refused : public base::Error {
+  public:
+    explicit Refused(const std::string& what) : base::Error(base::kHostUnreachable, what) {}
+};
+
 class Connection {
   public:
     using Milliseconds = std::chrono::milliseconds;
 
     // `host`: "name:port"; the first of its addresses that can be reached in the time. The
-    // interrupt outlives this. Throws base::Error 6 where there is none, 89 when the time is over,
-    // 11600 at the interrupt. Asks the resolver, which takes its own time. Throws 18 where the
-    // other has another key, or none.
+    // interrupt outlives this. Throws base::Error 6 where there is none, Refused among them, 89
+    // when the time is over, 11600 at the interrupt. Asks the resolver, which takes its own time.
+    // Throws 18 where the other has another key, or none.
     Connection(std::string_view host, const Interrupt& interrupt, Milliseconds limit,
                const Identity& identity = {});
     ~Connection();

@@ -19,6 +19,7 @@ constexpr int64_t kPortMax = 65535;
 constexpr int kMembersMax = 50;
 constexpr int kVotesMax = 7;
 constexpr double kPriorityMax = 1000;
+constexpr int64_t kElectionTimeoutMin = 500;
 constexpr int64_t kInt32Max = std::numeric_limits<int32_t>::max();
 
 template <typename... Args>
@@ -51,7 +52,7 @@ bson::Doc document(const bson::Element& e) {
     return e.as_doc();
 }
 
-// A whole number that is kept. Only the first one has an effect.
+// A whole number that is kept. Only the first one has an effect, and with elections the third.
 struct Number {
     std::string_view name;
     int64_t low;
@@ -84,7 +85,7 @@ bson::Object parse_tags(const bson::Element& e) {
 }
 
 // Writes the stored form of it.
-MemberConfig parse_member(bson::Doc given, bson::Builder& out) {
+MemberConfig parse_member(bson::Doc given, bool elects, bson::Builder& out) {
     constexpr std::string_view kFields[] = {
         "_id",      "host", "arbiterOnly", "buildIndexes", "hidden",
         "priority", "tags", "votes",       "slaveDelay",   "secondaryDelaySecs",
@@ -95,7 +96,11 @@ MemberConfig parse_member(bson::Doc given, bson::Builder& out) {
     member.id = static_cast<int32_t>(whole(given["_id"], 0, oplog::kMemberIdMax));
     member.host = with_port(text(given["host"]));
     member.tags = parse_tags(given["tags"]);
-    refuse_unless(given["arbiterOnly"], false, "there are no elections");
+    refuse_unless(given["arbiterOnly"], false,
+                  elects
+                      ? "no arbiters: etcd votes for none and needs none; run an etcd in a third "
+                        "place"
+                      : "there are no elections");
     refuse_unless(given["buildIndexes"], true, "each member has all indexes");
     if (const bson::Element priority = given["priority"]) {
         if (!priority.is_number() || !(priority.to_double() >= 0) ||
@@ -104,6 +109,7 @@ MemberConfig parse_member(bson::Doc given, bson::Builder& out) {
         member.priority = priority.to_double();
     }
     if (given.has("votes")) member.has_vote = whole(given["votes"], 0, 1) == 1;
+    member.wants_vote = member.has_vote;
     if (given.has("hidden")) member.is_hidden = boolean(given["hidden"]);
     if (member.priority > 0 && !member.has_vote)
         invalid("{} has a priority above 0 and so needs a vote", member.host);
@@ -124,21 +130,23 @@ MemberConfig parse_member(bson::Doc given, bson::Builder& out) {
     return member;
 }
 
-// Returns the index of the member that takes the writes.
-size_t index_of_primary(const std::vector<MemberConfig>& members) {
+// Returns the index of the member that takes the writes; with elections that is decided elsewhere.
+size_t index_of_primary(const std::vector<MemberConfig>& members, bool elects) {
     const auto is_electable = [](const MemberConfig& member) { return member.priority > 0; };
     const auto first = std::ranges::find_if(members, is_electable);
     if (first == members.end()) invalid("one member needs a priority above 0: it takes the writes");
+    if (elects) return Config::kNone;
     const auto second = std::find_if(first + 1, members.end(), is_electable);
     if (second != members.end())
         invalid(
-            "{} and {} both have a priority above 0 (1 where none is given): there are no "
-            "elections yet, so exactly one member takes the writes; give all others priority: 0",
+            "{} and {} both have a priority above 0 (1 where none is given): then members elect, "
+            "which needs an etcd. Start each member with --coordinator http://HOST:2379, or give "
+            "all but one priority: 0: then nothing takes over by itself",
             first->host, second->host);
     return static_cast<size_t>(first - members.begin());
 }
 
-void parse_members(const bson::Element& e, Config& config, bson::Builder& out) {
+void parse_members(const bson::Element& e, bool elects, Config& config, bson::Builder& out) {
     if (!e.is_array() || e.as_doc().empty()) invalid("members has to be a list of members");
     if (e.as_doc().field_count() > kMembersMax)
         invalid("a replica set has at most {} members", kMembersMax);
@@ -146,7 +154,7 @@ void parse_members(const bson::Element& e, Config& config, bson::Builder& out) {
     for (const bson::Element& given : e.as_doc()) {
         bson::Builder stored =
             list.sub_object(bson::IndexName(static_cast<uint32_t>(config.members.size())).view());
-        MemberConfig member = parse_member(document(given), stored);
+        MemberConfig member = parse_member(document(given), elects, stored);
         for (const MemberConfig& other : config.members) {
             if (other.id == member.id) invalid("two members have the _id {}", member.id);
             if (other.host == member.host) invalid("two members have the host {}", member.host);
@@ -154,7 +162,7 @@ void parse_members(const bson::Element& e, Config& config, bson::Builder& out) {
         config.members.push_back(std::move(member));
     }
     if (config.votes() > kVotesMax) invalid("at most {} members have a vote", kVotesMax);
-    config.primary_index = index_of_primary(config.members);
+    config.primary_index = index_of_primary(config.members, elects);
 }
 
 bson::Object parse_modes(const bson::Element& e) {
@@ -211,6 +219,8 @@ void parse_settings(const bson::Element& e, Config& config, bson::Builder& out) 
     }
     const bson::Element interval = given["heartbeatIntervalMillis"];
     config.heartbeat_interval_ms = interval ? interval.to_int64() : kNumbers[0].usual;
+    const bson::Element timeout = given["electionTimeoutMillis"];
+    config.election_timeout_ms = timeout ? timeout.to_int64() : kNumbers[2].usual;
     config.modes = parse_modes(given["getLastErrorModes"]);
     const bson::Object defaults = parse_defaults(given["getLastErrorDefaults"], config);
     if (asks_for_more_than_usual(defaults)) config.default_concern = defaults;
@@ -269,8 +279,11 @@ Config Config::parse(bson::Doc given, const Expected& expected) {
         .append("term", expected.term)
         .append("protocolVersion", int64_t{1})
         .append("writeConcernMajorityJournalDefault", config.majority_waits_for_journal);
-    parse_members(given["members"], config, out);
+    parse_members(given["members"], expected.elects, config, out);
     parse_settings(given["settings"], config, out);
+    if (expected.elects && config.election_timeout_ms < kElectionTimeoutMin)
+        invalid("electionTimeoutMillis is {}, but has to be at least {}",
+                config.election_timeout_ms, kElectionTimeoutMin);
     config.document = out.object();
     return config;
 }

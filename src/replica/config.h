@@ -1,10 +1,11 @@
 // replica/config.h - the configuration of a replica set: the one document of local.system.replset,
-// in the form of today's servers. There are no elections: exactly one member has a priority above
-// 0, and takes the writes. A configuration that would need more is refused, by the name of the
-// field that asks for it.
+// in the form of today's servers. Without elections (elections.h) exactly one member has a priority
+// above 0, and takes the writes. A configuration that would need more is refused, by the name of
+// the field that asks for it.
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,7 @@ struct MemberConfig {
     std::string host;  // "name:port"
     double priority = 1;
     bool has_vote = true;
+    bool wants_vote = true;  // with elections: it gets one once its copy is complete
     bool is_hidden = false;  // clients do not hear of it
     bson::Object tags;
 };
@@ -30,16 +32,21 @@ struct Config {
     bson::ObjectId set_id{};  // replicaSetId
     std::vector<MemberConfig> members;
     size_t own_index = 0;      // which of them this server is: replica::Member finds that out
-    size_t primary_index = 0;  // which of them takes the writes
+    size_t primary_index = 0;  // which of them takes the writes; kNone: none that is known
+    int64_t term = 0;          // with elections: of that primary
     // Names that a write concern may give: {name: {tag: of how many values there must be members}}.
     bson::Object modes;
     // The default write concern, for writes that name none; empty: there is none.
     bson::Object default_concern;
     bool majority_waits_for_journal = true;
     int64_t heartbeat_interval_ms = 0;
+    int64_t election_timeout_ms = 0;
     bson::Object document;  // as it is stored: all fields, with what was not given
 
     const MemberConfig& own() const { return members[own_index]; }
+    static constexpr size_t kNone = std::numeric_limits<size_t>::max();
+    bool has_primary() const { return primary_index != kNone; }
+    // REQUIRES: has_primary().
     const MemberConfig& primary() const { return members[primary_index]; }
     bool is_of_primary() const { return own_index == primary_index; }
     int votes() const;
@@ -53,6 +60,7 @@ struct Config {
         std::string_view set_name;
         bson::ObjectId set_id{};  // where the document gives none
         int64_t term = 1;         // that is noted in the result
+        bool elects = false;      // members elect the primary: it is not known yet
     };
     // Throws base::Error 93 for what is no configuration, or none that this server can serve.
     static Config parse(bson::Doc given, const Expected& expected);

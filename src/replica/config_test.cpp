@@ -205,6 +205,32 @@ TEST(ReplicaConfig, HasOneMemberThatTakesTheWrites) {
         EXPECT_EQ(failure(of_members(bad)), base::kInvalidReplicaSetConfig) << bad;
 }
 
+TEST(ReplicaConfig, WithElectionsAnyMayBeThePrimary) {
+    const auto elected = [](const std::string& members, const char* settings = "{}") {
+        return Config::parse(bson::from_json(R"({"_id": "rs0", "members": [)" + members +
+                                             R"(], "settings": )" + settings + "}"),
+                             {.set_name = "rs0", .elects = true});
+    };
+    const auto code = [&](const std::string& members, const char* settings = "{}") {
+        try {
+            elected(members, settings);
+        } catch (const base::Error& e) {
+            return e.code();
+        }
+        return 0;
+    };
+    const std::string two = R"({"_id": 0, "host": "a"}, {"_id": 1, "host": "b", "priority": 2})";
+    const Config config = elected(two, R"({"electionTimeoutMillis": 500})");
+    EXPECT_FALSE(config.has_primary());
+    EXPECT_FALSE(config.is_of_primary());
+    EXPECT_EQ(config.election_timeout_ms, 500);
+    EXPECT_EQ(elected(two).election_timeout_ms, 10000);
+    EXPECT_EQ(code(two, R"({"electionTimeoutMillis": 499})"), base::kInvalidReplicaSetConfig);
+    EXPECT_EQ(code(R"({"_id": 0, "host": "a", "priority": 0})"), base::kInvalidReplicaSetConfig);
+    EXPECT_EQ(code(R"({"_id": 0, "host": "a"}, {"_id": 1, "host": "b", "arbiterOnly": true})"),
+              base::kInvalidReplicaSetConfig);
+}
+
 TEST(ReplicaConfig, OfOneMember) {
     const bson::Object alone = Config::of_one_member("rs0", "h:5");
     const Config config = Config::parse(alone, {.set_name = "rs0"});

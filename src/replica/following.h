@@ -46,6 +46,10 @@ class Following {
     std::shared_ptr<const peer::Interrupt> begin_source();
     // The same one again.
     std::shared_ptr<const peer::Interrupt> source_end() const;
+    // Held while an entry of the source is applied, by who has seen that it is to be followed.
+    std::mutex& applying() { return applying_; }
+    // After leave_source(): no entry of the source is applied any more. No lock.
+    void await_applied() { const std::lock_guard guard(applying_); }
     // The source is not to be followed any more: what waits for it ends at once.
     void leave_source();
 
@@ -61,6 +65,7 @@ class Following {
     mutable std::mutex watch_mutex_;
     std::function<void()> changed_;  // guarded by it, as the next
     oplog::Position applied_;
+    std::mutex applying_;  // taken before any lock
     mutable std::mutex mutex_;
     // Guarded by it, all that follow.
     std::string syncing_to_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/boot_clock.h"
 #include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -96,14 +97,23 @@ void Heartbeats::Asker::run() {
 
 void Heartbeats::Asker::exchange() {
     const auto begin = std::chrono::steady_clock::now();
+    const bool was_connected = connection_ != nullptr;
+    const auto fail = [this](const base::Error& error, bool is_refused) {
+        connection_ = nullptr;
+        if (!end_.is_set()) peers_.note_no_answer(host_, error.what(), is_refused);
+    };
     try {
         if (connection_ == nullptr)
             connection_ = std::make_unique<peer::Connection>(host_, end_, kLimit, identity_);
-        const bson::Doc answer = connection_->run("admin", peers_.question(), kLimit);
-        peers_.note_answer(host_, answer, base::ms_since(begin));
+        const int64_t sent_ms = base::ms_of_boot_clock();
+        const bson::Doc answer = connection_->run("admin", peers_.question(host_), kLimit);
+        peers_.note_answer(host_, answer, base::ms_since(begin), sent_ms);
+    } catch (const peer::Refused& error) {
+        fail(error, true);
     } catch (const base::Error& error) {
-        connection_ = nullptr;
-        if (!end_.is_set()) peers_.note_no_answer(host_, error.what());
+        fail(error, false);
+        // Whether its process is gone shows by a new connection.
+        if (was_connected && peers_.elects()) ask();
     }
 }
 
@@ -145,14 +155,21 @@ void Heartbeats::stop() {
     askers_.clear();
 }
 
+std::chrono::milliseconds Heartbeats::interval_of(const Config& config) const {
+    constexpr int64_t kOfTimeout = 10;  // so many in an election timeout
+    const int64_t usual = config.heartbeat_interval_ms;
+    return std::chrono::milliseconds(
+        member_.elections() == nullptr ? usual
+                                       : std::min(usual, config.election_timeout_ms / kOfTimeout));
+}
+
 void Heartbeats::run() {
     const base::SignalStack signal_stack;
     name_thread();
     for (;;) {
         const std::shared_ptr<const Config> config = member_.config();
         const std::chrono::milliseconds interval =
-            config == nullptr ? std::chrono::milliseconds(kFirstInterval)
-                              : std::chrono::milliseconds(config->heartbeat_interval_ms);
+            config == nullptr ? std::chrono::milliseconds(kFirstInterval) : interval_of(*config);
         member_.peers().wait_to_ask(interval);
         if (end_.is_set()) return;
         try {

@@ -3,6 +3,7 @@
 // primary that could not begin its term, for want of room, tries again.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <map>
 #include <memory>
@@ -33,6 +34,7 @@ class Heartbeats {
     class Asker;
 
     void tell_askers();
+    std::chrono::milliseconds interval_of(const Config& config) const;
     void run();
 
     Member& member_;

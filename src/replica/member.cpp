@@ -8,7 +8,9 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/milliseconds.h"
+#include "bson/json.h"
 #include "catalog/names.h"
+#include "replica/elections.h"
 #include "replica/initial_sync.h"
 #include "replica/step_down.h"
 
@@ -60,7 +62,8 @@ void Member::open() {
             parse_own_config(stored.first, nullptr, stored.first["term"].to_int64(), options_);
         log_.open(options_.log_bytes);
         // A member of a larger set learns first what the other members know.
-        if (config.members.size() > 1 || !take_office(config)) become_follower(std::move(config));
+        const bool is_alone = config.members.size() == 1 && !options_.elects;
+        if (!is_alone || !take_office(config)) become_follower(std::move(config));
     } catch (const base::Error& error) {
         if (error.code() != base::kInvalidReplicaSetConfig && error.code() != base::kNodeNotFound)
             throw;
@@ -121,7 +124,8 @@ void Member::set_config(std::shared_ptr<const Config> config) {
         before = std::exchange(config_, config);
     }
     const auto source = [](const Config* of) {
-        return of == nullptr || of->is_of_primary() ? std::string() : of->primary().host;
+        const bool is_other = of != nullptr && of->has_primary() && !of->is_of_primary();
+        return is_other ? of->primary().host : std::string();
     };
     if (source(before.get()) != source(config.get())) following_.leave_source();
     progress_.configure(std::move(config));
@@ -168,7 +172,7 @@ bson::ObjectId Member::election_id() const {
 
 std::string Member::primary_host() const {
     const std::shared_ptr<const Config> config = this->config();
-    if (config == nullptr) return {};
+    if (config == nullptr || !config->has_primary()) return {};
     const std::string& host = config->primary().host;
     const bool known =
         config->is_of_primary() ? role_.takes_writes() : peers_.peer(host).state == State::primary;
@@ -177,7 +181,7 @@ std::string Member::primary_host() const {
 
 std::optional<int64_t> Member::lag_seconds() const {
     const std::shared_ptr<const Config> config = this->config();
-    if (config == nullptr) return std::nullopt;
+    if (config == nullptr || !config->has_primary()) return std::nullopt;
     if (config->is_of_primary()) return 0;
     const oplog::Position of_primary = peers_.peer(config->primary().host).last;
     if (of_primary.ts == 0 || last().ts == 0) return std::nullopt;
@@ -194,8 +198,27 @@ void Member::initiate(bson::Doc given) {
         base::fail(base::kInvalidReplicaSetConfig,
                    "the configuration that begins a set has to have the version 1, and not {}",
                    config.version);
-    check_is_primary_of(config);
-    const storage::GlobalLock lock(engine_.locks(), storage::GlobalMode::W);
+    if (elections_ == nullptr) check_is_primary_of(config);
+    if (elections_ != nullptr && config.own().priority == 0)
+        base::fail(base::kNodeNotElectable,
+                   "{} has priority: 0 in it, and so cannot begin the set: send it to another one",
+                   config.own().host);
+    {
+        const storage::GlobalLock lock(engine_.locks(), storage::GlobalMode::W);
+        check_begins_set();
+        if (elections_ == nullptr) {
+            log_.open(options_.log_bytes);
+            store_config(catalog_, config);
+            become(std::move(config), 1, "initiating set");
+            engine_.durability().commit_now();
+            return;
+        }
+    }
+    elections_->initiate(std::move(config));
+}
+
+void Member::check_begins_set() {
+    DCHECK(storage::LockManager::mode() == storage::GlobalMode::W);
     if (role_.state() != State::startup || read_stored_config(catalog_).count > 0)
         base::fail(base::kAlreadyInitialized, "already initialized");
     catalog::Collection* const ring = catalog_.collection(oplog::kSetLog);
@@ -204,10 +227,6 @@ void Member::initiate(bson::Doc given) {
                    "{} is not empty on the initiating member: a set has been here before. Drop the "
                    "collection, by a start without --replSet, to begin another one",
                    oplog::kSetLog);
-    log_.open(options_.log_bytes);
-    store_config(catalog_, config);
-    become(std::move(config), 1, "initiating set");
-    engine_.durability().commit_now();
 }
 
 void Member::check_is_primary_of(const Config& config) const {
@@ -243,6 +262,7 @@ void Member::reconfigure(bson::Doc given, bool force) {
     if (before != nullptr && config.set_id != before->set_id)
         base::fail(base::kNewReplicaSetConfigurationIncompatible,
                    "New and old configurations differ in replica set ID");
+    if (elections_ != nullptr) return reconfigure_elected(config, before.get(), force);
     check_is_primary_of(config);
     if (!role_.is_primary()) check_none_is_ahead();
     const storage::GlobalLock lock(engine_.locks(), storage::GlobalMode::W);
@@ -274,6 +294,24 @@ void Member::reconfigure(bson::Doc given, bool force) {
     }
     engine_.durability().commit_now();
     peers_.ask_soon();
+}
+
+// With elections the coordinator decides on it. By force it takes the one that the members know,
+// where it does not know the set.
+void Member::reconfigure_elected(const Config& config, const Config* before, bool force) {
+    if (!force) return elections_->reconfigure(config);
+    const auto is_same = [&] {
+        for (const bson::Element& e : before->document.doc())
+            if (e.name() != "version" && e.name() != "term" &&
+                bson::to_text(e) != bson::to_text(config.document[e.name()]))
+                return false;
+        return true;
+    };
+    if (before == nullptr || !is_same())
+        base::fail(base::kInvalidReplicaSetConfig,
+                   "with a coordinator force only tells it the configuration that the members "
+                   "have, where it has lost the set: rs.reconfig(rs.conf(), {{force: true}})");
+    elections_->rebuild();
 }
 
 void Member::become(Config config, int64_t term, const char* why) {
@@ -400,6 +438,7 @@ bson::Object Member::report(const Reached& reached) const {
         .append("since", following_.reports_since());
     append(out, "appliedOpTime", reached.applied);
     append(out, "durableOpTime", reached.durable);
+    if (elections_ != nullptr) elections_->append_to_report(out);
     return out.object();
 }
 
@@ -420,6 +459,7 @@ void Member::take_report(bson::Doc report) {
     if (!from.is_string() || since.type() != bson::Type::object_id)
         base::fail(base::kBadValue, "a report of a position needs from and since");
     if (!role_.is_primary()) base::fail(base::kNotWritablePrimary, "not primary");
+    if (elections_ != nullptr) elections_->take_report(report, position("durableOpTime"));
     if (!progress_.report(from.as_string(), since.as_object_id(),
                           {position("appliedOpTime"), position("durableOpTime")}))
         base::fail(base::kInvalidReplicaSetConfig, "the configuration has no member {}",

@@ -4,9 +4,10 @@
 // (own_config.h), which state the member is in (role.h), how it steps down (step_down.h), how it
 // follows another member (tailer.h, initial_sync.h) and hears of all of them (peers.h).
 //
-// There are no elections. The configuration says which member is the primary; each start of one
-// begins a term, which its entries in the log carry (oplog/entry.h), and its `electionId`: clients
-// take what the later one says. The other members follow it.
+// The configuration says which member is the primary, or with a coordinator elections do
+// (elections.h); each start of one begins a term, which its entries in the log carry
+// (oplog/entry.h), and its `electionId`: clients take what the later one says. The other members
+// follow it.
 #pragma once
 
 #include <atomic>
@@ -33,6 +34,8 @@
 
 namespace replica {
 
+class Elections;
+
 class Member {
   public:
     using Options = MemberOptions;
@@ -58,6 +61,10 @@ class Member {
     Following& following() { return following_; }
     const Following& following() const { return following_; }
     oplog::Log& log() const { return log_; }
+    // Null: the configuration names the primary. Set before other threads use this; it outlives
+    // their use.
+    Elections* elections() const { return elections_; }
+    void set_elections(Elections* elections) { elections_ = elections; }
     // Null in startup and removed.
     std::shared_ptr<const Config> config() const;
     // Throws base::Error 94 in startup, 93 where it is removed.
@@ -67,6 +74,8 @@ class Member {
     oplog::Retries& retries() const { return log_.retries(); }
     // The `electionId` of the term that this start began.
     bson::ObjectId election_id() const;
+    // The entry that began it: nothing before is acknowledged by a majority unless that is.
+    oplog::Position first_of_term() const { return {last().term, election_ts()}; }
     uint64_t election_ts() const { return election_ts_.load(std::memory_order_relaxed); }
     // "name:port" of the member that is the primary, as far as is known; or nothing.
     std::string primary_host() const;
@@ -97,7 +106,8 @@ class Member {
     // primary hears of that by heartbeats. If no secondary has the entry within the limit, this
     // member takes writes again. Throws base::Error 10107 (not the primary, or hands over already),
     // 50 (none has all), 189 (another configuration has come), and what ends the calling operation.
-    void step_down(std::chrono::milliseconds limit);
+    // With elections this one does not stand for `seconds`.
+    void step_down(std::chrono::milliseconds limit, int64_t seconds = 0);
 
     // No lock, one thread, again and again: the primary logs a note where it has logged nothing
     // since the last call.
@@ -132,8 +142,12 @@ class Member {
 
   private:
     friend class StepDown;
+    friend class Office;
+    friend class Elections;
 
     void check_is_primary_of(const Config& config) const;
+    void check_begins_set();
+    void reconfigure_elected(const Config& config, const Config* before, bool force);
     void check_none_is_ahead();
     void check_brings_no_data();
     bool is_handed_to_this(const Config* old, const std::string& host, oplog::Position last) const;
@@ -151,6 +165,7 @@ class Member {
     Role role_;
     Peers peers_{*this};
     Following following_;
+    Elections* elections_ = nullptr;
     std::atomic<uint64_t> election_ts_{0};
     oplog::Position idle_since_;  // of note_idleness()
     std::atomic<bool> has_default_concern_{false};

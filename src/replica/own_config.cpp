@@ -29,7 +29,9 @@ size_t own_index(const Config& config, const MemberOptions& options) {
         base::fail(base::kNodeNotFound,
                    "No host described in the configuration {} of replica set {} maps to this node: "
                    "{} is not a name of this machine with port {}",
-                   config.version, config.set_name, config.primary().host, options.port);
+                   config.version, config.set_name,
+                   config.has_primary() ? config.primary().host : config.members.front().host,
+                   options.port);
     return found[0];
 }
 
@@ -65,7 +67,8 @@ Config parse_own_config(bson::Doc given, const Config* before, int64_t term,
     Config config =
         Config::parse(given, {.set_name = options.set_name,
                               .set_id = before != nullptr ? before->set_id : bson::new_object_id(),
-                              .term = term});
+                              .term = term,
+                              .elects = options.elects});
     check_takes_others(config, options);
     config.own_index = own_index(config, options);
     return config;

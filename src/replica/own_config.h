@@ -17,6 +17,7 @@ struct MemberOptions {
     std::string own_host;  // "name:port", by which clients reach this server
     int port = 0;
     int64_t log_bytes = 0;  // of the log that a set begins with
+    bool elects = false;    // the primary is elected (elections.h)
     // The reason why members could not exchange anything with this server as it was started; empty:
     // they can.
     std::string why_alone = {};

@@ -6,6 +6,7 @@
 #include "base/dcheck.h"
 #include "base/error.h"
 #include "base/milliseconds.h"
+#include "replica/elections.h"
 #include "replica/member.h"
 
 namespace replica {
@@ -23,6 +24,10 @@ Peer Peers::peer(const std::string& host) const {
     const std::lock_guard guard(mutex_);
     const auto found = peers_.find(host);
     return found == peers_.end() ? Peer() : found->second;
+}
+
+bool Peers::elects() const {
+    return member_.elections() != nullptr;
 }
 
 std::vector<std::string> Peers::hosts() const {
@@ -56,7 +61,7 @@ void Peers::ask_soon() {
     asks_.notify_all();
 }
 
-bson::Object Peers::question() const {
+bson::Object Peers::question(const std::string& host) const {
     const std::shared_ptr<const Config> config = member_.config();
     bson::Builder out;
     out.append("replSetHeartbeat", member_.set_name())
@@ -66,6 +71,7 @@ bson::Object Peers::question() const {
         .append("state", static_cast<int32_t>(member_.role().state()))
         .append("from", config == nullptr ? std::string() : config->own().host);
     if (config != nullptr) out.append("fromId", config->own().id);
+    if (member_.elections() != nullptr) member_.elections()->append_question(host, out);
     return out.object();
 }
 
@@ -104,10 +110,12 @@ void Peers::answer(bson::Doc question, bson::Builder& out) {
         out.append("syncingTo", host);
     if (config != nullptr && question["v"].to_int64() < config->version)
         out.append("config", config->document);
+    if (member_.elections() != nullptr) member_.elections()->answer(question, out);
     if (has_news) ask_soon();
 }
 
-void Peers::note_answer(const std::string& host, bson::Doc answer, int64_t round_trip_ms) {
+void Peers::note_answer(const std::string& host, bson::Doc answer, int64_t round_trip_ms,
+                        int64_t sent_ms) {
     const auto text = [&answer](const char* name) {
         const bson::Element e = answer[name];
         return e.is_string() ? std::string(e.as_string()) : std::string();
@@ -134,6 +142,11 @@ void Peers::note_answer(const std::string& host, bson::Doc answer, int64_t round
     }
     noted_.notify_all();
     const bson::Element config = answer["config"];
+    if (Elections* const elections = member_.elections()) {
+        elections->note_answer(host, answer, sent_ms);
+        // The first one; later ones come from the coordinator.
+        if (member_.role().state() != State::startup) return;
+    }
     if (!config.is_object()) return;
     try {
         member_.adopt(host, config.as_doc(), {answer["t"].to_int64(), timestamp("opTime")});
@@ -143,7 +156,7 @@ void Peers::note_answer(const std::string& host, bson::Doc answer, int64_t round
     }
 }
 
-void Peers::note_no_answer(const std::string& host, const std::string& why) {
+void Peers::note_no_answer(const std::string& host, const std::string& why, bool is_refused) {
     DCHECK(!host.empty() && !why.empty());
     {
         const std::lock_guard guard(mutex_);
@@ -155,6 +168,7 @@ void Peers::note_no_answer(const std::string& host, const std::string& why) {
         peer.asked = std::chrono::steady_clock::now();
     }
     noted_.notify_all();
+    if (is_refused && member_.elections() != nullptr) member_.elections()->note_refusal(host);
 }
 
 std::string Peers::one_ahead_of(oplog::Position last, std::chrono::milliseconds limit) {

@@ -44,18 +44,23 @@ class Peers {
 
     // Returns what is known of the member with that host in the configuration.
     Peer peer(const std::string& host) const;
+    bool elects() const;
     // Whom to ask; without a configuration those who have asked.
     std::vector<std::string> hosts() const;
     void forget_callers();
     // Waits so long, or until there is a reason to ask at once, such as a newer configuration.
     void wait_to_ask(std::chrono::milliseconds limit);
     void ask_soon();
-    bson::Object question() const;
+    // What that member is asked.
+    bson::Object question(const std::string& host = {}) const;
     // Appends the answer. Throws base::Error 2, 116 where it comes from another set.
     void answer(bson::Doc question, bson::Builder& out);
-    // No lock: a newer configuration in the answer is taken over.
-    void note_answer(const std::string& host, bson::Doc answer, int64_t round_trip_ms);
-    void note_no_answer(const std::string& host, const std::string& why);
+    // No lock: a newer configuration in the answer is taken over. `sent_ms`: when it was asked, by
+    // base::ms_of_boot_clock().
+    void note_answer(const std::string& host, bson::Doc answer, int64_t round_trip_ms,
+                     int64_t sent_ms = 0);
+    // `is_refused`: its machine answers, and no server is there.
+    void note_no_answer(const std::string& host, const std::string& why, bool is_refused = false);
     // No lock. Asks all, waits for the answers, and returns a member that has a complete copy of
     // the data and later entries than `last`; empty: there is none. One that has not answered
     // within the limit counts as one that cannot be reached.

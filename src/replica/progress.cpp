@@ -35,7 +35,7 @@ bool Need::is_met_by_primary(const Config& config) const {
     if (mode.empty()) return members <= 1;
     if (mode == "majority") return config.majority() == 1;
     const bson::Element tags = config.modes[mode];
-    if (!tags) return false;
+    if (!tags || !config.has_primary()) return false;
     for (const bson::Element& tag : tags.as_doc())
         if (tag.to_int64() > (config.primary().tags[tag.name()] ? 1 : 0)) return false;
     return true;

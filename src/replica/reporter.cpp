@@ -15,8 +15,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kLimit = 5s;     // to connect, and to answer
-constexpr auto kPause = 500ms;  // after a failure
+constexpr auto kLimit = 5s;         // to connect, and to answer
+constexpr auto kPause = 500ms;      // after a failure
+constexpr auto kShortPause = 50ms;  // where the next primary may not have begun its term
 
 }  // namespace
 
@@ -65,7 +66,7 @@ void Reporter::run() {
             if (source_end_->is_set()) continue;  // the next one brings news
             if (std::exchange(last_error_, error.what()) != error.what())
                 base::log::warning("cannot report to the primary: {}", error.what());
-            if (end_.wait_for(kPause)) return;
+            if (end_.wait_for(member_.elections() == nullptr ? kPause : kShortPause)) return;
             const std::lock_guard guard(mutex_);
             has_news_ = true;
         }

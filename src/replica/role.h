@@ -11,11 +11,15 @@
 //   all                               a configuration that it cannot serve comes    removed
 //
 // A primary that steps down takes no writes any more. It is the primary until another one has all.
+// One that is elected takes and answers writes while its lease lasts (election/lease.h).
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <string_view>
+
+#include "base/boot_clock.h"
 
 namespace replica {
 
@@ -38,8 +42,14 @@ class Role {
     State state() const { return state_.load(std::memory_order_acquire); }
     bool is_primary() const { return state() == State::primary; }
     bool takes_writes() const {
-        return is_primary() && !is_stepping_down_.load(std::memory_order_acquire);
+        return is_primary() && !is_stepping_down_.load(std::memory_order_acquire) && has_lease();
     }
+    bool has_lease() const {
+        const int64_t end = lease_end_ms_.load(std::memory_order_acquire);
+        return end == kNoEnd || base::ms_of_boot_clock() < end;
+    }
+    // Any thread; by the clock of base::ms_of_boot_clock().
+    void set_lease_end(int64_t ms) { lease_end_ms_.store(ms, std::memory_order_release); }
     // Whether it is, or is to become, a secondary: it changes only what the primary has changed.
     bool follows() const;
     bool is_stepping_down() const { return is_stepping_down_.load(std::memory_order_acquire); }
@@ -51,7 +61,9 @@ class Role {
     }
 
   private:
+    static constexpr int64_t kNoEnd = std::numeric_limits<int64_t>::max();
     std::atomic<State> state_{State::startup};
+    std::atomic<int64_t> lease_end_ms_{kNoEnd};
     std::atomic<bool> is_stepping_down_{false};
 };
 

@@ -6,6 +6,7 @@
 #include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "replica/elections.h"
 #include "replica/initial_sync.h"
 #include "replica/member.h"
 #include "sched/operation.h"
@@ -22,7 +23,7 @@ void check_not_stepping_down(const Role& role) {
 
 // The configuration is in the journal before another member can hear of it: so this server is not
 // the primary any more, also if it is killed then.
-void StepDown::run(std::chrono::milliseconds limit) {
+void StepDown::run(std::chrono::milliseconds limit, int64_t seconds) {
     DCHECK(limit.count() >= 0);
     std::shared_ptr<const Config> config;
     oplog::Position last;
@@ -46,12 +47,13 @@ void StepDown::run(std::chrono::milliseconds limit) {
     try {
         const size_t successor = await_successor(*config, last, limit);
         DCHECK(successor != config->own_index && successor < config->members.size());
+        if (member_.elections_ != nullptr) return hand_over(config->members[successor], seconds);
         next = Config::parse(
             config->handed_to(successor),
             {.set_name = member_.options_.set_name, .set_id = config->set_id, .term = last.term});
         next.own_index = config->own_index;
     } catch (...) {
-        stay_primary();
+        end();
         throw;
     }
     const sched::Uninterruptible whole;
@@ -75,7 +77,15 @@ void StepDown::run(std::chrono::milliseconds limit) {
     member_.peers_.ask_soon();
 }
 
-void StepDown::stay_primary() {
+// By an election, of which the other one needs to hear nothing but that it is due.
+void StepDown::hand_over(const MemberConfig& heir, int64_t seconds) {
+    base::log::info("replica set {}: {} is to be the primary", member_.options_.set_name,
+                    heir.host);
+    member_.elections_->hand_over(heir.host, seconds);
+    end();
+}
+
+void StepDown::end() {
     const sched::Uninterruptible whole;
     const storage::GlobalLock lock(member_.engine_.locks(), storage::GlobalMode::W);
     member_.role_.set_stepping_down(false);
@@ -89,6 +99,7 @@ std::optional<size_t> StepDown::successor(const Config& config, oplog::Position 
     for (size_t i = 0; i < config.members.size(); ++i) {
         const MemberConfig& each = config.members[i];
         if (i == config.own_index || each.is_hidden) continue;
+        if (member_.elections_ != nullptr && (each.priority == 0 || !each.has_vote)) continue;
         (each.has_vote ? with_vote : without).push_back(i);
     }
     for (const size_t i : with_vote.empty() ? without : with_vote)
@@ -114,8 +125,8 @@ size_t StepDown::await_successor(const Config& config, oplog::Position last,
     }
 }
 
-void Member::step_down(std::chrono::milliseconds limit) {
-    StepDown(*this).run(limit);
+void Member::step_down(std::chrono::milliseconds limit, int64_t seconds) {
+    StepDown(*this).run(limit, seconds);
 }
 
 // Whether a newer configuration of that member, whose last entry that is, may make this one the
@@ -123,8 +134,9 @@ void Member::step_down(std::chrono::milliseconds limit) {
 // that has lost its data has no configuration of before.
 bool Member::is_handed_to_this(const Config* old, const std::string& host,
                                oplog::Position last) const {
-    return old != nullptr && old->primary().host == host && role_.state() == State::secondary &&
-           last <= this->last() && !InitialSync::is_under_way(catalog_);
+    return old != nullptr && old->has_primary() && old->primary().host == host &&
+           role_.state() == State::secondary && last <= this->last() &&
+           !InitialSync::is_under_way(catalog_);
 }
 
 }  // namespace replica

@@ -14,13 +14,14 @@ class StepDown {
   public:
     explicit StepDown(Member& member) : member_(member) {}
     // Does what Member::step_down() says.
-    void run(std::chrono::milliseconds limit);
+    void run(std::chrono::milliseconds limit, int64_t seconds);
 
   private:
     std::optional<size_t> successor(const Config& config, oplog::Position last) const;
     size_t await_successor(const Config& config, oplog::Position last,
                            std::chrono::milliseconds limit);
-    void stay_primary();
+    void end();  // one that is the primary takes writes again
+    void hand_over(const MemberConfig& heir, int64_t seconds);
 
     Member& member_;
 };

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/signal_stack.h"
+#include "replica/elections.h"
 #include "replica/initial_sync.h"
 #include "sched/operation.h"
 
@@ -18,8 +19,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kPause = 500ms;    // where there is nothing to do, or something has failed
-constexpr auto kLongPause = 10s;  // where only an administrator can help
+constexpr auto kPause = 500ms;      // where there is nothing to do, or something has failed
+constexpr auto kShortPause = 50ms;  // of a member whose next primary may be elected soon
+constexpr auto kLongPause = 10s;    // where only an administrator can help
 
 }  // namespace
 
@@ -53,16 +55,21 @@ void Tailer::run() {
         } catch (const std::exception& error) {
             base::log::warning("{}", error.what());
         }
-        if (!goes_on)
-            end_.wait_for(member_.role().state() == State::recovering ? kLongPause : kPause);
+        if (!goes_on) end_.wait_for(pause());
     }
+}
+
+std::chrono::milliseconds Tailer::pause() const {
+    if (member_.role().state() == State::recovering) return kLongPause;
+    return member_.elections() == nullptr ? kPause : kShortPause;
 }
 
 bool Tailer::step() try {
     if (source_ == nullptr) source_end_ = member_.following().begin_source();
     if (end_.is_set()) return false;
     const std::shared_ptr<const Config> config = member_.config();
-    if (config == nullptr || !member_.role().follows() || config->is_of_primary()) {
+    if (config == nullptr || !member_.role().follows() || !config->has_primary() ||
+        config->is_of_primary()) {
         source_ = nullptr;
         return false;
     }
@@ -72,6 +79,7 @@ bool Tailer::step() try {
     }
     if (source_ == nullptr) {
         reads_log_ = false;
+        copied_term_ = 0;
         source_ = connect_(config->primary().host, *source_end_);
         member_.following().begin_reports();
         member_.following().counts().sources.fetch_add(1, std::memory_order_relaxed);
@@ -83,7 +91,8 @@ bool Tailer::step() try {
 } catch (const std::exception& error) {
     source_ = nullptr;
     if (end_.is_set() || sched::Operation::shutting_down()) return false;
-    if (source_end_->is_set()) return true;  // there is another primary
+    if (source_end_->is_set()) return true;                          // there is another primary
+    if (member_.elections() != nullptr) member_.peers().ask_soon();  // or there may be soon
     // A primary that is away is no news each time.
     if (std::exchange(last_error_, error.what()) != error.what())
         base::log::warning("cannot follow: {}", error.what());
@@ -158,13 +167,28 @@ void Tailer::apply(bson::Doc batch) {
     for (const bson::Element& each : batch)
         if (oplog::position_of(each.as_doc()) > member_.last()) entries.push_back(each.as_doc());
     apply(entries);
+    complete_copy();
     if (batch.empty()) return;
     member_.following().counts().batches.fetch_add(1, std::memory_order_relaxed);
     member_.following().note_applied(member_.last());
 }
 
+// A copy whose member is not yet a voter, or not again, is complete once it has all that the
+// primary had at a time of its term.
+void Tailer::complete_copy() {
+    Elections* const elections = member_.elections();
+    if (elections == nullptr || !elections->is_blank()) return;
+    const std::shared_ptr<const Config> config = member_.config();
+    if (config == nullptr || config->term == 0 || config->primary().host != source_->host()) return;
+    if (std::exchange(copied_term_, config->term) != config->term)
+        copied_until_ = oplog::position_of(source_->newest_entry());
+    if (member_.last() >= copied_until_) elections->copied(copied_term_);
+}
+
 void Tailer::apply(std::span<const bson::Doc> entries) {
     while (!entries.empty() && !end_.is_set() && member_.role().follows()) {
+        const std::lock_guard applying(member_.following().applying());
+        if (source_end_->is_set()) return;
         size_t count = apply_run(entries);
         if (count == 0) {
             oplog::ForeignChange foreign(member_.log(), entries.front());

@@ -9,6 +9,7 @@
 // parted, and the member stays RECOVERING too, since only a rollback would help.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <span>
@@ -50,7 +51,9 @@ class Tailer {
 
   private:
     void run();
+    std::chrono::milliseconds pause() const;
     bool begin();
+    void complete_copy();
     void stay_behind(const std::string& why);
     int64_t last_hash() const;
     void apply(bson::Doc batch);
@@ -67,6 +70,8 @@ class Tailer {
     std::shared_ptr<const peer::Interrupt> source_end_;
     std::unique_ptr<SyncSource> source_;  // null: to be connected
     bool reads_log_ = false;
+    int64_t copied_term_ = 0;  // of the primary that had that entry; 0: none was asked
+    oplog::Position copied_until_;
     std::string last_error_;
     std::thread thread_;
 };

@@ -35,12 +35,16 @@ std::string key_of(std::string_view text, const std::string& path) {
     return key;
 }
 
-std::string read_key_file(const std::string& path) {
+void check_is_of_owner_alone(const std::string& path) {
     struct stat found {};
     if (::stat(path.c_str(), &found) != 0)
         base::fail(base::kBadValue, "error opening file {}: {}", path, std::strerror(errno));
     if ((found.st_mode & (S_IRWXG | S_IRWXO)) != 0)
         base::fail(base::kBadValue, "permissions on {} are too open", path);
+}
+
+std::string read_key_file(const std::string& path) {
+    check_is_of_owner_alone(path);
     try {
         return key_of(read_text_file(path), path);
     } catch (const base::Error& error) {

@@ -135,6 +135,14 @@ void check_replication() {
           fmt::format("--replSet {}: hosts behind the name are not supported: "
                       "rs.initiate() takes them",
                       replica_set.get()));
+    check(!coordinator.is_set() || replica_set.is_set(), "--coordinator needs --replSet");
+    check(!coordinator.is_set() || !coordinator.get().empty(), "--coordinator names no etcd");
+    for (const Text* each : {&coordinator_user, &coordinator_password_file, &coordinator_ca_file,
+                             &coordinator_certificate_key_file})
+        check(!each->is_set() || coordinator.is_set(),
+              fmt::format("--{} needs --coordinator", each->description().name));
+    check(coordinator_user.is_set() == coordinator_password_file.is_set(),
+          "--coordinatorUser and --coordinatorPasswordFile need each other");
     check(oplog_size_mb.get() == 0 || master.get() || replica_set.is_set(),
           "--oplogSize needs --master or --replSet");
 }

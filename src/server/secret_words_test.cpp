@@ -106,7 +106,8 @@ class SecretWords : public testing::Test {
 TEST_F(SecretWords, AreThoseOfEachOptionWhoseNameSoundsLikeIt) {
     // Files, whose names are none, and a switch.
     const std::vector<std::string> known = {"keyFile", "tlsCertificateKeyFile",
-                                            "failIndexKeyTooLong"};
+                                            "coordinatorCertificateKeyFile",
+                                            "coordinatorPasswordFile", "failIndexKeyTooLong"};
     std::vector<std::string> seen;
     for (const options::Option* option : options::all()) {
         for (std::string name : names_of(*option)) {

@@ -21,6 +21,7 @@
 #include "replica/remote_sync_source.h"
 #include "sched/memory.h"
 #include "sched/operation.h"
+#include "server/coordinator_options.h"
 #include "server/engines.h"
 #include "server/first_user.h"
 #include "server/key_file.h"
@@ -219,6 +220,7 @@ void Server::open_replication() {
             warn_of_set();
     } catch (...) {
         heartbeats_ = nullptr;
+        elections_ = nullptr;
         member_ = nullptr;
         catalog_ = nullptr;
         engine_->shutdown();
@@ -242,13 +244,23 @@ void Server::open_member() {
                                  .own_host = fmt::format("{}:{}", reachable_name(), port),
                                  .port = port,
                                  .log_bytes = log_bytes(),
+                                 .elects = options::coordinator.is_set(),
                                  .why_alone = why_alone()});
     context_.member = member_.get();
+    if (options::coordinator.is_set()) {
+        if (!engine_->durability().journaling())
+            base::fail(base::kInvalidOptions,
+                       "--coordinator needs the journal: members promise what is in theirs");
+        elections_ = std::make_unique<replica::Elections>(*member_, open_coordinator(),
+                                                          options::coordinator.get());
+        member_->set_elections(elections_.get());
+    }
     {
         const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::W);
         member_->open();
     }
     heartbeats_ = std::make_unique<replica::Heartbeats>(*member_, identity_);
+    if (elections_ != nullptr) return;
     heartbeats_->ask_all();
     member_->begin_own_term();
 }
@@ -257,6 +269,7 @@ void Server::open_member() {
 void Server::start_following() {
     if (member_ == nullptr) return;
     heartbeats_->start();
+    if (elections_ != nullptr) elections_->start();
     follower_ = std::make_unique<replica::Tailer>(
         *catalog_, *member_,
         [this](std::string_view db, bson::Doc command) {
@@ -364,6 +377,7 @@ bool Server::end_connections() {
     sched::Operation::interrupt_all();
     service_->fsync_lock().end();
     background_.clear();
+    if (elections_ != nullptr) elections_->stop();
     follower_ = nullptr;
     reporter_ = nullptr;
     heartbeats_ = nullptr;

@@ -13,6 +13,7 @@
 #include "command/request/invocation.h"
 #include "dialect/dialect.h"
 #include "dialect/requests.h"
+#include "replica/elections.h"
 
 namespace command {
 
@@ -140,7 +141,7 @@ void run_get_status(Invocation& invocation) {
     reply.append("set", config->set_name)
         .append_date("date", base::ms_since_1970())
         .append("myState", static_cast<int32_t>(member.role().state()))
-        .append("term", last.term);
+        .append("term", member.elections() == nullptr ? last.term : member.elections()->term());
     append_sync_source(*config, member.following().syncing_to(), reply);
     reply
         .append_as("heartbeatIntervalMillis",
@@ -154,6 +155,7 @@ void run_get_status(Invocation& invocation) {
         append_position(times, "appliedOpTime", last);
         times.append_date("lastAppliedWallTime", ms_of(last.ts));
     }
+    if (member.elections() != nullptr) member.elections()->append_status(reply);
     append_members(invocation, member, *config, reply);
 }
 
@@ -194,7 +196,7 @@ void run_step_down(Invocation& invocation) {
                    "force is not supported: without a member that has all, what the others lack "
                    "would be lost. Stop the server instead (shutdown)");
     DCHECK(limit >= 0 && seconds > 0);
-    member.step_down(std::chrono::seconds(limit));
+    member.step_down(std::chrono::seconds(limit), seconds);
 }
 
 void run_get_rollback_id(Invocation& invocation) {
@@ -213,6 +215,15 @@ void refuse_as_primary(Invocation& invocation) {
                    invocation.name);
     base::fail(base::kNotSecondary, "{} is for secondaries. This node is in state {}",
                invocation.name, replica::name_of(member.role().state()));
+}
+
+// For so many seconds it does not stand; 0: it may from now on.
+void run_freeze(Invocation& invocation) {
+    const replica::Member& member = member_of(invocation);
+    if (member.elections() == nullptr || member.role().is_primary())
+        return refuse_as_primary(invocation);
+    member.needed_config();
+    member.elections()->freeze(seconds_of(invocation.first(), 0));
 }
 
 void refuse_other_members(Invocation& invocation) {
@@ -257,7 +268,8 @@ constexpr Command kCommands[] = {
      run_step_down, needs::on_cluster(replSetStateChange)},
     {"replSetGetRBID", "", kFlags, LockKind::none, "how often a rollback was made",
      run_get_rollback_id, needs::login},
-    {"replSetFreeze", "", kFlags, LockKind::none, "fails: for secondaries", refuse_as_primary,
+    {"replSetFreeze", "", kFlags, LockKind::none,
+     "{ replSetFreeze: seconds }: this secondary does not stand in elections", run_freeze,
      needs::on_cluster(replSetStateChange)},
     {"replSetMaintenance", "", kFlags, LockKind::none, "fails: for secondaries", refuse_as_primary,
      needs::on_cluster(replSetStateChange)},

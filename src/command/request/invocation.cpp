@@ -34,9 +34,10 @@ void Invocation::check_concern() {
             concern = WriteConcern::of_set(*member);
     }
     concern.check(journaling, member != nullptr);
-    if (member == nullptr || concern.mode != "majority" ||
-        !dialect().has(dialect::kMajorityIsJournaled) || !journaling)
-        return;
+    if (member == nullptr || concern.mode != "majority" || !journaling) return;
+    // Nothing else outlives an election.
+    if (member->elections() != nullptr) concern.journal = true;
+    if (!dialect().has(dialect::kMajorityIsJournaled)) return;
     // The old servers asked only that a majority has the write, not that it is in their journals.
     const std::shared_ptr<const replica::Config> config = member->config();
     const bool says_j = given().is_object() && given().as_doc().has("j");

@@ -1,5 +1,7 @@
 #include "command/request/members_awaited.h"
 
+#include <algorithm>
+
 #include "base/dcheck.h"
 #include "base/error.h"
 #include "command/request/invocation.h"
@@ -24,8 +26,13 @@ MembersAwaited members_of(const Invocation& invocation, const WriteConcern& conc
                            .need = concern.need(),
                            .limit_ms = concern.wtimeout_ms,
                            .is_numbered = invocation.txn_number.has_value()};
-    const std::shared_ptr<const replica::Config> config =
-        invocation.service.context().member->needed_config();
+    const replica::Member& member = *invocation.service.context().member;
+    if (member.elections() != nullptr) {
+        // What is in the journals of a majority, and of this term, is lost by no election.
+        awaited.need.durable |= awaited.need.mode == "majority";
+        awaited.position = std::max(awaited.position, member.first_of_term());
+    }
+    const std::shared_ptr<const replica::Config> config = member.needed_config();
     const std::optional<base::Error> refusal = awaited.need.refusal_by(*config);
     if (!refusal) return awaited;
     const bool waits = !invocation.dialect().has(dialect::kTooManyMembersFail) &&

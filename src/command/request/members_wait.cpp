@@ -44,7 +44,10 @@ void MembersWait::start(replica::Member& member, Metrics& metrics, const Members
 bool MembersWait::is_over(const sched::Operation& operation) {
     if (outcome_ != replica::Progress::kWaiting) return true;
     DCHECK(waiter_ != nullptr);
-    if (const int outcome = waiter_->outcome(); outcome != replica::Progress::kWaiting) {
+    if (int outcome = waiter_->outcome(); outcome != replica::Progress::kWaiting) {
+        const bool is_of_write = awaited_.of != MembersAwaited::Of::log;
+        if (outcome == 0 && is_of_write && !member_->role().has_lease())
+            outcome = base::kPrimarySteppedDown;
         end(outcome, outcome == 0 ? "" : text_of(outcome));
         return true;
     }

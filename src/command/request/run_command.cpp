@@ -311,11 +311,22 @@ void execute(Invocation& invocation, const Command& command) {
     command.run(invocation);
 }
 
+// What is written is not acknowledged by a primary that others need not hear any more.
+bool lost_lease(const Invocation& invocation, bson::Builder& out) {
+    if (invocation.service.context().member->role().has_lease()) return false;
+    append_concern_error(base::kPrimarySteppedDown,
+                         "this primary has not heard of a majority in time: another one may be it",
+                         false, out);
+    append_retry_label(invocation.txn_number.has_value(), base::kPrimarySteppedDown, out);
+    return true;
+}
+
 // Notes the members that a write waits for beside a commit of this server; or appends what the set
 // says to its concern.
 void await_members(Invocation& invocation, const Command& command, bson::Builder& out) {
     DCHECK(invocation.service.context().member != nullptr);
     const bool wrote = command.lock == LockKind::write || invocation.wrote;
+    if (wrote && invocation.db != "local" && lost_lease(invocation, out)) return;
     if (!wrote || invocation.skip_concern || !asks_for_members(invocation, invocation.concern))
         return;
     oplog::Position position = oplog::Log::written();

@@ -1,0 +1,470 @@
+#include "replica/elections.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+#include <utility>
+#include <variant>
+
+#include "base/boot_clock.h"
+#include "base/dcheck.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/signal_stack.h"
+
+namespace replica {
+
+namespace {
+
+constexpr std::chrono::milliseconds kTick{25};
+constexpr std::chrono::milliseconds kPause{500};  // after what could not be done
+constexpr int64_t kVoterPauseMs = 200;            // between two tries to give another one a vote
+constexpr int64_t kNeighbourMs = 5000;            // for so long what it has said of itself counts
+
+std::string random_word() {
+    std::random_device random;
+    return fmt::format("{:08x}{:08x}", random(), random());
+}
+
+void append_place(bson::Builder& out, const char* name, election::Position position) {
+    bson::Builder b = out.sub_object(name);
+    b.append_timestamp("ts", position.ts).append("t", position.term);
+}
+
+std::string text_in(const bson::Element& e) {
+    return e.is_string() ? std::string(e.as_string()) : std::string();
+}
+
+election::Heartbeat heartbeat_in(bson::Doc said) {
+    election::Heartbeat heartbeat;
+    heartbeat.gen = text_in(said["gen"]);
+    heartbeat.term = said["term"].to_int64();
+    heartbeat.is_primary = said["primary"].truthy();
+    heartbeat.sealed = said["sealed"].to_int64();
+    if (const bson::Element at = said["durable"]; at.is_object())
+        if (const bson::Element ts = at.as_doc()["ts"]; ts.type() == bson::Type::timestamp)
+            heartbeat.durable = {at.as_doc()["t"].to_int64(), ts.as_timestamp()};
+    heartbeat.config = said["config"].to_int64();
+    heartbeat.priority = said["priority"].to_double();
+    return heartbeat;
+}
+
+std::optional<election::Question> question_in(const bson::Element& e) {
+    switch (e.to_int64()) {
+        case 1:
+            return election::Question::dry;
+        case 2:
+            return election::Question::seal;
+        case 3:
+            return election::Question::resigned;
+        default:
+            return {};
+    }
+}
+
+int32_t number_of(election::Question question) {
+    return question == election::Question::dry ? 1 : question == election::Question::seal ? 2 : 3;
+}
+
+election::Position place_of(oplog::Position position) {
+    return {position.term, position.ts};
+}
+
+}  // namespace
+
+Elections::Elections(Member& member, std::unique_ptr<election::Coordinator> coordinator,
+                     std::string endpoints)
+    : member_(member),
+      office_(member),
+      coordinator_(std::move(coordinator)),
+      endpoints_(std::move(endpoints)),
+      keys_(member.set_name()),
+      start_(random_word()) {
+    member_.role_.set_lease_end(0);
+}
+
+Elections::~Elections() {
+    stop();
+}
+
+void Elections::start() {
+    DCHECK(!runner_.joinable());
+    runner_ = std::thread([this] { run(); });
+    coordinator_runner_ = std::thread([this] { run_coordinator(); });
+}
+
+void Elections::stop() {
+    {
+        const std::lock_guard guard(mutex_);
+        is_stopping_ = true;
+    }
+    changed_.notify_all();
+    outcome_came_.notify_all();
+    if (runner_.joinable()) runner_.join();
+    if (coordinator_runner_.joinable()) coordinator_runner_.join();
+}
+
+void Elections::run() {
+    const base::SignalStack signal_stack;
+    base::log::set_context("rsElection");
+    ::pthread_setname_np(::pthread_self(), "rsElection");
+    int64_t ticked_ms = 0;
+    Lock lock(mutex_);
+    while (!is_stopping_) {
+        try {
+            if (!election_) begin(lock);
+            if (!actions_.empty()) perform_next(lock);
+            const int64_t now_ms = base::ms_of_boot_clock();
+            if (election_ && now_ms - ticked_ms >= kTick.count()) {
+                ticked_ms = now_ms;
+                pass_time(now_ms);
+            }
+        } catch (const std::exception& error) {
+            member_.report_problem(error.what());
+            changed_.wait_for(lock, kPause, [this] { return is_stopping_; });
+        }
+        if (actions_.empty() && !is_stopping_) changed_.wait_for(lock, kTick);
+    }
+}
+
+// The process takes part once there is a configuration.
+void Elections::begin(Lock& lock) {
+    if (member_.config() == nullptr) return;
+    lock.unlock();
+    ElectionMemory memory;
+    try {
+        memory = office_.begin();
+    } catch (...) {
+        lock.lock();
+        throw;
+    }
+    lock.lock();
+    const std::shared_ptr<const Config> config = member_.config();
+    if (config == nullptr) return;
+    election::Config kept = Office::to_kept(*config);
+    if (kept.voters.empty()) kept.version = 0;  // another member has told it, and not the voters
+    const election::Election::Self self{.id = memory.id,
+                                        .start = {start_, memory.starts},
+                                        .is_blank = memory.is_blank,
+                                        .known_term = memory.term,
+                                        .config = std::move(kept),
+                                        .seed = std::random_device()()};
+    election_.emplace(keys_, self,
+                      election::Election::Times{.timeout_ms = config->election_timeout_ms});
+}
+
+// An action that fails stays in front, and is tried again; without office there is no primary.
+void Elections::perform_next(Lock& lock) {
+    DCHECK(election_ && !actions_.empty());
+    const election::Action action = actions_.front();
+    is_performing_ = true;
+    lock.unlock();
+    std::string failure;
+    try {
+        perform(action);
+    } catch (const std::exception& error) {
+        failure = error.what();
+    }
+    lock.lock();
+    is_performing_ = false;
+    if (failure.empty() || std::holds_alternative<election::BecomePrimary>(action))
+        actions_.pop_front();
+    if (!failure.empty()) {
+        if (std::holds_alternative<election::BecomePrimary>(action)) {
+            election_->give_up(failure, base::ms_of_boot_clock());
+            take_actions();
+        }
+        throw std::runtime_error(failure);
+    }
+    outcome_came_.notify_all();
+}
+
+void Elections::perform(const election::Action& action) {
+    if (const auto* const stop = std::get_if<election::Stop>(&action)) {
+        const oplog::Position last = office_.stop(stop->known_term, stop->gen);
+        const std::lock_guard guard(mutex_);
+        durable_ = last;
+        election_->moved(place_of(last), place_of(last));
+        election_->stopped(base::ms_of_boot_clock());
+        take_actions();
+    } else if (const auto* const lead = std::get_if<election::BecomePrimary>(&action)) {
+        const oplog::Position first = office_.lead(lead->term, lead->is_renewed);
+        member_.commits_.want(first, true);
+        const std::lock_guard guard(mutex_);
+        durable_ = std::max(durable_, first);
+        election_->moved(place_of(durable_), place_of(durable_));
+        election_->began(lead->term, place_of(first));
+        take_actions();
+    } else if (const auto* const resign = std::get_if<election::BecomeSecondary>(&action)) {
+        office_.resign(resign->why);
+    } else if (const auto* const follow = std::get_if<election::Follow>(&action)) {
+        office_.follow(follow->primary, follow->term);
+    } else if (const auto* const source = std::get_if<election::CatchUp>(&action)) {
+        office_.follow(source->member, 0);
+    } else if (const auto* const keep = std::get_if<election::KeepConfig>(&action)) {
+        office_.keep_config(keep->config);
+    } else if (const auto* const self = std::get_if<election::KeepSelf>(&action)) {
+        office_.keep_self(self->starts, self->is_blank);
+    } else if (const auto* const problem = std::get_if<election::Problem>(&action)) {
+        member_.report_problem(problem->what);
+    } else if (const auto* const outcome = std::get_if<election::Outcome>(&action)) {
+        const std::lock_guard guard(mutex_);
+        if (std::exchange(awaits_outcome_, false)) outcome_ = outcome->refusal;
+    } else if (const auto* const transact = std::get_if<election::Transact>(&action)) {
+        const std::lock_guard guard(mutex_);
+        transact_ = *transact;
+        changed_.notify_all();
+    }
+}
+
+// Sends what goes to other members, and queues the rest. What the lease allows follows at once.
+void Elections::take_actions() {
+    const bool is_primary = election_->phase() == election::Phase::primary;
+    member_.role_.set_lease_end(is_primary ? election_->lease_end_ms(base::ms_of_boot_clock()) : 0);
+    bool is_news = false;
+    for (election::Action& action : election_->take_actions()) {
+        if (send(action))
+            is_news = true;
+        else
+            actions_.push_back(std::move(action));
+    }
+    if (is_news) member_.peers_.ask_soon();
+    if (!actions_.empty()) changed_.notify_all();
+}
+
+bool Elections::send(const election::Action& action) {
+    if (const auto* const ask = std::get_if<election::Ask>(&action)) {
+        letters_[ask->member].asked = {ask->question, ask->gen, ask->term};
+    } else if (const auto* const reply = std::get_if<election::Reply>(&action)) {
+        const auto asker = askers_.extract(reply->token);
+        if (asker)
+            letters_[asker.mapped().member].agreed = {asker.mapped().question, asker.mapped().term,
+                                                      reply->is_agreed};
+    } else if (const auto* const heir = std::get_if<election::TellHeir>(&action)) {
+        letters_[heir->member].heir = {election::Question::resigned, election_->term().gen,
+                                       election_->term().number};
+    } else if (const auto* const known = std::get_if<election::AskKnown>(&action)) {
+        letters_[known->member].round = known->round;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+void Elections::pass_time(int64_t now_ms) {
+    durable_ = std::max(durable_, member_.durable());
+    const oplog::Position applied = std::max(durable_, member_.last());
+    election_->moved(place_of(applied), place_of(durable_));
+    election_->note_time(now_ms);
+    give_voters(now_ms);
+    take_actions();
+}
+
+// Members whose copy is complete get their votes one by one.
+void Elections::give_voters(int64_t now_ms) {
+    if (election_->phase() != election::Phase::primary || awaits_outcome_ ||
+        now_ms < next_voter_ms_)
+        return;
+    next_voter_ms_ = now_ms + kVoterPauseMs;
+    const std::shared_ptr<const Config> config = member_.config();
+    if (config == nullptr || config->version != election_->config().version) return;
+    for (size_t i = 0; i < config->members.size(); ++i) {
+        const MemberConfig& each = config->members[i];
+        if (each.has_vote || !each.wants_vote) continue;
+        const auto found = neighbours_.find(each.id);
+        if (found == neighbours_.end() || found->second.is_blank ||
+            now_ms - found->second.heard_ms > kNeighbourMs ||
+            member_.peers_.peer(each.host).state != State::secondary)
+            continue;
+        Config next = config->with_version(config->version + 1);
+        next.members[i].has_vote = true;
+        return election_->reconfigure(Office::to_kept(next), now_ms);
+    }
+}
+
+void Elections::run_coordinator() {
+    const base::SignalStack signal_stack;
+    base::log::set_context("rsCoordinator");
+    ::pthread_setname_np(::pthread_self(), "rsCoordinator");
+    Lock lock(mutex_);
+    for (;;) {
+        changed_.wait(lock, [this] { return is_stopping_ || transact_; });
+        if (is_stopping_) return;
+        DCHECK(election_);
+        const election::Transact transact = *std::exchange(transact_, std::nullopt);
+        lock.unlock();
+        const std::optional<election::Answer> answer = ask_coordinator(transact.transaction);
+        lock.lock();
+        election_->transacted(transact.number, answer, base::ms_of_boot_clock());
+        take_actions();
+    }
+}
+
+// No lock. Nothing: it has not answered, which is logged once.
+std::optional<election::Answer> Elections::ask_coordinator(const election::Transaction& what) {
+    const std::lock_guard one(coordinator_mutex_);
+    const int64_t begun_ms = base::ms_of_boot_clock();
+    std::string why;
+    const std::optional<election::Answer> answer = coordinator_->run(what, &why);
+    const std::lock_guard guard(mutex_);
+    coordinator_ms_ = base::ms_of_boot_clock() - begun_ms;
+    const bool was_there = is_coordinator_there_.value_or(true);
+    is_coordinator_there_ = answer.has_value();
+    why_not_there_ = why;
+    if (answer && !was_there) base::log::info("the coordinator {} answers again", endpoints_);
+    if (!answer && was_there)
+        base::log::warning("the coordinator does not answer ({}); the set goes on as it is", why);
+    return answer;
+}
+
+std::optional<election::MemberId> Elections::id_of(const std::string& host) const {
+    const std::shared_ptr<const Config> config = member_.config();
+    if (config == nullptr) return {};
+    const auto found = std::ranges::find(config->members, host, &MemberConfig::host);
+    if (found == config->members.end()) return {};
+    return found->id;
+}
+
+void Elections::append_heartbeat(bson::Builder& out) const {
+    const election::Heartbeat own = election_->heartbeat();
+    out.append("gen", own.gen)
+        .append("term", own.term)
+        .append("primary", own.is_primary)
+        .append("sealed", own.sealed)
+        .append("config", own.config)
+        .append("priority", own.priority)
+        .append("blank", election_->is_blank());
+    append_place(out, "durable", own.durable);
+}
+
+void Elections::append_question(const std::string& host, bson::Builder& out) {
+    const std::lock_guard guard(mutex_);
+    const std::optional<election::MemberId> id = id_of(host);
+    if (!election_ || !id) return;
+    bson::Builder said = out.sub_object("election");
+    append_heartbeat(said);
+    const auto found = letters_.extract(*id);
+    if (!found) return;
+    const Letter& letter = found.mapped();
+    const auto append_asked = [&said](const char* name, const Letter::Asked& asked) {
+        bson::Builder b = said.sub_object(name);
+        b.append("what", number_of(asked.question))
+            .append("gen", asked.gen)
+            .append("term", asked.term);
+    };
+    if (letter.asked) append_asked("ask", *letter.asked);
+    if (letter.heir) append_asked("heir", *letter.heir);
+    if (letter.round != 0) said.append("round", static_cast<int64_t>(letter.round));
+    if (!letter.agreed) return;
+    bson::Builder b = said.sub_object("agreed");
+    b.append("what", number_of(letter.agreed->question))
+        .append("term", letter.agreed->term)
+        .append("yes", letter.agreed->is_agreed);
+}
+
+void Elections::answer(bson::Doc question, bson::Builder& out) {
+    const bson::Element e = question["election"];
+    const std::lock_guard guard(mutex_);
+    if (!e.is_object() || !election_) return;
+    const bson::Doc said = e.as_doc();
+    const int64_t now_ms = base::ms_of_boot_clock();
+    const election::MemberId from = question["fromId"].to_int32();
+    election_->heard(from, heartbeat_in(said), now_ms);
+    neighbours_[from] = {.is_blank = said["blank"].truthy(), .heard_ms = now_ms};
+    if (const bson::Element ask = said["ask"]; ask.is_object()) {
+        const std::optional<election::Question> what = question_in(ask.as_doc()["what"]);
+        const int64_t term = ask.as_doc()["term"].to_int64();
+        if (what) {
+            askers_[++last_token_] = {from, *what, term};
+            election_->asked(last_token_, text_in(ask.as_doc()["gen"]), term, *what, now_ms);
+        }
+    }
+    if (const bson::Element agreed = said["agreed"]; agreed.is_object()) {
+        const std::optional<election::Question> what = question_in(agreed.as_doc()["what"]);
+        if (what)
+            election_->agreed(from, agreed.as_doc()["term"].to_int64(), *what,
+                              agreed.as_doc()["yes"].truthy(), now_ms);
+    }
+    if (const bson::Element heir = said["heir"]; heir.is_object())
+        election_->step_up(text_in(heir.as_doc()["gen"]), heir.as_doc()["term"].to_int64(), now_ms);
+    take_actions();
+    bson::Builder reply = out.sub_object("election");
+    append_heartbeat(reply);
+    if (const bson::Element round = said["round"]; round.is_number())
+        reply.append("round", round.to_int64());
+}
+
+// One that answers, and takes no part for so long, is none that has just been started.
+void Elections::note_outsider(const std::string& host, Neighbour& neighbour, int64_t now_ms) {
+    if (neighbour.outside_ms == 0) neighbour.outside_ms = now_ms;
+    if (neighbour.is_reported || now_ms - neighbour.outside_ms < kNeighbourMs) return;
+    neighbour.is_reported = true;
+    base::log::error("replica set {}: {} has no --coordinator: it takes no part in elections",
+                     member_.set_name(), host);
+}
+
+void Elections::note_answer(const std::string& host, bson::Doc answer, int64_t sent_ms) {
+    const bson::Element e = answer["election"];
+    const std::lock_guard guard(mutex_);
+    const std::optional<election::MemberId> id = id_of(host);
+    if (!election_ || !id) return;
+    const int64_t now_ms = base::ms_of_boot_clock();
+    if (!e.is_object()) return note_outsider(host, neighbours_[*id], now_ms);
+    const bson::Doc said = e.as_doc();
+    const bool is_blank = said["blank"].truthy();
+    neighbours_[*id] = {.is_blank = is_blank, .heard_ms = now_ms};
+    const election::Heartbeat heartbeat = heartbeat_in(said);
+    election_->answered(*id, heartbeat, sent_ms, now_ms);
+    if (const bson::Element round = said["round"]; round.is_number())
+        election_->told(*id, static_cast<uint64_t>(round.to_int64()),
+                        {heartbeat.term, heartbeat.config, is_blank}, now_ms);
+    take_actions();
+}
+
+void Elections::note_refusal(const std::string& host) {
+    const std::lock_guard guard(mutex_);
+    const std::optional<election::MemberId> id = id_of(host);
+    if (!election_ || !id) return;
+    election_->refused(*id, base::ms_of_boot_clock());
+    take_actions();
+}
+
+void Elections::append_to_report(bson::Builder& out) const {
+    const std::lock_guard guard(mutex_);
+    const bool follows = election_ && election_->followed() != election::kNoMember;
+    out.append("term", follows ? election_->term().number : int64_t{0})
+        .append("gen", follows ? election_->term().gen : std::string())
+        .append("configVersion", follows ? election_->config().version : int64_t{0});
+}
+
+void Elections::take_report(bson::Doc report, oplog::Position durable) {
+    const std::lock_guard guard(mutex_);
+    const std::string gen = text_in(report["gen"]);
+    const int64_t term = report["term"].to_int64();
+    if (!election_ || gen != election_->term().gen || term != election_->term().number)
+        base::fail(base::kNotWritablePrimary,
+                   "the report is of term {}, and this is not its primary", term);
+    const std::optional<election::MemberId> id = id_of(text_in(report["from"]));
+    if (!id) return;
+    election_->reported(*id, gen, term, report["configVersion"].to_int64(), place_of(durable),
+                        base::ms_of_boot_clock());
+    take_actions();
+}
+
+bool Elections::is_blank() const {
+    const std::lock_guard guard(mutex_);
+    return election_ && election_->is_blank();
+}
+
+void Elections::copied(int64_t term) {
+    DCHECK(term > 0);
+    const std::lock_guard guard(mutex_);
+    if (!election_) return;
+    election_->copied(term);
+    take_actions();
+}
+
+}  // namespace replica

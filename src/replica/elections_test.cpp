@@ -1,0 +1,226 @@
+// Members over engines in memory, and a coordinator in memory: what elections do to a member.
+#include "replica/elections.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "base/error.h"
+#include "base/testing/muted.h"
+#include "bson/json.h"
+#include "bson/testing/json.h"
+#include "election/testing/memory_coordinator.h"
+#include "storage/contract/memory_engine.h"
+
+namespace replica {
+namespace {
+
+// What all members ask; it can be away.
+struct Store {
+    std::mutex mutex;
+    election::MemoryCoordinator coordinator;
+    bool is_away = false;
+};
+
+class StoreClient final : public election::Coordinator {
+  public:
+    explicit StoreClient(Store& store) : store_(store) {}
+    std::optional<election::Answer> run(const election::Transaction& transaction,
+                                        std::string* why) override {
+        const std::lock_guard guard(store_.mutex);
+        if (!store_.is_away) return store_.coordinator.apply(transaction);
+        *why = "it is away";
+        return {};
+    }
+
+  private:
+    Store& store_;
+};
+
+class Voter {
+  public:
+    Voter(Store& store, std::string host) : store_(store), host_(std::move(host)) { start(); }
+    ~Voter() { end(); }
+
+    void start() {
+        catalog_ = std::make_unique<catalog::Catalog>(engine_);
+        log_ = std::make_unique<oplog::Log>(engine_, *catalog_, oplog::Form::replica_set);
+        const int port = std::stoi(host_.substr(host_.find(':') + 1));
+        member_ = std::make_unique<Member>(engine_, *catalog_, *log_,
+                                           Member::Options{.set_name = "rs0",
+                                                           .own_name = "here.example",
+                                                           .own_host = host_,
+                                                           .port = port,
+                                                           .log_bytes = 1 << 20,
+                                                           .elects = true,
+                                                           .answers_limit = {}});
+        elections_ = std::make_unique<Elections>(*member_, std::make_unique<StoreClient>(store_),
+                                                 "http://store.example");
+        member_->set_elections(elections_.get());
+        {
+            const storage::GlobalLock lock(engine_.locks(), storage::GlobalMode::W);
+            member_->open();
+        }
+        elections_->start();
+    }
+    void end() {
+        if (elections_ != nullptr) elections_->stop();
+        member_ = nullptr;
+        elections_ = nullptr;
+        log_ = nullptr;
+        catalog_ = nullptr;
+    }
+    Member& member() { return *member_; }
+    Elections& elections() { return *elections_; }
+    const std::string& host() const { return host_; }
+    bool leads() const { return member_->role().takes_writes(); }
+    void insert(int id) {
+        const storage::DatabaseLock lock(engine_.locks(), "d", true);
+        catalog_->get_or_create("d").get_or_create("d.c").insert(bson::make("_id", id));
+    }
+    void forget_elections() {
+        const storage::GlobalLock lock(engine_.locks(), storage::GlobalMode::W);
+        catalog_->database("local")->drop("local.replset.election");
+    }
+    // One heartbeat to the other one, and its answer.
+    void ask(Voter& other) {
+        const int64_t sent_ms = base::ms_of_boot_clock();
+        bson::Builder answer;
+        other.member().peers().answer(member_->peers().question(other.host()), answer);
+        member_->peers().note_answer(other.host(), answer.doc(), 0, sent_ms);
+    }
+
+  private:
+    Store& store_;
+    const std::string host_;
+    storage::contract::MemoryEngine engine_{false};
+    std::unique_ptr<catalog::Catalog> catalog_;
+    std::unique_ptr<oplog::Log> log_;
+    std::unique_ptr<Member> member_;
+    std::unique_ptr<Elections> elections_;
+};
+
+template <typename Condition>
+testing::AssertionResult comes_true(Condition&& condition) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (!condition()) {
+        if (std::chrono::steady_clock::now() > until)
+            return testing::AssertionFailure() << "waited in vain";
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return testing::AssertionSuccess();
+}
+
+template <typename Action>
+int failure(Action&& action) {
+    try {
+        action();
+    } catch (const base::Error& error) {
+        return error.code();
+    }
+    return 0;
+}
+
+constexpr const char* kFirst = "here.example:27017";
+constexpr const char* kSecond = "here.example:27018";
+
+std::string config_of_two(const char* more = "") {
+    return fmt::format(R"({{"_id": "rs0", "members": [{{"_id": 0, "host": "{}"}},
+                           {{"_id": 1, "host": "{}"{}}}],
+                           "settings": {{"electionTimeoutMillis": 60000}}}})",
+                       kFirst, kSecond, more);
+}
+
+class ElectionsTest : public testing::Test {
+  protected:
+    const base::MutedLog muted_;
+    Store store_;
+};
+
+TEST_F(ElectionsTest, ASetBeginsAndEachStartBeginsATerm) {
+    Voter voter(store_, kFirst);
+    EXPECT_EQ(failure([&] { voter.insert(0); }), 0);  // before there is a set, no log
+    voter.member().initiate(bson::Doc());
+    EXPECT_TRUE(voter.leads());
+    EXPECT_EQ(voter.member().last().term, 1);
+    EXPECT_EQ(failure([&] { voter.member().initiate(bson::Doc()); }), base::kAlreadyInitialized);
+    voter.insert(1);
+    voter.end();
+    voter.start();
+    ASSERT_TRUE(comes_true([&] { return voter.leads(); }));
+    EXPECT_EQ(voter.member().last().term, 2);
+    EXPECT_EQ(voter.elections().term(), 2);
+}
+
+TEST_F(ElectionsTest, ASetThatIsThereIsNotBegunAgain) {
+    Voter voter(store_, kFirst), other(store_, kSecond);
+    voter.member().initiate(bson::Doc());
+    EXPECT_EQ(failure([&] { other.member().initiate(bson::Doc()); }), base::kAlreadyInitialized);
+    EXPECT_EQ(other.member().role().state(), State::startup);
+}
+
+TEST_F(ElectionsTest, NothingBeginsWithoutTheCoordinator) {
+    Voter voter(store_, kFirst);
+    store_.is_away = true;
+    EXPECT_EQ(failure([&] { voter.member().initiate(bson::Doc()); }), base::kHostUnreachable);
+    EXPECT_EQ(voter.member().role().state(), State::startup);
+    store_.is_away = false;
+    voter.member().initiate(bson::Doc());
+    EXPECT_TRUE(voter.leads());
+}
+
+TEST_F(ElectionsTest, AMemberWhoseDirectoryIsNotItsOwnDoesNotStand) {
+    Voter voter(store_, kFirst);
+    voter.member().initiate(bson::Doc());
+    voter.forget_elections();
+    voter.end();
+    voter.start();
+    ASSERT_TRUE(comes_true([&] { return voter.elections().is_blank(); }));
+    EXPECT_FALSE(voter.leads());
+    // Nor is the coordinator told anything by it.
+    EXPECT_EQ(failure([&] { voter.member().reconfigure(voter.member().config()->document, true); }),
+              base::kNewReplicaSetConfigurationIncompatible);
+}
+
+TEST_F(ElectionsTest, APrimaryOfAnEarlierTermIsNoneAnyMore) {
+    Voter voter(store_, kFirst), other(store_, kSecond);
+    voter.member().initiate(bson::from_json(config_of_two()));
+    EXPECT_TRUE(voter.leads());
+    other.ask(voter);  // it has no configuration, and its name is not known
+    voter.ask(other);
+    // What a member of a later term would say.
+    bson::Builder answer;
+    voter.member().peers().answer(
+        bson::from_json(R"({"replSetHeartbeat": "rs0", "v": 1, "from": "here.example:27018",
+                            "fromId": 1, "election": {"gen": "x", "term": 9}})"),
+        answer);
+    ASSERT_TRUE(comes_true([&] { return voter.member().role().state() == State::secondary; }));
+    EXPECT_EQ(failure([&] { voter.insert(1); }), base::kInterruptedDueToReplStateChange);
+}
+
+TEST_F(ElectionsTest, WhatAPrimaryMayNotHaveIsRefused) {
+    Voter voter(store_, kFirst);
+    const auto begin = [&](const char* more) {
+        return failure([&] { voter.member().initiate(bson::from_json(config_of_two(more))); });
+    };
+    EXPECT_EQ(begin(R"(, "arbiterOnly": true)"), base::kInvalidReplicaSetConfig);
+    EXPECT_EQ(begin(R"(, "slaveDelay": 3)"), base::kInvalidReplicaSetConfig);
+    EXPECT_EQ(begin(R"(, "priority": 0)"), 0);
+    const auto change = [&](int version, const char* more) {
+        const std::string text = config_of_two(more);
+        bson::Builder next;
+        next.append_all(bson::from_json(text)).append("version", version);
+        return failure([&] { voter.member().reconfigure(next.doc(), false); });
+    };
+    EXPECT_EQ(change(1, ""), base::kNewReplicaSetConfigurationIncompatible);
+    ASSERT_TRUE(comes_true([&] { return change(2, "") == 0; }));
+    ASSERT_TRUE(comes_true([&] { return voter.member().config()->version == 2; }));
+    EXPECT_EQ(voter.member().config()->votes(), 1);  // the other one has no copy yet
+    store_.is_away = true;
+    EXPECT_EQ(change(3, ""), base::kHostUnreachable);
+    EXPECT_TRUE(voter.leads());
+}
+
+}  // namespace
+}  // namespace replica
