@@ -137,6 +137,9 @@ void Member::set_state(State state) {
     base::log::info("member {} of replica set {}: {}",
                     config == nullptr ? options_.own_host : config->own().host, options_.set_name,
                     name_of(state));
+    // Launchers of sets, such as those of tests, wait for these words.
+    if (state == State::primary)
+        base::log::info("transition to primary complete; database writes are now permitted");
     peers_.ask_soon();  // and so tell them
 }
 

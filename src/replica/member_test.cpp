@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/testing/muted.h"
 #include "bson/json.h"
 #include "bson/testing/json.h"
@@ -84,6 +85,22 @@ TEST_F(MemberTest, WaitsUntilItIsInitiated) {
     EXPECT_EQ(member_->election_ts(), member_->last().ts);
     EXPECT_EQ(initiate(), base::kAlreadyInitialized);
     EXPECT_EQ(notes(), std::vector<std::string>{"1 { msg: \"initiating set\" }"});
+}
+
+// Launchers of sets wait for these words.
+TEST_F(MemberTest, SaysWhenAPrimaryTakesWrites) {
+    int said = 0;
+    base::log::set_sink([&said](base::log::Severity, std::string_view line) {
+        said += line.find("transition to primary complete; database writes are now permitted") !=
+                std::string_view::npos;
+    });
+    start();
+    EXPECT_EQ(said, 0);
+    EXPECT_EQ(initiate(), 0);
+    EXPECT_EQ(said, 1);
+    start();
+    EXPECT_EQ(said, 2);
+    base::log::set_sink(nullptr);
 }
 
 TEST_F(MemberTest, EachStartBeginsATerm) {

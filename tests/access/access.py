@@ -99,7 +99,15 @@ class Login:
         return (without_proof + ',p=' + base64.b64encode(proof).decode()).encode()
 
 
-class Case(unittest.TestCase):
+class Refusals(unittest.TestCase):
+    def refused(self, code, work, *arguments, **fields):
+        with self.assertRaises(pymongo.errors.OperationFailure) as caught:
+            work(*arguments, **fields)
+        self.assertEqual(caught.exception.code, code, caught.exception)
+        return caught.exception
+
+
+class Case(Refusals):
     """A test against a server of its class, with the first user and an ordinary collection."""
 
     program = None  # conftest.py sets it
@@ -133,9 +141,3 @@ class Case(unittest.TestCase):
         connection = Connection(self.server.port)
         self.addCleanup(connection.close)
         return connection
-
-    def refused(self, code, work, *arguments, **fields):
-        with self.assertRaises(pymongo.errors.OperationFailure) as caught:
-            work(*arguments, **fields)
-        self.assertEqual(caught.exception.code, code, caught.exception)
-        return caught.exception

@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import unittest
 
 import bson
 import pymongo
@@ -191,7 +190,7 @@ class Running(server.Server):
             client.close()
 
 
-class Starts(unittest.TestCase):
+class Starts(access.Refusals):
     """Each test starts servers of its own on one directory."""
 
     def setUp(self):
@@ -205,11 +204,6 @@ class Starts(unittest.TestCase):
         client = pymongo.MongoClient('127.0.0.1', running.port, directConnection=True, **fields)
         running.clients.append(client)
         return client
-
-    def refused(self, code, work, *arguments, **fields):
-        with self.assertRaises(pymongo.errors.OperationFailure) as caught:
-            work(*arguments, **fields)
-        self.assertEqual(caught.exception.code, code, caught.exception)
 
     def test_the_way_in_before_the_first_user(self):
         with self.start('--auth', '--unixSocketPrefix', self.folder) as running:

@@ -13,8 +13,7 @@ INT, LONG, DOUBLE, BOOL, TEXT, DATE = int, Int64, float, bool, str, datetime.dat
 
 class Conversation(unittest.TestCase):
     def setUp(self):
-        self.client = pymongo.MongoClient(case.URI)
-        self.addCleanup(self.client.close)
+        self.client = self.enterContext(pymongo.MongoClient(case.URI))
         self.db = self.client[self.id().rsplit('.', 1)[-1][5:]]
 
     def has(self, document, **types):

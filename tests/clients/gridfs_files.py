@@ -19,8 +19,7 @@ CHUNK = 255 * 1024
 class Files(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.client = pymongo.MongoClient(case.URI)
-        cls.addClassCleanup(cls.client.close)
+        cls.client = cls.enterClassContext(pymongo.MongoClient(case.URI))
 
     def setUp(self):
         self.db = self.client.files

@@ -24,8 +24,7 @@ def load(workload, *arguments):
 class LoadClient(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.client = pymongo.MongoClient(case.URI)
-        cls.addClassCleanup(cls.client.close)
+        cls.client = cls.enterClassContext(pymongo.MongoClient(case.URI))
 
     def test_inserts_are_counted(self):
         for arguments, per_operation in ((['--clients', '4'], 1), (['--batch', '100'], 100)):

@@ -27,8 +27,7 @@ class Copies(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.host = '127.0.0.1:%d' % case.PORT
-        cls.client = pymongo.MongoClient(cls.host)
-        cls.addClassCleanup(cls.client.close)
+        cls.client = cls.enterClassContext(pymongo.MongoClient(cls.host))
         config = {'_id': 'rs0', 'members': [{'_id': 0, 'host': cls.host}]}
         cls.client.admin.command('replSetInitiate', config)
 

@@ -23,8 +23,7 @@ class OplogReaders(unittest.TestCase):
         with pymongo.MongoClient(host, directConnection=True) as alone:
             config = {'_id': 'rs0', 'members': [{'_id': 0, 'host': host}]}
             alone.admin.command('replSetInitiate', config)
-        cls.client = pymongo.MongoClient(host, replicaSet='rs0')
-        cls.addClassCleanup(cls.client.close)
+        cls.client = cls.enterClassContext(pymongo.MongoClient(host, replicaSet='rs0'))
         cls.local = cls.client.local
 
     def setUp(self):

@@ -16,8 +16,7 @@ INT, DOUBLE, BOOL, DATE = int, float, bool, datetime.datetime
 class Replies(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.client = pymongo.MongoClient(case.URI)
-        cls.addClassCleanup(cls.client.close)
+        cls.client = cls.enterClassContext(pymongo.MongoClient(case.URI))
 
     def assert_types(self, document, expected):
         types = {name: type(document.get(name)) for name in expected}

@@ -66,6 +66,7 @@ CLIENTS = {
     'mikro_orm': [NODE, 'tests/clients/node/mikro_orm.js'],
     'mongo_connector': [OLD_PYTHON, 'tests/clients/mongo_connector_copies.py'],
     'mongo_oplog': [NODE, 'tests/clients/node/mongo_oplog.js'],
+    'packages': [NODE, 'tests/clients/node/packages.js', '{bin}'],
     'mongoose': [NODE, 'tests/clients/node/mongoose.js'],
     'mongojs': [NODE, 'tests/clients/node/applications.js', 'mongojs'],
     'connect-mongodb-session': [NODE, 'tests/clients/node/applications.js',

@@ -74,9 +74,7 @@ class Salvage(unittest.TestCase):
     whole = []  # directories
 
     def setUp(self):
-        holder = tempfile.TemporaryDirectory(prefix='salvage-')
-        self.addCleanup(holder.cleanup)
-        self.folder = holder.name
+        self.folder = self.enterContext(tempfile.TemporaryDirectory(prefix='salvage-'))
         self.out = os.path.join(self.folder, 'out')
 
     def salvage(self, dbpath, *options):

@@ -28,9 +28,7 @@ COUNTED_SECONDS_MAX = 60  # only ends a wait for figures that never come
 class Case(unittest.TestCase):
     def setUp(self):
         os.makedirs(SCRATCH, exist_ok=True)
-        folder = tempfile.TemporaryDirectory(prefix='odbc-', dir=SCRATCH)
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
+        self.folder = self.enterContext(tempfile.TemporaryDirectory(prefix='odbc-', dir=SCRATCH))
         os.chmod(self.folder, 0o755)
 
     def peer(self, connection, name='it'):

@@ -177,10 +177,9 @@ class ManPage(unittest.TestCase):
 
 class Completion(unittest.TestCase):
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
-        os.mkdir(os.path.join(self.folder.name, 'data'))
-        with open(os.path.join(self.folder.name, 'data.conf'), 'w', encoding='utf-8'):
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
+        os.mkdir(os.path.join(self.folder, 'data'))
+        with open(os.path.join(self.folder, 'data.conf'), 'w', encoding='utf-8'):
             pass
 
     def complete(self, *words, selection='all'):
@@ -192,7 +191,7 @@ _mongod
 printf '%s\\n' "${COMPREPLY[@]}"
 '''
         run = subprocess.run(['bash', '-u', '-c', script, 'bash', 'mongod', *words],
-                             cwd=self.folder.name, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                              text=True, check=False)
         self.assertEqual((run.returncode, run.stderr), (0, ''))
         return run.stdout.split()

@@ -63,15 +63,14 @@ class Measured(unittest.TestCase):
                                              ['mongod', 'load_client', 'iibench',
                                               'linkbench_mongodb', 'device_delay.so']), 'bin')
         cls.mongod = os.path.join(programs, 'mongod')
-        cls.folder = tempfile.TemporaryDirectory(dir=SCRATCH)
-        cls.addClassCleanup(cls.folder.cleanup)
-        posing = script(cls.folder.name, 'posing',
+        cls.folder = cls.enterClassContext(tempfile.TemporaryDirectory(dir=SCRATCH))
+        posing = script(cls.folder, 'posing',
                         '%s "$@" --setParameter announcedMaxWireVersion=2\nexit $?\n' % cls.mongod)
         cls.posing = any_server.parse('old=%s --smallfiles --journalCommitInterval 2' % posing)
-        cls.bench = measuring.Bench(programs, cls.folder.name, 0.2, 0, old_wire=True)
+        cls.bench = measuring.Bench(programs, cls.folder, 0.2, 0, old_wire=True)
 
     def dbpath(self):
-        return tempfile.mkdtemp(dir=self.folder.name)
+        return tempfile.mkdtemp(dir=self.folder)
 
     def test_an_old_server_is_loaded_and_counted(self):
         with self.posing.start(self.dbpath()) as running:
@@ -116,7 +115,7 @@ class Measured(unittest.TestCase):
         for named in (self.posing, any_server.parse('new=%s --smallfiles' % self.mongod)):
             with named.start(self.dbpath()) as running:
                 arguments = self.arguments(insert_benchmark.make_parser, '--uri', running.uri)
-                described, old = any_server.survey(arguments, self.folder.name)
+                described, old = any_server.survey(arguments, self.folder)
                 self.assertEqual([each['name'] for each in described], [running.uri])
                 self.assertTrue(described[0]['version'])
                 self.assertEqual((described[0]['old_wire'], old), (running.old_wire,) * 2)
@@ -127,7 +126,7 @@ class Measured(unittest.TestCase):
     def test_an_old_server_stands_beside_ours_in_the_insert_benchmark(self):
         arguments = self.arguments(insert_benchmark.make_parser, '--rows', '200')
         arguments.servers, arguments.only = [self.posing], ['old']
-        trial = experiment.Experiment(self.folder.name, arguments)
+        trial = experiment.Experiment(self.folder, arguments)
         trial.result.update(lines=[], rows=200, clients=1)
         with mock.patch.object(experiment, 'PROGRAMS', self.bench.programs), \
                 mock.patch.object(insert_benchmark, 'sources', return_value={}), \

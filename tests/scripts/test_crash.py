@@ -65,9 +65,7 @@ class Settle(unittest.TestCase):
 
 class BlockLog(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
         self.path = os.path.join(self.folder, 'log')
 
     def write(self, *records):

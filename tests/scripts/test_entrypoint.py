@@ -6,26 +6,27 @@ import subprocess
 import tempfile
 import unittest
 
+import server
+
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 LOGINS = {'MONGOD_ROOT_USER': 'a', 'MONGOD_ROOT_PASSWORD': 'b'}
 
 
 class Entrypoint(unittest.TestCase):
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
-        program = os.path.join(self.folder.name, 'mongod')
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
+        program = os.path.join(self.folder, 'mongod')
         with open(program, 'w', encoding='utf-8') as file:
             file.write('#!/bin/sh\nprintf "%s\\n" "$@"\n')
         os.chmod(program, 0o755)
-        self.data = os.path.join(self.folder.name, 'data')
+        self.data = os.path.join(self.folder, 'data')
         os.mkdir(self.data)
 
     def run_with(self, config, *words, **environment):
-        path = os.path.join(self.folder.name, 'mongod.yaml')
+        path = os.path.join(self.folder, 'mongod.yaml')
         with open(path, 'w', encoding='utf-8') as file:
             file.write(config)
-        environment = {'PATH': self.folder.name + ':' + os.environ['PATH'], 'MONGOD_CONFIG': path,
+        environment = {'PATH': self.folder + ':' + os.environ['PATH'], 'MONGOD_CONFIG': path,
                        **environment}
         return subprocess.run([os.path.join(TOP, 'docker/entrypoint'), 'mongod', *words],
                               env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -90,7 +91,7 @@ class Entrypoint(unittest.TestCase):
                          ['--setParameter', 'b=2', '--setParameter', 'a=1'])
 
     def test_a_configuration_among_the_words(self):
-        other = os.path.join(self.folder.name, 'other.yaml')
+        other = os.path.join(self.folder, 'other.yaml')
         with open(other, 'w', encoding='utf-8') as file:
             file.write('net: {port: 27030}\nstorage: {dbPath: %s}\n' % self.data)
         for words in (('--config', other), ('--config=' + other,), ('-f', other), ('-f' + other,)):
@@ -106,7 +107,7 @@ class Entrypoint(unittest.TestCase):
                      '"net": {"port" : 27018, "bindIp" : \'%s\'}\n"storage": {"dbPath" : "%s"}\n',
                      'bind_ip=%s\nport=27018\ndbpath=%s\n'):
             for name in ('data', 'data#1'):
-                data = os.path.join(self.folder.name, name)
+                data = os.path.join(self.folder, name)
                 os.makedirs(data, exist_ok=True)
                 with self.subTest(text, data=data):
                     if not text.startswith('bind_ip') or '#' not in name:  # an old one ends there
@@ -154,6 +155,45 @@ class Entrypoint(unittest.TestCase):
         os.remove(found['firstUserFile'])
         said = self.refused('', MONGOD_DBPATH=self.data, MONGOD_ROOT_USER='a')
         self.assertIn('belong together', said)
+
+    def test_the_first_user_by_the_names_of_the_usual_image(self):
+        usual = {'MONGOD_DBPATH': self.data, 'MONGO_INITDB_ROOT_USERNAME': 'a'}
+        password = os.path.join(self.folder, 'password')
+        with open(password, 'w', encoding='utf-8') as file:
+            file.write('b\n')
+        found = self.options('', **usual, MONGO_INITDB_ROOT_PASSWORD_FILE=password)
+        self.assertEqual((found['bind_ip'], found['auth']), ('0.0.0.0', ''))
+        with open(found['firstUserFile'], encoding='utf-8') as file:
+            self.assertEqual(file.read(), 'a\nb\n')
+        os.remove(found['firstUserFile'])
+        self.assertIn('belong together', self.refused('', **usual))
+        self.assertIn('give one', self.refused('', **usual, **LOGINS))
+
+    def test_scripts_fill_an_empty_directory_once(self):
+        real = os.path.join(server.build('none', '', ['mongod']), 'bin', 'mongod')
+        with open(os.path.join(self.folder, 'mongod'), 'w', encoding='utf-8') as file:
+            file.write('#!/bin/sh\ncase "$*" in *--noauth*) exec %s "$@" --smallfiles ;; esac\n'
+                       'printf "%%s\\n" "$@"\n' % real)
+        initdb = tempfile.mkdtemp(dir=self.folder)
+        given = {'MONGO_INITDB_FOLDER': initdb, 'MONGOD_DBPATH': self.data,
+                 'MONGOD_PORT': str(server.free_port()), 'MONGOD_SOCKET_PREFIX': initdb,
+                 'MONGOD_OPTIONS': '--replSet rs0 --unixSocketPrefix ' + initdb}
+
+        def write(name, text):
+            with open(os.path.join(initdb, name), 'w', encoding='utf-8') as file:
+                file.write(text)
+        write('1.js', '')
+        self.assertIn('1.js wants mongosh', self.refused('', **given))
+        os.remove(os.path.join(initdb, '1.js'))
+        write('1.sh', '%s && echo "by ${mongo[0]}"\n' % os.path.join(TOP, 'docker/healthcheck'))
+        said = self.run_with('', **given).stdout
+        self.assertIn('by mongosh\n', said)
+        self.assertEqual(said.splitlines()[-4:-2], ['--replSet', 'rs0'])
+        self.assertNotIn('by mongosh', self.run_with('', **given).stdout)
+        given['MONGOD_DBPATH'] = tempfile.mkdtemp(dir=self.folder)
+        write('2.sh', 'false\n')
+        self.assertIn('2.sh failed', self.refused('', **given))
+        self.assertIn('did not come to their end', self.refused('', **given))
 
     def test_a_server_in_the_background_would_end_the_container(self):
         for config, words in (('processManagement: {fork: true}\n', ()), ('fork = true\n', ()),

@@ -28,9 +28,7 @@ class ThisTree(unittest.TestCase):
 
 class Samples(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.top = folder.name
+        self.top = self.enterContext(tempfile.TemporaryDirectory())
         os.mkdir(os.path.join(self.top, 'tests'))
         self.git('init', '-q')
         self.commit('first')

@@ -56,9 +56,7 @@ class Corpora(unittest.TestCase):
 
 class Kept(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory(dir=os.path.join(TOP, 'build'))
-        self.addCleanup(folder.cleanup)
-        self.place = folder.name
+        self.place = self.enterContext(tempfile.TemporaryDirectory(dir=os.path.join(TOP, 'build')))
 
     def test_only_what_no_recorded_input_reaches_is_kept(self):
         recorded, found = (os.path.join(self.place, name) for name in ('recorded', 'found'))

@@ -26,14 +26,12 @@ class OnAServer(unittest.TestCase):
     def setUpClass(cls):
         cls.bin = os.path.join(server.build('none', '', [
             'mongod', 'load_client', 'iibench', 'linkbench_mongodb']), 'bin')
-        cls.folder = tempfile.TemporaryDirectory(dir=SCRATCH)
-        cls.addClassCleanup(cls.folder.cleanup)
+        cls.folder = cls.enterClassContext(tempfile.TemporaryDirectory(dir=SCRATCH))
         cls.server = server.Server(os.path.join(cls.bin, 'mongod'),
-                                   os.path.join(cls.folder.name, 'db'),
+                                   os.path.join(cls.folder, 'db'),
                                    ['--smallfiles', '--journalCommitInterval', '2'])
         cls.addClassCleanup(cls.server.stop)
-        cls.client = pymongo.MongoClient(cls.server.uri)
-        cls.addClassCleanup(cls.client.close)
+        cls.client = cls.enterClassContext(pymongo.MongoClient(cls.server.uri))
 
     def sent(self, program, *words):
         """(opcodes, commands by OP_QUERY, what is printed) of a program."""
@@ -134,7 +132,7 @@ class Programs(OnAServer):
 
     def test_without_a_journal_nothing_counts_as_durable(self):
         with server.Server(os.path.join(self.bin, 'mongod'),
-                           tempfile.mkdtemp(dir=self.folder.name), ['--nojournal']) as running:
+                           tempfile.mkdtemp(dir=self.folder), ['--nojournal']) as running:
             for wire in ([], ['--old-wire']):
                 for program, words in (('iibench', ['--uri', running.uri, *wire, '100']),
                                        ('linkbench_mongodb', ['--address', running.uri, '--nodes',

@@ -53,9 +53,7 @@ class Parts(unittest.TestCase):
 
 class Together(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
         os.symlink(os.path.join(TOP, 'tests', 'conftest.py'), self.path('conftest.py'))
 
     def path(self, name):

@@ -32,9 +32,7 @@ QUIET = {'slug': 'journal-x', 'floors': [1], 'idle': [{'seconds': 1, 'busy': 0}]
 
 class Steps(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory(dir='/tmp')
-        self.addCleanup(folder.cleanup)
-        self.top = folder.name
+        self.top = self.enterContext(tempfile.TemporaryDirectory(dir='/tmp'))
         build = os.path.join(self.top, 'build')
         os.makedirs(build)
         patched = mock.patch.multiple(base, TOP=self.top, BUILD=build)

@@ -17,8 +17,7 @@ class TwoServers(unittest.TestCase):
     @classmethod
     def start(cls, dbpath):
         program = os.path.join(server.build('none', '', ['mongod']), 'bin', 'mongod')
-        running = server.Server(program, dbpath, ['--smallfiles'])
-        cls.addClassCleanup(running.stop)
+        running = cls.enterClassContext(server.Server(program, dbpath, ['--smallfiles']))
         return running, cls.enterClassContext(pymongo.MongoClient(running.uri))
 
     @classmethod

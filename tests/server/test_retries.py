@@ -194,8 +194,7 @@ class Retries(ProcessCase):
                               ('--smallfiles', '--nounixsocket', '--replSet', 'rs0',
                                '--oplogSize', '64'))
         self.addCleanup(lambda: self.running.process.poll() is None and self.running.kill())
-        self.direct = pymongo.MongoClient(self.running.uri, journal=True)
-        self.addCleanup(self.direct.close)
+        self.direct = self.enterContext(pymongo.MongoClient(self.running.uri, journal=True))
         self.direct.admin.command('replSetInitiate', {
             '_id': 'rs0', 'members': [{'_id': 0, 'host': '127.0.0.1:%d' % self.running.port}]})
         self.direct.test.counters.insert_one({'_id': 'all', 'n': 0})

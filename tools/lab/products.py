@@ -11,6 +11,7 @@ from lab import base, needs, selections
 from lab.command_line import Parser
 
 import choice
+import program_version
 import staging
 
 
@@ -115,6 +116,14 @@ For a shell that completes: . build/all/share/bash-completion/completions/lab'''
 
 
 def package(words):
+    if words[:1] in (['wheel'], ['npm']):
+        selection = selections.only('package', words[1:])
+        needs.compiler()
+        selections.build(selection, 'mongod')
+        version = program_version.read(base.TOP) + (
+            '' if selection == 'all' else '+' + re.sub('[^a-z0-9]+', '.', selection))
+        base.become(os.path.join(base.TOP, 'packaging', 'archives'), words[0],
+                    selections.folder(selection, 'bin'), version)
     selection = selections.only('package', words)
     needs.compiler()
     needs.package()
@@ -134,6 +143,10 @@ def package_parser(_):
   mongod-dur-VERSION.tar.xz           the sources with the patches applied; scons patches=none
                                       builds them; the same commit gives the same bytes
 
+./lab package wheel [SELECTION], ./lab package npm [SELECTION]
+                                      that server with the libraries it loads, for tests in Python
+                                      (fixtures of pytest) and Node; packaging/wheel, packaging/npm
+
 VERSION is that of the sources and the selection, as in 1.2.3+all. lintian has the last word. Ten
 minutes on two cores. docs/operating.md says how to install and run the server, docs/engines.md the
 others.''')
@@ -147,6 +160,6 @@ COMMANDS = {
              'words': selections.words,
              'summary': 'docs/options.md, man page and completion; rows of docs/differences.md'},
     'package': {'form': '[SELECTION]', 'parser': package_parser, 'run': package,
-                'words': selections.words,
-                'summary': 'a Debian package, and a tarball of the sources with the patches '
-                           'applied'}}
+                'words': lambda: ['wheel', 'npm', *selections.words()],
+                'summary': 'Debian packages and a tarball of the sources; a Python wheel, an npm '
+                           'package'}}
