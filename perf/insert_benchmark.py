@@ -382,10 +382,11 @@ def table(result):
     lines += ['', 'The article: %d rows, 1 client' % claims.THEIR_ROWS]
     lines += [HEADS % cells for cells in cells_of_article()]
     if result.get('sources'):
-        lines += ['', 'What a lone durable client journals, in the base, after %d rows:'
-                  % SAMPLE_ROWS, '%-46s%14s%16s' % ('', 'bytes/insert', 'writes/insert')]
+        lines += ['', 'What a lone durable client journals in the base after %d rows, in a run of '
+                  'its own:' % SAMPLE_ROWS, '%-46s%14s%16s' % ('', 'bytes/insert', 'writes/insert')]
         lines += ['%-46s%14.0f%16.1f' % (kind, size, count) for kind, (size, count) in
-                  sorted(result['sources'].items(), key=lambda item: -item[1][0])]
+                  [*sorted(result['sources'].items(), key=lambda item: -item[1][0]),
+                   ('all', map(sum, zip(*result['sources'].values())))]]
     lines += claims.lines('iibench', result)
     settings = ['%s: %s' % (row['name'], row['settings']) for row in result['lines']
                 if row['runs'] and row.get('settings')]

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""One page of all results that are kept: first what was found, where we lose and on what the time
-goes; then the articles, claim by claim; then the plots and tables of each; and the same without
-plots as text.
+"""One page of all results that are kept: the verdict, the picture and the articles, claim by claim;
+folded, what was found, where we lose, on what the time goes, and the table of each.
 
 Without names: of each kind of measurement the newest in build/results/, and where there is none the
 newest of perf/results/, which the repository keeps.
 Usage:  overview.py [RESULT.json...] [--output STEM]        (./lab report)
-        writes STEM.html and STEM.txt (build/results/report)
+        writes STEM.html (build/results/report)
         overview.py --picture     draws the picture of README.md from the newest ladder that is kept
 The page needs nothing beside itself, on a screen of any width: long lines of a table scroll.
 """
@@ -14,12 +13,9 @@ The page needs nothing beside itself, on a screen of any width: long lines of a 
 import collections
 import datetime
 import html
-import io
 import os
 import re
-import statistics
 import sys
-import tempfile
 
 import ab_table
 import append
@@ -45,59 +41,60 @@ import staging
 
 TOP = measuring.TOP
 
-Kind = collections.namedtuple('Kind', 'name title is_it table draw find')
+Kind = collections.namedtuple('Kind', 'name title is_it table find')
 
-PAGE = '''<!DOCTYPE html>
+STYLE = '''<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
 <title>What was measured</title><style>
-body {{ font: 16px/1.5 sans-serif; color: #222; margin: 1.5em auto; max-width: 74em;
-       padding: 0 1em; overflow-wrap: anywhere; }}
-p, ul {{ max-width: 52em; }}
-ul {{ padding-left: 1.2em; }}
-.quiet, .noisy {{ border-left: .4em solid #3a9a5b; padding-left: .6em; }}
-.noisy {{ border-color: #c44e52; }}
-.lost li::marker {{ color: #c44e52; }}
-.from {{ color: #666; font-size: 14px; }}
-.table {{ overflow-x: auto; }}
-table {{ border-collapse: collapse; font-size: 14px; overflow-wrap: normal; }}
-td, th {{ padding: .15em .6em; text-align: left; vertical-align: top; }}
-thead th {{ border-bottom: 1px solid #999; }}
-.reproduced {{ color: #2b7a47; }}
-.not-reproduced {{ color: #c44e52; }}
-.panels {{ display: flex; flex-wrap: wrap; gap: .5em; }}
-.panels svg {{ flex: 1 1 26em; min-width: 0; max-width: 40em; width: 100%; height: auto; }}
-pre {{ font-size: 12px; line-height: 1.35; overflow-x: auto; overflow-wrap: normal; }}
+:root { color-scheme: light dark; --ink: #222; --paper: #fff; --dim: #666; --good: #2b7a47;
+        --bad: #b3363d; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e6edf3; --paper: #0d1117; --dim: #9aa4ae; --good: #6cc48a; --bad: #f0888d; }
+}
+body { font: 16px/1.5 sans-serif; color: var(--ink); background: var(--paper); margin: 1.5em auto;
+       max-width: 74em; padding: 0 1em; overflow-wrap: anywhere; }
+a { color: inherit; }
+p, ul { max-width: 52em; }
+ul, ol { padding-left: 1.2em; }
+summary { cursor: pointer; font-weight: bold; padding: .3em 0; }
+.verdict { font-size: 1.15em; max-width: 48em; }
+.quiet, .noisy { border-left: .4em solid var(--good); padding-left: .6em; }
+.noisy { border-color: var(--bad); }
+.lost li::marker { color: var(--bad); }
+.from { color: var(--dim); font-size: 14px; }
+table { border-collapse: collapse; font-size: 14px; overflow-wrap: break-word; }
+td, th { padding: .15em .6em; text-align: left; vertical-align: top; }
+thead th { border-bottom: 1px solid var(--dim); }
+.reproduced { color: var(--good); }
+.not-reproduced { color: var(--bad); }
+.picture svg { width: 100%; height: auto; }
+pre { font-size: 12px; line-height: 1.35; overflow-x: auto; overflow-wrap: normal; }
+@media (max-width: 40em) {
+  thead { display: none; }
+  tr { display: block; border-bottom: 1px solid var(--dim); padding: .4em 0; }
+  td { display: block; padding: 0; }
+  td:first-child { font-weight: bold; }
+  td:empty { display: none; }
+  td[data-of]:not([data-of=""])::before { content: attr(data-of) ": "; color: var(--dim); }
+  .picture { overflow-x: auto; }
+  .picture svg { width: 46em; max-width: none; }
+}
 </style></head><body>
-<h1>What was measured</h1>
+'''
+PAGE = '''<h1>What was measured</h1>
 <p class="from">{made}</p>
-<h2>Contents</h2>
-{contents}
-{summary}
+<ol class="verdict">{verdict}</ol>
+<div class="picture">{picture}</div>
 <h2 id="articles">The articles, claim by claim</h2>
 {comparison}
+{summary}
+<details id="all"><summary>Every result, with its machine</summary>
+{contents}
+</details>
 {sections}
 </body></html>
 '''
-
-
-def peers_bars(result, stem):
-    """A bar for each engine, a panel for each number of clients."""
-    paths = []
-    floor = statistics.median(result['floors'])
-    names = [name for name, peer in result['peers'].items() if any(peer['runs'].values())]
-    for count in next(iter(result['peers'].values()))['runs']:
-        shown = [(name, findings.middle(result['peers'][name]['runs'][count], 'per_second'))
-                 for name in names if result['peers'][name]['runs'][count]]
-        if shown:
-            paths.append(plots.bars('%s-%s.svg' % (stem, count), plots.title_of(
-                'Durable inserts a second, ' + findings.clients_text(count), result), shown, floor))
-    return paths
-
-
-def ladder_panels(result, stem):
-    del stem
-    return [panel for figure in plots.FIGURES for panel in plots.panels(result, *figure)]
 
 
 PATCH_TITLE = 'A patch (./lab bench PATCH)'
@@ -109,28 +106,28 @@ def has(*names):
 
 KINDS = [
     Kind('run', 'Option by option (./lab run)', has('rows', 'patches', 'flush_cost'), run.table,
-         ladder_panels, findings.of_ladder),
+         findings.of_ladder),
     Kind('peers', 'Beside other engines (./lab bench peers)', has('peers'), compare.table,
-         peers_bars, findings.of_peers),
+         findings.of_peers),
     Kind('linkbench', 'A social graph (./lab bench linkbench)', has('contenders', 'nodes'),
-         linkbench_tables.table, linkbench_tables.draw, findings.of_linkbench),
+         linkbench_tables.table, findings.of_linkbench),
     Kind('append', 'The smallest durable insert (./lab bench append)', has('contenders'),
-         append.table, None, findings.of_append),
+         append.table, findings.of_append),
     Kind('iibench', 'The insert benchmark (./lab bench iibench)', has('lines', 'sources'),
-         insert_benchmark.table, None, findings.of_iibench),
+         insert_benchmark.table, findings.of_iibench),
     Kind('write-concern', 'Write concerns (./lab bench write-concern)',
-         has('rows', 'journal_folder', 'long'), write_concern.table, write_concern.draw,
+         has('rows', 'journal_folder', 'long'), write_concern.table,
          findings.of_write_concern),
     Kind('replicas', 'A replica set (./lab bench write-concern --replicas)',
-         has('rows', 'round_trips_ms'), replicas.table, None, findings.of_replicas),
-    Kind('sweep', 'Sweeps (./lab bench sweep)', has('rows', 'what'), sweep.table, sweep.draw,
+         has('rows', 'round_trips_ms'), replicas.table, findings.of_replicas),
+    Kind('sweep', 'Sweeps (./lab bench sweep)', has('rows', 'what'), sweep.table,
          findings.of_sweep),
     Kind('growth', 'Growth (./lab bench growth)', has('lines', 'memory_bytes'), growth.table,
-         growth.draw, findings.of_growth),
-    Kind('patch', PATCH_TITLE, has('slug', 'blocks'), ab_table.whole_table, None,
+         findings.of_growth),
+    Kind('patch', PATCH_TITLE, has('slug', 'blocks'), ab_table.whole_table,
          findings.of_patch),
     Kind('windows', PATCH_TITLE, has('slug', 'appends', 'runs'), write_through_table.whole_table,
-         None, findings.of_write_through),
+         findings.of_write_through),
 ]
 
 
@@ -255,7 +252,6 @@ def summary(every):
 
 
 HEADINGS = ('What was found', 'Where we lose', 'On what the time goes')
-ARTICLES = 'The articles, claim by claim'
 REQUESTS = 'What the article of 2014 asked for'
 
 
@@ -278,7 +274,7 @@ def contents(every):
 
 
 CONTENTS_HEADS = ('', 'measured (UTC)', 'commit', 'machine', '')
-COMPARISON_HEADS = ('', 'article', 'here', 'carries over', 'verdict', 'from')
+COMPARISON_HEADS = ('', 'article', 'here', 'verdict', 'why')
 REQUESTS_HEADS = ('request', 'ticket', 'patch', 'the article', 'here')
 
 
@@ -287,9 +283,41 @@ def comparison(every):
     found = {}
     for row in claims.rows([(each.kind.name, each.title(), each.result) for each in every]):
         found.setdefault(row.claim.article, []).append(
-            (row.claim.what, row.claim.theirs, row.ours or '-', row.claim.shown_wanted(),
-             row.verdict + (row.why and ': ' + row.why), row.source))
+            (row.claim.what, row.claim.theirs, row.ours or '-', row.verdict, row.why or row.source))
     return found
+
+
+def verdict(every):
+    """What is to be known, in three lines."""
+    ladder = next((each.result for each in every if each.kind.name == 'run'), None)
+    if ladder:
+        first, last = ([row for row in ladder['rows'] if row['name'] == name] for name in (
+            ladder['rows'][0]['name'], ladder['rows'][-1]['name']))
+        yield ('Durable inserts a second, by the old server\'s rules and by the series with its '
+               'profile: %s.' % ', '.join('%s and %s with %s' % (
+                   plots.number(one['per_second']), plots.number(other['per_second']),
+                   findings.clients_text(one['clients'])) for one, other in zip(first, last)))
+    peers = next((each.findings for each in every if each.kind.name == 'peers'), None)
+    if peers:
+        yield 'Beside other engines it is ahead in %d of %d comparisons%s.' % (
+            len(peers.found), len(peers.found) + len(peers.lost),
+            peers.lost and ' and behind in ' + '; '.join(peers.lost) or '')
+    counts = collections.Counter(row[3] for rows in comparison(every).values() for row in rows)
+    yield 'Of %d claims of the articles %s; %d are of their machines alone.' % (
+        counts.total(), ', '.join('%d are %s' % (counts[name], name) if name != claims.CANNOT else
+                                  '%d cannot be here' % counts[name] for name in (
+            claims.REPRODUCED, claims.NOT_REPRODUCED, claims.CANNOT, claims.NOT_MEASURED)),
+        counts[''])
+
+
+def picture(every):
+    """The ladder, in the colours of the page."""
+    ladder = next((each.result for each in every if each.kind.name == 'run'), None)
+    if not ladder:
+        return ''
+    svg = ladder_picture.draw(ladder, 'dark')
+    return svg[svg.index('<svg'):].replace(ladder_picture.DARK, 'var(--paper)').replace(
+        ladder_picture.BRIGHT, 'var(--ink)')
 
 
 def requests(every):
@@ -300,72 +328,22 @@ def requests(every):
         yield request.what, request.ticket, request.slug, request.theirs, text
 
 
-def in_columns(head, rows):
-    """Lines of a table of text, each column as wide as it must be."""
-    rows = [head, *rows]
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    return ['  '.join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()
-            for row in rows]
-
-
-def comparison_lines(every):
-    """The articles' part of the text."""
-    for article, rows in comparison(every).items():
-        yield from ['', 'The article of ' + article, *in_columns(COMPARISON_HEADS, rows)]
-    yield from ['', REQUESTS]
-    for what, ticket, slug, theirs, text in requests(every):
-        yield '  - %s (%s; ticket: %s)' % (what, slug, ticket)
-        yield from ['    %s: %s' % each for each in (('article', theirs), ('here', text))
-                    if each[1]]
-
-
-def as_text(every):
-    lines = ['WHAT WAS MEASURED', made(), '', 'Contents', '']
-    lines += ['  ' + line for line in (*HEADINGS, ARTICLES,
-                                       *in_columns(CONTENTS_HEADS, contents(every))[1:])]
-    for heading, _, groups in summary(every):
-        lines += ['', heading, '']
-        for title, sentences in groups:
-            lines += [title] + ['  - ' + sentence for sentence in sentences]
-        if not groups:
-            lines.append('  nothing')
-    lines += ['', ARTICLES, *comparison_lines(every)]
-    for each in every:
-        lines += ['', '', '%s' % each.title(), '=' * len(each.title()), each.path, '',
-                  each.table]
-    return '\n'.join(lines) + '\n'
-
-
-def svgs(each, folder, number):
-    """The plots of a result as elements of a page, in which no two share names of parts."""
-    for count, plot in enumerate(each.kind.draw(each.result, os.path.join(folder, str(number)))):
-        if plot.endswith('.svg'):
-            with open(plot, encoding='utf-8') as file:
-                plot = file.read()
-        svg = plot[plot.index('<svg'):]
-        yield re.sub(r'(\bid="|href="#|url\(#)', r'\g<1>p%d-%d-' % (number, count), svg)
-
-
-def section(each, number, folder):
-    out = io.StringIO()
+def section(each, number):
     fine, quiet = each.quiet()
-    out.write('<h2 id="result-%d">%s</h2>\n<p class="from">%s; measured %s UTC, sources of commit '
-              '%s, on %s</p>\n' % (number, *map(html.escape, (
-                  each.title(), each.path, each.when(), each.commit(), each.machine()))))
-    if quiet:
-        out.write('<p class="%s">%s</p>\n' % ('quiet' if fine else 'noisy', html.escape(quiet)))
-    if each.kind.draw:
-        out.write('<div class="panels">%s</div>\n' % '\n'.join(svgs(each, folder, number)))
-    out.write('<pre>%s</pre>' % html.escape(each.table, quote=False))
-    return out.getvalue()
+    return '<details id="result-%d"><summary>%s</summary>\n<p class="from">%s; measured %s UTC, ' \
+        'sources of commit %s, on %s</p>\n%s<pre>%s</pre></details>' % (
+            number, *map(html.escape, (each.title(), each.path, each.when(), each.commit(),
+                                       each.machine())),
+            quiet and '<p class="%s">%s</p>\n' % ('quiet' if fine else 'noisy',
+                                                  html.escape(quiet)),
+            html.escape(each.table, quote=False))
 
 
 def html_table(head, rows):
     """Of cells that are HTML."""
-    def line(tag, row):
-        return '<tr>%s</tr>' % ''.join('<%s>%s</%s>' % (tag, cell, tag) for cell in row)
-    return ('<div class="table"><table><thead>%s</thead><tbody>\n%s\n</tbody></table></div>'
-            % (line('th', head), '\n'.join(line('td', row) for row in rows)))
+    return ('<table><thead><tr>%s</tr></thead><tbody>\n%s\n</tbody></table>' % (
+        ''.join('<th>%s</th>' % cell for cell in head), '\n'.join('<tr>%s</tr>' % ''.join(
+            '<td data-of="%s">%s</td>' % each for each in zip(head, row)) for row in rows)))
 
 
 def escaped(rows):
@@ -374,9 +352,8 @@ def escaped(rows):
 
 def coloured(row):
     """A line of the comparison, its verdict in the colour of the verdict."""
-    *before, verdict, source = row
-    name = verdict.split(':')[0].replace(' ', '-')
-    return [*before, '<span class="%s">%s</span>' % (name, verdict) if verdict else '', source]
+    *before, text, why = row
+    return [*before, text and '<span class="%s">%s</span>' % (text.replace(' ', '-'), text), why]
 
 
 def comparison_html(every):
@@ -389,37 +366,33 @@ def comparison_html(every):
 
 
 def contents_html(every):
-    first = ''.join('<li><a href="#%s">%s</a></li>' % each for each in (
-        *zip(('found', 'lost', 'times'), HEADINGS), ('articles', ARTICLES)))
-    rows = [['<a href="#result-%d">%s</a>' % (number, row[0]), *row[1:]]
-            for number, row in enumerate(escaped(contents(every)))]
-    return '<ul>%s</ul>\n%s' % (first, html_table(CONTENTS_HEADS, rows))
+    return html_table(CONTENTS_HEADS, [
+        ['<a href="#result-%d">%s</a>' % (number, row[0]), *row[1:]]
+        for number, row in enumerate(escaped(contents(every)))])
 
 
 def as_page(every):
     lines = []
     for heading, style, groups in summary(every):
-        lines.append('<h2 id="%s">%s</h2>' % (style, heading))
+        lines.append('<details id="%s"><summary>%s</summary>' % (style, heading))
         for title, sentences in groups:
             lines.append('<p>%s</p><ul class="%s">%s</ul>' % (
                 html.escape(title), style, '\n'.join(
                     '<li>%s</li>' % html.escape(sentence, quote=False)
                     for sentence in sentences)))
-        if not groups:
-            lines.append('<p>Nothing.</p>')
-    with tempfile.TemporaryDirectory() as folder:
-        sections = [section(each, number, folder) for number, each in enumerate(every)]
-    return PAGE.format(made=html.escape(made()), contents=contents_html(every),
-                       summary='\n'.join(lines), comparison=comparison_html(every),
-                       sections='\n'.join(sections))
+        lines.append('</details>' if groups else '<p>Nothing.</p></details>')
+    return STYLE + PAGE.format(
+        made=html.escape(made()), picture=picture(every), comparison=comparison_html(every),
+        verdict='\n'.join('<li>%s</li>' % html.escape(line, quote=False)
+                          for line in verdict(every)),
+        contents=contents_html(every), summary='\n'.join(lines),
+        sections='\n'.join(section(each, number) for number, each in enumerate(every)))
 
 
 def write(every, stem):
-    """The page and the text of these results."""
     os.makedirs(os.path.dirname(os.path.abspath(stem)), exist_ok=True)
-    for suffix, text in (('.txt', as_text(every)), ('.html', as_page(every))):
-        with open(stem + suffix, 'w', encoding='utf-8') as file:
-            file.write(text)
+    with open(stem + '.html', 'w', encoding='utf-8') as file:
+        file.write(as_page(every))
 
 
 def make_parser():
@@ -429,7 +402,7 @@ def make_parser():
     parser.add_argument('--picture', action='store_true',
                         help='draws the picture of README.md anew, and makes no report')
     parser.add_argument('--output', metavar='STEM',
-                        help='writes STEM.html and STEM.txt (build/results/report)',
+                        help='writes STEM.html (build/results/report)',
                         default=os.path.join(TOP, 'build', 'results', 'report'))
     return parser
 
@@ -447,8 +420,7 @@ def main():
         write(every, arguments.output)
     except OSError as error:
         sys.exit('overview.py: the report cannot be written: %s' % error)
-    print('The report is in %s.html, and as text in %s.txt' % (2 * (os.path.relpath(
-        arguments.output),)))
+    print('The report is in %s.html' % os.path.relpath(arguments.output))
 
 
 if __name__ == '__main__':

@@ -1,10 +1,9 @@
 """Plots of the experiments: SVG files beside their figures, with a line for each contender over
-what is varied, or a dot for each insert; and the panels of the ladder, a bar for each server.
+what is varied, or a dot for each insert; and the bars of the ladder.
 Titles name a device that was made slower."""
 
 import io
 import itertools
-import statistics
 
 import cells
 import late
@@ -24,9 +23,6 @@ def number(value, digits=0):
 
 def times(ratio):
     return number(ratio, 0 if ratio >= 10 else 1)
-
-
-# Heading, cell. The first ones are of the run without strace.
 
 
 def kind(row):
@@ -57,33 +53,6 @@ def ladder_bars(axes, rows, value, floor=None):
     axes.xaxis.set_major_formatter(lambda x, _: number(x))
 
 
-def latencies(axes, rows, floor):
-    """Median and 99th percentile on a logarithmic axis: between slowest and quickest lie hundreds,
-    and a bar would have no foot there."""
-    medians, highest = [[row[name] / 1e3 for row in rows] for name in ('p50_us', 'p99_us')]
-    colours = [kind(row) for row in rows]
-    axes.hlines(range(len(rows)), medians, highest, color=colours, linewidth=2)
-    axes.scatter(medians, range(len(rows)), color=colours, s=45, zorder=3)
-    label(axes, highest, [number(median, 2) for median in medians])
-    axes.axvline(floor, color=FLOOR, linestyle=':', linewidth=2)
-    axes.set_xscale('log')
-    axes.set_xlim(min(medians + [floor]) / 1.5, 4 * max(highest))
-    axes.xaxis.set_major_formatter(lambda x, _: '%g' % x)
-
-
-# (unit, what draws a panel) of the ladder.
-FIGURES = [
-    ('durable inserts a second',
-     lambda axes, rows, floor: ladder_bars(axes, rows, lambda row: row['per_second'],
-                                           floor['per_second'])),
-    ('latency, ms: median, to the 99th percentile',
-     lambda axes, rows, floor: latencies(axes, rows, floor['p50_us'] / 1e3)),
-    ('bytes of journal per insert',
-     lambda axes, rows, floor: ladder_bars(axes, rows,
-                                           lambda row: row.get('bytes_per_insert', 0))),
-]
-
-
 def clients_of(rows):
     return sorted({row['clients'] for row in rows})
 
@@ -100,25 +69,6 @@ def svg_of(figure):
                                                 'Type': None})
     plt.close(figure)
     return out.getvalue()[out.getvalue().index('<svg'):]
-
-
-def panels(result, unit, draw):
-    """Of the ladder, an SVG for each number of clients."""
-    rows, rate = result['rows'], statistics.median(result['floors'])
-    floor = {'per_second': rate, 'p50_us': 1e6 / rate}
-    delayed = cells.delay_text(result) and ', ' + cells.delay_text(result)
-    for count in clients_of(rows):
-        shown = [row for row in rows if row['clients'] == count]
-        figure, axes = plt.subplots(figsize=(6.2, 1.2 + 0.3 * len(shown)))
-        draw(axes, shown, floor)
-        axes.set_yticks(range(len(shown)), [row['name'].replace('$', r'\$') for row in shown])
-        axes.set_ylim(len(shown) - 0.4, -0.6)
-        axes.set_title(plural(count) + delayed, fontsize=12)
-        axes.set_xlabel(unit, fontsize=10)
-        axes.tick_params(labelsize=10)
-        axes.spines[['top', 'right']].set_visible(False)
-        yield svg_of(figure).replace('<svg ', '<svg role="img" aria-label="%s, %s" '
-                                     % (unit, plural(count)), 1)
 
 
 def colours_of(names):
@@ -176,24 +126,6 @@ def lines(path, title, xlabel, ylabel, series, floor=None, show_x='%g'.__mod__, 
     axes.yaxis.set_major_formatter(lambda y, _: number(y))
     axes.legend(fontsize=9, frameon=False)
     _trim(axes, title, xlabel, ylabel)
-    return _save(figure, path)
-
-
-def bars(path, title, values, floor):
-    """A bar for each (name, value), with its figure; a dotted line for the disk alone."""
-    figure, axes = plt.subplots(figsize=(6.2, 1.2 + 0.3 * len(values)))
-    names = [name for name, _ in values]
-    axes.barh(range(len(values)), [value for _, value in values],
-              color=[colour for colour, _ in colours_of(names)])
-    label(axes, [value for _, value in values], [number(value) for _, value in values])
-    axes.axvline(floor, color=FLOOR, linestyle=':', linewidth=2)
-    axes.set_xlim(0, 1.22 * max([floor] + [value for _, value in values]))
-    axes.set_yticks(range(len(values)), [name.replace('$', r'\$') for name in names])
-    axes.set_ylim(len(values) - 0.4, -0.6)
-    axes.locator_params(axis='x', nbins=4)
-    axes.xaxis.set_major_formatter(lambda x, _: number(x))
-    axes.tick_params(labelsize=10)
-    _trim(axes, title, 'the dotted line: the disk alone', '')
     return _save(figure, path)
 
 

@@ -1,5 +1,5 @@
 """Tests ./lab report (perf/overview.py, perf/findings.py): which results it takes, what it makes of
-them in words, and that page and text have every table."""
+them in words, and that the page has every table."""
 
 import collections
 import contextlib
@@ -63,7 +63,8 @@ class Kept(unittest.TestCase):
         with mock.patch.object(kept_results, 'every', lambda: cls.paths), \
                 contextlib.redirect_stderr(io.StringIO()) as cls.said:
             cls.every = overview.newest()
-        cls.text, cls.page = overview.as_text(cls.every), overview.as_page(cls.every)
+        cls.page = overview.as_page(cls.every)
+        cls.read = Page(cls.page)
 
     def test_every_one_is_taken(self):
         self.assertEqual(self.said.getvalue(), '')
@@ -83,16 +84,14 @@ class Kept(unittest.TestCase):
         slugs = {each.slug for each in self.every if each.slug}
         self.assertEqual(slugs - set(overview.staging.series(TOP)), set())
 
-    def test_date_commit_and_machine_are_on_top_and_so_are_the_contents(self):
+    def test_date_and_machine_are_on_top_and_each_result_has_a_link(self):
         made = (r'Made \d{4}-\d\d-\d\d \d\d:\d\d UTC at commit ([0-9a-f]{12}|not known)'
                 r'( with changes)?; here: .*\d cores, Linux \S+')
-        for text in (self.text, self.page):
-            self.assertLess(re.search(made, text).start(), text.index('What was found'))
-        read = Page(self.page)
+        self.assertLess(re.search(made, self.page).start(), self.page.index('class="verdict"'))
+        read, cells = self.read, self.read.texts['td']
         for each in self.every:
-            line = r'(?m)^  %s  .*%s.*%s' % (re.escape(each.title()), re.escape(each.when()),
-                                           re.escape(each.commit()))
-            self.assertRegex(self.text[:self.text.index('\n\nWhat was found')], line)
+            for text in (each.title(), each.when(), each.commit()):
+                self.assertIn(text, cells)
             self.assertEqual(len(each.commit()), 12)
             self.assertRegex(each.when(), r'^\d{4}-\d\d-\d\d')
         ids = read.values('id')
@@ -102,37 +101,41 @@ class Kept(unittest.TestCase):
                          len(self.every))
 
     def test_the_articles_are_there_claim_by_claim(self):
-        read = Page(self.page)
-        cells = read.texts['td']
+        cells = self.read.texts['td']
         for row in overview.claims.rows([]):
             self.assertIn(row.claim.what, cells)
-            self.assertIn('\n%s  ' % row.claim.what, self.text)
-        verdicts = read.texts['span']
-        for verdict in ('reproduced', 'cannot be here: wants Windows and its NTFS'):
-            self.assertIn(verdict, verdicts)
+        verdicts = self.read.texts['span']
+        self.assertLessEqual({'reproduced', 'not reproduced', 'cannot be here'}, set(verdicts))
+        self.assertIn('wants Windows and its NTFS', cells)
         for request in overview.claims.all_requests():
             self.assertIn(request.slug, cells)
-            self.assertIn('  - %s (%s' % (request.what, request.slug), self.text)
 
-    def test_every_table_is_in_the_text_and_on_the_page(self):
-        read = Page(self.page)
-        self.assertEqual(read.problems, [])
-        shown = ''.join(read.texts['pre'])
+    def test_every_table_is_on_the_page(self):
+        self.assertEqual(self.read.problems, [])
         for each in self.every:
-            self.assertIn(each.table, self.text)
-            self.assertIn(each.table, shown)
+            self.assertIn(each.table, self.read.texts['pre'])
 
-    def test_what_was_found_comes_first(self):
-        for text in (self.text, self.page):
-            places = [text.index(word) for word in (
-                'What was found', 'Where we lose', 'On what the time goes',
-                'The articles, claim by claim', 'durable 4 KB overwrites')]
-            self.assertEqual(places, sorted(places))
+    def test_verdict_picture_and_claims_are_open_and_the_rest_is_folded(self):
+        self.assertEqual(len(re.findall('<li>', self.page[:self.page.index('</ol>')])), 3)
+        places = [self.page.index(word) for word in (
+            '<ol class="verdict">', '<svg', 'The articles, claim by claim', '<details')]
+        self.assertEqual(places, sorted(places))
+        self.assertNotIn('<h2', self.page[places[-1]:])
+        self.assertEqual(self.read.texts['summary'][:3], list(overview.HEADINGS))
+        self.assertEqual(len(self.read.texts['details']), 4 + len(self.every))
 
-    def test_plots_share_no_names_of_parts(self):
-        ids = re.findall(r'\bid="([^"]*)"', self.page)
-        self.assertGreater(len(ids), 0)
-        self.assertEqual(len(ids), len(set(ids)))
+    def test_the_verdict_has_the_figures_of_its_results(self):
+        first, peers, articles = self.read.texts['li'][:3]
+        rows = next(each for each in self.every if each.key == 'run').result['rows']
+        for row in rows[:3] + rows[-3:]:
+            self.assertIn(format(row['per_second'], ',.0f'), first)
+        self.assertRegex(peers, r'ahead in \d+ of \d+')
+        self.assertIn(' %d are reproduced' % self.read.texts['span'].count('reproduced'), articles)
+
+    def test_it_is_small_and_needs_nothing_beside_itself(self):
+        self.assertLess(len(self.page), 300000)
+        self.assertEqual([link for link in self.read.values('href') + self.read.values('src')
+                          if not link.startswith('#')], [])
 
 
 class Named(unittest.TestCase):
@@ -151,7 +154,7 @@ class Named(unittest.TestCase):
                     overview.main()
                 except SystemExit as end:
                     return str(end), None
-            with open(stem + '.txt', encoding='utf-8') as file:
+            with open(stem + '.html', encoding='utf-8') as file:
                 return None, file.read()
 
     def test_what_is_no_result_gets_a_sentence(self):
