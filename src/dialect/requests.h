@@ -45,7 +45,7 @@ inline constexpr Difference kExplainShowsPlans{
     "explain", "`stages` with `$cursor`",
     "`queryPlanner`, `executionStats`, `command`; bounds are texts; stages behind `$cursor` are "
     "not counted. COUNT, UPDATE, DELETE stand above the plan and say how many documents they would "
-    "take; distinct's scan is shown as a find's"};
+    "take; DISTINCT_SCAN is a distinct that reads a key for each value"};
 inline constexpr Difference kLastErrorIsTold{
     "`lastErrorObject` of a findAndModify that finds nothing", "-", "there, `n: 0`"};
 inline constexpr Difference kStatsAreLeftOut{"`stats` of distinct, `missing` of count", "there",

@@ -148,7 +148,7 @@ struct DistinctStats {
     std::string cursor;
 };
 
-std::unique_ptr<query::Executor> plan_distinct(const Invocation& invocation, CollectionLock& lock,
+std::unique_ptr<query::Executor> make_executor(const Invocation& invocation, CollectionLock& lock,
                                                query::FindQuery query) try {
     return query::make_executor(lock.collection(), std::move(query), execution_options(), &lock);
 } catch (const base::Error& e) {
@@ -158,7 +158,7 @@ std::unique_ptr<query::Executor> plan_distinct(const Invocation& invocation, Col
 
 DistinctStats distinct_by_query(Invocation& invocation, CollectionLock& lock,
                                 query::FindQuery query, query::DistinctValues& values) {
-    const auto executor = plan_distinct(invocation, lock, std::move(query));
+    const auto executor = make_executor(invocation, lock, std::move(query));
     query::Row row;
     while (executor->next(&row))
         values.add(row.doc);
@@ -240,18 +240,12 @@ void run_distinct(Invocation& invocation) {
     const std::string_view path = checked_key(request.key, invocation.dialect());
     query::DistinctValues values(path, collator, invocation.dialect());
     DistinctStats stats;
-    std::optional<int64_t> keys;
-    // An index has one of the texts that are equal under a collation for each way to write it.
-    // Behind a hint documents tell, those that this index has.
-    if (collator == nullptr && parts.hint.missing())
-        keys = parts.filter.empty()
-                   ? query::distinct_by_index(*lock.collection(), path, values, &lock)
-                   : query::distinct_by_bounds(*lock.collection(), path, query, values, &lock);
-    if (keys) {
-        stats.returned = stats.scanned = *keys;
+    if (const auto plan = plan_by_index(lock, path, parts.hint, query, values)) {
+        const int64_t keys = query::run_distinct(*lock.collection(), *plan, values, &lock);
+        stats.returned = stats.scanned = keys;
         stats.cursor = "DistinctCursor";
         query::ExecutionStats examined;
-        examined.keys_examined = *keys;
+        examined.keys_examined = keys;
         OpReport& report = invocation.client.report();
         report.add({}, examined);
         report.plan = "DISTINCT";
@@ -275,6 +269,15 @@ constexpr Command kCommands[] = {
 };
 
 }  // namespace
+
+// An index has one of the texts that are equal under a collation for each way to write it. Behind a
+// hint documents tell, those that this index has.
+std::optional<query::DistinctPlan> plan_by_index(CollectionLock& lock, std::string_view path,
+                                                 const bson::Element& hint, query::FindQuery& query,
+                                                 const query::DistinctValues& values) {
+    if (query.collator != nullptr || !hint.missing()) return std::nullopt;
+    return query::plan_distinct(*lock.collection(), path, query, values, &lock);
+}
 
 CountRequest parse_count(const Invocation& count) {
     CountRequest request;

@@ -24,6 +24,7 @@
 #include "dialect/filters.h"
 #include "dialect/requests.h"
 #include "query/match/regex_flags.h"
+#include "query/plan/distinct.h"
 #include "query/plan/executor.h"
 #include "query/plan/explain.h"
 #include "sched/work_limit.h"
@@ -180,6 +181,38 @@ bool reads_only(const Invocation& inner) {
     return inner.name == "find" || inner.name == "count" || inner.name == "distinct";
 }
 
+void append_explanation(const Invocation& inner, const query::ExplainReport& report,
+                        const query::CommandExplain& how) {
+    bson::Builder& reply = *inner.reply;
+    if (how.of_today) reply.append("explainVersion", "1");
+    query::append_explain(reply, report, how);
+    append_server(reply, inner.service.context());
+    if (how.of_today) append_explained(reply, inner);
+}
+
+// Explains a distinct that takes its values from an index; false: documents tell.
+bool explain_by_index(const Invocation& inner, CollectionLock& lock, FindRequest& request,
+                      query::CommandExplain how) {
+    const auto started = sched::Operation::Clock::now();
+    const std::string_view path = parse_distinct(inner).key;
+    query::DistinctValues values(path, nullptr, inner.dialect());
+    const auto plan = plan_by_index(lock, path, request.parts.hint, request.query, values);
+    if (!plan) return false;
+    query::ExecutionStats stats;
+    if (how.execution_stats) {
+        stats.keys_examined = query::run_distinct(*lock.collection(), *plan, values, &lock);
+        stats.docs_examined = values.documents();
+        stats.returned = values.size();
+        how.millis = base::ms_since(started);
+    }
+    const bson::Object projection = bson::make("_id", 0, path, 1);
+    how.projection = projection;
+    how.skips_keys = true;
+    append_explanation(
+        inner, {.query = request.query, .stats = stats, .plan = &plan->plan, .branches = {}}, how);
+    return true;
+}
+
 void run_explain(Invocation& invocation) {
     const bson::Element target = invocation.first();
     if (!target.is_object())
@@ -228,6 +261,9 @@ void run_explain(Invocation& invocation) {
         request.query.want_details = update->needs_details();
     }
     CollectionLock lock(invocation.client, ns, false);
+    if (inner.name == "distinct" && how.of_today && lock.collection() != nullptr &&
+        explain_by_index(inner, lock, request, how))
+        return;
     const auto started = sched::Operation::Clock::now();
     query::ExecutorOptions options = execution_options();
     options.scratch_directory = invocation.service.engine().scratch_directory();
@@ -243,12 +279,7 @@ void run_explain(Invocation& invocation) {
         if (update) how.top.would = update->changes();
         how.millis = base::ms_since(started);
     }
-    if (inner.dialect().has(dialect::kExplainShowsPlans))
-        invocation.reply->append("explainVersion", "1");
-    query::append_explain(*invocation.reply, executor->report(), how);
-    append_server(*invocation.reply, invocation.service.context());
-    if (inner.dialect().has(dialect::kExplainShowsPlans))
-        append_explained(*invocation.reply, inner);
+    append_explanation(inner, executor->report(), how);
 }
 
 // Whether the client has the rights that the explained command would need.

@@ -90,6 +90,48 @@ TEST_P(ExplainOfTodayTest, CountsAsTheCountItselfDoes) {
     EXPECT_EQ(bson::to_text(reply.doc().at_path("executionStats.executionStages.nCounted")), "2");
 }
 
+// It says so where the distinct reads one key for each value, and only there.
+TEST_P(ExplainOfTodayTest, ADistinctSkipsKeys) {
+    for (int i = 10; i < 60; ++i)
+        ask(fmt::format(R"({{"insert": "c", "documents": [{{"_id": {}, "a": {}, "l": [1, 2]}}]}})",
+                        i, i % 3 + 1));
+    ask(R"({"createIndexes": "c", "indexes": [{"key": {"l": 1}, "name": "l"}]})");
+    const auto examined = [this](const std::string& command, const char* field) {
+        const bson::Object reply = explain(command);
+        return reply.doc().at_path(std::string("executionStats.") + field).to_int64();
+    };
+    constexpr const char* kAll = R"({"distinct": "c", "key": "a"})";
+    EXPECT_EQ(stages(kAll), "PROJECTION_COVERED DISTINCT_SCAN ");
+    EXPECT_EQ(access(kAll, "indexBounds"), R"t({ a: [ "[MinKey, MaxKey]" ] })t");
+    EXPECT_EQ(access(kAll, "indexName"), R"("a")");
+    EXPECT_EQ(examined(kAll, "totalKeysExamined"), 3);
+    EXPECT_EQ(examined(kAll, "totalDocsExamined"), 0);
+    EXPECT_EQ(examined(kAll, "nReturned"), 3);
+    EXPECT_EQ(examined(kAll, "executionStages.inputStage.keysExamined"), 3);
+    constexpr const char* kSome = R"({"distinct": "c", "key": "a", "query": {"a": {"$gt": 1}}})";
+    EXPECT_EQ(stages(kSome), "PROJECTION_COVERED DISTINCT_SCAN ");
+    EXPECT_EQ(access(kSome, "indexBounds"), R"t({ a: [ "(1, inf.0]" ] })t");
+    EXPECT_EQ(examined(kSome, "nReturned"), 2);
+    EXPECT_LE(examined(kSome, "totalKeysExamined"), 3);
+    // The elements of an array are those of its document.
+    EXPECT_EQ(stages(R"({"distinct": "c", "key": "l"})"), "FETCH DISTINCT_SCAN ");
+    EXPECT_GT(examined(R"({"distinct": "c", "key": "l"})", "totalDocsExamined"), 0);
+    // Documents tell where another field is asked for, behind a hint, under a collation.
+    const char* const by_documents[] = {
+        R"({"distinct": "c", "key": "a", "query": {"a": {"$gt": 1}, "x": 1}})",
+        R"({"distinct": "c", "key": "a", "hint": "a"})",
+        R"({"distinct": "c", "key": "a", "collation": {"locale": "de"}})",
+        R"({"distinct": "c", "key": "x"})", R"({"distinct": "none", "key": "a"})"};
+    for (const char* command : by_documents)
+        EXPECT_EQ(stages(command).find("DISTINCT_SCAN"), std::string::npos) << command;
+    EXPECT_TRUE(explain(kAll).doc().at_path("executionStats.executionStages").is_object());
+    const bson::Object planned =
+        ask(R"({"explain": {"distinct": "c", "key": "a"}, "verbosity": "queryPlanner"})");
+    EXPECT_FALSE(planned.doc().has("executionStats"));
+    const bson::Object old = run_old(R"({"explain": {"distinct": "c", "key": "a"}})");
+    EXPECT_EQ(bson::to_text(old.doc()).find("DISTINCT_SCAN"), std::string::npos);
+}
+
 TEST_P(ExplainOfTodayTest, EveryConditionIsSpeltOut) {
     EXPECT_EQ(parsed("{}"), "{}");
     EXPECT_EQ(parsed(R"({"a": 1})"), "{ a: { $eq: 1 } }");

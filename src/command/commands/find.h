@@ -4,13 +4,16 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "bson/view.h"
+#include "command/context/locks.h"
 #include "command/request/find_request.h"
 #include "command/request/invocation.h"
 #include "command/write/write_ops.h"
 #include "query/expression/let_variables.h"
+#include "query/plan/distinct.h"
 
 namespace command {
 
@@ -41,6 +44,11 @@ struct DistinctRequest {
     bson::Element hint;
 };
 DistinctRequest parse_distinct(const Invocation& distinct);
+// Returns how a distinct takes its values from an index; nothing where documents tell them.
+// REQUIRES: there is a collection.
+std::optional<query::DistinctPlan> plan_by_index(CollectionLock& lock, std::string_view path,
+                                                 const bson::Element& hint, query::FindQuery& query,
+                                                 const query::DistinctValues& values);
 
 struct FindAndModifyRequest {
     bson::Doc query;

@@ -19,6 +19,7 @@ using bson::Element;
 
 void DistinctValues::add(Doc doc) {
     const sched::WorkLimit limit("collecting the values of one document");
+    ++documents_;
     found_.clear();
     collect(doc, path_);
     add_found();
@@ -192,23 +193,55 @@ const catalog::Index* smallest_index(const catalog::Collection& collection, std:
     return best;
 }
 
-}  // namespace
-
-std::optional<int64_t> distinct_by_index(catalog::Collection& collection, std::string_view path,
-                                         DistinctValues& values, sched::YieldPoint* yield_point) {
+std::optional<DistinctPlan> plan_of_all(catalog::Collection& collection, std::string_view path,
+                                        const DistinctValues& values,
+                                        sched::YieldPoint* yield_point) {
     const std::string ns = collection.ns();
     const catalog::Index* index = smallest_index(collection, path, values);
     while (index != nullptr && has_learned(*index, values, ns, yield_point))
         index = smallest_index(collection, path, values);
     if (index == nullptr) return std::nullopt;
-    const auto cursor = index->store->cursor(storage::Direction::forward);
+    DistinctPlan found;
+    found.plan.scans.push_back(whole_index(*index, false));
+    found.plan.covered = true;
+    found.plan.check_document = false;
+    return found;
+}
+
+std::optional<DistinctPlan> plan_of_query(catalog::Collection& collection, std::string_view path,
+                                          FindQuery& query, const DistinctValues& values,
+                                          sched::YieldPoint* yield_point) {
+    if (path.empty() || path == "_id") return std::nullopt;
+    const bson::Object only = bson::make("_id", 0, path, 1);
+    query.projection = Projection::parse(only, query.matcher.get());
+    const std::string ns = collection.ns();
+    std::vector<Plan> plans = make_plans(collection, query, {}, yield_point);
+    const auto fits = [&](const Plan& plan) {
+        return plan.covered && plan.scans.size() == 1 && plan.scans[0].key_filter.empty() &&
+               tells_values(*plan.scans[0].index, path) &&
+               tells_times(*plan.scans[0].index, values);
+    };
+    auto found = std::ranges::find_if(plans, fits);
+    while (found != plans.end() && has_learned(*found->scans[0].index, values, ns, yield_point)) {
+        plans = make_plans(collection, query, {}, yield_point);
+        found = std::ranges::find_if(plans, fits);
+    }
+    query.projection = nullptr;
+    if (found == plans.end()) return std::nullopt;
+    return DistinctPlan{std::move(*found), true};
+}
+
+int64_t run_over_all(catalog::Collection& collection, const catalog::Index& index,
+                     DistinctValues& values, sched::YieldPoint* yield_point) {
+    const std::string ns = collection.ns();
+    const auto cursor = index.store->cursor(storage::Direction::forward);
     sched::LongLoop loop(yield_point);
     const auto yield_if_due = [&] {
         sched::tick();
         if (loop.is_due() && !loop.yield([&] { cursor->save(); }, [&] { cursor->restore(); }))
             throw_dropped(ns);
     };
-    ReachedDocuments documents(collection, *index, values);
+    ReachedDocuments documents(collection, index, values);
     int64_t keys = 0;
     for (cursor->seek_to_start(); !cursor->at_end(); ++keys) {
         yield_if_due();
@@ -233,30 +266,12 @@ std::optional<int64_t> distinct_by_index(catalog::Collection& collection, std::s
     return keys;
 }
 
-std::optional<int64_t> distinct_by_bounds(catalog::Collection& collection, std::string_view path,
-                                          FindQuery& query, DistinctValues& values,
-                                          sched::YieldPoint* yield_point) {
-    DCHECK(query.projection == nullptr && query.sort.empty() && query.limit == 0);
-    if (path.empty() || path == "_id") return std::nullopt;
-    const bson::Object only = bson::make("_id", 0, path, 1);
-    query.projection = Projection::parse(only, query.matcher.get());
+int64_t run_over_bounds(catalog::Collection& collection, const ScanPlan& plan,
+                        DistinctValues& values, sched::YieldPoint* yield_point) {
     const std::string ns = collection.ns();
-    std::vector<Plan> plans = make_plans(collection, query, {}, yield_point);
-    const auto fits = [&](const Plan& plan) {
-        return plan.covered && plan.scans.size() == 1 && plan.scans[0].key_filter.empty() &&
-               tells_values(*plan.scans[0].index, path) &&
-               tells_times(*plan.scans[0].index, values);
-    };
-    auto found = std::ranges::find_if(plans, fits);
-    while (found != plans.end() && has_learned(*found->scans[0].index, values, ns, yield_point)) {
-        plans = make_plans(collection, query, {}, yield_point);
-        found = std::ranges::find_if(plans, fits);
-    }
-    query.projection = nullptr;
-    if (found == plans.end()) return std::nullopt;
-    found->scans[0].index->count_use();
-    IndexScan scan(found->scans[0]);
-    ReachedDocuments documents(collection, *found->scans[0].index, values);
+    plan.index->count_use();
+    IndexScan scan(plan);
+    ReachedDocuments documents(collection, *plan.index, values);
     sched::LongLoop loop(yield_point);
     bool more = scan.next();
     const auto save = [&scan] {
@@ -281,6 +296,25 @@ std::optional<int64_t> distinct_by_bounds(catalog::Collection& collection, std::
         }
     }
     return scan.examined();
+}
+
+}  // namespace
+
+std::optional<DistinctPlan> plan_distinct(catalog::Collection& collection, std::string_view path,
+                                          FindQuery& query, const DistinctValues& values,
+                                          sched::YieldPoint* yield_point) {
+    DCHECK(query.projection == nullptr && query.sort.empty() && query.limit == 0);
+    return query.matcher->filter().empty()
+               ? plan_of_all(collection, path, values, yield_point)
+               : plan_of_query(collection, path, query, values, yield_point);
+}
+
+int64_t run_distinct(catalog::Collection& collection, const DistinctPlan& plan,
+                     DistinctValues& values, sched::YieldPoint* yield_point) {
+    DCHECK(plan.plan.scans.size() == 1);
+    const ScanPlan& scan = plan.plan.scans[0];
+    return plan.of_query ? run_over_bounds(collection, scan, values, yield_point)
+                         : run_over_all(collection, *scan.index, values, yield_point);
 }
 
 }  // namespace query

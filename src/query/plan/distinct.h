@@ -18,6 +18,7 @@
 #include "dialect/dialect.h"
 #include "dialect/filters.h"
 #include "query/plan/executor.h"
+#include "query/plan/plan.h"
 #include "query/plan/query.h"
 
 namespace query {
@@ -50,6 +51,8 @@ class DistinctValues {
     // Appends all values in the order of their first appearance, unless they have been sorted.
     void append_to(bson::Builder& array) const;
     int64_t size() const { return static_cast<int64_t>(values_.size()); }
+    // Returns how many documents add() was given.
+    int64_t documents() const { return documents_; }
 
     // Whether Dates and Timestamps are two classes, which an index that holds both as one cannot
     // tell apart.
@@ -79,20 +82,26 @@ class DistinctValues {
     sched::Set<bson::Element, Less> seen_;  // into values_ or keys_
     sched::Vector<bson::Element> found_;    // of one document
     int64_t bytes_ = 0;
+    int64_t documents_ = 0;
 };
 
-// Takes the values of a field from an index that begins with it, examining one key for each.
-// Returns the number of those keys; nothing, with no value taken, when there is no such index.
-// At `yield_point` the database lock is released for a moment now and then; null: it is held all
-// the time.
-std::optional<int64_t> distinct_by_index(catalog::Collection& collection, std::string_view path,
-                                         DistinctValues& values,
-                                         sched::YieldPoint* yield_point = nullptr);
+// How the values of a field are taken from an index that begins with it, for all documents or for
+// those of a query whose bounds on the index say everything: one key is examined for each value.
+struct DistinctPlan {
+    Plan plan;  // of one scan
+    bool of_query = false;
+};
 
-// Returns the same for the documents of a query whose bounds on such an index say everything.
-// `query` has no projection, sort or limit.
-std::optional<int64_t> distinct_by_bounds(catalog::Collection& collection, std::string_view path,
-                                          FindQuery& query, DistinctValues& values,
+// Returns nothing where there is no such index. `query` has no projection, sort or limit. At
+// `yield_point` the database lock is released for a moment now and then; null: it is held all the
+// time.
+std::optional<DistinctPlan> plan_distinct(catalog::Collection& collection, std::string_view path,
+                                          FindQuery& query, const DistinctValues& values,
                                           sched::YieldPoint* yield_point = nullptr);
+
+// Takes the values; returns the number of keys examined. The lock has not been released since the
+// plan was made.
+int64_t run_distinct(catalog::Collection& collection, const DistinctPlan& plan,
+                     DistinctValues& values, sched::YieldPoint* yield_point = nullptr);
 
 }  // namespace query

@@ -55,6 +55,7 @@ struct CommandExplain {
     bool of_today = false;
     bson::Doc projection = {};  // as asked
     bool counts_keys = false;   // a count that reads no documents where the keys tell
+    bool skips_keys = false;    // a distinct that reads one key for each value
 };
 
 // cursor, isMultiKey, n, nscannedObjects, nscanned, ..., indexBounds, clauses.

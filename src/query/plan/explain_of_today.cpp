@@ -120,6 +120,7 @@ class Stages {
             return append_counts(out, true, true);
         }
         if (report_.plan == nullptr) return void(out.append("stage", "EOF"));
+        if (how_.skips_keys) return append_skipping(out);
         append_projected(out);
     }
 
@@ -131,6 +132,19 @@ class Stages {
         if (!with_counts_) return;
         if (keys) out.append_number("keysExamined", report_.stats.keys_examined);
         if (docs) out.append_number("docsExamined", report_.stats.docs_examined);
+    }
+
+    // An index that holds elements of arrays leads to the documents; and so do the keys of another
+    // one that are null, which docsExamined tells.
+    void append_skipping(bson::Builder& out) const {
+        DCHECK(plan().scans.size() == 1);
+        const bool fetches = plan().scans[0].index->multikey;
+        out.append("stage", fetches ? "FETCH" : "PROJECTION_COVERED");
+        if (!fetches) out.append("transformBy", how_.projection);
+        append_counts(out, false, true);
+        bson::Builder input = out.sub_object("inputStage");
+        append_scan(input, plan().scans[0], "DISTINCT_SCAN");
+        append_counts(input, true, false);
     }
 
     void append_projected(bson::Builder& out) const {
