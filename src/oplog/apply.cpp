@@ -54,6 +54,13 @@ bool stays(catalog::Collection& collection, storage::RecordId id, bson::Doc doc)
     return !collection.capped() || collection.records().fits(id, doc.size());
 }
 
+// Whether these operators fail this way because a later entry has put something else where they
+// find an object, or an array to be cut.
+bool finds_another(const base::Error& error, bson::Doc operators) {
+    return error.code() == base::kPathNotViable ||
+           (error.code() == base::kBadValue && operators.has("$push"));
+}
+
 // Whether a command fails this way when its work is done already, or undone by a later entry.
 bool may_be_over(const base::Error& error) {
     return error.code() == base::kNamespaceNotFound || error.code() == base::kNamespaceExists ||
@@ -200,9 +207,8 @@ Applied Applier::update(catalog::Collection& collection, const Told& told, Manne
     try {
         operate(collection, id, operators);
     } catch (const base::Error& error) {
-        if (manner == Manner::exact || error.code() != base::kPathNotViable) throw;
-        // A later entry has put a scalar where this one finds an object. Its other fields may be
-        // the last that was said of them.
+        if (manner == Manner::exact || !finds_another(error, operators)) throw;
+        // Its other fields may be the last that was said of them.
         storage::RecordId now = id;
         for (const bson::Element& each : operators) {
             for (const bson::Element& field : each.as_doc()) {
@@ -211,7 +217,7 @@ Applied Applier::update(catalog::Collection& collection, const Told& told, Manne
                 try {
                     operate(collection, now, one.doc());
                 } catch (const base::Error& again) {
-                    if (again.code() != base::kPathNotViable) throw;
+                    if (!finds_another(again, one.doc())) throw;
                 }
                 now = find(collection, told.o2);
             }

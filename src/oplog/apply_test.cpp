@@ -13,6 +13,7 @@
 #include "bson/json.h"
 #include "catalog/testing/each_engine.h"
 #include "oplog/entry.h"
+#include "query/update/document_difference.h"
 #include "query/update/testing/histories.h"
 
 namespace oplog {
@@ -124,6 +125,10 @@ TEST_P(ApplierTest, AgainTakesWhatHasBeenDone) {
     EXPECT_EQ(documents(), Texts{"{ _id: 1, a: \"scalar\", c: 2, b: 1 }"});
     again(R"({"op": "i", "ns": "test.c", "o": {"_id": 1, "x": 1}})");
     EXPECT_EQ(documents(), Texts{"{ _id: 1, x: 1 }"});
+    // So does one that cuts what is no array.
+    again(R"({"op": "u", "ns": "test.c", "o2": {"_id": 1},
+              "o": {"$set": {"y": 1}, "$push": {"x": {"$each": [], "$slice": 1}}}})");
+    EXPECT_EQ(documents(), Texts{"{ _id: 1, x: 1, y: 1 }"});
     // An error that any state of the data would give does not come from what was done before.
     again(R"({"op": "i", "ns": "test.system.indexes",
               "o": {"v": 1, "key": {"x": 1}, "name": "x", "ns": "test.c", "unique": true}})");
@@ -264,6 +269,12 @@ class History {
         } else if (random_() % 6 == 0) {
             now.erase(id);
             entry.append("op", "d").append("o", which);
+        } else if (random_() % 4 == 0) {
+            const bson::Object after = with_other_arrays(now[id]);
+            bson::Buffer form;
+            if (!query::write_difference(now[id], after, 10'000, 100, form)) return;
+            now[id] = after;
+            entry.append("op", "u").append("o2", which).append("o", bson::Doc(form.data()));
         } else {
             const auto [update, filters] = updates_.update();
             query::Step step;
@@ -273,6 +284,37 @@ class History {
         }
         states_.push_back(std::move(now));
         entries_.push_back(entry.object());
+    }
+
+    // As a pipeline may leave them: shorter, longer, with other elements.
+    bson::Object with_other_arrays(bson::Doc doc) {
+        bson::Builder out;
+        for (const bson::Element& e : doc) {
+            if (!e.is_array()) {
+                out.append(e);
+                continue;
+            }
+            const auto size = static_cast<size_t>(e.as_doc().field_count());
+            const size_t kept = random_() % (size + 1);
+            bson::Builder list = out.sub_array(e.name());
+            size_t i = 0;
+            for (const bson::Element& each : e.as_doc()) {
+                if (i == kept) break;
+                const std::string name = std::to_string(i++);
+                if (random_() % 8 == 0)
+                    list.append(name, static_cast<int>(random_() % 5));
+                else
+                    list.append_as(name, each);
+            }
+            for (size_t more = kept == size ? random_() % 3 : 0; more > 0; --more)
+                list.append(std::to_string(i++), "a text");
+        }
+        if (!doc.has("t")) {
+            bson::Builder list = out.sub_array("t");
+            for (int i = 0; i < 5; ++i)
+                list.append(std::to_string(i), "a text");
+        }
+        return out.object();
     }
 
     query::Histories updates_;
@@ -318,11 +360,13 @@ class HistoryTest : public ApplierTest {
 
 TEST_P(HistoryTest, GivesTheSameOnceTwiceAndFromAnyEarlierEntry) {
     int lacking = 0;
+    int cuts = 0;
     for (int seed = 1; seed <= base::test_effort(120); ++seed) {
         const History history(static_cast<uint32_t>(seed), 10);
         const size_t end = history.entries().size();
         put(history.state(0));
         for (size_t i = 0; i < end; ++i) {
+            cuts += history.entries()[i]["o"].as_doc().has("$push");
             applier_.apply(history.entries()[i], Manner::exact);
             ASSERT_EQ(now(bytes), texts(history.state(i + 1), bytes)) << seed << ", entry " << i;
         }
@@ -339,6 +383,7 @@ TEST_P(HistoryTest, GivesTheSameOnceTwiceAndFromAnyEarlierEntry) {
         }
     }
     EXPECT_GT(lacking, 0);
+    EXPECT_GT(cuts, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(engines, ApplierTest, catalog::kTestEngines, catalog::engine_name);

@@ -2,7 +2,8 @@
 //
 //   {ts: Timestamp, op: "i", ns: "db.coll", o: document}               a document came
 //   {ts, op: "i", ns: "db.system.indexes", o: definition}              an index came
-//   {ts, op: "u", ns, o2: {_id}, o: document or {$set, $unset}}        a document changed
+//   {ts, op: "u", ns, o2: {_id}, o: document or {$set, $unset}}        a document changed; $push
+//                                                 with $each: [] and $slice has cut an array
 //   {ts, op: "d", ns, b: true, o: {_id}}                               a document went
 //   {ts, op: "c", ns: "db.$cmd", o: command}                           the rest; the drop of a
 //                                                 database has o2: {collections: [name, ...]}

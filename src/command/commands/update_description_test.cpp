@@ -47,7 +47,7 @@ class UpdateDescriptionTest : public ReplicaSetTest {
     }
     // The `u` of an update.
     std::string update() {
-        switch (pick(14)) {
+        switch (pick(17)) {
             case 0:
                 return fmt::format(R"({{"$set": {{"{}": {}}}}})", path(), value());
             case 1:
@@ -84,6 +84,19 @@ class UpdateDescriptionTest : public ReplicaSetTest {
             case 12:
                 return fmt::format(R"({{"$set": {{"{}": {}}}, "$unset": {{"{}": 1}}}})",
                                    one_of({"a", "o"}), value(), one_of({"b", "n", "l"}));
+            case 13:
+                return fmt::format(R"([{{"$set": {{"l": {{"$concatArrays": [
+                                       {{"$cond": [{{"$isArray": "$l"}}, "$l", [1, 2]]}},
+                                       [{}, 7]]}}}}}}])",
+                                   value());
+            case 14:
+                return R"([{"$set": {"o.q": {"$cond": [{"$isArray": "$o.q"},
+                                                       {"$slice": ["$o.q", 1]}, [1, 2, 3, 4]]}}}])";
+            case 15:
+                return fmt::format(R"([{{"$set": {{"l": {{"$filter": {{
+                                       "input": {{"$cond": [{{"$isArray": "$l"}}, "$l", []]}},
+                                       "cond": {{"$ne": ["$$this", {}]}}}}}}}}}}])",
+                                   value());
             default:
                 return fmt::format(R"({{"a": {}, "o": {}, "l": [1, {}]}})", value(), value(),
                                    value());
@@ -92,6 +105,17 @@ class UpdateDescriptionTest : public ReplicaSetTest {
     bson::Object found(const char* collection) {
         const bson::Object reply = run(fmt::format(R"({{"find": "{}"}})", collection));
         return bson::Object(reply.doc().at_path("cursor.firstBatch").as_doc().first().as_doc());
+    }
+    void change_copy(const bson::Object& change) {
+        bson::Builder command;
+        command.append("update", "copy");
+        {
+            bson::Builder updates = command.sub_array("updates");
+            updates.push(bson::make("q", bson::make("_id", 1), "u", change));
+        }
+        const bson::Object reply = run(command.object());
+        ASSERT_EQ(code(reply), 0) << bson::to_text(reply.doc());
+        ASSERT_FALSE(reply.doc().has("writeErrors")) << bson::to_text(reply.doc());
     }
     // Does to the copy what a reader of the stream does to its own.
     void follow(bson::Doc event) {
@@ -108,19 +132,27 @@ class UpdateDescriptionTest : public ReplicaSetTest {
                 for (const bson::Element& e : description["removedFields"].as_doc())
                     gone.append(e.as_string(), true);
             }
-            EXPECT_TRUE(description["truncatedArrays"].as_doc().empty());
+            for (const bson::Element& e : description["truncatedArrays"].as_doc()) {
+                ASSERT_NO_FATAL_FAILURE(change_copy(shortened(e.as_doc())));
+                ++truncations_;
+            }
+            if (change.doc().empty()) return;
         }
-        bson::Builder command;
-        command.append("update", "copy");
+        change_copy(change.object());
+    }
+    static bson::Object shortened(bson::Doc array) {
+        bson::Builder update;
         {
-            bson::Builder updates = command.sub_array("updates");
-            updates.push(bson::make("q", bson::make("_id", 1), "u", change.object()));
+            bson::Builder push = update.sub_object("$push");
+            bson::Builder cut = push.sub_object(array["field"].as_string());
+            cut.sub_array("$each").finish();
+            cut.append("$slice", array["newSize"].to_int32());
         }
-        const bson::Object reply = run(command.object());
-        ASSERT_EQ(code(reply), 0) << bson::to_text(reply.doc());
+        return update.object();
     }
 
     std::mt19937_64 random_;
+    int truncations_ = 0;
 };
 
 TEST_F(UpdateDescriptionTest, GivesTheNextDocument) {
@@ -167,6 +199,7 @@ TEST_F(UpdateDescriptionTest, GivesTheNextDocument) {
     }
     EXPECT_GT(updates, 50);
     EXPECT_GT(replaces, 5);
+    EXPECT_GT(truncations_, 5);
 }
 
 }  // namespace

@@ -76,7 +76,13 @@ void append_update(bson::Doc o, bson::Builder& out) {
             for (const bson::Element& e : unset.as_doc())
                 removed.push(e.name());
     }
-    description.sub_array("truncatedArrays").finish();
+    bson::Builder truncated = description.sub_array("truncatedArrays");
+    const bson::Element push = o["$push"];
+    if (!push.is_object()) return;
+    for (const bson::Element& e : push.as_doc())
+        if (e.is_object() && e.as_doc()["$slice"].is_number())
+            truncated.push(
+                bson::make("field", e.name(), "newSize", e.as_doc()["$slice"].to_int32()));
 }
 
 void append_document(const ChangeEvent& event, bson::Doc entry, bson::Doc key,

@@ -27,10 +27,31 @@ TEST(DocumentDifference, NamesTheFieldsThatChanged) {
     EXPECT_EQ(difference(R"({"a": {"b": {"c": 1}}})", R"({"a": {"b": {"d": 1}}})"),
               "{ $set: { a.b.d: 1 }, $unset: { a.b.c: true } }");
     EXPECT_EQ(difference(R"({"a": {"b": 1}})", R"({"a": {}})"), "{ $set: { a: {} } }");
-    // An array is a value; so is an object whose fields have changed places.
-    EXPECT_EQ(difference(R"({"a": [1, 2]})", R"({"a": [1, 3]})"), "{ $set: { a: [ 1, 3 ] } }");
+    // An object whose fields have changed places is a value.
     EXPECT_EQ(difference(R"({"a": {"b": 1, "c": 2}})", R"({"a": {"c": 2, "b": 1}})"),
               "{ $set: { a: { c: 2, b: 1 } } }");
+}
+
+TEST(DocumentDifference, NamesTheElementsThatChanged) {
+    constexpr const char* kLong = R"({"a": ["a long text", {"b": 1}, 3, [4, 5, 6, 7], 8]})";
+    EXPECT_EQ(difference(kLong, R"({"a": ["a long text", {"b": 2}, 3, [4, 5, 6, 7], 8, 9]})"),
+              "{ $set: { a.1.b: 2, a.5: 9 } }");
+    EXPECT_EQ(difference(kLong, R"({"a": ["a long text", {"c": 1}, 3, [4, 5, 6, 7], 8]})"),
+              "{ $set: { a.1.c: 1 }, $unset: { a.1.b: true } }");
+    EXPECT_EQ(difference(kLong, R"({"a": ["a long text", {"b": 1}]})"),
+              "{ $push: { a: { $each: [], $slice: 2 } } }");
+    EXPECT_EQ(difference(kLong, R"({"a": ["a long text", {"b": 1}, 0, [4, 5, 6], 8]})"),
+              "{ $set: { a.2: 0 }, $push: { a.3: { $each: [], $slice: 3 } } }");
+    // Where that would be longer, and where an array is shorter and its elements have changed, the
+    // array is the value.
+    EXPECT_EQ(difference(R"({"a": [1]})", R"({"a": [2]})"), "{ $set: { a: [ 2 ] } }");
+    EXPECT_EQ(difference(R"({"a": [1, 2]})", R"({"a": [1]})"), "{ $set: { a: [ 1 ] } }");
+    EXPECT_EQ(difference(kLong, R"({"a": []})"), "{ $set: { a: [] } }");
+    EXPECT_EQ(difference(kLong, R"({"a": ["a long text", {"b": 2}, 3]})"),
+              "{ $set: { a: [ \"a long text\", { b: 2 }, 3 ] } }");
+    EXPECT_EQ(difference(R"({"a": []})", R"({"a": [1]})"), "{ $set: { a: [ 1 ] } }");
+    // A number of another type is no difference that $set makes.
+    EXPECT_EQ(difference(R"({"a": ["a long text", 1]})", R"({"a": ["a long text", 1.0]})"), "none");
 }
 
 TEST(DocumentDifference, IsNotWhatOperatorsCannotDo) {

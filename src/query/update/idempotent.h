@@ -14,13 +14,13 @@
 
 namespace query {
 
-// {$set: {path: value, ...}, $unset: {path: true, ...}}, or the whole document as it is afterwards:
-// of a replacement; of what would take more space or time than that; of an update that has changed
-// the order of fields that stay; and where a number has become one of another type that equals it,
-// which $set leaves as it was.
-// `result` is that of the last apply() of `update` to `before`, which changed something and has
-// written to `changed`. Writes to `out`, whose content is lost, and returns a view of it, or the
-// updated_document(), which is in `changed`.
+// {$set: {path: value, ...}, $unset: {path: true, ...}}, with a $push that only shortens arrays
+// where an update by a pipeline did (document_difference.h); or the whole document as it is
+// afterwards: of a replacement; of what would take more space or time than that; of an update that
+// has changed the order of fields that stay; and where a number has become one of another type that
+// equals it, which $set leaves as it was. `result` is that of the last apply() of `update` to
+// `before`, which changed something and has written to `changed`. Writes to `out`, whose content is
+// lost, and returns a view of it, or the updated_document(), which is in `changed`.
 bson::Doc idempotent_form(const Update& update, const UpdateResult& result, bson::Doc before,
                           bson::Buffer& changed, bson::Buffer& out);
 
