@@ -11,7 +11,7 @@ a document is restored up to there; that, and what the server will not have as i
 rest is restored, and the exit code is 1 then. Without metadata, as in dumps up to 2.0, options and
 indexes are those of system.namespaces.bson and system.indexes.bson. `local`, `config` and system
 collections but system.js are left out, and so is oplog.bson; views that a salvage finds in
-system.views are made.
+system.views are made, and so are the roles of admin.system.roles.
 Needs pymongo 3.11 or newer.
 """
 
@@ -28,8 +28,9 @@ import pymongo
 from bson.raw_bson import RawBSONDocument
 from pymongo import errors
 
+import definitions
 import shell_json
-from into_server import LEFT_OUT, IntoServer, is_of_the_server
+from into_server import LEFT_OUT, REFUSALS, IntoServer, is_of_the_server
 
 SMALLEST_DOCUMENT = 5
 ENDINGS = ('.bson', '.bson.gz')
@@ -83,6 +84,8 @@ class Restore(IntoServer):
                 self.collection(os.path.join(folder, stem), packed, name, collection, old)
             elif stem != file and collection == 'system.views':
                 self.views(os.path.join(folder, file), name)
+            elif stem != file and (name, collection) == ('admin', 'system.roles'):
+                self.roles(os.path.join(folder, file))
             stem = file.removesuffix(METADATA + packed)
             if stem != file and stem + '.bson' + packed not in files:
                 self.without_documents(os.path.join(folder, stem), packed, name)
@@ -120,6 +123,19 @@ class Restore(IntoServer):
             if 'collation' in view:
                 options['collation'] = view['collation']
             self.take(database, name, options, (), ())
+
+    def roles(self, path):
+        where = 'admin.system.roles'  # which may have each other
+        found = list(map(bson.decode, documents_in(path, functools.partial(self.complain, where))))
+        for command in ('createRole', 'updateRole'):
+            for role in list(found):
+                try:
+                    self.target[role['db']].command({
+                        command: role['role'], 'privileges': role['privileges'],
+                        'roles': role['roles'] if command == 'updateRole' else []})
+                except (KeyError, TypeError, *REFUSALS) as error:
+                    found.remove(role)
+                    self.complain(where, 'a role: %s' % definitions.short(error))
 
     def without_documents(self, path, packed, database):
         """What mongodump writes of a view; of a collection, its documents are missing."""
@@ -212,7 +228,7 @@ def main():
             restore = Restore(client)
             for name in wanted:
                 restore.database(os.path.join(arguments.folder, name), name)
-    except (errors.PyMongoError, ValueError, OSError) as error:
+    except (bson.errors.BSONError, errors.PyMongoError, ValueError, OSError) as error:
         sys.exit('restore_dump.py: %s' % error)
     restore.leave('restore_dump.py', 'or not wholly')
 

@@ -11,8 +11,7 @@ from sets import Case, Worker
 
 
 def with_concern(member, **concern):
-    return member.client.test.get_collection(
-        'first', write_concern=pymongo.WriteConcern(**concern))
+    return member.client.test.get_collection('first', write_concern=pymongo.WriteConcern(**concern))
 
 
 def numbers_of(member):

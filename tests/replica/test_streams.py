@@ -117,8 +117,7 @@ class Streams(Case):
         writer.start()
         for _ in range(KILLS):
             enough = len(written) + EVENTS // KILLS
-            wait_until('writes go on',
-                       lambda: len(written) >= enough)  # pylint: disable=W0640
+            wait_until('writes go on', lambda: len(written) >= enough)  # pylint: disable=W0640
             member.kill()
             member.start_again()
             wait_until('it is the primary', lambda: member.state() == 1)
@@ -135,8 +134,7 @@ class Streams(Case):
             reader.start()
             reader.is_open.wait()
         for number in range(0, EVENTS // 10):
-            member.client.load.numbered.insert_many(
-                [{'_id': number * 10 + i} for i in range(10)])
+            member.client.load.numbered.insert_many([{'_id': number * 10 + i} for i in range(10)])
             member.client.load.others.insert_one({})
         for reader in readers:
             reader.end_after(EVENTS)

@@ -106,8 +106,13 @@ class IntoServer(two_servers.TwoServers):
         self.assertRegex(said, '  NOT RESTORED  shop.orders, options: made without noSuchOption')
         self.assertEqual(self.target.shop.orders.count_documents({}), DOCUMENTS)
 
-    def test_views_of_a_dump_and_what_it_lacks(self):
+    def test_views_and_roles_of_a_dump_and_what_it_lacks(self):
         place = self.dump()
+        os.mkdir(os.path.join(place, 'admin'))
+        with open(os.path.join(place, 'admin', 'system.roles.bson'), 'wb') as file:
+            file.write(b''.join(bson.encode({'db': 'shop', 'privileges': [], **role}) for role in (
+                {'role': 'a', 'roles': [{'role': 'b', 'db': 'shop'}]}, {'role': 'b', 'roles': []},
+                {'role': 'c', 'privileges': 5, 'roles': []})))
         shop = os.path.join(place, 'shop')
         with open(os.path.join(shop, 'system.views.bson'), 'wb') as file:
             file.write(b''.join(map(bson.encode, (
@@ -121,7 +126,9 @@ class IntoServer(two_servers.TwoServers):
         self.assertEqual(code, 1)
         self.assertEqual(said.count('NOT RESTORED  shop.system.views: a view'), 2, said)
         self.assertIn('NOT RESTORED  shop.lost: there is no lost.bson', said)
-        self.assertIn('restore_dump.py: 3 things were not restored', said)
+        self.assertIn('restore_dump.py: 4 things were not restored', said)
+        self.assertEqual(said.count('NOT RESTORED  admin.system.roles: a role: '), 1, said)
+        self.assertTrue(self.target.shop.command('rolesInfo', 'a')['roles'][0]['roles'])
         for name in ('late', 'seen'):
             self.assertIn('shop.%s: a view of orders\n' % name, said)
             self.assertEqual(self.target.shop[name].count_documents({}), DOCUMENTS)

@@ -432,8 +432,7 @@ class Commands(unittest.TestCase):
         opened = ask({'find': 'ring', 'tailable': True, 'awaitData': True})
         more = {'getMore': opened['cursor']['id'], 'collection': 'ring'}
         waiting = []
-        thread = threading.Thread(
-            target=lambda: waiting.append(ask({**more, 'maxTimeMS': 60000})))
+        thread = threading.Thread(target=lambda: waiting.append(ask({**more, 'maxTimeMS': 60000})))
         thread.start()
         limit = time.monotonic() + 60
         while not any(op['op'] == 'getmore'

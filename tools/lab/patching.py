@@ -253,8 +253,7 @@ def give_up_with_collisions(quilt, failed):
     import applying
     patches = os.path.join(quilt.tree, 'patches')
     depends = applying.depends_of(patches)
-    found = list(applying.check_subsets(
-        base.TOP, patches, applying.read_series(patches), depends))
+    found = list(applying.check_subsets(base.TOP, patches, applying.read_series(patches), depends))
     base.give_up('nothing was written into patches/:\n' + '\n'.join(found or [str(failed)]))
 
 
