@@ -147,6 +147,7 @@ class Database {
     using Collections = std::map<std::string, std::unique_ptr<Collection>, std::less<>>;
 
     ChangeLog* log_of(std::string_view ns) const;
+    bson::Object normalised(const Collection& collection, bson::Doc spec) const;
     void change_index(Collection& collection, const Index& index, bson::Doc spec,
                       std::string_view field);
     void move(std::string_view from, std::string_view to, bool stay_temp);

@@ -151,7 +151,9 @@ TEST_P(CatalogTest, RefusedUpdateChangesNothing) {
     EXPECT_EQ(failure([&] { c.update(id, bson::from_json(R"({"_id": 1, "a": 7, "u": 2})")); }),
               base::kDuplicateKey);
     const std::string long_key = R"({"_id": 1, "a": ")" + pad + R"(", "u": 3})";
-    EXPECT_EQ(failure([&] { c.update(id, bson::from_json(long_key)); }), base::kKeyTooLong);
+    if (!engine_->keeps_long()) {
+        EXPECT_EQ(failure([&] { c.update(id, bson::from_json(long_key)); }), base::kKeyTooLong);
+    }
     EXPECT_EQ(bson::to_text(c.records().get(id)), "{ _id: 1, a: 1, u: 1 }");
     EXPECT_EQ(c.find_index("a")->store->find_one(bson::make("", 1)), id);
     EXPECT_EQ(c.find_index("u")->store->find_one(bson::make("", 1)), id);

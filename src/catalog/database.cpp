@@ -30,6 +30,20 @@ bool without_id_index(std::string_view ns) {
            collection.find('$') != std::string_view::npos || is_oplog(ns);
 }
 
+// Throws base::Error 73 for a name that no new collection or view may have.
+void check_new_name(const storage::Engine& engine, std::string_view ns) {
+    const storage::NameLimits& limits = engine.new_name_limits();
+    if (ns.size() > limits.ns)
+        base::fail(
+            base::kInvalidNamespace, "fully qualified namespace {} is too long (max is {} bytes{})",
+            ns, limits.ns,
+            engine.refuses_long() ? ", as not every member of this set keeps longer ones" : "");
+    const Namespace parts = split(ns);
+    if (!valid_collection_name(parts.db, parts.collection, limits))
+        base::fail(base::kInvalidNamespace, "Invalid namespace specified '{}'", ns);
+    check_readable(ns);
+}
+
 void take_indexes_away(Collection& collection, storage::Engine& engine) {
     storage::WriteUnit unit(engine.durability());
     for (int slot = collection.store().index_count() - 1; slot >= 0; --slot)
@@ -153,11 +167,8 @@ std::vector<std::string> Database::all_namespaces() const {
 
 Collection& Database::create(std::string_view ns, bson::Doc options) {
     DCHECK(storage::LockManager::may_write(name()));
-    const Namespace parts = split(ns);
-    if (parts.collection.empty()) base::fail(15888, "must pass name of collection to create");
-    if (!valid_collection_name(parts.db, parts.collection))
-        base::fail(base::kInvalidNamespace, "Invalid namespace specified '{}'", ns);
-    check_readable(ns);
+    if (split(ns).collection.empty()) base::fail(15888, "must pass name of collection to create");
+    check_new_name(engine_, ns);
     if (collections_.contains(ns)) base::fail(base::kNamespaceExists, "collection already exists");
     if (views_.find(ns) != nullptr)
         base::fail(base::kNamespaceExists, "a view already exists, {}", ns);
@@ -195,10 +206,7 @@ std::vector<std::string> Database::view_names() const {
 
 void Database::put_view(std::string_view ns, const View& view) {
     DCHECK(storage::LockManager::may_write(name()));
-    const Namespace parts = split(ns);
-    if (!valid_collection_name(parts.db, parts.collection))
-        base::fail(base::kInvalidNamespace, "Invalid namespace specified '{}'", ns);
-    check_readable(ns);
+    check_new_name(engine_, ns);
     if (collections_.contains(ns)) base::fail(base::kNamespaceExists, "collection already exists");
     const storage::WriteUnit unit(engine_.durability());
     views_.put(get_or_create(fmt::format("{}.{}", name(), kViews)), ns, view);
@@ -263,12 +271,9 @@ void Database::move(std::string_view from, std::string_view to, bool stay_temp) 
     if (collections_.contains(to)) base::fail(base::kNamespaceExists, "target namespace exists");
     if (views_.find(to) != nullptr)
         base::fail(base::kNamespaceExists, "a view already exists with that name: {}", to);
-    const Namespace target = split(to);
-    if (!valid_collection_name(target.db, target.collection))
-        base::fail(base::kInvalidNamespace, "Invalid namespace specified '{}'", to);
-    check_readable(to);
+    check_new_name(engine_, to);
     for (const auto& index : found->second->indexes()) {
-        if (to.size() + 2 + index->name.size() > kIndexNamespaceMax)
+        if (to.size() + 2 + index->name.size() > engine_.new_name_limits().index_ns)
             base::fail(base::kInvalidNamespace,
                        "the name of index {} would be too long after renaming to {}", index->name,
                        to);
@@ -305,7 +310,8 @@ std::string Database::unused_name(std::string_view ns) const {
             name[at] = letter;
             const std::string_view collection = std::string_view(name).substr(begin);
             if (name != ns && !collections_.contains(name) && views_.find(name) == nullptr &&
-                !is_system(collection) && valid_collection_name(this->name(), collection))
+                !is_system(collection) &&
+                valid_collection_name(this->name(), collection, engine_.name_limits()))
                 return name;
         }
     }
@@ -328,10 +334,14 @@ void Database::take_away(Collections::iterator at, const std::function<void()>& 
     }
 }
 
+bson::Object Database::normalised(const Collection& collection, bson::Doc spec) const {
+    return normalise_index_spec(spec, collection.ns(), collection.collator(),
+                                engine_.new_name_limits());
+}
+
 bool Database::index_needed(const Collection& collection, bson::Doc spec) const {
     DCHECK(storage::LockManager::may_read(name()));
-    return !index_exists(collection,
-                         normalise_index_spec(spec, collection.ns(), collection.collator()));
+    return !index_exists(collection, normalised(collection, spec));
 }
 
 void Database::refuse_while_building(const Collection& collection) const {
@@ -350,7 +360,7 @@ void Database::refuse_while_building() const {
 bool Database::create_index(Collection& collection, bson::Doc spec,
                             sched::YieldPoint* yield_point) {
     DCHECK(storage::LockManager::may_write(name()));
-    const bson::Object stored = normalise_index_spec(spec, collection.ns(), collection.collator());
+    const bson::Object stored = normalised(collection, spec);
     if (index_exists(collection, stored)) {
         const Index* equal = collection.find_index_like(stored);
         if (equal != nullptr && !equal->ready) refuse_while_building(collection);

@@ -24,12 +24,16 @@ bson::Object named_key(bson::Doc pattern, bson::Doc key) {
 
 void throw_duplicate_key(const Index& index, std::string_view ns, bson::Doc key) {
     const bson::Object shown = readable_key(key, *index.generator);
-    const bson::Object details = bson::make("keyPattern", index.key_pattern, "keyValue",
-                                            named_key(index.key_pattern, shown));
+    // A key may be as long as a document, and a reply has to hold more than one.
+    constexpr int32_t kDetailsBytesMax = 4096;
+    bson::Builder details;
+    details.append("keyPattern", index.key_pattern);
+    if (key.size() <= kDetailsBytesMax)
+        details.append("keyValue", named_key(index.key_pattern, shown));
     throw base::Error(base::kDuplicateKey,
                       fmt::format("E11000 duplicate key error index: {}.${}  dup key: {}", ns,
                                   index.name, bson::key_to_text(shown)),
-                      details.bytes());
+                      details.doc().bytes());
 }
 
 void throw_key_too_long(int code, const Index& index, std::string_view ns, bson::Doc key) {

@@ -212,7 +212,8 @@ class Build {
         int64_t done = 0;
         Progress progress("Index Build: inserting sorted keys", sorter.count());
         while (sorter.next(&key, &id)) {
-            if (++done % kCheckEvery == 0) {
+            constexpr int32_t kLarge = 64 << 10;
+            if (++done % kCheckEvery == 0 || key.size() > kLarge) {
                 sched::Operation::check();
                 progress.at(done);
                 storage::WriteUnit::between(engine_.durability());

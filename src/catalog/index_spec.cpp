@@ -216,7 +216,8 @@ bson::Object id_index_spec(std::string_view ns, const collation::Collator* colla
 }
 
 bson::Object normalise_index_spec(bson::Doc spec, std::string_view ns,
-                                  const std::shared_ptr<const collation::Collator>& inherited) {
+                                  const std::shared_ptr<const collation::Collator>& inherited,
+                                  const storage::NameLimits& limits) {
     // The ticks for checking one (sched/tick.h).
     constexpr int64_t kTicks = 8;
     constexpr int32_t kBytesPerTick = 128;
@@ -237,10 +238,10 @@ bson::Object normalise_index_spec(bson::Doc spec, std::string_view ns,
         base::fail(base::kCannotCreateIndex, "an index definition needs a name");
     if (name.as_string().find('\0') != std::string_view::npos)
         base::fail(base::kCannotCreateIndex, "the name of an index must not contain a NUL byte");
-    if (ns.size() + 2 + name.as_string().size() > kIndexNamespaceMax)
+    if (ns.size() + 2 + name.as_string().size() > limits.index_ns)
         base::fail(base::kCannotCreateIndex,
-                   "namespace name generated from index name \"{}.${}\" is too long (127 byte max)",
-                   ns, name.as_string());
+                   "namespace name generated from index name \"{}.${}\" is too long ({} byte max)",
+                   ns, name.as_string(), limits.index_ns);
     if (!bson::texts_are_utf8(spec))
         base::fail(base::kCannotCreateIndex, "the texts of an index definition must be UTF-8");
     check_version(spec["v"]);

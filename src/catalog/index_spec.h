@@ -6,6 +6,7 @@
 
 #include "bson/builder.h"
 #include "catalog/collection.h"
+#include "storage/name_limits.h"
 
 namespace catalog {
 
@@ -25,7 +26,8 @@ bson::Object id_index_spec(std::string_view ns, const collation::Collator* colla
 // collation::Collator::make for a bad collation.
 bson::Object normalise_index_spec(
     bson::Doc spec, std::string_view ns,
-    const std::shared_ptr<const collation::Collator>& inherited = nullptr);
+    const std::shared_ptr<const collation::Collator>& inherited = nullptr,
+    const storage::NameLimits& limits = storage::kOldNameLimits);
 // Returns the definition that makes the same index of another collection, or of that of another
 // member, whatever its collation: servers that were made before stored definitions without the
 // simple one.

@@ -23,23 +23,25 @@ bool writable_system_collection(std::string_view db, std::string_view collection
 
 }  // namespace
 
-bool valid_collection_name(std::string_view db, std::string_view collection) {
+bool valid_collection_name(std::string_view db, std::string_view collection,
+                           const storage::NameLimits& limits) {
     if (collection.empty()) return false;
-    if (db.size() + 1 + collection.size() > kNamespaceMax) return false;
+    if (db.size() + 1 + collection.size() > limits.ns) return false;
     if (collection.find('\0') != std::string_view::npos) return false;
     return collection.find('$') == std::string_view::npos ||
            (db == "local" && collection == "oplog.$main");
 }
 
-void check_writable(std::string_view ns, int code) {
+void check_writable(std::string_view ns, const storage::NameLimits& limits, int code) {
     const auto [db, collection] = split(ns);
     if (collection.empty() || !valid_database_name(db))
         base::fail(base::kInvalidNamespace, "Invalid namespace specified '{}'", ns);
     if (db == "system") base::fail(code, "cannot use 'system' database");
-    if (ns.size() > kNamespaceMax)
+    if (ns.size() > limits.ns)
         base::fail(code, "fully qualified namespace {} is too long (max is {} bytes)", ns,
-                   kNamespaceMax);
-    if (!valid_collection_name(db, collection)) base::fail(code, "cannot write to '{}'", ns);
+                   limits.ns);
+    if (!valid_collection_name(db, collection, limits))
+        base::fail(code, "cannot write to '{}'", ns);
     if (is_system(collection) ? !writable_system_collection(db, collection)
                               : collection.find(".system.") != std::string_view::npos)
         base::fail(code, "cannot write to '{}'", ns);
@@ -49,8 +51,8 @@ void check_not_profile(std::string_view ns, int code) {
     if (split(ns).collection == "system.profile") base::fail(code, "cannot write to '{}'", ns);
 }
 
-void check_insertable(std::string_view ns, int code) {
-    check_writable(ns, code);
+void check_insertable(std::string_view ns, const storage::NameLimits& limits, int code) {
+    check_writable(ns, limits, code);
     check_not_profile(ns, code);
 }
 

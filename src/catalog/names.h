@@ -8,12 +8,9 @@
 #include "base/database_name.h"
 #include "base/error_codes.h"
 #include "dialect/dialect.h"
+#include "storage/name_limits.h"
 
 namespace catalog {
-
-// Lengths in bytes.
-constexpr size_t kNamespaceMax = 120;       // "db.coll"
-constexpr size_t kIndexNamespaceMax = 127;  // "db.coll.$name"
 
 // "db.coll" split at the first dot; collection is empty where there is none.
 struct Namespace {
@@ -44,21 +41,24 @@ constexpr bool is_catalogue(std::string_view collection) {
 constexpr bool is_oplog(std::string_view ns) {
     return ns.starts_with("local.oplog.");
 }
-// A collection that users may create: not empty, no '$', short enough. Old clients may make one
-// whose name begins with a dot.
-bool valid_collection_name(std::string_view db, std::string_view collection);
+// A collection that users may create: not empty, no '$', short enough for an engine with those
+// limits. Old clients may make one whose name begins with a dot.
+bool valid_collection_name(std::string_view db, std::string_view collection,
+                           const storage::NameLimits& limits);
 // The code that the errors below have: to old clients 2, to those of today 73.
 constexpr int code_of_bad_name(dialect::Dialect dialect) {
     return dialect.code(base::kBadValue, base::kInvalidNamespace);
 }
 // Throws base::Error `code` for a namespace that documents may not be written to
-// (system.namespaces, unknown system.* collections), 73 where it is none.
-void check_writable(std::string_view ns, int code = base::kBadValue);
+// (system.namespaces, unknown system.* collections), or that is too long; 73 where it is none.
+void check_writable(std::string_view ns, const storage::NameLimits& limits,
+                    int code = base::kBadValue);
 // Throws base::Error `code` for system.profile: clients may make it as large as they like, but only
 // the server fills it.
 void check_not_profile(std::string_view ns, int code = base::kBadValue);
 // Does both, for a namespace that clients may not add documents or indexes to.
-void check_insertable(std::string_view ns, int code = base::kBadValue);
+void check_insertable(std::string_view ns, const storage::NameLimits& limits,
+                      int code = base::kBadValue);
 // Throws base::Error 73 for a name that old clients could give a collection, and today's cannot.
 void refuse_leading_dot(std::string_view collection);
 // Throws base::Error 73 where what is to be made anew has a name that is no UTF-8: clients expect

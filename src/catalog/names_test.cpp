@@ -7,6 +7,8 @@
 namespace catalog {
 namespace {
 
+using storage::kOldNameLimits;
+
 int code_of(const std::function<void()>& action) {
     try {
         action();
@@ -32,35 +34,35 @@ TEST(Names, DatabaseRules) {
 }
 
 TEST(Names, CollectionRules) {
-    EXPECT_TRUE(valid_collection_name("db", "a."));
-    EXPECT_TRUE(valid_collection_name("db", " "));
-    EXPECT_FALSE(valid_collection_name("db", ""));
-    EXPECT_TRUE(valid_collection_name("db", ".a"));
-    EXPECT_TRUE(valid_collection_name("db", "."));
-    EXPECT_FALSE(valid_collection_name("db", "a$b"));
-    EXPECT_TRUE(valid_collection_name("local", "oplog.$main"));
-    EXPECT_TRUE(valid_collection_name("db", std::string(117, 'x')));
-    EXPECT_FALSE(valid_collection_name("db", std::string(118, 'x')));
+    EXPECT_TRUE(valid_collection_name("db", "a.", kOldNameLimits));
+    EXPECT_TRUE(valid_collection_name("db", " ", kOldNameLimits));
+    EXPECT_FALSE(valid_collection_name("db", "", kOldNameLimits));
+    EXPECT_TRUE(valid_collection_name("db", ".a", kOldNameLimits));
+    EXPECT_TRUE(valid_collection_name("db", ".", kOldNameLimits));
+    EXPECT_FALSE(valid_collection_name("db", "a$b", kOldNameLimits));
+    EXPECT_TRUE(valid_collection_name("local", "oplog.$main", kOldNameLimits));
+    EXPECT_TRUE(valid_collection_name("db", std::string(117, 'x'), kOldNameLimits));
+    EXPECT_FALSE(valid_collection_name("db", std::string(118, 'x'), kOldNameLimits));
 }
 
 TEST(Names, WritesAreRefusedByCode) {
-    EXPECT_EQ(code_of([] { check_writable("db.c"); }), 0);
-    EXPECT_EQ(code_of([] { check_writable("db.system.indexes"); }), 0);
-    EXPECT_EQ(code_of([] { check_writable("admin.system.version"); }), 0);
-    EXPECT_EQ(code_of([] { check_writable("db.system.version"); }), 2);
-    EXPECT_EQ(code_of([] { check_writable("db.system.namespaces"); }), 2);
-    EXPECT_EQ(code_of([] { check_writable("db.a.system.b"); }), 2);
-    EXPECT_EQ(code_of([] { check_writable("db.a$b"); }), 2);
-    EXPECT_EQ(code_of([] { check_writable("db..a"); }), 0);
-    EXPECT_EQ(code_of([] { check_writable("system.c"); }), 2);
-    EXPECT_EQ(code_of([] { check_writable("db." + std::string(117, 'x')); }), 0);
-    EXPECT_EQ(code_of([] { check_writable("db." + std::string(118, 'x')); }), 2);
-    EXPECT_EQ(code_of([] { check_writable("db."); }), base::kInvalidNamespace);
-    EXPECT_EQ(code_of([] { check_writable("db.system.profile"); }), 0);
-    EXPECT_EQ(code_of([] { check_insertable("db.system.profile"); }), 2);
-    EXPECT_EQ(code_of([] { check_insertable("db.system.profiles"); }), 2);
-    EXPECT_EQ(code_of([] { check_insertable("db.system.indexes"); }), 0);
-    EXPECT_EQ(code_of([] { check_insertable("db.c"); }), 0);
+    EXPECT_EQ(code_of([] { check_writable("db.c", kOldNameLimits); }), 0);
+    EXPECT_EQ(code_of([] { check_writable("db.system.indexes", kOldNameLimits); }), 0);
+    EXPECT_EQ(code_of([] { check_writable("admin.system.version", kOldNameLimits); }), 0);
+    EXPECT_EQ(code_of([] { check_writable("db.system.version", kOldNameLimits); }), 2);
+    EXPECT_EQ(code_of([] { check_writable("db.system.namespaces", kOldNameLimits); }), 2);
+    EXPECT_EQ(code_of([] { check_writable("db.a.system.b", kOldNameLimits); }), 2);
+    EXPECT_EQ(code_of([] { check_writable("db.a$b", kOldNameLimits); }), 2);
+    EXPECT_EQ(code_of([] { check_writable("db..a", kOldNameLimits); }), 0);
+    EXPECT_EQ(code_of([] { check_writable("system.c", kOldNameLimits); }), 2);
+    EXPECT_EQ(code_of([] { check_writable("db." + std::string(117, 'x'), kOldNameLimits); }), 0);
+    EXPECT_EQ(code_of([] { check_writable("db." + std::string(118, 'x'), kOldNameLimits); }), 2);
+    EXPECT_EQ(code_of([] { check_writable("db.", kOldNameLimits); }), base::kInvalidNamespace);
+    EXPECT_EQ(code_of([] { check_writable("db.system.profile", kOldNameLimits); }), 0);
+    EXPECT_EQ(code_of([] { check_insertable("db.system.profile", kOldNameLimits); }), 2);
+    EXPECT_EQ(code_of([] { check_insertable("db.system.profiles", kOldNameLimits); }), 2);
+    EXPECT_EQ(code_of([] { check_insertable("db.system.indexes", kOldNameLimits); }), 0);
+    EXPECT_EQ(code_of([] { check_insertable("db.c", kOldNameLimits); }), 0);
 }
 
 }  // namespace

@@ -12,12 +12,14 @@ namespace catalog {
 
 namespace {
 
+// Names may be longer than those of new views.
 bool is_view(bson::Doc doc, std::string_view db) {
+    constexpr storage::NameLimits kLimits = storage::kNameLimitsOfToday;
     const bson::Element id = doc["_id"];
     const bson::Element on = doc["viewOn"];
     return id.is_string() && split(id.as_string()).db == db &&
-           valid_collection_name(db, split(id.as_string()).collection) && on.is_string() &&
-           valid_collection_name(db, on.as_string()) && doc["pipeline"].is_array();
+           valid_collection_name(db, split(id.as_string()).collection, kLimits) && on.is_string() &&
+           valid_collection_name(db, on.as_string(), kLimits) && doc["pipeline"].is_array();
 }
 
 // A collation of another release of the library will do, since nothing is stored in the order of a

@@ -154,7 +154,7 @@ bool Log::covers(std::string_view ns) const {
 
 int64_t Log::prepare(int64_t entry_bytes) {
     if (!is_open()) return 0;
-    constexpr auto kBeside = kEntryBytes + static_cast<int64_t>(catalog::kNamespaceMax);
+    constexpr auto kBeside = kEntryBytes + static_cast<int64_t>(storage::kNameLimitsOfToday.ns);
     const ForeignChange* const foreign = ForeignChange::of_this_thread(*this);
     if (foreign != nullptr && foreign->is_copy_) return 0;
     // A change of state ends both what a primary wrote and what another's entry tells.

@@ -128,6 +128,7 @@ void Member::set_config(std::shared_ptr<const Config> config) {
         return is_other ? of->primary().host : std::string();
     };
     if (source(before.get()) != source(config.get())) following_.leave_source();
+    limits_.configure(config);
     progress_.configure(std::move(config));
 }
 

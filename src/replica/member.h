@@ -30,6 +30,7 @@
 #include "replica/peers.h"
 #include "replica/progress.h"
 #include "replica/role.h"
+#include "replica/set_limits.h"
 #include "storage/engine.h"
 
 namespace replica {
@@ -58,6 +59,7 @@ class Member {
     const Role& role() const { return role_; }
     Peers& peers() { return peers_; }
     const Peers& peers() const { return peers_; }
+    SetLimits& limits() { return limits_; }
     Following& following() { return following_; }
     const Following& following() const { return following_; }
     oplog::Log& log() const { return log_; }
@@ -164,6 +166,7 @@ class Member {
     const Options options_;
     Role role_;
     Peers peers_{*this};
+    SetLimits limits_{engine_, peers_};
     Following following_;
     Elections* elections_ = nullptr;
     std::atomic<uint64_t> election_ts_{0};

@@ -104,7 +104,8 @@ void Peers::answer(bson::Doc question, bson::Builder& out) {
         .append("time", base::ms_since_1970() / 1000)
         .append_timestamp("opTime", member_.last().ts)
         .append("t", member_.last().term)
-        .append("v", config == nullptr ? kNoVersion : config->version);
+        .append("v", config == nullptr ? kNoVersion : config->version)
+        .append("keepsLong", member_.limits().keeps_long());
     if (member_.role().is_primary()) out.append_timestamp("electionTime", member_.election_ts());
     if (const std::string host = member_.following().syncing_to(); !host.empty())
         out.append("syncingTo", host);
@@ -137,10 +138,12 @@ void Peers::note_answer(const std::string& host, bson::Doc answer, int64_t round
         peer.round_trip_ms = round_trip_ms;
         peer.asked = std::chrono::steady_clock::now() - std::chrono::milliseconds(round_trip_ms);
         peer.config_version = answer["v"].to_int32();
+        peer.keeps_long = answer["keepsLong"].truthy();
         peer.syncing_to = text("syncingTo");
         peer.message = text("hbmsg");
     }
     noted_.notify_all();
+    member_.limits().heard();
     const bson::Element config = answer["config"];
     if (Elections* const elections = member_.elections()) {
         elections->note_answer(host, answer, sent_ms);

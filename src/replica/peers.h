@@ -32,6 +32,7 @@ struct Peer {
     // When the question was asked of which this is the answer, or that there was none.
     std::chrono::steady_clock::time_point asked;
     int32_t config_version = 0;
+    bool keeps_long = false;  // names and keys; what it has said once counts (set_limits.h)
     std::string syncing_to;
     std::string message;
 };

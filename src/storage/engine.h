@@ -26,6 +26,7 @@
 #include "bson/builder.h"
 #include "storage/durability.h"
 #include "storage/lock.h"
+#include "storage/name_limits.h"
 #include "storage/record_store.h"
 #include "storage/sorted_index.h"
 
@@ -200,6 +201,18 @@ class Engine {
     virtual std::string_view name() const = 0;  // "mmapv1"
     virtual LockManager& locks() = 0;
     virtual Durability& durability() = 0;
+
+    // Returns how long names may be. Any thread, as the functions down to new_name_limits().
+    virtual const NameLimits& name_limits() const { return kOldNameLimits; }
+    // Whether names and index keys may be longer than those of mmapv1.
+    bool keeps_long() const { return name_limits().ns > kOldNameLimits.ns; }
+    // Makes an engine that keeps long ones refuse new ones, for the sake of servers that copy its
+    // data; or not any more. Those that are there stay.
+    virtual void refuse_long(bool /*refuses*/) {}
+    virtual bool refuses_long() const { return false; }
+    const NameLimits& new_name_limits() const {
+        return refuses_long() ? kOldNameLimits : name_limits();
+    }
 
     virtual std::vector<std::string> database_names() const = 0;  // sorted; any lock
     // Returns the databases that are there but cannot be opened; database() throws what is wrong

@@ -186,7 +186,7 @@ class Application {
         if (entry.op == 'c') {
             admit_command(entry);
         } else if (entry.changes_document()) {
-            check_updatable(entry.ns);
+            check_updatable(invocation_.client, entry.ns);
             if (entry.op == 'u') oplog::operators_of(entry.o);
         } else if (entry.op != 'i') {
             base::fail(base::kFailedToParse, "{} takes inserts only: {}", entry.ns,

@@ -180,7 +180,8 @@ class BulkWrite {
         for (const std::string& ns : targets_) {
             const catalog::Namespace parts = catalog::split(ns);
             if (!catalog::valid_database_name(parts.db) ||
-                !catalog::valid_collection_name(parts.db, parts.collection) ||
+                !catalog::valid_collection_name(parts.db, parts.collection,
+                                                service_.engine().name_limits()) ||
                 ns.find('\0') != std::string::npos)
                 base::fail(base::kInvalidNamespace,
                            "Invalid namespace specified for bulkWrite: '{}'", ns);
@@ -226,7 +227,8 @@ class BulkWrite {
             operation = {each, target_of(item.target, targets_.size(), index),
                          item.document.as_doc()};
             const std::string& ns = targets_[operation.target];
-            catalog::check_insertable(ns, catalog::code_of_bad_name(dialect));
+            catalog::check_insertable(ns, service_.engine().name_limits(),
+                                      catalog::code_of_bad_name(dialect));
             if (catalog::split(ns).collection == "system.indexes")
                 base::fail(base::kInvalidNamespace,
                            "bulkWrite makes no indexes: use createIndexes");

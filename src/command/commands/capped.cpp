@@ -90,7 +90,7 @@ void run_convert_to_capped(Invocation& invocation) {
     catalog::Database& db = *lock.database();
     const std::string short_name(catalog::split(ns).collection);
     std::string temporary = fmt::format("{}.tmp.convertToCapped.{}", db.name(), short_name);
-    if (temporary.size() > catalog::kNamespaceMax)
+    if (temporary.size() > service.engine().name_limits().ns)
         temporary = db.unused_name(ns);
     else if (db.collection(temporary) != nullptr)
         temporary = db.unused_name(temporary);
@@ -113,7 +113,8 @@ void run_clone_as_capped(Invocation& invocation) {
     if (lock.collection() == nullptr)
         base::fail(base::kNamespaceNotFound, "source collection {} does not exist", ns);
     catalog::Database& db = *lock.database();
-    if (!catalog::valid_collection_name(invocation.db, to.as_string()))
+    if (!catalog::valid_collection_name(invocation.db, to.as_string(),
+                                        invocation.service.engine().name_limits()))
         base::fail(base::kInvalidNamespace, "Invalid namespace specified '{}'", target);
     if (db.collection(target) != nullptr)
         base::fail(base::kNamespaceExists, "collection already exists");

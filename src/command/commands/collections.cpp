@@ -153,7 +153,8 @@ void run_create(Invocation& invocation) {
     if (invocation.dialect().has(dialect::kCappedNeedsSize)) check_capped(request);
     if (invocation.dialect().has(dialect::kAutoIndexIdIsOfLocal))
         check_auto_index(request.auto_index_id, invocation.db);
-    catalog::check_writable(ns, catalog::code_of_bad_name(invocation.dialect()));
+    catalog::check_writable(ns, invocation.service.engine().name_limits(),
+                            catalog::code_of_bad_name(invocation.dialect()));
     if (asks_for_view(request, invocation.dialect())) return create_view(invocation, ns);
     check_id_index(request.id_index);
     if (!invocation.dialect().has(dialect::kCollations) &&

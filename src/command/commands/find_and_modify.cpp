@@ -54,7 +54,8 @@ class FindAndModify {
           asked_(collation_of(invocation, request)),
           expressions_(invocation.dialect(), request.let, asked_.collator),
           statement_(invocation.turn, 0) {
-        if (!request.remove) check_updatable(ns_, catalog::code_of_bad_name(invocation.dialect()));
+        if (!request.remove)
+            check_updatable(client_, ns_, catalog::code_of_bad_name(invocation.dialect()));
     }
 
     // False: others have changed or removed what was found, or it takes another lock; again.
@@ -67,7 +68,8 @@ class FindAndModify {
         CollectionLock lock(client_, ns_, access_);
         // A removal from a collection that is not there changes nothing, whatever its name.
         if (request_.remove && lock.collection() != nullptr)
-            catalog::check_writable(ns_, catalog::code_of_bad_name(invocation_.dialect()));
+            catalog::check_writable(ns_, client_.name_limits(),
+                                    catalog::code_of_bad_name(invocation_.dialect()));
         find_.want_details = true;
         if ((sends_requests() || invocation_.dialect().has(dialect::kPositionalNeedsNoSort)) &&
             !request_.computes)

@@ -186,9 +186,10 @@ bson::Object without_unknown_options(bson::Doc spec) {
 // Refuses a definition where the old server was content with an index that is there, and today's
 // are not: one of the same keys under another name, and one of the same name and keys that holds
 // other documents.
-void refuse_similar(const catalog::Collection& collection, bson::Doc spec) {
+void refuse_similar(const catalog::Collection& collection, bson::Doc spec,
+                    const storage::NameLimits& limits) {
     const catalog::Index* same_key = collection.find_index_like(
-        catalog::normalise_index_spec(spec, collection.ns(), collection.collator()));
+        catalog::normalise_index_spec(spec, collection.ns(), collection.collator(), limits));
     if (same_key == nullptr || same_key->is_id) return;
     const std::string_view name = spec["name"].as_string();
     if (same_key->name == name) {
@@ -204,9 +205,10 @@ void refuse_similar(const catalog::Collection& collection, bson::Doc spec) {
     }
 }
 
-void check_in_place(const catalog::Collection& collection, bson::Doc spec) {
+void check_in_place(const catalog::Collection& collection, bson::Doc spec,
+                    const storage::NameLimits& limits) {
     DCHECK(storage::LockManager::may_write(catalog::split(collection.ns()).db));
-    refuse_similar(collection, spec);
+    refuse_similar(collection, spec, limits);
     if (collection.capped() && spec["expireAfterSeconds"])
         base::fail(base::kCannotCreateIndex,
                    "documents of a capped collection cannot expire: nothing is removed from one");
@@ -246,7 +248,8 @@ void run_create_indexes(Invocation& invocation) {
         if (invocation.dialect().has(dialect::kExpiriesAreChecked))
             std::ranges::for_each(specs, check_expiry);
     };
-    catalog::check_insertable(ns, catalog::code_of_bad_name(invocation.dialect()));
+    const storage::NameLimits& limits = invocation.client.name_limits();
+    catalog::check_insertable(ns, limits, catalog::code_of_bad_name(invocation.dialect()));
     CollectionLock lock(invocation.client, ns, true);
     const bool created = lock.collection() == nullptr;
     // Indexes that are in the way are reported first, if the collection exists.
@@ -259,7 +262,7 @@ void run_create_indexes(Invocation& invocation) {
     const auto needed = [&](bson::Doc spec) {
         try {
             if (invocation.dialect().has(dialect::kSimilarIndexesConflict))
-                check_in_place(collection, spec);
+                check_in_place(collection, spec, limits);
             return db.index_needed(collection, spec);
         } catch (const base::Error& e) {
             if (!created || sched::is_interruption(e)) throw;
@@ -273,7 +276,7 @@ void run_create_indexes(Invocation& invocation) {
     try {
         for (const bson::Doc spec : missing) {
             if (invocation.dialect().has(dialect::kSimilarIndexesConflict))
-                check_in_place(collection, spec);
+                check_in_place(collection, spec, limits);
             built += db.create_index(collection, spec, &lock) ? 1 : 0;
         }
     } catch (const base::Error& e) {

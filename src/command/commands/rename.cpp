@@ -63,11 +63,11 @@ void move_between_databases(OperationContext& context, std::string_view from, st
     catalog.database(catalog::split(from).db)->drop(from);
 }
 
-void check_rename(std::string_view from, std::string_view to) {
+void check_rename(const storage::NameLimits& limits, std::string_view from, std::string_view to) {
     for (const std::string_view ns : {from, to}) {
         const catalog::Namespace parts = catalog::split(ns);
         if (!catalog::valid_database_name(parts.db) ||
-            !catalog::valid_collection_name(parts.db, parts.collection))
+            !catalog::valid_collection_name(parts.db, parts.collection, limits))
             base::fail(base::kInvalidNamespace, "Invalid namespace specified '{}'", ns);
         if (catalog::is_system(parts.collection) && parts.collection != "system.users" &&
             parts.collection != "system.js")
@@ -88,8 +88,8 @@ void check_stays_local(bool in_set, std::string_view from, std::string_view to) 
 void run_rename_collection(Invocation& invocation) {
     const std::string from(namespace_argument(invocation, invocation.first()));
     const std::string to(namespace_argument(invocation, invocation.body["to"]));
-    check_rename(from, to);
     Service& service = invocation.service;
+    check_rename(service.engine().name_limits(), from, to);
     check_stays_local(service.context().member != nullptr, from, to);
     for (const std::string_view ns : {from, to})
         service.opener().open_again(catalog::split(ns).db);

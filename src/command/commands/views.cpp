@@ -193,7 +193,7 @@ catalog::View parse_view(const Invocation& invocation, const std::string& ns,
         base::fail(base::kTypeMismatch, "'pipeline' must be an array");
     const std::string_view name = invocation.name_in(on);
     if (name.empty()) base::fail(base::kBadValue, "'viewOn' cannot be empty");
-    if (!catalog::valid_collection_name(invocation.db, name))
+    if (!catalog::valid_collection_name(invocation.db, name, invocation.client.name_limits()))
         base::fail(base::kInvalidNamespace, "Invalid namespace specified '{}.{}'", invocation.db,
                    name);
     catalog::View view{fmt::format("{}.{}", invocation.db, name),

@@ -132,13 +132,14 @@ class WriteBatch {
                        "exceeded maximum write batch size of {}: {} items are too many",
                        invocation_.service.context().max_write_batch, count);
         const int bad_name = catalog::code_of_bad_name(invocation_.dialect());
+        const storage::NameLimits& limits = invocation_.service.engine().name_limits();
         if (invocation_.name == "insert") {
-            catalog::check_insertable(ns_, bad_name);
+            catalog::check_insertable(ns_, limits, bad_name);
             // The old messages that write, and `create`, take such names.
             if (catalog::split(ns_).collection.front() == '.')
                 base::fail(kBadNewName, "Invalid namespace [{}]", ns_);
         } else {
-            catalog::check_writable(ns_, bad_name);
+            catalog::check_writable(ns_, limits, bad_name);
         }
     }
 

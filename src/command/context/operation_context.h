@@ -32,6 +32,7 @@ class OperationContext {
     OperationContext& operator=(const OperationContext&) = delete;
 
     catalog::Catalog& catalog() const { return contexts_.catalog(); }
+    const storage::NameLimits& name_limits() const { return catalog().engine().name_limits(); }
     storage::LockManager& locks() const { return contexts_.locks(); }
     storage::Durability& durability() const { return contexts_.durability(); }
     Metrics& metrics() const { return contexts_.metrics(); }

@@ -48,7 +48,8 @@ MergeOutput::MergeOutput(Invocation& invocation, const query::PipelineOutput& ou
 
 void MergeOutput::check_target() const {
     const auto [db, collection] = catalog::split(target_);
-    if (!catalog::valid_database_name(db) || !catalog::valid_collection_name(db, collection))
+    if (!catalog::valid_database_name(db) ||
+        !catalog::valid_collection_name(db, collection, client_.name_limits()))
         base::fail(base::kInvalidNamespace, "Invalid $merge target namespace: '{}'", target_);
     catalog::refuse_leading_dot(collection);
     if (db == "admin" || db == "config" || db == "local")

@@ -72,8 +72,8 @@ std::string Invocation::ns_or_none() const {
     std::string ns = dialect().has(dialect::kNamesAreNeeded)
                          ? this->ns()
                          : joined(db, target.is_string() ? name_in(target) : "");
-    if (ns.size() > catalog::kIndexNamespaceMax)
-        base::fail(10080, "ns name too long, max size is {} bytes", catalog::kIndexNamespaceMax);
+    const size_t most = service.engine().name_limits().index_ns;
+    if (ns.size() > most) base::fail(10080, "ns name too long, max size is {} bytes", most);
     return ns;
 }
 

@@ -353,7 +353,7 @@ bool get_more_v26(CursorManager& cursors, Client& client, const wire::GetMoreMes
 
 void insert_v26(DatabaseOpener& opener, OpCounters& counters, Client& client,
                 const wire::InsertMessage& message) {
-    catalog::check_insertable(message.ns);
+    catalog::check_insertable(message.ns, storage::kOldNameLimits);
     const bool go_on = (message.flags & wire::InsertMessage::kContinueOnError) != 0;
     bson::Buffer& scratch = client.scratch();
     int64_t index = 0;
@@ -379,7 +379,7 @@ void insert_v26(DatabaseOpener& opener, OpCounters& counters, Client& client,
 
 void update_v26(DatabaseOpener& opener, OpCounters& counters, Client& client,
                 const wire::UpdateMessage& message) {
-    catalog::check_writable(message.ns);
+    catalog::check_writable(message.ns, storage::kOldNameLimits);
     if (message.update.size() > bson::kDocumentBytesMax)
         base::fail(kUpdateObjectTooLarge,
                    "update object too large: {} bytes, at most {} are allowed",
@@ -398,7 +398,7 @@ void update_v26(DatabaseOpener& opener, OpCounters& counters, Client& client,
 
 void delete_v26(DatabaseOpener& opener, OpCounters& counters, Client& client,
                 const wire::DeleteMessage& message) {
-    catalog::check_writable(message.ns);
+    catalog::check_writable(message.ns, storage::kOldNameLimits);
     const bool just_one = (message.flags & wire::DeleteMessage::kSingle) != 0;
     counters.remove.fetch_add(1, std::memory_order_relaxed);
     opener.open_again(catalog::split(message.ns).db);

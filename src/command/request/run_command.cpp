@@ -342,12 +342,13 @@ void await_members(Invocation& invocation, const Command& command, bson::Builder
 
 // "E11000 duplicate key error index: db.c.$a_1  dup key: { : 1 }" as today's servers write it, for
 // programs that look for the name of the index in it. The key that the error quotes is the one of
-// its details, without names.
+// its details, without names; one that is too long for these is shown as the error has it.
 base::Error duplicate_key_of_today(const base::Error& error) {
     constexpr std::string_view kIndex = "index: ";
     constexpr std::string_view kKey = "  dup key: ";
     if (error.details() == nullptr) return error;
-    const bson::Doc named = bson::Doc(error.details()->data())["keyValue"].as_doc();
+    const bson::Element value = bson::Doc(error.details()->data())["keyValue"];
+    const bson::Doc named = value.is_object() ? value.as_doc() : bson::Doc();
     bson::Builder key;
     for (const bson::Element& e : named)
         key.append_as("", e);
@@ -359,11 +360,14 @@ base::Error duplicate_key_of_today(const base::Error& error) {
     // The text may have been cut.
     if (end >= text.size() || !text.substr(end).starts_with(kKey)) end = text.find(kKey, name);
     const size_t ns = index + kIndex.size();
-    return base::Error(error.code(),
-                       fmt::format("{}collection: {} index: {} dup key: {}", text.substr(0, index),
-                                   text.substr(ns, name - ns),
-                                   text.substr(name + 2, end - name - 2), bson::to_text(named)),
-                       *error.details());
+    const std::string shown = named.empty() && end < text.size()
+                                  ? std::string(text.substr(end + kKey.size()))
+                                  : bson::to_text(named);
+    return base::Error(
+        error.code(),
+        fmt::format("{}collection: {} index: {} dup key: {}", text.substr(0, index),
+                    text.substr(ns, name - ns), text.substr(name + 2, end - name - 2), shown),
+        *error.details());
 }
 
 }  // namespace

@@ -37,14 +37,15 @@ bool is_namespace(std::string_view ns) {
 }
 
 void check_length(std::string_view ns) {
-    if (ns.size() > catalog::kIndexNamespaceMax)
+    if (ns.size() > storage::kOldNameLimits.index_ns)
         base::fail(kNsTooLong, "ns name too long, max size is {} bytes",
-                   catalog::kIndexNamespaceMax);
+                   storage::kOldNameLimits.index_ns);
 }
 
 // A name that updates and deletes refuse: checked before currentOp shows it.
 void refuse_if_long(std::string_view ns) {
-    if (ns.size() > catalog::kNamespaceMax) catalog::check_writable(ns);
+    if (ns.size() > storage::kOldNameLimits.ns)
+        catalog::check_writable(ns, storage::kOldNameLimits);
 }
 
 // An operation that runs out of memory fails with an ordinary error.
@@ -149,7 +150,7 @@ wire::Step ClientSession::serve_get_more(std::span<const uint8_t> message, bson:
     }
     try {
         // A name that is too long for any namespace is damage, which the decoder tells.
-        if (ns.size() <= catalog::kIndexNamespaceMax && !is_namespace(ns))
+        if (ns.size() <= storage::kOldNameLimits.index_ns && !is_namespace(ns))
             base::fail(kInvalidGetMoreNs, "Invalid ns [{}]", ns);
         const wire::GetMoreMessage request = wire::decode_get_more(message);
         client_.current().describe("getmore", request.ns, bson::Doc());

@@ -55,7 +55,7 @@ int64_t insert_index(CollectionLock& lock, bson::Doc spec) {
         base::fail(kNoCollectionInNs, "an index definition needs database and collection: {}", ns);
     if (catalog::split(ns).db != catalog::split(lock.ns()).db)
         base::fail(base::kInvalidOptions, "the index would belong to another database: {}", ns);
-    catalog::check_insertable(ns);
+    catalog::check_insertable(ns, lock.context().name_limits());
     catalog::Database& db = lock.make_database();
     return db.create_index(db.get_or_create(ns), spec, &lock) ? 1 : 0;
 }
@@ -230,8 +230,8 @@ bson::Object insert_upsert(OperationContext& context, catalog::Collection& colle
     return id.object();
 }
 
-void check_updatable(std::string_view ns, int code) {
-    catalog::check_writable(ns, code);
+void check_updatable(const OperationContext& context, std::string_view ns, int code) {
+    catalog::check_writable(ns, context.name_limits(), code);
     if (reserved(ns)) base::fail(kUpdateOfReserved, "cannot update reserved $ collection: {}", ns);
     if (kept_by_server(ns)) base::fail(kUpdateOfIndexes, "cannot update system collection: {}", ns);
 }
@@ -439,7 +439,7 @@ class UpdateRun {
 
 UpdateOutcome update_documents(OperationContext& context, std::string_view ns,
                                const UpdateRequest& request) {
-    check_updatable(ns);
+    check_updatable(context, ns);
     return UpdateRun(context, ns, request).run();
 }
 

@@ -112,7 +112,8 @@ int64_t delete_documents(
     const std::optional<std::shared_ptr<const collation::Collator>>& collator = {});
 
 // Throws base::Error 10156 for system.indexes, and what catalog::check_writable does with `code`.
-void check_updatable(std::string_view ns, int code = base::kBadValue);
+void check_updatable(const OperationContext& context, std::string_view ns,
+                     int code = base::kBadValue);
 // Throws base::Error 10101 for capped collections, 12050 for system.indexes.
 void check_removable(const catalog::Collection& collection);
 

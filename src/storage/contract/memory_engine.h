@@ -220,7 +220,7 @@ class MemoryDatabase final : public DatabaseStore {
     Collections collections_;
 };
 
-class MemoryEngine final : public Engine {
+class MemoryEngine : public Engine {
   public:
     explicit MemoryEngine(bool journal = true) : durability_(journal) {}
     // Copies the state that a restart finds of an engine that was shut down.

@@ -36,6 +36,9 @@ class Engine final : public storage::Engine {
     std::string_view name() const override { return options_.name; }
     storage::LockManager& locks() override { return locks_; }
     LogSync& durability() override { return durability_; }
+    const storage::NameLimits& name_limits() const override { return storage::kNameLimitsOfToday; }
+    void refuse_long(bool refuses) override { store_.refuse_long(refuses); }
+    bool refuses_long() const override { return store_.refuses_long(); }
     std::vector<std::string> database_names() const override;
     int64_t database_bytes(std::string_view db) const override;
     storage::DatabaseStore* database(std::string_view db) override;

@@ -206,6 +206,8 @@ InsertResult SortedIndex::insert(bson::Doc key, RecordId id, bool duplicates_all
     if (too_long(key)) return InsertResult::too_long;
     Session& rows = store_.changing();
     Row row(key, descending_);
+    constexpr size_t kLarge = size_t{64} << 10;
+    if (row.key().size() > kLarge) store_.check_commit(row.key().size());
     if (!duplicates_allowed) {
         store_.lock_row(table_, row.key());
         if (first_of(row.key())) return InsertResult::duplicate;
@@ -247,8 +249,13 @@ RecordId SortedIndex::first_of(Bytes key) const {
     return id_part(rows->key());
 }
 
+int64_t SortedIndex::insertion_bytes(int64_t /*keys*/, int64_t key_bytes) const {
+    return key_bytes;
+}
+
+// The rows themselves may be as long as documents.
 bool SortedIndex::too_long(bson::Doc key) const {
-    return keys::key_length(key) > keys::kKeyLengthMax;
+    return store_.refuses_long() && keys::key_length(key) > keys::kKeyLengthMax;
 }
 
 std::unique_ptr<storage::IndexCursor> SortedIndex::cursor(Direction direction) const {

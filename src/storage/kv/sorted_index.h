@@ -27,6 +27,7 @@ class SortedIndex final : public storage::SortedIndex {
     bool remove(bson::Doc key, storage::RecordId id) override;
     bool has_duplicate(bson::Doc key, storage::RecordId self) const override;
     storage::RecordId find_one(bson::Doc key) const override;
+    int64_t insertion_bytes(int64_t keys, int64_t key_bytes) const override;
     bool too_long(bson::Doc key) const override;
     std::unique_ptr<storage::IndexCursor> cursor(storage::Direction direction) const override;
     std::unique_ptr<storage::BulkBuilder> bulk_builder(bool duplicates_allowed) override;

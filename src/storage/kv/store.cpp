@@ -5,6 +5,7 @@
 
 #include "base/damage.h"
 #include "base/dcheck.h"
+#include "base/error.h"
 #include "base/log.h"
 #include "sched/operation.h"
 #include "storage/kv/bytes.h"
@@ -165,6 +166,16 @@ void Store::ask_for_space(size_t bytes) {
     Transaction& mine = transaction();
     if (!mine.has_space) map_->check_space(begun_bytes_.load(std::memory_order_relaxed) + bytes);
     mine.has_space = true;
+}
+
+void Store::check_commit(size_t bytes) {
+    const auto all = static_cast<int64_t>(changed_bytes() + bytes);
+    if (all > map_->commit_bytes_max())
+        base::fail(
+            base::kOperationFailed,
+            "the change has {} bytes, with its keys in indexes, and with as little memory as "
+            "this server may have one commit carries {}",
+            all, map_->commit_bytes_max());
 }
 
 void Store::begin_undo() {

@@ -109,6 +109,9 @@ class Store final : public storage::LockHooks {
 
     // The same before a unit whose later steps must find room.
     void ask_for_space(size_t bytes);
+    // Before a large change: throws base::Error 96 if no commit can carry it, with what the calling
+    // thread has changed since its last one.
+    void check_commit(size_t bytes);
 
     // Makes a table with a number that no other has. Throws base::Error if there can be no more.
     Table new_table(Kind kind);
@@ -124,6 +127,9 @@ class Store final : public storage::LockHooks {
     // Makes `schedule` hear of each commit from now on; null: no schedule does. REQUIRES: no thread
     // commits.
     void set_schedule(journal::CommitSchedule* schedule) { schedule_ = schedule; }
+    // storage::Engine's.
+    void refuse_long(bool refuses) { refuses_long_.store(refuses, std::memory_order_relaxed); }
+    bool refuses_long() const { return refuses_long_.load(std::memory_order_relaxed); }
     // How often something was committed, and how often one thread was in another's way.
     uint64_t commits() const { return commits_.load(std::memory_order_acquire); }
     uint64_t conflicts() const { return conflicts_.load(std::memory_order_relaxed); }
@@ -199,6 +205,7 @@ class Store final : public storage::LockHooks {
     std::atomic<uint64_t> begun_bytes_{0};  // of all threads
     std::atomic<uint64_t> commits_{0};
     std::atomic<uint64_t> conflicts_{0};
+    std::atomic<bool> refuses_long_{false};
     journal::CommitSchedule* schedule_ = nullptr;
     std::mutex mutex_;
     uint32_t sessions_ = 0;                           // guarded by mutex_
