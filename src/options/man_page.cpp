@@ -80,6 +80,7 @@ std::string man_page() {
     out +=
         ".SH SIGNALS\n"
         "SIGTERM, SIGINT and SIGHUP end it cleanly; none makes it read its configuration anew.\n"
+        "Where TLS is spoken SIGHUP reads the certificates anew instead.\n"
         "SIGUSR1 renames the log and begins a new one.\n"
         ".SH \"EXIT STATUS\"\n"
         "0 after a clean end, 2 for options that are refused, 14 after a fatal error, 48 when the\n"

@@ -23,7 +23,7 @@ namespace peer {
 // The identity under which this server speaks with others.
 struct Identity {
     std::string key;  // what members of a set share: it logs in by that; empty: it does not
-    std::shared_ptr<const wire::TlsClient> tls;  // null: without TLS
+    std::shared_ptr<wire::TlsClient> tls;  // null: without TLS
 };
 
 // The other machine answers, and no server is there at that port.

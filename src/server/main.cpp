@@ -57,6 +57,32 @@ class StopRequest {
     bool is_set_ = false;
 };
 
+// Lets the thread of signals use the server while it listens.
+class Listening {
+  public:
+    void set(Server* server) {
+        const std::lock_guard guard(mutex_);
+        server_ = server;
+    }
+    // Reads the files of TLS anew; false: nothing listens, or it speaks no TLS.
+    bool read_certificates() {
+        const std::lock_guard guard(mutex_);
+        if (server_ == nullptr) return false;
+        try {
+            if (!server_->read_certificates()) return false;
+            base::log::info("the certificates were read anew, for connections from now on");
+        } catch (const base::Error& error) {
+            base::log::error("{}; the certificates that were read before stay in use",
+                             error.what());
+        }
+        return true;
+    }
+
+  private:
+    std::mutex mutex_;
+    Server* server_ = nullptr;
+};
+
 // The engine's errors end the start with 100; options it refuses and sockets have their own codes.
 int exit_code_of(const base::Error& error) {
     return error.code() == base::kExitNetError ? base::kExitNetError : base::kExitUncaught;
@@ -72,7 +98,7 @@ void log_refusal(const std::exception& error) {
 
 // Runs the server from the moment that data files may be touched until everything is closed.
 int run(const CommandLine& command_line, LogSetup& log, const PidFile& pid_file, Readiness& ready,
-        StopRequest& stop) {
+        StopRequest& stop, Listening& listening) {
     auto server = std::make_unique<Server>(command_line, log, [&stop] { stop.set(); });
     try {
         notify_service_manager("STATUS=opening the data; after a crash the journal is replayed");
@@ -95,6 +121,7 @@ int run(const CommandLine& command_line, LogSetup& log, const PidFile& pid_file,
         const bool only = options::repair.get() || options::upgrade.get() || recover_only;
         if (!only && !stop.is_set()) {
             server->listen();
+            listening.set(server.get());
             ready.tell();
             notify_service_manager("READY=1\nSTATUS=waiting for connections");
             stop.wait();
@@ -107,6 +134,7 @@ int run(const CommandLine& command_line, LogSetup& log, const PidFile& pid_file,
         log_refusal(error);
         code = base::kExitUncaught;
     }
+    listening.set(nullptr);
     notify_service_manager("STOPPING=1\nSTATUS=flushing and closing the data files");
     if (!server->stop()) static_cast<void>(server.release());
     return code;
@@ -135,14 +163,17 @@ int start(const CommandLine& command_line) {
     const base::SignalStack signal_stack;
     install_crash_handlers();
     StopRequest stop;
+    Listening listening;
     try {
         const SignalThread signals(
-            {.shut_down = [&stop](int) { stop.set(); }, .rotate_log = [&log] { try_rotate(log); }});
+            {.shut_down = [&stop](int) { stop.set(); },
+             .rotate_log = [&log] { try_rotate(log); },
+             .hang_up = [&listening] { return listening.read_certificates(); }});
         const PidFile pid_file(options::pid_file.get());
         log_banner(command_line);
         log_memory();
         log_start_warnings(command_line);
-        return run(command_line, log, pid_file, ready, stop);
+        return run(command_line, log, pid_file, ready, stop, listening);
     } catch (const base::Error& error) {
         base::log::error("{}", error.what());
         return base::kExitError;

@@ -117,7 +117,7 @@ peer::Identity identity_of_options() {
     const wire::TlsOptions tls = tls_options();
     if (options::replica_set.is_set() && tls.mode == wire::TlsMode::required &&
         !tls.ca_file.empty())
-        identity.tls = std::make_shared<const wire::TlsClient>(tls);
+        identity.tls = std::make_shared<wire::TlsClient>(tls);
     return identity;
 }
 
@@ -385,6 +385,14 @@ bool Server::end_connections() {
     base::log::warning("shutdown: an operation is still running after {} seconds; going on",
                        std::chrono::seconds(kListenerStopTimeout).count());
     return false;
+}
+
+bool Server::read_certificates() {
+    if (tls_options().mode == wire::TlsMode::disabled) return false;
+    DCHECK(listener_ != nullptr);
+    if (identity_.tls != nullptr) identity_.tls->read_anew();
+    listener_->read_certificates();
+    return true;
 }
 
 bool Server::stop() {

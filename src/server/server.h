@@ -41,6 +41,10 @@ class Server {
     void repair();
     // Accepts connections. Throws base::Error with code 48 (the exit code) when it cannot.
     void listen();
+    // Reads the files of TLS anew, for the connections that follow; false: it speaks none. Throws
+    // base::Error for a file that cannot be used; what was read before stays then. REQUIRES: it
+    // listens.
+    bool read_certificates();
     // Ends what open_data() and listen() began. False: an operation still waits for a lock, and no
     // lock is given any more. Its thread uses this object as long as the process lives.
     bool stop();

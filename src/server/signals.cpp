@@ -188,6 +188,8 @@ void SignalThread::run() {
             if (ending_.load()) return;
         } else if (signal == kRotate) {
             callbacks_.rotate_log();
+        } else if (signal == SIGHUP && callbacks_.hang_up && callbacks_.hang_up()) {
+            continue;
         } else {
             base::log::info("got signal {} ({}), will terminate after current cmd ends", signal,
                             ::strsignal(signal));

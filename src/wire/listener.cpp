@@ -349,6 +349,11 @@ void Listener::bind() {
     if (impl_->options.unix_socket) impl_->bind_unix();
 }
 
+void Listener::read_certificates() {
+    DCHECK(impl_->tls != nullptr);
+    impl_->tls->read_anew();
+}
+
 void Listener::start() {
     Impl* impl = impl_.get();
     DCHECK(!impl->sockets.empty());

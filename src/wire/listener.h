@@ -64,6 +64,11 @@ class Listener {
     // Sets the limits, from any thread.
     void set_receive_limits(const ReceiveLimits& limits);
 
+    // Has connections that begin their handshake from now on see the files of TLS as they are now;
+    // from any thread. Throws base::Error that names one which cannot be used, and changes nothing
+    // then. REQUIRES: TLS is spoken.
+    void read_certificates();
+
     int port() const;                             // the bound one
     const std::string& unix_socket_path() const;  // empty if there is none
     Stats stats() const;

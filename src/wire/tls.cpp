@@ -107,6 +107,32 @@ void ask_for_certificates(SSL_CTX* context, const TlsOptions& options) {
         nullptr);
 }
 
+std::shared_ptr<SSL_CTX> empty(const SSL_METHOD* method, const TlsOptions& options) {
+    std::shared_ptr<SSL_CTX> context(SSL_CTX_new(method), SSL_CTX_free);
+    if (context == nullptr) base::fail(base::kInternalError, "TLS: {}", reason());
+    speak_only(context.get(), options);
+    return context;
+}
+
+std::shared_ptr<SSL_CTX> of_server(const TlsOptions& options) {
+    std::shared_ptr<SSL_CTX> context = empty(TLS_server_method(), options);
+    // Clients keep their sessions themselves, in tickets; the server keeps none.
+    SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
+    static constexpr unsigned char kSessionName[] = "mongod";
+    SSL_CTX_set_session_id_context(context.get(), kSessionName, sizeof kSessionName - 1);
+    use_certificate(context.get(), options);
+    if (!options.ca_file.empty()) ask_for_certificates(context.get(), options);
+    return context;
+}
+
+std::shared_ptr<SSL_CTX> of_client(const TlsOptions& options) {
+    std::shared_ptr<SSL_CTX> context = empty(TLS_client_method(), options);
+    use_certificate(context.get(), options);
+    trust_authorities(context.get(), options);
+    SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
+    return context;
+}
+
 // The limit of what one call may take from the socket: a few records. Most carry what the call is
 // for; a client may also send without end what TLS keeps to itself (new keys, alerts), and the
 // library would go on as long as there is more.
@@ -133,32 +159,28 @@ struct TlsContext::Threads {
     std::optional<boost::asio::thread_pool> pool{std::in_place, handshake_threads()};
 };
 
-TlsContext::TlsContext(const TlsOptions& options)
-    : mode_(options.mode),
-      context_(SSL_CTX_new(TLS_server_method())),
-      threads_(std::make_unique<Threads>()) {
-    if (context_ == nullptr) base::fail(base::kInternalError, "TLS: {}", reason());
-    try {
-        speak_only(context_, options);
-        // Clients keep their sessions themselves, in tickets; the server keeps none.
-        SSL_CTX_set_session_cache_mode(context_, SSL_SESS_CACHE_OFF);
-        static constexpr unsigned char kSessionName[] = "mongod";
-        SSL_CTX_set_session_id_context(context_, kSessionName, sizeof kSessionName - 1);
-        use_certificate(context_, options);
-        if (!options.ca_file.empty()) ask_for_certificates(context_, options);
-    } catch (...) {
-        SSL_CTX_free(context_);
-        throw;
-    }
+TlsFiles::TlsFiles(Make make, const TlsOptions& options)
+    : make_(make), options_(options), context_(make(options)) {}
+
+std::shared_ptr<SSL_CTX> TlsFiles::get() const {
+    const std::lock_guard lock(mutex_);
+    return context_;
 }
 
-TlsContext::~TlsContext() {
-    SSL_CTX_free(context_);
+void TlsFiles::read_anew() {
+    std::shared_ptr<SSL_CTX> fresh = make_(options_);
+    const std::lock_guard lock(mutex_);
+    context_.swap(fresh);
 }
+
+TlsContext::TlsContext(const TlsOptions& options)
+    : mode_(options.mode), files_(of_server, options), threads_(std::make_unique<Threads>()) {}
+
+TlsContext::~TlsContext() = default;
 
 std::unique_ptr<TlsStream> TlsContext::open(int fd) const {
     DCHECK(mode_ != TlsMode::disabled && fd >= 0);
-    SSL* const ssl = SSL_new(context_);
+    SSL* const ssl = SSL_new(files_.get().get());
     if (ssl == nullptr || SSL_set_fd(ssl, fd) != 1) {
         SSL_free(ssl);
         base::fail(base::kInternalError, "TLS: {}", reason());
@@ -178,26 +200,12 @@ void TlsContext::stop_computing() const {
     threads_->pool.reset();
 }
 
-TlsClient::TlsClient(const TlsOptions& options) : context_(SSL_CTX_new(TLS_client_method())) {
+TlsClient::TlsClient(const TlsOptions& options) : files_(of_client, options) {
     DCHECK(!options.ca_file.empty());
-    if (context_ == nullptr) base::fail(base::kInternalError, "TLS: {}", reason());
-    try {
-        speak_only(context_, options);
-        use_certificate(context_, options);
-        trust_authorities(context_, options);
-        SSL_CTX_set_verify(context_, SSL_VERIFY_PEER, nullptr);
-    } catch (...) {
-        SSL_CTX_free(context_);
-        throw;
-    }
-}
-
-TlsClient::~TlsClient() {
-    SSL_CTX_free(context_);
 }
 
 std::unique_ptr<TlsStream> TlsClient::open(int fd, const std::string& name) const {
-    SSL* const ssl = SSL_new(context_);
+    SSL* const ssl = SSL_new(files_.get().get());
     X509_VERIFY_PARAM* const wanted = ssl != nullptr ? SSL_get0_param(ssl) : nullptr;
     const bool is_ready = ssl != nullptr && SSL_set_fd(ssl, fd) == 1 &&
                           // A numeric address, or else a name.

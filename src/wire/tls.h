@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -77,15 +78,36 @@ class TlsStream {
     std::string why_;
 };
 
+// What streams of one side share: made of files whole, and replaced whole. Streams that are open
+// keep theirs.
+class TlsFiles {
+  public:
+    using Make = std::shared_ptr<ssl_ctx_st> (*)(const TlsOptions&);
+    // Throws base::Error that names the file which cannot be used, and why.
+    TlsFiles(Make make, const TlsOptions& options);
+
+    std::shared_ptr<ssl_ctx_st> get() const;
+    // Throws as the constructor does, and then changes nothing.
+    void read_anew();
+
+  private:
+    const Make make_;
+    const TlsOptions options_;
+    mutable std::mutex mutex_;
+    std::shared_ptr<ssl_ctx_st> context_;
+};
+
 class TlsContext {
   public:
-    // Throws base::Error that names the file which cannot be used, and why.
+    // Throws base::Error as TlsFiles does.
     explicit TlsContext(const TlsOptions& options);
     ~TlsContext();
     TlsContext(const TlsContext&) = delete;
     TlsContext& operator=(const TlsContext&) = delete;
 
     TlsMode mode() const { return mode_; }
+    // Reads the files anew, for the streams that follow; from any thread. Throws as TlsFiles does.
+    void read_anew() { files_.read_anew(); }
     // Makes the stream of a connected socket, which stays the caller's.
     std::unique_ptr<TlsStream> open(int fd) const;
     // Has a thread run `work`, soon.
@@ -96,7 +118,7 @@ class TlsContext {
   private:
     struct Threads;
     const TlsMode mode_;
-    ssl_ctx_st* context_;
+    TlsFiles files_;
     const std::unique_ptr<Threads> threads_;
 };
 
@@ -106,16 +128,17 @@ class TlsClient {
   public:
     // Throws base::Error as TlsContext does. REQUIRES: options.ca_file is not empty.
     explicit TlsClient(const TlsOptions& options);
-    ~TlsClient();
     TlsClient(const TlsClient&) = delete;
     TlsClient& operator=(const TlsClient&) = delete;
 
+    // As TlsContext does.
+    void read_anew() { files_.read_anew(); }
     // Makes the stream of a connected socket, which stays the caller's. `name`: of the other
     // server's machine, or its numeric address, for which its certificate has to be.
     std::unique_ptr<TlsStream> open(int fd, const std::string& name) const;
 
   private:
-    ssl_ctx_st* context_;
+    TlsFiles files_;
 };
 
 // Whether a connection begins with a handshake, as far as the first kTlsPeekBytes bytes tell. A

@@ -25,11 +25,18 @@ namespace {
 class CertificateFile {
   public:
     CertificateFile() {
-        std::FILE* const file = ::fdopen(::mkstemp(path_.data()), "w");
+        ::close(::mkstemp(path_.data()));
+        write(1);
+    }
+    ~CertificateFile() { ::unlink(path_.c_str()); }
+    const std::string& path() const { return path_; }
+
+    void write(int64_t serial) const {
+        std::FILE* const file = std::fopen(path_.c_str(), "w");
         EVP_PKEY* const key = EVP_EC_gen("P-256");
         X509* const certificate = X509_new();
         X509_set_version(certificate, 2);
-        ASN1_INTEGER_set(X509_get_serialNumber(certificate), 1);
+        ASN1_INTEGER_set_int64(X509_get_serialNumber(certificate), serial);
         X509_gmtime_adj(X509_getm_notBefore(certificate), 0);
         X509_gmtime_adj(X509_getm_notAfter(certificate), 3600);
         X509_set_pubkey(certificate, key);
@@ -40,8 +47,6 @@ class CertificateFile {
         EVP_PKEY_free(key);
         std::fclose(file);
     }
-    ~CertificateFile() { ::unlink(path_.c_str()); }
-    const std::string& path() const { return path_; }
 
   private:
     std::string path_ = testing::TempDir() + "tls-test-XXXXXX";
@@ -191,6 +196,35 @@ TEST(Tls, AHandshakeIsDistinguishedFromAMessage) {
     EXPECT_FALSE(is_handshake(of_278, sizeof of_278));
     EXPECT_FALSE(is_handshake(of_790, sizeof of_790));
     EXPECT_FALSE(is_handshake(alert, sizeof alert));
+}
+
+TEST(Tls, FilesAreReadAnewOrKept) {
+    CertificateFile file;
+    TlsOptions options;
+    options.mode = TlsMode::required;
+    options.certificate_key_file = file.path();
+    TlsFiles files(
+        [](const TlsOptions& of) {
+            std::shared_ptr<SSL_CTX> context(SSL_CTX_new(TLS_server_method()), SSL_CTX_free);
+            if (SSL_CTX_use_certificate_chain_file(context.get(),
+                                                   of.certificate_key_file.c_str()) != 1)
+                base::fail(base::kBadValue, "no certificate");
+            return context;
+        },
+        options);
+    const std::shared_ptr<SSL_CTX> first = files.get();
+    const auto serial = [&files] {
+        return ASN1_INTEGER_get(
+            X509_get0_serialNumber(SSL_CTX_get0_certificate(files.get().get())));
+    };
+    EXPECT_EQ(serial(), 1);
+    file.write(2);
+    EXPECT_EQ(files.get(), first);
+    files.read_anew();
+    EXPECT_EQ(serial(), 2);
+    ASSERT_EQ(::truncate(file.path().c_str(), 0), 0);
+    EXPECT_THROW(files.read_anew(), base::Error);
+    EXPECT_EQ(serial(), 2);
 }
 
 TEST(Tls, AFileThatCannotBeUsedIsNamed) {

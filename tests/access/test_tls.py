@@ -3,6 +3,8 @@
 import contextlib
 import os
 import select
+import shutil
+import signal
 import socket
 import ssl
 import struct
@@ -19,6 +21,7 @@ import access
 import certificates
 import messages
 import server
+from set_member import wait_until
 
 ENDED = (ConnectionError, ssl.SSLError, BrokenPipeError)
 
@@ -271,6 +274,23 @@ class Tls(unittest.TestCase):
                 while 'certificate revoked' not in running.tail():
                     self.assertLess(time.monotonic(), limit, running.tail())
                     time.sleep(0.01)
+
+    def test_new_certificates_without_a_restart(self):
+        path = os.path.join(self.folder, 'changing.pem')
+        shutil.copyfile(self.files.server, path)
+        running = self.start('--tlsMode', 'allowTLS', '--tlsCertificateKeyFile', path)
+        stays = self.client(running)
+        stays.test.c.insert_one({'_id': 1})
+        shutil.copyfile(self.files.for_another_name, path)
+        self.client(running).test.c.insert_one({'_id': 2})
+        running.process.send_signal(signal.SIGHUP)
+        wait_until('it has read them', lambda: 'were read anew' in running.tail())
+        self.refused(running)
+        with open(path, 'w', encoding='ascii'):
+            pass
+        running.process.send_signal(signal.SIGHUP)
+        wait_until('it refuses them', lambda: "certificate in '%s'" % path in running.tail())
+        self.assertEqual(stays.test.c.count_documents({}), 2)
 
     def test_an_encrypted_key_whose_password_is_shown_nowhere(self):
         password = certificates.KEY_PASSWORD
