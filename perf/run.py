@@ -226,7 +226,7 @@ def main():
     path = measuring.keep(result, result['time'].replace(':', ''))
     import overview  # which imports this
     overview.write(overview.named([path]), path.removesuffix('.json'))
-    print('\nThe figures are in %s, with plots in %s.html'
+    print('\nThe figures are in %s, and as a page in %s.html'
           % (os.path.relpath(path, TOP), os.path.relpath(path, TOP).removesuffix('.json')))
     if stopped:
         sys.exit(experiment.EXIT_INTERRUPTED if stopped == 'interrupted' else 'run.py: ' + stopped)

@@ -64,10 +64,10 @@ def report_parser(_):
     return script_parser('overview', './lab report',
                          usage='./lab report [RESULT.json...] [--output STEM | --picture]',
                          description='''\
-One page of results that are kept: first what was found, where we lose and on what the time goes,
-then the articles, claim by claim, then plots and tables of each. Without names: of each kind of
-measurement the newest of yours in build/results/, and where you have made none the one that the
-repository keeps in perf/results/. Measures nothing.''')
+One page of results that are kept: the verdict, the ladder and the articles, claim by claim; folded,
+what was found, where we lose, on what the time goes, and the table of each. Without names: of each
+kind of measurement the newest of yours in build/results/, and where you have made none the one that
+the repository keeps in perf/results/. Measures nothing.''')
 
 
 # ---- trace ----
