@@ -338,9 +338,12 @@ storage::RecordId Collection::append(bson::Doc entry) {
     const AtEnd appended([this] { is_appending_ = false; });
     const storage::RecordId id = records_.insert(entry);
     unit.keep();
-    mark_inserted({id, entry});
-    waiters_.wake();
     return id;
+}
+
+void Collection::announce(const storage::Record& appended) {
+    mark_inserted(appended);
+    waiters_.wake();
 }
 
 // Marks of documents that are taken back would say nothing.

@@ -128,8 +128,9 @@ class Collection {
     bool path_indexed(std::string_view path) const;
 
     // Stores an entry of the log of changes, as a part of the change that it tells of, which
-    // has made room for both. REQUIRES: capped, no indexes.
+    // has made room for both. Readers hear of it by announce(). REQUIRES: capped, no indexes.
     storage::RecordId append(bson::Doc entry);
+    void announce(const storage::Record& appended);
     // exclusive. Removes the entry that was appended last, and that no reader has seen.
     void take_back(storage::RecordId entry);
     // exclusive. Removes every entry; who reads the log has lost the place.

@@ -1,6 +1,7 @@
 #include "oplog/entry.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/dcheck.h"
 #include "catalog/uuid.h"
@@ -47,6 +48,16 @@ bson::Doc write_entry(const Entry& entry, Form form, bson::Buffer& out) {
                               static_cast<size_t>(entry.o2 == nullptr ? 0 : entry.o2->size()));
     }
     return b.doc();
+}
+
+// Both stand at the same place in each entry: behind the length, `ts`, then `t`, each with a byte
+// for its type and the zero behind its name.
+void set_place(bson::Buffer& entry, Form form, uint64_t ts, int64_t hash) {
+    constexpr size_t kTs = 4 + 1 + 3, kTerm = kTs + 8 + 1 + 2, kHash = kTerm + 8 + 1 + 2;
+    std::memcpy(entry.data() + kTs, &ts, sizeof ts);
+    if (form == Form::replica_set) std::memcpy(entry.data() + kHash, &hash, sizeof hash);
+    DCHECK(bson::Doc(entry.data())["ts"].as_timestamp() == ts);
+    DCHECK(form == Form::master || bson::Doc(entry.data())["h"].as_int64() == hash);
 }
 
 bool comes_directly_after(int64_t hash, bson::Doc entry) {

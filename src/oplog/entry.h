@@ -66,6 +66,10 @@ struct Entry {
 // Writes it at the end of an empty buffer.
 bson::Doc write_entry(const Entry& entry, Form form, bson::Buffer& out);
 
+// Puts another place into an entry that write_entry() has written: its `ts` and, in a set's log,
+// its `h`.
+void set_place(bson::Buffer& entry, Form form, uint64_t ts, int64_t hash);
+
 // Returns the statement that an entry belongs to; nothing: it belongs to none.
 std::optional<StatementId> statement_of(bson::Doc entry);
 

@@ -1,6 +1,8 @@
 #include "oplog/log.h"
 
+#include <array>
 #include <optional>
+#include <span>
 
 #include "base/dcheck.h"
 #include "base/error.h"
@@ -21,6 +23,60 @@ constexpr int kEntryTooLarge = 10334;
 constexpr size_t kUsualBytes = 64 << 10;
 
 }  // namespace
+
+// The entries of one change by a thread that shares its database: that of what the client is shown,
+// if there is one, and that of the change.
+class Log::LateEntries final : public storage::CommitStep {
+  public:
+    LateEntries(Log& log, char op, const Statement* statement)
+        : log_(log),
+          op_(op),
+          turn_(statement == nullptr ? nullptr : &statement->turn()),
+          number_(statement == nullptr ? 0 : statement->number()) {}
+
+    // Returns the bytes.
+    size_t add(const Entry& entry) {
+        Late& late = count_++ == 0 ? entries_[0] : entries_[1];
+        return static_cast<size_t>(write_entry(entry, log_.form_, late.bytes).size());
+    }
+
+    void write() override {
+        for (Late& late : written()) {
+            const End end = log_.next_end(base::ms_since_1970());
+            set_place(late.bytes, log_.form_, end.position.ts, end.hash);
+            late.id = log_.put(bson::Doc(late.bytes.data()));
+            if (late.id.is_null()) return;
+            log_.end_ = end;
+            late.position = end.position;
+        }
+        if (turn_ != nullptr) turn_->note(number_, op_, entries_[0].position.ts);
+    }
+
+    void committed() override {
+        for (const Late& late : written()) {
+            if (late.id.is_null()) return;
+            log_.ring_.load(std::memory_order_relaxed)
+                ->announce({late.id, bson::Doc(late.bytes.data())});
+            log_.show(late.position);
+            t_writer.written = late.position;
+        }
+    }
+
+  private:
+    struct Late {
+        bson::Buffer bytes;
+        storage::RecordId id;  // null: not written
+        Position position;
+    };
+    std::span<Late> written() { return std::span(entries_).first(count_); }
+
+    Log& log_;
+    const char op_;
+    Retries::Turn* const turn_;  // null: the change is of no statement
+    const int32_t number_;
+    std::array<Late, 2> entries_;
+    size_t count_ = 0;
+};
 
 Log::Log(storage::Engine& engine, catalog::Catalog& catalog, Form form)
     : engine_(engine),
@@ -222,6 +278,18 @@ void Log::changed_by(Statement& statement, char op, std::string_view ns, bson::D
         statement.turn().note(statement.number(), op, first_ts != 0 ? first_ts : last().ts);
 }
 
+void Log::changed_late(char op, std::string_view ns, bson::Doc o, const bson::Doc* o2) {
+    if (!is_open()) return;
+    DCHECK(ForeignChange::of_this_thread(*this) == nullptr);
+    const Statement* const statement = t_writer.statement;
+    auto entries = std::make_unique<LateEntries>(*this, op, statement);
+    size_t bytes = 0;
+    if (const bson::Doc* const shown = statement == nullptr ? nullptr : statement->shown())
+        bytes += entries->add(entry('n', ns, *shown, nullptr, statement));
+    bytes += entries->add(entry(op, ns, o, o2, statement));
+    engine_.durability().add_step(std::move(entries), bytes);
+}
+
 // Its lock has been held since command(): no reader has seen the entry.
 void Log::take_command_back() {
     if (!is_open() || last_entry_.is_null() || is_broken_) return;
@@ -238,51 +306,75 @@ void Log::append(char op, std::string_view ns, bson::Doc o, const bson::Doc* o2,
     if (!is_open()) return;
     if (ForeignChange* const foreign = ForeignChange::of_this_thread(*this))
         return foreign->write();
-    const Position last = end_.position;
-    const int64_t now_ms = base::ms_since_1970();
-    const uint64_t ts = next_ts(last.ts, now_ms / 1000);
-    const int64_t hash = next_hash(end_.hash, ts, member_);
+    Entry written = entry(op, ns, o, o2, statement);
+    const End end = next_end(written.wall_ms);
+    written.ts = end.position.ts;
+    written.hash = end.hash;
     buffer_.clear();
-    Entry written{ts, op, ns, o, o2, last.term, hash, now_ms};
-    if (statement != nullptr) {
-        written.turn = &statement->turn();
-        written.statement = statement->number();
-    }
-    const bool is_stored = store(write_entry(written, form_, buffer_), {{last.term, ts}, hash});
-    if (is_stored && op != 'n') t_writer.written = {last.term, ts};
+    const bool is_stored = store(write_entry(written, form_, buffer_), end);
+    if (is_stored && op != 'n') t_writer.written = end.position;
     buffer_.trim(kUsualBytes);
 }
 
-// The change has been made by now. A step that cannot fail is not undone: should the collection
-// turn out to be damaged, an error says so, and nothing is changed any more.
+// One that has no place yet.
+Entry Log::entry(char op, std::string_view ns, bson::Doc o, const bson::Doc* o2,
+                 const Statement* statement) const {
+    Entry made{0, op, ns, o, o2, last().term, 0, base::ms_since_1970()};
+    if (statement != nullptr) {
+        made.turn = &statement->turn();
+        made.statement = statement->number();
+    }
+    return made;
+}
+
+Log::End Log::next_end(int64_t now_ms) const {
+    const uint64_t ts = next_ts(end_.position.ts, now_ms / 1000);
+    return {{end_.position.term, ts}, next_hash(end_.hash, ts, member_)};
+}
+
 bool Log::store(bson::Doc entry, const End& end) {
-    DCHECK(storage::LockManager::may_write(kDatabase));
+    DCHECK(storage::LockManager::may_write(kDatabase) && !storage::LockManager::is_concurrent());
     storage::Durability& durability = engine_.durability();
     if (durability.keeps_undo())
-        durability.on_undo([this, end = end_, written = t_writer.written, is_broken = is_broken_] {
-            set_end(end);
-            last_entry_ = {};
-            t_writer.written = written;
-            is_broken_ = is_broken;
-            has_lost_found_ = true;
-        });
+        durability.on_undo(
+            [this, end = end_, written = t_writer.written, is_broken = is_broken_.load()] {
+                set_end(end);
+                last_entry_ = {};
+                t_writer.written = written;
+                is_broken_ = is_broken;
+                has_lost_found_ = true;
+            });
+    const storage::RecordId id = put(entry);
+    if (id.is_null()) return false;
+    ring_.load(std::memory_order_relaxed)->announce({id, entry});
+    last_entry_ = id;
+    before_ = end_;
+    set_end(end);
+    return true;
+}
+
+// Returns null where it cannot. The change has been made by now. A step that cannot fail is not
+// undone: should the collection turn out to be damaged, an error says so, and nothing is changed
+// any more.
+storage::RecordId Log::put(bson::Doc entry) {
     try {
-        last_entry_ = ring_.load(std::memory_order_relaxed)->append(entry);
-        before_ = end_;
-        set_end(end);
-        return true;
+        return ring_.load(std::memory_order_relaxed)->append(entry);
     } catch (const base::Error& e) {
         is_broken_ = true;
         base::log::error("cannot write to {}: {}; this is missing there: {}", ns_, e.what(),
                          bson::to_text(entry));
-        return false;
+        return {};
     }
 }
 
 void Log::set_end(const End& end) {
     end_ = end;
-    last_ts_.store(end.position.ts, std::memory_order_relaxed);
-    term_.store(end.position.term, std::memory_order_relaxed);
+    show(end.position);
+}
+
+void Log::show(const Position& last) {
+    last_ts_.store(last.ts, std::memory_order_relaxed);
+    term_.store(last.term, std::memory_order_relaxed);
 }
 
 ForeignChange::ForeignChange(Log& log) : log_(log), is_copy_(true), outer_(t_writer.foreign) {

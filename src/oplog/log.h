@@ -1,9 +1,12 @@
 // oplog/log.h - the log of writes that others read to follow this server: a capped collection of
 // the database `local`, to which every change adds an entry (oplog/entry.h) in its own commit.
 //
-// The lock that a writer holds includes that of `local` (storage/lock.h), so entries stand in the
-// order of their `ts`, and who reads the collection sees no gap that is filled later. `local` and
-// system.profile are this server's own and not logged.
+// The lock that a writer holds includes that of `local` (storage/lock.h). Who has it alone writes
+// entries at once. Threads that change documents concurrently make theirs with the change, and give
+// them their place, `ts` and `h` in the commit, which is one thread's at a time
+// (storage/durability.h). So entries stand in the order of their `ts`, and who reads the collection
+// sees no gap that is filled later. `local` and system.profile are this server's own and not
+// logged.
 //
 // Nothing else may write the collection: catalog/ refuses it (ChangeLog::keeps).
 //
@@ -23,6 +26,7 @@
 #include "oplog/retries.h"
 #include "oplog/statement.h"
 #include "storage/engine.h"
+#include "storage/lock.h"
 
 namespace oplog {
 
@@ -73,8 +77,8 @@ class Log final : public catalog::ChangeLog {
     Position last() const {
         return {term_.load(std::memory_order_relaxed), last_ts_.load(std::memory_order_relaxed)};
     }
-    // The last entry of a change that the calling thread has made since forget_written(); zeros:
-    // it has made none.
+    // The last entry of a change that the calling thread has made since forget_written(), and has
+    // given its locks up since; zeros: it has made none.
     static Position written() { return t_writer.written; }
     static void forget_written() { t_writer.written = {}; }
     Retries& retries() { return retries_; }
@@ -93,6 +97,7 @@ class Log final : public catalog::ChangeLog {
 
   private:
     friend class ForeignChange;
+    class LateEntries;
     struct End {
         Position position;
         int64_t hash = 0;
@@ -102,17 +107,24 @@ class Log final : public catalog::ChangeLog {
 
     // Writes the entry of a change of a document.
     void changed(char op, std::string_view ns, bson::Doc o, const bson::Doc* o2 = nullptr) {
+        if (storage::LockManager::is_concurrent()) return changed_late(op, ns, o, o2);
         if (Statement* const statement = t_writer.statement)
             return changed_by(*statement, op, ns, o, o2);
         append(op, ns, o, o2);
     }
     void changed_by(Statement& statement, char op, std::string_view ns, bson::Doc o,
                     const bson::Doc* o2);
+    void changed_late(char op, std::string_view ns, bson::Doc o, const bson::Doc* o2);
     void append(char op, std::string_view ns, bson::Doc o, const bson::Doc* o2 = nullptr,
                 const Statement* statement = nullptr);
+    Entry entry(char op, std::string_view ns, bson::Doc o, const bson::Doc* o2,
+                const Statement* statement) const;
+    End next_end(int64_t now_ms) const;
     void check_entry(int64_t bytes) const;
     bool store(bson::Doc entry, const End& end);
+    storage::RecordId put(bson::Doc entry);
     void set_end(const End& end);
+    void show(const Position& last);
     void read_last();
     void read_retries();
     void find_statement(bson::Doc entry);
@@ -125,15 +137,16 @@ class Log final : public catalog::ChangeLog {
     // else drop or move it.
     std::atomic<catalog::Collection*> ring_{nullptr};
     int64_t entry_bytes_max_ = 0;
-    // Changed under the lock of `local`, exclusive. The first two are end_ for any thread.
+    // Changed under the lock of `local`, exclusive, or in a commit. The first two are end_ for any
+    // thread; of concurrent changes once they are committed.
     std::atomic<uint64_t> last_ts_{0};
     std::atomic<int64_t> term_{0};
     End end_;
     End before_;  // the last entry
     std::atomic<bool> follows_{false};
     int32_t member_ = 0;
-    storage::RecordId last_entry_;  // written since open()
-    bool is_broken_ = false;        // an entry is missing
+    storage::RecordId last_entry_;        // written since open()
+    std::atomic<bool> is_broken_{false};  // an entry is missing
     bson::Buffer buffer_;
     Retries retries_;
     // What the last entry that was found shows of the next one: its `ts`; 0: nothing.

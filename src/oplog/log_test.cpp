@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <optional>
+#include <thread>
 
 #include "base/error.h"
 #include "base/testing/failure.h"
@@ -13,6 +15,7 @@
 #include "catalog/testing/each_engine.h"
 #include "oplog/entry.h"
 #include "storage/lock.h"
+#include "storage/write_conflict.h"
 #include "storage/write_unit.h"
 
 namespace oplog {
@@ -118,6 +121,22 @@ class LogTest : public testing::Test, public catalog::EngineParam {
                 db.get_or_create("test.c").insert(
                     bson::make("_id", i, "pad", std::string(pad, 'x')));
         });
+    }
+    // An insert beside those of other threads, kept or taken back.
+    void change_concurrently(int id, bool is_kept) {
+        const storage::DatabaseLock lock(engine_->locks(), "test", storage::Access::documents);
+        catalog::Collection& c = *catalog_->collection("test.c");
+        while (true) {
+            try {
+                storage::WriteUnit unit(engine_->durability());
+                const storage::WriteUnit::EngineUndo undo(unit);
+                c.insert(bson::make("_id", id));
+                if (is_kept) unit.keep();
+                return;
+            } catch (const storage::WriteConflict&) {
+                engine_->locks().await_conflict();
+            }
+        }
     }
     std::vector<bson::Object> entries() {
         std::vector<bson::Object> found;
@@ -582,6 +601,65 @@ TEST_P(LogTest, TakesBackWhatAUnitDoesNotKeep) {
     expect_rising();
     open_again();
     EXPECT_EQ(texts().size(), before.size() + 1);
+}
+
+// A reader sees at each moment a log without gaps, in which each thread's changes stand in the
+// order in which it has made them, and a unit that is not kept leaves nothing there.
+TEST_P(LogTest, OfConcurrentChangesHasNoGapForAnyReader) {
+    constexpr int kThreads = 6, kEach = 60;
+    form_ = Form::replica_set;
+    open(4 << 20);
+    {
+        const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::W);
+        log_->begin_term(1, 3, bson::make("msg", "new primary"));
+    }
+    insert(-1, 1);  // makes the collection
+    const auto expect_whole = [](const std::vector<bson::Object>& found) {
+        for (size_t i = 1; i < found.size(); ++i) {
+            EXPECT_LT(found[i - 1]["ts"].as_timestamp(), found[i]["ts"].as_timestamp());
+            EXPECT_TRUE(comes_directly_after(found[i - 1]["h"].as_int64(), found[i]));
+        }
+    };
+    const size_t before = entries().size();
+    std::atomic<int> writing{kThreads};
+    std::vector<std::thread> threads;
+    for (int thread = 0; thread < kThreads; ++thread)
+        threads.emplace_back([&, thread] {
+            Log::forget_written();
+            for (int i = 0; i < kEach; ++i)
+                change_concurrently(thread * kEach + i, i % 5 != 0);
+            EXPECT_GT(Log::written(), Position());
+            EXPECT_LE(Log::written(), log_->last());
+            --writing;
+        });
+    size_t seen = before;
+    while (writing > 0) {
+        const Position last = log_->last();
+        const std::vector<bson::Object> found = entries();
+        expect_whole(found);
+        EXPECT_GE(found.size(), seen);
+        // A thread that is alone shows its entry before it lets readers in.
+        if (GetParam() == TestEngine::kv) {
+            EXPECT_LE(last, position_of(found.back()));
+        }
+        seen = found.size();
+    }
+    for (std::thread& thread : threads)
+        thread.join();
+    const std::vector<bson::Object> found = entries();
+    expect_whole(found);
+    EXPECT_EQ(found.size(), before + kThreads * kEach * 4 / 5);
+    EXPECT_EQ(log_->last(), position_of(found.back()));
+    EXPECT_EQ(log_->last_hash(), found.back()["h"].as_int64());
+    std::vector<int> next(kThreads, 0);
+    for (size_t i = before; i < found.size(); ++i) {
+        const int id = found[i]["o"].as_doc()["_id"].as_int32();
+        int& of_thread = next[static_cast<size_t>(id / kEach)];
+        EXPECT_GE(id % kEach, of_thread);
+        of_thread = id % kEach + 1;
+    }
+    insert(-2, 1);  // alone again
+    expect_whole(entries());
 }
 
 INSTANTIATE_TEST_SUITE_P(engines, LogTest, catalog::kTestEngines, catalog::engine_name);

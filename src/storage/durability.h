@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 
 #include "bson/builder.h"
@@ -24,6 +25,17 @@ struct CommitWaiter {
     CommitWaiter* next = nullptr;
     uint64_t ticket = 0;  // the engine's: the commit number that must be passed
     void (*done)(CommitWaiter*) = nullptr;
+};
+
+// A step of a commit that rests on the order of commits, such as an entry which tells what changed
+// after what. The thread whose changes are committed makes it, one thread at a time.
+class CommitStep {
+  public:
+    virtual ~CommitStep() = default;
+    // Changes rows, which become part of the commit. It must not fail.
+    virtual void write() = 0;
+    // The commit has been made: others see it.
+    virtual void committed() = 0;
 };
 
 class Durability {
@@ -77,6 +89,14 @@ class Durability {
     // changes are taken back, the later call first: for what is known in memory of them.
     virtual bool keeps_undo() const = 0;
     virtual void on_undo(std::function<void()> call) = 0;
+
+    // Adds a step to the commit of what the calling thread changes, after those that it has; it
+    // will write so many bytes. undo() takes it back, with what has been changed since. Where
+    // writers have a database alone nothing else can be committed in between.
+    virtual void add_step(std::unique_ptr<CommitStep> step, size_t /*bytes*/) {
+        step->write();
+        step->committed();
+    }
 
     // Flushes all data files (a checkpoint); returns their number. sync: waits for the disk.
     virtual int flush_all(bool sync) = 0;

@@ -51,7 +51,7 @@ struct ThreadState {
     GlobalMode mode = GlobalMode::none;
     int64_t locked_at = 0;  // us; of the database lock, or of R and W
     DatabaseState* database = nullptr;
-    DatabaseState* log = nullptr;    // held beside it, exclusive
+    DatabaseState* log = nullptr;    // held beside it, as it is
     std::string_view database_name;  // kept by the holder of the lock
     bool exclusive = false;
     bool concurrent = false;
@@ -353,18 +353,17 @@ void LockManager::lock_database(std::string_view db, Access access) {
             "a database lock needs the global intent of its kind");
     require(t.database == nullptr, "one database lock at a time");
     const InterruptCheck interrupt_check = take_interrupt_check();
-    // One log is written by one thread at a time.
-    const bool shares = state_->concurrent_changes && state_->log == nullptr;
+    const bool shares = state_->concurrent_changes;
     const bool exclusive = access == Access::all || (access == Access::documents && !shares);
     DatabaseState& database = state_->database(db);
     state_->lock(database, exclusive, interrupt_check);
     // Behind that of the database, by all, and before either has been touched: a wait here holds up
     // no commit.
-    if (exclusive && state_->log != nullptr && state_->log != &database) {
+    if (access != Access::read && state_->log != nullptr && state_->log != &database) {
         try {
-            state_->lock(*state_->log, true, interrupt_check);
+            state_->lock(*state_->log, exclusive, interrupt_check);
         } catch (...) {
-            database.lock.unlock(true);
+            database.lock.unlock(exclusive);
             throw;
         }
         t.log = state_->log;
@@ -386,7 +385,7 @@ void LockManager::unlock_database() {
     show_release(now);
     if (t.log != nullptr) {
         t.log->times.add_locked(true, now - t.locked_at);
-        t.log->lock.unlock(true);
+        t.log->lock.unlock(t.exclusive);
         t.log = nullptr;
     }
     t.database->lock.unlock(t.exclusive);
@@ -412,7 +411,7 @@ bool LockManager::overloaded(std::string_view db, bool exclusive) const {
 
 bool LockManager::contended() const {
     if (t.database != nullptr && t.database->lock.contended(t.exclusive)) return true;
-    if (t.log != nullptr && t.log->lock.contended(true)) return true;
+    if (t.log != nullptr && t.log->lock.contended(t.exclusive)) return true;
     return state_->global.contended(t.mode);
 }
 

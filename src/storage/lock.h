@@ -53,7 +53,7 @@ class LockManager {
     void set_hooks(LockHooks* hooks);  // before the first write lock; null: none
 
     // Lets every thread that writes another database write this one too, which is locked with it,
-    // and in the same commit. Access::documents is `all` from then on. Call before the first lock.
+    // in the same way, and in the same commit. Call before the first lock.
     void set_log_database(std::string_view db);
     // Notes that the engine changes documents concurrently. Call before the first lock.
     void allow_concurrent_changes();

@@ -361,14 +361,31 @@ TEST_F(LockTest, DocumentsAreWrittenBesideReadersAndEachOther) {
     third.wait_until_idle();
 }
 
-TEST_F(LockTest, ALogOfChangesIsWrittenByOneThreadAtATime) {
+TEST_F(LockTest, ALogOfChangesIsSharedByThoseWhoChangeDocumentsConcurrently) {
     manager.allow_concurrent_changes();
     manager.set_log_database("log");
+    std::optional<DatabaseLock> writer;
     first.run([&] {
-        const DatabaseLock lock(manager, "a", Access::documents);
-        EXPECT_TRUE(LockManager::holds_database_write());
+        writer.emplace(manager, "a", Access::documents);
+        EXPECT_TRUE(LockManager::is_concurrent());
+        EXPECT_FALSE(LockManager::holds_database_write());
         EXPECT_TRUE(LockManager::may_write("log"));
     });
+    second.run([&] {
+        const DatabaseLock other(manager, "a", Access::documents);
+        EXPECT_TRUE(LockManager::is_concurrent());
+    });
+    second.run([&] { const DatabaseLock reader(manager, "log", Access::read); });
+    second.post([&] {
+        const DatabaseLock alone(manager, "b", Access::all);
+        EXPECT_FALSE(LockManager::is_concurrent());
+    });
+    wait_for_queue(manager, "writers", 1);
+    first.run([&] {
+        EXPECT_TRUE(manager.contended());
+        writer.reset();
+    });
+    second.wait_until_idle();
 }
 
 TEST_F(LockTest, UnderGlobalLocksADatabaseIsCovered) {

@@ -43,6 +43,9 @@ class LogSync final : public storage::Durability, private journal::CommitDemand 
     void end_undo() override { store_.end_undo(); }
     bool keeps_undo() const override { return store_.keeps_undo(); }
     void on_undo(std::function<void()> call) override { store_.on_undo(std::move(call)); }
+    void add_step(std::unique_ptr<storage::CommitStep> step, size_t bytes) override {
+        store_.add_step(std::move(step), bytes);
+    }
     int flush_all(bool sync) override;
     void sync_and_truncate_journal() override;
     void lock_commits() override;

@@ -152,7 +152,8 @@ void Store::await_conflict() {
 }
 
 size_t Store::changed_bytes() {
-    return t_held.store == this ? t_held.transaction->session->changed_bytes() : 0;
+    if (t_held.store != this) return 0;
+    return t_held.transaction->session->changed_bytes() + t_held.transaction->step_bytes;
 }
 
 void Store::check_space(size_t bytes) {
@@ -185,6 +186,8 @@ void Store::begin_undo() {
     Before& before = mine.before[mine.undos++];
     before.added = mine.added;
     before.calls = mine.calls.size();
+    before.steps = mine.steps.size();
+    before.step_bytes = mine.step_bytes;
 }
 
 void Store::undo() {
@@ -193,6 +196,8 @@ void Store::undo() {
     mine.session->roll_back();
     Before& before = mine.before[--mine.undos];
     mine.added.swap(before.added);
+    mine.steps.resize(before.steps);
+    mine.step_bytes = before.step_bytes;
     for (; mine.calls.size() > before.calls; mine.calls.pop_back())
         mine.calls.back()();
 }
@@ -211,6 +216,15 @@ void Store::on_undo(std::function<void()> call) {
     transaction().calls.push_back(std::move(call));
 }
 
+// The change that the step belongs to has been made.
+void Store::add_step(std::unique_ptr<storage::CommitStep> step, size_t bytes) {
+    DCHECK(storage::LockManager::is_concurrent());
+    const sched::Operation::Scope detached(nullptr);
+    Transaction& mine = transaction();
+    mine.steps.push_back(std::move(step));
+    mine.step_bytes += bytes;
+}
+
 void Store::commit() {
     if (t_held.store == this) commit(*t_held.transaction);
 }
@@ -218,16 +232,10 @@ void Store::commit() {
 void Store::commit(Transaction& transaction) {
     DCHECK(transaction.undos == 0);
     end_snapshot(transaction);
+    transaction.steps.empty() ? commit_rows(transaction) : commit_with_steps(transaction);
     transaction.is_changing = transaction.has_space = false;
-    write_counters(transaction);
-    if (transaction.session->changed_bytes() != 0) commit(*transaction.session);
     DCHECK(begun_bytes_ >= transaction.begun_bytes);
     begun_bytes_.fetch_sub(std::exchange(transaction.begun_bytes, 0), std::memory_order_relaxed);
-    for (const Added& added : transaction.added) {
-        added.counter->rows.fetch_add(added.counts.rows, std::memory_order_relaxed);
-        added.counter->bytes.fetch_add(added.counts.bytes, std::memory_order_relaxed);
-    }
-    transaction.added.clear();
     row_locks_.release(transaction.row_locks);
     DCHECK(transaction.row_locks.empty() && transaction.session->changed_bytes() == 0);
     if (transaction.dropped.empty()) return;
@@ -237,6 +245,28 @@ void Store::commit(Transaction& transaction) {
         transaction.session->erase(kDropped, row_of(table));
     }
     commit(*transaction.session);
+}
+
+void Store::commit_with_steps(Transaction& transaction) {
+    const sched::Operation::Scope detached(nullptr);
+    const std::lock_guard lock(order_);
+    for (const auto& step : transaction.steps)
+        step->write();
+    commit_rows(transaction);
+    for (const auto& step : transaction.steps)
+        step->committed();
+    transaction.steps.clear();
+    transaction.step_bytes = 0;
+}
+
+void Store::commit_rows(Transaction& transaction) {
+    write_counters(transaction);
+    if (transaction.session->changed_bytes() != 0) commit(*transaction.session);
+    for (const Added& added : transaction.added) {
+        added.counter->rows.fetch_add(added.counts.rows, std::memory_order_relaxed);
+        added.counter->bytes.fetch_add(added.counts.bytes, std::memory_order_relaxed);
+    }
+    transaction.added.clear();
 }
 
 // Uses a cursor, since the value that get() has given last may be in use.

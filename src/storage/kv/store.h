@@ -11,6 +11,10 @@
 // now; the rows that its change rests on stay as they are until it commits. Its next read takes
 // another snapshot.
 //
+// Commits that have steps (storage/durability.h) are made one after the other, so that a log of
+// changes has the order of commits and no gap that is filled later. Only such a commit changes the
+// rows of the log's ring, beside threads that have the database alone.
+//
 //   table 0   the catalogue: a row for each database (database.h) and each collection
 //             (collection.h)
 //   table 1   counters: number of a table of records and number of the session -> rows and bytes
@@ -32,6 +36,7 @@
 #include <vector>
 
 #include "journal/commit_schedule.h"
+#include "storage/durability.h"
 #include "storage/kv/large_row.h"
 #include "storage/kv/map.h"
 #include "storage/kv/row_locks.h"
@@ -100,6 +105,7 @@ class Store final : public storage::LockHooks {
     void end_undo();
     bool keeps_undo() const { return t_held.store == this && t_held.transaction->undos > 0; }
     void on_undo(std::function<void()> call);
+    void add_step(std::unique_ptr<storage::CommitStep> step, size_t bytes);
     // Commits the calling thread's transaction; others see its changes from now on.
     void commit();
     size_t changed_bytes();
@@ -163,6 +169,8 @@ class Store final : public storage::LockHooks {
     struct Before {
         std::vector<Added> added = {};
         size_t calls = 0;
+        size_t steps = 0;
+        size_t step_bytes = 0;
     };
     // The state that a thread has under its locks.
     struct Transaction {
@@ -175,7 +183,9 @@ class Store final : public storage::LockHooks {
         size_t undos = 0;                               // of begin_undo()
         std::vector<Before> before = {};                // each of them, and more for later
         std::vector<std::function<void()>> calls = {};  // of on_undo()
-        std::map<Table, Counts> counters = {};          // rows of the session, some of them
+        std::vector<std::unique_ptr<storage::CommitStep>> steps = {};
+        size_t step_bytes = 0;                  // that they will write
+        std::map<Table, Counts> counters = {};  // rows of the session, some of them
         std::vector<Table> dropped = {};
         bool has_space = false;    // until the commit
         uint64_t begun_bytes = 0;  // until the commit: for which space was asked
@@ -193,6 +203,8 @@ class Store final : public storage::LockHooks {
     Transaction& transaction();
     static void end_snapshot(Transaction& transaction);
     void commit(Transaction& transaction);
+    void commit_with_steps(Transaction& transaction);
+    void commit_rows(Transaction& transaction);
     void commit(Session& session);
     static void write_counters(Transaction& transaction);
 
@@ -201,6 +213,7 @@ class Store final : public storage::LockHooks {
     std::set<Table> named_;  // until end_start()
     const InjectedConflict injected_conflict_;
     RowLocks row_locks_;
+    std::mutex order_;  // held by a commit that has steps
     std::atomic<uint32_t> next_table_{kFirstTable};
     std::atomic<uint64_t> begun_bytes_{0};  // of all threads
     std::atomic<uint64_t> commits_{0};
