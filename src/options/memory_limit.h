@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/available_memory.h"
 #include "options/option.h"
 
 namespace options {
@@ -39,8 +40,7 @@ constexpr int64_t kMemoryLimitLeastMB = 32;
 // A third: messages that arrive, what waits for a commit, and malloc have the rest. Of little
 // memory what the server needs itself is a larger part.
 constexpr int64_t memory_limit_of(int64_t memory_bytes) {
-    constexpr int64_t kLittle = int64_t{512} << 20;
-    const int64_t parts = memory_bytes < kLittle ? 4 : 3;
+    const int64_t parts = base::is_little_memory(memory_bytes) ? 4 : 3;
     return std::clamp(memory_bytes / parts >> 20, kMemoryLimitLeastMB, kMemoryLimitMB);
 }
 

@@ -61,7 +61,7 @@ std::unique_ptr<storage::Engine> open_with_cache(const std::string& name, int64_
 std::unique_ptr<storage::Engine> open_rocksdb() {
     const int64_t memory = base::available_memory().bytes();
     // Messages and memtables come on top: little is left beside a quarter for the cache.
-    const int64_t share = memory < 512 * kMegabyte ? memory / 8 : memory / 4;
+    const int64_t share = base::is_little_memory(memory) ? memory / 8 : memory / 4;
     return open_with_cache("rocksdb", cache_bytes(options::rocksdb_cache_size_gb.get(), share, 0),
                            options::rocksdb_config_string.get());
 }

@@ -11,6 +11,9 @@ namespace kv {
 
 class LargeRow {
   public:
+    // Smaller ones are within what an operation may hold besides.
+    static constexpr bool is_large(size_t bytes) { return bytes > size_t{1} << 20; }
+
     LargeRow() = default;
     ~LargeRow() { release(); }
     LargeRow(const LargeRow&) = delete;
@@ -20,7 +23,7 @@ class LargeRow {
     // sched::memory::LimitExceeded, having counted none.
     void hold(size_t bytes) {
         release();
-        if (bytes <= kLarge) return;
+        if (!is_large(bytes)) return;
         sched::memory::count_taken(bytes);
         bytes_ = bytes;
     }
@@ -29,7 +32,6 @@ class LargeRow {
     }
 
   private:
-    static constexpr size_t kLarge = size_t{1} << 20;
     size_t bytes_ = 0;
 };
 

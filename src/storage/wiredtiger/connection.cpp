@@ -12,6 +12,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "base/available_memory.h"
 #include "base/error_codes.h"
 #include "storage/wiredtiger/disk.h"
 #include "storage/wiredtiger/status.h"
@@ -134,10 +135,6 @@ std::string configuration(const kv::MapSettings& settings) {
     return settings.config.empty() ? config : config + "," + settings.config;
 }
 
-bool is_little(int64_t memory_bytes) {
-    return memory_bytes > 0 && memory_bytes < int64_t{512} << 20;
-}
-
 }  // namespace
 
 Connection::Connection(const kv::MapSettings& settings)
@@ -148,7 +145,7 @@ Connection::Connection(const kv::MapSettings& settings)
                .handle_close = nullptr},
               &host_,
               false},
-      has_little_memory_(is_little(settings.memory_bytes)) {
+      has_little_memory_(base::is_little_memory(settings.memory_bytes)) {
     check_words(host_, settings.config);
     check_marker(host_, settings.directory);
     Tables::check_files(host_, settings.directory);

@@ -145,7 +145,7 @@ class Cursor final : public kv::Cursor, Session::EndedWithTurn {
         key_.assign(static_cast<const char*>(key.data), key.size);
         value_.assign(static_cast<const char*>(value.data), value.size);
         session_->note_read(value.size);
-        is_placed_ = !Session::is_large(value.size);
+        is_placed_ = !kv::LargeRow::is_large(value.size);
         if (!is_placed_) cursor_ = session_->open(table_);  // without the library's copies
     }
 

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "storage/kv/large_row.h"
 #include "storage/wiredtiger/connection.h"
 #include "storage/wiredtiger/cursor_handle.h"
 #include "storage/wiredtiger/open.h"
@@ -66,9 +67,7 @@ class Session final : public kv::Session {
     // Returns the one of the library's two sessions that reads now.
     WT_SESSION* reading() const { return has_snapshot_ ? snapshot_.get() : session_.get(); }
     // A row of that size has been read: memory of a large one is given back at the end of the turn.
-    void note_read(size_t bytes) { has_read_large_ |= is_large(bytes); }
-    // Whether what the library reads a row of that size into is worth being given back.
-    static bool is_large(size_t bytes) { return bytes > size_t{1} << 20; }
+    void note_read(size_t bytes) { has_read_large_ |= kv::LargeRow::is_large(bytes); }
     // Counts the times at which all cursors have lost their places.
     uint64_t resets() const { return resets_; }
     const kv::Host& host() const { return host_; }
