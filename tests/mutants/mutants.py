@@ -10,8 +10,9 @@ with the unit test that must fail for it:
     + the line that takes its place
 
 The lines that stay and those that go, taken together and without their indentation, must stand in
-the file exactly once. `killer` is the room whose test binary it is, and the test. `breaks` names
-the safety rule (heads of journal.h and group_commit.h) or says in words what is lost.
+the file exactly once. Behind a header stands the source that is compiled with it. `killer` is the
+room whose test binary it is, and the test. `breaks` names the safety rule (heads of journal.h and
+group_commit.h) or says in words what is lost.
 
 A mutant of the order of commit, flush and recovery also has what the campaign of power cuts and
 kills (src/crash/) makes of it alone, without any unit test:
@@ -52,7 +53,7 @@ class MutantError(Exception):
 class Mutant:
     def __init__(self, name, where):
         self.name, self.where = name, where
-        self.breaks = self.room = self.test = self.path = self.patch = ''
+        self.breaks = self.room = self.test = self.path = self.compiled = self.patch = ''
         self.states = 0     # among which the campaign finds it; 0: it does not
         self.no_state = ''  # why
         self.old, self.new, self.removed = [], [], []
@@ -145,7 +146,8 @@ def parse(text, name):
         elif field:
             current.room, _, current.test = field[2].partition(' ')
         elif line.startswith('--- '):
-            current.path = line[4:]
+            current.path, *through = line[4:].split()
+            current.compiled = through[0] if through else current.path
             in_hunk = True
         else:
             raise MutantError('%s: what is this?' % where)

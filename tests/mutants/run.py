@@ -58,18 +58,20 @@ class Build:
 
     def make(self, mutant, program, folder):
         """A program with the fault in it. folder: a fresh one inside SCRATCH."""
-        inside = os.path.relpath(mutant.path, 'src')
-        changed = os.path.join(folder, os.path.basename(inside))
+        changed = os.path.join(folder, mutant.path)
+        os.makedirs(os.path.dirname(changed))
         with open(changed, 'w', encoding='utf-8') as file:
             file.write(mutant.apply(self.source(mutant.path)))
-        made = 'obj/src/%s.o' % os.path.splitext(inside)[0]
+        if mutant.compiled != mutant.path:
+            changed = os.path.join(self.stage, mutant.compiled)
+        made = 'obj/%s.o' % os.path.splitext(mutant.compiled)[0]
         library = next((name for name, words in self.commands['made'].items()
                         if name.startswith('lib/') and made in words), None)
         if library is None:
             raise mutants.MutantError('%s is in no library' % mutant.path)
         fresh = os.path.join(folder, os.path.basename(made))
         self.run(['ccache'] * bool(shutil.which('ccache')) + self.commands['compile']
-                 + ['-c', '-o', fresh, changed])
+                 + ['-iquote', os.path.join(folder, 'src'), '-c', '-o', fresh, changed])
         archive = os.path.join(folder, os.path.basename(library))
         shutil.copyfile(os.path.join(self.stage, library), archive)
         self.run(['ar', 'rD', archive, fresh])

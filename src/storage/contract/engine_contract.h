@@ -270,6 +270,36 @@ TEST_P(UndoContract, WhatIsTakenBackIsAsBefore) {
     }
 }
 
+// Files that were added may stay: they are used again.
+TEST_P(UndoContract, WhatHasGrownIsTakenBackAndGrowsAgain) {
+    constexpr int kDocuments = 400;  // of 90,000 bytes
+    const auto grow = [this] {
+        for (int i = 0; i < kDocuments; ++i) {
+            ++last_;
+            const auto doc =
+                bson::make("_id", last_, "a", std::to_string(last_), "p", std::string(90'000, 'p'));
+            const RecordId id = records().insert(doc);
+            index().insert(key_of(id), id, true);
+        }
+    };
+    change(100);
+    const std::string before = contents();
+    for (int round = 0; round < 2; ++round) {
+        engine().durability().begin_undo();
+        grow();
+        engine().durability().undo();
+        ASSERT_EQ(contents(), before);
+    }
+    const int64_t documents = records().count();
+    grow();
+    engine().durability().commit_now();
+    EXPECT_EQ(records().count(), documents + kDocuments);
+    const std::string grown = contents();
+    engine().close_database("one");
+    store_ = engine().database("one")->collection("one.c");
+    EXPECT_EQ(contents(), grown);
+}
+
 TEST_P(UndoContract, PairsMayLieInEachOther) {
     Durability& durability = engine().durability();
     for (int round = 0; round < 20; ++round) {
