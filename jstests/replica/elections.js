@@ -2,7 +2,7 @@
 // dies, is stopped or steps down, and has all that was acknowledged by a majority.
 
 const kTimeout = 1500;
-const kPrimary = 1, kSecondary = 2, kRecovering = 3;
+const kPrimary = 1, kSecondary = 2;
 
 function startEtcd(folder, ports) {
     const client = `http://127.0.0.1:${ports[0]}`, peer = `http://127.0.0.1:${ports[1]}`;
@@ -54,6 +54,11 @@ function primaryOf(members, but) {
         return found !== null;
     });
     return found;
+}
+
+function waitForFollowers(members) {
+    waitFor('all follow', () => members.filter(member =>
+        [kPrimary, kSecondary].includes(statusOf(member).myState)).length === members.length);
 }
 
 function clientOf(members) {
@@ -127,14 +132,42 @@ if (childProcess.spawnSync('etcd', ['--version']).error) {
         assertTrue(statusOf(next).term > term);
         assertHasAll(client, numbers);
         Object.assign(old, startMember(url, {folder: old.folder, port: old.port}));
-        waitForState(old, kSecondary, kRecovering);
+        waitForState(old, kSecondary);
         assertEq(statusOf(next).myState, kPrimary);
         assertHasAll(client, numbers);
     });
 
+    test('what a primary wrote alone is in files when it follows the next one', () => {
+        waitForFollowers(members);
+        const old = primaryOf(members);
+        const others = members.filter(member => member !== old);
+        for (const other of others) other.process.kill('SIGKILL');
+        for (const other of others) waitFor('it ends', () => hasExited(other));
+        const written = replyTo(old.shell.getDB('test'), {
+            insert: 'numbers', documents: [{_id: 'alone'}], writeConcern: {w: 1, j: true}});
+        stopServer(old, 'SIGKILL');
+        for (const other of others) {
+            Object.assign(other, startMember(url, {folder: other.folder, port: other.port}));
+        }
+        assertEq(written.n, 1);
+        const next = primaryOf(others);
+        const numbers = writeUntil(client, 500, 20);
+        Object.assign(old, startMember(url, {folder: old.folder, port: old.port}));
+        const folder = path.join(old.dbpath, 'rollback');
+        waitFor('there are files', () => fs.existsSync(folder) &&
+            fs.readdirSync(folder).some(name => /^test\.numbers\..*\.bson$/.test(name)));
+        waitForState(old, kSecondary);
+        assertHasAll(client, numbers);
+        assertEq(client.getDB('test').numbers.countDocuments({_id: 'alone'}), 0);
+        waitFor('both have the same', () => {
+            const hashes = [old, next].map(member => replyTo(
+                member.shell.getDB('test'), {dbHash: 1, $readPreference: {mode: 'nearest'}}));
+            return hashes[0].md5 !== undefined && hashes[0].md5 === hashes[1].md5;
+        });
+    });
+
     test('a primary that was stopped acknowledges nothing when it goes on', () => {
-        waitFor('all follow', () => members.filter(member =>
-            [kPrimary, kSecondary].includes(statusOf(member).myState)).length === 3);
+        waitForFollowers(members);
         const old = primaryOf(members);
         old.process.kill('SIGSTOP');
         const next = primaryOf(members.filter(member => member !== old));
@@ -142,13 +175,12 @@ if (childProcess.spawnSync('etcd', ['--version']).error) {
         const reply = replyTo(old.shell.getDB('test'), {
             insert: 'numbers', documents: [{_id: 'late'}], writeConcern: {w: 1}});
         assertTrue(reply.ok !== 1 || reply.writeConcernError, show(reply));
-        waitForState(old, kSecondary, kRecovering);
+        waitForState(old, kSecondary);
         assertEq(statusOf(next).myState, kPrimary);
     });
 
     test('a healthy set goes on without its coordinator, and does not step down', () => {
-        waitFor('all follow', () => members.filter(member =>
-            [kPrimary, kSecondary].includes(statusOf(member).myState)).length === 3);
+        waitForFollowers(members);
         const primary = primaryOf(members);
         const term = statusOf(primary).term;
         stopServer(etcd, 'SIGKILL');

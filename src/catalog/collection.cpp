@@ -362,6 +362,16 @@ void Collection::take_back(storage::RecordId entry) {
     unit.keep();
 }
 
+void Collection::take_back_behind(storage::RecordId entry) {
+    storage::WriteUnit unit(durability_);
+    DCHECK(storage::LockManager::may_write(split(ns()).db));
+    DCHECK(capped_ && indexes_.empty());
+    unit.admit(0);
+    marks_->forget();
+    records_.truncate_after(entry, false);
+    unit.keep();
+}
+
 void Collection::take_all_back() {
     storage::WriteUnit unit(durability_);
     DCHECK(storage::LockManager::may_write(split(ns()).db));

@@ -133,6 +133,8 @@ class Collection {
     void announce(const storage::Record& appended);
     // exclusive. Removes the entry that was appended last, and that no reader has seen.
     void take_back(storage::RecordId entry);
+    // exclusive. Removes the entries behind that one; who reads them has lost the place.
+    void take_back_behind(storage::RecordId entry);
     // exclusive. Removes every entry; who reads the log has lost the place.
     void take_all_back();
 

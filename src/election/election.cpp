@@ -92,6 +92,14 @@ void Election::advance() {
     if (phase_ == Phase::primary) commit_point_.advance(self_.id, config_);
 }
 
+bool Election::begin_copy(int64_t term) {
+    if (phase_ != Phase::following || !follows_ || term != term_.number) return false;
+    if (std::exchange(is_blank_, true)) return true;
+    dry_since_.reset();
+    actions_.push_back(KeepSelf{self_.start.starts, true});
+    return true;
+}
+
 void Election::copied(int64_t term) {
     if (!follows_ || term != term_.number || !is_blank_) return;
     is_blank_ = false;

@@ -85,6 +85,9 @@ class Election {
     void began(int64_t term, Position first);
     // Up to where the log goes, and the journal has it.
     void moved(Position applied, Position durable);
+    // The data is to become what the primary of that term has: until that is so it is blank. False:
+    // not now.
+    bool begin_copy(int64_t term);
     // The copy that was begun while it followed that term is complete.
     void copied(int64_t term);
     void heard(MemberId from, const Heartbeat& heartbeat, int64_t now_ms);

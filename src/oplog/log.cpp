@@ -140,6 +140,22 @@ void Log::clear() {
     retries_.clear();
 }
 
+void Log::cut_behind(Position position) {
+    DCHECK(storage::LockManager::may_write(kDatabase));
+    DCHECK(follows_.load(std::memory_order_relaxed) && position <= last());
+    catalog::Collection* const ring = ring_.load(std::memory_order_relaxed);
+    const auto newest = ring->records().cursor(storage::Direction::backward);
+    auto record = newest->next();
+    while (record && position_of(record->doc) > position)
+        record = newest->next();
+    DCHECK(record && position_of(record->doc) == position);
+    const End end{position, record->doc["h"].to_int64()};
+    ring->take_back_behind(record->id);
+    last_entry_ = {};
+    set_end(end);
+    read_retries();
+}
+
 void Log::add_note(bson::Doc note) {
     storage::WriteUnit unit(engine_.durability());
     unit.admit(prepare(note.size()));

@@ -69,6 +69,9 @@ class Log final : public catalog::ChangeLog {
     // exclusive on `local`, after open(), while it follows: as if there had been no entry, for a
     // copy that begins anew.
     void clear();
+    // exclusive on `local`, after open(), while it follows: as if the entries behind that one,
+    // which is there, had never been.
+    void cut_behind(Position position);
     // exclusive on `local`, after open(). An `n` with the document `note`.
     void add_note(bson::Doc note);
     // Returns `h` of the last entry. Lock: at least shared on `local`.

@@ -145,7 +145,7 @@ void Elections::begin(Lock& lock) {
     const std::shared_ptr<const Config> config = member_.config();
     if (config == nullptr) return;
     election::Config kept = Office::to_kept(*config);
-    if (kept.voters.empty()) kept.version = 0;  // another member has told it, and not the voters
+    if (memory.voters.empty()) kept.version = 0;
     const election::Election::Self self{.id = memory.id,
                                         .start = {start_, memory.starts},
                                         .is_blank = memory.is_blank,
@@ -194,8 +194,8 @@ void Elections::perform(const election::Action& action) {
         const oplog::Position first = office_.lead(lead->term, lead->is_renewed);
         member_.commits_.want(first, true);
         const std::lock_guard guard(mutex_);
-        durable_ = std::max(durable_, first);
-        election_->moved(place_of(durable_), place_of(durable_));
+        durable_ = first;
+        election_->moved(place_of(first), place_of(first));
         election_->began(lead->term, place_of(first));
         take_actions();
     } else if (const auto* const resign = std::get_if<election::BecomeSecondary>(&action)) {
@@ -255,8 +255,11 @@ bool Elections::send(const election::Action& action) {
 }
 
 void Elections::pass_time(int64_t now_ms) {
-    durable_ = std::max(durable_, member_.durable());
-    const oplog::Position applied = std::max(durable_, member_.last());
+    // What was taken back may have been in the journal.
+    const oplog::Position applied = member_.last();
+    if (const oplog::Position own = member_.durable(); own <= applied)
+        durable_ = std::max(durable_, own);
+    durable_ = std::min(durable_, applied);
     election_->moved(place_of(applied), place_of(durable_));
     election_->note_time(now_ms);
     give_voters(now_ms);
@@ -457,6 +460,17 @@ void Elections::take_report(bson::Doc report, oplog::Position durable) {
 bool Elections::is_blank() const {
     const std::lock_guard guard(mutex_);
     return election_ && election_->is_blank();
+}
+
+bool Elections::begin_copy(int64_t term, oplog::Position common) {
+    const std::lock_guard guard(mutex_);
+    if (!election_) return false;
+    if (place_of(common) < election_->committed())
+        base::fail(base::kIllegalOperation, "ROLLBACK would lose majority-committed writes");
+    if (!election_->begin_copy(term)) return false;
+    durable_ = common;
+    take_actions();
+    return true;
 }
 
 void Elections::copied(int64_t term) {

@@ -56,6 +56,9 @@ class Elections {
 
     // Whether this member's copy of the data is to be completed from a primary.
     bool is_blank() const;
+    // Its data is to become what the primary of that term has, from that common entry on. False:
+    // not now. Throws base::Error 20 where a majority has what would be lost.
+    bool begin_copy(int64_t term, oplog::Position common);
     // It has all that the primary of that term had.
     void copied(int64_t term);
 

@@ -187,8 +187,10 @@ TEST_F(ElectionsTest, APrimaryOfAnEarlierTermIsNoneAnyMore) {
     Voter voter(store_, kFirst), other(store_, kSecond);
     voter.member().initiate(bson::from_json(config_of_two()));
     EXPECT_TRUE(voter.leads());
-    other.ask(voter);  // it has no configuration, and its name is not known
     voter.ask(other);
+    other.ask(voter);  // it takes the configuration
+    ASSERT_TRUE(comes_true([&] { return other.elections().term() == 1; }));
+    EXPECT_GE(other.member().config()->votes(), other.member().config()->majority());
     // What a member of a later term would say.
     bson::Builder answer;
     voter.member().peers().answer(

@@ -79,18 +79,23 @@ bool InitialSync::is_under_way(catalog::Catalog& catalog) {
     return record && record->doc[kUnderWay].truthy();
 }
 
-void InitialSync::set_mark(bool under_way) {
-    const storage::DatabaseLock lock(catalog_.engine().locks(), kOwnDatabase, true);
-    catalog::Collection& marks = catalog_.collection_for_write(kMark);
-    const bson::Object mark = under_way ? bson::make("_id", 0, kUnderWay, true) : [this] {
-        bson::Builder out;
-        out.append("_id", 0).append_timestamp("ts", end_.ts).append("t", end_.term);
-        return out.object();
-    }();
+void InitialSync::set_mark(catalog::Catalog& catalog, bson::Doc mark) {
+    const storage::DatabaseLock lock(catalog.engine().locks(), kOwnDatabase, true);
+    catalog::Collection& marks = catalog.collection_for_write(kMark);
     if (const storage::RecordId stored = marks.records().first_id())
         marks.update(stored, mark);
     else
         marks.insert(mark);
+}
+
+void InitialSync::begin_copy(catalog::Catalog& catalog) {
+    set_mark(catalog, bson::make("_id", 0, kUnderWay, true));
+}
+
+void InitialSync::end_copy(catalog::Catalog& catalog, oplog::Position end) {
+    bson::Builder out;
+    out.append("_id", 0).append_timestamp("ts", end.ts).append("t", end.term);
+    set_mark(catalog, out.doc());
 }
 
 void InitialSync::run() {
@@ -98,7 +103,7 @@ void InitialSync::run() {
     if (first.empty())
         base::fail(base::kIllegalOperation, "{} has no log of writes yet", source_.host());
     base::log::info("initial sync: copying all databases of {}", source_.host());
-    set_mark(true);
+    begin_copy(catalog_);
     clear_log();
     bson::Object last;
     {
@@ -117,7 +122,7 @@ void InitialSync::run() {
     // member says that it has the data.
     const storage::GlobalLock lock(catalog_.engine().locks(), storage::GlobalMode::W);
     oplog::ForeignChange(log_, last).finish();
-    set_mark(false);
+    end_copy(catalog_, end_);
     catalog_.engine().durability().commit_now();
     base::log::info("initial sync: done");
 }

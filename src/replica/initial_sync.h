@@ -44,6 +44,9 @@ class InitialSync {
 
     // Lock: at least shared on `local`. Returns whether an initial sync was begun, and not ended.
     static bool is_under_way(catalog::Catalog& catalog);
+    // No lock. From now on one is, as long as the other call has not been made.
+    static void begin_copy(catalog::Catalog& catalog);
+    static void end_copy(catalog::Catalog& catalog, oplog::Position end);
 
   private:
     void drop_all();
@@ -78,7 +81,7 @@ class InitialSync {
     void copy_log(oplog::Position end);
     void build_indexes();
     void perform(std::string_view op, std::string_view ns, bson::Doc o);
-    void set_mark(bool under_way);
+    static void set_mark(catalog::Catalog& catalog, bson::Doc mark);
 
     catalog::Catalog& catalog_;
     oplog::Log& log_;

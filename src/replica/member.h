@@ -67,6 +67,10 @@ class Member {
     // their use.
     Elections* elections() const { return elections_; }
     void set_elections(Elections* elections) { elections_ = elections; }
+    const std::string& rollback_folder() const { return options_.rollback_folder; }
+    // How often the end of the log was taken back.
+    int32_t rollbacks() const { return rollbacks_.load(std::memory_order_relaxed); }
+    void count_rollback() { rollbacks_.fetch_add(1, std::memory_order_relaxed); }
     // Null in startup and removed.
     std::shared_ptr<const Config> config() const;
     // Throws base::Error 94 in startup, 93 where it is removed.
@@ -169,6 +173,7 @@ class Member {
     SetLimits limits_{engine_, peers_};
     Following following_;
     Elections* elections_ = nullptr;
+    std::atomic<int32_t> rollbacks_{0};
     std::atomic<uint64_t> election_ts_{0};
     oplog::Position idle_since_;  // of note_idleness()
     std::atomic<bool> has_default_concern_{false};

@@ -98,7 +98,8 @@ ElectionMemory Office::begin() {
     memory.term = std::max(memory.term, member_.last().term);
     write_memory(memory);
     member_.engine_.durability().commit_now();
-    set_voters(config, memory.voters);
+    // Another member may have told of the configuration, and not of its voters.
+    if (!memory.voters.empty()) set_voters(config, memory.voters);
     member_.set_config(std::make_shared<const Config>(std::move(config)));
     return memory;
 }

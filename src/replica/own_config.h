@@ -16,8 +16,9 @@ struct MemberOptions {
     std::string own_name;  // of this machine
     std::string own_host;  // "name:port", by which clients reach this server
     int port = 0;
-    int64_t log_bytes = 0;  // of the log that a set begins with
-    bool elects = false;    // the primary is elected (elections.h)
+    int64_t log_bytes = 0;             // of the log that a set begins with
+    bool elects = false;               // the primary is elected (elections.h)
+    std::string rollback_folder = {};  // where what is taken back goes
     // The reason why members could not exchange anything with this server as it was started; empty:
     // they can.
     std::string why_alone = {};

@@ -11,6 +11,7 @@
 #include "base/signal_stack.h"
 #include "replica/elections.h"
 #include "replica/initial_sync.h"
+#include "replica/rollback.h"
 #include "sched/operation.h"
 
 namespace replica {
@@ -60,8 +61,9 @@ void Tailer::run() {
 }
 
 std::chrono::milliseconds Tailer::pause() const {
-    if (member_.role().state() == State::recovering) return kLongPause;
-    return member_.elections() == nullptr ? kPause : kShortPause;
+    const bool is_recovering = member_.role().state() == State::recovering;
+    if (member_.elections() == nullptr) return is_recovering ? kLongPause : kPause;
+    return is_recovering ? kPause : kShortPause;
 }
 
 bool Tailer::step() try {
@@ -127,6 +129,7 @@ bool Tailer::begin() {
         if (oldest.empty())
             base::fail(base::kIllegalOperation, "{} has no log of writes yet", source_->host());
         const bool too_stale = oplog::position_of(oldest) > last;
+        if (!too_stale && member_.elections() != nullptr) return roll_back();
         stay_behind(too_stale ? fmt::format("error RS102 too stale to catch up: the log of {} "
                                             "begins after the last entry here",
                                             source_->host())
@@ -140,6 +143,23 @@ bool Tailer::begin() {
     last_error_.clear();
     member_.set_following(State::secondary, source_->host(), "");
     apply(batch);
+    return true;
+}
+
+// Another member was elected before it had what is at the end of this log.
+bool Tailer::roll_back() {
+    const std::shared_ptr<const Config> config = member_.config();
+    if (config == nullptr || config->term == 0 || config->primary().host != source_->host())
+        return false;
+    member_.set_following(State::recovering, source_->host(), "rollback");
+    Rollback rollback(catalog_, member_.log(), applier_, *source_, member_.rollback_folder());
+    const oplog::Position common = rollback.find_common();
+    if (!member_.elections()->begin_copy(config->term, common)) return false;
+    member_.count_rollback();
+    if (!rollback.run())
+        base::log::warning("rollback: commands are among the entries: all data is copied anew");
+    applied_({});
+    member_.following().note_applied(member_.last());
     return true;
 }
 

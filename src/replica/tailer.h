@@ -54,6 +54,7 @@ class Tailer {
     std::chrono::milliseconds pause() const;
     bool begin();
     void complete_copy();
+    bool roll_back();
     void stay_behind(const std::string& why);
     int64_t last_hash() const;
     void apply(bson::Doc batch);

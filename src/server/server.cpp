@@ -245,6 +245,7 @@ void Server::open_member() {
                                  .port = port,
                                  .log_bytes = log_bytes(),
                                  .elects = options::coordinator.is_set(),
+                                 .rollback_folder = options::dbpath.get() + "/rollback",
                                  .why_alone = why_alone()});
     context_.member = member_.get();
     if (options::coordinator.is_set()) {

@@ -200,9 +200,7 @@ void run_step_down(Invocation& invocation) {
 }
 
 void run_get_rollback_id(Invocation& invocation) {
-    constexpr int32_t kNoneYet = 1;
-    member_of(invocation);
-    invocation.reply->append("rbid", kNoneYet);
+    invocation.reply->append("rbid", 1 + member_of(invocation).rollbacks());
 }
 
 // Refuses a command that is for secondaries.

@@ -191,7 +191,8 @@ void append_metrics(const Metrics& metrics, const CursorManager::Counts& cursors
 // Appends what it is under both names: that of older servers, and that of today's.
 void append_repl(const replica::Member& member, bson::Builder& out) {
     append_role(member, "ismaster", out);
-    out.append("isWritablePrimary", member.role().takes_writes()).append("rbid", int32_t{1});
+    out.append("isWritablePrimary", member.role().takes_writes())
+        .append("rbid", 1 + member.rollbacks());
     if (!member.role().follows()) return;
     out.append("syncSourceHost", member.following().syncing_to());
     if (const std::optional<int64_t> lag = member.lag_seconds()) out.append("lagSeconds", *lag);
