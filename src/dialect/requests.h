@@ -79,8 +79,8 @@ inline constexpr Difference kWritesAreRetried{
     "retryable writes", "- (`txnNumber`: 20)",
     "done once; `txnNumber` elsewhere is refused, 50768, without a set 20. findAndModify's "
     "result is kept with its projection"};
-inline constexpr Difference kMembersTellTime{"`operationTime`, `$clusterTime` of a member", "-",
-                                             "in each reply, unsigned"};
+inline constexpr Difference kMembersTellTime{"`operationTime`, `$clusterTime` of a member",
+                                             "to `helloOk`", "in each reply, unsigned"};
 inline constexpr Difference kOptimesHaveTerms{"`optime` in replSetGetStatus", "a timestamp",
                                               "`ts` and `t`, with `optimeDurable`"};
 

@@ -221,6 +221,17 @@ TEST_F(ClusterTimeTest, OddTimesAreRefused) {
               base::kTypeMismatch);
 }
 
+TEST_F(ClusterTimeTest, ADriverOfTodayIsToldByTheOldMessageToo) {
+    for (const char* name : {"hello", "isMaster"}) {
+        const bson::Object reply =
+            run_old(fmt::format(R"({{"{}": 1, "helloOk": true}})", name), "admin");
+        EXPECT_EQ(reply["operationTime"].as_timestamp(), last());
+        EXPECT_EQ(reply["$clusterTime"].as_doc()["clusterTime"].as_timestamp(), last());
+        EXPECT_TRUE(
+            run_old(fmt::format(R"({{"{}": 1}})", name), "admin")["$clusterTime"].missing());
+    }
+}
+
 TEST_F(ClusterTimeTest, WhatClientsTellMovesNothing) {
     const uint64_t before = last();
     bson::Builder ping;

@@ -9,6 +9,7 @@
 #include "command/context/locks.h"
 #include "command/report/member_report.h"
 #include "command/report/reports.h"
+#include "command/request/cluster_time.h"
 #include "command/request/invocation.h"
 #include "dialect/requests.h"
 #include "options/memory_limit.h"
@@ -191,7 +192,13 @@ void greet(Invocation& invocation, const char* primary_field) {
         version.append("processId", topology_version().process)
             .append("counter", topology_version().counter);
     }
-    if (invocation.body["helloOk"].truthy()) reply.append("helloOk", true);
+    if (invocation.body["helloOk"].truthy()) {
+        reply.append("helloOk", true);
+        // A driver of today greets by the old message, and some tell no other time on a connection
+        // that has told them none.
+        if (!invocation.dialect().has(dialect::kMembersTellTime))
+            append_cluster_time(context, reply);
+    }
     reply.append("maxBsonObjectSize", bson::kDocumentBytesMax)
         .append("maxMessageSizeBytes", message_bytes())
         .append("maxWriteBatchSize", context.max_write_batch)
