@@ -8,6 +8,7 @@
 #include "command/cursor/query_cursors.h"
 #include "command/streams/stream_source.h"
 #include "dialect/pipelines.h"
+#include "query/stage/update_pipeline.h"
 #include "replica/member.h"
 
 namespace command {
@@ -49,6 +50,7 @@ void check_change_stream(const Invocation& invocation, const PipelineRequest& re
         base::fail(kOnlyInSets, "The $changeStream stage is only supported on replica sets");
     if (request.explain)
         base::fail(base::kInvalidOptions, "explain of a $changeStream is not supported");
+    query::check_stage_names(request.stages);
     check_stream_stages(request.stages);
 }
 

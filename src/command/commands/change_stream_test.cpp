@@ -356,6 +356,17 @@ TEST_P(ChangeStreamTest, OddRequestsAreRefused) {
                                R"([{"$lookup": {}}])", R"([{"$out": "x"}])", R"([{"$limit": 1}])"})
         EXPECT_EQ(code_of("{}", behind), base::kIllegalOperation) << behind;
     EXPECT_EQ(code_of("{}", R"([{"$changeStream": {}}])"), 40602);
+    EXPECT_EQ(code_of("{}", R"([{"$noSuchStage": 1}])"), 40324);
+    for (const auto& [level, expected] : {std::pair("majority", 0),
+                                          {"local", base::kInvalidOptions},
+                                          {"available", base::kInvalidOptions},
+                                          {"snapshot", base::kInvalidOptions}})
+        EXPECT_EQ(code(run(fmt::format(R"({{"aggregate": "c", "cursor": {{}},
+                                            "pipeline": [{{"$changeStream": {{}}}}],
+                                            "readConcern": {{"level": "{}"}}}})",
+                                       level))),
+                  expected)
+            << level;
     EXPECT_EQ(code(run(R"({"aggregate": "c", "cursor": {},
                            "pipeline": [{"$match": {}}, {"$changeStream": {}}]})")),
               40602);

@@ -185,7 +185,9 @@ class FindAndModify {
             if (request_.upsert) return upsert(lock, executor);
             value.append_null("value");
             append_reply(value.doc(), {.update = request_.has_update});
-            invocation_.skip_concern = true;
+            // Today a write of nothing waits, too.
+            invocation_.skip_concern =
+                !invocation_.dialect().has(dialect::kFindAndModifyIsOneRequest);
         } catch (const base::Error& e) {
             fail_with_details(e, value.doc());
         }

@@ -323,6 +323,9 @@ TEST_F(ReplicaSetTest, AWriteConcernOfMoreIsRefusedWhenTheWriteIsDone) {
     EXPECT_EQ(concern_error(run(R"({"findAndModify": "c", "query": {}, "remove": true,
                                     "writeConcern": {"w": 2}})")),
               kTooFew);
+    EXPECT_EQ(concern_error(run(R"({"findAndModify": "c", "query": {"_id": "none"},
+                                    "remove": true, "writeConcern": {"w": 2}})")),
+              kTooFew);
     // No write was done; or none that others would have.
     EXPECT_EQ(concern_error(run(R"({"insert": "own", "documents": [{"a": 1}],
                                     "writeConcern": {"w": 2}})",

@@ -93,8 +93,13 @@ void take_read_concern(const bson::Element& e, Invocation& invocation) {
     if (!level.is_string()) base::fail(base::kTypeMismatch, "readConcern level must be a string");
     const std::string_view name = level.as_string();
     const bool is_of_set = invocation.service.context().member != nullptr;
-    // A stream's events are such in any case.
-    if (is_of_set && name == "majority" && is_of_stream(invocation)) return;
+    if (is_of_set && invocation.name == "aggregate" && is_of_stream(invocation)) {
+        if (name == "majority") return;
+        base::fail(base::kInvalidOptions,
+                   "a $changeStream cannot be read with readConcern level '{}': it shows what a "
+                   "majority has",
+                   name);
+    }
     if (is_of_set) check_level_of_set(name);
     // A read by the first must not have been overtaken elsewhere; one by the second is of an older
     // moment.
