@@ -36,28 +36,26 @@ HEAD = '''\
 # Compatibility
 
 Names that current servers document, and whether they are here. A server's answers make this page
-(`build/venv/bin/python tests/compatibility/page.py --write`), and the tests hold it to them.
+(`build/venv/bin/python tests/compatibility/page.py --write`), and tests hold it to them;
 [differences.md](differences.md) says how commands and operators differ.
 
 Drivers of today send OP_MSG; "old messages" are OP_QUERY and the other opcodes. A request with a
-missing name always fails; the number is its error code. No compressor is
-announced: drivers that ask for snappy, zlib or zstd send plain messages.
+missing name fails with that number. No compressor is announced: drivers send plain messages.
 '''
 
 PROGRAMS = '''\
 ## Programs
 
-`./lab test clients` ([run.py](../tests/clients/run.py)) runs these, and each passes all of its
-checks, but for tests that [applications.js](../tests/clients/node/applications.js) leaves out by
-name and reason:
+`./lab test clients` ([run.py](../tests/clients/run.py)) runs these, which pass all checks but
+those that [applications.js](../tests/clients/node/applications.js) leaves out by name and reason:
 %s.
 
 `./lab test programs` ([programs.py](../tests/programs/programs.py)) installs others from their
-registries and runs their own suites. "Ours": the package has no suite, and a program of ours uses
-it as its guide does, as for Mongoose, the Node.js drivers, ODMantic and Beanie above. MongoEngine's
-package has the smaller part of its suite, pymongo's runs without asyncio, NodeBB stands for its
-documented indexes and queries. [known/](../tests/programs/known) has each failure that the server
-causes; "not counted" are failures of the machine or the program.
+registries and runs their own suites. "Ours": a program of ours uses a package without a suite, as
+for Mongoose, the Node.js drivers, ODMantic and Beanie above. MongoEngine's package has part of
+its suite, pymongo's runs without asyncio, NodeBB stands for its indexes and queries.
+[known/](../tests/programs/known) has each failure that the server causes; "not counted" are
+failures of the machine or the program.
 
 %s
 '''

@@ -54,7 +54,7 @@ def call(command, place, port, **environment):
             stderr=subprocess.STDOUT, text=True, errors='replace', check=False,
             timeout=RUN_SECONDS_MAX,
             env=dict(kept, MONGOD_URI='mongodb://127.0.0.1:%d/' % port, PYTHONPATH=HERE,
-                     **environment)).stdout
+                     MONGOD=os.environ['MONGOD'], **environment)).stdout
     except subprocess.TimeoutExpired as error:
         return (error.stdout or b'').decode(errors='replace') + '\nit hangs'
 
@@ -165,4 +165,7 @@ PROGRAMS = {
     'librechat': Ours('@librechat/data-schemas 0.0.71', [NODE, own('node/librechat.js')]),
     'nodebb': Ours('mongodb 7.8.0', [NODE, own('node/nodebb.js')]),
     'spring-data': Spring('spring-data-mongodb 5.1.2'),
+    'debezium': Ours('debezium-connector-mongodb 3.6.1', [NODE, own('node/debezium.js')]),
+    'socket.io': Ours('@socket.io/mongo-adapter 0.4.0', [NODE, own('node/socket_io.js')]),
+    'causal': Ours('mongodb, mongo-driver, mongodb-driver-sync', [NODE, own('node/causal.js')]),
 }

@@ -26,9 +26,8 @@ import choice  # noqa: E402
 import server  # noqa: E402
 import totals  # noqa: E402
 
-HERE = os.path.join(programs.TOP, 'tests', 'programs')
 SCRATCH = os.path.join(programs.BUILD, 'scratch')
-FIGURES = os.path.join(HERE, 'figures.json')
+FIGURES = programs.own('figures.json')
 
 
 class FixedPort(server.Server):
@@ -49,7 +48,7 @@ class FixedPort(server.Server):
 
 def known_failures(name):
     """[(kind, pattern, reason)]."""
-    path = os.path.join(HERE, 'known', name + '.txt')
+    path = programs.own('known/%s.txt' % name)
     if not os.path.exists(path):
         return []
     with open(path, encoding='utf-8') as file:
@@ -99,10 +98,8 @@ def judge(name, program, found, output):
 
 
 def write(figures):
-    old = {}
-    if os.path.exists(FIGURES):
-        with open(FIGURES, encoding='utf-8') as file:
-            old = json.load(file)
+    with open(FIGURES, encoding='utf-8') as file:
+        old = json.load(file)
     old.update(figures)
     with open(FIGURES, 'w', encoding='utf-8') as file:
         json.dump({name: old[name] for name in old if name in programs.PROGRAMS}, file, indent=1,
@@ -119,6 +116,7 @@ def main():
     names = choice.exactly(arguments.names, programs.PROGRAMS, 'program')
     os.makedirs(SCRATCH, exist_ok=True)
     mongod = os.path.join(server.build(arguments.selection, '', ['mongod']), 'bin', 'mongod')
+    os.environ['MONGOD'] = mongod  # for those that start sets of their own
     tally = totals.Totals()
     figures = {}
     with tempfile.TemporaryDirectory(dir=SCRATCH, prefix='programs-') as folder:

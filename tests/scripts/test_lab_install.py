@@ -22,6 +22,7 @@ class Needs(Bare):
                           ('venv-docker/installed.txt', 'python-docker.txt'),
                           ('venv-programs/installed.txt', 'python-programs.txt'),
                           ('spring/installed.xml', 'spring/pom.xml'),
+                          ('debezium/installed.xml', 'debezium/pom.xml'),
                           ('windows-libs/installed.txt', 'windows/libraries.txt'),
                           ('arm64-libs/installed.txt', 'arm64/libraries.txt'),
                           *((name + '/installed.json', name + '/package-lock.json')

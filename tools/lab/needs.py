@@ -71,6 +71,7 @@ def programs():
     install.python('venv-programs', 'python-programs.txt')
     install.npm('node-programs')
     install.maven('spring')
+    install.maven('debezium')
 
 
 def libraries(system, sentence):
