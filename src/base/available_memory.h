@@ -18,7 +18,7 @@ struct AvailableMemory {
 // Whether that is little: the server's own needs, which do not shrink with it, then leave less for
 // what it shares out. 0 bytes, of which nothing is known, are not little.
 constexpr bool is_little_memory(int64_t bytes) {
-    return bytes > 0 && bytes < int64_t{512} << 20;
+    return bytes > 0 && bytes < int64_t{1} << 30;
 }
 
 // Control groups of version 1 and 2, as Linux shows them below /proc and /sys. `root` stands before

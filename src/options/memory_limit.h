@@ -50,7 +50,7 @@ inline Integer memory_limit_mb({
     .unit = "MB",
     .default_value = kMemoryLimitMB,
     .default_text = "1024, or a third of the memory of the machine or control group, a quarter of "
-                    "less than 512 MB",
+                    "less than 1 GB",
     .default_of_memory = [](int64_t bytes) -> Value { return memory_limit_of(bytes); },
     .range = Range{kMemoryLimitLeastMB, 1 << 20},
     .help =

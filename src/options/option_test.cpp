@@ -144,7 +144,7 @@ TEST(OptionOfMemory, TakesItsDefaultFromIt) {
 TEST(OptionOfMemory, LimitsOfOperationsAreAThird) {
     constexpr int64_t kMB = 1 << 20;
     EXPECT_EQ(memory_limit_of(64 * 1024 * kMB), 1024);
-    EXPECT_EQ(memory_limit_of(600 * kMB), 200);
+    EXPECT_EQ(memory_limit_of(1023 * kMB), 255);
     EXPECT_EQ(memory_limit_of(300 * kMB), 75);
     EXPECT_EQ(memory_limit_of(64 * kMB), 32);
 }

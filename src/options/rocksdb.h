@@ -13,7 +13,7 @@ inline Number rocksdb_cache_size_gb({
     .unit = "GB",
     .default_value = 0.0,
     .default_text = "a quarter of the memory of the machine or control group, an eighth of less "
-                    "than 512 MB",
+                    "than 1 GB",
     .range = Range{0, 10000},
     .engine = "rocksdb",
     .help = "Memory for blocks of data files that have been read, up to {high}; fractions are "
