@@ -191,6 +191,10 @@ TEST_F(ElectionsTest, APrimaryOfAnEarlierTermIsNoneAnyMore) {
     other.ask(voter);  // it takes the configuration
     ASSERT_TRUE(comes_true([&] { return other.elections().term() == 1; }));
     EXPECT_GE(other.member().config()->votes(), other.member().config()->majority());
+    {
+        const std::lock_guard guard(store_.mutex);
+        store_.is_away = true;  // or it would be elected again at once
+    }
     // What a member of a later term would say.
     bson::Builder answer;
     voter.member().peers().answer(
