@@ -30,7 +30,8 @@ test('what it cannot be initiated with', () => {
     const admin = server.shell.getDB('admin');
     const members = [{_id: 0, host}, {_id: 1, host: '127.0.0.1:1'}];
     const many = assertCommandFails(admin, {replSetInitiate: {_id: 'rs0', members}}, 93);
-    assertContains(many.errmsg, 'exactly one member takes the writes');
+    assertContains(many.errmsg, 'have a priority above 0');
+    assertContains(many.errmsg, '--coordinator');
     assertCommandFails(admin, {replSetInitiate: {_id: 'rs1', members: [{_id: 0, host}]}}, 93);
     const other = [{_id: 0, host: '127.0.0.1:1'}];
     assertCommandFails(admin, {replSetInitiate: {_id: 'rs0', members: other}}, 74);
