@@ -24,7 +24,7 @@ function freePorts() {
     return [first, first + 1400];
 }
 
-// Starts one on ports that nobody has; puts these into `ports`.
+// Starts one on ports that no process has; puts these into `ports`.
 function startNewEtcd(folder, ports) {
     for (;;) {
         ports.splice(0, 2, ...freePorts());
