@@ -125,7 +125,7 @@ TEST_P(ApplierTest, AgainTakesWhatHasBeenDone) {
     EXPECT_EQ(documents(), Texts{"{ _id: 1, a: \"scalar\", c: 2, b: 1 }"});
     again(R"({"op": "i", "ns": "test.c", "o": {"_id": 1, "x": 1}})");
     EXPECT_EQ(documents(), Texts{"{ _id: 1, x: 1 }"});
-    // So does one that cuts what is no array.
+    // An entry that cuts what is no array does so, too.
     again(R"({"op": "u", "ns": "test.c", "o2": {"_id": 1},
               "o": {"$set": {"y": 1}, "$push": {"x": {"$each": [], "$slice": 1}}}})");
     EXPECT_EQ(documents(), Texts{"{ _id: 1, x: 1, y: 1 }"});
@@ -286,7 +286,7 @@ class History {
         entries_.push_back(entry.object());
     }
 
-    // As a pipeline may leave them: shorter, longer, with other elements.
+    // A pipeline may leave arrays so: shorter, longer, with other elements.
     bson::Object with_other_arrays(bson::Doc doc) {
         bson::Builder out;
         for (const bson::Element& e : doc) {

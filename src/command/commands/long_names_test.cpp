@@ -150,7 +150,7 @@ TEST_P(LongNamesTest, KeysMayBeLong) {
     EXPECT_TRUE(is_valid("c"));
 }
 
-// Those that are there stay, and are changed and found as before.
+// Long names and keys that are there stay, and are changed and found as before.
 TEST_P(LongNamesTest, AnEngineThatIsAskedToRefusesNewOnesOnly) {
     const std::string name(200, 'n'), text(5'000, 'x');
     const std::string definition = fmt::format(R"("key": {{"a": 1}}, "name": "{}")", name);

@@ -28,7 +28,7 @@ MembersAwaited members_of(const Invocation& invocation, const WriteConcern& conc
                            .is_numbered = invocation.txn_number.has_value()};
     const replica::Member& member = *invocation.service.context().member;
     if (member.elections() != nullptr) {
-        // What is in the journals of a majority, and of this term, is lost by no election.
+        // An election loses no entry of this term that is in the journals of a majority.
         awaited.need.durable |= awaited.need.mode == "majority";
         awaited.position = std::max(awaited.position, member.first_of_term());
     }

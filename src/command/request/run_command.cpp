@@ -316,7 +316,7 @@ void execute(Invocation& invocation, const Command& command) {
     command.run(invocation);
 }
 
-// What is written is not acknowledged by a primary that others need not hear any more.
+// A primary whose lease has run out acknowledges no write: another may lead by now.
 bool lost_lease(const Invocation& invocation, bson::Builder& out) {
     if (invocation.service.context().member->role().has_lease()) return false;
     append_concern_error(base::kPrimarySteppedDown,

@@ -42,8 +42,8 @@ TEST(DocumentDifference, NamesTheElementsThatChanged) {
               "{ $push: { a: { $each: [], $slice: 2 } } }");
     EXPECT_EQ(difference(kLong, R"({"a": ["a long text", {"b": 1}, 0, [4, 5, 6], 8]})"),
               "{ $set: { a.2: 0 }, $push: { a.3: { $each: [], $slice: 3 } } }");
-    // Where that would be longer, and where an array is shorter and its elements have changed, the
-    // array is the value.
+    // The array is the value where that would be longer, and where an array is shorter and its
+    // elements have changed.
     EXPECT_EQ(difference(R"({"a": [1]})", R"({"a": [2]})"), "{ $set: { a: [ 2 ] } }");
     EXPECT_EQ(difference(R"({"a": [1, 2]})", R"({"a": [1]})"), "{ $set: { a: [ 1 ] } }");
     EXPECT_EQ(difference(kLong, R"({"a": []})"), "{ $set: { a: [] } }");
