@@ -208,7 +208,7 @@ void Election::reconfigure(const Config& next, int64_t now_ms) {
 void Election::rebuild(int64_t now_ms) {
     if (is_blank_ || config_.version == 0)
         return refuse("this member has no complete data of the set: force it on another one");
-    rebuild_.emplace();
+    rebuild_ = Rebuild();
     wants_read_ = true;
     pursue(now_ms);
 }

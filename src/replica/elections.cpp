@@ -311,7 +311,7 @@ std::optional<election::Answer> Elections::ask_coordinator(const election::Trans
     const std::lock_guard one(coordinator_mutex_);
     const int64_t begun_ms = base::ms_of_boot_clock();
     std::string why;
-    const std::optional<election::Answer> answer = coordinator_->run(what, &why);
+    std::optional<election::Answer> answer = coordinator_->run(what, &why);
     const std::lock_guard guard(mutex_);
     coordinator_ms_ = base::ms_of_boot_clock() - begun_ms;
     const bool was_there = is_coordinator_there_.value_or(true);

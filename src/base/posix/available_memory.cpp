@@ -22,7 +22,8 @@ int64_t number_in(const std::string& path) {
 int64_t least_limit(const std::string& folder, std::string path, const std::string& file) {
     int64_t least = number_in(folder + "/" + file);
     for (; path.size() > 1; path.resize(path.rfind('/')))
-        least = std::min(least, number_in(folder + path + "/" + file));
+        least =
+            std::min(least, number_in(std::string(folder).append(path).append("/").append(file)));
     return least;
 }
 

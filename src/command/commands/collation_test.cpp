@@ -148,6 +148,9 @@ TEST_P(CollationTest, IndexesOfTheSameCollationServeTexts) {
         found(R"("filter": {}, "min": {"t": "BANANA"}, "max": {"t": "c"}, "hint": "t")" + same),
         "A b ");
     EXPECT_EQ(found(R"("filter": {}, "min": {"t": "BANANA"}, "hint": "t")"), "error 51174");
+    EXPECT_EQ(found(R"("filter": {}, "max": {"t": {"a": "x"}}, "hint": "t")"), "error 51174");
+    EXPECT_EQ(found(R"("filter": {}, "min": {"t": 5}, "max": {"t": 6}, "hint": "t")"),
+              found(R"("filter": {"t": {"$gte": 5, "$lt": 6}})"));
     // No text can be had from its keys.
     const bson::Object shown = ask(R"({"find": "c", "filter": {"t": "BANANA"}, "sort": {"_id": 1},
                                        "projection": {"_id": 0, "t": 1}, )" +

@@ -69,10 +69,10 @@ bool EtcdCluster::is_there() {
 EtcdCluster::EtcdCluster(int servers, Secrets secrets) : secrets_(std::move(secrets)) {
     folder_ = testing::TempDir() + "etcds-XXXXXX";
     if (::mkdtemp(folder_.data()) == nullptr) throw std::runtime_error("mkdtemp");
-    const std::vector<int> ports = free_ports(static_cast<size_t>(2 * servers));
-    for (int i = 0; i < servers; ++i)
-        servers_.push_back(
-            {ports[static_cast<size_t>(2 * i)], ports[static_cast<size_t>(2 * i + 1)], 0});
+    const auto count = static_cast<size_t>(servers);
+    const std::vector<int> ports = free_ports(2 * count);
+    for (size_t i = 0; i < count; ++i)
+        servers_.push_back({ports[2 * i], ports[2 * i + 1], 0});
     for (int i = 0; i < servers; ++i)
         start(i);
     try {

@@ -14,10 +14,11 @@ std::optional<int64_t> device_read_ahead_kb(const std::string& path, const std::
     const std::string number = fmt::format("{}:{}", major(info.st_dev), minor(info.st_dev));
     // A disk has a queue, a partition is a folder below its disk, and some file systems count as a
     // device of their own.
-    for (const auto& file : {fmt::format("dev/block/{}/queue/read_ahead_kb", number),
-                             fmt::format("dev/block/{}/../queue/read_ahead_kb", number),
-                             fmt::format("class/bdi/{}/read_ahead_kb", number)}) {
-        std::ifstream in(root + "/sys/" + file);
+    for (const auto& file :
+         {fmt::format("{}/sys/dev/block/{}/queue/read_ahead_kb", root, number),
+          fmt::format("{}/sys/dev/block/{}/../queue/read_ahead_kb", root, number),
+          fmt::format("{}/sys/class/bdi/{}/read_ahead_kb", root, number)}) {
+        std::ifstream in(file);
         int64_t kb = 0;
         if (in >> kb) return kb;
     }

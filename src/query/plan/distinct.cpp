@@ -196,7 +196,7 @@ const catalog::Index* smallest_index(const catalog::Collection& collection, std:
 std::optional<DistinctPlan> plan_of_all(catalog::Collection& collection, std::string_view path,
                                         const DistinctValues& values,
                                         sched::YieldPoint* yield_point) {
-    const std::string ns = collection.ns();
+    const std::string ns(std::string_view(collection.ns()));
     const catalog::Index* index = smallest_index(collection, path, values);
     while (index != nullptr && has_learned(*index, values, ns, yield_point))
         index = smallest_index(collection, path, values);
@@ -214,7 +214,7 @@ std::optional<DistinctPlan> plan_of_query(catalog::Collection& collection, std::
     if (path.empty() || path == "_id") return std::nullopt;
     const bson::Object only = bson::make("_id", 0, path, 1);
     query.projection = Projection::parse(only, query.matcher.get());
-    const std::string ns = collection.ns();
+    const std::string ns(std::string_view(collection.ns()));
     std::vector<Plan> plans = make_plans(collection, query, {}, yield_point);
     const auto fits = [&](const Plan& plan) {
         return plan.covered && plan.scans.size() == 1 && plan.scans[0].key_filter.empty() &&
@@ -233,7 +233,7 @@ std::optional<DistinctPlan> plan_of_query(catalog::Collection& collection, std::
 
 int64_t run_over_all(catalog::Collection& collection, const catalog::Index& index,
                      DistinctValues& values, sched::YieldPoint* yield_point) {
-    const std::string ns = collection.ns();
+    const std::string ns(std::string_view(collection.ns()));
     const auto cursor = index.store->cursor(storage::Direction::forward);
     sched::LongLoop loop(yield_point);
     const auto yield_if_due = [&] {
@@ -268,7 +268,7 @@ int64_t run_over_all(catalog::Collection& collection, const catalog::Index& inde
 
 int64_t run_over_bounds(catalog::Collection& collection, const ScanPlan& plan,
                         DistinctValues& values, sched::YieldPoint* yield_point) {
-    const std::string ns = collection.ns();
+    const std::string ns(std::string_view(collection.ns()));
     plan.index->count_use();
     IndexScan scan(plan);
     ReachedDocuments documents(collection, *plan.index, values);

@@ -364,7 +364,7 @@ namespace {
 // "COUNT { a: 1 }" where only keys of one range were counted, and no document was read.
 std::string plan_of_count(const Executor& executor) {
     constexpr std::string_view kScan = "IXSCAN";
-    const std::string plan = executor.summary();
+    std::string plan = executor.summary();
     if (!plan.starts_with(kScan) || executor.stats().docs_examined > 0) return plan;
     const ExplainReport done = executor.report();
     if (done.plan == nullptr || done.plan->scans.size() != 1) return plan;

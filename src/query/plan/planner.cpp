@@ -411,10 +411,17 @@ class Planner {
         return b.object();
     }
 
-    // Whether min and max name all fields of the index, and mean its order.
+    // Whether min and max name all fields of the index, and mean its order: what has no text has
+    // the same place by each collation.
     bool names_range(const catalog::Index& index) const {
+        const auto has_text = [](const bson::Object& key) {
+            for (const Element& e : key)
+                if (collation::has_text(e)) return true;
+            return false;
+        };
         return usable(index) &&
-               collation::is_same(index.generator->collator(), query_.collator.get()) &&
+               (collation::is_same(index.generator->collator(), query_.collator.get()) ||
+                !(has_text(query_.min) || has_text(query_.max))) &&
                same_names(index.key_pattern, query_.min.empty() ? query_.max : query_.min);
     }
 
@@ -497,7 +504,7 @@ std::vector<Plan> make_plans(const catalog::Collection& collection, const FindQu
             unknown = planner.unknown();
             if (unknown == nullptr) return plans;
         }
-        const std::string ns = collection.ns();  // which may go
+        const std::string ns(std::string_view(collection.ns()));  // which may go
         if (!catalog::learn_order_of_times(*unknown, yield_point)) throw_dropped(ns);
     }
 }

@@ -15,7 +15,6 @@
 
 namespace query {
 
-using bson::Type;
 
 namespace {
 

@@ -79,7 +79,7 @@ class Views {
     // (storage::Durability::begin_undo); on_undo() then has a call made once its bytes are back:
     // for what is known in memory of the bytes. The later call is made first.
     virtual bool keeps_undo() const { return false; }
-    virtual void on_undo(std::function<void()> /*call*/) {}
+    virtual void on_undo(std::function<void()> /*call*/) {}  // NOLINT(performance-unnecessary-*)
     // Declares what stays all the same: nothing before it has been written by the thread.
     virtual void declare_for_good(void* p, size_t bytes) { declare(p, bytes); }
 
