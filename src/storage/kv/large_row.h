@@ -12,7 +12,8 @@ namespace kv {
 class LargeRow {
   public:
     // Smaller ones are within what an operation may hold besides.
-    static constexpr bool is_large(size_t bytes) { return bytes > size_t{1} << 20; }
+    static constexpr size_t kBytesMin = (size_t{1} << 20) + 1;
+    static constexpr bool is_large(size_t bytes) { return bytes >= kBytesMin; }
 
     LargeRow() = default;
     ~LargeRow() { release(); }

@@ -1,6 +1,9 @@
 #include "storage/rocksdb/changes.h"
 
+#include <utility>
+
 #include "base/dcheck.h"
+#include "storage/kv/large_row.h"
 #include "storage/rocksdb/status.h"
 
 namespace rocks {
@@ -51,11 +54,23 @@ class Again final : public rocksdb::WriteBatch::Handler {
 Changes::Changes(const kv::Host& host) : host_(host), indexed_(new_indexed()) {}
 
 void Changes::put(const Slice& row, const Slice& value) {
+    if (kv::LargeRow::is_large(value.size())) reserve(row.size() + value.size());
     check(host_, now_->Put(row, value));
 }
 
 void Changes::erase(const Slice& row) {
     check(host_, now_->Delete(row));
+}
+
+// Behind a large row a batch would double.
+void Changes::reserve(size_t more_bytes) {
+    is_large_ = true;
+    const size_t needed = bytes() + more_bytes;
+    if (now_ != &plain_ || needed <= plain_.Data().capacity()) return;
+    rocksdb::WriteBatch larger(needed + needed / 8);
+    Again again(larger, marks_);
+    check(host_, plain_.Iterate(&again));
+    plain_ = std::move(larger);
 }
 
 rocksdb::WriteBatchWithIndex& Changes::indexed() {
@@ -74,6 +89,7 @@ void Changes::mark() {
 }
 
 void Changes::roll_back() {
+    is_large_ |= kv::LargeRow::is_large(bytes());
     marks_.pop_back();
     const Status status = now_->RollbackToSavePoint();
     if (!status.ok()) end_process(host_, "RocksDB cannot roll back: " + status.ToString());
@@ -85,9 +101,8 @@ void Changes::forget_mark() {
 }
 
 void Changes::clear() {
-    constexpr size_t kKeptBytes = size_t{1} << 20;
     DCHECK(marks_.empty());
-    const bool is_large = bytes() > kKeptBytes;
+    const bool is_large = std::exchange(is_large_, false) || kv::LargeRow::is_large(bytes());
     if (now_ == &indexed_) {
         indexed_.Clear();
         if (is_large) indexed_ = new_indexed();

@@ -33,11 +33,14 @@ class Changes {
     rocksdb::WriteBatchWithIndex& indexed();
 
   private:
+    void reserve(size_t more_bytes);
+
     const kv::Host& host_;
     rocksdb::WriteBatch plain_;
     rocksdb::WriteBatchWithIndex indexed_;
     rocksdb::WriteBatchBase* now_ = &plain_;  // that of the two which has the changes
     std::vector<uint32_t> marks_;             // after how many changes
+    bool is_large_ = false;                   // or was, since clear()
 };
 
 }  // namespace rocks

@@ -15,6 +15,7 @@
 #include <unordered_map>
 
 #include "base/error_codes.h"
+#include "storage/kv/large_row.h"
 #include "storage/rocksdb/status.h"
 #include "storage/rocksdb/table_key.h"
 
@@ -150,8 +151,15 @@ rocksdb::Options ours(const kv::MapSettings& settings, rocksdb::Env* env) {
         }
     }
 
+    // Large rows lie in files of their own. Elsewhere an iterator would hold one of each file of
+    // level 0, and a merge would write them anew.
+    options.enable_blob_files = true;
+    options.min_blob_size = kv::LargeRow::kBytesMin;
+    options.enable_blob_garbage_collection = true;
+
     rocksdb::BlockBasedTableOptions table;
     table.block_cache = rocksdb::NewLRUCache(static_cast<size_t>(settings.cache_bytes));
+    options.blob_cache = table.block_cache;  // readers of one large row share it
     table.cache_index_and_filter_blocks = true;
     table.pin_l0_filter_and_index_blocks_in_cache = true;
     constexpr double kFilterBitsPerKey = 10;
@@ -180,6 +188,7 @@ rocksdb::Options configuration(const kv::MapSettings& settings, rocksdb::Env* en
     if (!status.ok())
         fail(host, base::kInvalidOptions,
              "the configuration of RocksDB, \"" + settings.config + "\": " + status.ToString());
+    options.blob_compression_type = options.compression;
     if (options.max_bytes_for_level_base == 0)  // the library divides by it
         fail(host, base::kInvalidOptions,
              "the configuration of RocksDB may not set max_bytes_for_level_base to 0");

@@ -49,7 +49,8 @@ Map::Map(const kv::MapSettings& settings, std::unique_ptr<rocksdb::Env> env)
       has_log_(settings.log),
       commit_bytes_max_(commit_bytes_of_memory(settings.memory_bytes)),
       env_(std::move(env)),
-      watch_(std::make_shared<Watch>(host_, iterators_)) {
+      watch_(std::make_shared<Watch>(host_, iterators_)),
+      read_turns_(settings.memory_bytes) {
     const rocksdb::Options options =
         configuration(settings, env_ != nullptr ? env_.get() : rocksdb::Env::Default(), watch_);
     // Two memtables on their way into files, and what the library writes beside them.
@@ -151,7 +152,8 @@ rocksdb::WriteOptions Map::write_options() const {
 
 std::unique_ptr<kv::Session> Map::session() {
     return std::make_unique<Session>(
-        *db_, host_, [this](rocksdb::WriteBatch& batch) { write(batch); }, *iterators_, walks_far_);
+        *db_, host_, [this](rocksdb::WriteBatch& batch) { write(batch); }, *iterators_, read_turns_,
+        walks_far_);
 }
 
 // The locks above are given up whatever happens, and the batch can then neither be kept nor undone.
@@ -172,9 +174,10 @@ void Map::flush_removed_rows() {
 }
 
 // Rows of a small table are removed one by one: a range that is removed costs all readers
-// something until a compaction has come by.
+// something until a compaction has come by. The space of rows is given back by that alone.
 void Map::drop(Table table) {
     constexpr int kSmallRows = 1000;
+    constexpr size_t kSmallBytes = size_t{1} << 20;
     DCHECK(table != kDroppedTable);
     const std::string begin = table_key(table), end = end_of(table);
     rocksdb::WriteBatch batch;
@@ -185,10 +188,14 @@ void Map::drop(Table table) {
         options.fill_cache = false;
         const std::unique_ptr<rocksdb::Iterator> rows(db_->NewIterator(options));
         int count = 0;
-        for (rows->Seek(begin); rows->Valid() && count <= kSmallRows; rows->Next(), ++count)
+        size_t bytes = 0;
+        const auto is_small = [&] { return count <= kSmallRows && bytes <= kSmallBytes; };
+        for (rows->Seek(begin); rows->Valid() && is_small(); rows->Next(), ++count) {
+            bytes += rows->value().size();
             check(host_, batch.Delete(rows->key()));
+        }
         // A table that cannot be read can be dropped.
-        if (rows->status().ok() && count <= kSmallRows) return write(batch);
+        if (rows->status().ok() && is_small()) return write(batch);
     }
     batch.Clear();
     check(host_, batch.DeleteRange(begin, end));
@@ -331,6 +338,7 @@ void Map::report(const AddMetric& add) const {
     add_property("tableReadersBytes", Properties::kEstimateTableReadersMem);
     add_property("fileBytes", Properties::kTotalSstFilesSize);
     add_property("liveFileBytes", Properties::kLiveSstFilesSize);
+    add_property("largeRowFileBytes", Properties::kTotalBlobFileSize);
     add_property("pendingCompactionBytes", Properties::kEstimatePendingCompactionBytes);
     add_property("runningCompactions", Properties::kNumRunningCompactions);
     add_property("runningFlushes", Properties::kNumRunningFlushes);

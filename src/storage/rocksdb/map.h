@@ -15,6 +15,7 @@
 
 #include "storage/kv/host.h"
 #include "storage/kv/map.h"
+#include "storage/kv/read_turns.h"
 #include "storage/rocksdb/compactor.h"
 #include "storage/rocksdb/watch.h"
 
@@ -64,6 +65,7 @@ class Map final : public kv::Map {
     std::unique_ptr<rocksdb::DB> db_;
     std::unique_ptr<Compactor> compactor_;
     uint64_t reserved_bytes_ = 0;
+    kv::ReadTurns read_turns_;
     std::atomic<bool> walks_far_{false};  // a cursor has, since the last commit
 
     std::mutex drops_mutex_;

@@ -93,12 +93,12 @@ class RocksMapTest : public testing::Test {
             ++rows;
         return rows;
     }
-    uintmax_t bytes_of_files() const {
+    uintmax_t bytes_of_files(std::string_view kind = ".sst") const {
         uintmax_t bytes = 0;
         for (const auto& entry : std::filesystem::directory_iterator(directory)) {
             std::error_code gone;
             const uintmax_t size = entry.file_size(gone);
-            if (!gone && entry.path().extension() == ".sst") bytes += size;
+            if (!gone && entry.path().extension() == kind) bytes += size;
         }
         return bytes;
     }
@@ -218,6 +218,28 @@ TEST_F(RocksMapTest, ADroppedTableGivesItsSpaceBack) {
     EXPECT_EQ(count(), 0);
     EXPECT_EQ(count(Table{15}), 100);
     EXPECT_EQ(count(Table{17}), 100);
+}
+
+TEST_F(RocksMapTest, LargeRowsLieInFilesOfTheirOwnAndGoWithTheirTable) {
+    open();
+    constexpr size_t kLarge = size_t{3} << 20;
+    fill(100, Table{15});
+    fill(7, kTable, kLarge);
+    map->checkpoint(true);
+    EXPECT_LT(bytes_of_files(".sst"), kLarge / 2);
+    EXPECT_GT(bytes_of_files(".blob"), 7 * kLarge);
+    open();
+    kv::Bytes value;
+    ASSERT_TRUE(session->get(kTable, kv::big_endian(5), &value));
+    EXPECT_EQ(value.size(), kLarge);
+    EXPECT_EQ(count(), 7);
+    map->drop(kTable);
+    close();
+    open();
+    while (bytes_of_files(".blob") > 0)
+        std::this_thread::yield();
+    EXPECT_EQ(count(), 0);
+    EXPECT_EQ(count(Table{15}), 100);
 }
 
 // Rows come at one end and go at the other. A look at the first one must not walk over all that

@@ -29,10 +29,11 @@ void count_nothing() {
 class Cursor final : public kv::Cursor {
   public:
     Cursor(const kv::Host& host, Table table, std::unique_ptr<TableIterator> rows,
-           IteratorPool& iterators, std::atomic<bool>& walks_far)
+           IteratorPool& iterators, kv::ReadTurns& read_turns, std::atomic<bool>& walks_far)
         : host_(host),
           begin_(table_key(table)),
           iterators_(iterators),
+          read_turns_(read_turns),
           walks_far_(walks_far),
           rows_(std::move(rows)) {}
     ~Cursor() override { iterators_.give_back(std::move(rows_)); }
@@ -79,6 +80,7 @@ class Cursor final : public kv::Cursor {
     }
     template <typename Move>
     void move(const Move& to_row) {
+        const auto turn = read_turns_.take();
         if (rows().counts_removed()) {
             rocksdb::SetPerfLevel(rocksdb::PerfLevel::kEnableCount);
             const uint64_t& skipped = rocksdb::get_perf_context()->internal_delete_skipped_count;
@@ -103,6 +105,7 @@ class Cursor final : public kv::Cursor {
     const kv::Host& host_;
     const std::string begin_;  // of the keys of the table
     IteratorPool& iterators_;
+    kv::ReadTurns& read_turns_;
     std::atomic<bool>& walks_far_;
     std::unique_ptr<TableIterator> rows_;
     bool is_at_row_ = false;
@@ -136,6 +139,7 @@ bool Session::find(Table table, Bytes key, PinnableSlice& value) {
     const Slice row = row_of(table, key);  // the key may lie in the value
     count_nothing();
     value.Reset();
+    const auto turn = read_turns_.take();
     const rocksdb::Status status =
         has_changed(table) ? changes_.indexed().GetFromBatchAndDB(&db_, reading_, row, &value)
                            : db_.Get(reading_, db_.DefaultColumnFamily(), row, &value);
@@ -213,7 +217,8 @@ std::unique_ptr<kv::Cursor> Session::cursor(Table table) {
     auto rows = has_changed(table) ? std::make_unique<TableIterator>(db_, table, reading_.snapshot,
                                                                      &changes_.indexed())
                                    : iterators_.take(db_, table, reading_.snapshot);
-    return std::make_unique<Cursor>(host_, table, std::move(rows), iterators_, walks_far_);
+    return std::make_unique<Cursor>(host_, table, std::move(rows), iterators_, read_turns_,
+                                    walks_far_);
 }
 
 size_t Session::changed_bytes() const {

@@ -13,6 +13,7 @@
 
 #include "storage/kv/host.h"
 #include "storage/kv/map.h"
+#include "storage/kv/read_turns.h"
 #include "storage/rocksdb/changes.h"
 #include "storage/rocksdb/iterator_pool.h"
 
@@ -27,14 +28,15 @@ class Session final : public kv::Session {
     // Writes a batch, or ends the process.
     using Write = std::function<void(rocksdb::WriteBatch&)>;
 
-    // `walks_far` is set when a cursor has walked over many removed rows to its next one. It and
-    // the pool outlive the cursors.
+    // `walks_far` is set when a cursor has walked over many removed rows to its next one. It, the
+    // pool and the turns outlive the cursors.
     Session(rocksdb::DB& db, const kv::Host& host, Write write, IteratorPool& iterators,
-            std::atomic<bool>& walks_far)
+            kv::ReadTurns& read_turns, std::atomic<bool>& walks_far)
         : db_(db),
           host_(host),
           write_(std::move(write)),
           iterators_(iterators),
+          read_turns_(read_turns),
           walks_far_(walks_far),
           changes_(host) {}
     ~Session() override { end_snapshot(); }
@@ -69,6 +71,7 @@ class Session final : public kv::Session {
     const kv::Host& host_;
     const Write write_;
     IteratorPool& iterators_;
+    kv::ReadTurns& read_turns_;
     std::atomic<bool>& walks_far_;
     Changes changes_;
     std::vector<kv::Table> changed_;  // since the last commit

@@ -145,7 +145,7 @@ Connection::Connection(const kv::MapSettings& settings)
                .handle_close = nullptr},
               &host_,
               false},
-      has_little_memory_(base::is_little_memory(settings.memory_bytes)) {
+      read_turns_(settings.memory_bytes) {
     check_words(host_, settings.config);
     check_marker(host_, settings.directory);
     Tables::check_files(host_, settings.directory);

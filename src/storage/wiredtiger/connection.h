@@ -7,10 +7,10 @@
 #include <wiredtiger.h>
 
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "storage/kv/host.h"
+#include "storage/kv/read_turns.h"
 
 namespace wt {
 
@@ -39,19 +39,7 @@ class Connection {
     SessionHandle open_session(Isolation isolation = Isolation::read_committed) const;
     void reconfigure(const std::string& config) const;
 
-    // A call that reads a row, while it is in scope. Where there is little memory one goes on at a
-    // time: the library has a large row two or three times until it has read it. A session with
-    // changes does not wait: the one that reads may wait for room in the cache, which they take.
-    class Reading {
-      public:
-        Reading(const Connection& connection, bool has_changes) {
-            if (connection.has_little_memory_ && !has_changes)
-                turn_ = std::unique_lock(connection.reading_);
-        }
-
-      private:
-        std::unique_lock<std::mutex> turn_;
-    };
+    kv::ReadTurns& read_turns() const { return read_turns_; }
 
   private:
     // The library knows the first member only.
@@ -68,8 +56,7 @@ class Connection {
     const kv::Host& host_;
     Events events_;
     WT_CONNECTION* connection_ = nullptr;
-    const bool has_little_memory_;
-    mutable std::mutex reading_;
+    mutable kv::ReadTurns read_turns_;
 };
 
 }  // namespace wt

@@ -133,7 +133,7 @@ class Cursor final : public kv::Cursor, Session::EndedWithTurn {
             is_at_row_ = false;
             return;
         }
-        const Connection::Reading turn = session_->read();
+        const auto turn = session_->take_read_turn();
         const int status = session_->call(move);
         resets_ = session_->resets();
         is_at_row_ = status == 0;
@@ -203,7 +203,7 @@ std::optional<WT_ITEM> Session::find(WT_CURSOR* cursor, Bytes key) {
     if (cursor == nullptr) return std::nullopt;
     const WT_ITEM item = as_item(key);
     WT_ITEM value{};
-    const Connection::Reading turn = read();
+    const auto turn = take_read_turn();
     const int status = call([&] {
         cursor->set_key(cursor, &item);
         return cursor->search(cursor);
@@ -253,9 +253,19 @@ void Session::note_change(Table table, Bytes key, const Bytes* value) {
         table, static_cast<uint32_t>(key.size()),
         value == nullptr ? ChangeHead::kErased : static_cast<uint32_t>(value->size())};
     const auto* const bytes = reinterpret_cast<const uint8_t*>(&head);
+    // Behind a large row a vector would double.
+    const size_t needed =
+        changes_.size() + sizeof head + key.size() + (value == nullptr ? 0 : value->size());
+    if (needed > changes_.capacity() && kv::LargeRow::is_large(needed))
+        changes_.reserve(needed + needed / 8);
     changes_.insert(changes_.end(), bytes, bytes + sizeof head);
     changes_.insert(changes_.end(), key.begin(), key.end());
     if (value != nullptr) changes_.insert(changes_.end(), value->begin(), value->end());
+}
+
+void Session::drop_changes(size_t kept) {
+    changes_.resize(kept);
+    if (kv::LargeRow::is_large(changes_.capacity() - kept)) changes_.shrink_to_fit();
 }
 
 // Cursors that are at a row would keep the snapshot that they have read it in.
@@ -344,7 +354,7 @@ void Session::roll_back() try {
     const size_t kept = marks_.back();
     marks_.pop_back();
     if (changes_.size() == kept) return;
-    changes_.resize(kept);
+    drop_changes(kept);
     if (kept > 0) return make_again();
     is_begun_ = false;
     ++resets_;
@@ -368,11 +378,7 @@ void Session::commit() {
     if (status != 0)
         end_process(host_, std::string("WiredTiger cannot commit: ") + wiredtiger_strerror(status));
     const size_t bytes = changes_.size();
-    constexpr size_t kKeptBytes = size_t{1} << 20;
-    if (bytes > kKeptBytes)
-        changes_ = {};
-    else
-        changes_.clear();
+    drop_changes(0);
     committed_(bytes);
 }
 

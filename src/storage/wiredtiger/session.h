@@ -11,6 +11,7 @@
 #pragma once
 
 #include <functional>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -71,7 +72,11 @@ class Session final : public kv::Session {
     // Counts the times at which all cursors have lost their places.
     uint64_t resets() const { return resets_; }
     const kv::Host& host() const { return host_; }
-    Connection::Reading read() const { return {connection_, is_begun_}; }
+    // A session with changes does not wait: the one that reads may wait for room in the cache,
+    // which they take.
+    std::unique_lock<std::mutex> take_read_turn() const {
+        return is_begun_ ? std::unique_lock<std::mutex>() : connection_.read_turns().take();
+    }
     // Calls until the library has done it, and returns its answer.
     template <typename Call>
     int call(const Call& call) {
@@ -97,6 +102,8 @@ class Session final : public kv::Session {
     void change(kv::Table table, kv::Bytes key, const kv::Bytes* value);
     // Adds to changes_.
     void note_change(kv::Table table, kv::Bytes key, const kv::Bytes* value);
+    // Leaves the first `kept` bytes of changes_.
+    void drop_changes(size_t kept);
     void begin();
     void begin_transaction(WT_SESSION* session) const;
     void lose_places();
