@@ -187,6 +187,7 @@ command::ServerContext Server::make_context(const CommandLine& command_line,
 void Server::open_data() {
     identity_ = identity_of_options();
     engine_ = open_engine();
+    context_.data_directory = std::filesystem::canonical(options::dbpath.get()).generic_string();
     follow_options();
     catalog_ = std::make_unique<catalog::Catalog>(*engine_, &expressions_);
     if (options::replica_set.is_set()) catalog_->give_uuids();

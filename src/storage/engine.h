@@ -240,6 +240,10 @@ class Engine {
     // A folder beside the data for temporary files, created by its users; what a stop of the server
     // leaves there is removed by the next start. Empty: the engine has none.
     virtual std::string scratch_directory() const { return {}; }
+    // Makes the folder of that name below `directory` and in it a copy of all data, as they are at
+    // a moment of the call, while clients write; returns false if the engine's files can only be
+    // copied while none do (storage/fsync_lock.h). No lock.
+    virtual bool copy_data(const std::string& /*directory*/) { return false; }
     // Appends its metrics for serverStatus, where they are a section with the engine's name. Any
     // thread, no lock.
     virtual void append_metrics(bson::Builder& /*out*/) const {}

@@ -45,7 +45,7 @@ ALLOWED = {
     'updateRole': {'userAdminAnyDatabase', 'root'},
     **dict.fromkeys(['connPoolStats', 'currentOp', 'cursorInfo', 'getCmdLineOpts', 'getLog',
                      'hostInfo', 'top'], MONITOR),
-    **dict.fromkeys(['closeAllDatabases', 'connPoolSync', 'diagLogging', 'fsync',
+    **dict.fromkeys(['closeAllDatabases', 'connPoolSync', 'createBackup', 'diagLogging', 'fsync',
                      'killAllSessions', 'killAllSessionsByPattern', 'killOp', 'logRotate',
                      'setParameter', 'touch'], HOST),
     **dict.fromkeys(['getShardMap', 'replSetGetConfig', 'replSetGetStatus', 'shardingState'],

@@ -45,6 +45,7 @@ REQUESTS = {
     'compact': {'compact': 'c'},
     'connPoolStats': None, 'connPoolSync': None, 'connectionStatus': None,
     'convertToCapped': {'convertToCapped': 'c', 'size': 10000},
+    'createBackup': {'createBackup': 1, 'backupDir': 'relative'},
     'count': {'count': 'c'},
     'create': {'create': 'made'},
     'createRole': {'createRole': 'made', 'privileges': [], 'roles': ['read']},
@@ -117,5 +118,5 @@ REQUESTS = {
 # What cannot succeed on this server, or not with the request above: the code it must fail with.
 FAIL = {**dict.fromkeys(OF_SETS, 76), **dict.fromkeys(ON_ROLES, 31), 'dropUser': 11,
         'forceerror': 10038, 'fsyncUnlock': 20, 'getMore': 43, 'grantRolesToUser': 11,
-        'revokeRolesFromUser': 11,
-        'saslContinue': 17, 'saslStart': 14, 'updateUser': 11, 'getDefaultRWConcern': 51300}
+        'revokeRolesFromUser': 11, 'createBackup': 2, 'saslContinue': 17, 'saslStart': 14,
+        'updateUser': 11, 'getDefaultRWConcern': 51300}

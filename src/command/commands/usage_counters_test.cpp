@@ -48,6 +48,38 @@ TEST_P(UsageCountersTest, LatencyIsCountedByKind) {
     EXPECT_EQ(operations(), "2 3 2");  // the question before was an aggregate
 }
 
+// Monitors take the difference of two looks, which a drop must not make negative.
+TEST_P(UsageCountersTest, LatenciesOfTheServerOnlyRise) {
+    const auto writes = [this](const char* field) {
+        return run(R"({"serverStatus": 1})", "admin")
+            .doc()
+            .at_path(fmt::format("opLatencies.writes.{}", field))
+            .as_int64();
+    };
+    const int64_t before = writes("ops");
+    for (int i = 0; i < 3; ++i)
+        run(R"({"insert": "c", "documents": [{"_id": 1}]})");
+    EXPECT_EQ(writes("ops"), before + 3);
+    const int64_t time = writes("latency");
+    run(R"({"drop": "c"})");
+    run(R"({"insert": "c", "documents": [{"_id": 1}]})");
+    EXPECT_EQ(writes("ops"), before + 4);
+    EXPECT_GE(writes("latency"), time);
+}
+
+TEST_P(UsageCountersTest, WhatMonitorsReadIsToldByToday) {
+    const bson::Object today = run(R"({"serverStatus": 1})", "admin");
+    EXPECT_EQ(today.doc().at_path("connections.active").to_int64(), 1);
+    const bson::Object old = run_old(R"({"serverStatus": 1})", "admin");
+    EXPECT_FALSE(old["opLatencies"]);
+    EXPECT_FALSE(old.doc().at_path("connections.active"));
+    run(R"({"insert": "c", "documents": [{"_id": 1}]})");
+    const bson::Object stats = run(R"({"dbStats": 1})");
+    EXPECT_EQ(stats["totalSize"].to_int64(),
+              stats["storageSize"].to_int64() + stats["indexSize"].to_int64());
+    EXPECT_FALSE(run_old(R"({"dbStats": 1})")["totalSize"]);
+}
+
 TEST_P(UsageCountersTest, ADroppedCollectionBeginsAnew) {
     run(R"({"insert": "c", "documents": [{"_id": 1}]})");
     run(R"({"drop": "c"})");

@@ -16,26 +16,6 @@ void OpCounters::append_to(bson::Builder& out) const {
         .append("command", static_cast<int32_t>(command.load()));
 }
 
-namespace {
-
-// Metrics read at one time; several threads may be adding to them.
-struct Sum {
-    int64_t time = 0;
-    int64_t count = 0;
-
-    Sum() = default;
-    explicit Sum(const Top::Usage& usage)
-        : time(usage.time.load(std::memory_order_relaxed)),
-          count(usage.count.load(std::memory_order_relaxed)) {}
-    Sum& operator+=(const Sum& other) {
-        time += other.time;
-        count += other.count;
-        return *this;
-    }
-};
-
-}  // namespace
-
 std::shared_ptr<Top::Entry> Top::entry(std::string_view ns) {
     if (ns.size() > kNameBytesMax) return others_;
     const std::lock_guard guard(mutex_);
@@ -51,6 +31,7 @@ void Top::forget(std::string_view ns) {
     const auto found = entries_.find(ns);
     if (found == entries_.end()) return;
     found->second->forgotten_.store(true, std::memory_order_relaxed);
+    of_forgotten_.add(*found->second);
     entries_.erase(found);
 }
 
@@ -83,23 +64,16 @@ void Top::append_to(bson::Builder& out) const {
     }
 }
 
-void Top::append_latency(std::string_view ns, bson::Builder& out) const {
-    Sum reads;
-    Sum writes;
-    Sum commands;
-    {
-        const std::lock_guard guard(mutex_);
-        if (const auto found = entries_.find(ns); found != entries_.end()) {
-            const auto of = [&](Kind kind) {
-                return Sum(found->second->kinds_[static_cast<size_t>(kind)]);
-            };
-            for (const Kind kind : {Kind::queries, Kind::getmore})
-                reads += of(kind);
-            for (const Kind kind : {Kind::insert, Kind::update, Kind::remove})
-                writes += of(kind);
-            commands = of(Kind::commands);
-        }
-    }
+void Top::Latencies::add(const Entry& entry) {
+    const auto of = [&](Kind kind) { return Sum(entry.kinds_[static_cast<size_t>(kind)]); };
+    for (const Kind kind : {Kind::queries, Kind::getmore})
+        reads += of(kind);
+    for (const Kind kind : {Kind::insert, Kind::update, Kind::remove})
+        writes += of(kind);
+    commands += of(Kind::commands);
+}
+
+void Top::Latencies::append_to(bson::Builder& out) const {
     const auto append = [&out](const char* name, const Sum& sum) {
         bson::Builder sub = out.sub_object(name);
         sub.append("latency", sum.time).append("ops", sum.count);
@@ -107,6 +81,28 @@ void Top::append_latency(std::string_view ns, bson::Builder& out) const {
     append("reads", reads);
     append("writes", writes);
     append("commands", commands);
+}
+
+void Top::append_latency(std::string_view ns, bson::Builder& out) const {
+    Latencies latencies;
+    {
+        const std::lock_guard guard(mutex_);
+        if (const auto found = entries_.find(ns); found != entries_.end())
+            latencies.add(*found->second);
+    }
+    latencies.append_to(out);
+}
+
+void Top::append_latencies(bson::Builder& out) const {
+    Latencies all;
+    {
+        const std::lock_guard guard(mutex_);
+        all = of_forgotten_;
+        for (const auto& [ns, entry] : entries_)
+            all.add(*entry);
+    }
+    all.add(*others_);
+    all.append_to(out);
 }
 
 }  // namespace command

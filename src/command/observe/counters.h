@@ -51,6 +51,22 @@ class Top {
         }
     };
 
+    // Metrics read at one time; several threads may be adding to them.
+    struct Sum {
+        int64_t time = 0;  // microseconds
+        int64_t count = 0;
+
+        Sum() = default;
+        explicit Sum(const Usage& usage)
+            : time(usage.time.load(std::memory_order_relaxed)),
+              count(usage.count.load(std::memory_order_relaxed)) {}
+        Sum& operator+=(const Sum& other) {
+            time += other.time;
+            count += other.count;
+            return *this;
+        }
+    };
+
     // The metrics of one collection. Shared with the sessions that remember it: what is added to
     // one that was forgotten is not reported.
     class Entry {
@@ -99,11 +115,20 @@ class Top {
     void append_to(bson::Builder& out) const;
     // latencyStats of $collStats: {reads: {latency, ops}, writes, commands}.
     void append_latency(std::string_view ns, bson::Builder& out) const;
+    // opLatencies of serverStatus: the same of all collections, those that are gone included.
+    void append_latencies(bson::Builder& out) const;
 
   private:
+    struct Latencies {
+        Sum reads, writes, commands;
+        void add(const Entry& entry);
+        void append_to(bson::Builder& out) const;
+    };
+
     mutable std::mutex mutex_;
     std::map<std::string, std::shared_ptr<Entry>, std::less<>> entries_;  // guarded by mutex_
     const std::shared_ptr<Entry> others_ = std::make_shared<Entry>("");
+    Latencies of_forgotten_;  // guarded by mutex_
 };
 
 }  // namespace command

@@ -14,6 +14,7 @@
 #include "command/report/member_report.h"
 #include "command/report/reports.h"
 #include "command/request/invocation.h"
+#include "dialect/requests.h"
 #include "storage/metrics.h"
 
 namespace command {
@@ -38,6 +39,15 @@ void append_connections(const ServerContext& context, bson::Builder& out) {
     out.append("current", static_cast<int32_t>(counts.current))
         .append("available", static_cast<int32_t>(counts.available))
         .append("totalCreated", counts.total_created);
+}
+
+// Returns how many connections have an operation that goes on.
+int32_t active_connections(OperationContexts& contexts) {
+    int32_t active = 0;
+    contexts.each([&](OperationContext& context) {
+        if (context.operation().active()) ++active;
+    });
+    return active;
 }
 
 void append_cursors(const CursorManager::Counts& counts, bson::Builder& out) {
@@ -202,14 +212,20 @@ void append_repl(const replica::Member& member, bson::Builder& out) {
 struct Section {
     const char* name;
     void (*append)(Service& service, bson::Builder& out);
-    bool of_set = false;
+    enum class Of { all, set, today } of = Of::all;
+    void (*append_more)(Service& service, bson::Builder& out) = nullptr;  // for today's clients
 };
+using Of = Section::Of;
 
 constexpr Section kSections[] = {
     {"asserts", [](Service& s, bson::Builder& out) { append_asserts(s.asserts(), out); }},
     {"backgroundFlushing",
      [](Service& s, bson::Builder& out) { s.durability().append_flush_status(out); }},
-    {"connections", [](Service& s, bson::Builder& out) { append_connections(s.context(), out); }},
+    {"connections", [](Service& s, bson::Builder& out) { append_connections(s.context(), out); },
+     Of::all,
+     [](Service& s, bson::Builder& out) {
+         out.append("active", active_connections(s.contexts()));
+     }},
     {"cursors", [](Service& s, bson::Builder& out) { append_cursors(s.cursors().counts(), out); }},
     {"dur", [](Service& s, bson::Builder& out) { s.durability().append_dur_status(out); }},
     {"extra_info", [](Service&, bson::Builder& out) { append_extra_info(out); }},
@@ -221,29 +237,34 @@ constexpr Section kSections[] = {
          out.append("activeSessionsCount", static_cast<int32_t>(s.sessions().count()));
      }},
     {"network", [](Service& s, bson::Builder& out) { append_network(s.context(), out); }},
+    {"opLatencies", [](Service& s, bson::Builder& out) { s.top().append_latencies(out); },
+     Of::today},
     {"opcounters", [](Service& s, bson::Builder& out) { s.counters().append_to(out); }},
     {"opcountersRepl", [](Service&, bson::Builder& out) { OpCounters().append_to(out); }},
     {"recordStats", [](Service& s, bson::Builder& out) { append_record_stats(s.catalog(), out); }},
-    {"repl", [](Service& s, bson::Builder& out) { append_repl(*s.context().member, out); }, true},
+    {"repl", [](Service& s, bson::Builder& out) { append_repl(*s.context().member, out); },
+     Of::set},
     {"transactions",
      [](Service& s, bson::Builder& out) {
          const oplog::Retries& retries = s.context().member->retries();
          out.append("retriedCommandsCount", retries.retried_commands())
              .append("retriedStatementsCount", retries.retried_statements());
      },
-     true},
+     Of::set},
 };
 
-void append_section(Service& service, bson::Doc request, const Section& section,
+void append_section(Service& service, bson::Doc request, const Section& section, bool tells_more,
                     bson::Builder& reply) {
-    DCHECK(!section.of_set || service.context().member != nullptr);
+    DCHECK(section.of != Of::set || service.context().member != nullptr);
     const bson::Element wanted = request[section.name];
     if (wanted && !wanted.truthy()) return;
     bson::Builder out = reply.sub_object(section.name);
     section.append(service, out);
+    if (tells_more && section.append_more != nullptr) section.append_more(service, out);
 }
 
-void append_server_status(Service& service, bson::Doc request, bson::Builder& reply) {
+void append_server_status(Service& service, bson::Doc request, bool tells_more,
+                          bson::Builder& reply) {
     const ServerContext& context = service.context();
     const int64_t uptime = base::ms_since(context.started);
     const int64_t whole_seconds = uptime / 1000;
@@ -258,8 +279,9 @@ void append_server_status(Service& service, bson::Doc request, bson::Builder& re
         .append_date("localTime", base::ms_since_1970());
     for (const Section& section : kSections) {
         if (std::string_view(section.name) == "dur" && !service.durability().journaling()) continue;
-        if (section.of_set && context.member == nullptr) continue;
-        append_section(service, request, section, reply);
+        if (section.of == Of::set && context.member == nullptr) continue;
+        if (section.of == Of::today && !tells_more) continue;
+        append_section(service, request, section, tells_more, reply);
     }
     // These three are one section to the request.
     if (const bson::Element wanted = request["metrics"]; !wanted || wanted.truthy()) {
@@ -284,7 +306,8 @@ void append_server_status(Service& service, bson::Doc request, bson::Builder& re
 }
 
 void run_server_status(Invocation& invocation) {
-    append_server_status(invocation.service, invocation.body, *invocation.reply);
+    append_server_status(invocation.service, invocation.body,
+                         invocation.dialect().has(dialect::kRepliesTellMore), *invocation.reply);
 }
 
 // Replies with the data that later servers collect each second, of which this one has serverStatus.
@@ -298,7 +321,7 @@ void run_get_diagnostic_data(Invocation& invocation) {
     {
         bson::Builder status = data.sub_object("serverStatus");
         now(status, "start");
-        append_server_status(invocation.service, bson::Doc(), status);
+        append_server_status(invocation.service, bson::Doc(), true, status);
         status.append("ok", 1.0);
         now(status, "end");
     }

@@ -1,6 +1,8 @@
 // collStats, dbStats, dataSize, top, profile level (wire spec 2.4).
 #include "command/report/stats.h"
 
+#include <filesystem>
+
 #include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -35,6 +37,30 @@ void append_scale_factor(Invocation& invocation, int64_t scale) {
         invocation.reply->append("scaleFactor", static_cast<int32_t>(scale));
 }
 
+struct DatabaseTotals {
+    int32_t collections = 0;
+    int64_t objects = 0;
+    int64_t data_bytes = 0;
+    int64_t storage_bytes = 0;
+    int32_t extents = 0;
+    int32_t indexes = 0;
+    int64_t index_bytes = 0;
+
+    int64_t total_bytes() const { return storage_bytes + index_bytes; }
+    void add(catalog::Collection& collection) {
+        const storage::RecordStoreStats stats = collection.records().stats();
+        ++collections;
+        objects += stats.count;
+        data_bytes += stats.data_bytes;
+        storage_bytes += stats.storage_bytes;
+        extents += stats.extents;
+        for (const auto& index : collection.indexes()) {
+            ++indexes;
+            if (index->store != nullptr) index_bytes += index->store->storage_bytes();
+        }
+    }
+};
+
 void run_coll_stats(Invocation& invocation) {
     const std::string ns = invocation.ns();
     CollectionLock lock(invocation.client, ns, false);
@@ -55,33 +81,26 @@ void run_coll_stats(Invocation& invocation) {
     invocation.reply->append_all(head);
     append_collection_stats(lock.collection(), *store, scale, invocation.body["verbose"].truthy(),
                             *invocation.reply);
-    if (invocation.dialect().has(dialect::kRepliesTellMore))
+    if (invocation.dialect().has(dialect::kRepliesTellMore)) {
         append_capped_size(*store, scale, *invocation.reply);
+        DatabaseTotals totals;
+        if (lock.collection() != nullptr) totals.add(*lock.collection());
+        invocation.reply->append_number("totalSize", totals.total_bytes() / scale);
+    }
     append_scale_factor(invocation, scale);
 }
 
-struct DatabaseTotals {
-    int32_t collections = 0;
-    int64_t objects = 0;
-    int64_t data_bytes = 0;
-    int64_t storage_bytes = 0;
-    int32_t extents = 0;
-    int32_t indexes = 0;
-    int64_t index_bytes = 0;
-
-    void add(catalog::Collection& collection) {
-        const storage::RecordStoreStats stats = collection.records().stats();
-        ++collections;
-        objects += stats.count;
-        data_bytes += stats.data_bytes;
-        storage_bytes += stats.storage_bytes;
-        extents += stats.extents;
-        for (const auto& index : collection.indexes()) {
-            ++indexes;
-            if (index->store != nullptr) index_bytes += index->store->storage_bytes();
-        }
-    }
-};
+// Appends what the file system of the data has, if there is one.
+void append_disk(const std::string& directory, int64_t scale, bson::Builder& out) {
+    std::error_code error;
+    const auto disk = std::filesystem::space(directory, error);
+    if (error) return;
+    const auto scaled = [scale](uintmax_t bytes) {
+        return static_cast<double>(bytes) / static_cast<double>(scale);
+    };
+    out.append("fsUsedSize", scaled(disk.capacity - disk.free))
+        .append("fsTotalSize", scaled(disk.capacity));
+}
 
 void run_db_stats(Invocation& invocation) {
     const int64_t scale = scale_of(invocation.body["scale"]);
@@ -108,6 +127,10 @@ void run_db_stats(Invocation& invocation) {
         .append("indexes", totals.indexes)
         .append_number("indexSize", totals.index_bytes / scale)
         .append_number("fileSize", files.file_bytes / scale);
+    if (invocation.dialect().has(dialect::kRepliesTellMore)) {
+        reply.append_number("totalSize", totals.total_bytes() / scale);
+        append_disk(invocation.service.context().data_directory, scale, reply);
+    }
     append_scale_factor(invocation, scale);
     // The free space belongs to the database, not to one of its collections or indexes.
     if (invocation.body["freeStorage"].truthy())

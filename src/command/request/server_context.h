@@ -34,6 +34,7 @@ struct ServerContext {
     std::string host;  // "name:port", as serverStatus and explain show it
     int max_wire_version = 9;
     int max_write_batch = 100000;
+    std::string data_directory;  // an absolute path; empty: the data has no files
     bool test_commands = false;  // enableTestCommands
     bool retry_index_builds = true;
     std::vector<std::string> argv;

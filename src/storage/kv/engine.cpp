@@ -90,6 +90,12 @@ void Engine::close_database(std::string_view db) {
     read_catalogue(name);
 }
 
+bool Engine::copy_data(const std::string& directory) {
+    std::optional<storage::GlobalLock> lock(std::in_place, locks_, storage::GlobalMode::R);
+    store_.map().copy_to(directory + "/" + options_.name, [&] { lock.reset(); });
+    return true;
+}
+
 void Engine::append_metrics(bson::Builder& out) const {
     out.append("writeConflicts", static_cast<int64_t>(store_.conflicts()));
     store_.map().report([&out](const char* name, int64_t value) { out.append(name, value); });

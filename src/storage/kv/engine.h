@@ -46,6 +46,7 @@ class Engine final : public storage::Engine {
     std::unique_ptr<storage::Remains> drop_database(std::string_view db) override;
     void close_database(std::string_view db) override;
     std::string scratch_directory() const override { return options_.scratch_directory; }
+    bool copy_data(const std::string& directory) override;
     void append_metrics(bson::Builder& out) const override;
     void shutdown() override;
 

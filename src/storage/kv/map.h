@@ -105,6 +105,10 @@ class Map {
     // Writes the committed changes to the device without the log: begins that or, to `wait`, has
     // done it.
     virtual void checkpoint(bool wait) = 0;
+    // Makes `directory` and in it a copy of all rows that were committed before the call. Later
+    // ones may be there, too, in the order of their commits. REQUIRES: nothing is committed until
+    // it has called `may_commit`.
+    virtual void copy_to(const std::string& directory, const std::function<void()>& may_commit) = 0;
     // Between these two calls nothing changes the files, as long as nothing is committed.
     virtual void pause() {}
     virtual void resume() {}

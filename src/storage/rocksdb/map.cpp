@@ -2,8 +2,10 @@
 
 #include <rocksdb/convenience.h>
 #include <rocksdb/file_system.h>
+#include <rocksdb/utilities/checkpoint.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "base/dcheck.h"
 #include "base/error_codes.h"
@@ -33,6 +35,12 @@ std::string dropped_key(Table table) {
 // Its name until the database is there.
 std::string unfinished(const std::string& marker) {
     return marker + ".new";
+}
+
+void sync_directory(const kv::Host& host, rocksdb::Env& env, const std::string& path) {
+    std::unique_ptr<rocksdb::Directory> directory;
+    check(host, env.NewDirectory(path, &directory));
+    check(host, directory->Fsync());
 }
 
 }  // namespace
@@ -105,7 +113,7 @@ void Map::open(rocksdb::Options options) {
     db_.reset(db);
     if (!is_new) return;
     check(host_, env.RenameFile(unfinished(marker), marker));
-    sync_directory(env);
+    sync_directory(host_, env, directory_);
 }
 
 // The library keeps one at all times, and takes a missing one for an empty one.
@@ -135,13 +143,7 @@ void Map::begin(rocksdb::Env& env, const std::string& unfinished) {
              directory_ + " was not made by this server: it has " + other + " and no " +
                  std::string(kMarker));
     check(host_, rocksdb::WriteStringToFile(&env, kFormat, unfinished, true));
-    sync_directory(env);
-}
-
-void Map::sync_directory(rocksdb::Env& env) {
-    std::unique_ptr<rocksdb::Directory> directory;
-    check(host_, env.NewDirectory(directory_, &directory));
-    check(host_, directory->Fsync());
+    sync_directory(host_, env, directory_);
 }
 
 rocksdb::WriteOptions Map::write_options() const {
@@ -274,6 +276,22 @@ void Map::checkpoint(bool wait) {
     // The library has stopped writes until it has flushed what there is: that is this checkpoint.
     if (status.IsTryAgain()) return;
     host_.log(kv::Host::Severity::error, "RocksDB cannot write a checkpoint: " + status.ToString());
+}
+
+// The library links its tables' files, which nothing changes, and copies those of its log. After a
+// flush there would be no log, and a start asks for one.
+void Map::copy_to(const std::string& directory, const std::function<void()>& may_commit) {
+    constexpr uint64_t kNoFlush = std::numeric_limits<uint64_t>::max();
+    may_commit();
+    if (!has_log_) check(host_, flush(true));
+    rocksdb::Checkpoint* made = nullptr;
+    check(host_, rocksdb::Checkpoint::Create(db_.get(), &made));
+    const std::unique_ptr<rocksdb::Checkpoint> checkpoint(made);
+    check(host_, checkpoint->CreateCheckpoint(directory, kNoFlush));
+    rocksdb::Env& env = *db_->GetEnv();
+    check(host_,
+          rocksdb::WriteStringToFile(&env, kFormat, directory + "/" + std::string(kMarker), true));
+    sync_directory(host_, env, directory);
 }
 
 void Map::pause() {

@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -31,6 +32,7 @@ class Map final : public kv::Map {
     void drop(kv::Table table) override;
     void sync_log() override;
     void checkpoint(bool wait) override;
+    void copy_to(const std::string& directory, const std::function<void()>& may_commit) override;
     void pause() override;
     void resume() override;
     void check_space(uint64_t begun) override;
@@ -45,7 +47,6 @@ class Map final : public kv::Map {
     void open(rocksdb::Options options);
     bool has_log_file(rocksdb::Env& env) const;
     void begin(rocksdb::Env& env, const std::string& unfinished);
-    void sync_directory(rocksdb::Env& env);
     void write(rocksdb::WriteBatch& batch);
     rocksdb::Status flush(bool wait);
     void flush_removed_rows();

@@ -16,6 +16,7 @@
 #include "storage/contract/harness.h"
 #include "storage/kv/bytes.h"
 #include "storage/kv/engine.h"
+#include "storage/kv/testing/copy.h"
 #include "storage/rocksdb/configuration.h"
 #include "storage/rocksdb/open.h"
 #include "storage/rocksdb/session.h"
@@ -200,6 +201,15 @@ TEST_F(RocksMapTest, APowerCutBehindADropLeavesAllRowsOrNone) {
         close();
         directory = kept;
     }
+}
+
+TEST_F(RocksMapTest, ACopyHasAllCommits) {
+    open();
+    kv::expect_a_copy_has_all_commits(*map, store / "copy", [&](const std::string& copied) {
+        kv::MapSettings of_copy = settings();
+        of_copy.directory = copied;
+        return open_map(of_copy, nullptr);
+    });
 }
 
 TEST_F(RocksMapTest, ADroppedTableGivesItsSpaceBack) {

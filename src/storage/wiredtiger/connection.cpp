@@ -1,12 +1,7 @@
 #include "storage/wiredtiger/connection.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -27,22 +22,11 @@ namespace {
 constexpr std::string_view kMarker = "FORMAT";
 constexpr std::string_view kFormat = "mongod-dur 1\n";
 
-[[noreturn]] void fail_errno(const Host& host, const std::string& path) {
-    const int error = errno;
-    fail(host, error == ENOSPC ? base::kOutOfDiskSpace : base::kInternalError,
-         path + ": " + std::strerror(error));
-}
+}  // namespace
 
-void sync_path(const Host& host, const std::string& path) {
-    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (file < 0) fail_errno(host, path);
-    const bool is_synced = ::fsync(file) == 0;
-    ::close(file);
-    if (!is_synced) fail_errno(host, path);
-}
-
-// Complete when it is there, and there before anything else is.
-void make_marker(const Host& host, const std::string& directory, const std::string& marker) {
+// The marker is complete when it is there, and there before anything else is.
+void make_directory(const Host& host, const std::string& directory) {
+    const std::string marker = directory + "/" + std::string(kMarker);
     std::error_code error;
     std::filesystem::create_directory(directory, error);
     if (error) fail(host, base::kInternalError, directory + ": " + error.message());
@@ -63,10 +47,12 @@ void make_marker(const Host& host, const std::string& directory, const std::stri
     sync_path(host, directory);
 }
 
+namespace {
+
 // The library would change what it opens, so a file beside its own is looked at first.
 void check_marker(const Host& host, const std::string& directory) {
     const std::string marker = directory + "/" + std::string(kMarker);
-    if (!std::filesystem::exists(marker)) make_marker(host, directory, marker);
+    if (!std::filesystem::exists(marker)) make_directory(host, directory);
     std::ifstream file(marker, std::ios::binary);
     const std::string format{std::istreambuf_iterator<char>(file), {}};
     if (file.bad()) fail_errno(host, marker);

@@ -25,6 +25,9 @@ struct CloseSession {
 };
 using SessionHandle = std::unique_ptr<WT_SESSION, CloseSession>;
 
+// Makes the directory, empty but for the file FORMAT. Throws base::Error where it has others.
+void make_directory(const kv::Host& host, const std::string& directory);
+
 class Connection {
   public:
     // See open_map().

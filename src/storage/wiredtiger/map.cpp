@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error_codes.h"
+#include "storage/wiredtiger/copy.h"
 #include "storage/wiredtiger/disk.h"
 #include "storage/wiredtiger/open.h"
 #include "storage/wiredtiger/session.h"
@@ -76,6 +77,11 @@ void Map::sync_log() {
 void Map::checkpoint(bool wait) {
     bytes_since_checkpoint_ = 0;
     wait ? checkpointer_.write() : checkpointer_.begin();
+}
+
+void Map::copy_to(const std::string& directory, const std::function<void()>& may_commit) {
+    sync_log();
+    copy_files(host_, connection_, directory_, directory, may_commit);
 }
 
 void Map::pause() {

@@ -17,6 +17,7 @@
 #include "storage/contract/harness.h"
 #include "storage/kv/bytes.h"
 #include "storage/kv/engine.h"
+#include "storage/kv/testing/copy.h"
 #include "storage/wiredtiger/open.h"
 
 namespace wt {
@@ -144,6 +145,15 @@ TEST_F(WiredTigerMapTest, WhoWantsNoLogLosesNothingOfRunsThatHaveOne) {
     map->sync_log();
     open_copy();
     EXPECT_EQ(count(), 3);
+}
+
+TEST_F(WiredTigerMapTest, ACopyHasAllCommits) {
+    open();
+    kv::expect_a_copy_has_all_commits(*map, store / "copied", [&](const std::string& copied) {
+        kv::MapSettings of_copy = settings();
+        of_copy.directory = copied;
+        return open_map(of_copy, {});
+    });
 }
 
 TEST_F(WiredTigerMapTest, ADroppedTableGivesItsFileBack) {

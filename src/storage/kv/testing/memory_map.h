@@ -53,6 +53,9 @@ class MemoryMap final : public Map {
         const std::lock_guard lock(rows_->mutex);
         std::erase_if(rows_->tables, [&](Table table) { return !tables.contains(table); });
     }
+    void copy_to(const std::string&, const std::function<void()>&) override {
+        base::fail(base::kCommandNotSupported, "the memory has no files");
+    }
     void drop(Table table) override {
         ++drops;
         const std::lock_guard lock(rows_->mutex);
