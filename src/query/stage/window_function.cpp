@@ -15,7 +15,6 @@
 
 namespace query {
 
-
 namespace {
 
 // Accumulates the values that an expression gives for the documents at positions [begin, end).
