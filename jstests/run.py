@@ -55,6 +55,10 @@ class Runner:
                 self.report(name, {'outcome': 'skip', 'name': 'the whole file', 'seconds': '0',
                                    'message': 'the server is built without this patch'})
                 return
+        if name.startswith('engines/') and server.ENGINE not in os.environ:
+            self.report(name, {'outcome': 'skip', 'name': 'the whole file', 'seconds': '0',
+                               'message': 'it is for another engine: tests/engines/run.py'})
+            return
         folder = tempfile.mkdtemp(prefix=name[:-3].replace('/', '-') + '-', dir=self.scratch)
         files = [os.path.join(LIB, helper) for helper in helpers]
         files += [path, os.path.join(LIB, 'end.js')]

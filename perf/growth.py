@@ -23,7 +23,6 @@ Columns:  files MB, index MB    data files as the disk has them, and all indexes
 Not for:  small differences: a sample is short.
 """
 
-import argparse
 import contextlib
 import functools
 import json

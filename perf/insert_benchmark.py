@@ -36,7 +36,6 @@ Columns:  bytes/doc   in the data files, with its four indexes
 Not for:  rates of small runs: the trees must outgrow the caches before the article's rates show.
 """
 
-import argparse
 import collections
 import contextlib
 import functools

@@ -100,22 +100,18 @@ def processor_counters(lines):
     return 0, 0, 0
 
 
-def device_counters(lines, device):
+def device_counters(lines, device, first=7):
     """(writes, bytes written) of a device since the start, from /proc/diskstats; None without."""
     for line in lines:
         words = line.split()
         if len(words) > 9 and words[2] == device:
-            return int(words[7]), int(words[9]) * SECTOR_BYTES
+            return int(words[first]), int(words[first + 2]) * SECTOR_BYTES
     return None
 
 
 def device_reads(lines, device):
-    """(reads, bytes read) of a device, likewise."""
-    for line in lines:
-        words = line.split()
-        if len(words) > 9 and words[2] == device:
-            return int(words[3]), int(words[5]) * SECTOR_BYTES
-    return None
+    """(reads, bytes read), likewise."""
+    return device_counters(lines, device, 3)
 
 
 class Watch:

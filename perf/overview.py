@@ -15,6 +15,7 @@ import datetime
 import html
 import os
 import re
+import string
 import sys
 
 import ab_table
@@ -42,60 +43,6 @@ import staging
 TOP = measuring.TOP
 
 Kind = collections.namedtuple('Kind', 'name title is_it table find')
-
-STYLE = '''<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>What was measured</title><style>
-:root { color-scheme: light dark; --ink: #222; --paper: #fff; --dim: #666; --good: #2b7a47;
-        --bad: #b3363d; }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e6edf3; --paper: #0d1117; --dim: #9aa4ae; --good: #6cc48a; --bad: #f0888d; }
-}
-body { font: 16px/1.5 sans-serif; color: var(--ink); background: var(--paper); margin: 1.5em auto;
-       max-width: 74em; padding: 0 1em; overflow-wrap: anywhere; }
-a { color: inherit; }
-p, ul { max-width: 52em; }
-ul, ol { padding-left: 1.2em; }
-summary { cursor: pointer; font-weight: bold; padding: .3em 0; }
-.verdict { font-size: 1.15em; max-width: 48em; }
-.quiet, .noisy { border-left: .4em solid var(--good); padding-left: .6em; }
-.noisy { border-color: var(--bad); }
-.lost li::marker { color: var(--bad); }
-.from { color: var(--dim); font-size: 14px; }
-table { border-collapse: collapse; font-size: 14px; overflow-wrap: break-word; }
-td, th { padding: .15em .6em; text-align: left; vertical-align: top; }
-thead th { border-bottom: 1px solid var(--dim); }
-.reproduced { color: var(--good); }
-.not-reproduced { color: var(--bad); }
-.picture svg { width: 100%; height: auto; }
-pre { font-size: 12px; line-height: 1.35; overflow-x: auto; overflow-wrap: normal; }
-@media (max-width: 40em) {
-  thead { display: none; }
-  tr { display: block; border-bottom: 1px solid var(--dim); padding: .4em 0; }
-  td { display: block; padding: 0; }
-  td:first-child { font-weight: bold; }
-  td:empty { display: none; }
-  td[data-of]:not([data-of=""])::before { content: attr(data-of) ": "; color: var(--dim); }
-  .picture { overflow-x: auto; }
-  .picture svg { width: 46em; max-width: none; }
-}
-</style></head><body>
-'''
-PAGE = '''<h1>What was measured</h1>
-<p class="from">{made}</p>
-<ol class="verdict">{verdict}</ol>
-<div class="picture">{picture}</div>
-<h2 id="articles">The articles, claim by claim</h2>
-{comparison}
-{summary}
-<details id="all"><summary>Every result, with its machine</summary>
-{contents}
-</details>
-{sections}
-</body></html>
-'''
-
 
 PATCH_TITLE = 'A patch (./lab bench PATCH)'
 
@@ -381,7 +328,9 @@ def as_page(every):
                     '<li>%s</li>' % html.escape(sentence, quote=False)
                     for sentence in sentences)))
         lines.append('</details>' if groups else '<p>Nothing.</p></details>')
-    return STYLE + PAGE.format(
+    with open(os.path.join(TOP, 'perf', 'report.html'), encoding='utf-8') as file:
+        page = string.Template(file.read())
+    return page.substitute(
         made=html.escape(made()), picture=picture(every), comparison=comparison_html(every),
         verdict='\n'.join('<li>%s</li>' % html.escape(line, quote=False)
                           for line in verdict(every)),

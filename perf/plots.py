@@ -89,11 +89,14 @@ def _save(figure, path):
     return path
 
 
-def _trim(axes, title, xlabel, ylabel):
+def _finish(figure, path, axes, title, xlabel, ylabel):
+    axes.yaxis.set_major_formatter(lambda y, _: number(y))
+    axes.legend(fontsize=9, frameon=False)
     axes.set_title(title.replace('$', r'\$'), fontsize=11)
     axes.set_xlabel(xlabel, fontsize=10)
     axes.set_ylabel(ylabel, fontsize=10)
     axes.spines[['top', 'right']].set_visible(False)
+    return _save(figure, path)
 
 
 def lines(path, title, xlabel, ylabel, series, floor=None, show_x='%g'.__mod__, log_y=False):
@@ -123,10 +126,7 @@ def lines(path, title, xlabel, ylabel, series, floor=None, show_x='%g'.__mod__, 
         axes.set_yscale('log')
     else:
         axes.set_ylim(bottom=0)
-    axes.yaxis.set_major_formatter(lambda y, _: number(y))
-    axes.legend(fontsize=9, frameon=False)
-    _trim(axes, title, xlabel, ylabel)
-    return _save(figure, path)
+    return _finish(figure, path, axes, title, xlabel, ylabel)
 
 
 def course(path, title, xlabel, ylabel, series):
@@ -138,10 +138,7 @@ def course(path, title, xlabel, ylabel, series):
                   label=name.replace('$', r'\$'))
     axes.locator_params(axis='x', integer=True)
     axes.set_ylim(bottom=0)
-    axes.yaxis.set_major_formatter(lambda y, _: number(y))
-    axes.legend(fontsize=9, frameon=False)
-    _trim(axes, title, xlabel, ylabel)
-    return _save(figure, path)
+    return _finish(figure, path, axes, title, xlabel, ylabel)
 
 
 def dots(path, title, xlabel, ylabel, series):

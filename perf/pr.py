@@ -8,7 +8,6 @@ there; --force as in ./lab port.
 
 import argparse
 import glob
-import json
 import os
 import re
 import sys
@@ -21,6 +20,7 @@ import check  # noqa: E402
 from port import __main__ as port  # noqa: E402
 from port import output  # noqa: E402
 import ab_table  # noqa: E402
+import kept_results  # noqa: E402
 import machine  # noqa: E402
 from port import recipe as recipes  # noqa: E402
 import staging  # noqa: E402
@@ -203,7 +203,7 @@ def origin_of(slug, fields):
     """Where the figures come from, and how far to trust them."""
     if fields['Result'] == 'none':
         return filled(ORIGIN, UNMEASURED.format(slug=slug, **fields))
-    result = read_result(os.path.join(TOP, fields['Result']))
+    result = kept_results.read(os.path.join(TOP, fields['Result']))
     host, awaits = result['host'], fields.get('Awaits-measurement')
     terms = [TERMS.format(patches=len(result['series']))] if 'series' in result else []
     return filled(ORIGIN, *terms, MEASURED.format(
@@ -218,11 +218,6 @@ def filled(*texts):
                      for text in texts for line in text.splitlines())
 
 
-def read_result(path):
-    with open(path, encoding='utf-8') as file:
-        return json.load(file)
-
-
 def is_ported(server):
     """Whether it was called so, and is none of ours."""
     return server['name'] == 'ported' and not server.get('git_version', '').startswith(OURS)
@@ -230,7 +225,7 @@ def is_ported(server):
 
 def ported_of(slug):
     """The newest figures of the original server with this change that were measured here."""
-    found = {path: read_result(path)
+    found = {path: kept_results.read(path)
              for path in glob.glob(os.path.join(RESULTS, '*', '*', slug + '.json'))}
     found = {path: result for path, result in found.items()
              if any(map(is_ported, result.get('servers', ())))}

@@ -143,7 +143,7 @@ function readFile(file) {
 function launch(folder, options, port, program = harness.mongod) {
     const logFile = path.join(folder, `server-${harness.started++}.log`);
     const log = fs.openSync(logFile, 'a');
-    const child = childProcess.spawn(program, options, {stdio: ['ignore', log, log]});
+    const child = childProcess.spawn(program, options, {stdio: ['ignore', log, log], cwd: folder});
     fs.closeSync(log);
     const dbpath = path.join(folder, 'db');
     const server = {process: child, port, folder, logFile, dbpath, earlier: ''};
@@ -220,6 +220,13 @@ function runServer(options, folder = newFolder('run'), program = harness.mongod)
     const server = launch(folder, options, 0, program);
     waitFor(`mongod ${options.join(' ')} ends`, () => hasExited(server));
     return {exitCode: server.process.exitCode, output: readFile(server.logFile)};
+}
+
+// The same, with what it says where: {code, out, err}. Relative paths are those of the folder.
+function runMongod(options, folder = harness.scratch, program = harness.mongod) {
+    const run = childProcess.spawnSync(program, options, {
+        cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], timeout: 60000});
+    return {code: run.status, out: run.stdout, err: run.stderr};
 }
 
 // Sends a signal and waits for the end; returns the exit code (null when the signal killed it).

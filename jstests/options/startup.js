@@ -9,15 +9,19 @@ const config = (name, text) => {
     return file;
 };
 
-test('--help and --version end with 0', () => {
-    const help = runServer(['--help']);
-    assertEq(help.exitCode, 0);
-    for (const option of ['--dbpath', '--journalCommitInterval', '--syncdelay', '--smallfiles']) {
-        assertContains(help.output, option);
+test('--help, --version and dbpath end with 0', () => {
+    const help = runMongod(['--help']);
+    assertEq([help.code, help.err], [0, '']);
+    for (const part of ['--dbpath DIR', '--journalCommitInterval MS', '--syncdelay', '--smallfiles',
+                        'Network:', 'Journal:']) {
+        assertContains(help.out, part);
     }
-    const version = runServer(['--version']);
-    assertEq(version.exitCode, 0);
-    assertTrue(/v\d+\.\d+\.\d+/.test(version.output), version.output);
+    const version = runMongod(['--version']);
+    assertEq([version.code, version.err], [0, '']);
+    assertTrue(version.out.startsWith('db version v2.6.12\n'), version.out);
+    assertContains(version.out, '\npatches: ');
+    const dbpath = runMongod(['dbpath']);
+    assertEq([dbpath.code, dbpath.out], [0, '/data/db\n']);
 });
 
 test('the base lists no option of a patch', () => {
@@ -26,19 +30,85 @@ test('the base lists no option of a patch', () => {
     }
 });
 
-test('an unknown option is named', () => {
-    const run = runServer(['--noSuchOption']);
-    assertEq(run.exitCode, 2);
-    assertContains(run.output, 'Error parsing command line');
-    assertContains(run.output, 'noSuchOption');
-    assertContains(run.output, "try 'mongod --help' for more information");
+test('options that are wrong are named', () => {
+    for (const [options, code, text] of [
+        [['--noSuchOption'], 2, 'Error parsing command line: unknown option noSuchOption\n' +
+                                "try 'mongod --help' for more information\n"],
+        [['--port', '65536'], 2, 'bad --port number'],
+        [['--journalCommitInterval', '301'], 2,
+         '--journalCommitInterval out of allowed range (0-300ms)'],
+        [['--setParameter', 'nosuch=1'], 2, 'nosuch'],
+        [['--setParameter', 'announcedMaxWireVersion=30'], 2, 'announcedMaxWireVersion'],
+        [['--fork'], 2, '--fork has to be used with --logpath or --syslog'],
+        [['--config', path.join(folder, 'nosuch')], 2, path.join(folder, 'nosuch')],
+        [['--syslog', '--syslogFacility', 'nosuch'], 2, "named 'nosuch'"],
+        [['--config', '/'], 2, 'Error reading config file: /\nit is a directory\n'],
+        [['--config', '/dev/zero'], 2, 'it is longer than 1048576 bytes'],
+        [['--config', '/nowhere'], 2,
+         'Error reading config file: /nowhere\nNo such file or directory\n'],
+        [['frobnicate'], 1, 'Invalid command: frobnicate'],
+    ]) {
+        const run = runMongod(options);
+        assertEq([run.code, run.out], [code, ''], `${options}`);
+        assertContains(run.err, text);
+    }
 });
 
-test('a missing data directory is exit code 100', () => {
-    const run = runServer(['--dbpath', path.join(folder, 'missing'), '--port', '20001']);
-    assertEq(run.exitCode, 100);
-    assertContains(run.output, path.join(folder, 'missing'));
-    assertContains(run.output, 'does not exist');
+test('a data directory that is missing or in use is exit code 100', () => {
+    const missing = path.join(folder, 'missing');
+    const run = runMongod(['--dbpath', missing, '--port', '20001']);
+    assertEq(run.code, 100);
+    assertContains(run.out, `dbpath (${missing}) does not exist.`);
+    const server = startServer({options: ['--smallfiles']});
+    const other = runMongod(['--dbpath', server.dbpath, '--port', '20001']);
+    assertEq(other.code, 100);
+    assertContains(other.out, 'Is a mongod instance already running?');
+    const lock = path.join(server.dbpath, 'mongod.lock');
+    assertEq(readFile(lock), `${server.process.pid}\n`);
+    stopServer(server);
+});
+
+test('--nojournal does not start over what a kill has left', () => {
+    const start = more => startServer(Object.assign({options: ['--smallfiles']}, more));
+    const without = server => {
+        const run = runMongod(['--dbpath', server.dbpath, '--nojournal', '--port', '20001']);
+        assertEq(run.code, 100);
+        return run.out;
+    };
+    let server = start();
+    stopServer(server, 'SIGKILL');
+    assertContains(without(server),
+                   "can't start without --journal enabled when journal/ files are present");
+    // Also where the journal has no files.
+    server = start({folder: server.folder});
+    server.shell.getDB('kept').getCollection('c').insertOne({_id: 1});
+    server.shell.getDB('dropped').getCollection('c').insertOne({});
+    server.shell.getDB('dropped').dropDatabase();
+    assertEq(fs.readdirSync(path.join(server.dbpath, 'journal'))
+        .filter(name => name.startsWith('j._')), []);
+    stopServer(server, 'SIGKILL');
+    assertContains(without(server), 'old lock file');
+    server = start({folder: server.folder});
+    assertEq(server.shell.getDB('kept').getCollection('c').countDocuments({}), 1);
+    const names = server.shell.getDB('admin').runCommand({listDatabases: 1}).databases;
+    assertTrue(!names.some(each => each.name === 'dropped'));
+    stopServer(server);
+});
+
+test('the program is hardened', () => {
+    const readelf = option => childProcess.execFileSync('readelf', ['-W', option, harness.mongod],
+                                                        {encoding: 'utf8', maxBuffer: 1 << 28});
+    const headers = readelf('--program-headers'), dynamic = readelf('--dynamic');
+    const symbols = readelf('--dyn-syms');
+    for (const [text, pattern] of [
+        [readelf('--file-header'), /Type: +DYN/], [dynamic, /FLAGS.*BIND_NOW/],
+        [dynamic, /FLAGS_1.*NOW.*PIE/], [headers, /GNU_RELRO/],
+        [headers, /GNU_STACK .* RW +0x/], [symbols, /__stack_chk_fail@/],
+        [symbols, /__mem\w+_chk@/], [symbols, /__glibcxx_assert_fail/],
+    ]) {
+        assertTrue(pattern.test(text), `${pattern}`);
+    }
+    assertTrue(!/LOAD .* RWE /.test(headers));
 });
 
 test('a directory with and one without directoryperdb are distinguished', () => {
@@ -60,9 +130,12 @@ test('a directory with and one without directoryperdb are distinguished', () => 
 
 test('a port in use is exit code 48', () => {
     const server = startServer();
-    const other = path.join(folder, 'other');
-    fs.mkdirSync(other);
-    assertEq(runServer(['--dbpath', other, '--port', `${server.port}`]).exitCode, 48);
+    const other = newFolder('other');
+    const run = runMongod(['--dbpath', other, '--port', `${server.port}`, '--nojournal',
+                           '--nounixsocket']);
+    assertEq(run.code, 48);
+    assertContains(run.out, `Address already in use for socket: 127.0.0.1:${server.port}`);
+    assertEq(readFile(path.join(other, 'mongod.lock')), '');
     assertEq(stopServer(server), 0);
 });
 

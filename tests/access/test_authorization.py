@@ -1,10 +1,6 @@
-"""Requests of clients that have not logged in, or that lack the privilege."""
+"""Requests of clients that have not logged in, and sessions of others."""
 
 import os
-
-import pymongo
-from bson.int64 import Int64
-from bson.son import SON
 
 import access
 import messages
@@ -76,7 +72,6 @@ class Unauthenticated(access.Case):
         with self.assertRaises((ConnectionError, BrokenPipeError)):
             user.run({'ping': 1, 'comment': 'x' * (1 << 20)})
 
-
     def test_what_cannot_be_read_is_logged_once(self):
         """With a line in the log for each message an unknown client could fill the disk."""
         for opcode, body in ((999, b''), (messages.OP_KILL_CURSORS, bytes(8)),
@@ -103,66 +98,7 @@ class Unauthenticated(access.Case):
         self.assertEqual(user.run({'ping': 1})['ok'], 1)
 
 
-class Roles(access.Case):
-    def test_reading_and_writing(self):
-        reader = self.make('reader', ['read'])
-        writer = self.make('writer', ['readWrite'])
-        self.assertEqual(reader.test.c.count_documents({}), 300)
-        self.assertEqual(len(list(reader.test.c.aggregate([{'$match': {'_id': {'$lt': 5}}}]))), 5)
-        self.refused(UNAUTHORIZED, reader.test.c.insert_one, {})
-        self.refused(UNAUTHORIZED, reader.test.c.update_one, {}, {'$set': {'a': 1}})
-        self.refused(UNAUTHORIZED, reader.test.c.delete_many, {})
-        self.refused(UNAUTHORIZED, reader.test.c.find_one_and_delete, {})
-        self.refused(UNAUTHORIZED, reader.test.c.create_index, 'a')
-        self.refused(UNAUTHORIZED, reader.test.c.drop)
-        elsewhere = {'db': 'other', 'coll': 'd'}
-        for stage in ({'$out': 'd'}, {'$merge': 'd'}, {'$merge': {'into': 'd'}}):
-            self.refused(UNAUTHORIZED, reader.test.c.aggregate, [stage])
-            writer.test.c.aggregate([stage])
-        for stage in ({'$out': elsewhere}, {'$merge': {'into': elsewhere}}):
-            self.refused(UNAUTHORIZED, writer.test.c.aggregate, [stage])
-        self.root.test.d.drop()
-        self.refused(UNAUTHORIZED, reader.other.c.find_one)
-        writer.test.d.insert_one({'_id': 1})
-        writer.test.d.create_index('a')
-        writer.test.d.rename('e')
-        writer.test.e.drop()
-        self.refused(UNAUTHORIZED, writer.other.c.insert_one, {})
-        self.refused(UNAUTHORIZED, writer.drop_database, 'test')
-        self.refused(UNAUTHORIZED, writer.admin.command, 'serverStatus')
-
-    def test_what_is_listed_is_what_may_be_seen(self):
-        self.root.hidden.c.insert_one({})
-        reader = self.make('lister', ['read'])
-        self.assertEqual(reader.list_database_names(), ['test'])
-        self.assertIn('hidden', self.root.list_database_names())
-        self.assertIn('c', reader.test.list_collection_names())
-        self.refused(UNAUTHORIZED, reader.hidden.list_collection_names)
-        self.assertEqual(reader.hidden.list_collection_names(authorizedCollections=True), [])
-
-    def test_the_server_itself(self):
-        admin = self.make('operator', ['clusterAdmin'], 'admin')
-        for command in ('serverStatus', 'currentOp', 'top', 'getCmdLineOpts', 'hostInfo', 'fsync'):
-            self.assertEqual(admin.admin.command(command)['ok'], 1, command)
-        self.refused(UNAUTHORIZED, admin.test.c.find_one)
-        self.refused(UNAUTHORIZED, admin.admin.command, 'usersInfo')
-        reader = self.make('onlooker', ['readAnyDatabase'], 'admin')
-        for command in ('serverStatus', 'currentOp', 'fsync', 'shutdown', 'logRotate',
-                        {'setParameter': 1, 'logLevel': 0}, {'getParameter': '*'}):
-            self.refused(UNAUTHORIZED, reader.admin.command, command)
-        self.refused(UNAUTHORIZED, lambda: list(reader.admin.aggregate([{'$currentOp': {}}])))
-
-    def test_cursors_of_others(self):
-        one = self.make('one', ['read'])
-        two = self.make('two', ['read'])
-        cursor = one.test.c.find(batch_size=2)
-        next(cursor)
-        self.refused(UNAUTHORIZED, two.test.command,
-                     {'getMore': Int64(cursor.cursor_id), 'collection': 'c'})
-        self.refused(UNAUTHORIZED, two.test.command,
-                     {'killCursors': 'c', 'cursors': [Int64(cursor.cursor_id)]})
-        self.assertEqual(len(list(cursor)), 299)
-
+class Sessions(access.Case):
     def test_sessions_of_others(self):
         one = self.make('session-one', ['read'])
         two = self.make('session-two', ['readWrite'])
@@ -183,65 +119,3 @@ class Roles(access.Case):
             two.admin.command('killSessions', [])
             self.refused(UNAUTHORIZED, two.admin.command, 'killAllSessions', [])
             self.assertEqual(len(list(cursor)), 299)
-
-    def test_passwords_leave_no_trace(self):
-        self.root.admin.command('profile', 2, slowms=0)
-        self.root.trace.command('profile', 2)
-        self.root.admin.command('setParameter', 1, logLevel=2, traceExceptions=True)
-        secret = 'never-to-be-seen'
-        self.root.trace.command('createUser', 'quiet', pwd=secret, roles=['read'])
-        self.root.trace.command('updateUser', 'quiet', pwd=secret + '2')
-        self.client('quiet', secret + '2', 'trace').trace.c.find_one()
-        made = {'createUser': 'x', 'pwd': secret, 'roles': []}
-        for command in (made, SON(explain=made), SON(find='system.users', filter={'x': secret})):
-            self.refused(UNAUTHORIZED, self.client('quiet', secret + '2', 'trace').trace.command,
-                         command)
-        for command in (SON(explain=made), SON(explain={'updateUser': 'quiet', 'pwd': secret}),
-                        SON(explain={'explain': made}), SON(explain={'creatUser': 'x',
-                                                                     'pwd': secret}),
-                        {'creatUser': 'x', 'pwd': secret}, {'explain': [made]},
-                        {'explain': {'saslStart': 1, 'payload': secret}},
-                        SON(grantRolesToUser='absent', roles=['read'], pwd=secret),
-                        SON(dropUser='absent', pwd=secret)):
-            self.assertRaises(pymongo.errors.OperationFailure, self.root.trace.command, command)
-        for command in (SON(explain={'find': 'system.users', 'filter': {'x': secret}}),
-                        SON(explain={'update': 'system.users', 'updates': [
-                            {'q': {}, 'u': {'credentials': secret}}]}),
-                        SON(find='system.users\0', filter={'x': secret}),
-                        SON(dataSize='trace.system.users', keyPattern={'x': 1}, min={'x': secret},
-                            max={'x': secret}),
-                        SON(hello=1, speculativeAuthenticate={
-                            'saslStart': 1, 'mechanism': 'PLAIN', 'payload': secret, 'db': 'x'})):
-            try:
-                self.root.trace.command(command)
-            except pymongo.errors.OperationFailure:
-                pass
-        with self.assertRaises(pymongo.errors.OperationFailure):
-            self.root.admin.command(SON(copydb=1, fromdb='a', todb='b', key=secret))
-        for database in ('admin', 'other'):  # no user may write to the first one
-            users = self.root[database]['system.users']
-            for write in (lambda c: c.insert_one({'_id': 'x', 'credentials': secret}),
-                          lambda c: c.update_one({'_id': 'x'}, {'$set': {'credentials': secret}}),
-                          lambda c: c.replace_one({'_id': 'x'}, {'credentials': secret}),
-                          lambda c: c.find_one({'_id': 'x', 'credentials': secret}),
-                          lambda c: c.delete_one({'_id': 'x', 'credentials': secret})):
-                try:
-                    write(users)
-                except pymongo.errors.OperationFailure:
-                    pass
-        self.root.admin.command('setParameter', 1, logLevel=0, traceExceptions=False)
-        self.root.trace.command('profile', 0)
-        self.root.admin.command('profile', 0, slowms=100)
-        profile = list(self.root.trace.system.profile.find())
-        self.assertEqual({entry['user'] for entry in profile}, {'root@admin', 'quiet@trace'})
-        self.assertIn([{'user': 'quiet', 'db': 'trace'}],
-                      [entry['allUsers'] for entry in profile])
-        self.assertTrue([entry for entry in profile
-                         if entry.get('command', {}).get('createUser') == 'quiet'], profile)
-        for text in (str(profile), str(list(self.root.admin.system.profile.find())),
-                     open(self.server.log_path, encoding='utf-8', errors='replace').read(),
-                     str(self.root.admin.command('getLog', 'global'))):
-            self.assertNotIn(secret, text)
-            self.assertNotIn('storedKey', text)
-        with open(os.path.join(self.server.dbpath, 'trace.0'), 'rb') as file:
-            self.assertNotIn(secret.encode(), file.read())

@@ -1,4 +1,5 @@
-"""Logging in: by which mechanisms, with which names and passwords, what unknown clients learn."""
+"""Logging in by hand: what unknown clients learn, and what failures cost; the rest of logging in is
+in jstests/access/."""
 
 import base64
 import concurrent.futures
@@ -16,19 +17,6 @@ MECHANISMS = ('SCRAM-SHA-1', 'SCRAM-SHA-256')
 
 
 class Logins(access.Case):
-    def test_both_mechanisms_and_the_negotiated_one(self):
-        self.make('both', ['read'])
-        for mechanism in MECHANISMS:
-            client = self.client('both', 'pw', 'test', authMechanism=mechanism)
-            self.assertEqual(client.test.c.count_documents({}), 300)
-        self.assertEqual(self.client('both', 'pw', 'test').test.c.count_documents({}), 300)
-
-    def test_a_user_with_one_mechanism_only(self):
-        for mechanism, other in (MECHANISMS, MECHANISMS[::-1]):
-            self.make(mechanism, ['read'], mechanisms=[mechanism]).test.c.find_one()
-            self.refused(LOGIN_FAILED, self.client(mechanism, 'pw', 'test',
-                                                   authMechanism=other).test.c.find_one)
-
     def test_who_is_not_who_he_says(self):
         self.make('bob', ['read'])
 
@@ -42,18 +30,6 @@ class Logins(access.Case):
         with concurrent.futures.ThreadPoolExecutor(len(tried)) as pool:
             for error in pool.map(fail, *zip(*tried)):
                 self.assertIn('Authentication failed', error)
-
-    def test_names_and_passwords_of_all_kinds(self):
-        for name, password in (('a,b=c', 'x,y=z'), ('ä.ö', 'pässwörd'), ('x' * 500, 'y' * 2000),
-                               ('$n', ' a b '), ('名前', '\u2168\u00a0\u00aa')):
-            client = self.make(name, ['read'], password=password)
-            self.assertEqual(client.test.c.count_documents({}), 300, name)
-
-    def test_passwords_that_no_client_could_send(self):
-        for password, code in (('', 2), ('a\0b', 2), ('\u0007', 2), (5, 14)):
-            with self.assertRaises(pymongo.errors.OperationFailure) as caught:
-                self.root.test.command('createUser', 'absent', pwd=password, roles=[])
-            self.assertEqual(caught.exception.code, code, repr(password))
 
     def test_an_unknown_user_is_answered_like_a_known_one(self):
         self.make('known', ['read'])

@@ -4,10 +4,8 @@ Only whether the answer is code 13 counts, so a command that fails for want of a
 A new command needs a line here, and a decision.
 """
 
-
 import access
 from access import UNAUTHORIZED
-
 
 import command_requests
 

@@ -8,6 +8,15 @@ URI = os.environ['MONGOD_URI']
 PORT = int(os.environ['MONGOD_PORT'])
 
 
+class Refusals(unittest.TestCase):
+    def fails(self, code, call, *arguments, **options):
+        from pymongo import errors  # not every client has it
+        with self.assertRaises(errors.OperationFailure) as caught:
+            call(*arguments, **options)
+        self.assertEqual(caught.exception.code, code, caught.exception.details)
+        return caught.exception
+
+
 def main(*cases):
     """Runs unittest classes and ends the program with the closing line that run.py reads."""
     suite = unittest.TestSuite(unittest.defaultTestLoader.loadTestsFromTestCase(case)

@@ -1,7 +1,6 @@
 """pymongo of today, with its defaults (retryable writes on): what a program does with a server."""
 
 import threading
-import unittest
 
 import bson
 import case
@@ -10,7 +9,7 @@ from pymongo import errors
 from pymongo.write_concern import WriteConcern
 
 
-class Programs(unittest.TestCase):
+class Programs(case.Refusals):
     @classmethod
     def setUpClass(cls):
         cls.client = pymongo.MongoClient('mongodb://127.0.0.1:%d/' % case.PORT)
@@ -22,12 +21,6 @@ class Programs(unittest.TestCase):
         if documents:
             c.insert_many(documents)
         return c
-
-    def fails(self, code, call, *arguments, **options):
-        with self.assertRaises(errors.OperationFailure) as caught:
-            call(*arguments, **options)
-        self.assertEqual(caught.exception.code, code, caught.exception.details)
-        return caught.exception
 
     def test_crud(self):
         c = self.collection()

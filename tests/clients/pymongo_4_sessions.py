@@ -1,7 +1,6 @@
 """Sessions by pymongo of today: those that a program asks for, those that the driver uses by
 itself, what belongs to one, and how they end. Commands are looked at as they leave the driver."""
 
-import unittest
 
 import bson
 import case
@@ -29,7 +28,7 @@ class Watcher(monitoring.CommandListener):
         return next(command for sent, command in reversed(self.sent) if sent == name)
 
 
-class Sessions(unittest.TestCase):
+class Sessions(case.Refusals):
     def setUp(self):
         self.watcher = Watcher()
         self.client = pymongo.MongoClient(case.URI, event_listeners=[self.watcher])
@@ -43,12 +42,6 @@ class Sessions(unittest.TestCase):
 
     def open_cursors(self):
         return self.client.admin.command('serverStatus')['cursors']['totalOpen']
-
-    def fails(self, code, call, *arguments, **options):
-        with self.assertRaises(errors.OperationFailure) as caught:
-            call(*arguments, **options)
-        self.assertEqual(caught.exception.code, code, caught.exception.details)
-        return caught.exception
 
     def test_are_announced(self):
         self.assertEqual(self.client.admin.command('hello')['logicalSessionTimeoutMinutes'], 30)

@@ -153,7 +153,6 @@ class Campaign:
             self.unsure[number] = None
         return wrong
 
-
     @staticmethod
     def differences_of_log(client):
         """Applies the log to nothing. It has all entries: the ring has not come round."""

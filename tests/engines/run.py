@@ -31,12 +31,13 @@ RECORDED = ','.join(name for name in replay.SETS if name not in ('storage', 'obs
 # name: (command for a change, what --whole adds or puts in its place); once for each engine
 PIECES = {
     'unit': (['tests/unit.py', 'test_{room}'], None),
-    'starts': (['tests/engines/starts.py'], None),
+    'starts': (['jstests/run.py', 'engines/'], None),
     'commands': ([*parts.PYTEST[1:], 'tests/server/test_commands.py'], None),
     'oracle': (['tests/oracle/replay.py', '--sets', RECORDED, '--one-in', '8'],
                ['tests/oracle/replay.py', '--sets', RECORDED]),
     'js': (['jstests/run.py', 'core/insert_find', 'core/indexes', 'core/cursors',
-            'core/collections', 'core/old', 'core/long'], ['jstests/run.py', 'core/']),
+            'core/collections', 'core/old', 'core/long', 'core/refused'],
+           ['jstests/run.py', 'core/']),
     'beside': (['tests/engines/beside.py'], ['tests/engines/beside.py', '--rounds', '400']),
     'graph': ([*parts.PYTEST[1:], 'tests/scripts/test_linkbench.py'], None),
     'replica': ([*parts.PYTEST[1:], 'tests/replica', '-k',

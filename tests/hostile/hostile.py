@@ -18,7 +18,6 @@ import server
 from messages import (OP_DELETE, OP_GET_MORE, OP_INSERT, OP_KILL_CURSORS, OP_MSG,  # noqa: F401
                       OP_QUERY, OP_UPDATE)  # for the tests
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 LAZY = bson.CodecOptions(document_class=RawBSONDocument, unicode_decode_error_handler='replace')
 ANSWER_SECONDS_MAX = 60  # generous: a server that does not answer by then hangs
 
@@ -181,6 +180,12 @@ class Case(unittest.TestCase):
         self.client = Connection(self.server.port)
         self.addCleanup(self.client.close)
 
+    def own_server(self):
+        """Like the one that the others attack, without other clients."""
+        folder = self.enterContext(server.scratch('own-'))
+        return self.enterContext(server.Server(
+            self.server.program, os.path.join(folder, 'db'), self.server.options))
+
     def run_all(self, attacks):
         """Sends commands, one after the other; each is answered, well or with an error. Returns the
         replies, and None for errors."""
@@ -198,14 +203,22 @@ class Case(unittest.TestCase):
         self.check_witness(witness)
         return replies
 
+    def wait_until(self, condition, what):
+        """Returns what the condition is then."""
+        limit = time.monotonic() + ANSWER_SECONDS_MAX
+        while not (found := condition()):
+            self.assertLess(time.monotonic(), limit, what)
+            time.sleep(0.005)
+        return found
+
+    def operations(self, fits):
+        """Those at work that are of this kind."""
+        return [each for each in self.client.run({'currentOp': 1}, 'admin')['inprog'] if fits(each)]
+
     def find_operation(self, collection, command='aggregate'):
         """The opid of a command that is at work."""
-        limit = time.monotonic() + ANSWER_SECONDS_MAX
-        while time.monotonic() < limit:
-            for each in self.client.run({'currentOp': 1}, 'admin')['inprog']:
-                if each.get('query', {}).get(command) == collection:
-                    return each['opid']
-        self.fail('currentOp does not show it')
+        return self.wait_until(lambda: self.operations(
+            lambda each: each.get('query', {}).get(command) == collection), command)[0]['opid']
 
     def check_witness(self, witness):
         self.assertIsNone(self.server.process.poll(), 'the server has ended')
@@ -215,8 +228,8 @@ class Case(unittest.TestCase):
     def others_write_during(self, command):
         """Some of their inserts begin and end while it is at work."""
         def at_work():  # also where it is too large to be shown
-            return any({next(iter(command)), '$msg'} & set(each.get('query', {})) for each in
-                       self.client.run({'currentOp': 1}, 'admin')['inprog'])
+            return bool(self.operations(
+                lambda each: {next(iter(command)), '$msg'} & set(each.get('query', {}))))
         served = 0
         with Connection(self.server.port) as worker:
             worker.start(command)
@@ -235,11 +248,26 @@ class Case(unittest.TestCase):
         self.client.run({'setParameter': 1, name: value}, 'admin')
         self.addCleanup(lambda: self.client.run({'setParameter': 1, name: was}, 'admin'))
 
-    def refused(self, code, command, run=None):
+    def refused(self, code, work, *arguments):
+        """A command, or a call, with one of these codes; the error."""
         with self.assertRaises(Refused) as caught:
-            (run or self.client.run)(command)
-        self.assertEqual(caught.exception.code, code, caught.exception)
+            if not callable(work):
+                self.client.run(work, *arguments)
+            else:
+                work(*arguments)
+        self.assertIn(caught.exception.code, code if isinstance(code, tuple) else (code,),
+                      caught.exception)
         return caught.exception
+
+    def slowest_insert(self, worker, *databases):
+        """Of those that others make until the worker has its answer, in seconds."""
+        slowest = 0
+        while not select.select([worker.socket], [], [], 0)[0]:
+            began = time.monotonic()
+            for each in databases or ('hostile',):
+                self.client.run({'insert': 'neighbour', 'documents': [{}]}, each)
+            slowest = max(slowest, time.monotonic() - began)
+        return slowest
 
 
 def fill(server):

@@ -4,7 +4,6 @@ import contextlib
 import os
 import resource
 import struct
-import tempfile
 import time
 
 import bson
@@ -44,9 +43,7 @@ class Framing(Case):
         with Witness(self.server) as witness:
             for claim in claims:
                 claim.send(OP_MSG, b'x' * 1000, CLAIMED_BYTES)
-            limit = time.monotonic() + ANSWER_SECONDS_MAX
-            while witness.asked < 20 and time.monotonic() < limit:
-                time.sleep(0.01)
+            self.wait_until(lambda: witness.asked >= 20 or witness.failure, 'another is served')
         self.check_witness(witness)
         self.assertLess(server.memory_bytes(self.server.pid) - before, 200 << 20)
         for claim in claims:
@@ -78,12 +75,9 @@ class Texts(Case):
 
     def shown(self, name, ready=lambda each: True):
         """The operation of that name, as soon as it is ready."""
-        limit = time.monotonic() + ANSWER_SECONDS_MAX
-        while time.monotonic() < limit:
-            for each in self.readable({'currentOp': 1}, 'admin')['inprog']:
-                if name in each.get('query', {}) and ready(each):
-                    return each
-        self.fail('currentOp does not show ' + name)
+        return self.wait_until(lambda: [
+            each for each in self.readable({'currentOp': 1}, 'admin')['inprog']
+            if name in each.get('query', {}) and ready(each)], name + ' is shown')[0]
 
     def test_requests_that_are_shown(self):
         none = b'\xff\xfe\xe2\x82'
@@ -136,13 +130,6 @@ class Texts(Case):
 class Slow(Case):
     """What has begun to arrive has its time, and all of it together its memory."""
 
-    def set_limits(self, **parameters):
-        for name, value in parameters.items():
-            was = self.client.run({'getParameter': 1, name: 1}, 'admin')[name]
-            self.client.run({'setParameter': 1, name: value}, 'admin')
-            self.addCleanup(lambda n=name, w=was: self.client.run({'setParameter': 1, n: w},
-                                                                  'admin'))
-
     def connect(self):
         client = Connection(self.server.port)
         self.addCleanup(client.close)
@@ -157,7 +144,7 @@ class Slow(Case):
             return True
 
     def test_half_messages_have_their_time(self):
-        self.set_limits(incompleteMessageSeconds=1)
+        self.set_parameter('incompleteMessageSeconds', 1)
         idle = self.connect()
         begun = [self.connect() for _ in range(5)]
         message = struct.pack('<iiii', 100000, 1, 0, OP_MSG) + b'x' * 70000
@@ -173,7 +160,8 @@ class Slow(Case):
         self.client.run({'ping': 1})
 
     def test_half_messages_share_their_memory(self):
-        self.set_limits(memoryLimitMB=256, incompleteMessageSeconds=10)
+        self.set_parameter('memoryLimitMB', 256)
+        self.set_parameter('incompleteMessageSeconds', 10)
         before = server.memory_bytes(self.server.pid)
         with Witness(self.server) as witness:
             for _ in range(25):
@@ -196,7 +184,7 @@ class Slow(Case):
 
     def test_halves_of_small_messages_share_their_memory(self):
         """They may have half of it: the oldest ones end, and what comes in pieces gets its turn."""
-        self.set_limits(memoryLimitMB=64)
+        self.set_parameter('memoryLimitMB', 64)
         body = struct.pack('<IB', 0, 0) + encode({'ping': 1, 'comment': 'x' * 50000,
                                                   '$db': 'hostile'})
         begun = [self.connect() for _ in range(800)]
@@ -248,16 +236,8 @@ class Waiting(Case):
 
     def waiting(self):
         """The operation, if it goes on."""
-        for operation in self.client.run({'currentOp': 1}, 'admin')['inprog']:
-            if operation['op'] == 'getmore' and operation['ns'] == 'hostile.ring':
-                return operation
-        return None
-
-    def wait_until(self, condition, what):
-        limit = time.monotonic() + ANSWER_SECONDS_MAX
-        while not condition():
-            self.assertLess(time.monotonic(), limit, what)
-            time.sleep(0.005)
+        return next(iter(self.operations(lambda each: (each['op'], each['ns']) == (
+            'getmore', 'hostile.ring'))), None)
 
     def test_its_client_goes_away(self):
         self.other.close()
@@ -281,15 +261,11 @@ class Waiting(Case):
 
     def test_its_cursor_is_killed(self):
         self.client.run({'killCursors': 'ring', 'cursors': [self.cursor]})
-        with self.assertRaises(Refused) as caught:
-            self.other.finish()
-        self.assertEqual(caught.exception.code, 43)
+        self.refused(43, self.other.finish)
 
     def test_it_is_killed(self):
         self.client.run({'killOp': 1, 'op': self.waiting()['opid']}, 'admin')
-        with self.assertRaises(Refused) as caught:
-            self.other.finish()
-        self.assertEqual(caught.exception.code, 11601)
+        self.refused(11601, self.other.finish)
 
     def test_its_collection_is_dropped(self):
         self.client.run({'drop': 'ring'})
@@ -316,12 +292,9 @@ class ManyOperations(Case):
                                     'awaitData': True})['cursor']['id']
                 other.start({'getMore': cursor, 'collection': 'ring', 'maxTimeMS': 3600000,
                              'comment': 'x' * 8000})
-            limit = time.monotonic() + ANSWER_SECONDS_MAX
-            while True:
-                self.assertLess(time.monotonic(), limit, 'they do not begin')
-                shown = self.client.run({'currentOp': 1}, 'admin')
-                if sum(1 for each in shown['inprog'] if each['op'] == 'getmore') == count:
-                    break
+            self.wait_until(lambda: len(self.operations(
+                lambda each: each['op'] == 'getmore')) == count, 'they begin')
+            shown = self.client.run({'currentOp': 1}, 'admin')
             self.assertLess(len(shown.raw), (4 << 20) + 1000 * count)
 
 
@@ -330,13 +303,6 @@ def open_connections(client):
 
 
 class Blocked(Case):
-    def own_server(self, stack):
-        """A server like the one that the others attack, without other clients."""
-        folder = stack.enter_context(
-            tempfile.TemporaryDirectory(dir=os.path.dirname(self.server.dbpath)))
-        return stack.enter_context(server.Server(
-            self.server.program, os.path.join(folder, 'db'), self.server.options))
-
     def test_writers_while_the_server_is_locked(self):
         """They wait, cost few threads, and all get their answers."""
         idle = thread_count(self.server.pid)
@@ -346,9 +312,7 @@ class Blocked(Case):
             with Witness(self.server) as witness:
                 for i, writer in enumerate(writers):
                     writer.start({'insert': 'blocked', 'documents': [{'_id': i}]})
-                limit = time.monotonic() + ANSWER_SECONDS_MAX
-                while witness.asked < 50 and time.monotonic() < limit:
-                    time.sleep(0.01)
+                self.wait_until(lambda: witness.asked >= 50 or witness.failure, 'one is served')
                 self.assertLess(thread_count(self.server.pid) - idle, 100)
             self.check_witness(witness)
         finally:
@@ -361,69 +325,61 @@ class Blocked(Case):
     def test_replies_that_are_not_read(self):
         """They share a budget of memory; beyond it the oldest connections end. On a server of its
         own: what these replies held the allocator keeps."""
-        with contextlib.ExitStack() as stack:
-            own = self.own_server(stack)
-            fill(own)
-            client = stack.enter_context(Connection(own.port))
-            client.run({'insert': 'huge', 'documents': [{'_id': 1, 's': 'x' * 15000000}]})
-            readers = [stack.enter_context(Connection(own.port)) for _ in range(60)]
-            with Witness(own) as witness:
-                for reader in readers:
-                    reader.start({'find': 'huge'})
-                limit = time.monotonic() + ANSWER_SECONDS_MAX
-                while open_connections(client) > 30 or witness.asked < 20:
-                    self.assertLess(time.monotonic(), limit, 'replies are kept for ever')
-                    time.sleep(0.05)
-                # There is memory for the work of others.
-                self.assertEqual(len(list(client.run(
-                    {'find': 'huge', 'sort': {'s': 1}})['cursor']['firstBatch'])), 1)
-            self.assertIsNone(witness.failure)
+        own = self.own_server()
+        fill(own)
+        client = self.enterContext(Connection(own.port))
+        client.run({'insert': 'huge', 'documents': [{'_id': 1, 's': 'x' * 15000000}]})
+        readers = [self.enterContext(Connection(own.port)) for _ in range(60)]
+        with Witness(own) as witness:
+            for reader in readers:
+                reader.start({'find': 'huge'})
+            self.wait_until(lambda: open_connections(client) <= 30 and witness.asked >= 20,
+                            'replies are not kept for ever')
+            # There is memory for the work of others.
+            self.assertEqual(len(list(client.run(
+                {'find': 'huge', 'sort': {'s': 1}})['cursor']['firstBatch'])), 1)
+        self.assertIsNone(witness.failure)
 
     def test_replies_that_are_not_read_do_not_hold_up_the_end(self):
-        with contextlib.ExitStack() as stack:
-            own = self.own_server(stack)
-            client = stack.enter_context(Connection(own.port))
-            client.run({'insert': 'huge', 'documents': [{'_id': 1, 's': 'x' * 15000000}]})
-            for _ in range(5):
-                reader = stack.enter_context(Connection(own.port))
-                reader.start({'find': 'huge'})
-                reader.socket.recv(1)  # it is being sent
-            own.stop()
-            with open(own.log_path, encoding='utf-8') as log:
-                self.assertNotIn('still running after', log.read())
+        own = self.own_server()
+        client = self.enterContext(Connection(own.port))
+        client.run({'insert': 'huge', 'documents': [{'_id': 1, 's': 'x' * 15000000}]})
+        for _ in range(5):
+            reader = self.enterContext(Connection(own.port))
+            reader.start({'find': 'huge'})
+            reader.socket.recv(1)  # it is being sent
+        own.stop()
+        with open(own.log_path, encoding='utf-8') as log:
+            self.assertNotIn('still running after', log.read())
 
     @long
     def test_what_idle_connections_keep(self):
         """Next to nothing, whatever went over them before. On a server of its own, whose memory
         no other client changes. What its threads keep for the next request does not count."""
         allowed = (64 + 48 * os.cpu_count()) << 20
-        with contextlib.ExitStack() as stack:
-            own = self.own_server(stack)
-            client = stack.enter_context(Connection(own.port))
-            some, large = 'x' * 900000, 'x' * (8 << 20)
-            client.run({'insert': 'some', 'documents': [{'_id': 1, 's': some}]})
-            client.run_old({'create': 'free', 'autoIndexId': False})
-            before = server.memory_bytes(own.pid)
-            upsert = {'q': {'_id': large}, 'u': {'$set': {'a': 1}}, 'upsert': True}
-            for size, command in ((len(some), {'find': 'some'}),
-                                  (len(large), {'insert': 'any', 'documents': [{'s': large}]}),
-                                  (len(large), {'update': 'free', 'updates': [upsert]}),
-                                  (len(large), {'find': large})):
-                with contextlib.ExitStack() as others:
-                    for _ in range(2 * allowed // size):
-                        other = others.enter_context(Connection(own.port))
-                        for each in (command, {'ping': 1}):
-                            try:
-                                other.run(each)
-                            except Refused:
-                                pass
-                    for collection in ('any', 'free'):
-                        client.run({'delete': collection, 'deletes': [{'q': {}, 'limit': 0}]})
-                    limit = time.monotonic() + ANSWER_SECONDS_MAX
-                    while server.memory_bytes(own.pid) - before > allowed:
-                        self.assertLess(time.monotonic(), limit, 'after ' + str(command)[:40])
-                        client.run({'ping': 1})
-                        time.sleep(0.1)
+        own = self.own_server()
+        client = self.enterContext(Connection(own.port))
+        some, large = 'x' * 900000, 'x' * (8 << 20)
+        client.run({'insert': 'some', 'documents': [{'_id': 1, 's': some}]})
+        client.run_old({'create': 'free', 'autoIndexId': False})
+        before = server.memory_bytes(own.pid)
+        upsert = {'q': {'_id': large}, 'u': {'$set': {'a': 1}}, 'upsert': True}
+        for size, command in ((len(some), {'find': 'some'}),
+                              (len(large), {'insert': 'any', 'documents': [{'s': large}]}),
+                              (len(large), {'update': 'free', 'updates': [upsert]}),
+                              (len(large), {'find': large})):
+            with contextlib.ExitStack() as others:
+                for _ in range(2 * allowed // size):
+                    other = others.enter_context(Connection(own.port))
+                    for each in (command, {'ping': 1}):
+                        try:
+                            other.run(each)
+                        except Refused:
+                            pass
+                for collection in ('any', 'free'):
+                    client.run({'delete': collection, 'deletes': [{'q': {}, 'limit': 0}]})
+                self.wait_until(lambda: client.run({'ping': 1}) and server.memory_bytes(
+                    own.pid) - before <= allowed, 'it is given back')
 
     def test_clients_that_do_not_read(self):
         readers = [Connection(self.server.port) for _ in range(30)]
@@ -431,9 +387,7 @@ class Blocked(Case):
             for reader in readers:
                 for _ in range(3):
                     reader.start({'find': 'long'})
-            limit = time.monotonic() + ANSWER_SECONDS_MAX
-            while witness.asked < 20 and time.monotonic() < limit:
-                time.sleep(0.01)
+            self.wait_until(lambda: witness.asked >= 20 or witness.failure, 'another is served')
         self.check_witness(witness)
         for reader in readers:
             reader.close()

@@ -5,10 +5,8 @@ as before."""
 import os
 import resource
 import socket
-import tempfile
 import threading
 
-import server
 from hostile import ANSWER_SECONDS_MAX, Case, Connection, Refused, encode, fill
 from test_sizes import aggregate
 
@@ -43,10 +41,7 @@ class Own(Case):
 
     def setUp(self):
         super().setUp()
-        folder = tempfile.TemporaryDirectory(dir=os.path.dirname(self.server.dbpath))
-        self.addCleanup(folder.cleanup)
-        self.own = server.Server(self.server.program, os.path.join(folder.name, 'db'),
-                                 self.server.options)
+        self.own = self.own_server()
         self.addCleanup(self.own.kill)
 
 
@@ -83,7 +78,6 @@ class Descriptors(Own):
                 for other in others:
                     other.close()
         self.own.stop()
-
 
     def test_idle_cursors_leave_others_some(self):
         """Each holds the files of a sort; those that hold most end."""

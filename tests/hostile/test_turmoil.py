@@ -11,7 +11,6 @@ import os
 import random
 import struct
 import subprocess
-import tempfile
 import threading
 import time
 
@@ -230,9 +229,8 @@ KINDS = {'insert': 3, 'change': 1, 'read': 2, 'read_as_of_old': 1, 'sort': 1, 'w
 class Turmoil(Case):
     def setUp(self):
         super().setUp()
-        folder = tempfile.TemporaryDirectory(dir=os.path.dirname(self.server.dbpath))
-        self.addCleanup(folder.cleanup)
-        self.own = Logged(self.server.program, os.path.join(folder.name, 'db'),
+        folder = self.enterContext(server.scratch('turmoil-'))
+        self.own = Logged(self.server.program, os.path.join(folder, 'db'),
                           self.server.options + ['--syncdelay', '1'])
         self.addCleanup(lambda: self.own.kill())
         self.port = self.own.port

@@ -19,11 +19,7 @@ class Yielding(Case):
         on a machine that has other things to do."""
         with Connection(self.server.port) as worker:
             worker.start(command)
-            slowest = 0
-            while not select.select([worker.socket], [], [], 0)[0]:
-                began = time.monotonic()
-                self.client.run({'insert': 'neighbour', 'documents': [{}]})
-                slowest = max(slowest, time.monotonic() - began)
+            slowest = self.slowest_insert(worker)
             try:
                 reply = worker.finish()
             except Refused as error:
@@ -41,9 +37,9 @@ class Yielding(Case):
             worker.start(command)
             limit = time.monotonic() + ANSWER_SECONDS_MAX
             while not select.select([worker.socket], [], [], 0)[0] and time.monotonic() < limit:
-                for each in self.client.run({'currentOp': 1}, 'admin')['inprog']:
-                    if next(iter(command)) in each.get('query', {}):
-                        self.client.run({'killOp': 1, 'op': each['opid']}, 'admin')
+                for each in self.operations(
+                        lambda one: next(iter(command)) in one.get('query', {})):
+                    self.client.run({'killOp': 1, 'op': each['opid']}, 'admin')
             self.assertIn(self.code_of(worker), (INTERRUPTED, WORK_LIMIT))
 
     def code_of(self, worker):
@@ -80,11 +76,7 @@ class Yielding(Case):
             began = time.monotonic()
             reader.start({'aggregate': 'one', 'cursor': {}, 'pipeline': [
                 {'$match': {'a': {'$in': patterns}}}, {'$sort': {'b': 1}}]})
-            slowest = 0
-            while not select.select([reader.socket], [], [], 0)[0]:
-                insert = time.monotonic()
-                self.client.run({'insert': 'neighbour', 'documents': [{}]})
-                slowest = max(slowest, time.monotonic() - insert)
+            slowest = self.slowest_insert(reader)
             reader.finish()
             return slowest / (time.monotonic() - began)
         with Connection(self.server.port) as reader:
@@ -174,10 +166,8 @@ class Yielding(Case):
                         {'query': {'_id': 1}, 'update': {'$set': {'d.0.y': 1}}},
                         {'query': {'_id': 2}, 'upsert': True, 'update': {
                             '$set': {'d': [{'x': i} for i in range(many)]}}}):
-            with self.assertRaises(Refused) as caught:
-                self.client.run(dict({'findAndModify': 'shown', 'new': True, 'fields': costly,
-                                      'maxTimeMS': 100}, **command))
-            self.assertEqual(caught.exception.code, 50)
+            self.refused(TIME_LIMIT, dict({'findAndModify': 'shown', 'new': True, 'fields': costly,
+                                           'maxTimeMS': 100}, **command))
         self.assertEqual(self.client.run({'count': 'shown'})['n'], 1)
         self.assertEqual(self.client.run({'count': 'shown', 'query': {'$or': [
             {'n': 1}, {'d.0.y': 1}]}})['n'], 0)

@@ -67,7 +67,6 @@ class Record:
                 print(name, *lines[name], file=file)
         return '   taken down in %s, to be committed\n' % NAME
 
-
     def add_usual(self, counts):
         """After a run of all usual parts."""
         if self.commit is not None and commit_of(self.top) == self.commit:

@@ -73,11 +73,11 @@ class Values(unittest.TestCase):
 
     TAKEN, REFUSED = 100, 2  # exit codes: the dbpath of these tests does not exist
     # They end the program before it looks; need a file or an option beside them; take a level in
-    # other forms; are of an engine that only some builds have (tests/engines/starts.py).
+    # other forms; are of an engine that only some builds have (jstests/engines/).
     OTHERS = ('--help', '--version', '--describe', '--tlsMode', '--clusterAuthMode', '--oplogSize',
               '--verbose', '--rocksdbCacheSizeGB', '--rocksdbConfigString',
               '--wiredTigerCacheSizeGB', '--wiredTigerEngineConfigString',
-              # What a number promises may not be here: tests/server/test_process.py.
+              # What a number promises may not be here: jstests/options/startup.js.
               'announcedMaxWireVersion')
 
     def setUp(self):

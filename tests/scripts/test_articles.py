@@ -5,7 +5,6 @@ answered."""
 import re
 import unittest
 
-
 import articles
 import claims
 

@@ -6,7 +6,6 @@ import struct
 import tempfile
 import unittest
 
-
 import block_log
 import load
 from reading import SHARED, Collection, Failure

@@ -42,14 +42,10 @@ class IntoServer(two_servers.TwoServers):
         self.assertEqual(self.target.shop.checked.options(), {'validator': {'a': {'$gt': 0}}})
 
     def test_a_copy(self):
-        code, said = self.copy()
-        self.assertEqual(code, 0, said)
-        self.assertIn('shop.orders: %d documents, 2 indexes, the same on both' % DOCUMENTS, said)
+        self.copied(0, 'shop.orders: %d documents, 2 indexes, the same on both' % DOCUMENTS)
         self.assert_arrived()
-        code, said = self.copy()
-        self.assertEqual(code, 1)
-        self.assertIn('  NOT COPIED  shop.orders: it has documents on the target already', said)
-        self.assertIn('copy_databases.py: 4 things were not copied, or not as they are', said)
+        self.copied(1, '  NOT COPIED  shop.orders: it has documents on the target already',
+                    'copy_databases.py: 4 things were not copied, or not as they are')
 
     def dump(self, damage=b''):
         place = os.path.join(self.folder, 'dump', 'shop')
@@ -64,9 +60,7 @@ class IntoServer(two_servers.TwoServers):
         return os.path.dirname(place)
 
     def test_a_dump(self):
-        code, said = self.run_tool('restore_dump.py', self.dump(), self.to_server.uri)
-        self.assertEqual(code, 0, said)
-        self.assertIn('shop.orders: %d documents, 2 indexes' % DOCUMENTS, said)
+        self.restored(0, self.dump(), 'shop.orders: %d documents, 2 indexes' % DOCUMENTS)
         self.assert_arrived()
 
     def test_a_dump_that_is_compressed(self):
@@ -76,24 +70,18 @@ class IntoServer(two_servers.TwoServers):
             with open(path, 'rb') as file, gzip.open(path + '.gz', 'wb') as packed:
                 packed.write(file.read())
             os.remove(path)
-        code, said = self.run_tool('restore_dump.py', place, self.to_server.uri)
-        self.assertEqual(code, 0, said)
-        self.assertIn('shop.orders: %d documents, 2 indexes' % DOCUMENTS, said)
+        self.restored(0, place, 'shop.orders: %d documents, 2 indexes' % DOCUMENTS)
         self.assert_arrived()
         with open(os.path.join(place, 'shop', 'orders.bson.gz'), 'r+b') as file:
             file.truncate(1000)
         self.target.drop_database('shop')
-        code, said = self.run_tool('restore_dump.py', place, self.to_server.uri)
-        self.assertEqual(code, 1)
-        self.assertIn('  NOT RESTORED  shop.orders: ', said)
+        self.restored(1, place, '  NOT RESTORED  shop.orders: ')
         self.assertEqual(self.target.shop.ring.count_documents({}), 5)
 
     def test_a_folder_without_a_dump(self):
         place = self.dump()
         for wrong in (self.folder, os.path.join(place, 'shop'), place + '/nosuch'):
-            code, said = self.run_tool('restore_dump.py', wrong, self.to_server.uri)
-            self.assertEqual(code, 1, said)
-            self.assertIn(wrong, said)
+            self.restored(1, wrong, wrong)
         self.assertEqual(self.target.list_database_names(), ['admin', 'local'])
 
     def test_an_option_that_the_target_will_not_have(self):
@@ -101,9 +89,7 @@ class IntoServer(two_servers.TwoServers):
         path = os.path.join(place, 'shop', 'orders.metadata.json')
         with open(path, 'w', encoding='utf-8') as file:
             file.write('{"options": {"create": "orders", "flags": 1, "noSuchOption": 1}}')
-        code, said = self.run_tool('restore_dump.py', place, self.to_server.uri)
-        self.assertEqual(code, 1)
-        self.assertRegex(said, '  NOT RESTORED  shop.orders, options: made without noSuchOption')
+        self.restored(1, place, '  NOT RESTORED  shop.orders, options: made without noSuchOption')
         self.assertEqual(self.target.shop.orders.count_documents({}), DOCUMENTS)
 
     def test_views_and_roles_of_a_dump_and_what_it_lacks(self):
@@ -122,11 +108,9 @@ class IntoServer(two_servers.TwoServers):
                            ('lost', '{"options": {}}')):  # a view has no documents of its own
             with open(os.path.join(shop, name + '.metadata.json'), 'w', encoding='utf-8') as file:
                 file.write(text)
-        code, said = self.run_tool('restore_dump.py', place, self.to_server.uri)
-        self.assertEqual(code, 1)
+        said = self.restored(1, place, 'NOT RESTORED  shop.lost: there is no lost.bson',
+                             'restore_dump.py: 4 things were not restored')
         self.assertEqual(said.count('NOT RESTORED  shop.system.views: a view'), 2, said)
-        self.assertIn('NOT RESTORED  shop.lost: there is no lost.bson', said)
-        self.assertIn('restore_dump.py: 4 things were not restored', said)
         self.assertEqual(said.count('NOT RESTORED  admin.system.roles: a role: '), 1, said)
         self.assertTrue(self.target.shop.command('rolesInfo', 'a')['roles'][0]['roles'])
         for name in ('late', 'seen'):
@@ -134,11 +118,9 @@ class IntoServer(two_servers.TwoServers):
             self.assertEqual(self.target.shop[name].count_documents({}), DOCUMENTS)
 
     def test_a_dump_that_is_cut(self):
-        code, said = self.run_tool('restore_dump.py', self.dump(b'\x20\0\0\0\x10'),
-                                   self.to_server.uri)
-        self.assertEqual(code, 1)
-        self.assertIn('  NOT RESTORED  shop.orders: the file ends within a document', said)
-        self.assertIn('restore_dump.py: 4 things were not restored, or not wholly', said)
+        self.restored(1, self.dump(b'\x20\0\0\0\x10'),
+                      '  NOT RESTORED  shop.orders: the file ends within a document',
+                      'restore_dump.py: 4 things were not restored, or not wholly')
         self.assert_arrived()
 
     def test_what_the_target_will_not_have_is_named(self):
@@ -148,8 +130,6 @@ class IntoServer(two_servers.TwoServers):
             file.write(bson.encode({'_id': 1}))
         with open(path + '.metadata.json', 'w', encoding='utf-8') as file:
             file.write('{"indexes": [{"key": {"x": "no such kind"}, "name": "odd"}]}')
-        code, said = self.run_tool('restore_dump.py', place, self.to_server.uri)
-        self.assertEqual(code, 1)
-        self.assertIn('  NOT RESTORED  shop.orders: a document: ', said)
-        self.assertIn('  NOT RESTORED  shop.orders, index odd: ', said)
+        self.restored(1, place, '  NOT RESTORED  shop.orders: a document: ',
+                      '  NOT RESTORED  shop.orders, index odd: ')
         self.assertEqual(self.target.shop.orders.count_documents({}), DOCUMENTS)

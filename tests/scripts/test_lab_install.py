@@ -1,7 +1,6 @@
 """What ./lab installs, asks for, waits for and leaves behind on a machine where nothing is."""
 
 import os
-import re
 import shutil
 import signal
 from unittest import mock

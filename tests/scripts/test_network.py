@@ -7,7 +7,6 @@ import subprocess
 import sys
 import unittest
 
-
 import network
 import server
 

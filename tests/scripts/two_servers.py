@@ -37,5 +37,17 @@ class TwoServers(unittest.TestCase):
         self.assertNotIn('Traceback', done.stdout)
         return done.returncode, done.stdout
 
-    def copy(self, *words):
-        return self.run_tool('copy_databases.py', *words, self.from_server.uri, self.to_server.uri)
+    def ended(self, code, parts, name, *words):
+        """What a tool says that ends with this code and says each of these parts."""
+        done, said = self.run_tool(name, *words)
+        self.assertEqual(done, code, said)
+        for part in parts:
+            self.assertIn(part, said)
+        return said
+
+    def copied(self, code, *parts, words=()):
+        return self.ended(code, parts, 'copy_databases.py', *words, self.from_server.uri,
+                          self.to_server.uri)
+
+    def restored(self, code, folder, *parts):
+        return self.ended(code, parts, 'restore_dump.py', folder, self.to_server.uri)

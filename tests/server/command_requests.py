@@ -4,7 +4,7 @@ import bson
 from bson.int64 import Int64
 from bson.objectid import ObjectId
 
-NEVER = {'shutdown'}  # ends the server; tests/server/test_process.py has it
+NEVER = {'shutdown'}  # ends the server; jstests/options/signals.js has it
 
 # Of members of a replica set; this server is none.
 OF_SETS = ['replSetAbortPrimaryCatchUp', 'replSetElect', 'replSetFreeze', 'replSetFresh',

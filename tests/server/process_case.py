@@ -9,8 +9,7 @@ import server
 
 SECONDS_MAX = 60  # only ends what hangs
 
-# Exit codes
-CLEAN, ERROR, BAD_OPTIONS, ABRUPT, NET_ERROR, UNCAUGHT = 0, 1, 2, 14, 48, 100
+CLEAN, NET_ERROR, UNCAUGHT = 0, 48, 100  # exit codes
 
 
 def read(path):

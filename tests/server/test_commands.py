@@ -171,20 +171,6 @@ class Commands(unittest.TestCase):
                         self.check_error(request, reply)
         self.assertEqual(self.ask('admin', {'ping': 1})['ok'], 1.0)
 
-    def test_the_level_of_the_log_by_components(self):
-        name = 'logComponentVerbosity'
-        for level, was in ((2, 0), (0, 2)):
-            reply = self.ask('admin', {'setParameter': 1, name: {'verbosity': level}})
-            self.assertEqual([reply['ok'], reply['was']], [1.0, {'verbosity': was}])
-            self.assertEqual(self.ask('admin', {'getParameter': 1, name: 1})[name],
-                             {'verbosity': level})
-            self.assertEqual(self.ask('admin', {'getParameter': 1, 'logLevel': 1})['logLevel'],
-                             level)
-        for bad in (1, {}, {'verbosity': 'x'}, {'verbosity': -1}, {'query': {'verbosity': 1}},
-                    {'verbosity': 1, 'query': {'verbosity': 2}}):
-            self.check_error(name, self.ask('admin', {'setParameter': 1, name: bad}), 2)
-        self.assertEqual(self.ask('admin', {'getParameter': 1, 'logLevel': 1})['logLevel'], 0)
-
     def test_help_of_every_command(self):
         for name in REQUESTS:
             reply = self.ask(self.database(name), {name: 1, 'help': True})
@@ -213,11 +199,6 @@ class Commands(unittest.TestCase):
             request['lsid'] = {'id': b'no UUID'}
             self.check_error(request, self.ask_old_way(self.database(name), request), 207)
 
-    def check_refused_and_unexplained(self, request):
-        self.check_refused(request)
-        if next(iter(request)) not in ('insert', 'create', 'createIndexes'):
-            self.check_refused({'explain': request})
-
     def check_refused(self, request):
         """Refused as a whole, or as the only item of a write command; never done."""
         self.fill()
@@ -227,42 +208,6 @@ class Commands(unittest.TestCase):
         self.assertEqual(list(self.client[DATABASE].c.find()), before, request)
         error = reply if reply['ok'] == 0.0 else reply['writeErrors'][0]
         self.assertIn(error['code'], (2, 9, 14, 20, 67, 72, 115, 123, 197), (request, reply))
-
-    def test_collations(self):
-        german = {'locale': 'de'}
-        for request in (
-                {'insert': 'c', 'documents': [{}], 'collation': german},
-                {'update': 'c', 'updates': [{'q': {}, 'u': {'a': 9}}], 'collation': german},
-                {'delete': 'c', 'deletes': [{'q': {}, 'limit': 0}], 'collation': german},
-                {'createIndexes': 'c', 'indexes': [{'key': {'a': 'hashed'}, 'name': 'a',
-                                                    'collation': german}]}):
-            self.check_refused_and_unexplained(request)
-        self.fill()
-        simple = {'locale': 'simple'}
-        for request in ({'find': 'c', 'collation': simple}, {'count': 'c', 'collation': simple},
-                        {'find': 'c', 'filter': {'$expr': True}, 'collation': german},
-                        {'aggregate': 'c', 'pipeline': [], 'cursor': {}, 'collation': german},
-                        {'update': 'c', 'updates': [{'q': {}, 'u': {'$set': {'a': 9}},
-                                                     'collation': simple}]},
-                        {'create': 'made', 'collation': simple}):
-            reply = self.ask(DATABASE, request)
-            self.assertEqual([reply['ok'], reply.get('writeErrors')], [1.0, None], request)
-
-    def test_later_kinds_of_updates(self):
-        filters = [{'x': 1}]
-        self.check_refused_and_unexplained(
-            {'update': 'c', 'updates': [{'q': {}, 'u': {'$set': {'a': 9}}}],
-             'arrayFilters': filters})
-
-    def test_other_kinds_of_collections(self):
-        for request in (
-                {'create': 'made', 'timeseries': {'timeField': 't'}},
-                {'create': 'made', 'clusteredIndex': {'key': {'_id': 1}, 'unique': True}},
-                {'create': 'made', 'changeStreamPreAndPostImages': {'enabled': True}},
-                {'create': 'made', 'viewOn': 'c', 'capped': True, 'size': 5000},
-                {'collMod': 'c', 'viewOn': 'd', 'pipeline': []}):
-            self.check_refused(request)
-            self.assertNotIn('made', self.client[DATABASE].list_collection_names())
 
     def test_read_and_write_concerns(self):
         for name in ('find', 'count', 'distinct', 'aggregate'):
@@ -308,64 +253,6 @@ class Commands(unittest.TestCase):
         reply = self.ask_old_way(DATABASE, {'find': 'c', 'filter': {'_id': 1},
                                             'projection': {'a': '$x'}})
         self.assertEqual(reply['cursor']['firstBatch'], [{'_id': 1, 'a': 1}])
-
-    def test_fields_and_options_without_an_effect(self):
-        def index(**options):
-            return {'createIndexes': 'c', 'indexes': [dict({'key': {'a': 1}, 'name': 'i'},
-                                                           **options)]}
-        for request in (
-                index(clustered=True), index(storageEngine={'x': 1}), index(prepareUnique=True),
-                index(wildcardProjection={'a': 1}), index(columnstoreProjection={'a': 1}),
-                index(key={'a': 1, 'b': 1}, expireAfterSeconds=5), index(expireAfterSeconds='x'),
-                index(key={'_id': 1}, expireAfterSeconds=5), index(expireAfterSeconds=-1),
-                index(key={'a': 'hashed'}, expireAfterSeconds=5),
-                dict(index(), commitQuorum='majority'),
-                {'create': 'made', 'validationAction': 'shrug'},
-                {'create': 'made', 'recordPreImages': True},
-                {'create': 'made', 'indexOptionDefaults': {'storageEngine': {}}},
-                {'compact': 'c', 'dryRun': True}, {'compact': 'c', 'freeSpaceTargetMB': 1},
-                {'validate': 'c', 'repair': True}, {'validate': 'c', 'metadata': True},
-                {'collMod': 'c', 'index': {'name': '_id_', 'hidden': True}},
-                {'collMod': 'c', 'index': {'name': '_id_', 'prepareUnique': True}},
-                {'find': 'c', 'readConcern': {'afterClusterTime': bson.Timestamp(1, 1)}},
-                {'insert': 'c', 'documents': [{}], 'encryptionInformation': {'type': 1}}):
-            self.check_refused(request)
-            self.assertEqual(list(self.client[DATABASE].c.index_information()), ['_id_'])
-        self.fill()
-        for request in (index(hidden=False, storageEngine={}), index(expireAfterSeconds=0, name='t',
-                                                                    key={'t': 1})):
-            self.assertEqual(self.ask(DATABASE, request)['ok'], 1.0, request)
-
-    def test_api_version_1(self):
-        self.fill()
-        db = self.client[DATABASE]
-        strict = {'apiVersion': '1', 'apiStrict': True}
-        find, create = {'find': 'c', 'filter': {'_id': 1}}, {'create': 'made'}
-        count = [{'$collStats': {'count': {}}}]
-        for request in (find, {'insert': 'c', 'documents': [{}]}, {'count': 'c'}, {'ping': 1},
-                        {'explain': {'find': 'c'}}, {'aggregate': 'c', 'cursor': {},
-                                                     'pipeline': [{'$match': {}}]},
-                        {'aggregate': 'c', 'pipeline': count, 'cursor': {}}, create,
-                        {'listIndexes': 'c'}, {**find, 'tailable': None}):
-            with self.subTest(request):
-                db.command({**request, **strict})
-        stages = [{'$indexStats': {}}], [{'$planCacheStats': {}}], [{'$collStats': {
-            'latencyStats': {}}}]
-        index = {'key': {'a': 1}, 'name': 'a_1', 'sparse': True}
-        for request in ({'distinct': 'c', 'key': 'a'}, {'validate': 'c'}, {'buildInfo': 1},
-                        {'explain': {'distinct': 'c', 'key': 'a'}}, {**find, 'showRecordId': True},
-                        {'create': 'capped', 'capped': True, 'size': 4096},
-                        {'createIndexes': 'c', 'indexes': [index]},
-                        *({'aggregate': 'c', 'pipeline': each, 'cursor': {}} for each in stages)):
-            with self.subTest(request):
-                with self.assertRaises(pymongo.errors.OperationFailure) as caught:
-                    db.command({**request, **strict})
-                self.assertEqual(caught.exception.code, 323, caught.exception.details)
-                self.assertEqual(caught.exception.details['codeName'], 'APIStrictError')
-                db.command({**request, **strict, 'apiStrict': False})
-        with self.assertRaises(pymongo.errors.OperationFailure) as caught:
-            db.command({'ping': 1, 'apiStrict': True})
-        self.assertEqual(caught.exception.code, 4886600)
 
     def test_the_catalogue_among_the_collections(self):
         self.fill()

@@ -14,7 +14,6 @@ import threading
 import pymongo
 from pymongo import DeleteOne, InsertOne, ReturnDocument, UpdateOne
 
-
 import server
 from process_case import ProcessCase
 

@@ -6,7 +6,6 @@ import unittest
 
 from test_style import TOP, tracked_files
 
-
 import program_version
 import staging
 import tarball
