@@ -43,13 +43,13 @@ void scan(const storage::SortedIndex& index, storage::RecordStore& records,
     }
 }
 
-storage::Record record_at(catalog::Collection& collection, int n) {
+storage::RecordId record_at(catalog::Collection& collection, int n) {
     const auto cursor = collection.records().cursor(storage::Direction::forward);
     for (;;) {
         sched::tick();
         const auto record = cursor->next();
         if (!record) base::fail(base::kNamespaceNotFound, "there is no record {}", n);
-        if (n-- == 0) return *record;
+        if (n-- == 0) return record->id;
     }
 }
 
@@ -120,19 +120,20 @@ void operate(catalog::Catalog& catalog, uint8_t kind, uint8_t with) {
             return;
         case 14:
         case 15:
-            return collection->remove(record_at(*collection, n).id);
+            return collection->remove(record_at(*collection, n));
         case 16:
         case 17: {
-            const storage::Record record = record_at(*collection, n);
+            const storage::RecordId id = record_at(*collection, n);
             bson::Builder grown;
-            grown.append_all(record.doc).append("p" + std::to_string(n), std::string(200, 'g'));
-            collection->update(record.id, grown.doc());
+            grown.append_all(records.get(id))
+                .append("p" + std::to_string(n), std::string(200, 'g'));
+            collection->update(id, grown.doc());
             return;
         }
         case 18: {
-            const storage::Record record = record_at(*collection, n);
-            Object same(record.doc);
-            collection->update(record.id, same);
+            const storage::RecordId id = record_at(*collection, n);
+            const Object same(records.get(id));
+            collection->update(id, same);
             return;
         }
         case 19:
@@ -155,7 +156,7 @@ void operate(catalog::Catalog& catalog, uint8_t kind, uint8_t with) {
             return db.repair();
         case 24:
             if (!collection->capped()) return;
-            return records.truncate_after(record_at(*collection, n).id, n % 2 == 0);
+            return records.truncate_after(record_at(*collection, n), n % 2 == 0);
         case 25:
             for (const auto& index : collection->indexes()) {
                 if (!index->spec["v"].is_number()) continue;
