@@ -3,7 +3,6 @@
 #include <rocksdb/convenience.h>
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/slice_transform.h>
-#include <rocksdb/sst_file_manager.h>
 #include <rocksdb/table.h>
 #include <rocksdb/utilities/table_properties_collectors.h>
 #include <sys/resource.h>
@@ -198,9 +197,6 @@ rocksdb::Options configuration(const kv::MapSettings& settings, rocksdb::Env* en
                  std::to_string(open_files_max()) +
                  " at the most: a quarter of the descriptors that this process may have");
     options.listeners.push_back(std::move(watch));
-    // It goes on by itself when a full disk has room again.
-    if (options.sst_file_manager == nullptr)
-        options.sst_file_manager.reset(rocksdb::NewSstFileManager(env, options.info_log));
     return options;
 }
 

@@ -161,7 +161,8 @@ std::unique_ptr<kv::Session> Map::session() {
 // The locks above are given up whatever happens, and the batch can then neither be kept nor undone.
 void Map::write(rocksdb::WriteBatch& batch) {
     Status status = db_->Write(write_options(), &batch);
-    if (status.IsNoSpace() && db_->Resume().ok()) status = db_->Write(write_options(), &batch);
+    if (status.IsNoSpace() && go_on_after_error().ok())
+        status = db_->Write(write_options(), &batch);
     if (!status.ok()) end_process(host_, "RocksDB cannot write its log: " + status.ToString());
     if (walks_far_.load(std::memory_order_relaxed) && walks_far_.exchange(false))
         flush_removed_rows();
@@ -237,6 +238,13 @@ void Map::remove_files_of(const std::vector<Table>& dropped) {
     compactor_->add(dropped);
 }
 
+// The library could do that by itself, but a thread of it which ends a recovery may come back to a
+// database that has been closed meanwhile, and every later try waits for that thread.
+Status Map::go_on_after_error() const {
+    const std::lock_guard lock(recovery_mutex_);  // the library refuses a second one beside it
+    return db_->Resume();
+}
+
 void Map::sync_log() {
     const Status status = db_->SyncWAL();
     if (!status.ok()) end_process(host_, "RocksDB cannot sync its log: " + status.ToString());
@@ -266,6 +274,7 @@ void Map::checkpoint(bool wait) {
     // The drops must be on disk before the files of the tables go.
     const bool must_last = wait || !dropped.empty();
     if (must_last && has_log_) sync_log();
+    if (watch_->has_error()) go_on_after_error();  // the flush says whether it has helped
     const Status status = flush(must_last);
     if (status.ok()) return remove_files_of(dropped);
     {
@@ -322,7 +331,7 @@ std::string Map::space_fault() const {
         return "the disk of " + directory_ + " has " + std::to_string(free_bytes >> 20) +
                " MB left, and RocksDB needs " + std::to_string(reserved_bytes_ >> 20) + " MB";
     if (!watch_->has_error()) return "";
-    const Status status = db_->Resume();
+    const Status status = go_on_after_error();
     if (status.IsCorruption()) fail(host_, status);
     if (!status.ok())
         return "RocksDB cannot go on writing (" + watch_->error() + ")" +

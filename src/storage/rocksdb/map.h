@@ -53,6 +53,8 @@ class Map final : public kv::Map {
     // REQUIRES: a flush has ended since these were dropped.
     void remove_files_of(const std::vector<kv::Table>& dropped);
     std::vector<kv::Table> dropped_tables();
+    // Lets the library write again after a full disk or the like, if there is no other obstacle.
+    rocksdb::Status go_on_after_error() const;
     // Returns why there is no room; empty if there is.
     std::string space_fault() const;
 
@@ -72,6 +74,7 @@ class Map final : public kv::Map {
     std::mutex drops_mutex_;
     std::vector<kv::Table> drops_;  // guarded by drops_mutex_: since the last checkpoint
 
+    mutable std::mutex recovery_mutex_;
     mutable std::mutex space_mutex_;
     mutable Clock::time_point looked_at_{};  // guarded by space_mutex_
     mutable std::string fault_;              // guarded by space_mutex_: what was seen then
