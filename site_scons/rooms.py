@@ -82,8 +82,8 @@ class House:
                   they are named
         engine    the storage engine that it belongs to: one of those that are asked for, or the
                   room does not exist
-        shared    file in bin/: the room alone as a shared object, beside its library. What it needs
-                  of other rooms is in their headers
+        shared    file in bin/: the room alone as a shared object, beside its library, built with
+                  mongod if of no engine. What it needs of other rooms is in their headers
         """
         if self.system.name not in systems or engine not in (None, *self.engines):
             return
@@ -91,7 +91,7 @@ class House:
         name = os.path.basename(folder)
         self.rooms[name] = Room(name, folder, needs, libs, programs or {}, keep_all,
                                 self.system.other_folders, test_programs or {}, test_needs,
-                                shared)
+                                shared, engine)
 
     def program(self, name, sources, libs, default=True, preloaded=False):
         """Declares a program outside src/ that uses no room.
@@ -311,7 +311,7 @@ class House:
         env = self.env.Clone(LINK_INPUTS=words, PROGSUFFIX='')
         env['LINK_FLAGS'] = [flag for flag in env['LINK_FLAGS'] if flag != '-pie']
         binary = env.Program('#%s/bin/%s' % (self.stage, room.shared), objects)[0]
-        env.Alias(room.shared, binary)
+        env.Alias([room.shared] + ([] if room.engine else ['mongod']), binary)
         return binary
 
     def _preloaded(self, name, sources):
@@ -397,15 +397,12 @@ class Room:
     """One folder of src/ with its subfolders, as far as these are not rooms themselves."""
 
     def __init__(self, name, folder, needs, libs, programs, keep_all, skipped_folders,
-                 test_programs, test_needs, shared):
+                 test_programs, test_needs, shared, engine):
         self.name, self.folder, self.programs = name, folder, programs
-        self.needs, self.libs = list(needs), list(libs)
-        self.test_needs = list(test_needs)
+        self.needs, self.libs, self.test_needs = list(needs), list(libs), list(test_needs)
         self.library = None
-        self.keep_all = keep_all
-        self.shared = shared
-        self.skipped_folders = skipped_folders
-        self.test_programs = test_programs
+        self.keep_all, self.shared, self.engine = keep_all, shared, engine
+        self.skipped_folders, self.test_programs = skipped_folders, test_programs
 
     def is_empty(self):
         return not self.files('*.cpp')

@@ -101,9 +101,9 @@ test('hostInfo, listCommands, whatsmyuri, connectionStatus', () => {
 
 test('what needs JavaScript in the server is refused', () => {
     db1.getCollection('no_js').insertOne({});
-    assertCommandFails(db1, {eval: 'return 1'}, 59);
+    assertCommandFails(db1, {eval: 'return 1'}, 115);
     assertCommandFails(db1, {group: {ns: 'no_js', key: {a: 1}, initial: {},
-                                     $reduce: Code('function() {}')}}, 59);
+                                     $reduce: Code('function() {}')}}, 115);
 });
 
 stopServer(server);

@@ -79,7 +79,6 @@ inline constexpr const char* kSetOnReplicas =
 inline Granted granted[] = {
     {"objcheck", {"net.wireObjectCheck"}, false, kChecked},
     {"nohttpinterface", {"net.http.enabled"}, true, kNoHttp},
-    {"noscripting", {"security.javascriptEnabled"}, true, "this server runs no JavaScript"},
 };
 
 inline Ignored ignored[] = {

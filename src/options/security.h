@@ -66,6 +66,21 @@ inline Text first_user_file({
             "are users the file is not read.",
 });
 
+inline Flag scripting({
+    .name = "scripting",
+    .yaml = {"security.javascriptEnabled"},
+    .group = Group::security,
+    .help = "Lets clients run JavaScript in the server: $where, mapReduce, group, eval, $function, "
+            "$accumulator. Needs the package mongod-dur-script.",
+});
+
+inline Flag no_scripting({
+    .name = "noscripting",
+    .group = Group::security,
+    .help = "Without JavaScript, which is the default.",
+    .hidden = true,
+});
+
 inline Flag localhost_exception({
     .name = "enableLocalhostAuthBypass",
     .group = Group::parameters,

@@ -39,6 +39,11 @@ class Operation {
 
     // Sets maxTimeMS; 0 = no limit.
     void set_deadline_ms(int64_t max_time_ms);
+    // Sets when it has used its time, as deadline() gave it before.
+    void set_deadline(std::optional<Clock::time_point> at) {
+        has_deadline_ = at.has_value();
+        if (at) deadline_ = *at;
+    }
     // Returns when it has used its time. Belongs to the running thread.
     std::optional<Clock::time_point> deadline() const {
         return has_deadline_ ? std::optional(deadline_) : std::nullopt;

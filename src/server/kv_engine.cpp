@@ -1,14 +1,11 @@
 #include "server/kv_engine.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
-#include <filesystem>
 #include <optional>
 
 #include "base/damage.h"
 #include "base/error.h"
-#include "base/program_version.h"
+#include "base/loaded_part.h"
 #include "bson/builder.h"
 #include "journal/commit_schedule.h"
 #include "options/journal.h"
@@ -35,38 +32,11 @@ std::string library_file(std::string name) {
     return fmt::format("engine_{}.so", name);
 }
 
-// Returns the path of that file; empty: it is nowhere.
-std::string library_path(const std::string& file) {
-    std::error_code error;
-    const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
-    if (error) return "";
-    const std::filesystem::path folder = program.parent_path();
-    for (const std::filesystem::path& place : {folder, folder.parent_path() / "lib/mongod-dur"}) {
-        const std::filesystem::path path = place / file;
-        if (std::filesystem::exists(path, error)) return path;
-    }
-    return "";
-}
-
-// It stays loaded until the process ends.
 const kv::MapLibrary& load_library(const std::string& name) {
-    const std::string file = library_file(name);
-    const std::string path = library_path(file);
-    if (path.empty())
-        base::fail(base::kInvalidOptions,
-                   "storage engine {} is not installed: there is no {} beside this program or in "
-                   "../lib/mongod-dur (docs/engines.md)",
-                   name, file);
-    void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr)
-        base::fail(base::kInvalidOptions, "storage engine {} cannot be loaded: {}", name,
-                   ::dlerror());
-    const auto* const found =
-        static_cast<const kv::MapLibrary*>(::dlsym(library, kv::kMapLibrarySymbol));
-    if (found == nullptr || std::string_view(found->version) != base::kProgramVersion)
-        base::fail(base::kInvalidOptions,
-                   "storage engine {}: {} is of another version than this program", name, path);
-    return *found;
+    const std::string what = "storage engine " + name;
+    return *static_cast<const kv::MapLibrary*>(
+        base::load_part({what, library_file(name), kv::kMapLibrarySymbol, "docs/engines.md"},
+                        base::kInvalidOptions));
 }
 
 // mongod.lock, held as long as this lives, and what tells whose files these are.

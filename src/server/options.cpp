@@ -153,6 +153,8 @@ void check_together(CommandLine& command_line) {
     if (shard_server.get() && !port.is_set()) port.set(27018);
     check(!bind_addresses().empty(), "--bind_ip names no address");
     check(!(auth.get() && no_auth.get()), "Can't specify both --auth and --noauth options.");
+    check(!(scripting.get() && no_scripting.get()),
+          "Can't specify both --scripting and --noscripting.");
     try {
         tls_options();
     } catch (const base::Error& error) {

@@ -21,6 +21,7 @@
 #include "replica/remote_sync_source.h"
 #include "sched/memory.h"
 #include "sched/operation.h"
+#include "script/script.h"
 #include "server/coordinator_options.h"
 #include "server/engines.h"
 #include "server/first_user.h"
@@ -131,6 +132,7 @@ Server::Server(const CommandLine& command_line, LogSetup& log,
         sched::WorkLimit::set_limit(options::document_work_ticks.get());
     });
     set_memory_limits();
+    script::allow(options::scripting.get());
     sched::memory::keep_reserve();
 }
 

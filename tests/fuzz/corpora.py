@@ -317,6 +317,11 @@ PATTERNS = [('(a*)*b', ''), ('^\\Qa.b\\E', 'x'), ('\\Aab', 'm'), ('^a|b', ''), (
             ('^ab?', ''), ('^a{0}b', ''), ('(?<=a)b', ''), ('\\p{L}+', 'i'), ('(?R)?a', '')]
 
 
+def script():
+    for line in lines('script'):
+        yield from (text.encode('utf-8', 'surrogatepass') for text in texts(line))
+
+
 def regex():
     found, words = set(PATTERNS), set()
     for name in ('find', 'write', 'plan'):
@@ -412,7 +417,7 @@ def journal():
 
 
 TARGETS = {function.__name__: function for function in (
-    framing, message, document, regex, stored_key, bucket, database, offline, journal,
+    framing, message, document, regex, script, stored_key, bucket, database, offline, journal,
     match, update, projection, pipeline, index_keys, search_key, ordered_key, commands,
     access)}
 

@@ -44,6 +44,7 @@ SETS = {
     'storage': (('new',), ['--nojournal']),
     'observe': (('old',), ['--nojournal', '--setParameter', 'announcedMaxWireVersion=2']),
     'shapes': (('new',), []),
+    'script': (('new', 'old'), ['--nojournal', '--scripting']),
     'wire': (('old',), ['--nojournal']),
     'wire-journal': (('old',), []),
 }

@@ -64,7 +64,7 @@ REQUESTS = {
     'emptycapped': {'emptycapped': 'ring'},
     'endSessions': {'endSessions': [{'id': SESSION}]},
     'explain': {'explain': {'find': 'c', 'filter': {'a': 1}}},
-    'features': None,
+    'features': None, 'eval': {'eval': '1'}, 'group': {'group': {'ns': 'c'}},
     'filemd5': {'filemd5': 1, 'root': 'fs'},
     'find': {'find': 'c', 'batchSize': 1},
     'findAndModify': {'findAndModify': 'c', 'query': {'_id': 1}, 'update': {'$inc': {'a': 1}}},
@@ -88,7 +88,7 @@ REQUESTS = {
     'killSessions': {'killSessions': [{'id': SESSION}]},
     'listCollections': None, 'listCommands': None, 'listDatabases': None,
     'listIndexes': {'listIndexes': 'c'},
-    'logRotate': None, 'logout': None, 'ping': None,
+    'logRotate': None, 'logout': None, 'ping': None, 'mapReduce': {'mapReduce': 'c'},
     'parallelCollectionScan': {'parallelCollectionScan': 'c', 'numCursors': 1},
     'planCacheClear': {'planCacheClear': 'c'},
     'planCacheListFilters': {'planCacheListFilters': 'c'},
@@ -119,4 +119,4 @@ REQUESTS = {
 FAIL = {**dict.fromkeys(OF_SETS, 76), **dict.fromkeys(ON_ROLES, 31), 'dropUser': 11,
         'forceerror': 10038, 'fsyncUnlock': 20, 'getMore': 43, 'grantRolesToUser': 11,
         'revokeRolesFromUser': 11, 'createBackup': 2, 'saslContinue': 17, 'saslStart': 14,
-        'updateUser': 11, 'getDefaultRWConcern': 51300}
+        'updateUser': 11, 'getDefaultRWConcern': 51300, 'eval': 115, 'group': 115, 'mapReduce': 115}

@@ -139,6 +139,7 @@ def package_parser(_):
                                       for --storageEngine rocksdb; needs the first
   mongod-dur-engine-wiredtiger_VERSION_ARCH.deb
                                       for --storageEngine wiredTiger, under the GPL 3
+  mongod-dur-script_VERSION_ARCH.deb  for --scripting
   *-dbgsym_VERSION_ARCH.deb           the debugging symbols of each
   mongod-dur-VERSION.tar.xz           the sources with the patches applied; scons patches=none
                                       builds them; the same commit gives the same bytes

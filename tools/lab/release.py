@@ -156,7 +156,8 @@ def made_at(path):
         return archive.next().mtime
 
 
-PACKAGES = ('mongod-dur', 'mongod-dur-engine-rocksdb', 'mongod-dur-engine-wiredtiger')
+PACKAGES = ('mongod-dur', 'mongod-dur-engine-rocksdb', 'mongod-dur-engine-wiredtiger',
+            'mongod-dur-script')
 
 
 def package():

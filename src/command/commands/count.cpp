@@ -11,6 +11,7 @@
 #include "command/commands/request_expressions.h"
 #include "command/commands/views.h"
 #include "command/context/locks.h"
+#include "command/context/scripts.h"
 #include "command/cursor/query_cursors.h"
 #include "command/request/bind.h"
 #include "command/request/fields_of_today.h"
@@ -123,7 +124,9 @@ void run_count(Invocation& invocation) {
     }
     set_collation(invocation.client, ns, request.collation, invocation.dialect(), query);
     const RequestExpressions expressions(invocation, query.collator);
+    const RequestScripts scripts(invocation.client, ns);
     parts.expressions = expressions.get();
+    parts.where = &scripts;
     query.canonicalise(parts);
     if (invocation.dialect().has(dialect::kRegexIsChecked)) query::refuse_odd_flags(*query.matcher);
     CollectionLock lock(invocation.client, ns, false);
@@ -221,7 +224,9 @@ void run_distinct(Invocation& invocation) {
     set_collation(invocation.client, ns, request.collation, invocation.dialect(), query);
     const auto collator = query.collator;
     const RequestExpressions expressions(invocation, query.collator);
+    const RequestScripts scripts(invocation.client, ns);
     parts.expressions = expressions.get();
+    parts.where = &scripts;
     const std::optional<base::Error> bad_query = canonicalise(query, parts);
     if (invocation.dialect().has(dialect::kRegexIsChecked) && !bad_query)
         query::refuse_odd_flags(*query.matcher);

@@ -16,6 +16,7 @@
 #include "command/commands/views.h"
 #include "command/commands/writes.h"
 #include "command/context/locks.h"
+#include "command/context/scripts.h"
 #include "command/cursor/query_cursors.h"
 #include "command/request/authorization.h"
 #include "command/request/fields_of_today.h"
@@ -240,6 +241,8 @@ void run_explain(Invocation& invocation) {
         return run_pipeline(inner, pipeline);
     }
     request.parts.expressions = expressions.get();
+    const RequestScripts scripts(inner.client, ns);
+    request.parts.where = &scripts;
     compile_projection(request, expressions.let());
     request.query.canonicalise(request.parts);
     if (inner.dialect().has(dialect::kRegexIsChecked))

@@ -4,6 +4,7 @@
 
 #include "command/admin/admin.h"
 #include "command/report/reports.h"
+#include "command/scripts/scripts.h"
 #include "command/users/users.h"
 
 namespace command {
@@ -21,6 +22,7 @@ std::span<const Family> all_families() {
         user_commands(),       user_info_commands(),       role_commands(),
         refused_commands(),    parallel_scan_commands(),   cluster_commands(),
         session_commands(),    replica_set_commands(),     apply_ops_commands(),
+        map_reduce_commands(), group_commands(),           eval_commands(),
     };
     return all;
 }

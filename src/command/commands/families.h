@@ -11,7 +11,8 @@ namespace command {
 std::span<const Family> all_families();
 
 // The families of this room; each is defined by the file of that name. Others are those of
-// command/report/reports.h, command/admin/admin.h and command/users/users.h.
+// command/report/reports.h, command/admin/admin.h, command/users/users.h and
+// command/scripts/scripts.h.
 Family authentication_commands();
 Family last_error_commands();
 Family write_commands();

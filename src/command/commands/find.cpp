@@ -11,6 +11,7 @@
 #include "command/commands/projection_of_today.h"
 #include "command/commands/request_expressions.h"
 #include "command/commands/views.h"
+#include "command/context/scripts.h"
 #include "command/cursor/query_cursors.h"
 #include "command/request/authorization.h"
 #include "command/request/bind.h"
@@ -201,6 +202,8 @@ void run_find(Invocation& invocation) {
     if (view) return run_pipeline(invocation, find_in_view(*view, ns, request, expressions.let()));
     request.parts.expressions = expressions.get();
     compile_projection(request, expressions.let());
+    const RequestScripts scripts(invocation.client, ns);
+    request.parts.where = &scripts;
     if (plain_id_query(request) && reply_by_id(invocation, request, ns, expressions.get())) return;
     request.query.canonicalise(request.parts);
     if (invocation.dialect().has(dialect::kRegexIsChecked))

@@ -12,6 +12,7 @@
 #include "command/commands/projection_of_today.h"
 #include "command/commands/request_expressions.h"
 #include "command/commands/write_history.h"
+#include "command/context/scripts.h"
 #include "command/cursor/query_cursors.h"
 #include "command/request/authorization.h"
 #include "command/request/bind.h"
@@ -136,6 +137,8 @@ class FindAndModify {
         parts.expressions = expressions_.get();
         if (invocation_.dialect().has(dialect::kExpressionsInFilters) && request_.upsert)
             parts.expressions = &query::kNoExpressionsHere;
+        const RequestScripts scripts(client_, ns_);
+        parts.where = &scripts;
         find_ = query::FindQuery();
         find_.collator = asked_.collator;
         find_.inherits_collation = asked_.inherits_collation;
@@ -145,7 +148,9 @@ class FindAndModify {
         try {
             find_.canonicalise(parts);
         } catch (const base::Error& e) {
-            if (invocation_.dialect().has(dialect::kBadQueriesAreOfFind)) throw;
+            if (invocation_.dialect().has(dialect::kBadQueriesAreOfFind) ||
+                e.code() == script::kScriptError)
+                throw;
             sched::fail_because(e, request_.sort.empty() ? kBadQuery : kBadQueryOrSort,
                                 "Can't canonicalize query: {}", e.what());
         }

@@ -18,8 +18,6 @@ struct Reason {
     std::string_view text;
 };
 
-constexpr Reason kJavaScript{base::kCommandNotFound,
-                             "it needs JavaScript in the server, which this server does not have"};
 constexpr Reason kNoText{base::kCommandNotSupported, "this server has no text indexes"};
 constexpr Reason kNoGeo{base::kCommandNotSupported, "this server has no geo indexes"};
 constexpr Reason kNoCopy{base::kCommandNotSupported,
@@ -46,10 +44,7 @@ struct Refusal {
 };
 
 constexpr Refusal kRefusals[] = {
-    {"eval", kJavaScript, 0, "$eval"},
-    {"group", kJavaScript},
-    {"mapReduce", kJavaScript, 0, "mapreduce"},
-    {"mapreduce.shardedfinish", kJavaScript},
+    {"mapreduce.shardedfinish", kNoShards},
     {"text", kNoText},
     {"geoNear", kNoGeo},
     {"geoSearch", kNoGeo},

@@ -11,6 +11,8 @@ namespace command {
 bool should_defer(OperationContext& context, std::string_view db, bool exclusive, bson::Doc request,
                   std::string_view limit) {
     if (!context.locks().overloaded(db, exclusive)) return false;
+    // A command of a script that runs under a lock has what it could wait for.
+    if (storage::LockManager::mode() != storage::GlobalMode::none) return false;
     const sched::Operation& operation = context.operation();
     if (operation.kill_pending() || sched::Operation::shutting_down()) return false;
     const int64_t max_time_ms = request[limit].to_int64();

@@ -51,11 +51,12 @@ bson::Object options_of_output(OperationContext& context, catalog::Collection* o
 }  // namespace
 
 OutputCollection::OutputCollection(Invocation& invocation, const query::OutputTarget& target,
-                                   Validation validation)
+                                   Validation validation, Of of)
     : client_(invocation.client),
       cursors_(invocation.service.cursors()),
       dialect_(invocation.dialect()),
       validation_(validation),
+      of_(of),
       db_(target.db.empty() ? invocation.db : std::string_view(target.db)),
       target_(fmt::format("{}.{}", db_, target.collection)),
       temporary_(fmt::format("{}.tmp.agg_out.{}", db_, next_number())) {
@@ -74,10 +75,14 @@ OutputCollection::OutputCollection(Invocation& invocation, const query::OutputTa
 }
 
 void OutputCollection::fill(PipelineSource& source) {
+    fill_from([&source](bson::Buffer& out) { return source.next(out); });
+}
+
+void OutputCollection::fill_from(const Next& next) {
     DCHECK(storage::LockManager::database().empty());
     create();
     try {
-        insert_all(source);
+        insert_all(next);
         replace_target();
     } catch (...) {
         const sched::Uninterruptible whole;
@@ -89,7 +94,7 @@ void OutputCollection::fill(PipelineSource& source) {
 }
 
 void OutputCollection::refuse_capped(const catalog::Collection* old) const {
-    if (old != nullptr && old->capped())
+    if (of_ == Of::pipeline && old != nullptr && old->capped())
         base::fail(17152, "can't $out to the capped collection {}", target_);
 }
 
@@ -128,11 +133,11 @@ catalog::Collection& OutputCollection::found() const {
     return *output;
 }
 
-void OutputCollection::insert_all(PipelineSource& source) {
+void OutputCollection::insert_all(const Next& next) {
     bson::Buffer results;
     for (bool more = true; more;) {
         results.clear();
-        while (results.size() < kBatchBytes && (more = source.next(results))) {
+        while (results.size() < kBatchBytes && (more = next(results))) {
         }
         insert(results);
     }
@@ -156,12 +161,18 @@ void OutputCollection::insert(catalog::Collection& output, bson::Doc doc) {
     fixed_.clear();
     try {
         const sched::WorkLimit limit(kInsertWork);
+        if (of_ == Of::map_reduce) {
+            validate(output, validation_, doc);
+            output.insert(doc);
+            return;
+        }
         const bool rewritten = query::fix_for_insert(doc, true, fixed_, dialect_);
         const bson::Doc fixed = rewritten ? bson::Doc(fixed_.data()) : doc;
         validate(output, validation_, fixed);
         output.insert(fixed);
     } catch (const base::Error& e) {
-        if (e.code() == base::kDocumentValidationFailure) throw;
+        if (of_ == Of::map_reduce && e.code() == base::kDuplicateKey) return;
+        if (of_ == Of::map_reduce || e.code() == base::kDocumentValidationFailure) throw;
         sched::fail_because(e, 16996, "insert for $out failed: {}", e.what());
     }
 }

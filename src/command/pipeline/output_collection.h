@@ -1,7 +1,8 @@
 // command/pipeline/output_collection.h - $out: results go into a new collection that takes the
-// target's place at the end.
+// target's place at the end. mapReduce stores its own so, too.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "command/pipeline/result_writer.h"
@@ -14,12 +15,19 @@ namespace command {
 
 class OutputCollection final : public ResultWriter {
   public:
+    // Whose results they are. Those of mapReduce may take the place of a capped collection, have
+    // any `_id`, and are left out where a unique index has their key already.
+    enum class Of : bool { pipeline, map_reduce };
+
     // Throws base::Error 16997, 17385, 31321 and 73 for a name that no such collection can have.
     OutputCollection(Invocation& invocation, const query::OutputTarget& target,
-                     Validation validation);
+                     Validation validation, Of of = Of::pipeline);
 
     // Writes every result, or changes nothing.
     void fill(PipelineSource& source) override;
+    // The same with those that `next` appends, one by one, until it returns false.
+    using Next = std::function<bool(bson::Buffer& out)>;
+    void fill_from(const Next& next);
 
   private:
     void create();
@@ -27,7 +35,7 @@ class OutputCollection final : public ResultWriter {
     catalog::Database* database() const;
     catalog::Collection* find() const;
     catalog::Collection& found() const;
-    void insert_all(PipelineSource& source);
+    void insert_all(const Next& next);
     void insert(const bson::Buffer& results);
     void insert(catalog::Collection& output, bson::Doc doc);
     void replace_target();
@@ -36,6 +44,7 @@ class OutputCollection final : public ResultWriter {
     CursorManager& cursors_;
     const dialect::Dialect dialect_;
     const Validation validation_;
+    const Of of_;
     const std::string db_;
     const std::string target_;
     const std::string temporary_;

@@ -7,6 +7,7 @@
 #include "base/applied_patches.h"
 #include "base/dcheck.h"
 #include "command/request/server_context.h"
+#include "script/script.h"
 
 namespace command {
 
@@ -49,7 +50,7 @@ void append_build_info(const ServerContext& context, const storage::Engine& engi
         .append("compilerFlags", "")
         .append("allocator", "system");
     append_version_array(out, context.version);
-    out.append("javascriptEngine", "none")
+    out.append("javascriptEngine", script::is_allowed() ? "Duktape" : "none")
         .append("bits", static_cast<int32_t>(sizeof(void*) * 8))
         .append("debug", false)
         .append("maxBsonObjectSize", bson::kDocumentBytesMax);

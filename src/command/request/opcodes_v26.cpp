@@ -12,6 +12,7 @@
 #include "command/access/local_rule.h"
 #include "command/context/client.h"
 #include "command/context/default_collation.h"
+#include "command/context/scripts.h"
 #include "command/cursor/query_cursors.h"
 #include "command/observe/counters.h"
 #include "command/request/authorization.h"
@@ -290,7 +291,10 @@ void query_v26(DatabaseOpener& opener, CursorManager& cursors, std::string_view 
         FindRequest taken = take_apart(message);
         client.operation().set_deadline_ms(taken.max_time_ms);
         inherit_collation(client, message.ns, taken.query);
+        const RequestScripts scripts(client, message.ns);
+        taken.parts.where = &scripts;
         taken.query.canonicalise(taken.parts);
+        taken.parts.where = nullptr;
         return taken;
     });
     find.query.oplog_replay = (message.flags & wire::kOplogReplay) != 0;

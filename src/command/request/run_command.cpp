@@ -299,18 +299,7 @@ void execute(Invocation& invocation, const Command& command) {
         if (turn == nullptr) return invocation.wait_for_turn();
         invocation.turn = turn.get();
     }
-    invocation.client.current().describe({
-        .name = command.name,
-        .db = invocation.db,
-        .target = target_of(invocation, command),
-        .body = invocation.body,
-        .session = invocation.session,
-        .has_secrets = holds_secrets(invocation, command),
-        .uses_data = command.lock != LockKind::none,
-        .changes_data = command.lock == LockKind::write,
-        .dialect = invocation.dialect(),
-        .on_collection = names_collection(command),
-    });
+    describe(invocation, command);
     if (invocation.after_time != 0 && awaits_cluster_time(invocation)) return;
     invocation.started = true;
     command.run(invocation);
@@ -376,6 +365,21 @@ base::Error duplicate_key_of_today(const base::Error& error) {
 }
 
 }  // namespace
+
+void describe(Invocation& invocation, const Command& command) {
+    invocation.client.current().describe({
+        .name = command.name,
+        .db = invocation.db,
+        .target = target_of(invocation, command),
+        .body = invocation.body,
+        .session = invocation.session,
+        .has_secrets = holds_secrets(invocation, command),
+        .uses_data = command.lock != LockKind::none,
+        .changes_data = command.lock == LockKind::write,
+        .dialect = invocation.dialect(),
+        .on_collection = names_collection(command),
+    });
+}
 
 bool take_fields(Invocation& invocation, const Command& command) {
     bool help = false;

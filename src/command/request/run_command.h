@@ -13,6 +13,9 @@ namespace command {
 // a client could cause.
 void run_command(Invocation& invocation, bson::Buffer& reply);
 
+// Makes the command what currentOp shows of its client, from here on.
+void describe(Invocation& invocation, const Command& command);
+
 // Reads what every command may carry into the invocation, and holds all other fields against the
 // command's table (fields.h). Returns whether help was asked for. Throws base::Error.
 bool take_fields(Invocation& invocation, const Command& command);

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/thread_scratch.h"
 #include "command/context/default_collation.h"
+#include "command/context/scripts.h"
 #include "command/cursor/query_cursors.h"
 #include "command/write/document_change.h"
 #include "dialect/dialect.h"
@@ -91,9 +92,9 @@ struct Collation {
     const std::shared_ptr<const collation::Collator> collator;
 };
 
-query::FindQuery canonical(bson::Doc filter, const bson::Element& hint,
-                           const query::ExpressionParser* expressions, const Collation& collation,
-                           bson::Doc sort = {}) {
+query::FindQuery canonical(const RequestScripts& scripts, bson::Doc filter,
+                           const bson::Element& hint, const query::ExpressionParser* expressions,
+                           const Collation& collation, bson::Doc sort = {}) {
     query::FindQuery query;
     query.collator = collation.collator;
     query.inherits_collation = collation.is_inherited;
@@ -102,6 +103,7 @@ query::FindQuery canonical(bson::Doc filter, const bson::Element& hint,
     parts.sort = sort;
     parts.hint = hint;
     parts.expressions = expressions;
+    parts.where = &scripts;
     query.canonicalise(parts);
     if (expressions != nullptr) query::refuse_odd_flags(*query.matcher);
     return query;
@@ -319,7 +321,8 @@ class UpdateRun {
     }
 
     query::FindQuery canonical_query() const {
-        return canonical(request_.query, request_.hint, expressions(), collation_, request_.sort);
+        return canonical(RequestScripts(context_, ns_), request_.query, request_.hint,
+                         expressions(), collation_, request_.sort);
     }
 
     // An upsert takes values from its query, and what $expr says is none.
@@ -460,7 +463,8 @@ int64_t delete_documents(
     const Collation collation(context, ns, collator);
     const bool by_id = hint.missing() && query::is_id_query(filter);
     std::optional<query::FindQuery> query;
-    if (!by_id) query = canonical(filter, hint, expressions, collation);
+    const RequestScripts scripts(context, ns);
+    if (!by_id) query = canonical(scripts, filter, hint, expressions, collation);
     const bool isolated = is_isolated(filter);
     CollectionLock lock(context, ns, isolated ? storage::Access::all : storage::Access::documents);
     if (lock.collection() == nullptr) return 0;
@@ -480,7 +484,7 @@ int64_t delete_documents(
         if (!row.id) return 0;
         remove_record(nullptr);
     } else {
-        if (by_id) query = canonical(filter, hint, expressions, collation);
+        if (by_id) query = canonical(scripts, filter, hint, expressions, collation);
         auto executor = writing_executor(lock, std::move(*query), kDeleteCannotRun);
         while (executor->next(&row)) {
             if (isolated) lock.keep();

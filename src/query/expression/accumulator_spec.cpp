@@ -9,9 +9,7 @@ namespace query {
 AccumulatorSpec parse_accumulator(const Value& op, Names& names) {
     const std::string_view name = op.name();
     if (names.dialect.has(dialect::kUnknownOperators)) {
-        if (name == "$accumulator")
-            base::fail(base::kInvalidPipelineOperator,
-                       "$accumulator is not supported by this server");
+        if (name == "$accumulator") return parse_script_accumulator(op, names);
         if (name == "$count") {
             if (!op.is_object() || !op.as_doc().empty())
                 base::fail(base::kFailedToParse, "$count takes no arguments, i.e. $count:{{}}");

@@ -32,5 +32,7 @@ GroupField parse_group_field(const Value& e, Names& names);
 using AccumulatorParser = AccumulatorSpec (*)(const Value& op, Names& names);
 AccumulatorParser find_top_accumulator(std::string_view name);
 AccumulatorParser find_percentile_accumulator(std::string_view name);
+// $accumulator, whose functions are JavaScript. Throws base::Error 115 where no scripts are run.
+AccumulatorSpec parse_script_accumulator(const Value& op, Names& names);
 
 }  // namespace query

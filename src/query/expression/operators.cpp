@@ -186,7 +186,7 @@ Table make_table(dialect::Dialect dialect) {
          {arithmetic_operators(), math_operators(), comparison_operators(), control_operators(),
           string_operators(), text_operators(), regex_operators(), date_operators(),
           date_math_operators(), set_operators(), array_operators(), loop_operators(),
-          object_operators(), conversion_operators(), accumulating_operators(),
+          object_operators(), conversion_operators(), accumulating_operators(), script_operators(),
           refused_operators()}) {
         for (const Operator& op : part) {
             if (op.dialects == (dialect.is_today() ? Dialects::v26 : Dialects::today)) continue;
@@ -285,8 +285,7 @@ std::span<const Operator> refused_operators() {
         base::fail(base::kInvalidPipelineOperator, "{} is not supported by this server", op.name);
     };
     static constexpr Operator kTable[] = {
-        {.name = "$function", .parse = refuse},     // runs JavaScript
-        {.name = "$accumulator", .parse = refuse},  // so does this
+        {.name = "$accumulator", .parse = refuse},  // of $group alone
         {.name = "$meta", .parse = refuse},         // text scores, positions in an index
         {.name = "$toHashedIndexKey", .parse = refuse},
         {.name = "$encStrStartsWith", .parse = refuse},

@@ -93,6 +93,7 @@ std::span<const Operator> loop_operators();
 std::span<const Operator> object_operators();
 std::span<const Operator> conversion_operators();
 std::span<const Operator> accumulating_operators();
+std::span<const Operator> script_operators();
 std::span<const Operator> refused_operators();
 
 // An operator of a list of operands, or of operands by name.

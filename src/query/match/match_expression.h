@@ -59,4 +59,13 @@ class RefusedExpressions : public ExpressionParser {
 inline const RefusedExpressions kNoExpressionsHere(base::kQueryFeatureNotAllowed,
                                                    "$expr is not allowed in this context");
 
+// Reads $where, whose scripts a room above runs. A filter that may have one is given what reads it.
+class WhereParser {
+  public:
+    virtual ~WhereParser() = default;
+    // `code`: the operand. Throws base::Error 2 where that is no code, or no scripts are run, and
+    // script::kScriptError where it is none that a script can be.
+    virtual std::unique_ptr<const MatchExpression> parse(const bson::Element& code) const = 0;
+};
+
 }  // namespace query

@@ -37,13 +37,14 @@ struct ParseContext {
     int depth = 0;
     const ExpressionParser* expressions = nullptr;  // of $expr, which is about a whole document
     std::shared_ptr<const collation::Collator> collator = {};
+    const WhereParser* where = nullptr;  // of $where, which is about a whole document
     // Whether the client means the filter as later servers do, which take no odd operands.
     dialect::Dialect dialect() const {
         return expressions != nullptr ? dialect::kToday : dialect::kV26;
     }
     ParseContext deeper() const {
         if (depth >= kNestingMax) bad("the query is nested more than {} levels deep", kNestingMax);
-        return {false, depth + 1, expressions, collator};
+        return {false, depth + 1, expressions, collator, where};
     }
 };
 
@@ -91,6 +92,7 @@ NodePtr parse_elem_match(std::string_view path, const Element& operand,
     static const RefusedExpressions kRefused(base::kBadValue,
                                              "$expr can only be applied to the top-level document");
     if (inside.expressions != nullptr) inside.expressions = &kRefused;
+    inside.where = nullptr;
     if (is_operators(operand, true) && !is_of_document(criteria.first().name())) {
         NodePtr node = make_node(MatchKind::elem_match_value, path);
         parse_field_operators({}, criteria, inside, *node);
@@ -275,7 +277,10 @@ void parse_top_operator(const Element& e, const ParseContext& context, MatchNode
     } else if (name == "$alwaysFalse" && context.dialect().has(dialect::kConstantFilters)) {
         into.children.push_back(parse_constant(MatchKind::always_false, e));
     } else if (name == "$where") {
-        bad("$where is not supported: this server runs no JavaScript");
+        if (context.where == nullptr) bad("$where is not allowed in this context");
+        NodePtr node = make_node(MatchKind::expression);
+        node->expression = context.where->parse(e);
+        into.children.push_back(std::move(node));
     } else if (name == "$text") {
         bad("$text is not supported: this server has no text indexes");
     } else {
@@ -330,13 +335,15 @@ void Matcher::put_under_collation(MatchNode& node) {
 }
 
 std::unique_ptr<Matcher> Matcher::parse(Doc filter, const ExpressionParser* expressions,
-                                        std::shared_ptr<const collation::Collator> collator) {
+                                        std::shared_ptr<const collation::Collator> collator,
+                                        const WhereParser* where) {
     std::unique_ptr<Matcher> matcher(new Matcher);
     matcher->filter_ = bson::Object(filter);
     matcher->root_ = make_node(MatchKind::conjunction);
     ParseContext context;
     context.expressions = expressions;
     context.collator = collator;
+    context.where = where;
     parse_filter(matcher->filter_.doc(), context, *matcher->root_);
     put_clauses_in_order(*matcher->root_);
     if (expressions != nullptr && expressions != &kNoExpressionsInIndexes) {

@@ -48,7 +48,7 @@ enum class MatchKind {
                         // array
     elem_match_value,   // children with empty path, evaluated on one element's value
     schema,             // `schema`, of the document
-    expression,         // $expr: `expression`; the children, eq and ends, follow from it
+    expression,         // $expr, $where: `expression`; the children, eq and ends, follow from it
     ends,               // lt, lte, gt and gte children on the same path, by the order of all types
                         // of values; only for the planner, of what has no arrays
     sample,             // $sampleRate: `operand`, a chance between 0 and 1
@@ -99,9 +99,11 @@ class Matcher {
     // `expressions` reads $expr, and is not needed afterwards; null: there is no such operator, nor
     // $sampleRate and $bitsAllSet and its like, which came with it.
     // `collator`: under which texts are compared; null: by their bytes.
+    // `where` reads $where, and is not needed afterwards; null: the filter may not have it.
     static std::unique_ptr<Matcher> parse(
         bson::Doc filter, const ExpressionParser* expressions = nullptr,
-        std::shared_ptr<const collation::Collator> collator = nullptr);
+        std::shared_ptr<const collation::Collator> collator = nullptr,
+        const WhereParser* where = nullptr);
     ~Matcher();
 
     bool matches(bson::Doc doc, MatchDetails* details = nullptr) const;

@@ -45,7 +45,7 @@ void check_natural(bson::Doc order, std::string_view where) {
 }  // namespace
 
 void FindQuery::canonicalise(const Parts& parts) {
-    matcher = Matcher::parse(parts.filter, parts.expressions, collator);
+    matcher = Matcher::parse(parts.filter, parts.expressions, collator, parts.where);
     if (!parts.projection.empty())
         projection =
             Projection::parse(parts.projection, matcher.get(), parts.expressions, collator);

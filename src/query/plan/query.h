@@ -59,6 +59,7 @@ struct FindQuery {
         bson::Doc sort;
         bson::Element hint;
         const ExpressionParser* expressions = nullptr;  // as for Matcher::parse
+        const WhereParser* where = nullptr;             // the same
     };
     // Throws base::Error 2 (bad filter, projection, sort; min and max of different fields; snapshot
     // with sort or hint; of clients of today, who give `expressions`, $natural that is not 1 or -1,

@@ -598,7 +598,7 @@ TEST(Operators, TheDialectOf26IsAsItWas) {
 
 TEST(Operators, WhatIsNotThereIsRefusedByName) {
     expect({
-        {R"({"$function": {"body": "x", "args": [], "lang": "js"}})", "error 168"},
+        {R"({"$function": {"body": "x", "args": [], "lang": "js"}})", "error 115"},
         {R"({"$accumulator": {}})", "error 168"},
         {R"({"$meta": "textScore"})", "error 168"},
         {R"({"$nope": 1})", "error 31325"},  // as a field of $project
