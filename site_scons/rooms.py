@@ -66,7 +66,7 @@ class House:
                 self._precompile(kind, header)
 
     def room(self, needs=(), libs=(), programs=None, keep_all=False, systems=('linux',),
-             test_programs=None, test_needs=(), engine=None, shared=None):
+             test_programs=None, test_needs=(), engine=None, shared=None, header=None):
         """Declares the room whose SConscript is being read.
 
         needs     rooms it may use, named as in src/ ("mmapv1" for storage/mmapv1)
@@ -82,10 +82,13 @@ class House:
                   they are named
         engine    the storage engine that it belongs to: one of those that are asked for, or the
                   room does not exist
+        header    of an outside library: where it is not installed the room does not exist
         shared    file in bin/: the room alone as a shared object, beside its library, built with
                   mongod if of no engine. What it needs of other rooms is in their headers
         """
         if self.system.name not in systems or engine not in (None, *self.engines):
+            return
+        if header and not os.path.exists(os.path.join(self.system.root, 'usr/include', header)):
             return
         folder = os.path.relpath(scons.Dir('.').srcnode().abspath, scons.Dir('#').abspath)
         name = os.path.basename(folder)

@@ -33,12 +33,14 @@ class System:
     link_flags        first in a link command
     fuzz_flags        what makes a fuzz target of a program; none: only other programs are made
     program_suffix    of an executable file
+    root              folder of its system: where outside libraries are
     precompiles       whether objects begin with a precompiled header
     """
 
     precompiles = False
     optimised_flags = []
     fuzz_flags = []
+    root = '/'
 
     def __init__(self, name):
         self.name = name
@@ -120,6 +122,7 @@ class Arm64(Linux):
         if not shutil.which(self.tool('g++')) or not os.path.isdir(libs):
             raise StagingError('platform=arm64 needs the cross compiler and %s; '
                                '`./lab test arm64` installs both' % ARM64_LIBS)
+        self.root = libs
         self.libs = os.path.relpath(libs, os.path.join(top, stage))
         folders = ['%s/%s/%s' % (self.libs, usr, ARM64_TRIPLET) for usr in ('usr/lib', 'lib')]
         self.compile_flags = self.compile_flags + ['--sysroot=' + self.libs]

@@ -13,6 +13,7 @@
 #include "bson/field_path.h"
 #include "bson/json.h"
 #include "catalog/collation.h"
+#include "catalog/geo_keys.h"
 #include "catalog/mixed_times.h"
 #include "catalog/value_hash.h"
 #include "query/match/times.h"
@@ -425,6 +426,7 @@ bool is_hashed(Doc pattern) {
 }
 
 std::unique_ptr<KeyGenerator> make_for_all(Doc spec) {
+    if (geo::index_kind(spec["key"].as_doc()) != geo::IndexKind::none) return make_geo_keys(spec);
     if (is_hashed(spec["key"].as_doc())) return std::make_unique<HashedKeyGenerator>(spec);
     return std::make_unique<BtreeKeyGenerator>(spec);
 }

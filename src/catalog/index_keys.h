@@ -11,6 +11,7 @@
 #include "bson/view.h"
 #include "catalog/value_hash.h"
 #include "collation/collator.h"
+#include "geo/index_kind.h"
 #include "query/match/match_tree.h"
 
 namespace catalog {
@@ -69,12 +70,15 @@ class KeyGenerator {
     virtual ~KeyGenerator() = default;
 
     // Makes `out` the keys of the document. Throws base::Error: 10088 parallel arrays, 16746
-    // ambiguous numeric path, 16766 array in a hashed field, 146 beyond kKeysBytesMax or
+    // ambiguous numeric path, 16766 array in a hashed field, 13026,
+    // 13027, 13068, 16754, 16755, 16775, 16776, 16804 what is no place, 146 beyond kKeysBytesMax or
     // kKeyStepsMax.
     virtual void keys(bson::Doc doc, KeySet& out) const = 0;
 
     uint32_t descending_bits() const { return descending_; }
     bool hashed() const { return hashed_; }
+    // Which kind of places it indexes, if any.
+    geo::IndexKind geo() const { return geo_; }
     bool sparse() const { return sparse_; }
     const std::vector<std::string>& fields() const { return fields_; }
     // The collation that makes keys of texts; null: texts are keys as they are.
@@ -90,6 +94,7 @@ class KeyGenerator {
     uint32_t descending_ = 0;
     bool sparse_ = false;
     bool hashed_ = false;
+    geo::IndexKind geo_ = geo::IndexKind::none;
     std::shared_ptr<const collation::Collator> collator_;
     std::shared_ptr<const query::Matcher> filter_;
     std::vector<std::string> filter_paths_;

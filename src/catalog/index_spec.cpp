@@ -13,6 +13,7 @@
 #include "bson/texts.h"
 #include "catalog/collation.h"
 #include "catalog/names.h"
+#include "geo/index_kind.h"
 #include "query/match/match_tree.h"
 #include "sched/tick.h"
 #include "storage/index_limits.h"
@@ -24,6 +25,7 @@ namespace {
 constexpr int32_t kKeyPatternBytesMax = 2048;
 // The most options of a definition: they are looked for one by one whenever it is read.
 constexpr int kOptionsMax = 10000;
+constexpr std::string_view kSphereVersion = "2dsphereIndexVersion";
 constexpr std::string_view kPlugins[] = {"hashed", "2d", "2dsphere", "geoHaystack", "text"};
 
 [[noreturn]] void bad_key(std::string_view why, bson::Doc key) {
@@ -57,6 +59,7 @@ void check_key(bson::Doc key) {
             const std::string_view kind = e.as_string();
             if (std::ranges::find(kPlugins, kind) == std::end(kPlugins))
                 base::fail(base::kCannotCreateIndex, "Unknown index plugin '{}'", kind);
+            if (!plugin.empty() && plugin != kind) bad_key("it has fields of two kinds", key);
             plugin = kind;
         }
     }
@@ -69,7 +72,7 @@ void check_key(bson::Doc key) {
                        e.name());
         if (!wildcard) check_path(e.name(), key);
     }
-    if (!plugin.empty() && plugin != "hashed")
+    if (plugin == "text")
         base::fail(base::kCannotCreateIndex,
                    "indexes of kind '{}' are not supported by this server", plugin);
     if (fields > storage::kKeyFieldsMax) base::fail(13103, "too many compound keys");
@@ -154,9 +157,11 @@ void check_collation(bson::Doc key, const collation::Collator* collator,
         base::fail(base::kBadValue, "The _id index must have the same collation as the collection");
     if (collator == nullptr) return;
     for (const bson::Element& e : key)
-        if (e.is_string() && e.as_string() == "hashed")
+        if (e.is_string() && !e.as_string().empty())
             base::fail(base::kCannotCreateIndex,
-                       "a hashed index with a collation is not supported by this server");
+                       "a {} index with a collation is not supported by this server, give it "
+                       "{{locale: \"simple\"}}",
+                       e.as_string());
 }
 
 // Refuses the options that the index on _id cannot have, since it has all documents and the server
@@ -287,6 +292,8 @@ bson::Object normalise_index_spec(bson::Doc spec, std::string_view ns,
         }
     }
     show_collation();
+    const bool is_sphere = geo::index_kind(key.as_doc()) == geo::IndexKind::sphere;
+    if (is_sphere && !spec.has(kSphereVersion)) out.append(kSphereVersion, 2);
     return out.object();
 }
 
@@ -298,6 +305,7 @@ bson::Object spec_to_copy(bson::Doc stored) {
 }
 
 void check_key_kind(bson::Doc normalised) {
+    geo::check_index(normalised);
     KeyGenerator::make(normalised);  // refuses what no key could be derived from
     if (!normalised["unique"].truthy()) return;
     for (const bson::Element& e : normalised["key"].as_doc()) {

@@ -7,6 +7,7 @@
 #include "bson/json.h"
 #include "catalog/names.h"
 #include "query/match/failure.h"
+#include "query/match/no_near.h"
 #include "query/match/regex_flags.h"
 #include "sched/interruption.h"
 
@@ -29,6 +30,7 @@ std::unique_ptr<const query::Matcher> parse_filter(
     std::shared_ptr<const collation::Collator> collator) {
     auto parsed = query::Matcher::parse(filter, expressions, std::move(collator));
     query::refuse_odd_flags(*parsed);
+    query::refuse_near(*parsed);
     return parsed;
 }
 

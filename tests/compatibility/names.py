@@ -78,7 +78,7 @@ FILTERS = {
     '$gte': {'a': {'$gte': 1}}, '$in': {'a': {'$in': [1]}},
     '$jsonSchema': {'$jsonSchema': {'required': ['a']}}, '$lt': {'a': {'$lt': 1}},
     '$lte': {'a': {'$lte': 1}}, '$mod': {'a': {'$mod': [2, 0]}}, '$ne': {'a': {'$ne': 1}},
-    '$near': {'a': {'$near': [1, 2]}}, '$nearSphere': {'a': {'$nearSphere': [1, 2]}},
+    '$near': {'p': {'$near': [1, 2]}}, '$nearSphere': {'p': {'$nearSphere': [1, 2]}},
     '$nin': {'a': {'$nin': [1]}}, '$nor': {'$nor': [{'a': 1}]},
     '$not': {'a': {'$not': {'$gt': 1}}}, '$or': {'$or': [{'a': 1}]},
     '$regex': {'a': {'$regex': 'x'}}, '$sampleRate': {'$sampleRate': 0.5},

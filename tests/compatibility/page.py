@@ -85,6 +85,7 @@ class Asked:
         for name in db.list_collection_names():
             db.drop_collection(name)
         db.c.insert_one(DOCUMENT)
+        db.c.create_index([('p', '2d')])
 
     def by_msg(self, request, database=DATABASE):
         try:

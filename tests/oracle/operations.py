@@ -142,6 +142,9 @@ class Runner(Observing):
         return {'docs': reply['cursor']['firstBatch'], 'more': more,
                 'alive': ejson.number(cursor['id']) != 0}
 
+    def _keys(self, database, collection, arguments, _):
+        return {'keys': self.command(database, ('_indexKeys', collection), *arguments)['keys']}
+
     def _indexes(self, database, collection, arguments, _):
         try:
             specs = self._drain(database, collection,

@@ -42,6 +42,7 @@ SETS = {
     'key': (('new', 'old'), ['--nojournal']),
     'plan': (('new',), ['--nojournal']),
     'storage': (('new',), ['--nojournal']),
+    'geo': (('new', 'old'), ['--nojournal']),
     'observe': (('old',), ['--nojournal', '--setParameter', 'announcedMaxWireVersion=2']),
     'shapes': (('new',), []),
     'script': (('new', 'old'), ['--nojournal', '--scripting']),

@@ -28,6 +28,7 @@ SESSION = bson.Binary(b'0123456789abcdef', 4)
 REQUESTS = {
     '_commandFields': {'_commandFields': 1},
     '_hashBSONElement': {'_hashBSONElement': 'x'},
+    '_indexKeys': {'_indexKeys': 'c', 'hint': '_id_'},
     '_isSelf': None, 'applyOps': {'applyOps': [{'op': 'n', 'ns': ''}]},
     'authSchemaUpgrade': None, 'getShardMap': None, 'getDefaultRWConcern': None,
     'getShardVersion': {'getShardVersion': 'test.c'},
@@ -70,6 +71,8 @@ REQUESTS = {
     'findAndModify': {'findAndModify': 'c', 'query': {'_id': 1}, 'update': {'$inc': {'a': 1}}},
     'forceerror': None,
     'fsync': None, 'fsyncUnlock': None, 'getCmdLineOpts': None, 'getLastError': None,
+    'geoNear': {'geoNear': 'c', 'near': [1, 2]},
+    'geoSearch': {'geoSearch': 'c', 'near': [1, 2], 'maxDistance': 1, 'search': {}},
     'getDiagnosticData': None, 'getLog': {'getLog': 'global'},
     'getMore': {'getMore': Int64(0), 'collection': 'c'},
     'getParameter': {'getParameter': '*'},
@@ -117,6 +120,7 @@ REQUESTS = {
 }
 # What cannot succeed on this server, or not with the request above: the code it must fail with.
 FAIL = {**dict.fromkeys(OF_SETS, 76), **dict.fromkeys(ON_ROLES, 31), 'dropUser': 11,
-        'forceerror': 10038, 'fsyncUnlock': 20, 'getMore': 43, 'grantRolesToUser': 11,
+        'forceerror': 10038, 'fsyncUnlock': 20, 'geoNear': 2, 'geoSearch': 2, 'getMore': 43,
+        'grantRolesToUser': 11,
         'revokeRolesFromUser': 11, 'createBackup': 2, 'saslContinue': 17, 'saslStart': 14,
         'updateUser': 11, 'getDefaultRWConcern': 51300, 'eval': 115, 'group': 115, 'mapReduce': 115}

@@ -23,6 +23,7 @@ std::span<const Family> all_families() {
         refused_commands(),    parallel_scan_commands(),   cluster_commands(),
         session_commands(),    replica_set_commands(),     apply_ops_commands(),
         map_reduce_commands(), group_commands(),           eval_commands(),
+        geo_commands(),
     };
     return all;
 }

@@ -34,5 +34,6 @@ Family parallel_scan_commands();
 Family session_commands();
 Family replica_set_commands();
 Family apply_ops_commands();
+Family geo_commands();
 
 }  // namespace command

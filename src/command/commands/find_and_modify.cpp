@@ -111,11 +111,11 @@ class FindAndModify {
         DCHECK(find_.matcher != nullptr && find_.limit == 1);
         query::ExecutorOptions options = execution_options();
         options.for_write = true;
+        const bool needs_index = options.no_table_scan || find_.matcher->near() != nullptr;
         try {
             return query::make_executor(lock.collection(), std::move(find_), options, &lock);
         } catch (const base::Error& e) {
-            if (invocation_.dialect().has(dialect::kBadQueriesAreOfFind) || !options.no_table_scan)
-                throw;
+            if (invocation_.dialect().has(dialect::kBadQueriesAreOfFind) || !needs_index) throw;
             sched::fail_because(e, request_.sort.empty() ? kCannotRun : kBadQueryOrSort,
                                 "cannot run the query: {}", e.what());
         }

@@ -1,7 +1,9 @@
 // Commands that only enableTestCommands brings out, and those that belong to no other family.
+#include <algorithm>
 #include <thread>
 
 #include "base/error.h"
+#include "bson/compare.h"
 #include "catalog/index_keys.h"
 #include "catalog/names.h"
 #include "command/commands/families.h"
@@ -61,6 +63,46 @@ void run_hash_element(Invocation& invocation) {
         .append("out", catalog::hash_value(key, value));
 }
 
+// { _indexKeys: collection, hint: pattern or name, id: value }: the keys of an index, [_id, key]
+// each, of one document or all, by _id and in the order of the index: what tests compare.
+void run_index_keys(Invocation& invocation) {
+    constexpr size_t kKeysMax = 3000;
+    CollectionLock lock(invocation.client, invocation.ns(), false);
+    const bson::Doc given = invocation.body;
+    const bson::Element hint = given["hint"];
+    const bson::Element id = given["id"];
+    const catalog::Index* index = nullptr;
+    if (lock.collection() != nullptr)
+        index = hint.is_object() ? lock.collection()->find_index_by_key(hint.as_doc())
+                                 : lock.collection()->find_index(hint.as_string());
+    if (index == nullptr || index->store == nullptr) base::fail(base::kBadValue, "bad hint");
+    std::vector<std::pair<bson::Object, bson::Object>> found;
+    const auto cursor = index->store->cursor(storage::Direction::forward);
+    for (cursor->seek_to_start(); !cursor->at_end(); cursor->next()) {
+        sched::tick();
+        const bson::Element own = lock.collection()->records().get(cursor->id())["_id"];
+        if (id && !bson::equal_values(id, own)) continue;
+        bson::Builder named;
+        auto value = cursor->key().begin();
+        for (const bson::Element& field : index->key_pattern) {
+            named.append_as(field.name(), *value);
+            ++value;
+        }
+        bson::Builder unnamed;
+        unnamed.append_as("", own);
+        found.emplace_back(unnamed.object(), named.object());
+    }
+    std::ranges::stable_sort(found, [](const auto& a, const auto& b) {
+        return bson::compare_docs(a.first, b.first) < 0;
+    });
+    bson::Builder keys = invocation.reply->sub_array("keys");
+    for (size_t i = 0; i < std::min(found.size(), kKeysMax); ++i) {
+        bson::Builder pair = keys.sub_array(keys.next().view());
+        pair.push_element(found[i].first.doc().first());
+        pair.push(found[i].second.doc());
+    }
+}
+
 std::string_view name_of(Field::Use use) {
     switch (use) {
         case Field::Use::refused:
@@ -95,6 +137,11 @@ constexpr Field kHashFields[] = {
     {"seed", types::number},
 };
 
+constexpr Field kKeysFields[] = {
+    required("hint", types::hint),
+    {"id", types::any},
+};
+
 constexpr Command kCommands[] = {
     {"sleep", "", kAdminOnly | kTestOnly, LockKind::none,
      "{ sleep: 1, w: bool, secs: n, millis: n }", run_sleep,
@@ -103,6 +150,8 @@ constexpr Command kCommands[] = {
      run_god_insert, needs::on_cluster(auth::action::internal), kGodFields},
     {"_hashBSONElement", "", kTestOnly, LockKind::none, "the hash a hashed index stores",
      run_hash_element, needs::login, kHashFields},
+    {"_indexKeys", "", kTestOnly, LockKind::read, "the keys of an index", run_index_keys,
+     needs::on_cluster(auth::action::internal), kKeysFields},
     {"_commandFields", "", kTestOnly, LockKind::none, "what fields the commands have",
      run_command_fields, needs::login},
 };

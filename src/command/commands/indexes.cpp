@@ -98,16 +98,19 @@ constexpr Field kDefinition[] = {
     {"columnstoreProjection", types::object},
     {"prepareUnique", types::flag},
     {"clustered", types::flag},
-    // Fields of kinds of index that are refused.
+    // Fields of some kinds of index.
     {"weights", types::object | types::string},
     {"default_language", types::string},
     {"language_override", types::string},
     {"textIndexVersion", types::number},
-    {"2dsphereIndexVersion", types::number},
-    {"bits", types::number},
-    {"min", types::number},
-    {"max", types::number},
-    {"bucketSize", types::number},
+    {"2dsphereIndexVersion", types::any},
+    // What is no number counts as left out, as it did to old servers.
+    {"bits", types::any},
+    {"min", types::any},
+    {"max", types::any},
+    {"bucketSize", types::any},
+    {"finestIndexedLevel", types::any},
+    {"coarsestIndexedLevel", types::any},
     // A field of a document in system.indexes.
     without_effect("_id", types::any),
 };

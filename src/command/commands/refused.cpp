@@ -19,7 +19,6 @@ struct Reason {
 };
 
 constexpr Reason kNoText{base::kCommandNotSupported, "this server has no text indexes"};
-constexpr Reason kNoGeo{base::kCommandNotSupported, "this server has no geo indexes"};
 constexpr Reason kNoCopy{base::kCommandNotSupported,
                          "this server does not connect to others; use mongodump and mongorestore"};
 constexpr Reason kNoOplog{base::kCommandNotSupported, "this server applies no entries of an oplog"};
@@ -46,8 +45,6 @@ struct Refusal {
 constexpr Refusal kRefusals[] = {
     {"mapreduce.shardedfinish", kNoShards},
     {"text", kNoText},
-    {"geoNear", kNoGeo},
-    {"geoSearch", kNoGeo},
     {"clone", kNoCopy},
     {"cloneCollection", kNoCopy},
     {"copydb", kNoCopy, kAdminOnly | kHidesBody},

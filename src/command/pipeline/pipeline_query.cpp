@@ -4,6 +4,7 @@
 
 #include "base/dcheck.h"
 #include "command/cursor/query_cursors.h"
+#include "query/stage/geo_near_stage.h"
 #include "sched/tick.h"
 
 namespace command {
@@ -17,7 +18,10 @@ constexpr int64_t kBatchTicks = 100'000;
 }  // namespace
 
 PipelineQuery::PipelineQuery(query::Pipeline& stages, const bson::Element& hint)
-    : stages_(stages), match_(stages.leading_match()), sort_(stages.leading_sort()) {
+    : stages_(stages),
+      near_(stages.leading_near()),
+      match_(near_ == nullptr ? stages.leading_match() : near_->filter()),
+      sort_(stages.leading_sort()) {
     query::FindQuery::Parts parts;
     parts.filter = match_;
     parts.expressions = stages.expressions();
@@ -25,12 +29,14 @@ PipelineQuery::PipelineQuery(query::Pipeline& stages, const bson::Element& hint)
     parts.sort = sort_;
     find_.collator = stages.collator();
     find_.canonicalise(parts);
+    if (near_ != nullptr) find_.limit = near_->limit();
 }
 
 void PipelineQuery::plan(CollectionLock& lock) {
     DCHECK(executor_ == nullptr);
     query::ExecutorOptions options = execution_options();
     options.avoid_sorting = true;
+    if (near_ != nullptr) return plan_near(lock, options);
     auto sort_pattern = find_.sort_pattern;
     executor_ = query::make_executor(lock.collection(), std::move(find_), options, &lock);
     if (!executor_->query().sort.empty()) {
@@ -44,6 +50,12 @@ void PipelineQuery::plan(CollectionLock& lock) {
         limit_ = stages_.leading_limit();
 }
 
+void PipelineQuery::plan_near(CollectionLock& lock, const query::ExecutorOptions& options) {
+    all_read_ = near_->gives_none();
+    if (lock.collection() != nullptr) near_->choose(*lock.collection(), find_);
+    executor_ = query::make_executor(lock.collection(), std::move(find_), options, &lock);
+}
+
 void PipelineQuery::fill(query::DocumentBatch& batch) {
     DCHECK(executor_ != nullptr);
     if (std::exchange(saved_, false)) executor_->restore();
@@ -52,7 +64,13 @@ void PipelineQuery::fill(query::DocumentBatch& batch) {
     while (batch.bytes() < kBatchBytes && sched::ticks() < until && !all_read_) {
         all_read_ = !executor_->next(&row);
         if (all_read_) break;
-        batch.add(row.doc);
+        if (near_ != nullptr) {
+            with_distance_.clear();
+            near_->write(row.doc, executor_->distance(), with_distance_);
+            batch.add(bson::Doc(with_distance_.data()));
+        } else {
+            batch.add(row.doc);
+        }
         all_read_ = ++read_ == limit_;
     }
     DCHECK(limit_ == 0 || read_ <= limit_);

@@ -39,7 +39,11 @@ class PipelineQuery {
     bson::Doc sort() const { return sort_; }
 
   private:
+    void plan_near(CollectionLock& lock, const query::ExecutorOptions& options);
+
     query::Pipeline& stages_;
+    query::GeoNearStage* const near_;  // of the stages; null: they do not begin with one
+    bson::Buffer with_distance_;
     bson::Object match_;
     bson::Object sort_;
     query::FindQuery find_;  // until it is planned

@@ -69,15 +69,17 @@ bool touches_index(const catalog::Collection& collection, const query::UpdateRes
     return false;
 }
 
-// Throws base::Error `cannot_run` under notablescan where no index helps.
+// Throws base::Error `cannot_run` where no index helps and one has to: under notablescan, of $near.
 std::unique_ptr<query::Executor> writing_executor(CollectionLock& lock, query::FindQuery query,
                                                   int cannot_run) {
     query::ExecutorOptions options = execution_options();
     options.for_write = true;
+    const bool needs_index = options.no_table_scan ||
+                             (query.matcher->near() != nullptr && cannot_run != kDeleteCannotRun);
     try {
         return query::make_executor(lock.collection(), std::move(query), options, &lock);
     } catch (const base::Error& e) {
-        if (!options.no_table_scan) throw;
+        if (!needs_index) throw;
         sched::fail_because(e, cannot_run, "cannot run the query: {}", e.what());
     }
 }

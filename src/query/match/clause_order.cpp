@@ -49,6 +49,8 @@ int rank(const MatchNode& node) {
             return 16;
         case MatchKind::type:
             return 17;
+        case MatchKind::geo:
+        case MatchKind::near:
         case MatchKind::bits:
         case MatchKind::schema:
         case MatchKind::sample:

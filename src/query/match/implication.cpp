@@ -33,7 +33,7 @@ bool orders_alike(const MatchNode& a, const MatchNode& b) {
 bool same(const MatchNode& a, const MatchNode& b) {
     sched::tick();
     if (a.kind == MatchKind::schema || a.kind == MatchKind::expression ||
-        a.kind == MatchKind::sample)
+        a.kind == MatchKind::geo || a.kind == MatchKind::near || a.kind == MatchKind::sample)
         return false;
     const auto same_regex = [](const auto& one, const auto& other) {
         return one->pattern() == other->pattern() && one->flags() == other->flags();

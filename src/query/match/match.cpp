@@ -153,6 +153,8 @@ bool leaf_matches(const MatchNode& node, const Element& value) {
         case MatchKind::elem_match_object:
         case MatchKind::elem_match_value:
             return value.is_array() && array_matches(node, value.as_doc(), nullptr);
+        case MatchKind::geo:
+            return node.geo->matches(value);
         case MatchKind::always_true:
             return true;
         default:
@@ -273,6 +275,7 @@ bool Matcher::matches(const MatchNode& node, Doc doc, MatchDetails* details) {
             return node.schema->accepts(doc);
         case MatchKind::sample:
             return random_fraction() < node.operand.to_double();
+        case MatchKind::near:
         case MatchKind::always_true:
             return true;
         case MatchKind::always_false:

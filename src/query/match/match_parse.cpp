@@ -33,7 +33,8 @@ template <typename... Args>
 
 // The parser's place in the filter.
 struct ParseContext {
-    bool top = true;  // not inside another operator
+    bool top = true;     // not inside another operator
+    bool in_and = true;  // nor inside another one than $and
     int depth = 0;
     const ExpressionParser* expressions = nullptr;  // of $expr, which is about a whole document
     std::shared_ptr<const collation::Collator> collator = {};
@@ -44,7 +45,7 @@ struct ParseContext {
     }
     ParseContext deeper() const {
         if (depth >= kNestingMax) bad("the query is nested more than {} levels deep", kNestingMax);
-        return {false, depth + 1, expressions, collator, where};
+        return {false, false, depth + 1, expressions, collator, where};
     }
 };
 
@@ -127,11 +128,20 @@ NodePtr parse_all(std::string_view path, const Element& operand, const ParseCont
     return node;
 }
 
+geo::Reading reading_of(const ParseContext& context) {
+    return {context.expressions != nullptr};
+}
+
 bool is_geo(std::string_view name) {
-    static constexpr std::string_view kNames[] = {"$near",        "$nearSphere", "$geoNear",
-                                                  "$geoWithin",   "$within",     "$geoIntersects",
-                                                  "$maxDistance", "$minDistance"};
-    return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+    return name == "$geoWithin" || name == "$within" || name == "$geoIntersects";
+}
+
+NodePtr parse_geo(std::string_view path, const Element& e, const ParseContext& context) {
+    NodePtr node = make_node(MatchKind::geo, path);
+    node->geo = geo::Predicate::parse(e.name() == "$geoIntersects" ? geo::Predicate::Ask::intersects
+                                                                   : geo::Predicate::Ask::within,
+                                      e, reading_of(context));
+    return node;
 }
 
 struct Comparison {
@@ -170,7 +180,8 @@ NodePtr parse_operator(std::string_view path, const Element& e, const ParseConte
     if (name == "$mod") return parse_mod(path, e, context.dialect());
     if (BitTest::is_one(name) && context.dialect().has(dialect::kBitTests))
         return parse_bits(path, e);
-    if (is_geo(name)) bad("geospatial queries are not supported: {}", name);
+    if (is_geo(name)) return parse_geo(path, e, context);
+    if (geo::Near::is_name(name)) bad("{} has to be the first operator of its field", name);
     bad("unknown operator: {}", name);
 }
 
@@ -211,8 +222,16 @@ NodePtr parse_expression(const Element& spec, const ParseContext& context) {
 
 void parse_field_operators(std::string_view path, Doc operators, const ParseContext& context,
                            MatchNode& into) {
+    if (geo::Near::is_name(operators.first().name())) {
+        if (!context.in_and) bad("{} stands below another operator", operators.first().name());
+        into.children.push_back(make_node(MatchKind::near, path));
+        into.children.back()->near = geo::Near::parse(operators, reading_of(context));
+        return;
+    }
     bool regex_done = false;
+    const bool alone = context.expressions != nullptr || operators.field_count() == 1;
     for (const Element& e : operators) {
+        if (!alone && is_geo(e.name())) bad("{} stands beside another operator", e.name());
         if (!starts_with_dollar(e.name())) bad("unknown operator: {}", e.name());
         if (e.name() == "$regex" || e.name() == "$options") {
             if (!regex_done)
@@ -227,7 +246,8 @@ void parse_field_operators(std::string_view path, Doc operators, const ParseCont
 NodePtr parse_logical(MatchKind kind, const Element& e, const ParseContext& context) {
     if (!e.is_array()) bad("{} needs an array", e.name());
     if (e.as_doc().empty()) bad("$and/$or/$nor must be a nonempty array");
-    const ParseContext inside = context.deeper();
+    ParseContext inside = context.deeper();
+    inside.in_and = context.in_and && kind == MatchKind::conjunction;
     NodePtr node = make_node(kind);
     for (const Element& member : e.as_doc()) {
         if (!member.is_object()) bad("$or/$and/$nor entries need to be full objects");
@@ -334,6 +354,13 @@ void Matcher::put_under_collation(MatchNode& node) {
         put_under_collation(*child);
 }
 
+void Matcher::look_near(std::string_view path, std::shared_ptr<const geo::Near> near) {
+    if (near_ != nullptr) bad("a filter can have one $near");
+    root_->children.push_back(make_node(MatchKind::near, path));
+    root_->children.back()->near = std::move(near);
+    near_ = root_->children.back().get();
+}
+
 std::unique_ptr<Matcher> Matcher::parse(Doc filter, const ExpressionParser* expressions,
                                         std::shared_ptr<const collation::Collator> collator,
                                         const WhereParser* where) {
@@ -346,6 +373,11 @@ std::unique_ptr<Matcher> Matcher::parse(Doc filter, const ExpressionParser* expr
     context.where = where;
     parse_filter(matcher->filter_.doc(), context, *matcher->root_);
     put_clauses_in_order(*matcher->root_);
+    for (const NodePtr& child : matcher->root_->children) {
+        if (child->kind != MatchKind::near) continue;
+        if (matcher->near_ != nullptr) bad("a filter can have one $near");
+        matcher->near_ = child.get();
+    }
     if (expressions != nullptr && expressions != &kNoExpressionsInIndexes) {
         part_times(*matcher->root_);
         matcher->root_->nan_apart = true;  // see dialect_of()

@@ -13,6 +13,7 @@
 #include "bson/builder.h"
 #include "bson/view.h"
 #include "collation/collator.h"
+#include "geo/near.h"
 #include "query/match/bits.h"
 #include "query/match/json_schema.h"
 #include "query/match/match_expression.h"
@@ -51,6 +52,8 @@ enum class MatchKind {
     expression,         // $expr, $where: `expression`; the children, eq and ends, follow from it
     ends,               // lt, lte, gt and gte children on the same path, by the order of all types
                         // of values; only for the planner, of what has no arrays
+    geo,                // $geoWithin, $geoIntersects: `geo`, asked of values and of whole arrays
+    near,               // $near: `near`; true of every document, an index decides
     sample,             // $sampleRate: `operand`, a chance between 0 and 1
     always_true,        // $comment, $isolated, $alwaysTrue
     always_false,       // e.g. $in: [], $alwaysFalse
@@ -73,6 +76,8 @@ struct MatchNode : sched::Counted {
     std::unique_ptr<const BitTest> bit_test;
     std::unique_ptr<const JsonSchema> schema;
     std::unique_ptr<const MatchExpression> expression;
+    std::shared_ptr<const geo::Predicate> geo;
+    std::shared_ptr<const geo::Near> near;
     int64_t number = 0;
     int64_t remainder = 0;
     // Set for clients of today. lt, lte, gt and gte of a number: NaN is neither below nor above
@@ -106,9 +111,14 @@ class Matcher {
         const WhereParser* where = nullptr);
     ~Matcher();
 
+    // Adds a $near to a filter that has none. Throws base::Error 2 if it has one.
+    void look_near(std::string_view path, std::shared_ptr<const geo::Near> near);
+
     bool matches(bson::Doc doc, MatchDetails* details = nullptr) const;
     const MatchNode& root() const { return *root_; }
     bson::Doc filter() const { return filter_.doc(); }
+    // The $near of the filter, which is at its root; null: there is none.
+    const MatchNode* near() const { return near_; }
 
     // Evaluates one node of a tree; used by plans that check only part of a filter, and by $pull.
     static bool matches(const MatchNode& node, bson::Doc doc, MatchDetails* details = nullptr);
@@ -127,6 +137,7 @@ class Matcher {
     std::deque<bson::Object> keys_;  // of operands
     sched::Charge keys_charge_;
     std::unique_ptr<MatchNode> root_;
+    const MatchNode* near_ = nullptr;
 };
 
 }  // namespace query

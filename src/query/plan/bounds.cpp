@@ -1,5 +1,7 @@
 #include "query/plan/bounds.h"
 
+#include "query/plan/place_bounds.h"
+
 #include <algorithm>
 #include <iterator>
 
@@ -366,6 +368,25 @@ bool has_collation_of(const MatchNode& node, const catalog::KeyGenerator& genera
         node.children, [&](const auto& child) { return has_collation_of(*child, generator); });
 }
 
+// Whether no array as a whole can match.
+bool compares_no_array(const MatchNode& node) {
+    const auto is_sure = [](const Element& e) {
+        return !e.is_array() && e.type() != Type::min_key && e.type() != Type::max_key;
+    };
+    switch (node.kind) {
+        case MatchKind::eq:
+        case MatchKind::lt:
+        case MatchKind::lte:
+        case MatchKind::gt:
+        case MatchKind::gte:
+            return is_sure(node.operand);
+        case MatchKind::in:
+            return std::ranges::all_of(node.values, is_sure);
+        default:
+            return node.kind == MatchKind::regex;
+    }
+}
+
 // Whether bounds can be made of a predicate on the value of one element.
 bool can_use_inside(const MatchNode& node, const IndexField& field) {
     return node.kind == MatchKind::elem_match_value || has_bounds(node, field);
@@ -373,7 +394,7 @@ bool can_use_inside(const MatchNode& node, const IndexField& field) {
 
 }  // namespace
 
-IndexField::IndexField(const catalog::Index& of, size_t number) : index(of) {
+IndexField::IndexField(const catalog::Index& of, size_t number) : index(of), place(number) {
     DCHECK(number < of.generator->fields().size());
     // For each index whenever a query is planned: no bson::FieldPath, which allocates.
     std::string_view rest = of.generator->fields()[number];
@@ -387,6 +408,14 @@ IndexField::IndexField(const catalog::Index& of, size_t number) : index(of) {
 }
 
 bool can_use(const MatchNode& node, const IndexField& field) {
+    if (field.index.is_special) {
+        if (place_kind(field.index, field.place) != geo::IndexKind::none)
+            return can_use_places(node, field.index, field.place);
+        // Beside other places arrays are kept whole; beside those on the sphere [] is null.
+        if (field.index.generator->geo() != geo::IndexKind::sphere || !compares_no_array(node))
+            return false;
+    }
+    if (node.kind == MatchKind::geo) return false;
     if (!has_collation_of(node, *field.index.generator)) return false;
     if (field.nameless || (field.index.sparse && takes_missing(node))) return false;
     if (field.index.generator->hashed()) return can_use_hashes(node);
@@ -395,6 +424,8 @@ bool can_use(const MatchNode& node, const IndexField& field) {
 
 PredicateBounds bounds_of(const MatchNode& node, const IndexField& field, ValueArena& arena) {
     if (field.index.generator->hashed()) return hashed_bounds(node, field, arena);
+    if (node.kind == MatchKind::geo)
+        return {place_bounds(node, field.index, arena), Tightness::check_document};
     DCHECK(has_bounds(node, field));
     if (parts_times(node) && (node.kind == MatchKind::eq || node.kind == MatchKind::in)) {
         // The other class of times may have the same key; so may another element of an array.

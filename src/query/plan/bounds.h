@@ -64,6 +64,7 @@ struct IndexField {
     const catalog::Index& index;
     bool nested = false;    // the path has several parts
     bool numbered = false;  // and one behind the first is a number
+    size_t place = 0;       // among the fields
     bool nameless = false;  // the last one is empty: over an array it means the array
 };
 

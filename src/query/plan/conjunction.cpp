@@ -87,6 +87,7 @@ class Flattening {
                 for (const auto& child : node.children)
                     add(*child);
                 return;
+            case MatchKind::near:  // the planner sees to it
             case MatchKind::always_true:
                 return;
             case MatchKind::nor:

@@ -71,6 +71,8 @@ class Executor {
     // The row of the last next() comes again: as it is then, and not at all if it was removed.
     // REQUIRES: called right after that next().
     virtual void put_back() = 0;
+    // Of the last row of a filter with $near, as the index measures. REQUIRES: such a filter.
+    virtual double distance() const { return 0; }
 
     // Yields between two next() if other operations wait: saves, releases the lock, restores.
     virtual void maybe_yield() = 0;

@@ -109,6 +109,7 @@ class PlannedExecutor : public Executor {
         throw_dropped(ns_);
     }
 
+    double distance() const override { return run_ == nullptr ? 0 : run_->distance(); }
     void skip_record(storage::RecordId id) override {
         if (run_ != nullptr) run_->skip_record(id);
     }
@@ -193,7 +194,7 @@ class PlannedExecutor : public Executor {
     }
 
     bool next_is_near() const {
-        if (run_->gives_top_rows()) return false;
+        if (run_->gives_top_rows() || run_->plan().near != nullptr) return false;
         if (query_.matcher->filter().empty()) return true;
         const Plan& plan = run_->plan();
         return plan.blocking_sort || (plan.scans.size() == 1 && !plan.check_document);

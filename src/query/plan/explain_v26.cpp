@@ -8,7 +8,12 @@ namespace query {
 
 namespace {
 
-std::string cursor_name(const ScanPlan& scan) {
+// `near`: what the plan looks for around a place.
+std::string cursor_name(const ScanPlan& scan, bool near = false) {
+    const bool flat = scan.index->generator->geo() == geo::IndexKind::flat;
+    if (near) return flat ? "GeoSearchCursor" : "S2NearCursor";
+    if (flat && scan.place != nullptr)
+        return std::string("GeoBrowse-") + scan.place->geo->flat()->name();
     return "BtreeCursor " + scan.index->name + (scan.backward ? " reverse" : "");
 }
 
@@ -149,7 +154,7 @@ const ScanPlan* first_scan(const ExplainReport& report) {
 }
 
 std::string cursor_name(const ExplainReport& report, const ScanPlan* scan) {
-    if (scan != nullptr) return cursor_name(*scan);
+    if (scan != nullptr) return cursor_name(*scan, report.plan->near != nullptr);
     const bool reverse =
         report.plan != nullptr && report.plan->backward && !report.query.natural_by_hint;
     return reverse ? "ReverseCursor" : "BasicCursor";
@@ -159,7 +164,11 @@ std::string cursor_name(const ExplainReport& report, const ScanPlan* scan) {
 void append_simple(bson::Builder& out, const ExplainReport& report, const int64_t* millis) {
     const ScanPlan* scan = first_scan(report);
     out.append("cursor", cursor_name(report, scan));
-    out.append("isMultiKey", scan != nullptr && scan->index->multikey);
+    // The cursors of 2d indexes did not say that of theirs.
+    const bool near = report.plan != nullptr && report.plan->near != nullptr;
+    const bool flat = scan != nullptr && (near || scan->place != nullptr) &&
+                      scan->index->generator->geo() == geo::IndexKind::flat;
+    out.append("isMultiKey", scan != nullptr && scan->index->multikey && !flat);
     append_counts(out, report.stats.returned, report.stats.docs_examined,
                   report.stats.keys_examined);
     if (millis != nullptr)
@@ -171,7 +180,10 @@ void append_simple(bson::Builder& out, const ExplainReport& report, const int64_
     } else {
         out.append("nChunkSkips", 0);
     }
-    if (scan != nullptr) append_bounds(out, *scan);
+    if (flat && near)
+        out.append("indexBounds", bson::Object());
+    else if (scan != nullptr)
+        append_bounds(out, *scan);
 }
 
 // One of allPlans.

@@ -46,12 +46,25 @@ class BoundsMaker {
             }
             out.fields.push_back(std::move(list));
         }
+        // Documents without a place are in no such index.
+        if (index_.is_special && out.place == nullptr) return false;
         const bool only_predicates = !conjunction_.others && conjunction_.disjunctions.empty();
         if (!only_predicates || out.predicates_used < conjunction_.predicates.size())
             out.check_document = true;
         DCHECK(out.bounded >= 1 && out.fields.size() == fields.size());
         out.of_one_predicate = only_predicates && conjunction_.predicates.size() == 1;
         return true;
+    }
+
+    IndexBounds beside(size_t place_field) {
+        ConjunctionBounds out;
+        const auto& fields = index_.generator->fields();
+        for (size_t i = 0; i < fields.size(); ++i) {
+            IntervalList list{all_values()};
+            if (i != place_field) add_field(i, fields[i], list, out);
+            out.fields.push_back(std::move(list));
+        }
+        return std::move(out.fields);
     }
 
   private:
@@ -66,6 +79,7 @@ class BoundsMaker {
             PredicateBounds bounds = bounds_of(*p.node, field, arena_);
             DCHECK(are_in_order(bounds.intervals, 1));
             any = true;
+            if (p.node->kind == MatchKind::geo) out.place = p.node;
             ++out.predicates_used;
             used_.push_back(&p);
             if (bounds.tightness == Tightness::check_document || !p.bindings.empty() ||
@@ -112,6 +126,11 @@ class BoundsMaker {
 bool bound_conjunction(const catalog::Index& index, const Conjunction& conjunction,
                        ValueArena& arena, ConjunctionBounds& out) {
     return BoundsMaker(index, conjunction, arena).make(out);
+}
+
+IndexBounds bounds_beside(const catalog::Index& index, size_t place_field,
+                          const Conjunction& conjunction, ValueArena& arena) {
+    return BoundsMaker(index, conjunction, arena).beside(place_field);
 }
 
 bool key_matches(const MatchNode& node, const bson::Element& value, bson::Buffer& scratch) {

@@ -21,12 +21,17 @@ struct ConjunctionBounds {
     size_t bounded = 0;  // fields with bounds
     size_t predicates_used = 0;
     bool check_document = false;
-    bool of_one_predicate = false;  // which is all that the conjunction asks for
+    const MatchNode* place = nullptr;  // the predicate of places among them
+    bool of_one_predicate = false;     // which is all that the conjunction asks for
 };
 
 // False if the first field has none.
 bool bound_conjunction(const catalog::Index& index, const Conjunction& conjunction,
                        ValueArena& arena, ConjunctionBounds& out);
+
+// The bounds of the fields beside the one in which $near looks for places; that one has all.
+IndexBounds bounds_beside(const catalog::Index& index, size_t place_field,
+                          const Conjunction& conjunction, ValueArena& arena);
 
 // An index for the branches of an $or. `filter` is the filter that a branch has to imply if the
 // index is partial and lacks documents that the whole query may match.

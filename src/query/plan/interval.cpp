@@ -234,7 +234,7 @@ bool are_in_order(const IntervalList& list, int direction) {
         if (i == 0) continue;
         const Interval& before = list[i - 1];
         const int gap = compare_values(one.low, before.high) * direction;
-        if (gap < 0 || (gap == 0 && (one.low_inclusive || before.high_inclusive))) return false;
+        if (gap < 0 || (gap == 0 && one.low_inclusive && before.high_inclusive)) return false;
     }
     return true;
 }

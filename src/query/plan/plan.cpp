@@ -44,6 +44,7 @@ std::string summarise(const Plan& plan) {
     for (const ScanPlan& scan : plan.scans) {
         if (!text.empty()) text += ", ";
         if (text.size() > kEnough) return text + "...";
+        if (plan.near != nullptr) return "GEO_NEAR " + bson::to_text(scan.index->key_pattern);
         text += "IXSCAN " + bson::to_text(scan.index->key_pattern);
     }
     return text;

@@ -28,6 +28,8 @@ struct ScanPlan {
     IndexBounds bounds;
     // Checked on the key, before the document is fetched.
     std::vector<KeyPredicate> key_filter;
+    // The predicate of places that the bounds are of; null: none.
+    const MatchNode* place = nullptr;
     // min/max: keys instead of bounds, in index order; min inclusive, max exclusive; empty: open.
     bool by_range = false;
     bson::Object range_min;
@@ -45,6 +47,9 @@ struct Plan {
     bool blocking_sort = false;
     bool covered = false;        // each scan has all fields, and only rows
     bool check_document = true;  // the filter must be evaluated on the document
+    // $near: the one scan, whose bounds of that field are those of one ring after the other.
+    const MatchNode* near = nullptr;
+    size_t near_field = 0;
     std::shared_ptr<ValueArena> arena = std::make_shared<ValueArena>();
 };
 

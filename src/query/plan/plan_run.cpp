@@ -33,6 +33,10 @@ PlanRun::PlanRun(catalog::Collection& collection, const FindQuery& query,
 void PlanRun::start() {
     branches_.clear();
     branches_.resize(std::max<size_t>(plan_.scans.size(), 1));
+    if (plan_.near != nullptr) {
+        near_ = std::make_unique<NearScan>(collection_, query_, plan_);
+        return;
+    }
     for (size_t i = 0; i < plan_.scans.size(); ++i) {
         branches_[i].scan = std::make_unique<IndexScan>(plan_.scans[i]);
         branches_[i].scan->let_yield();
@@ -261,7 +265,19 @@ PlanRun::Work PlanRun::produce_merged(Row* row) {
     return Work::advanced;
 }
 
+PlanRun::Work PlanRun::produce_near(Row* row) {
+    switch (near_->work(row, options_.for_write ? &seen_ : nullptr)) {
+        case NearScan::Work::advanced:
+            return Work::advanced;
+        case NearScan::Work::need_more:
+            return Work::need_more;
+        default:
+            return Work::end;
+    }
+}
+
 PlanRun::Work PlanRun::produce(Row* row) {
+    if (near_ != nullptr) return produce_near(row);
     if (plan_.scans.empty()) return produce_from_collection(row);
     if (plan_.merge) return produce_merged(row);
     DCHECK(current_branch_ < branches_.size());
@@ -360,6 +376,8 @@ void PlanRun::put_back() {
     DCHECK(advanced_ > 0 && (!ended_ || query_.tailable));
     if (plan_.blocking_sort) {
         sorter_->put_back();
+    } else if (near_ != nullptr) {
+        near_->put_back();
     } else {
         put_back(branches_[current_branch_], last_row_);
     }
@@ -371,6 +389,7 @@ void PlanRun::step_ahead() {
 }
 
 void PlanRun::save() {
+    if (near_ != nullptr) near_->save();
     if (ring_start_ != nullptr) ring_start_->save();
     if (records_ != nullptr) records_->save();
     for (Branch& branch : branches_) {
@@ -384,6 +403,7 @@ void PlanRun::save() {
 }
 
 void PlanRun::restore() {
+    if (near_ != nullptr) near_->restore();
     if (ring_start_ != nullptr) ring_start_->restore();
     if (records_ != nullptr && !records_->restore()) throw PositionLost();
     for (Branch& branch : branches_)
@@ -394,6 +414,11 @@ PlanRun::BranchStats PlanRun::branch_stats(size_t i) const {
     DCHECK(i < branches_.size());
     const Branch& branch = branches_[i];
     BranchStats stats = branch.stats;
+    if (near_ != nullptr) {
+        stats.returned = near_->returned();
+        stats.keys_examined = near_->keys_examined();
+        stats.docs_examined = near_->docs_examined();
+    }
     if (branch.scan != nullptr) {
         stats.keys_examined = branch.scan->examined();
         stats.end = branch.scan->end();

@@ -10,6 +10,7 @@
 
 #include "query/plan/executor.h"
 #include "query/plan/index_scan.h"
+#include "query/plan/near_scan.h"
 #include "query/plan/plan.h"
 #include "query/plan/ring_start.h"
 #include "query/plan/sort.h"
@@ -56,6 +57,8 @@ class PlanRun {
     };
     // Counts the rows of several scans that another one had given before.
     int64_t dropped() const { return dropped_; }
+    // Of the row given last by a plan with $near.
+    double distance() const { return near_->distance(); }
     int64_t sort_bytes() const { return sorter_ == nullptr ? 0 : sorter_->bytes(); }
     // Returns the counts of one scan (of the collection scan: index 0).
     BranchStats branch_stats(size_t i) const;
@@ -87,6 +90,7 @@ class PlanRun {
     Work produce(Row* row);  // before a blocking sort
     Work produce_from_collection(Row* row);
     void look_for_start();
+    Work produce_near(Row* row);
     Work produce_from_scan(Branch& branch, Row* row);
     Work produce_merged(Row* row);
     Work produce_sorted(Row* row);
@@ -112,6 +116,7 @@ class PlanRun {
     size_t current_branch_ = 0;              // that the last row came from
     storage::RecordId last_row_;             // of the collection or a scan
     storage::RecordIdSet seen_;
+    std::unique_ptr<NearScan> near_;  // instead of the scan of a branch
     std::unique_ptr<DocumentSorter> sorter_;
     bool sorting_done_ = false;
     bool top_only_ = false;     // the sort keeps no more than FindQuery::top asks for

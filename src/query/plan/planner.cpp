@@ -13,6 +13,7 @@
 #include "query/match/times.h"
 #include "query/plan/conjunction.h"
 #include "query/plan/index_bounds.h"
+#include "query/plan/place_bounds.h"
 #include "query/plan/plan.h"
 #include "sched/operation.h"
 #include "sched/work_limit.h"
@@ -38,6 +39,7 @@ ScanPlan to_scan(const ConjunctionBounds& bounds, bool backward) {
     scan.backward = backward;
     scan.bounds = bounds.fields;
     scan.key_filter = bounds.key_filter;
+    scan.place = bounds.place;
     const uint32_t descending = bounds.index->generator->descending_bits();
     for (size_t i = 0; i < scan.bounds.size(); ++i)
         orient(scan.bounds[i], (((descending >> i) & 1) != 0) != backward);
@@ -58,7 +60,7 @@ bool is_point_list(const IntervalList& list) {
 bool fields_match(const catalog::Index& index, size_t skip, const FindQuery& query,
                   bool* backward) {
     DCHECK(!query.sort.empty());
-    if (index.generator->hashed() ||
+    if (index.generator->hashed() || index.is_special ||
         !collation::is_same(index.generator->collator(), query.collator.get()))
         return false;
     auto key = index.key_pattern.begin();
@@ -92,6 +94,7 @@ class Planner {
             check_may_scan();
             return {collection_scan()};
         }
+        if (const MatchNode* near = query_.matcher->near()) return {near_plan(*near)};
         if (const catalog::Index* hinted = find_hint()) return {hinted_plan(*hinted)};
         if (query_.snapshot) {
             if (const catalog::Index* id = collection_.id_index(); id != nullptr)
@@ -243,8 +246,8 @@ class Planner {
     }
 
     bool covers(const catalog::Index& index, const Plan& plan) const {
-        const bool has_values =
-            !index.generator->hashed() && index.generator->collator() == nullptr;
+        const bool has_values = !index.generator->hashed() && !index.is_special &&
+                                index.generator->collator() == nullptr;
         return !index.multikey && has_values && !plan.check_document && !plan.blocking_sort &&
                !query_.show_record_id && !options_.for_write &&
                (query_.return_key || (query_.projection != nullptr &&
@@ -302,6 +305,28 @@ class Planner {
             if (or_plan(*node, plan)) plans.push_back(std::move(plan));
         }
         return plans;
+    }
+
+    // The only plan of a filter with $near: an index on its path gives the order.
+    Plan near_plan(const MatchNode& near) const {
+        const catalog::Index* const hinted = find_hint();
+        for (const auto& index : collection_.indexes()) {
+            Plan plan;
+            const bool may_use = hinted != nullptr ? index.get() == hinted : may_choose(*index);
+            if (!may_use || !can_find_near(near, *index, &plan.near_field)) continue;
+            check_centre(near, *index);
+            plan.near = &near;
+            plan.blocking_sort = !query_.sort.empty();
+            ScanPlan scan;
+            scan.index = index.get();
+            scan.bounds = bounds_beside(*index, plan.near_field, conjunction_, *plan.arena);
+            const uint32_t descending = index->generator->descending_bits();
+            for (size_t i = 0; i < scan.bounds.size(); ++i)
+                orient(scan.bounds[i], ((descending >> i) & 1) != 0);
+            plan.scans.push_back(std::move(scan));
+            return plan;
+        }
+        base::fail(base::kBadValue, "unable to find index for $geoNear query on {}", near.path);
     }
 
     // An $or all of whose branches have an index (`only`: that one; null: any).
@@ -362,7 +387,8 @@ class Planner {
     void add_sort_plans(std::vector<Plan>& plans) const {
         for (const auto& index : collection_.indexes()) {
             bool backward = false;
-            if (!may_choose(*index) || index->sparse || !whole_index_sorts(*index, &backward))
+            if (!may_choose(*index) || index->sparse || index->is_special ||
+                !whole_index_sorts(*index, &backward))
                 continue;
             plans.push_back(whole_index_plan(*index, backward));
         }

@@ -39,7 +39,8 @@ struct FindQuery {
     // OP_QUERY cannot say whether its number is a limit or the size of a batch: a sort in memory
     // makes do with so many rows until more are wanted (semantics 7 rule 3). 0 = all.
     int64_t top = 0;
-    int64_t max_scan = 0;  // 0 = none
+    int64_t max_scan = 0;   // 0 = none
+    bool near_all = false;  // no number of results that a 2d index gives by itself
     bool return_key = false;
     bool show_record_id = false;
     bool record_id_as_place = false;  // shown as $diskLoc, the old way

@@ -9,6 +9,7 @@
 #include "dialect/filters.h"
 #include "dialect/pipelines.h"
 #include "query/expression/filter_expression.h"
+#include "query/stage/geo_near_stage.h"
 #include "query/stage/narrowing.h"
 #include "query/stage/output.h"
 #include "query/stage/stage.h"
@@ -141,6 +142,9 @@ class StagedPipeline : public Pipeline {
     bson::Doc leading_match() const override {
         const auto* match = stage_at<MatchStage>(0);
         return match == nullptr || own_source_ ? bson::Doc() : match->filter();
+    }
+    GeoNearStage* leading_near() const override {
+        return stages_.empty() ? nullptr : dynamic_cast<GeoNearStage*>(stages_.front().get());
     }
     void drop_leading_match() override {
         DCHECK(stage_at<MatchStage>(0) != nullptr && !own_source_);
@@ -277,8 +281,11 @@ StagePtr StagedPipeline::make_stage(std::string_view name, const Value& spec,
         if (name == "$lookup") return make_lookup(spec, context);
         if (name == "$graphLookup") return make_graph_lookup(spec, context);
     }
-    if (name == "$geoNear")
-        base::fail(16604, "$geoNear needs a geo index, which this server does not have");
+    if (name == "$geoNear") {
+        if (!stages_.empty() || own_source_ || !context.may_be_near)
+            base::fail(16602, "$geoNear is only valid as the first stage in a pipeline.");
+        return std::make_unique<GeoNearStage>(spec, context);
+    }
     constexpr std::string_view kSearches[] = {"$listSearchIndexes", "$search", "$searchMeta",
                                               "$vectorSearch"};
     if (context.dialect.has(dialect::kStagesOfToday) &&

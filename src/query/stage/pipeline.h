@@ -20,6 +20,7 @@ namespace query {
 
 class ExpressionParser;
 struct PipelineOutput;
+class GeoNearStage;
 struct Needs;
 class SortPattern;
 
@@ -36,6 +37,9 @@ class Pipeline {
     // drop it.
     virtual bson::Doc leading_match() const = 0;
     virtual void drop_leading_match() = 0;
+    // The $geoNear the pipeline starts with; null: it starts otherwise. It stays, and the source
+    // gives what it asks for.
+    virtual GeoNearStage* leading_near() const = 0;
     // Reads $expr in it; null: there is no such operator. Lives as long as the pipeline.
     virtual const ExpressionParser* expressions() const = 0;
     // Returns the collation under which it compares texts; null: by their bytes.

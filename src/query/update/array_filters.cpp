@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "bson/json.h"
+#include "query/match/no_near.h"
 #include "query/match/regex_flags.h"
 #include "sched/tick.h"
 
@@ -113,6 +114,7 @@ ArrayFilters::ArrayFilters(const Element& filters,
         Filter filter;
         filter.matcher = Matcher::parse(e.as_doc(), &kNoExpressionsHere, collator);
         refuse_odd_flags(*filter.matcher);
+        refuse_near(*filter.matcher);
         find_name(filter.matcher->root(), filter.name);
         if (filter.name.empty())
             base::fail(base::kFailedToParse,

@@ -8,6 +8,7 @@
 #include "dialect/dialect.h"
 #include "dialect/updates.h"
 #include "query/match/match_tree.h"
+#include "query/match/no_near.h"
 #include "query/update/elements.h"
 #include "query/update/update_modifier.h"
 #include "sched/tick.h"
@@ -98,7 +99,9 @@ class PullObjects : public Puller {
   public:
     PullObjects(bson::Doc filter, const ExpressionParser* expressions,
                 std::shared_ptr<const collation::Collator> collator)
-        : matcher_(Matcher::parse(filter, expressions, std::move(collator))) {}
+        : matcher_(Matcher::parse(filter, expressions, std::move(collator))) {
+        refuse_near(*matcher_);
+    }
 
   protected:
     bool selects(const Element& e) override {
@@ -117,6 +120,7 @@ class PullValues : public Puller {
         bson::Builder filter;
         filter.append_as(kField, condition);
         matcher_ = Matcher::parse(filter.doc(), expressions, std::move(collator));
+        refuse_near(*matcher_);
     }
 
   protected:

@@ -26,8 +26,7 @@ bool is_plug_in(bson::Doc spec) {
     const bson::Element key = spec["key"];
     if (!key.is_object()) return true;
     for (const bson::Element& field : key.as_doc())
-        if (field.is_string() && !field.as_string().empty() && field.as_string() != "hashed")
-            return true;
+        if (field.is_string() && field.as_string() == "text") return true;
     return false;
 }
 

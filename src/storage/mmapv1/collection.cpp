@@ -73,9 +73,12 @@ std::string unsupported_index(bson::Doc spec, int32_t minor_level) {
     if (plugin == "hashed" && (key.field_count() != 1 || spec["hashVersion"].to_int32() != 0))
         return "it is a hashed one of a kind that is unknown";
     if (plugin.empty() || plugin == "hashed") return {};
-    const bool old_kind = plugin == "2d" || plugin == "geoHaystack";
-    // Files of level 5 cannot hold the newer kinds: there the names mean nothing.
-    if (!old_kind && minor_level == kVersionMinorPlain) return {};
+    if (plugin == "2d" || plugin == "geoHaystack") return {};
+    // Files of level 5 cannot hold the newer kinds: there the names meant nothing.
+    const bool is_sphere = plugin == "2dsphere";
+    if (minor_level == kVersionMinorPlain)
+        return is_sphere ? "its kind counts for nothing in these files; drop it" : "";
+    if (is_sphere) return {};
     return fmt::format("indexes of type {} are not supported; drop it", plugin);
 }
 
@@ -260,7 +263,8 @@ int MmapCollection::begin_index(bson::Doc given) {
                    "too long (127 byte max)",
                    index_ns);
     check_index_namespace(ns(), index_ns);
-    const std::string unsupported = unsupported_index(spec, owner_.minor_level());
+    const std::string unsupported =
+        unsupported_index(spec, is_newer_kind(spec) ? kVersionMinorPlugins : owner_.minor_level());
     if (!unsupported.empty())
         base::fail(base::kCannotCreateIndex, "index {}: {}", index_ns, unsupported);
     if (is_newer_kind(spec)) owner_.admit_newer_kinds();

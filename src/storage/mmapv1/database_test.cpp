@@ -523,7 +523,9 @@ TEST(UnsupportedIndex, KnowsWhatTheFilesCanHold) {
     EXPECT_TRUE(unsupported_index(spec("hashed"), 5).empty());
     EXPECT_TRUE(unsupported_index(spec("text"), 5).empty());
     EXPECT_FALSE(unsupported_index(spec("text"), 6).empty());
-    EXPECT_FALSE(unsupported_index(spec("geoHaystack"), 5).empty());
+    EXPECT_TRUE(unsupported_index(spec("geoHaystack"), 5).empty());
+    EXPECT_FALSE(unsupported_index(spec("2dsphere"), 5).empty());
+    EXPECT_TRUE(unsupported_index(spec("2dsphere"), 6).empty());
     EXPECT_FALSE(unsupported_index(bson::make("name", "a", "key", bson::make("a", 1)), 5).empty());
     EXPECT_FALSE(unsupported_index(bson::make("v", 1, "key", bson::make("a", 1)), 5).empty());
     EXPECT_FALSE(unsupported_index(bson::make("v", 1, "name", "a"), 5).empty());

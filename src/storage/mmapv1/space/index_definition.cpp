@@ -24,10 +24,20 @@ bool is_mark(const bson::Element& field, const NewerKind& kind) {
     return field.name() == kind.mark && field.is_string() && field.as_string() == kind.kind;
 }
 
+// Whether its key names a kind of 2.4.
+bool has_newer_fields(bson::Doc spec) {
+    const bson::Element key = spec["key"];
+    if (!key.is_object()) return false;
+    for (const bson::Element& field : key.as_doc())
+        if (field.is_string() && field.as_string() == "2dsphere") return true;
+    return false;
+}
+
 }  // namespace
 
 bool is_newer_kind(bson::Doc spec) {
-    return std::ranges::any_of(kKinds, [&](const NewerKind& kind) { return has(spec, kind); });
+    return has_newer_fields(spec) ||
+           std::ranges::any_of(kKinds, [&](const NewerKind& kind) { return has(spec, kind); });
 }
 
 bson::Object stored_definition(bson::Doc spec) {

@@ -1,0 +1,22 @@
+// What geo.so shows to the program that loads it.
+#include "base/program_version.h"
+#include "geo/sphere/parts_shape.h"
+
+namespace geo {
+
+namespace {
+
+std::unique_ptr<Shape> make(const Parts& parts, std::string& why) {
+    return PartsShape::make(parts, why);
+}
+
+std::unique_ptr<Shape> make_ring(Point centre, double inner, double outer) {
+    return std::make_unique<RingShape>(centre, inner, outer);
+}
+
+}  // namespace
+
+}  // namespace geo
+
+extern "C" __attribute__((visibility("default"))) const geo::SphereLibrary mongod_dur_sphere;
+const geo::SphereLibrary mongod_dur_sphere = {base::kProgramVersion, geo::make, geo::make_ring};

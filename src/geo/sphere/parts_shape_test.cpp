@@ -1,0 +1,129 @@
+// Shapes on the sphere: the cells of old indexes, what contains what, what is refused.
+#include <gtest/gtest.h>
+
+#include <numbers>
+
+#include "geo/sphere/parts_shape.h"
+#include "geo/sphere/signs.h"
+
+namespace geo {
+namespace {
+
+std::unique_ptr<PartsShape> shape_of(const Parts& parts) {
+    std::string why;
+    auto made = PartsShape::make(parts, why);
+    EXPECT_EQ(made == nullptr, !why.empty()) << why;
+    return made;
+}
+
+Parts point(double x, double y) {
+    return {{{x, y}}, {}, {}};
+}
+
+Parts box(double x0, double y0, double x1, double y1) {
+    return {{}, {}, {{{{x0, y0}, {x1, y0}, {x1, y1}, {x0, y1}, {x0, y0}}}}};
+}
+
+std::vector<std::string> texts(const Shape& shape, const Covering& how) {
+    std::vector<std::string> out;
+    for (const uint64_t cell : shape.cover(how))
+        out.push_back(cell_text(cell));
+    return out;
+}
+
+constexpr Covering kOfIndex{7, 14, 50};
+
+TEST(Covering, HasTheCellOfAPoint) {
+    EXPECT_EQ(texts(*shape_of(point(1, 2)), kOfIndex),
+              std::vector<std::string>{"0f20000123130023"});
+    EXPECT_EQ(texts(*shape_of(point(180, 0)), kOfIndex),
+              std::vector<std::string>{"3f13333333333333"});
+}
+
+// The equator is the border of cells: which of them a line along it has is the old server's rule.
+TEST(Covering, FollowsAnEdgeOfCells) {
+    const auto line = shape_of({{}, {{{0, 0}, {40, 0}}}, {}});
+    const auto cells = texts(*line, kOfIndex);
+    EXPECT_TRUE(std::ranges::find(cells, "0f02222222222222") != cells.end());
+    EXPECT_TRUE(std::ranges::find(cells, "0f2000000") != cells.end());
+}
+
+TEST(Covering, HasNoMoreCellsThanAskedForWhereItCan) {
+    const auto cells = shape_of(box(10, 10, 10.5, 10.5))->cover(kOfIndex);
+    EXPECT_LE(cells.size(), 50u);
+    EXPECT_GT(shape_of(box(-60, -40, 60, 40))->cover(kOfIndex).size(), 1000u);
+}
+
+TEST(Covering, AsksWhetherToGoOn) {
+    static int calls;
+    calls = 0;
+    shape_of(box(10, 10, 11, 11))->cover({7, 14, 50, [] { ++calls; }});
+    EXPECT_GT(calls, 20);
+}
+
+TEST(PartsShapes, ContainAndMeet) {
+    const auto square = shape_of(box(0, 0, 10, 10));
+    EXPECT_TRUE(square->contains(*shape_of(point(5, 5))));
+    EXPECT_TRUE(square->contains(*shape_of(point(0, 0))));  // its smallest cell is inside
+    EXPECT_FALSE(square->contains(*shape_of(point(11, 5))));
+    EXPECT_TRUE(square->contains(*shape_of(box(2, 2, 4, 4))));
+    EXPECT_FALSE(square->contains(*shape_of(box(8, 8, 12, 12))));
+    EXPECT_TRUE(square->intersects(*shape_of(box(8, 8, 12, 12))));
+    EXPECT_FALSE(square->intersects(*shape_of(box(20, 20, 21, 21))));
+    EXPECT_TRUE(square->intersects(*shape_of({{}, {{{-5, 5}, {15, 5}}}, {}})));
+}
+
+TEST(PartsShapes, AreTheSmallerPartOfTheSphere) {
+    Parts turned = box(0, 0, 10, 10);
+    std::ranges::reverse(turned.polygons[0][0]);
+    EXPECT_TRUE(shape_of(turned)->contains(*shape_of(point(5, 5))));
+    EXPECT_FALSE(shape_of(turned)->contains(*shape_of(point(50, 50))));
+}
+
+TEST(PartsShapes, RefuseWhatIsNoPolygon) {
+    std::string why;
+    EXPECT_EQ(PartsShape::make({{}, {}, {{{{0, 0}, {4, 4}, {4, 0}, {0, 4}, {0, 0}}}}}, why),
+              nullptr);
+    EXPECT_FALSE(why.empty());
+    why.clear();
+    Parts outside = box(0, 0, 4, 4);
+    outside.polygons[0].push_back({{10, 10}, {11, 10}, {11, 11}, {10, 11}, {10, 10}});
+    EXPECT_EQ(PartsShape::make(outside, why), nullptr);
+    EXPECT_FALSE(why.empty());
+}
+
+TEST(PartsShapes, AreAsFarAsTheirNearestPlace) {
+    EXPECT_NEAR(shape_of(point(0, 90))->distance({0, 0}), std::numbers::pi / 2, 1e-15);
+    EXPECT_EQ(shape_of(box(-1, -1, 1, 1))->distance({0, 0}), 0);
+    EXPECT_NEAR(shape_of({{}, {{{10, -5}, {10, 5}}}, {}})->distance({0, 0}),
+                10 * std::numbers::pi / 180, 1e-3);
+}
+
+TEST(Rings, LeaveTheirInsideOut) {
+    const RingShape ring({0, 0}, 0.1, 0.2);
+    const auto has = [&](Point place) {
+        const uint64_t leaf = S2CellId(to_s2(place)).id();
+        for (const uint64_t cell : ring.cover({0, 12, 64}))
+            if (cell_parent(leaf, cell_level(cell)) == cell) return true;
+        return false;
+    };
+    EXPECT_TRUE(has({8.6, 0}));  // 0.15
+    EXPECT_FALSE(has({0, 0}));
+    EXPECT_FALSE(has({40, 0}));
+}
+
+TEST(Signs, KnowPlacesOnOneCircle) {
+    const S2Point a = to_s2({0, 0});
+    const S2Point b = to_s2({10, 0});
+    const S2Point c = to_s2({20, 0});
+    EXPECT_NE(sign(a, b, c), 0);
+    EXPECT_EQ(sign(a, b, c), sign(b, c, a));
+    EXPECT_EQ(sign(a, b, c), -sign(c, b, a));
+    EXPECT_EQ(sign(a, b, b), 0);
+    EXPECT_EQ(crossing(to_s2({5, -5}), to_s2({5, 5}), a, b), 1);
+    EXPECT_EQ(crossing(a, b, a, c), 0);
+    EXPECT_EQ(crossing(to_s2({15, -5}), to_s2({15, 5}), a, b), -1);
+}
+
+}  // namespace
+}  // namespace geo

@@ -1,0 +1,79 @@
+// query/plan/near_scan.h - documents by their distance from a place.
+//
+// It looks at rings around the place, from the inner to the outer one: each is a scan of the keys
+// that it can have, whose documents are put in order when the scan is done. A ring with many
+// documents is begun again as a narrower one, those behind a ring with few are wider.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "catalog/collection.h"
+#include "query/plan/executor.h"
+#include "query/plan/index_scan.h"
+#include "query/plan/plan.h"
+#include "storage/record_id_set.h"
+
+namespace query {
+
+class NearScan {
+  public:
+    enum class Work { advanced, need_more, end };
+
+    NearScan(catalog::Collection& collection, const FindQuery& query, const Plan& plan);
+
+    // One unit: examines one key, or gives the next document.
+    Work work(Row* row, storage::RecordIdSet* skipped);
+    void put_back();
+    void save();
+    void restore();
+
+    // Of the document given last, for the units of clients.
+    double distance() const { return given_distance_; }
+
+    int64_t returned() const { return given_; }
+    int64_t keys_examined() const;
+    // As old servers counted them: those that match all but the filter up to the last one given.
+    int64_t docs_examined() const { return passed_; }
+
+  private:
+    struct Found {
+        double distance;
+        storage::RecordId id;
+    };
+
+    void begin_ring(double outer);
+    void begin_next_ring();
+    void look_at(storage::RecordId id);
+    std::optional<double> distance_of(bson::Doc doc) const;
+    bool gives(const Found& found, Row* row);
+    void pass_over(double distance);
+
+    catalog::Collection& collection_;
+    const FindQuery& query_;
+    const Plan& plan_;
+    const geo::Near& near_;
+    const bson::FieldPath path_;
+    const bool flat_;
+    const double end_;    // no document is farther, or wanted
+    int64_t wanted_ = 0;  // 0: all
+    double inner_ = 0;    // of the ring that is looked at
+    double outer_ = 0;
+    std::unique_ptr<ValueArena> arena_;
+    ScanPlan scan_plan_;
+    std::unique_ptr<IndexScan> scan_;
+    storage::RecordIdSet met_;       // in this ring
+    sched::Vector<Found> found_;     // in this ring; in order once it is done
+    sched::Vector<double> refused_;  // distances of those that the filter refused
+    size_t next_ = 0;                // of found_
+    size_t next_refused_ = 0;
+    bool ring_done_ = false;
+    bool was_saved_ = false;  // since the ring was looked at
+    int64_t given_ = 0;
+    int64_t passed_ = 0;
+    int64_t earlier_keys_ = 0;
+    double given_distance_ = 0;
+    bool want_details_ = false;
+};
+
+}  // namespace query
