@@ -148,7 +148,7 @@ def sconscripts(top, stage_dir):
             found.append(os.path.relpath(os.path.join(folder, 'SConscript'), top))
     outside = [os.path.join(folder, 'SConscript')
                for folder in ('perf', 'tests/clients', 'tests/crash', 'tests/fuzz',
-                              'tests/server')]
+                              'tests/replica', 'tests/server')]
     return found + [path for path in outside if os.path.exists(os.path.join(top, path))]
 
 

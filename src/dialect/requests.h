@@ -38,7 +38,7 @@ inline constexpr Difference kIndexesAreOfVersionTwo{"index definitions in listIn
 inline constexpr Difference kAdminIsListed{"`listDatabases` while `admin` is empty",
                                            "leaves it out", "lists it"};
 inline constexpr Difference kHelloWaits{"`hello` with `topologyVersion`", "-",
-                                        "waits, outside a set; a member has no `topologyVersion`"};
+                                        "waits for news, and may stream them"};
 inline constexpr Difference kCursorIsNeeded{"aggregate without `cursor`", "`{result}`",
                                             "9, but with `explain`"};
 inline constexpr Difference kExplainShowsPlans{

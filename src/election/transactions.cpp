@@ -55,17 +55,19 @@ std::optional<Transaction> Election::due(Kind* kind, int64_t now_ms) {
 std::optional<Transaction> Election::candidacy(int64_t now_ms) {
     if (phase_ != Phase::sealed || !may_stand(now_ms) || view_.term != term_) return {};
     std::vector<MemberId> counted;
-    int64_t rank = 0;
     for (const auto& [id, seal] : view_.seals) {
         const Voter* const voter = config_.voter(id);
         if (voter == nullptr || (id != self_.id && seal.position > applied_)) continue;
         counted.push_back(id);
-        rank += voter->priority > config_.voter(self_.id)->priority;
     }
     if (counted.size() < config_.majority()) {
         catch_up();
         return {};
     }
+    // Also of one that has not sealed yet: it may be about to.
+    const int64_t rank = std::ranges::count_if(config_.voters, [this](const Voter& voter) {
+        return voter.priority > config_.voter(self_.id)->priority;
+    });
     if (!may_elect_ms_) may_elect_ms_ = now_ms + rank * kRankMs;
     if (now_ms < *may_elect_ms_) return {};
     return keys_.elect(self_.id, self_.start, counted, view_);

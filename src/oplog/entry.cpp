@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/dcheck.h"
+#include "base/error.h"
 #include "catalog/uuid.h"
 
 namespace oplog {
@@ -58,6 +59,18 @@ void set_place(bson::Buffer& entry, Form form, uint64_t ts, int64_t hash) {
     if (form == Form::replica_set) std::memcpy(entry.data() + kHash, &hash, sizeof hash);
     DCHECK(bson::Doc(entry.data())["ts"].as_timestamp() == ts);
     DCHECK(form == Form::master || bson::Doc(entry.data())["h"].as_int64() == hash);
+}
+
+void append_position(bson::Builder& out, const char* name, Position position) {
+    bson::Builder b = out.sub_object(name);
+    b.append_timestamp("ts", position.ts).append("t", position.term);
+}
+
+Position read_position(const bson::Element& e) {
+    const bson::Element ts = e.is_object() ? e.as_doc()["ts"] : bson::Element();
+    if (ts.type() != bson::Type::timestamp)
+        base::fail(base::kTypeMismatch, "{} has to be the place of an entry", e.name());
+    return {e.as_doc()["t"].to_int64(), ts.as_timestamp()};
 }
 
 bool comes_directly_after(int64_t hash, bson::Doc entry) {

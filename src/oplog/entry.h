@@ -78,6 +78,10 @@ inline Position position_of(bson::Doc entry) {
     return {entry["t"].to_int64(), entry["ts"].as_timestamp()};
 }
 
+// How members tell each other of one: {ts, t}. Reading throws base::Error 14 for anything else.
+void append_position(bson::Builder& out, const char* name, Position position);
+Position read_position(const bson::Element& e);
+
 // Returns the `ts` that comes after `last`, at a time in seconds since 1970; a clock that goes back
 // changes nothing.
 constexpr uint64_t next_ts(uint64_t last, int64_t now_seconds) {

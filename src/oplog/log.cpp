@@ -47,6 +47,7 @@ class Log::LateEntries final : public storage::CommitStep {
             late.id = log_.put(bson::Doc(late.bytes.data()));
             if (late.id.is_null()) return;
             log_.end_ = end;
+            log_.written_ts_.store(end.position.ts, std::memory_order_release);
             late.position = end.position;
         }
         if (turn_ != nullptr) turn_->note(number_, op_, entries_[0].position.ts);
@@ -58,6 +59,7 @@ class Log::LateEntries final : public storage::CommitStep {
             log_.ring_.load(std::memory_order_relaxed)
                 ->announce({late.id, bson::Doc(late.bytes.data())});
             log_.show(late.position);
+            log_.last_ts_.notify_all();
             t_writer.written = late.position;
         }
     }
@@ -385,12 +387,21 @@ storage::RecordId Log::put(bson::Doc entry) {
 
 void Log::set_end(const End& end) {
     end_ = end;
+    written_ts_.store(end.position.ts, std::memory_order_release);
     show(end.position);
 }
 
 void Log::show(const Position& last) {
-    last_ts_.store(last.ts, std::memory_order_relaxed);
+    last_ts_.store(last.ts, std::memory_order_release);
     term_.store(last.term, std::memory_order_relaxed);
+}
+
+Position Log::last_settled() const {
+    DCHECK(storage::LockManager::may_read(kDatabase));
+    const uint64_t written = written_ts_.load(std::memory_order_acquire);
+    for (uint64_t shown = 0; (shown = last_ts_.load(std::memory_order_acquire)) < written;)
+        last_ts_.wait(shown, std::memory_order_acquire);
+    return last();
 }
 
 ForeignChange::ForeignChange(Log& log) : log_(log), is_copy_(true), outer_(t_writer.foreign) {

@@ -80,6 +80,9 @@ class Log final : public catalog::ChangeLog {
     Position last() const {
         return {term_.load(std::memory_order_relaxed), last_ts_.load(std::memory_order_relaxed)};
     }
+    // The last entry, once the changes that are under way are over: no reader has seen one with a
+    // later entry. Lock: at least shared on `local`.
+    Position last_settled() const;
     // The last entry of a change that the calling thread has made since forget_written(), and has
     // given its locks up since; zeros: it has made none.
     static Position written() { return t_writer.written; }
@@ -144,6 +147,8 @@ class Log final : public catalog::ChangeLog {
     // thread; of concurrent changes once they are committed.
     std::atomic<uint64_t> last_ts_{0};
     std::atomic<int64_t> term_{0};
+    // Of the last entry that is written, whose change others may see before they see last_ts_.
+    std::atomic<uint64_t> written_ts_{0};
     End end_;
     End before_;  // the last entry
     std::atomic<bool> follows_{false};

@@ -274,6 +274,7 @@ void Cursor::take(bson::Doc reply, const char* field) {
     const std::string_view name = ns.as_string();
     if (collection_.empty()) collection_ = name.substr(name.find('.') + 1);
     id_ = fields["id"].to_int64();
+    reply_ = fields;
     batch_ = batch.as_doc();
 }
 

@@ -87,6 +87,8 @@ class Cursor {
            Connection::Milliseconds limit);
     // An array of documents, until the next use of the connection.
     bson::Doc batch() const { return batch_; }
+    // What the answer says of the cursor, with the batch; as long.
+    bson::Doc reply() const { return reply_; }
     bool is_open() const { return id_ != 0; }
     // The next one. `await`: of a tailable cursor, how long the other server may wait for what is
     // new; then the batch is empty. `more`: further fields of the request.
@@ -100,6 +102,7 @@ class Cursor {
     const Connection::Milliseconds limit_;
     std::string collection_;
     int64_t id_ = 0;
+    bson::Doc reply_;
     bson::Doc batch_;
 };
 

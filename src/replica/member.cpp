@@ -119,10 +119,10 @@ void Member::set_config(std::shared_ptr<const Config> config) {
     has_default_concern_.store(config != nullptr && !config->default_concern.empty(),
                                std::memory_order_relaxed);
     std::shared_ptr<const Config> before;
-    {
+    news_.change([&] {
         const std::lock_guard guard(mutex_);
         before = std::exchange(config_, config);
-    }
+    });
     const auto source = [](const Config* of) {
         const bool is_other = of != nullptr && of->has_primary() && !of->is_of_primary();
         return is_other ? of->primary().host : std::string();
@@ -132,8 +132,14 @@ void Member::set_config(std::shared_ptr<const Config> config) {
     progress_.configure(std::move(config));
 }
 
+void Member::set_stepping_down(bool is_stepping_down) {
+    news_.change([&] { role_.set_stepping_down(is_stepping_down); });
+}
+
 void Member::set_state(State state) {
-    if (!role_.enter(state)) return;
+    bool is_other = false;
+    news_.change([&] { is_other = role_.enter(state); });
+    if (!is_other) return;
     const std::shared_ptr<const Config> config = this->config();
     base::log::info("member {} of replica set {}: {}",
                     config == nullptr ? options_.own_host : config->own().host, options_.set_name,
@@ -142,6 +148,11 @@ void Member::set_state(State state) {
     if (state == State::primary)
         base::log::info("transition to primary complete; database writes are now permitted");
     peers_.ask_soon();  // and so tell them
+}
+
+void Member::begin_rollback() {
+    rollbacks_.fetch_add(1, std::memory_order_relaxed);
+    progress_.end_all(base::kPrimarySteppedDown);
 }
 
 // The same is said once.
@@ -323,6 +334,7 @@ void Member::become(Config config, int64_t term, const char* why) {
     DCHECK(storage::LockManager::mode() == storage::GlobalMode::W);
     log_.begin_term(term, config.own().id, bson::make("msg", why));
     election_ts_.store(log_.last().ts, std::memory_order_relaxed);
+    progress_.begin_term(log_.last());
     set_config(std::make_shared<const Config>(std::move(config)));
     {
         const std::lock_guard guard(mutex_);
@@ -408,10 +420,19 @@ void Member::note_idleness() {
     idle_since_ = last();
 }
 
+oplog::Position Member::note_read() {
+    {
+        const storage::DatabaseLock lock(engine_.locks(), "local", true);
+        if (!role_.takes_writes()) base::fail(base::kNotWritablePrimary, "not primary");
+        log_.add_note(bson::make("msg", "linearizable read"));
+    }
+    return last_settled();
+}
+
 oplog::Position Member::last_settled() const {
     const sched::Uninterruptible whole;
     const storage::DatabaseLock lock(engine_.locks(), "local", false);
-    return last();
+    return log_.last_settled();
 }
 
 Progress::Handle Member::wait(oplog::Position position, const Need& need,
@@ -431,17 +452,13 @@ bool Member::want_durable() {
 }
 
 bson::Object Member::report(const Reached& reached) const {
-    const auto append = [](bson::Builder& out, const char* name, oplog::Position position) {
-        bson::Builder b = out.sub_object(name);
-        b.append_timestamp("ts", position.ts).append("t", position.term);
-    };
     const std::shared_ptr<const Config> config = this->config();
     bson::Builder out;
     out.append("replSetUpdatePosition", options_.set_name)
         .append("from", config == nullptr ? std::string() : config->own().host)
         .append("since", following_.reports_since());
-    append(out, "appliedOpTime", reached.applied);
-    append(out, "durableOpTime", reached.durable);
+    oplog::append_position(out, "appliedOpTime", reached.applied);
+    oplog::append_position(out, "durableOpTime", reached.durable);
     if (elections_ != nullptr) elections_->append_to_report(out);
     return out.object();
 }
@@ -451,21 +468,15 @@ void Member::take_report(bson::Doc report) {
     if (!set.is_string() || set.as_string() != options_.set_name)
         base::fail(base::kInconsistentReplicaSetNames,
                    "repl set names do not match: this is a member of {}", options_.set_name);
-    const auto position = [&report](const char* name) {
-        const bson::Element e = report[name];
-        const bson::Element ts = e.is_object() ? e.as_doc()["ts"] : bson::Element();
-        if (ts.type() != bson::Type::timestamp)
-            base::fail(base::kBadValue, "{} has to be the place of an entry", name);
-        return oplog::Position{e.as_doc()["t"].to_int64(), ts.as_timestamp()};
-    };
+    const oplog::Position applied = oplog::read_position(report["appliedOpTime"]);
+    const oplog::Position durable = oplog::read_position(report["durableOpTime"]);
     const bson::Element from = report["from"];
     const bson::Element since = report["since"];
     if (!from.is_string() || since.type() != bson::Type::object_id)
         base::fail(base::kBadValue, "a report of a position needs from and since");
     if (!role_.is_primary()) base::fail(base::kNotWritablePrimary, "not primary");
-    if (elections_ != nullptr) elections_->take_report(report, position("durableOpTime"));
-    if (!progress_.report(from.as_string(), since.as_object_id(),
-                          {position("appliedOpTime"), position("durableOpTime")}))
+    if (elections_ != nullptr) elections_->take_report(report, durable);
+    if (!progress_.report(from.as_string(), since.as_object_id(), {applied, durable}))
         base::fail(base::kInvalidReplicaSetConfig, "the configuration has no member {}",
                    from.as_string());
     if (!role_.is_stepping_down()) return;

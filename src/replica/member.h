@@ -14,17 +14,20 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "catalog/catalog.h"
 #include "oplog/log.h"
 #include "replica/config.h"
 #include "replica/following.h"
+#include "replica/news.h"
 #include "replica/own_commits.h"
 #include "replica/own_config.h"
 #include "replica/peers.h"
@@ -57,6 +60,8 @@ class Member {
     // Any thread, all that follow.
     const std::string& set_name() const { return options_.set_name; }
     const Role& role() const { return role_; }
+    // That a hello says something else.
+    News& news() { return news_; }
     Peers& peers() { return peers_; }
     const Peers& peers() const { return peers_; }
     SetLimits& limits() { return limits_; }
@@ -70,7 +75,8 @@ class Member {
     const std::string& rollback_folder() const { return options_.rollback_folder; }
     // How often the end of the log was taken back.
     int32_t rollbacks() const { return rollbacks_.load(std::memory_order_relaxed); }
-    void count_rollback() { rollbacks_.fetch_add(1, std::memory_order_relaxed); }
+    // The end of the log is going to be taken back: who waits for what is there waits no longer.
+    void begin_rollback();
     // Null in startup and removed.
     std::shared_ptr<const Config> config() const;
     // Throws base::Error 94 in startup, 93 where it is removed.
@@ -95,6 +101,13 @@ class Member {
     // The position that each member has reached; of this member, the one that it has reported
     // itself.
     const Progress& progress() const { return progress_; }
+    // What is at and before it, no election loses; the primary says it to those that follow.
+    void note_committed(oplog::Position position) { progress_.note_committed(position); }
+    std::shared_ptr<void> watch_committed(oplog::Position known, std::function<void()> wake) {
+        return progress_.watch_committed(known, std::move(wake));
+    }
+    // False: it cannot tell what a majority has.
+    bool has_journal() const { return commits_.has_journal(); }
     // Returns up to which entry this server's journal has all, as far as it was asked for.
     oplog::Position durable() const { return commits_.durable(); }
 
@@ -119,7 +132,11 @@ class Member {
     // since the last call.
     void note_idleness();
 
-    // No lock. The last entry whose change is over.
+    // No lock. The primary logs a note: once a majority has that, this member was the primary when
+    // it was logged. Returns its place. Throws base::Error 10107, and what Log::add_note does.
+    oplog::Position note_read();
+    // No lock. The last entry whose change is over; nothing that the caller has seen is of a later
+    // one.
     oplog::Position last_settled() const;
     // No lock. Waits for members that have the entry of that position, whose change is over; see
     // Progress::wait(). This server's journal gets it at once where other members wait for that.
@@ -163,12 +180,14 @@ class Member {
     void leave(const std::string& why);
     void set_config(std::shared_ptr<const Config> config);
     void set_state(State state);
+    void set_stepping_down(bool is_stepping_down);
 
     storage::Engine& engine_;
     catalog::Catalog& catalog_;
     oplog::Log& log_;
     const Options options_;
     Role role_;
+    News news_;
     Peers peers_{*this};
     SetLimits limits_{engine_, peers_};
     Following following_;

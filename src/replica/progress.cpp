@@ -102,6 +102,39 @@ void Progress::own_durable(oplog::Position position) {
     wake_satisfied();
 }
 
+void Progress::begin_term(oplog::Position first) {
+    const std::lock_guard guard(mutex_);
+    first_of_term_ = first;
+}
+
+oplog::Position Progress::committed() const {
+    const std::lock_guard guard(mutex_);
+    return committed_;
+}
+
+void Progress::note_committed(oplog::Position position) {
+    const std::lock_guard guard(mutex_);
+    if (position <= committed_) return;
+    committed_ = position;
+    commits_.add();
+    wake_satisfied();
+}
+
+std::shared_ptr<void> Progress::watch_committed(oplog::Position known, std::function<void()> wake) {
+    const std::lock_guard guard(mutex_);
+    if (known < committed_) return nullptr;
+    return commits_.watch(commits_.count(), std::move(wake));
+}
+
+// Members of a later term may have what those of an earlier one were acknowledged, and what they
+// were not: what is before the first entry of this one is there once that is.
+void Progress::advance_committed() {
+    const oplog::Position reported = reached({.members = 1, .mode = "majority", .durable = true});
+    if (reported < first_of_term_ || reported <= committed_) return;
+    committed_ = reported;
+    commits_.add();
+}
+
 void Progress::end_all(int code) {
     const std::lock_guard guard(mutex_);
     for (auto& [need, waiters] : waiters_)
@@ -187,7 +220,9 @@ oplog::Position Progress::reached(const Need& need) const {
             if (member.has_vote || !by_votes) of_each.push_back(reached(member, need.durable));
         common = reached_by_most(std::move(of_each), by_votes ? config_->majority() : need.members);
     }
-    return need.durable ? std::min(common, own_durable_) : common;
+    if (!need.durable) return common;
+    common = std::min(common, own_durable_);
+    return need.mode == "majority" ? std::max(common, committed_) : common;
 }
 
 // {tag: of how many values there must be a member}
@@ -210,6 +245,7 @@ oplog::Position Progress::reached_in_mode(bson::Doc tags, bool durable) const {
 }
 
 void Progress::wake_satisfied() {
+    advance_committed();
     for (auto group = waiters_.begin(); group != waiters_.end();) {
         Waiters& waiters = group->second;
         const auto behind = waiters.upper_bound(reached(group->first));

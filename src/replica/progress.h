@@ -1,5 +1,6 @@
 // replica/progress.h - how far the members are in the log, as the primary hears it from them, and
-// who waits for them: writes whose write concern asks for more than this server.
+// who waits for them: writes whose write concern asks for more than this server, and reads of what
+// a majority has. The other members hear from the primary how far a majority is.
 #pragma once
 
 #include <atomic>
@@ -16,6 +17,7 @@
 #include "base/error.h"
 #include "oplog/entry.h"
 #include "replica/config.h"
+#include "replica/news.h"
 
 namespace replica {
 
@@ -69,8 +71,18 @@ class Progress {
     bool report(std::string_view host, const bson::ObjectId& since, const Reached& reached);
     // Takes the position up to which this server's own journal has the log.
     void own_durable(oplog::Position position);
+    // This server is the primary from that entry on: before a majority has it, reports say nothing
+    // of what a majority has.
+    void begin_term(oplog::Position first);
     // The primary becomes something else: all waits end with that code.
     void end_all(int code);
+    // The last entry that the journals of a majority have, as far as is known; no election loses
+    // it.
+    oplog::Position committed() const;
+    // The primary says so.
+    void note_committed(oplog::Position position);
+    // Calls `wake` when committed() moves, while the result lives; null: it is behind `known`.
+    std::shared_ptr<void> watch_committed(oplog::Position known, std::function<void()> wake);
 
     // `position` is that of an entry of this server's log. `wake` is called once, when the wait is
     // over, unless that is so before this returns; it must be short, and call nothing here.
@@ -95,6 +107,7 @@ class Progress {
     };
 
     bool has_member(std::string_view host) const;
+    void advance_committed();
     oplog::Position reached(const MemberConfig& member, bool durable) const;
     oplog::Position reached(const Need& need) const;
     oplog::Position reached_in_mode(bson::Doc tags, bool durable) const;
@@ -108,6 +121,9 @@ class Progress {
     oplog::Position own_durable_;
     std::map<std::string, Reports, std::less<>> reports_;  // by host
     std::map<Need, Waiters> waiters_;
+    oplog::Position first_of_term_;
+    oplog::Position committed_;
+    News commits_;                     // of committed_
     std::atomic<int64_t> awaited_{0};  // changed under mutex_
 };
 

@@ -114,6 +114,41 @@ TEST_F(ProgressTest, DurableIsWhatIsInTheJournals) {
     EXPECT_TRUE(has(at(9), mode("both", true)));
 }
 
+TEST_F(ProgressTest, WhatTheJournalsOfAMajorityHaveIsCommitted) {
+    progress_.own_durable(at(9));
+    reports("b:27017", at(9), at(4));
+    EXPECT_EQ(progress_.committed(), at(4));
+    int wakes = 0;
+    EXPECT_EQ(progress_.watch_committed(at(3), [] {}), nullptr) << "more is known";
+    std::shared_ptr<void> watch = progress_.watch_committed(at(4), [&] { ++wakes; });
+    std::shared_ptr<void> ended = progress_.watch_committed(at(4), [] { ADD_FAILURE(); });
+    ended = nullptr;
+    reports("c:27017", at(5), {});
+    EXPECT_EQ(wakes, 0);
+    reports("c:27017", at(5), at(5));
+    EXPECT_EQ(wakes, 1);
+    reports("c:27017", at(6), at(6));
+    EXPECT_EQ(wakes, 1) << "once";
+    // What another member says counts, and nothing goes back.
+    progress_.end_all(base::kPrimarySteppedDown);
+    EXPECT_EQ(progress_.committed(), at(6));
+    EXPECT_FALSE(has(at(7), mode("majority", true)));
+    progress_.note_committed(at(8));
+    progress_.note_committed(at(7));
+    EXPECT_EQ(progress_.committed(), at(8));
+    EXPECT_TRUE(has(at(8), mode("majority", true)));
+    EXPECT_FALSE(has(at(8), mode("majority"))) << "of what is not in journals nothing is known";
+}
+
+TEST_F(ProgressTest, NothingIsCommittedBeforeTheFirstEntryOfTheTerm) {
+    progress_.begin_term(at(5, 2));
+    progress_.own_durable(at(5, 2));
+    reports("b:27017", at(9), at(9));
+    EXPECT_EQ(progress_.committed(), oplog::Position());
+    reports("b:27017", at(5, 2), at(5, 2));
+    EXPECT_EQ(progress_.committed(), at(5, 2));
+}
+
 TEST_F(ProgressTest, WakesThoseWhoHaveWhatTheyWaitFor) {
     const auto first = wait(at(3), members(2));
     const auto second = wait(at(5), members(2));

@@ -73,7 +73,13 @@ bson::Doc RemoteSyncSource::next_entries() {
     }
     if (!entries_->is_open())
         base::fail(base::kCursorNotFound, "the cursor on the log of {} has ended", host());
-    entries_->fetch(kAwait, bson::make("durable", true));
+    bson::Builder more;
+    more.append("durable", true);
+    oplog::append_position(more, "committed", member_.progress().committed());
+    entries_->fetch(kAwait, more.doc());
+    // A member of an earlier version does not say it.
+    if (const bson::Element said = entries_->reply()["committed"])
+        committed_ = oplog::read_position(said);
     return entries_->batch();
 }
 

@@ -23,6 +23,7 @@ class RemoteSyncSource final : public SyncSource {
     bson::Object newest_entry() override { return end_of_log(-1); }
     void read_log(uint64_t from) override;
     bson::Doc next_entries() override;
+    oplog::Position committed() const override { return committed_; }
     void report(const Reached& reached) override;
     std::vector<std::string> databases() override;
     void read(std::string_view ns, const std::function<void(bson::Doc batch)>& visit) override;
@@ -37,6 +38,7 @@ class RemoteSyncSource final : public SyncSource {
     peer::Connection log_;
     std::optional<peer::Cursor> entries_;
     uint64_t from_ = 0;
+    oplog::Position committed_;
     bool is_first_batch_ = false;
     bool is_visiting_ = false;  // read() shows documents that `data_` holds
     bool is_journaling_ = false;

@@ -1,6 +1,8 @@
 #include "replica/step_down.h"
 
 #include <algorithm>
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "base/dcheck.h"
@@ -23,8 +25,9 @@ void check_not_stepping_down(const Role& role) {
 
 // The configuration is in the journal before another member can hear of it: so this server is not
 // the primary any more, also if it is killed then.
-void StepDown::run(std::chrono::milliseconds limit, int64_t seconds) {
+void StepDown::run(std::chrono::milliseconds limit, int64_t seconds, std::optional<int32_t> heir) {
     DCHECK(limit.count() >= 0);
+    heir_ = heir;
     std::shared_ptr<const Config> config;
     oplog::Position last;
     {
@@ -40,7 +43,7 @@ void StepDown::run(std::chrono::milliseconds limit, int64_t seconds) {
         member_.log_.add_note(bson::make("msg", "Stepping down"));
         last = member_.log_.last();
         member_.engine_.durability().commit_now();  // others get nothing before
-        member_.role_.set_stepping_down(true);
+        member_.set_stepping_down(true);
         member_.log_.follow();
     }
     Config next;
@@ -58,8 +61,8 @@ void StepDown::run(std::chrono::milliseconds limit, int64_t seconds) {
     }
     const sched::Uninterruptible whole;
     const storage::GlobalLock lock(member_.engine_.locks(), storage::GlobalMode::W);
-    member_.role_.set_stepping_down(false);
     if (member_.config() != config) {
+        member_.set_stepping_down(false);
         if (member_.role_.is_primary()) member_.log_.go_on();
         base::fail(base::kPrimarySteppedDown, "another configuration has come in the meantime");
     }
@@ -69,11 +72,13 @@ void StepDown::run(std::chrono::milliseconds limit, int64_t seconds) {
     try {
         store_config(member_.catalog_, next);
     } catch (...) {
+        member_.set_stepping_down(false);
         member_.log_.go_on();
         throw;
     }
     member_.engine_.durability().commit_now();
     member_.become_follower(std::move(next));
+    member_.set_stepping_down(false);  // before, it would say that it takes writes
     member_.peers_.ask_soon();
 }
 
@@ -88,21 +93,24 @@ void StepDown::hand_over(const MemberConfig& heir, int64_t seconds) {
 void StepDown::end() {
     const sched::Uninterruptible whole;
     const storage::GlobalLock lock(member_.engine_.locks(), storage::GlobalMode::W);
-    member_.role_.set_stepping_down(false);
+    member_.set_stepping_down(false);
     if (member_.role_.is_primary()) member_.log_.go_on();
 }
 
-// The first member that has all and can be the primary. One without a vote can where no other one
-// has a vote.
+// The member of the highest priority, and of these the first, that has all and can be the primary.
+// One without a vote can where no other one has a vote.
 std::optional<size_t> StepDown::successor(const Config& config, oplog::Position last) const {
     std::vector<size_t> with_vote, without;
     for (size_t i = 0; i < config.members.size(); ++i) {
         const MemberConfig& each = config.members[i];
-        if (i == config.own_index || each.is_hidden) continue;
+        if (i == config.own_index || each.is_hidden || each.id != heir_.value_or(each.id)) continue;
         if (member_.elections_ != nullptr && (each.priority == 0 || !each.has_vote)) continue;
         (each.has_vote ? with_vote : without).push_back(i);
     }
-    for (const size_t i : with_vote.empty() ? without : with_vote)
+    std::vector<size_t>& candidates = with_vote.empty() ? without : with_vote;
+    std::ranges::stable_sort(candidates, std::greater<>(),
+                             [&](size_t i) { return config.members[i].priority; });
+    for (const size_t i : candidates)
         if (member_.progress_.reached_by(config.members[i].host).durable >= last) return i;
     return {};
 }
@@ -123,6 +131,36 @@ size_t StepDown::await_successor(const Config& config, oplog::Position last,
                        limit.count());
         member_.report_came_.wait_until(lock, std::min(until, now + kInterruptCheckInterval));
     }
+}
+
+std::optional<int32_t> PriorityTakeover::preferred() const {
+    constexpr uint64_t kSecondsBehindMax = 2;
+    const std::shared_ptr<const Config> config = member_.config();
+    if (config == nullptr || !member_.role().takes_writes()) return {};
+    const uint64_t last_seconds = member_.last().ts >> 32;
+    const MemberConfig* found = &config->own();
+    for (const MemberConfig& each : config->members) {
+        if (each.priority <= found->priority || !each.has_vote || each.is_hidden) continue;
+        const uint64_t seconds = member_.progress().reached_by(each.host).applied.ts >> 32;
+        if (member_.peers().peer(each.host).state == State::secondary &&
+            seconds + kSecondsBehindMax >= last_seconds)
+            found = &each;
+    }
+    if (found == &config->own()) return {};
+    return found->id;
+}
+
+void PriorityTakeover::look() {
+    constexpr std::chrono::minutes kPause{1};
+    constexpr std::chrono::seconds kLimit{2};
+    const std::optional<int32_t> before = std::exchange(preferred_, preferred());
+    const auto now = std::chrono::steady_clock::now();
+    const bool is_soon = handed_over_at_ && now - *handed_over_at_ < kPause;
+    if (!preferred_ || preferred_ != before || is_soon) return;
+    handed_over_at_ = now;
+    base::log::info("replica set {}: member {} has a higher priority", member_.set_name(),
+                    *preferred_);
+    StepDown(member_).run(kLimit, 0, *preferred_);
 }
 
 void Member::step_down(std::chrono::milliseconds limit, int64_t seconds) {

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 
 #include "replica/config.h"
@@ -13,8 +14,9 @@ namespace replica {
 class StepDown {
   public:
     explicit StepDown(Member& member) : member_(member) {}
-    // Does what Member::step_down() says.
-    void run(std::chrono::milliseconds limit, int64_t seconds);
+    // Does what Member::step_down() says. `heir`: by its id, the only member that may follow; none:
+    // any.
+    void run(std::chrono::milliseconds limit, int64_t seconds, std::optional<int32_t> heir = {});
 
   private:
     std::optional<size_t> successor(const Config& config, oplog::Position last) const;
@@ -24,6 +26,24 @@ class StepDown {
     void hand_over(const MemberConfig& heir, int64_t seconds);
 
     Member& member_;
+    std::optional<int32_t> heir_;
+};
+
+// Makes a member of a higher priority the primary, of a set with elections: one that other members
+// have elected for want of it goes on until it is back, and has nearly all.
+class PriorityTakeover {
+  public:
+    explicit PriorityTakeover(Member& member) : member_(member) {}
+    // No lock, one thread, each 10 s: hands over where it was so the last time, too, and at most
+    // once a minute. Throws what Member::step_down() does.
+    void look();
+
+  private:
+    std::optional<int32_t> preferred() const;
+
+    Member& member_;
+    std::optional<int32_t> preferred_;  // the last time
+    std::optional<std::chrono::steady_clock::time_point> handed_over_at_;
 };
 
 // Throws base::Error 10107 where that is so.

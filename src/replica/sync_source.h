@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bson/builder.h"
+#include "oplog/entry.h"
 
 namespace replica {
 struct Reached;
@@ -30,6 +31,9 @@ class SyncSource {
     // The next ones, an array, valid until the next call; all of them are durable there. Empty:
     // there was none for a while.
     virtual bson::Doc next_entries() = 0;
+
+    // What it said with these of which entries no election loses; zeros: nothing.
+    virtual oplog::Position committed() const = 0;
 
     // Tells it what this member has, which writes there may wait for. No answer is waited for.
     virtual void report(const Reached& reached) = 0;

@@ -89,6 +89,7 @@ bool Tailer::step() try {
     if (!reads_log_) return begin();
     source_->report({member_.last(), member_.durable()});
     apply(source_->next_entries());
+    member_.note_committed(source_->committed());
     return true;
 } catch (const std::exception& error) {
     source_ = nullptr;
@@ -155,7 +156,7 @@ bool Tailer::roll_back() {
     Rollback rollback(catalog_, member_.log(), applier_, *source_, member_.rollback_folder());
     const oplog::Position common = rollback.find_common();
     if (!member_.elections()->begin_copy(config->term, common)) return false;
-    member_.count_rollback();
+    member_.begin_rollback();
     if (!rollback.run())
         base::log::warning("rollback: commands are among the entries: all data is copied anew");
     applied_({});

@@ -19,6 +19,7 @@
 #include "options/catalogue.h"
 #include "peer/interrupt.h"
 #include "replica/remote_sync_source.h"
+#include "replica/step_down.h"
 #include "sched/memory.h"
 #include "sched/operation.h"
 #include "script/script.h"
@@ -40,6 +41,7 @@ using namespace std::chrono_literals;
 constexpr auto kTtlInterval = 60s;
 constexpr auto kCursorInterval = 4s;
 constexpr auto kSessionInterval = 60s;
+constexpr auto kPriorityInterval = 10s;
 // An operation that does not check for interrupts for so long is left behind; the final commit then
 // waits for its lock (journal spec 5.9).
 constexpr auto kListenerStopTimeout = 30s;
@@ -365,6 +367,12 @@ void Server::start_background() {
         service_->session_ends().expire(command::LogicalSessions::Clock::now());
         if (member_ != nullptr) member_->retries().expire(oplog::Retries::Clock::now());
     }));
+    if (member_ != nullptr && member_->elections() != nullptr)
+        background_.push_back(std::make_unique<Periodic>(
+            "rsPriority", kPriorityInterval,
+            [takeover = std::make_shared<replica::PriorityTakeover>(*member_)] {
+                takeover->look();
+            }));
     if (member_ == nullptr || !options::write_periodic_noops.get()) return;
     background_.push_back(std::make_unique<Periodic>(
         "NoopWriter", std::chrono::seconds(options::periodic_noop_seconds.get()),

@@ -387,8 +387,9 @@ MsgWriter::MsgWriter(bson::Buffer& out, int32_t response_to, uint32_t flags)
     out.append_byte(0);  // kind: body
 }
 
-void MsgWriter::finish() {
+void MsgWriter::finish(uint32_t flags) {
     DCHECK(out_.size() > start_ + kBodyAt);
+    if (flags != 0) out_.store<uint32_t>(start_ + kHeaderBytes, flags);
     end_message(out_, start_);
 }
 

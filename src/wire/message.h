@@ -178,6 +178,7 @@ struct KillCursorsMessage {
 struct MsgMessage {
     static constexpr uint32_t kChecksumPresent = 1u << 0;
     static constexpr uint32_t kMoreToCome = 1u << 1;
+    static constexpr uint32_t kExhaustAllowed = 1u << 16;
     struct Sequence {
         std::string_view name;
         DocSequence documents;
@@ -191,6 +192,8 @@ struct MsgMessage {
     size_t sequence_count = 0;
 
     bool more_to_come() const { return (flags & kMoreToCome) != 0; }
+    // The client takes further replies, which it has not asked for.
+    bool exhaust_allowed() const { return (flags & kExhaustAllowed) != 0; }
     // The documents moved out of the body under `name`; null if there are none.
     const DocSequence* sequence(std::string_view name) const;
 };
@@ -274,7 +277,8 @@ class MsgWriter {
     // Opens the body, exactly once.
     [[nodiscard]] bson::Builder body() { return bson::Builder(out_); }
     int32_t request_id() const { return request_id_; }
-    void finish();
+    // `flags`: of MsgMessage, in place of those that the writer began with; 0: these.
+    void finish(uint32_t flags = 0);
 
   private:
     bson::Buffer& out_;

@@ -1,4 +1,4 @@
-"""What ends the process at once: docs/design.md names each such place with its reason.
+"""What ends the process at once: fatals.md names each such place with its reason.
 
 The table there counts them per file. One more, or one less, is a change of the table, and so a
 question: can a client or a directory reach it?
@@ -10,8 +10,7 @@ import sys
 import unittest
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-PAGE = os.path.join(TOP, 'docs', 'design.md')
-HEADING = '## What ends the process at once'
+PAGE = os.path.join(TOP, 'tests', 'tree', 'fatals.md')
 CALL = re.compile(r'(?<![\w.>])(?:base::fatal|std::abort|std::terminate|std::quick_exit|std::_Exit|'
                   r'abort|_exit|assert|__builtin_trap|__builtin_unreachable)\s*\(|'
                   r'(?<![\w.>:])fatal\s*\(|(?<=::)_exit\s*\(')
@@ -48,9 +47,8 @@ def found():
 
 def listed():
     with open(PAGE, encoding='utf-8') as file:
-        page = file.read()
-    section = page.split(HEADING + '\n', 1)[1].split('\n## ', 1)[0]
-    return {name: int(count) for name, count, reason in ROW.findall(section) if reason.strip()}
+        return {name: int(count) for name, count, reason in ROW.findall(file.read())
+                if reason.strip()}
 
 
 class Fatals(unittest.TestCase):

@@ -9,6 +9,7 @@ install.py        how those are installed
 attempt.py        a noisy program with its output in a log, ended by Ctrl-C without harm
 testing.py        the commands test, setup
 serving.py        serve, shell
+clustering.py     cluster
 measuring.py      run, trace, report
 bench.py          bench
 old_data.py       check, salvage, restore, copy

@@ -12,8 +12,8 @@ COUNTS_JOURNAL_BYTES = 'journal-cumulative-stats'  # a base that counts, and is 
 class Experiment:
     """A script of perf/, and what it needs beside the base and the full series."""
 
-    def __init__(self, script, *programs, counts=False):
-        self.script, self.programs, self.counts = script, programs, counts
+    def __init__(self, script, *programs, counts=False, need=needs.measuring):
+        self.script, self.programs, self.counts, self.need = script, programs, counts, need
 
 
 EXPERIMENTS = {
@@ -23,6 +23,7 @@ EXPERIMENTS = {
     'linkbench': Experiment('linkbench', 'linkbench_mongodb'),
     'append': Experiment('append'),
     'sweep': Experiment('sweep'),
+    'failover': Experiment('failover', 'failover_writer', need=needs.failover),
     'growth': Experiment('growth', 'iibench', counts=True)}
 
 
@@ -33,7 +34,7 @@ def build_base(*more):
 def experiment(name, words):
     script = EXPERIMENTS[name]
     experiment_parser(name).check(words)
-    needs.measuring()
+    script.need()
     build_base(*script.programs)
     if script.counts:
         selections.build(COUNTS_JOURNAL_BYTES, 'mongod')
@@ -187,6 +188,8 @@ FORMS = '''\
                                    flushes, last write times
 ./lab bench sweep                  durable inserts by commit interval, by clients, by size, and with
                                    the journal on a device of its own; plots
+./lab bench failover [--kind KIND]  a set of three with elections, its primary killed, cut off or
+                                   stepped down: until three drivers can write again
 ./lab bench growth [--rows N]      what a durable insert costs as a collection grows
                                    (--help behind one of these says more)
 ./lab bench base                   what the base's operations cost beside a ping; its memory

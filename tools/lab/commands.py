@@ -1,18 +1,18 @@
 """All commands of ./lab."""
 
-from lab import (base, bench, measuring, old_data, patching, products, release, serving, testing,
-                 upstream)
+from lab import (base, bench, clustering, measuring, old_data, patching, products, release, serving,
+                 testing, upstream)
 from lab.command_line import Lab
 
-ORDER = ('run', 'test', 'serve', 'shell', 'trace', 'bench', 'report', 'crash', 'check', 'salvage',
-         'restore', 'copy', 'patch', 'pr', 'port', 'docs', 'package', 'release',
+ORDER = ('run', 'test', 'serve', 'shell', 'cluster', 'trace', 'bench', 'report', 'crash', 'check',
+         'salvage', 'restore', 'copy', 'patch', 'pr', 'port', 'docs', 'package', 'release',
          'setup')  # in ./lab --help
 
 
 def make_lab():
     every = {}
-    for group in (measuring, bench, testing, serving, old_data, products, patching, upstream,
-                  release):
+    for group in (measuring, bench, testing, serving, clustering, old_data, products, patching,
+                  upstream, release):
         every.update(group.COMMANDS)
     return Lab({name: every[name] for name in ORDER})
 

@@ -30,6 +30,14 @@ def measuring():
     install.drivers()
 
 
+def failover():
+    """A set with elections, and the drivers that write to it."""
+    measuring()
+    shell()
+    install.debian('apt-cluster.txt')
+    install.npm('node-clients')
+
+
 def shell():
     """mongosh. Returns the words that start it."""
     begin()

@@ -27,12 +27,12 @@ MembersAwaited awaited_for(const Invocation& invocation, const bson::Object& tok
     const replica::Member& member = *invocation.service.context().member;
     MembersAwaited awaited;
     awaited.of = MembersAwaited::Of::log;
+    awaited.rollbacks = invocation.rollbacks;
     awaited.position = ResumeToken::parse(token.doc()).position;
     awaited.need.durable = true;
     const std::shared_ptr<const replica::Config> config = member.config();
     replica::Need majority{.members = 1, .mode = "majority", .durable = true};
-    // A secondary has only what is in the primary's journal.
-    if (member.role().is_primary() && config != nullptr && !majority.is_met_by_primary(*config))
+    if (config != nullptr && !majority.is_met_by_primary(*config))
         awaited.need = std::move(majority);
     return awaited;
 }

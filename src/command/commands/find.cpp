@@ -22,6 +22,7 @@
 #include "oplog/entry.h"
 #include "query/match/regex_flags.h"
 #include "query/stage/computed_projection.h"
+#include "replica/member.h"
 #include "sched/tick.h"
 #include "sched/work_limit.h"
 
@@ -237,10 +238,33 @@ void run_find(Invocation& invocation) {
     reply.append("id", id).append("ns", ns);
 }
 
+replica::Member& member_of_follower(const Invocation& invocation) {
+    replica::Member* const member = invocation.service.context().member;
+    if (member == nullptr)
+        base::fail(base::kInvalidOptions, "getMore: durable is for members of a replica set");
+    return *member;
+}
+
+// A member that follows hears how far a majority is with each batch, and has said what it knows:
+// false, if that is not all, so that an empty batch tells it.
+bool awaits_commit_point(Invocation& invocation, const bson::Element& known) {
+    if (known.missing()) return true;
+    DataWait& wait = invocation.client.data_wait();
+    std::shared_ptr<void> watch =
+        member_of_follower(invocation)
+            .watch_committed(oplog::read_position(known), [waker = wait.waker()] {
+                if (const auto wake = waker.lock()) wake->wake();
+            });
+    if (watch == nullptr) {
+        wait.end();
+        return false;
+    }
+    wait.hold(std::move(watch));
+    return true;
+}
+
 // A member takes entries of the log that this server's journal has.
 void await_journal(Invocation& invocation, bson::Doc batch) {
-    if (invocation.service.context().member == nullptr)
-        base::fail(base::kInvalidOptions, "getMore: durable is for members of a replica set");
     bson::Element last;
     for (const bson::Element& each : batch)
         last = each;
@@ -250,21 +274,40 @@ void await_journal(Invocation& invocation, bson::Doc batch) {
         base::fail(base::kInvalidOptions, "getMore: durable is for the log of a replica set");
     invocation.suspension.add_members({.of = MembersAwaited::Of::log,
                                        .position = oplog::position_of(entry),
-                                       .need = {.members = 1, .mode = {}, .durable = true}});
+                                       .need = {.members = 1, .mode = {}, .durable = true},
+                                       .rollbacks = invocation.rollbacks});
 }
+
+struct MoreRequest {
+    bson::Element collection;
+    bson::Element batch_size;
+    bool is_of_member = false;  // it follows this one
+    bson::Element committed;    // what it knows
+};
+
+constexpr Reader<bson::Element> kString{types::string, as_it_came};
+constexpr Reader<bson::Element> kNumber{types::number, as_it_came};
+constexpr Row<MoreRequest> kMoreRows[] = {
+    row<kString, &MoreRequest::collection>(required("collection", types::string)),
+    row<kNumber, &MoreRequest::batch_size>("batchSize"),
+    row<lenient::flag, &MoreRequest::is_of_member>("durable"),
+    row<lenient::object_element, &MoreRequest::committed>("committed"),
+};
+constexpr RequestTable kMore(kMoreRows);
 
 void run_get_more(Invocation& invocation) {
     const bson::Element id = invocation.first();
     if (id.type() != bson::Type::int64)
         base::fail(base::kTypeMismatch, "Field 'getMore' must be of type long");
-    const bson::Element collection = invocation.body["collection"];
-    if (!collection.is_string())
+    MoreRequest request;
+    kMore.bind(invocation.given, invocation.dialect(), request);
+    if (!request.collection.is_string())
         base::fail(base::kTypeMismatch, "Field 'collection' must be of type string");
-    const bson::Element batch_size = invocation.field("batchSize");
     GetMore work;
     work.id = id.as_int64();
-    work.ns = fmt::format("{}.{}", invocation.db, invocation.name_in(collection));
-    work.limits.documents = batch_size ? read_non_negative(batch_size, invocation.dialect()) : -1;
+    work.ns = fmt::format("{}.{}", invocation.db, invocation.name_in(request.collection));
+    work.limits.documents =
+        request.batch_size ? read_non_negative(request.batch_size, invocation.dialect()) : -1;
     if (work.limits.documents == 0) work.limits.documents = -1;
     work.limits.max_bytes = kBatchBytesMax;
     const std::chrono::milliseconds await(invocation.body["maxTimeMS"].to_int64());
@@ -288,11 +331,12 @@ void run_get_more(Invocation& invocation) {
         const GetMore::Result result = get_more(cursors, invocation.client, work, fill);
         if (result.status == GetMore::Status::not_found)
             base::fail(base::kCursorNotFound, "cursor id {} not found", work.id);
-        if (result.status == GetMore::Status::wait) {
+        if (result.status == GetMore::Status::wait &&
+            (!request.is_of_member || awaits_commit_point(invocation, request.committed))) {
             invocation.suspension = Suspension::until_data(result.look_again);
             return;
         }
-        DCHECK(result.status == GetMore::Status::done);
+        if (result.shows_majority) invocation.read_level = ReadLevel::majority;
         next_id = result.next_id;
         resume_token = result.resume_token;
     }
@@ -300,8 +344,10 @@ void run_get_more(Invocation& invocation) {
     append_stream_place(invocation, resume_token, next_id, reply);
     reply.append("id", next_id).append("ns", work.ns);
     DCHECK(batch_at != 0 && batch_at < reply.buffer().size());
-    if (invocation.body["durable"].truthy())
-        await_journal(invocation, bson::Doc(reply.buffer().data() + batch_at));
+    if (!request.is_of_member) return;
+    oplog::append_position(reply, "committed",
+                           member_of_follower(invocation).progress().committed());
+    await_journal(invocation, bson::Doc(reply.buffer().data() + batch_at));
 }
 
 void run_kill_cursors(Invocation& invocation) {
@@ -329,11 +375,6 @@ void run_kill_cursors(Invocation& invocation) {
         .append_array("cursorsUnknown", empty);
 }
 
-constexpr Field kGetMoreFields[] = {
-    required("collection", types::string),
-    {"batchSize", types::number},
-    {"durable", types::boolean},  // of other members
-};
 constexpr Field kKillCursorsFields[] = {
     required("cursors", types::array),
 };
@@ -342,7 +383,7 @@ constexpr Command kCommands[] = {
     {"find", "", kNotCounted, LockKind::read, "query a collection", run_find,
      needs::on_collection(auth::action::find), kFind.fields()},
     {"getMore", "", kNotCounted | kOnAnyMember, LockKind::read, "the next documents of a cursor",
-     run_get_more, needs::login, kGetMoreFields},
+     run_get_more, needs::login, kMore.fields()},
     {"killCursors", "", 0, LockKind::none, "end cursors", run_kill_cursors, needs::login,
      kKillCursorsFields},
 };

@@ -52,7 +52,7 @@ void run_reconfigure(Invocation& invocation) {
 // The times of an entry: by the old messages `optime` is its `ts` alone.
 void append_times(dialect::Dialect dialect, oplog::Position last, bson::Builder& out) {
     if (dialect.has(dialect::kOptimesHaveTerms))
-        append_position(out, "optime", last);
+        oplog::append_position(out, "optime", last);
     else
         out.append_timestamp("optime", last.ts);
     out.append_date("optimeDate", ms_of(last.ts));
@@ -104,7 +104,7 @@ void append_other(dialect::Dialect dialect, const replica::Peer& peer,
     const bool follows = peer.state == replica::State::secondary;
     append_times(dialect, follows ? std::max(peer.last, reached.applied) : peer.last, out);
     if (follows && reached.durable.ts != 0 && dialect.has(dialect::kOptimesHaveTerms)) {
-        append_position(out, "optimeDurable", reached.durable);
+        oplog::append_position(out, "optimeDurable", reached.durable);
         out.append_date("optimeDurableDate", ms_of(reached.durable.ts));
     }
     out.append_date("lastHeartbeat", peer.last_answer_ms)
@@ -152,7 +152,9 @@ void run_get_status(Invocation& invocation) {
         .append("writableVotingMembersCount", int32_t{config->votes()});
     {
         bson::Builder times = reply.sub_object("optimes");
-        append_position(times, "appliedOpTime", last);
+        oplog::append_position(times, "lastCommittedOpTime", member.progress().committed());
+        oplog::append_position(times, "appliedOpTime", last);
+        oplog::append_position(times, "durableOpTime", member.durable());
         times.append_date("lastAppliedWallTime", ms_of(last.ts));
     }
     if (member.elections() != nullptr) member.elections()->append_status(reply);

@@ -2,13 +2,9 @@
 // ends the waits, and that a wait keeps nothing.
 #include <fmt/core.h>
 
-#include <future>
-#include <thread>
-
 #include "base/error.h"
 #include "base/testing/failure.h"
-#include "command/commands/testing/replica_set.h"
-#include "command/context/operation_context.h"
+#include "command/commands/testing/set_of_three.h"
 #include "dialect/dialect.h"
 
 namespace command {
@@ -18,56 +14,13 @@ constexpr const char* kTimedOut =
     "{ code: 64, codeName: \"WriteConcernFailed\", errmsg: \"waiting for replication timed out\", "
     "errInfo: { wtimeout: true } }";
 
-class WriteWaitTest : public ReplicaSetTest {
+class WriteWaitTest : public SetOfThreeTest {
   protected:
-    explicit WriteWaitTest(bool journal = false) : ReplicaSetTest(journal) {
-        EXPECT_EQ(code(run(fmt::format(R"({{"replSetInitiate": {}}})", config(1)), "admin")), 0);
-    }
-    static std::string config(int version, const char* settings = "") {
-        return fmt::format(R"({{"_id": "rs0", "version": {}, "members": [
-            {{"_id": 0, "host": "here:27017", "tags": {{"dc": "east"}}}},
-            {{"_id": 1, "host": "b:1", "priority": 0, "tags": {{"dc": "east"}}}},
-            {{"_id": 2, "host": "c:1", "priority": 0, "tags": {{"dc": "west"}}}}],
-            "settings": {{"getLastErrorModes": {{"both": {{"dc": 2}}}} {}}}}})",
-                           version, settings);
-    }
-    // Reports the positions that another member has reached.
-    void report(const char* host, oplog::Position applied, oplog::Position durable) {
-        const auto position = [](oplog::Position p) {
-            bson::Builder out;
-            return out.append_timestamp("ts", p.ts).append("t", p.term).object();
-        };
-        member_->take_report(bson::make("replSetUpdatePosition", "rs0", "from", host, "since",
-                                        since_, "appliedOpTime", position(applied), "durableOpTime",
-                                        position(durable)));
-    }
-    void reports_all(const char* host) { report(host, member_->last(), member_->last()); }
-
-    // Runs it on another thread, and returns once it waits for members.
-    std::future<bson::Object> begin(std::function<bson::Object()> request) {
-        auto reply = std::async(std::launch::async, std::move(request));
-        while (!member_->progress().is_awaited() && !is_ready(reply))
-            std::this_thread::yield();
-        EXPECT_FALSE(is_ready(reply)) << "it does not wait";
-        return reply;
-    }
-    std::future<bson::Object> begin(const std::string& command) {
-        return begin([this, command] { return run(command); });
-    }
-    static bool is_ready(const std::future<bson::Object>& reply) {
-        return reply.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
-    }
+    explicit WriteWaitTest(bool journal = false) : SetOfThreeTest(journal) {}
     static std::string insert(const std::string& concern, const char* more = "") {
         return fmt::format(R"({{"insert": "c", "documents": [{{"a": 1}}], "writeConcern": {}{}}})",
                            concern, more);
     }
-    void kill_all() {
-        service_->contexts().each(
-            [](OperationContext& context) { context.kill(context.operation().id()); });
-    }
-    int64_t count() { return static_cast<int64_t>(query("test.c", "{}", 0).size()); }
-
-    const bson::ObjectId since_ = bson::new_object_id();
 };
 
 TEST_F(WriteWaitTest, AReplyComesOnceSoManyHaveIt) {

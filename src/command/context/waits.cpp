@@ -65,7 +65,7 @@ void CommitWait::finish(bson::Buffer& reply) {
 }
 
 void DataWait::disarm() {
-    notice_ = nullptr;
+    notice_ = watch_ = nullptr;
     if (wake_ != nullptr) wake_->disarm();
     wake_ = nullptr;
 }
@@ -83,9 +83,13 @@ void DataWait::retry() {
 
 void DataWait::wake_on_insert(catalog::Collection& collection) {
     DCHECK(storage::LockManager::may_read(catalog::split(collection.ns()).db));
+    notice_ = collection.waiters().add(begin());
+}
+
+std::function<void()> DataWait::begin() {
     disarm();
     wake_ = std::make_shared<WakeOnce>(waker_);
-    notice_ = collection.waiters().add([wake = wake_] { wake->wake(); });
+    return [wake = wake_] { wake->wake(); };
 }
 
 }  // namespace command

@@ -4,8 +4,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "bson/builder.h"
@@ -92,8 +94,13 @@ class DataWait {
     void set_deadline(Clock::time_point deadline) { deadline_ = deadline; }
     Clock::time_point deadline() const { return deadline_; }
     bool may_wait_longer() const { return Clock::now() < deadline_; }
-    // The next insert into the collection is to wake the connection (database lock held).
+    // Begins to wait: what is returned wakes the connection, unless the wait is over by then.
+    std::function<void()> begin();
+    // The next insert into the collection is to wake it (database lock held).
     void wake_on_insert(catalog::Collection& collection);
+    // Keeps what may wake it, until the wait is over.
+    void hold(std::shared_ptr<void> watch) { watch_ = std::move(watch); }
+    void end() { disarm(); }
     // Wakes it for other reasons; does nothing once the wait is over.
     std::weak_ptr<WakeOnce> waker() const { return wake_; }
 
@@ -103,6 +110,7 @@ class DataWait {
     wire::Waker& waker_;
     std::shared_ptr<WakeOnce> wake_;
     std::shared_ptr<void> notice_;  // of the next insert
+    std::shared_ptr<void> watch_;
     bool retry_ = false;
     Clock::time_point deadline_{};
 };

@@ -200,6 +200,13 @@ void CursorManager::unpin(std::unique_ptr<Cursor> cursor) {
     found->second.cursor = std::move(cursor);
 }
 
+void CursorManager::note_majority(int64_t id) {
+    const std::lock_guard guard(mutex_);
+    const auto found = slots_.find(id);
+    if (found != slots_.end() && found->second.cursor != nullptr)
+        found->second.cursor->shows_majority = true;
+}
+
 void CursorManager::finish(std::unique_ptr<Cursor> cursor) {
     const std::lock_guard guard(mutex_);
     const auto found = slots_.find(cursor->id);

@@ -132,6 +132,7 @@ struct Cursor {
     bool tailable = false;
     bool await_data = false;
     bool follows_changes = false;  // a change stream
+    bool shows_majority = false;   // only what a majority has
     bool exhaust = false;
     bool no_timeout = false;
     bool killed = false;  // while pinned
@@ -162,6 +163,8 @@ class CursorManager {
     std::unique_ptr<Cursor> pin(int64_t id);
     // Gives it back, idle. Drops it if it was killed while in use.
     void unpin(std::unique_ptr<Cursor> cursor);
+    // Further batches are to show only what a majority of the set has.
+    void note_majority(int64_t id);
     // Ends a pinned cursor.
     void finish(std::unique_ptr<Cursor> cursor);
     // Returns whether there was such a cursor.

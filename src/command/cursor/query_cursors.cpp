@@ -212,6 +212,7 @@ GetMore::Result get_more(CursorManager& cursors, Client& client, GetMore& work,
     cursor->source->set_context(client);
     work.returned = result.starting_from = cursor->returned;
     result.status = GetMore::Status::done;
+    result.shows_majority = cursor->shows_majority;
     std::optional<CollectionLock> lock;
     try {
         OpReport& report = client.report();

@@ -70,6 +70,7 @@ struct GetMore {
         int64_t next_id = 0;  // 0: exhausted
         int64_t starting_from = 0;
         bson::Object resume_token = {};  // see CursorSource
+        bool shows_majority = false;     // see Cursor
         // Status::wait: by when it is to be served again at the latest.
         sched::Operation::Clock::time_point look_again = {};
     };

@@ -11,6 +11,7 @@
 #include "command/report/reports.h"
 #include "command/request/cluster_time.h"
 #include "command/request/invocation.h"
+#include "command/request/member_state.h"
 #include "dialect/requests.h"
 #include "options/memory_limit.h"
 
@@ -19,30 +20,12 @@ namespace command {
 namespace {
 
 constexpr int kFirstWithSessions = 6;  // wire versions
-constexpr int kFirstWithTopologyVersion = 9;
 // However long a hello is to wait.
 constexpr std::chrono::hours kAwaitMax{24};
 constexpr int kHalfARequest = 31368;
 constexpr int kBadAwaitTime = 31373;
 constexpr int kCounterOfTheFuture = 31382;
 constexpr int kMissingField = 40414;
-
-// The state of the server that a hello tells of. Drivers that have seen it ask the next hello to
-// wait until there is another one. A server outside of a set has no other one while it runs; a
-// member of a set tells none, so that drivers ask now and then.
-struct TopologyVersion {
-    bson::ObjectId process;
-    int64_t counter = 0;
-};
-
-const TopologyVersion& topology_version() {
-    static const TopologyVersion kVersion{bson::new_object_id()};
-    return kVersion;
-}
-
-bool tells_topology_version(const ServerContext& context) {
-    return context.member == nullptr && context.max_wire_version >= kFirstWithTopologyVersion;
-}
 
 bson::Element version_field(bson::Doc version, std::string_view name, bson::Type type) {
     const bson::Element e = version[name];
@@ -54,9 +37,10 @@ bson::Element version_field(bson::Doc version, std::string_view name, bson::Type
     return e;
 }
 
-// Whether the client knows all there is to say, and will wait for news. The old messages have no
-// such fields of hello.
-bool asks_to_wait(const Invocation& invocation, std::chrono::milliseconds* how_long) {
+// Whether the client knows all there is to say, `now`, and will wait for news. The old messages
+// have no such fields of hello.
+bool asks_to_wait(Invocation& invocation, const TopologyVersion& now,
+                  std::chrono::milliseconds* how_long) {
     if (!invocation.dialect().has(dialect::kHelloWaits) ||
         !tells_topology_version(invocation.service.context()))
         return false;
@@ -78,28 +62,34 @@ bool asks_to_wait(const Invocation& invocation, std::chrono::milliseconds* how_l
     const bson::ObjectId process =
         version_field(version, "processId", Type::object_id).as_object_id();
     const int64_t counter = version_field(version, "counter", Type::int64).as_int64();
-    if (process != topology_version().process) return false;
-    if (counter > topology_version().counter)
+    invocation.is_stream = await.to_int64() > 0;
+    if (process != now.process) return false;
+    if (counter > now.counter)
         base::fail(kCounterOfTheFuture,
                    "Received a topology version with counter: {} which is greater than the server "
                    "topology version counter: {}",
-                   counter, topology_version().counter);
+                   counter, now.counter);
     *how_long =
         std::min<std::chrono::milliseconds>(std::chrono::milliseconds(await.to_int64()), kAwaitMax);
-    return counter == topology_version().counter;
+    return counter == now.counter;
 }
 
 // Whether the request goes on waiting. If so, it holds no thread, and is served again.
-bool waits_for_news(Invocation& invocation) {
+bool waits_for_news(Invocation& invocation, const TopologyVersion& now) {
     std::chrono::milliseconds how_long{};
-    if (!asks_to_wait(invocation, &how_long)) return false;
+    if (!asks_to_wait(invocation, now, &how_long)) return false;
     DCHECK(how_long.count() >= 0 && how_long <= kAwaitMax);
-    DCHECK(invocation.service.context().member == nullptr);
+    replica::Member* const member = invocation.service.context().member;
     const sched::Operation& operation = invocation.client.operation();
     DataWait& wait = invocation.client.data_wait();
     sched::Operation::check();  // a shutdown does not wait for it
     if (!wait.is_retry()) wait.set_deadline(sched::Operation::Clock::now() + how_long);
-    const bool waits = wait.may_wait_longer();
+    bool waits = wait.may_wait_longer();
+    if (waits && member != nullptr) {
+        std::shared_ptr<void> watch = member->news().watch(now.counter, wait.begin());
+        waits = watch != nullptr;
+        waits ? wait.hold(std::move(watch)) : wait.end();
+    }
     if (waits) invocation.suspension = Suspension::until_data(wait.deadline());
     if (wait.is_retry())
         invocation.client.report().idle_millis = base::ms_since(operation.started());
@@ -179,19 +169,16 @@ int32_t message_bytes() {
 }
 
 void greet(Invocation& invocation, const char* primary_field) {
-    if (waits_for_news(invocation)) return;
-    keep_metadata(invocation);
     const ServerContext& context = invocation.service.context();
+    const TopologyVersion version_now = topology_version(context);  // before what it tells of
+    if (waits_for_news(invocation, version_now)) return;
+    keep_metadata(invocation);
     bson::Builder& reply = *invocation.reply;
     if (context.member != nullptr)
         append_role(*context.member, primary_field, reply);
     else
         reply.append(primary_field, true);
-    if (tells_topology_version(context)) {
-        bson::Builder version = reply.sub_object("topologyVersion");
-        version.append("processId", topology_version().process)
-            .append("counter", topology_version().counter);
-    }
+    append_topology_version(context, version_now, reply);
     if (invocation.body["helloOk"].truthy()) {
         reply.append("helloOk", true);
         // A driver of today greets by the old message, and some tell no other time on a connection

@@ -17,11 +17,6 @@ void append_hosts(const replica::Config& config, const char* name, bool electabl
 
 }  // namespace
 
-void append_position(bson::Builder& out, const char* name, oplog::Position position) {
-    bson::Builder b = out.sub_object(name);
-    b.append_timestamp("ts", position.ts).append("t", position.term);
-}
-
 void append_role(const replica::Member& member, const char* primary_field, bson::Builder& out) {
     const std::shared_ptr<const replica::Config> config = member.config();
     if (config == nullptr) {
@@ -48,7 +43,7 @@ void append_role(const replica::Member& member, const char* primary_field, bson:
     if (member.role().takes_writes()) out.append("electionId", member.election_id());
     const oplog::Position last = member.last();
     bson::Builder write = out.sub_object("lastWrite");
-    append_position(write, "opTime", last);
+    oplog::append_position(write, "opTime", last);
     write.append_date("lastWriteDate", ms_of(last.ts));
 }
 

@@ -10,9 +10,6 @@ namespace command {
 // setName, hosts, primary ..., with `primary_field` as isMaster and hello call it.
 void append_role(const replica::Member& member, const char* primary_field, bson::Builder& out);
 
-// {ts, t}
-void append_position(bson::Builder& out, const char* name, oplog::Position position);
-
 // The time of a `ts`, in milliseconds since 1970.
 constexpr int64_t ms_of(uint64_t ts) {
     return static_cast<int64_t>(ts >> 32) * 1000;

@@ -34,6 +34,14 @@ void Invocation::check_concern() {
             concern = WriteConcern::of_set(*member);
     }
     concern.check(journaling, member != nullptr);
+    if (read_level == ReadLevel::linearizable)
+        base::fail(base::kInvalidOptions,
+                   "$out and $merge cannot be used with readConcern level 'linearizable'");
+    if (read_level == ReadLevel::majority && asks_for_members(*this, concern) &&
+        concern.mode != "majority")
+        base::fail(base::kInvalidOptions,
+                   "readConcern level 'majority' beside a writeConcern of other members than a "
+                   "majority is not supported");
     if (member == nullptr || concern.mode != "majority" || !journaling) return;
     // Nothing else outlives an election.
     if (member->elections() != nullptr) concern.journal = true;

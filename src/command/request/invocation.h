@@ -57,8 +57,10 @@ struct Invocation {
     oplog::Retries::Turn* turn = nullptr;    // of a request with one, while it is executed
     uint64_t after_time = 0;  // what it reads is of this time or later (cluster_time.h); 0: of any
     uint64_t told_time = 0;   // the latest that members have told its client
-    bool secondary_ok = false;  // the client takes the answer of a secondary
-    bool of_log = false;        // from the primary's log: neither rights nor the state are asked
+    ReadLevel read_level = ReadLevel::local;  // of a member of a set
+    int32_t rollbacks = 0;                    // replica::Member::rollbacks() before it began
+    bool secondary_ok = false;                // the client takes the answer of a secondary
+    bool of_log = false;  // from the primary's log: neither rights nor the state are asked
 
     GivenFields given;  // those of the command's table: bind.h reads them
 
@@ -67,6 +69,7 @@ struct Invocation {
     // Set by the command; acted upon after it returned.
     bool records_failure = false;  // from here on a failure is news for getLastError
     Suspension suspension = {};    // how the request waits
+    bool is_stream = false;        // of a hello: further replies may follow by themselves
     bool skip_concern = false;     // nothing was written that the write concern could be about
     bool wrote = false;            // a command that usually reads; it has checked its concern
 

@@ -1,5 +1,7 @@
 #include "command/request/member_state.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "dialect/dialect.h"
 #include "dialect/requests.h"
@@ -8,6 +10,8 @@
 namespace command {
 
 namespace {
+
+constexpr int kFirstWithTopologyVersion = 9;  // of wire versions
 
 bool is_closed(const ServerContext& context, std::string_view db) {
     return context.member != nullptr && !context.member->role().is_primary() && db != "local";
@@ -50,6 +54,35 @@ bool allows_secondary(bson::Doc request) {
     if (!preference.is_object()) return false;
     const bson::Element mode = preference.as_doc()["mode"];
     return mode.is_string() && mode.as_string() != "primary";
+}
+
+TopologyVersion topology_version(const ServerContext& context) {
+    static const bson::ObjectId kProcess = bson::new_object_id();
+    return {kProcess, context.member == nullptr ? 0 : context.member->news().count()};
+}
+
+bool tells_topology_version(const ServerContext& context) {
+    return context.max_wire_version >= kFirstWithTopologyVersion;
+}
+
+void append_topology_version(const ServerContext& context, const TopologyVersion& version,
+                             bson::Builder& reply) {
+    if (!tells_topology_version(context)) return;
+    reply.sub_object("topologyVersion")
+        .append("processId", version.process)
+        .append("counter", version.counter);
+}
+
+void append_state_of_error(const ServerContext& context, int code, bson::Builder& reply) {
+    constexpr int kOfState[] = {
+        base::kPrimarySteppedDown,      base::kNotWritablePrimary,
+        base::kInterruptedAtShutdown,   base::kInterruptedDueToReplStateChange,
+        base::kNotPrimaryNoSecondaryOk, base::kNotPrimaryOrSecondary};
+    if (context.member == nullptr || std::ranges::find(kOfState, code) == std::end(kOfState))
+        return;
+    const replica::Role& role = context.member->role();
+    if (role.is_primary() && !role.is_stepping_down()) return;
+    append_topology_version(context, topology_version(context), reply);
 }
 
 }  // namespace command

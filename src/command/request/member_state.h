@@ -3,8 +3,10 @@
 // all others take neither. The database `local` is each member's own.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
+#include "bson/builder.h"
 #include "bson/view.h"
 #include "command/request/invocation.h"
 #include "dialect/dialect.h"
@@ -23,6 +25,24 @@ void check_takes_reads(const ServerContext& context, std::string_view db, bool s
                        dialect::Dialect dialect);
 // Throws the same where the kind of the command needs a state that this member is not in.
 void check_member_state(const Invocation& invocation, const Command& command);
+
+// Which state of the server a reply tells of: drivers drop what they hear of an earlier one. A
+// server outside of a set has no other one while it runs.
+struct TopologyVersion {
+    bson::ObjectId process;
+    int64_t counter = 0;
+};
+
+TopologyVersion topology_version(const ServerContext& context);
+// Nothing, where the wire version is of a server that has none.
+void append_topology_version(const ServerContext& context, const TopologyVersion& version,
+                             bson::Builder& reply);
+bool tells_topology_version(const ServerContext& context);
+
+// Appends it to an error by which a member says that its state has changed. Not where it is a
+// primary that has not heard of a majority: it has told of no other state yet, and drivers would
+// take the error for one that they know.
+void append_state_of_error(const ServerContext& context, int code, bson::Builder& reply);
 
 // Whether $readPreference names a mode that a secondary can serve.
 bool allows_secondary(bson::Doc request);

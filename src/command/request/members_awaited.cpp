@@ -42,6 +42,36 @@ MembersAwaited members_of(const Invocation& invocation, const WriteConcern& conc
     return awaited;
 }
 
+void check_read_level(const Invocation& invocation) {
+    const replica::Member* const member = invocation.service.context().member;
+    DCHECK(member != nullptr && invocation.read_level != ReadLevel::local);
+    const bool is_linearizable = invocation.read_level == ReadLevel::linearizable;
+    const std::string_view level = is_linearizable ? "linearizable" : "majority";
+    constexpr std::string_view kReads[] = {"aggregate", "count", "distinct", "explain", "find"};
+    if (std::ranges::find(kReads, invocation.name) == std::end(kReads))
+        base::fail(base::kInvalidOptions, "Command {} does not support readConcern level '{}'",
+                   invocation.name, level);
+    if (!member->has_journal())
+        base::fail(base::kReadConcernMajorityNotEnabled,
+                   "readConcern level '{}' needs a journal: start this member without --nojournal",
+                   level);
+    if (is_linearizable && !member->role().takes_writes())
+        base::fail(base::kNotWritablePrimary,
+                   "readConcern level 'linearizable' is for the primary, which this member is not");
+}
+
+MembersAwaited members_of_read(const Invocation& invocation, int64_t cursor) {
+    replica::Member& member = *invocation.service.context().member;
+    const bool is_noted =
+        invocation.read_level == ReadLevel::linearizable && member.needed_config()->majority() > 1;
+    WriteConcern majority{.mode = "majority", .journal = true};
+    MembersAwaited awaited = members_of(invocation, majority, MembersAwaited::Of::read,
+                                        is_noted ? member.note_read() : member.last_settled());
+    awaited.cursor = cursor;
+    awaited.rollbacks = invocation.rollbacks;
+    return awaited;
+}
+
 void append_concern_error(int code, const char* text, bool timed_out, bson::Builder& out) {
     bson::Builder error = out.sub_object("writeConcernError");
     error.append("code", code)

@@ -45,9 +45,9 @@ bool MembersWait::is_over(const sched::Operation& operation) {
     if (outcome_ != replica::Progress::kWaiting) return true;
     DCHECK(waiter_ != nullptr);
     if (int outcome = waiter_->outcome(); outcome != replica::Progress::kWaiting) {
-        const bool is_of_write = awaited_.of != MembersAwaited::Of::log;
-        if (outcome == 0 && is_of_write && !member_->role().has_lease())
-            outcome = base::kPrimarySteppedDown;
+        const bool holds = is_of_write() ? member_->role().has_lease()
+                                         : awaited_.rollbacks == member_->rollbacks();
+        if (outcome == 0 && !holds) outcome = base::kPrimarySteppedDown;
         end(outcome, outcome == 0 ? "" : text_of(outcome));
         return true;
     }
@@ -71,7 +71,7 @@ void MembersWait::end(int outcome, const char* text) {
     outcome_ = outcome;
     text_ = text;
     took_ms_ = base::ms_since(started_);
-    if (awaited_.of == MembersAwaited::Of::log) return;
+    if (!is_of_write()) return;
     metrics_->write_waits.fetch_add(1, std::memory_order_relaxed);
     metrics_->write_waits_ms.fetch_add(took_ms_, std::memory_order_relaxed);
 }
@@ -90,6 +90,11 @@ std::optional<base::Error> MembersWait::failure() const {
                       awaited_.of == MembersAwaited::Of::write;
     if (told) return {};
     return base::Error(outcome_, text_);
+}
+
+bool MembersWait::is_of_write() const {
+    return awaited_.of == MembersAwaited::Of::write ||
+           awaited_.of == MembersAwaited::Of::last_error;
 }
 
 bool MembersWait::is_reported() const {

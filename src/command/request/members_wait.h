@@ -38,6 +38,7 @@ class MembersWait {
     void report(bson::Builder& out) const;
 
   private:
+    bool is_of_write() const;
     void end(int outcome, const char* text);
     void give_up();
     void report_last_error(bson::Builder& out) const;

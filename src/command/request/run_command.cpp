@@ -58,15 +58,13 @@ constexpr Field kReadConcernFields[] = {
     without_effect("provenance", types::string, "4.4"),
 };
 
-// Refuses the levels that a set would have to promise, and does not yet (docs/replication.md).
-void check_level_of_set(std::string_view level) {
-    if (level == "majority")
-        base::fail(base::kReadConcernMajorityNotEnabled,
-                   "readConcern level 'majority' is not supported on a replica set yet: read with "
-                   "'local', and write with w: 'majority' what must be there after a crash");
-    if (level == "linearizable" || level == "snapshot")
+// Returns what the level of a read on a member of a set promises.
+ReadLevel level_of_set(std::string_view level) {
+    if (level == "snapshot")
         base::fail(base::kInvalidOptions,
-                   "readConcern level '{}' is not supported on a replica set yet", level);
+                   "readConcern level 'snapshot' is not supported on a replica set yet");
+    if (level == "majority") return ReadLevel::majority;
+    return level == "linearizable" ? ReadLevel::linearizable : ReadLevel::local;
 }
 
 // Whether it opens a change stream, or goes on with what may be one.
@@ -100,15 +98,16 @@ void take_read_concern(const bson::Element& e, Invocation& invocation) {
                    "majority has",
                    name);
     }
-    if (is_of_set) check_level_of_set(name);
+    if (is_of_set) invocation.read_level = level_of_set(name);
     // A read by the first must not have been overtaken elsewhere; one by the second is of an older
     // moment.
-    if (name == "linearizable" || name == "snapshot")
+    if (!is_of_set && (name == "linearizable" || name == "snapshot"))
         base::fail(base::kNotAReplicaSet,
                    "readConcern level '{}' is for members of a replica set, which this server is "
                    "not",
                    name);
-    if (name != "local" && name != "available" && name != "majority")
+    if (invocation.read_level == ReadLevel::local && name != "local" && name != "available" &&
+        name != "majority")
         base::fail(base::kBadValue, "readConcern level '{}' does not exist", name);
 }
 
@@ -301,6 +300,9 @@ void execute(Invocation& invocation, const Command& command) {
     }
     describe(invocation, command);
     if (invocation.after_time != 0 && awaits_cluster_time(invocation)) return;
+    if (invocation.read_level != ReadLevel::local) check_read_level(invocation);
+    if (const replica::Member* const member = invocation.service.context().member)
+        invocation.rollbacks = member->rollbacks();
     invocation.started = true;
     command.run(invocation);
 }
@@ -315,17 +317,33 @@ bool lost_lease(const Invocation& invocation, bson::Builder& out) {
     return true;
 }
 
+// Notes the members that have to have what a read may have seen.
+void await_members_of_read(Invocation& invocation) {
+    const int64_t cursor = invocation.client.report().left_open;
+    CursorManager& cursors = invocation.service.cursors();
+    try {
+        invocation.suspension.add_members(members_of_read(invocation, cursor));
+        if (cursor != 0) cursors.note_majority(cursor);
+    } catch (...) {
+        if (cursor != 0) cursors.kill(cursor);
+        throw;
+    }
+}
+
 // Notes the members that a write waits for beside a commit of this server; or appends what the set
 // says to its concern.
 void await_members(Invocation& invocation, const Command& command, bson::Builder& out) {
     DCHECK(invocation.service.context().member != nullptr);
     const bool wrote = command.lock == LockKind::write || invocation.wrote;
     if (wrote && invocation.db != "local" && lost_lease(invocation, out)) return;
-    if (!wrote || invocation.skip_concern || !asks_for_members(invocation, invocation.concern))
+    const bool is_read = invocation.read_level != ReadLevel::local;
+    if (!wrote || invocation.skip_concern || !asks_for_members(invocation, invocation.concern)) {
+        if (is_read) await_members_of_read(invocation);
         return;
+    }
     oplog::Position position = oplog::Log::written();
     // A first try, or another client, may have done the write, so that nothing had to be changed.
-    if (position.ts == 0) position = invocation.service.context().member->last_settled();
+    if (position.ts == 0 || is_read) position = invocation.service.context().member->last_settled();
     try {
         invocation.suspension.add_members(
             members_of(invocation, invocation.concern, MembersAwaited::Of::write, position));
@@ -442,6 +460,8 @@ void run_command(Invocation& invocation, bson::Buffer& reply) {
         }
         append_retry_label(invocation.txn_number.has_value(), error.code(), out);
         if (is_of_stream(invocation)) append_stream_label(error.code(), out);
+        if (invocation.dialect().has(dialect::kHelloWaits))
+            append_state_of_error(service.context(), error.code(), out);
         if (invocation.dialect().has(dialect::kMembersTellTime))
             append_cluster_time(service.context(), out);
     };

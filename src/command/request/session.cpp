@@ -75,16 +75,44 @@ void ClientSession::start_request(std::span<const uint8_t> message, bson::Buffer
 }
 
 wire::Step ClientSession::stream_on(const wire::Step& step, bson::Buffer& reply) {
-    if (exhaust_ns_.empty() || step.kind != wire::Step::Kind::reply) return step;
+    if (step.kind != wire::Step::Kind::reply) return step;
+    if (!std::exchange(goes_on_, false) && !prepare_get_more(reply)) return step;
+    suspension_ = Suspension::until_sent();
+    return {wire::Step::Kind::more, {}};
+}
+
+bool ClientSession::prepare_get_more(const bson::Buffer& reply) {
+    if (exhaust_ns_.empty()) return false;
     DCHECK(reply.size() >= reply_start_ + wire::kHeaderBytes);
     const wire::ReplyHead last = wire::read_reply_head(reply.data() + reply_start_);
     constexpr int32_t kEnd = wire::ReplyWriter::kCursorNotFound | wire::ReplyWriter::kQueryFailure;
-    if ((last.flags & kEnd) != 0 || last.cursor_id == 0) return step;
-    exhaust_get_more_.clear();
+    if ((last.flags & kEnd) != 0 || last.cursor_id == 0) return false;
+    next_request_.clear();
     // However small the first batch was to be, only their size limits the further ones.
-    wire::write_get_more(exhaust_get_more_, last.header.request_id, exhaust_ns_, 0, last.cursor_id);
-    suspension_ = Suspension::until_sent();
-    return {wire::Step::Kind::more, {}};
+    wire::write_get_more(next_request_, last.header.request_id, exhaust_ns_, 0, last.cursor_id);
+    return true;
+}
+
+bool ClientSession::prepare_hello(const wire::MsgMessage& hello, const bson::Buffer& reply) {
+    const bool may_change = (hello.flags & wire::MsgMessage::kChecksumPresent) == 0;
+    const bson::Doc told(reply.data() + reply_start_ + wire::MsgWriter::kBodyAt);
+    if (!hello.exhaust_allowed() || !may_change || told["ok"].to_double() != 1) return false;
+    const bson::Doc version = told["topologyVersion"].as_doc();
+    const bson::Doc known = hello.body["topologyVersion"].as_doc();
+    if (message_.data() != next_request_.data()) {
+        next_request_.clear();
+        next_request_.append(message_.data(), message_.size());
+    }
+    constexpr size_t kRequestIdAt = sizeof(int32_t);
+    const auto offset = [&](const char* field) {
+        return static_cast<size_t>(known[field].value() - message_.data());
+    };
+    const size_t process_at = offset("processId"), counter_at = offset("counter");
+    next_request_.store<int32_t>(kRequestIdAt,
+                                 wire::read_header(reply.data() + reply_start_).request_id);
+    next_request_.store(process_at, version["processId"].as_object_id());
+    next_request_.store<int64_t>(counter_at, version["counter"].as_int64());
+    return true;
 }
 
 wire::Step ClientSession::begin(bson::Buffer& reply) {
@@ -161,9 +189,9 @@ wire::Step ClientSession::resume(bson::Buffer& reply) {
         case Suspension::For::data:
             client_.data_wait().retry();
             reply.truncate(reply_start_);
-            return begin(reply);
+            return stream_on(begin(reply), reply);
         case Suspension::For::batch:
-            start_request({exhaust_get_more_.data(), exhaust_get_more_.size()}, reply);
+            start_request({next_request_.data(), next_request_.size()}, reply);
             return stream_on(begin(reply), reply);
         case Suspension::For::commit:
             client_.commit_wait().finish(reply);
@@ -343,7 +371,8 @@ wire::Step ClientSession::serve_msg(std::span<const uint8_t> message, bson::Buff
         // The client does not ask what they have.
         if (invocation.suspension.what() == Suspension::For::members) return {};
     } else if (invocation.suspension.has_reply()) {
-        writer.finish();
+        goes_on_ = invocation.is_stream && prepare_hello(msg, reply);
+        writer.finish(goes_on_ ? wire::MsgMessage::kMoreToCome : 0);
     }
     return suspend(std::move(invocation.suspension), reply);
 }

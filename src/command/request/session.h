@@ -31,8 +31,12 @@ class ClientSession final : public wire::Session {
     // The reply to what failed outside of a command's own work.
     wire::Step failed(int code, const char* text, bson::Buffer& reply, bool of_stream = false);
     void end_request();
-    // Prepares, after a reply to an exhaust query, the OP_GET_MORE that its client need not send.
+    // Goes on, after a reply, with the request that its client need not send.
     wire::Step stream_on(const wire::Step& step, bson::Buffer& reply);
+    // Prepare it: an OP_GET_MORE after a reply to an exhaust query; or the hello with what its
+    // reply has told. False: nothing follows.
+    bool prepare_get_more(const bson::Buffer& reply);
+    bool prepare_hello(const wire::MsgMessage& hello, const bson::Buffer& reply);
 
     wire::Step dispatch(std::span<const uint8_t> message, bson::Buffer& reply);
     wire::Step serve_msg(std::span<const uint8_t> message, bson::Buffer& reply);
@@ -67,10 +71,9 @@ class ClientSession final : public wire::Session {
     size_t reply_start_ = 0;
     Suspension suspension_;  // how the request waits; for nothing while it is served
     MembersWait members_wait_;
-    // The exhaust query that is being answered, if its namespace is set, and the message that asks
-    // for its next batch.
-    std::string exhaust_ns_;
-    bson::Buffer exhaust_get_more_;
+    std::string exhaust_ns_;     // of the exhaust query that is being answered; empty: none is
+    bool goes_on_ = false;       // next_request_ is ready
+    bson::Buffer next_request_;  // which the client need not send; it may be message_
 };
 
 }  // namespace command

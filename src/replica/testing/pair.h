@@ -299,6 +299,7 @@ class PlayedSyncSource final : public SyncSource {
         batch_ = batch.object();
         return batch_;
     }
+    oplog::Position committed() const override { return primary_.member().progress().committed(); }
     void report(const Reached& reached) override { script_.reported = reached; }
     std::vector<std::string> databases() override {
         begin();

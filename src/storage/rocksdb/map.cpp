@@ -238,8 +238,8 @@ void Map::remove_files_of(const std::vector<Table>& dropped) {
     compactor_->add(dropped);
 }
 
-// The library could do that by itself, but a thread of it which ends a recovery may come back to a
-// database that has been closed meanwhile, and every later try waits for that thread.
+// The library could do that by itself, but a thread of it which ends a recovery may use a database
+// that has been closed before, and every later try waits for that thread.
 Status Map::go_on_after_error() const {
     const std::lock_guard lock(recovery_mutex_);  // the library refuses a second one beside it
     return db_->Resume();

@@ -48,17 +48,22 @@ bson::Object TestConnection::run(const std::string& json, std::string_view db) {
     return run(bson::from_json(json), db);
 }
 
-bson::Object TestConnection::run(const bson::Object& command, std::string_view db) {
+bson::Buffer TestConnection::message_of(const bson::Object& command, std::string_view db,
+                                        uint32_t flags) {
     bson::Buffer message;
     header(message, wire::Opcode::msg);
-    message.append_value<uint32_t>(0);
+    message.append_value<uint32_t>(flags);
     message.append_byte(0);
     {
         bson::Builder body(message);
         body.append_all(command).append("$db", db);
     }
     finish(message);
-    const std::vector<uint8_t> reply = serve(message);
+    return message;
+}
+
+bson::Object TestConnection::run(const bson::Object& command, std::string_view db) {
+    const std::vector<uint8_t> reply = serve(message_of(command, db));
     return reply.empty() ? bson::Object() : bson::Object(bson::Doc(reply.data() + 21));
 }
 

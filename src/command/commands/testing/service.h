@@ -51,6 +51,9 @@ class TestConnection {
     // Serves one message, waiting where the session suspends; the reply message, or nothing.
     std::vector<uint8_t> serve(const bson::Buffer& message);
 
+    // A whole OP_MSG.
+    static bson::Buffer message_of(const bson::Object& command, std::string_view db,
+                                   uint32_t flags = 0);
     // A command by OP_MSG; its reply.
     bson::Object run(const std::string& json, std::string_view db = "test");
     bson::Object run(const bson::Object& command, std::string_view db = "test");
