@@ -70,7 +70,8 @@ class House:
         """Declares the room whose SConscript is being read.
 
         needs     rooms it may use, named as in src/ ("mmapv1" for storage/mmapv1)
-        libs      outside libraries it links
+        libs      outside libraries it links; one with a folder is a file, for this compiler only:
+                  without it the room does not exist
         test_needs
                   rooms that only its tests, and what is in its testing/, may use too
         programs  {name: source file with main()}
@@ -89,6 +90,10 @@ class House:
         if self.system.name not in systems or engine not in (None, *self.engines):
             return
         if header and not os.path.exists(os.path.join(self.system.root, 'usr/include', header)):
+            return
+        stage = scons.Dir('#' + self.stage).abspath
+        files = [os.path.join(stage, lib) for lib in libs if '/' in lib]
+        if files and self.system.tool('gcc') != 'gcc' or not all(map(os.path.exists, files)):
             return
         folder = os.path.relpath(scons.Dir('.').srcnode().abspath, scons.Dir('#').abspath)
         name = os.path.basename(folder)
@@ -247,11 +252,12 @@ class House:
             source = os.path.join(room.folder, main)
             if os.path.exists(source):
                 programs.append(self._link(name, [self._object(source)], [room]))
+        made = []
         if room.shared:
             programs.append(self._shared(room))
+            made += [] if room.engine else programs[-1:]
         for name, main in room.test_programs.items():
             self._link(name, [self._object(os.path.join(room.folder, main))], [room], test=True)
-        made = []
         for kind, libs in (('test', ['gtest_main', 'gtest']),
                            ('bench', ['benchmark_main', 'benchmark'])):
             if room.files('*_%s.cpp' % kind):
@@ -310,7 +316,7 @@ class House:
             objects += self.env.StaticObject('#%s/obj/shared/%s.o' % (self.stage, inside),
                                              '#' + source, COMMON_FLAGS=flags)
         words = ['-shared'] + [self._relative(node) for node in objects]
-        words += ['-l' + lib for lib in room.libs]
+        words += [lib if '/' in lib else '-l' + lib for lib in room.libs]
         env = self.env.Clone(LINK_INPUTS=words, PROGSUFFIX='')
         env['LINK_FLAGS'] = [flag for flag in env['LINK_FLAGS'] if flag != '-pie']
         binary = env.Program('#%s/bin/%s' % (self.stage, room.shared), objects)[0]

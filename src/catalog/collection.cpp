@@ -552,6 +552,7 @@ bool Collection::path_indexed(std::string_view path) const {
     const std::string plain = without_positions(path);
     for (const auto& index : indexes_) {
         if (index->generator == nullptr) return true;
+        if (index->is_special && index->generator->may_change_keys(path)) return true;
         for (const auto* fields : {&index->generator->fields(), &index->generator->filter_paths()})
             for (const std::string& field : *fields) {
                 sched::tick_bytes(field.size(), sched::PerTick::converted);

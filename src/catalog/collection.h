@@ -41,7 +41,7 @@ struct Index {
     bool is_id = false;
     bool drop_dups = false;   // and unique
     bool hidden = false;      // kept up like others, but no query uses it
-    bool is_special = false;  // only queries of its kind use it: places
+    bool is_special = false;  // only queries of its kind use it: places, words
     storage::SortedIndex* store =
         nullptr;  // null: cannot be kept up; reads must not use it, writes are refused
     std::unique_ptr<KeyGenerator> generator;  // null with store

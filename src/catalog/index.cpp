@@ -59,7 +59,7 @@ void Index::read(const storage::IndexEntry& entry, int at) {
     if (store == nullptr || generator != nullptr) return;
     try {
         generator = KeyGenerator::make(spec, collator_of(spec));
-        is_special = generator->geo() != geo::IndexKind::none;
+        is_special = generator->geo() != geo::IndexKind::none || generator->text() != nullptr;
     } catch (const base::Error& error) {
         fault = error.what();
         store = nullptr;

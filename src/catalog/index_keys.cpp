@@ -15,6 +15,7 @@
 #include "catalog/collation.h"
 #include "catalog/geo_keys.h"
 #include "catalog/mixed_times.h"
+#include "catalog/text_keys.h"
 #include "catalog/value_hash.h"
 #include "query/match/times.h"
 #include "sched/tick.h"
@@ -407,6 +408,9 @@ class PartialKeyGenerator : public KeyGenerator {
         else
             out.clear();
     }
+    bool may_change_keys(std::string_view path) const override {
+        return of_->may_change_keys(path);
+    }
     const KeyGenerator& of() const { return *of_; }
 
   private:
@@ -427,6 +431,9 @@ bool is_hashed(Doc pattern) {
 
 std::unique_ptr<KeyGenerator> make_for_all(Doc spec) {
     if (geo::index_kind(spec["key"].as_doc()) != geo::IndexKind::none) return make_geo_keys(spec);
+    // Servers before 2.4 took "text" for a direction.
+    if (spec["key"].as_doc().has("_fts") && text::is_text_key(spec["key"].as_doc()))
+        return make_text_keys(spec);
     if (is_hashed(spec["key"].as_doc())) return std::make_unique<HashedKeyGenerator>(spec);
     return std::make_unique<BtreeKeyGenerator>(spec);
 }

@@ -13,6 +13,7 @@
 #include "collation/collator.h"
 #include "geo/index_kind.h"
 #include "query/match/match_tree.h"
+#include "text/spec.h"
 
 namespace catalog {
 
@@ -71,9 +72,13 @@ class KeyGenerator {
 
     // Makes `out` the keys of the document. Throws base::Error: 10088 parallel arrays, 16746
     // ambiguous numeric path, 16766 array in a hashed field, 13026,
-    // 13027, 13068, 16754, 16755, 16775, 16776, 16804 what is no place, 146 beyond kKeysBytesMax or
+    // 13027, 13068, 16754, 16755, 16775, 16776, 16804 what is no place, 16675 array in a plain
+    // field before a text, 17261, 17262 language of a text, 146 beyond kKeysBytesMax or
     // kKeyStepsMax.
     virtual void keys(bson::Doc doc, KeySet& out) const = 0;
+    // Whether a change at (or below, or above) this dotted path can change a document's keys, by
+    // more than fields() and filter_paths() tell.
+    virtual bool may_change_keys(std::string_view /*path*/) const { return false; }
 
     uint32_t descending_bits() const { return descending_; }
     bool hashed() const { return hashed_; }
@@ -86,6 +91,8 @@ class KeyGenerator {
     // The filter of a partial index, which the documents match that have keys. Null: every document
     // has keys.
     const query::Matcher* filter() const { return filter_.get(); }
+    // The definition of a text index; null: it is none.
+    const std::shared_ptr<const text::Spec>& text() const { return text_; }
     // The paths that it is about.
     const std::vector<std::string>& filter_paths() const { return filter_paths_; }
 
@@ -98,6 +105,7 @@ class KeyGenerator {
     std::shared_ptr<const collation::Collator> collator_;
     std::shared_ptr<const query::Matcher> filter_;
     std::vector<std::string> filter_paths_;
+    std::shared_ptr<const text::Spec> text_;
 };
 
 // Returns the collation of a definition; null: texts are keys as they are. Throws what

@@ -17,6 +17,7 @@
 #include "query/match/match_tree.h"
 #include "sched/tick.h"
 #include "storage/index_limits.h"
+#include "text/spec.h"
 
 namespace catalog {
 
@@ -70,11 +71,8 @@ void check_key(bson::Doc key) {
                        "wildcard indexes are not supported by this server, '{}': make indexes on "
                        "the paths that filters and sorts name",
                        e.name());
-        if (!wildcard) check_path(e.name(), key);
+        if (e.name() != "$**") check_path(e.name(), key);
     }
-    if (plugin == "text")
-        base::fail(base::kCannotCreateIndex,
-                   "indexes of kind '{}' are not supported by this server", plugin);
     if (fields > storage::kKeyFieldsMax) base::fail(13103, "too many compound keys");
 }
 
@@ -220,12 +218,13 @@ bson::Object id_index_spec(std::string_view ns, const collation::Collator* colla
     return spec.append("ns", ns).object();
 }
 
-bson::Object normalise_index_spec(bson::Doc spec, std::string_view ns,
+bson::Object normalise_index_spec(bson::Doc given, std::string_view ns,
                                   const std::shared_ptr<const collation::Collator>& inherited,
                                   const storage::NameLimits& limits) {
     // The ticks for checking one (sched/tick.h).
     constexpr int64_t kTicks = 8;
     constexpr int32_t kBytesPerTick = 128;
+    bson::Doc spec = given;
     sched::tick(kTicks + spec.size() / kBytesPerTick);
     if (spec.field_count() > kOptionsMax)
         base::fail(base::kCannotCreateIndex, "an index definition has more than {} fields",
@@ -260,10 +259,15 @@ bson::Object normalise_index_spec(bson::Doc spec, std::string_view ns,
         check_id_index(spec);
         return id_index_spec(ns, inherited.get());
     }
+    bson::Object of_text;
+    if (text::is_text_key(key.as_doc())) {
+        of_text = text::stored_form(spec);
+        spec = of_text;
+    }
     bson::Builder out;
     out.append("v", 1);
     if (spec["unique"].truthy()) out.append("unique", true);
-    out.append(key).append(name);
+    out.append("key", spec["key"].as_doc()).append(name);
     if (!spec.has("ns")) out.append("ns", ns);
     // The simple one is that of an index without the option, but not where the collection has
     // another, which the index would inherit wherever its definition comes to next.
@@ -340,6 +344,9 @@ bool index_exists(const Collection& collection, bson::Doc normalised) {
                        bson::to_text(key));
         return true;
     }
+    const auto is_text = [](const auto& index) { return text::is_text_key(index->key_pattern); };
+    if (text::is_text_key(key) && std::ranges::any_of(collection.indexes(), is_text))
+        base::fail(base::kIndexOptionsConflict, "only one text index per collection is allowed");
     if (collection.indexes().size() >= kIndexesMax)
         base::fail(base::kCannotCreateIndex, "add index fails, too many indexes for {} key:{}",
                    collection.ns(), bson::to_text(key));

@@ -16,7 +16,7 @@ SPECIFIC = {
 # A recorded code for a request with a field that is missing, unknown or of another type, or with
 # what is no name of a collection, and those that it has by OP_MSG (src/command/request/fields.h).
 OF_FIELDS = {
-    2: {14},
+    2: {14, 27},
     9: {14, 40414, 73},
     10065: {14},
     13111: {14, 40414},
@@ -29,14 +29,17 @@ OF_FIELDS = {
 # The reply had no code (-1), or that of a failed check without a number (0).
 NO_CODE = (-1, 0)
 WRAPPERS_OF_ANY = {16836, 16837}
-# What a query was at when it failed. Old messages have this code, commands the inner one.
+# What a query was at when it failed. Old messages have this code, commands the inner one, or by
+# OP_MSG one of those for scores and operands.
 STAGES_OF_QUERIES = {17007, 17144, 17287}
+OF_QUERIES = {14, 27, 17307, 17308, 17312, 31138, 40218}
 
 
 def code_matches(wanted, inner, found, by_old_message=True, over_msg=False):
     """Whether an error code is the recorded one or a more specific one for the same."""
     if wanted in STAGES_OF_QUERIES:
-        return found == (wanted if by_old_message or inner is None else inner)
+        return found == (wanted if by_old_message or inner is None else inner) or (
+            over_msg and found in OF_QUERIES)
     if wanted in NO_CODE or found in (wanted, inner):
         return True
     if wanted in WRAPPERS_OF_ANY and inner is None:

@@ -44,6 +44,7 @@ SETS = {
     'storage': (('new',), ['--nojournal']),
     'geo': (('new', 'old'), ['--nojournal']),
     'observe': (('old',), ['--nojournal', '--setParameter', 'announcedMaxWireVersion=2']),
+    'text': (('new', 'old'), ['--nojournal']),
     'shapes': (('new',), []),
     'script': (('new', 'old'), ['--nojournal', '--scripting']),
     'wire': (('old',), ['--nojournal']),

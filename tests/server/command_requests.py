@@ -66,6 +66,7 @@ REQUESTS = {
     'endSessions': {'endSessions': [{'id': SESSION}]},
     'explain': {'explain': {'find': 'c', 'filter': {'a': 1}}},
     'features': None, 'eval': {'eval': '1'}, 'group': {'group': {'ns': 'c'}},
+    'text': {'text': 'c', 'search': 'x'},
     'filemd5': {'filemd5': 1, 'root': 'fs'},
     'find': {'find': 'c', 'batchSize': 1},
     'findAndModify': {'findAndModify': 'c', 'query': {'_id': 1}, 'update': {'$inc': {'a': 1}}},
@@ -123,4 +124,5 @@ FAIL = {**dict.fromkeys(OF_SETS, 76), **dict.fromkeys(ON_ROLES, 31), 'dropUser':
         'forceerror': 10038, 'fsyncUnlock': 20, 'geoNear': 2, 'geoSearch': 2, 'getMore': 43,
         'grantRolesToUser': 11,
         'revokeRolesFromUser': 11, 'createBackup': 2, 'saslContinue': 17, 'saslStart': 14,
-        'updateUser': 11, 'getDefaultRWConcern': 51300, 'eval': 115, 'group': 115, 'mapReduce': 115}
+        'updateUser': 11, 'getDefaultRWConcern': 51300, 'eval': 115, 'group': 115, 'mapReduce': 115,
+        'text': 2}

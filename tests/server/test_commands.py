@@ -280,9 +280,8 @@ class Commands(unittest.TestCase):
         self.check_error(modify, self.ask_old_way(DATABASE, modify), 9)
 
     def test_queries_of_other_kinds(self):
-        """JavaScript, text: refused wherever a filter is taken, with a text that says so."""
+        """JavaScript, places: refused wherever a filter is taken, with a text that says so."""
         for filter_, word in (({'$where': 'true'}, '$where'),
-                              ({'$text': {'$search': 'x'}}, '$text'),
                               ({'a': {'$near': [1, 2]}}, '$near')):
             for request in (
                     {'find': 'c', 'filter': filter_},
@@ -298,7 +297,6 @@ class Commands(unittest.TestCase):
                 error = reply if reply['ok'] == 0.0 else reply['writeErrors'][0]
                 self.assertIn(word, error['errmsg'], request)
                 self.assertEqual(self.client[DATABASE].c.count_documents({'a': {'$lt': 3}}), 5)
-        self.check_refused({'createIndexes': 'c', 'indexes': [{'key': {'a': 'text'}, 'name': 'i'}]})
 
     def test_a_cursor_is_one_requests_at_a_time(self):
         """Also while that waits for the next document of a collection."""

@@ -16,7 +16,7 @@ NAMES = {'boost_program_options': 'Boost', 'bson-1.0': 'libbson', 'crypto': 'Ope
          's2': 'S2',
          'icui18n': 'ICU', 'icuuc': 'ICU',
          'bidgcc000': 'Intel Decimal Floating-Point Math Library',
-         'm': None}
+         '../text-libs/lib/libsnowball2010.a': 'Snowball', 'm': None}
 
 
 def read(name):

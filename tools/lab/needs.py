@@ -61,6 +61,7 @@ def tests():
     begin()
     install.debian('apt-build.txt', 'apt-measure.txt', 'apt-shell.txt', 'apt.txt')
     install.drivers()
+    libraries('text', 'compiling stemmers into build/text-libs', 'sh', 'setup/text/libraries.sh')
     install.python('venv-old-driver', 'python-old-driver.txt')
     shell()
 
@@ -82,12 +83,12 @@ def programs():
     install.maven('debezium')
 
 
-def libraries(system, sentence):
-    """build/SYSTEM-libs, as libraries.py in the system's folder below setup/ makes it."""
+def libraries(system, sentence, *program):
+    """build/SYSTEM-libs, as the program, or libraries.py, in its folder below setup/ makes it."""
     source = os.path.join(base.SETUP, system)
     install.once(os.path.join(source, 'libraries.txt'),
                  os.path.join(base.BUILD, system + '-libs', 'installed.txt'), sentence,
-                 lambda: attempt.must(sys.executable, os.path.join(source, 'libraries.py')))
+                 lambda: attempt.must(*program or [sys.executable, source + '/libraries.py']))
 
 
 def architecture():

@@ -1,4 +1,5 @@
-// count and distinct (wire spec 3.7, semantics 2).
+// count and distinct (wire spec 3.7, semantics 2), and text of 2.4 and 2.6: what a search finds, by
+// score. Clients of today send $text.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -20,10 +21,13 @@
 #include "dialect/filters.h"
 #include "dialect/requests.h"
 #include "query/match/regex_flags.h"
+#include "query/match/text_clause.h"
 #include "query/plan/distinct.h"
 #include "query/plan/executor.h"
 #include "query/plan/explain.h"
+#include "query/plan/sort.h"
 #include "sched/interruption.h"
+#include "sched/work_limit.h"
 
 namespace command {
 
@@ -107,7 +111,9 @@ void run_count(Invocation& invocation) {
     // today's clients: a sparse or a partial index counts what it holds.
     const bool counts =
         !parts.filter.empty() || invocation.dialect().has(dialect::kCountTakesHints);
-    if (counts) parts.hint = request.hint;
+    const bool ignores_hint =
+        !invocation.dialect().has(dialect::kCountTakesHints) && query::asks_for_text(parts.filter);
+    if (counts && !ignores_hint) parts.hint = request.hint;
     query.limit = request.limit;
     query.skip = request.skip;
     invocation.records_failure = true;
@@ -266,11 +272,93 @@ void run_distinct(Invocation& invocation) {
         append_stats(*invocation.reply, stats, started);
 }
 
+constexpr int64_t kResultsUnlessAsked = 100;
+
+int64_t limit_of(const bson::Element& e) {
+    const int64_t limit = e.is_number() ? e.to_int32() : 0;
+    return limit == 0 ? kResultsUnlessAsked : std::abs(limit);
+}
+
+bson::Object filter_of(bson::Doc command) {
+    const bson::Element search = command["search"];
+    if (!search.is_string() || search.as_string().empty())
+        base::fail(base::kBadValue, "no search specified");
+    bson::Builder filter;
+    if (command["filter"].is_object()) filter.append_all(command["filter"].as_doc());
+    {
+        bson::Builder text = filter.sub_object("$text");
+        text.append_as("$search", search);
+        const bson::Element language = command["language"];
+        if (language.is_string() && !language.as_string().empty())
+            text.append_as("$language", language);
+    }
+    return filter.object();
+}
+
+void append_results(bson::Builder& reply, query::Executor& executor, int64_t* found) {
+    bson::Builder results = reply.sub_array("results");
+    query::Row row;
+    while (executor.next(&row)) {
+        if (results.buffer().size() + static_cast<size_t>(row.doc.size()) >
+            static_cast<size_t>(bson::kDocumentBytesMax))
+            break;  // the reply is full
+        ++*found;
+        const bson::IndexName place = results.next();
+        bson::Builder result = results.sub_object(place.view());
+        result.append("score", row.details.score);
+        const query::Projection* const projection = executor.query().projection.get();
+        if (projection == nullptr) {
+            result.append("obj", row.doc);
+            continue;
+        }
+        result.bytes(bson::Type::object, "obj", {});
+        const sched::WorkLimit limit(kProjectionWork);
+        projection->apply(row.doc, &row.details, result.buffer());
+    }
+}
+
+void run_text(Invocation& invocation) {
+    const auto started = sched::Operation::Clock::now();
+    const std::string ns = invocation.ns();
+    const bson::Doc command = invocation.body;
+    query::FindQuery query;
+    query::FindQuery::Parts parts;
+    const bson::Object filter = filter_of(command);
+    parts.filter = filter;
+    if (command["project"].is_object()) parts.projection = command["project"].as_doc();
+    query.canonicalise(parts);
+    query.sort = bson::make(query::kScoreField, -1);
+    query.sort_pattern = std::make_shared<const query::SortPattern>(query.sort);
+    query.sorts_by_score = true;
+    query.limit = limit_of(command["limit"]);
+
+    CollectionLock lock(invocation.client, ns, false);
+    const auto executor =
+        query::make_executor(lock.collection(), std::move(query), execution_options(), &lock);
+    int64_t found = 0;
+    append_results(*invocation.reply, *executor, &found);
+    report_query(invocation.client, *executor, {}, true);
+    const query::ExecutionStats stats = executor->stats();
+    bson::Builder out = invocation.reply->sub_object("stats");
+    out.append_number("nscanned", stats.keys_examined)
+        .append_number("nscannedObjects", stats.docs_examined)
+        .append_number("n", found)
+        .append_number("timeMicros", base::ms_since(started) * 1000);
+}
+
+// A value of another type counted as left out, but for what is searched.
+constexpr Field kTextFields[] = {
+    {"search", types::any}, {"filter", types::any},   {"project", types::any},
+    {"limit", types::any},  {"language", types::any},
+};
+
 constexpr Command kCommands[] = {
     {"count", "", 0, LockKind::read, "count objects in collection", run_count,
      needs::on_collection(auth::action::find), kCount.fields()},
     {"distinct", "", 0, LockKind::read, "{ distinct: collection, key: 'a.b', query: {} }",
      run_distinct, needs::on_collection(auth::action::find), kDistinct.fields()},
+    {"text", "", 0, LockKind::read, "{ text: collection, search: words }", run_text,
+     needs::on_collection(auth::action::find), kTextFields},
 };
 
 }  // namespace
@@ -280,7 +368,8 @@ constexpr Command kCommands[] = {
 std::optional<query::DistinctPlan> plan_by_index(CollectionLock& lock, std::string_view path,
                                                  const bson::Element& hint, query::FindQuery& query,
                                                  const query::DistinctValues& values) {
-    if (query.collator != nullptr || !hint.missing()) return std::nullopt;
+    if (query.collator != nullptr || !hint.missing() || query.matcher->text() != nullptr)
+        return std::nullopt;
     return query::plan_distinct(*lock.collection(), path, query, values, &lock);
 }
 

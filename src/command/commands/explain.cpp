@@ -74,9 +74,11 @@ FindRequest as_find(const Invocation& inner) {
         request.parts.filter = change.query;
         request.parts.hint = change.hint;
         request.collation = change.collation;
-        if (dialect.has(dialect::kProjectionsCompute)) is_computed_projection(change.fields);
+        if (dialect.has(dialect::kProjectionsCompute))
+            is_computed_projection(change.fields, change.query);
         if (change.given_sort.is_object()) request.parts.sort = change.given_sort.as_doc();
-        if (dialect.has(dialect::kSortsAreChecked)) check_sort_of_today(request.parts.sort);
+        if (dialect.has(dialect::kSortsAreChecked))
+            check_sort_of_today(request.parts.sort, change.query);
         // The stage above the plan takes one, where it is shown.
         (dialect.has(dialect::kExplainShowsPlans) ? request.query.top : request.query.limit) = 1;
     } else if (name == "update") {

@@ -402,9 +402,9 @@ FindRequest parse_find(const Invocation& find) {
         base::fail(kEndsWithoutHint,
                    "When using min()/max() a hint of which index to use must be provided");
     if (dialect.has(dialect::kProjectionsCompute) && !request.parts.projection.empty())
-        request.computes = is_computed_projection(request.parts.projection);
+        request.computes = is_computed_projection(request.parts.projection, request.parts.filter);
     if (dialect.has(dialect::kSortsAreChecked) && !request.parts.sort.empty())
-        check_sort_of_today(request.parts.sort);
+        check_sort_of_today(request.parts.sort, request.parts.filter);
     if (request.query.oplog_replay) check_oplog_replay(request.parts.filter);
     if (request.query.tailable) check_tailable_sort(request.parts.sort);
     // The batch is all that is wanted.

@@ -56,10 +56,10 @@ FindAndModifyRequest parse_find_and_modify(const Invocation& invocation) {
     const bson::Doc order = is_document(sort) ? sort.as_doc() : bson::Doc();
     refuse_pipeline(update, dialect);
     if (dialect.has(dialect::kProjectionsCompute))
-        request.computes = is_computed_projection(request.fields);
+        request.computes = is_computed_projection(request.fields, request.query);
     if (dialect.has(dialect::kBadUpdateIsRefused) && !request.computes)
         query::Projection::parse_by_name(request.fields, &query::kNoExpressionsHere);
-    if (dialect.has(dialect::kSortsAreChecked)) check_sort_of_today(order);
+    if (dialect.has(dialect::kSortsAreChecked)) check_sort_of_today(order, request.query);
     request.array_filters = read_array_filters(request.array_filters, dialect);
     if (is_document(update)) request.update = update.as_doc();
     request.by_pipeline = update.is_array();

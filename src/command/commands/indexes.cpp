@@ -19,6 +19,7 @@
 #include "command/request/invocation.h"
 #include "dialect/collections.h"
 #include "dialect/dialect.h"
+#include "dialect/filters.h"
 #include "dialect/requests.h"
 #include "sched/interruption.h"
 
@@ -231,6 +232,11 @@ std::string indexed_ns(const Invocation& invocation) {
     return invocation.ns();
 }
 
+void refuse_version_3(bson::Doc spec) {
+    if (spec["textIndexVersion"].to_int64() == 3)
+        base::fail(16730, "text indexes of version 3 are for clients of today");
+}
+
 void run_create_indexes(Invocation& invocation) {
     const std::string ns = indexed_ns(invocation);
     std::vector<bson::Doc> specs = index_specs(invocation, ns);
@@ -258,6 +264,8 @@ void run_create_indexes(Invocation& invocation) {
     // Indexes that are in the way are reported first, if the collection exists.
     if (created) check_expiries();
     catalog::Collection& collection = lock.make();
+    if (!invocation.dialect().has(dialect::kTextTakesLetters))
+        std::ranges::for_each(specs, refuse_version_3);
     catalog::Database& db = *lock.database();
     const int32_t before = index_count(&collection);
     // Definitions are checked before the first index is built. The indexes before the first mistake

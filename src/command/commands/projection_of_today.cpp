@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "bson/builder.h"
 #include "query/match/regex_flags.h"
+#include "query/match/text_clause.h"
 #include "sched/tick.h"
 #include "storage/index_limits.h"
 
@@ -103,8 +104,9 @@ bool is_of_find(const bson::Element& e) {
            (op.name() == "$slice" && is_slice_of_find(op));
 }
 
-void check_meta(const bson::Element& meta) {
+void check_meta(const bson::Element& meta, bson::Doc filter) {
     if (!meta.is_string()) base::fail(17307, "$meta only supports string arguments");
+    if (meta.as_string() == "textScore" && query::asks_for_text(filter)) return;
     if (meta.as_string() == "textScore")
         base::fail(40218, "query requires text score metadata, but it is not available");
     constexpr std::string_view kOthers[] = {"randVal",      "recordId",       "indexKey",
@@ -141,7 +143,6 @@ class Choice {
                            e.name());
             return;
         }
-        if (operator_of(e).name() == "$meta") check_meta(operator_of(e));
         if (operator_of(e).name() != "$elemMatch") return;
         check_elem_match(e);
         elem_match_ = true;
@@ -180,7 +181,7 @@ bool keeps_id_beside_exclusions(bson::Doc projection) {
 
 }  // namespace
 
-bool is_computed_projection(bson::Doc projection) {
+bool is_computed_projection(bson::Doc projection, bson::Doc filter) {
     std::vector<ProjectedPath> paths;
     bson::Element of_find;  // what $project does not know
     bool computed = keeps_id_beside_exclusions(projection);
@@ -190,6 +191,7 @@ bool is_computed_projection(bson::Doc projection) {
         if (is_positional(e) && operator_of(e).name() == "$slice")
             base::fail(31271, "Cannot specify $slice for the positional projection '{}'", e.name());
         const bool own = is_of_find(e);
+        if (operator_of(e).name() == "$meta") check_meta(operator_of(e), filter);
         if (own || chooses(e))
             choice.add(e);
         else
@@ -207,7 +209,7 @@ bool is_computed_projection(bson::Doc projection) {
     return computed;
 }
 
-void check_sort_of_today(bson::Doc sort) {
+void check_sort_of_today(bson::Doc sort, bson::Doc filter) {
     if (sort.has("$natural")) return;
     if (sort.field_count() > storage::kKeyFieldsMax)
         base::fail(13103, "too many compound keys: a sort has at most {} fields",
@@ -218,7 +220,9 @@ void check_sort_of_today(bson::Doc sort) {
         if (e.is_object() && op.name() != "$meta")
             base::fail(17312, "$meta is the only expression supported by $sort right now");
         if (e.is_object()) {
-            if (op.is_string() && op.as_string() == "textScore")
+            const bool is_score = op.is_string() && op.as_string() == "textScore";
+            if (is_score && query::asks_for_text(filter)) continue;
+            if (is_score)
                 base::fail(40218, "query requires text score metadata, but it is not available");
             base::fail(31138, "Illegal $meta sort of '{}'", e.name());
         }

@@ -18,7 +18,6 @@ struct Reason {
     std::string_view text;
 };
 
-constexpr Reason kNoText{base::kCommandNotSupported, "this server has no text indexes"};
 constexpr Reason kNoCopy{base::kCommandNotSupported,
                          "this server does not connect to others; use mongodump and mongorestore"};
 constexpr Reason kNoOplog{base::kCommandNotSupported, "this server applies no entries of an oplog"};
@@ -44,7 +43,6 @@ struct Refusal {
 
 constexpr Refusal kRefusals[] = {
     {"mapreduce.shardedfinish", kNoShards},
-    {"text", kNoText},
     {"clone", kNoCopy},
     {"cloneCollection", kNoCopy},
     {"copydb", kNoCopy, kAdminOnly | kHidesBody},

@@ -467,7 +467,7 @@ UpdateRequest make_update_request(const UpdateItem& item, dialect::Dialect diale
     if (item.sort) request.sort = item.sort.as_doc();
     if (item.sort && request.multi)
         base::fail(base::kFailedToParse, "Cannot specify sort with multi=true");
-    check_sort_of_today(request.sort);
+    check_sort_of_today(request.sort, request.query);
     request.constants = item.constants;
     if (!request.by_pipeline && request.constants)
         base::fail(kConstantsWithoutPipeline,

@@ -1,9 +1,12 @@
 #include "command/pipeline/pipeline_query.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/dcheck.h"
+#include "base/error.h"
 #include "command/cursor/query_cursors.h"
+#include "query/match/text_clause.h"
 #include "query/stage/geo_near_stage.h"
 #include "sched/tick.h"
 
@@ -14,6 +17,20 @@ namespace {
 // The bytes and the ticks that are read under one lock.
 constexpr size_t kBatchBytes = 256 * 1024;
 constexpr int64_t kBatchTicks = 100'000;
+
+// Whether a filter has its $text in an $or.
+bool has_text_in_or(bson::Doc filter) {
+    for (const bson::Element& e : sched::ticked(filter)) {
+        if (!e.is_array() || (e.name() != "$and" && e.name() != "$or")) continue;
+        for (const bson::Element& clause : sched::ticked(e.as_doc())) {
+            if (!clause.is_object()) continue;
+            if (e.name() == "$or" ? query::asks_for_text(clause.as_doc())
+                                  : has_text_in_or(clause.as_doc()))
+                return true;
+        }
+    }
+    return false;
+}
 
 }  // namespace
 
@@ -37,6 +54,12 @@ void PipelineQuery::plan(CollectionLock& lock) {
     query::ExecutorOptions options = execution_options();
     options.avoid_sorting = true;
     if (near_ != nullptr) return plan_near(lock, options);
+    if (find_.matcher->text() != nullptr && has_text_in_or(match_) &&
+        lock.collection() != nullptr &&
+        std::ranges::any_of(lock.collection()->indexes(), [](const auto& index) {
+            return index->generator != nullptr && index->generator->text() != nullptr;
+        }))
+        base::fail(17285, "$text is not allowed inside of an $or in $match");
     auto sort_pattern = find_.sort_pattern;
     executor_ = query::make_executor(lock.collection(), std::move(find_), options, &lock);
     if (!executor_->query().sort.empty()) {
@@ -68,6 +91,10 @@ void PipelineQuery::fill(query::DocumentBatch& batch) {
             with_distance_.clear();
             near_->write(row.doc, executor_->distance(), with_distance_);
             batch.add(bson::Doc(with_distance_.data()));
+        } else if (stages_.has_scores()) {
+            scored_.clear();
+            query::append_with_score(row.doc, row.details.score, scored_);
+            batch.add(bson::Doc(scored_.data()));
         } else {
             batch.add(row.doc);
         }

@@ -52,6 +52,7 @@ class PipelineQuery {
     int64_t limit_ = 0;  // of the documents that are read; 0: none
     int64_t read_ = 0;
     bool all_read_ = false;
+    bson::Buffer scored_;
 };
 
 }  // namespace command

@@ -286,7 +286,6 @@ std::span<const Operator> refused_operators() {
     };
     static constexpr Operator kTable[] = {
         {.name = "$accumulator", .parse = refuse},  // of $group alone
-        {.name = "$meta", .parse = refuse},         // text scores, positions in an index
         {.name = "$toHashedIndexKey", .parse = refuse},
         {.name = "$encStrStartsWith", .parse = refuse},
     };

@@ -8,6 +8,7 @@
 #include "bson/type_names.h"
 #include "query/expression/operators.h"
 #include "query/match/random_fraction.h"
+#include "query/plan/query.h"
 #include "sched/tick.h"
 
 namespace query {
@@ -170,13 +171,15 @@ ExpressionPtr parse_literal(const Operator&, const Value& spec, Names&) {
     return std::make_unique<Constant>(spec);
 }
 
-// Text scores, the only thing 2.6's $meta knows, do not exist here: the value is missing.
+// The documents of a pipeline that begins with $text carry their score as a field of the whole
+// document; without one it is missing.
 ExpressionPtr parse_meta(const Operator&, const Value& spec, Names&) {
     if (!spec.is_string()) base::fail(17307, "$meta only supports String arguments");
     if (spec.as_string() != "textScore") {
         base::fail(17308, "Unsupported argument to $meta: {}", spec.as_string());
     }
-    return std::make_unique<Constant>(Value());
+    return std::make_unique<FieldExpression>(Scope::kRoot,
+                                             std::vector<std::string>{std::string(kScoreField)});
 }
 
 // A number from 0 up to 1, another one each time: no constant.
@@ -209,7 +212,7 @@ std::span<const Operator> control_operators() {
         {.name = "$let", .dialects = Dialects::both, .parse = parse_let},
         {.name = "$literal", .dialects = Dialects::both, .parse = parse_literal},
         {.name = "$const", .dialects = Dialects::both, .parse = parse_literal},
-        {.name = "$meta", .dialects = Dialects::v26, .parse = parse_meta},
+        {.name = "$meta", .dialects = Dialects::both, .parse = parse_meta},
         {.name = "$rand", .parse = parse_rand},
     };
     return kTable;

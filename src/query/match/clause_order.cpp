@@ -58,6 +58,7 @@ int rank(const MatchNode& node) {
         case MatchKind::always_false:
             return 18;
         case MatchKind::expression:
+        case MatchKind::text:
         case MatchKind::ends:
             return 19;
     }

@@ -11,6 +11,7 @@
 #include "query/match/int64_range.h"
 #include "query/match/match_tree.h"
 #include "query/match/random_fraction.h"
+#include "query/match/text_clause.h"
 #include "query/match/times.h"
 #include "sched/tick.h"
 
@@ -243,6 +244,13 @@ bool has_all_values(const MatchNode& node, Doc doc) {
     });
 }
 
+bool text_matches(const MatchNode& node, Doc doc, MatchDetails* details) {
+    double score = 0;
+    if (!static_cast<const TextClause&>(*node.expression).matches(doc, &score)) return false;
+    if (details != nullptr) details->score = score;
+    return true;
+}
+
 bool is_elem_match(const MatchNode& node) {
     return node.kind == MatchKind::elem_match_object || node.kind == MatchKind::elem_match_value;
 }
@@ -264,8 +272,9 @@ bool Matcher::matches(const MatchNode& node, Doc doc, MatchDetails* details) {
             return std::all_of(children.begin(), children.end(),
                                [&](const auto& child) { return matches(*child, doc, details); });
         case MatchKind::disjunction:
-            return std::any_of(children.begin(), children.end(),
-                               [&](const auto& child) { return matches(*child, doc); });
+            return std::any_of(children.begin(), children.end(), [&](const auto& child) {
+                return matches(*child, doc, child->has_text ? details : nullptr);
+            });
         case MatchKind::nor:
             return std::none_of(children.begin(), children.end(),
                                 [&](const auto& child) { return matches(*child, doc); });
@@ -289,6 +298,8 @@ bool Matcher::matches(const MatchNode& node, Doc doc, MatchDetails* details) {
                                [&](const auto& child) { return matches(*child, doc, details); });
         case MatchKind::expression:
             return node.expression->matches(doc);
+        case MatchKind::text:
+            return text_matches(node, doc, details);
         case MatchKind::size:
         case MatchKind::elem_match_object:
         case MatchKind::elem_match_value:

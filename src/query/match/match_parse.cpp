@@ -12,6 +12,7 @@
 #include "dialect/filters.h"
 #include "query/match/clause_order.h"
 #include "query/match/match_operands.h"
+#include "query/match/text_clause.h"
 #include "query/match/times.h"
 #include "sched/tick.h"
 
@@ -39,13 +40,20 @@ struct ParseContext {
     const ExpressionParser* expressions = nullptr;  // of $expr, which is about a whole document
     std::shared_ptr<const collation::Collator> collator = {};
     const WhereParser* where = nullptr;  // of $where, which is about a whole document
+    const TextClause** text = nullptr;   // the one of the filter; null: there may be none here
     // Whether the client means the filter as later servers do, which take no odd operands.
     dialect::Dialect dialect() const {
         return expressions != nullptr ? dialect::kToday : dialect::kV26;
     }
     ParseContext deeper() const {
         if (depth >= kNestingMax) bad("the query is nested more than {} levels deep", kNestingMax);
-        return {false, false, depth + 1, expressions, collator, where};
+        return {false, false, depth + 1, expressions, collator, where, text};
+    }
+    // The same for a place where $text may not be.
+    ParseContext deeper_without_text() const {
+        ParseContext inside = deeper();
+        inside.text = nullptr;
+        return inside;
     }
 };
 
@@ -89,7 +97,7 @@ NodePtr parse_elem_match(std::string_view path, const Element& operand,
                          const ParseContext& context) {
     if (!operand.is_object()) bad("$elemMatch needs an Object");
     const Doc criteria = operand.as_doc();
-    ParseContext inside = context.deeper();
+    ParseContext inside = context.deeper_without_text();
     static const RefusedExpressions kRefused(base::kBadValue,
                                              "$expr can only be applied to the top-level document");
     if (inside.expressions != nullptr) inside.expressions = &kRefused;
@@ -246,7 +254,7 @@ void parse_field_operators(std::string_view path, Doc operators, const ParseCont
 NodePtr parse_logical(MatchKind kind, const Element& e, const ParseContext& context) {
     if (!e.is_array()) bad("{} needs an array", e.name());
     if (e.as_doc().empty()) bad("$and/$or/$nor must be a nonempty array");
-    ParseContext inside = context.deeper();
+    ParseContext inside = kind == MatchKind::nor ? context.deeper_without_text() : context.deeper();
     inside.in_and = context.in_and && kind == MatchKind::conjunction;
     NodePtr node = make_node(kind);
     for (const Element& member : e.as_doc()) {
@@ -256,9 +264,21 @@ NodePtr parse_logical(MatchKind kind, const Element& e, const ParseContext& cont
         } else {
             NodePtr all = make_node(MatchKind::conjunction);
             parse_filter(member.as_doc(), inside, *all);
+            node->has_text = node->has_text || all->has_text;
             node->children.push_back(unwrap(std::move(all)));
         }
     }
+    return node;
+}
+
+NodePtr parse_text(const Element& e, const ParseContext& context) {
+    if (context.text == nullptr) bad("$text is not allowed in this context");
+    if (*context.text != nullptr) bad("a query can have one $text only");
+    auto clause = std::make_unique<const TextClause>(e, context.dialect());
+    *context.text = clause.get();
+    NodePtr node = make_node(MatchKind::text);
+    node->has_text = true;
+    node->expression = std::move(clause);
     return node;
 }
 
@@ -266,11 +286,13 @@ void parse_top_operator(const Element& e, const ParseContext& context, MatchNode
     const std::string_view name = e.name();
     if (name == "$and") {
         NodePtr all = parse_logical(MatchKind::conjunction, e, context);
+        into.has_text = into.has_text || all->has_text;
         for (NodePtr& child : all->children)
             into.children.push_back(std::move(child));
     } else if (name == "$or") {
         NodePtr any = parse_logical(MatchKind::disjunction, e, context);
         // An $or of one clause is that clause, also for the positional index.
+        into.has_text = into.has_text || any->has_text;
         if (any->children.size() == 1) any = std::move(any->children[0]);
         into.children.push_back(std::move(any));
     } else if (name == "$nor") {
@@ -302,7 +324,8 @@ void parse_top_operator(const Element& e, const ParseContext& context, MatchNode
         node->expression = context.where->parse(e);
         into.children.push_back(std::move(node));
     } else if (name == "$text") {
-        bad("$text is not supported: this server has no text indexes");
+        into.children.push_back(parse_text(e, context));
+        into.has_text = true;
     } else {
         bad("unknown top level operator: {}", name);
     }
@@ -364,6 +387,18 @@ void Matcher::look_near(std::string_view path, std::shared_ptr<const geo::Near> 
 std::unique_ptr<Matcher> Matcher::parse(Doc filter, const ExpressionParser* expressions,
                                         std::shared_ptr<const collation::Collator> collator,
                                         const WhereParser* where) {
+    return make(filter, expressions, std::move(collator), where, false);
+}
+
+std::unique_ptr<Matcher> Matcher::parse_query(Doc filter, const ExpressionParser* expressions,
+                                              std::shared_ptr<const collation::Collator> collator,
+                                              const WhereParser* where) {
+    return make(filter, expressions, std::move(collator), where, true);
+}
+
+std::unique_ptr<Matcher> Matcher::make(Doc filter, const ExpressionParser* expressions,
+                                       std::shared_ptr<const collation::Collator> collator,
+                                       const WhereParser* where, bool takes_text) {
     std::unique_ptr<Matcher> matcher(new Matcher);
     matcher->filter_ = bson::Object(filter);
     matcher->root_ = make_node(MatchKind::conjunction);
@@ -371,6 +406,7 @@ std::unique_ptr<Matcher> Matcher::parse(Doc filter, const ExpressionParser* expr
     context.expressions = expressions;
     context.collator = collator;
     context.where = where;
+    if (takes_text) context.text = &matcher->text_;
     parse_filter(matcher->filter_.doc(), context, *matcher->root_);
     put_clauses_in_order(*matcher->root_);
     for (const NodePtr& child : matcher->root_->children) {

@@ -54,6 +54,7 @@ enum class MatchKind {
                         // of values; only for the planner, of what has no arrays
     geo,                // $geoWithin, $geoIntersects: `geo`, asked of values and of whole arrays
     near,               // $near: `near`; true of every document, an index decides
+    text,               // $text: `expression` is a TextClause (text_clause.h)
     sample,             // $sampleRate: `operand`, a chance between 0 and 1
     always_true,        // $comment, $isolated, $alwaysTrue
     always_false,       // e.g. $in: [], $alwaysFalse
@@ -85,15 +86,19 @@ struct MatchNode : sched::Counted {
     // does a number beyond int64. Comparisons and in, with a Date or a Timestamp: see times.h. The
     // root of a filter: the whole filter is of today.
     bool nan_apart = false;
+    bool has_text = false;  // it is one of text, or has one below it
 };
 
-// The facts that a match remembers for `$`: the array index chosen by the last array clause
-// evaluated.
+// The facts that a match remembers: for `$` the array index chosen by the last array clause
+// evaluated, and the score of a text search.
 struct MatchDetails {
-    bool has_index = false;
+    double score = 0;
     uint32_t array_index = 0;
-    bool want_index = false;  // set by the caller; without it nothing is recorded
+    bool has_index = false;
+    bool want_index = false;  // set by the caller; without it no index is recorded
 };
+
+class TextClause;
 
 class Matcher {
   public:
@@ -105,7 +110,13 @@ class Matcher {
     // $sampleRate and $bitsAllSet and its like, which came with it.
     // `collator`: under which texts are compared; null: by their bytes.
     // `where` reads $where, and is not needed afterwards; null: the filter may not have it.
+    // Refuses $text.
     static std::unique_ptr<Matcher> parse(
+        bson::Doc filter, const ExpressionParser* expressions = nullptr,
+        std::shared_ptr<const collation::Collator> collator = nullptr,
+        const WhereParser* where = nullptr);
+    // Takes $text, for those who find documents by a plan.
+    static std::unique_ptr<Matcher> parse_query(
         bson::Doc filter, const ExpressionParser* expressions = nullptr,
         std::shared_ptr<const collation::Collator> collator = nullptr,
         const WhereParser* where = nullptr);
@@ -119,6 +130,7 @@ class Matcher {
     bson::Doc filter() const { return filter_.doc(); }
     // The $near of the filter, which is at its root; null: there is none.
     const MatchNode* near() const { return near_; }
+    const TextClause* text() const { return text_; }  // null: there is none
 
     // Evaluates one node of a tree; used by plans that check only part of a filter, and by $pull.
     static bool matches(const MatchNode& node, bson::Doc doc, MatchDetails* details = nullptr);
@@ -129,11 +141,15 @@ class Matcher {
 
   private:
     Matcher() = default;
+    static std::unique_ptr<Matcher> make(bson::Doc filter, const ExpressionParser* expressions,
+                                         std::shared_ptr<const collation::Collator> collator,
+                                         const WhereParser* where, bool takes_text);
     // Makes keys of the operands of `node` and those below it.
     void put_under_collation(MatchNode& node);
 
     bson::Object filter_;
     std::shared_ptr<const collation::Collator> collator_;
+    const TextClause* text_ = nullptr;
     std::deque<bson::Object> keys_;  // of operands
     sched::Charge keys_charge_;
     std::unique_ptr<MatchNode> root_;

@@ -92,6 +92,7 @@ class Flattening {
                 return;
             case MatchKind::nor:
             case MatchKind::schema:
+            case MatchKind::text:
             case MatchKind::sample:
                 out_.others = true;
                 return;

@@ -142,19 +142,26 @@ void append_disjunction(bson::Builder& out, const ExplainReport& report, const i
         out.append("nChunkSkips", 0);
 }
 
+bool is_text(const ExplainReport& report) {
+    return report.plan != nullptr && report.plan->text;
+}
+
 // Whether it shows as clauses.
 bool has_clauses(const ExplainReport& report) {
+    if (is_text(report)) return false;
     return is_sort_limit(report) || (report.plan != nullptr && report.plan->scans.size() > 1);
 }
 
 // Null: the documents are read without an index.
 const ScanPlan* first_scan(const ExplainReport& report) {
-    const bool by_index = report.plan != nullptr && !report.plan->scans.empty();
+    const bool by_index =
+        report.plan != nullptr && !report.plan->scans.empty() && !report.plan->text;
     return by_index ? &report.plan->scans.front() : nullptr;
 }
 
 std::string cursor_name(const ExplainReport& report, const ScanPlan* scan) {
     if (scan != nullptr) return cursor_name(*scan, report.plan->near != nullptr);
+    if (is_text(report)) return "TextCursor";
     const bool reverse =
         report.plan != nullptr && report.plan->backward && !report.query.natural_by_hint;
     return reverse ? "ReverseCursor" : "BasicCursor";
@@ -225,7 +232,7 @@ void append_access_of(bson::Builder& out, const ExplainReport& report, const Sca
 }
 
 void append_plan_of(bson::Builder& out, const ExplainReport& report) {
-    if (report.plan == nullptr || report.plan->scans.size() < 2) {
+    if (report.plan == nullptr || report.plan->scans.size() < 2 || report.plan->text) {
         append_access_of(out, report, first_scan(report));
         return;
     }

@@ -39,6 +39,7 @@ bool is_consistent(const Plan& plan, const FindQuery& query) {
 
 std::string summarise(const Plan& plan) {
     if (plan.scans.empty()) return "COLLSCAN";
+    if (plan.text) return "TEXT";
     constexpr size_t kEnough = 4096;
     std::string text;
     for (const ScanPlan& scan : plan.scans) {

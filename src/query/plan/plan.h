@@ -45,6 +45,7 @@ struct Plan {
     bool backward = false;  // natural order reversed
     bool merge = false;     // several scans, each in sort order
     bool blocking_sort = false;
+    bool text = false;           // of $text: the scans of its terms, and perhaps others
     bool covered = false;        // each scan has all fields, and only rows
     bool check_document = true;  // the filter must be evaluated on the document
     // $near: the one scan, whose bounds of that field are those of one ring after the other.

@@ -65,6 +65,10 @@ bool PlanRun::key_passes(Branch& branch) {
     document_matched_ = false;
     if (scan.key_filter.empty()) return true;
     for (const KeyPredicate& predicate : scan.key_filter) {
+        if (predicate.node->kind == MatchKind::text) {
+            if (!looked_at_.insert(branch.scan->id())) return false;
+            continue;
+        }
         auto value = branch.scan->key().begin();
         for (size_t i = 0; i < predicate.field; ++i)
             ++value;
@@ -145,6 +149,7 @@ bool PlanRun::comes_later(const Branch& branch) {
 void PlanRun::show_key(const Branch& branch) {
     covered_.clear();
     bson::Builder b(covered_);
+    if (plan_.text) return;  // a document has several keys there
     const catalog::Index& index = *branch.scan->plan().index;
     auto name = index.key_pattern.begin();
     for (const bson::Element& value : catalog::readable_key(branch.scan->key(), *index.generator)) {
@@ -293,7 +298,13 @@ void PlanRun::add_to_sort(const Row& row) {
     DCHECK(!sorting_done_);
     {
         const sched::WorkLimit limit(kSorting);
-        sorter_->make_key(row.doc);
+        if (query_.sorts_by_score) {
+            scored_.clear();
+            append_with_score(row.doc, row.details.score, scored_);
+            sorter_->make_key(bson::Doc(scored_.data()));
+        } else {
+            sorter_->make_key(row.doc);
+        }
     }
     sorter_->add_by_key(row.doc, row.id.value, row.details);
 }
@@ -341,6 +352,7 @@ void PlanRun::sort_again() {
     sorting_done_ = false;
     current_branch_ = 0;
     seen_.clear();
+    looked_at_.clear();
     dropped_ = 0;
     sorter_ = std::make_unique<DocumentSorter>(*query_.sort_pattern, 0, disk());
     start();
@@ -361,6 +373,7 @@ PlanRun::Work PlanRun::work(Row* row) {
 void PlanRun::put_back(Branch& branch, storage::RecordId id) {
     DCHECK(id && branch.stats.returned > 0);
     seen_.erase(id);
+    looked_at_.erase(id);
     --branch.stats.returned;
     if (branch.scan == nullptr) {
         records_->seek(id);

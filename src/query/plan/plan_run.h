@@ -117,6 +117,7 @@ class PlanRun {
     storage::RecordId last_row_;             // of the collection or a scan
     storage::RecordIdSet seen_;
     std::unique_ptr<NearScan> near_;  // instead of the scan of a branch
+    storage::RecordIdSet looked_at_;  // found by a term of $text: others lead there again
     std::unique_ptr<DocumentSorter> sorter_;
     bool sorting_done_ = false;
     bool top_only_ = false;     // the sort keeps no more than FindQuery::top asks for
@@ -130,6 +131,7 @@ class PlanRun {
     bool ended_ = false;
     bson::Buffer covered_;
     bson::Buffer key_document_;
+    bson::Buffer scored_;            // a document with its score, to be sorted by it
     bool document_matched_ = false;  // where its key did not decide
 };
 

@@ -15,6 +15,7 @@
 #include "query/plan/index_bounds.h"
 #include "query/plan/place_bounds.h"
 #include "query/plan/plan.h"
+#include "query/plan/text_plan.h"
 #include "sched/operation.h"
 #include "sched/work_limit.h"
 
@@ -89,6 +90,7 @@ class Planner {
           conjunction_(flatten(query.matcher->root())) {}
 
     std::vector<Plan> make() {
+        if (query_.matcher->text() != nullptr) return {text_plan(collection_, query_)};
         if (!query_.min.empty() || !query_.max.empty()) return {range_plan()};
         if (query_.natural != 0 || query_.tailable) {
             check_may_scan();

@@ -9,6 +9,7 @@
 #include "dialect/filters.h"
 #include "query/match/times.h"
 #include "query/plan/sort.h"
+#include "sched/tick.h"
 
 namespace query {
 
@@ -21,6 +22,11 @@ bool same_names(bson::Doc a, bson::Doc b) {
     return other == b.end();
 }
 
+void append_with_score(bson::Doc doc, double score, bson::Buffer& out) {
+    bson::Builder b(out);
+    b.append_all(doc).append(kScoreField, score);
+}
+
 int64_t FindQuery::sorted_rows() const {
     DCHECK(skip >= 0 && limit >= 0 && top >= 0);
     const int64_t wanted = limit != 0 ? limit : top;
@@ -28,6 +34,16 @@ int64_t FindQuery::sorted_rows() const {
 }
 
 namespace {
+
+// {$meta: what}
+bool is_meta(const bson::Element& e, std::string_view what) {
+    if (!e.is_object() || e.as_doc().field_count() != 1) return false;
+    const bson::Element meta = e.as_doc().first();
+    return meta.name() == "$meta" && meta.is_string() && meta.as_string() == what;
+}
+bool is_score(const bson::Element& e) {
+    return is_meta(e, "textScore");
+}
 
 // The old server took any number, and other fields beside it, which meant nothing.
 void check_natural(bson::Doc order, std::string_view where) {
@@ -45,7 +61,7 @@ void check_natural(bson::Doc order, std::string_view where) {
 }  // namespace
 
 void FindQuery::canonicalise(const Parts& parts) {
-    matcher = Matcher::parse(parts.filter, parts.expressions, collator, parts.where);
+    matcher = Matcher::parse_query(parts.filter, parts.expressions, collator, parts.where);
     if (!parts.projection.empty())
         projection =
             Projection::parse(parts.projection, matcher.get(), parts.expressions, collator);
@@ -53,18 +69,7 @@ void FindQuery::canonicalise(const Parts& parts) {
         check_natural(parts.sort, "sort");
         if (parts.hint.is_object()) check_natural(parts.hint.as_doc(), "hint");
     }
-    if (const bson::Element order = parts.sort["$natural"]) {
-        SortPattern checked(parts.sort);
-        natural = order.to_double() < 0 ? -1 : 1;
-    } else if (!parts.sort.empty()) {
-        const dialect::Dialect dialect = dialect_of(*matcher);
-        sort_pattern = std::make_shared<const SortPattern>(
-            parts.sort, dialect.has(dialect::kSortIgnoresFilter) ? nullptr : matcher.get(),
-            collator, dialect);
-        for (const bson::Element& e : parts.sort)
-            if (e.name().empty()) base::fail(base::kBadValue, "bad sort specification: no name");
-        sort = bson::Object(sort_pattern->spec());
-    }
+    set_sort(parts);
     if (parts.hint.is_string()) {
         hint_name = parts.hint.as_string();
     } else if (parts.hint.is_object()) {
@@ -84,7 +89,57 @@ void FindQuery::canonicalise(const Parts& parts) {
         base::fail(base::kBadValue, "E12001 can't sort with $snapshot");
     if (snapshot && (natural_by_hint || !hint.empty() || !hint_name.empty()))
         base::fail(base::kBadValue, "E12002 can't use hint with $snapshot");
+    if (matcher->text() != nullptr) check_text();
     DCHECK(matcher != nullptr && sort.empty() == (sort_pattern == nullptr));
+}
+
+void FindQuery::set_sort(const Parts& parts) {
+    if (parts.sort.empty()) return;
+    if (const bson::Element order = parts.sort["$natural"]) {
+        SortPattern checked(parts.sort);
+        natural = order.to_double() < 0 ? -1 : 1;
+        return;
+    }
+    const dialect::Dialect dialect = dialect_of(*matcher);
+    check_scores(parts);
+    bson::Object by_scores;
+    bson::Doc by = parts.sort;
+    for (const bson::Element& e : parts.sort)
+        sorts_by_score = sorts_by_score || is_score(e);
+    if (sorts_by_score) {
+        bson::Builder b;
+        for (const bson::Element& e : sched::ticked(parts.sort)) {
+            if (is_score(e))
+                b.append(kScoreField, -1);
+            else
+                b.append(e);
+        }
+        by_scores = b.object();
+        by = by_scores;
+    }
+    sort_pattern = std::make_shared<const SortPattern>(
+        by, dialect.has(dialect::kSortIgnoresFilter) ? nullptr : matcher.get(), collator, dialect);
+    for (const bson::Element& e : parts.sort)
+        if (e.name().empty()) base::fail(base::kBadValue, "bad sort specification: no name");
+    sort = bson::Object(sort_pattern->spec());
+}
+
+// The old server sorted by what it showed: a field that is a score in one is so in both.
+void FindQuery::check_scores(const Parts& parts) const {
+    if (parts.expressions != nullptr) return;
+    for (const bson::Element& e : sched::ticked(parts.sort))
+        if (is_score(e) != is_score(parts.projection[e.name()]))
+            base::fail(base::kBadValue,
+                       "sort and projection must both have {{$meta: \"textScore\"}} for '{}', or "
+                       "neither",
+                       e.name());
+}
+
+void FindQuery::check_text() const {
+    if (natural != 0 || !hint.empty() || !hint_name.empty())
+        base::fail(base::kBadValue, "$text takes neither a hint nor $natural");
+    if (!min.empty() || !max.empty()) base::fail(base::kBadValue, "$text takes no min and max");
+    if (matcher->near() != nullptr) base::fail(base::kBadValue, "$text takes no $near beside it");
 }
 
 void FindQuery::drop_sort() {

@@ -17,6 +17,11 @@ class SortPattern;
 // Whether both have the same fields in the same order, of whatever values.
 bool same_names(bson::Doc a, bson::Doc b);
 
+// The field that holds the score of a text search where a document has to carry it.
+inline constexpr std::string_view kScoreField = "$textScore";
+// Appends the document with that field at its end.
+void append_with_score(bson::Doc doc, double score, bson::Buffer& out);
+
 struct FindQuery {
     std::unique_ptr<Matcher> matcher;        // never null after canonicalise()
     std::unique_ptr<Projection> projection;  // null: whole documents
@@ -25,6 +30,7 @@ struct FindQuery {
     std::shared_ptr<const collation::Collator> collator;
     bool inherits_collation = false;  // it has to be that of the collection
     bson::Object sort;                // without $natural; empty: none
+    bool sorts_by_score = false;      // which stands there as kScoreField, for {$meta: "textScore"}
     // The pattern of `sort` and the filter; null: none. It is made here, without a lock, since that
     // may take long.
     std::shared_ptr<const SortPattern> sort_pattern;
@@ -63,11 +69,16 @@ struct FindQuery {
         const WhereParser* where = nullptr;             // the same
     };
     // Throws base::Error 2 (bad filter, projection, sort; min and max of different fields; snapshot
-    // with sort or hint; of clients of today, who give `expressions`, $natural that is not 1 or -1,
-    // or has fields beside it).
+    // with sort or hint; $text with hint, min, max or $natural; of clients of today, who give
+    // `expressions`, $natural that is not 1 or -1, or has fields beside it).
     void canonicalise(const Parts& parts);
 
     void drop_sort();
+
+  private:
+    void set_sort(const Parts& parts);
+    void check_scores(const Parts& parts) const;
+    void check_text() const;
 };
 
 }  // namespace query

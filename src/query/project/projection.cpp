@@ -112,9 +112,14 @@ class FieldProjection : public Projection {
   public:
     void apply(Doc doc, const MatchDetails* details, bson::Buffer& buffer) const override {
         Builder out(buffer);
+        if (shows_nothing_) return out.finish();
+        const double score = details == nullptr ? 0 : details->score;
         for (const Element& e : doc) {
             if (e.name() == "_id" && !parts_of_id_) {
-                if (keep_id_) out.append(e);
+                if (id_is_score_)
+                    out.append("_id", score);
+                else if (keep_id_)
+                    out.append(e);
             } else if (const ElementMatch* match = find_match(e.name())) {
                 append_match(*match, e, out);
             } else if (!is_score(e.name())) {
@@ -122,18 +127,20 @@ class FieldProjection : public Projection {
             }
         }
         for (const std::string& name : scores_)
-            out.append(name, 0.0);
+            out.append(name, score);
         out.finish();
     }
 
-    bool needs_details() const override { return !positional_.empty(); }
+    bool needs_details() const override {
+        return is_positional() || !scores_.empty() || id_is_score_;
+    }
+    bool is_positional() const { return !positional_.empty(); }
 
     bool covered_by(const std::vector<std::string>& index_fields) const override {
         const auto held = [&](std::string_view name) {
             return std::find(index_fields.begin(), index_fields.end(), name) != index_fields.end();
         };
-        if (root_.keep_others || needs_details() || !matches_.empty() || !scores_.empty())
-            return false;
+        if (root_.keep_others || needs_details() || !matches_.empty()) return false;
         if (keep_id_ && !parts_of_id_ && !held("_id")) return false;
         return std::all_of(
             root_.fields.begin(), root_.fields.end(),
@@ -187,7 +194,7 @@ class FieldProjection : public Projection {
             Builder object = out.sub_object(e.name());
             for (const Element& field : e.as_doc())
                 append(*own, field, details, false, object);
-        } else if (needs_details()) {
+        } else if (is_positional()) {
             append_positional(e, details, top, out);
         } else {
             Builder array = out.sub_array(e.name());
@@ -241,7 +248,9 @@ class FieldProjection : public Projection {
     int code_of_mismatch_ = base::kBadValue;
     std::string positional_;  // the path with `$`; empty: none
     sched::Vector<ElementMatch> matches_;
-    std::vector<std::string> scores_;  // {$meta: "textScore"}: 0, without a text search
+    std::vector<std::string> scores_;  // {$meta: "textScore"}: 0 without a text search
+    bool id_is_score_ = false;
+    bool shows_nothing_ = false;  // {$meta: "indexKey"}, as the old server did
     FieldIndex match_index_, score_index_;
 };
 
@@ -393,8 +402,19 @@ class Parser {
     }
 
     void parse_meta(std::string_view path, const Element& op) {
+        const bool of_v26 = expressions_ == nullptr;
+        if (of_v26 && !by_name_ && op.is_string() && op.as_string() == "indexKey") {
+            result_->shows_nothing_ = true;
+            return;
+        }
         if (!op.is_string() || op.as_string() != "textScore")
             bad(kUnsupportedOption, "unsupported $meta operator: {}", path);
+        if (of_v26 && path.find('.') != std::string_view::npos)
+            bad(kUnsupportedOption, "$meta needs the name of a field, not a path: {}", path);
+        if (path == "_id") {
+            result_->id_is_score_ = true;
+            return;
+        }
         result_->score_index_.added(result_->scores_.size(), path);
         result_->scores_.emplace_back(path);
     }

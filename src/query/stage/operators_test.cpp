@@ -600,7 +600,7 @@ TEST(Operators, WhatIsNotThereIsRefusedByName) {
     expect({
         {R"({"$function": {"body": "x", "args": [], "lang": "js"}})", "error 115"},
         {R"({"$accumulator": {}})", "error 168"},
-        {R"({"$meta": "textScore"})", "error 168"},
+        {R"({"$meta": "searchScore"})", "error 17308"},
         {R"({"$nope": 1})", "error 31325"},  // as a field of $project
         {R"({"$add": [1, {"$nope": 1}]})", "error 168"},
     });

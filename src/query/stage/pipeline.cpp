@@ -9,6 +9,7 @@
 #include "dialect/filters.h"
 #include "dialect/pipelines.h"
 #include "query/expression/filter_expression.h"
+#include "query/plan/query.h"
 #include "query/stage/geo_near_stage.h"
 #include "query/stage/narrowing.h"
 #include "query/stage/output.h"
@@ -79,6 +80,34 @@ class DepthLimit : public Stage {
   private:
 };
 
+// Whether a part of a pipeline asks for the score of a text search.
+bool names_score(bson::Doc spec) {
+    for (const Value& e : sched::ticked(spec)) {
+        if (e.name() == "$meta" && e.is_string() && e.as_string() == "textScore") return true;
+        if ((e.is_object() || e.is_array()) && names_score(e.as_doc())) return true;
+    }
+    return false;
+}
+
+// Takes the score off that documents carried.
+class Unscored : public Stage {
+  public:
+    bool next(bson::Doc* out) override {
+        if (!previous_->next(out)) return false;
+        if (!out->has(kScoreField)) return true;
+        out_.clear();
+        bson::Builder without(out_);
+        for (const bson::Element& e : sched::ticked(*out))
+            if (e.name() != kScoreField) without.append(e);
+        *out = without.doc();
+        return true;
+    }
+    void add_needs(Needs&) const override {}
+
+  private:
+    bson::Buffer out_;
+};
+
 // Gives the stages what they read of each document.
 class SourceStage : public Stage, private DocumentBatch {
   public:
@@ -134,10 +163,19 @@ class StagedPipeline : public Pipeline {
             parse_stage(e, inside);
         for (const StagePtr& stage : stages_)
             stage->simplify_expressions();
+        const auto* match = stage_at<MatchStage>(0);
+        const bool has_text = match != nullptr && match->has_text();
+        const bool refuses = !has_text && context.dialect.has(dialect::kStagesAreChecked);
+        has_scores_ = (has_text || refuses) && names_score(copy_);
+        if (has_scores_ && refuses)
+            base::fail(40218, "query requires text score metadata, but it is not available");
+        for (const StagePtr& stage : stages_)
+            if (has_scores_) stage->carry_score();
         move_matches_forward();
         connect();
     }
 
+    bool has_scores() const override { return has_scores_; }
     bool has_own_source() const override { return own_source_; }
     bson::Doc leading_match() const override {
         const auto* match = stage_at<MatchStage>(0);
@@ -248,13 +286,17 @@ class StagedPipeline : public Pipeline {
     SourceStage source_;
     Stage* last_ = &source_;
     bool own_source_ = false;
+    bool has_scores_ = false;
     std::unique_ptr<PipelineOutput> output_;
     int further_levels_ = 0;
 };
 
 StagePtr StagedPipeline::make_stage(std::string_view name, const Value& spec,
                                     const PipelineContext& context) {
-    if (name == "$match") return make_match(spec, context);
+    if (name == "$match") {
+        const bool is_first = stages_.empty() && !own_source_ && context.outer_pipelines == 0;
+        return make_match(spec, context, is_first);
+    }
     if (name == "$project") return make_project(spec, context);
     if (name == "$group") return make_group(spec, context);
     if (name == "$sort") return make_sort(spec, context);
@@ -418,6 +460,11 @@ void StagedPipeline::connect() {
         further_levels_ = std::min(levels, kLevelsUnchecked);
         if (levels <= kLevelsUnchecked) continue;
         between_.push_back(std::make_unique<DepthLimit>());
+        between_.back()->set_previous(previous);
+        previous = between_.back().get();
+    }
+    if (has_scores_) {
+        between_.push_back(std::make_unique<Unscored>());
         between_.back()->set_previous(previous);
         previous = between_.back().get();
     }

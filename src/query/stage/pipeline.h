@@ -31,6 +31,9 @@ class Pipeline {
     static std::unique_ptr<Pipeline> parse(bson::Doc stages, const PipelineContext& context);
     virtual ~Pipeline() = default;
 
+    // It begins with $text: its documents carry their score, as append_with_score() puts it
+    // (query/plan/query.h).
+    virtual bool has_scores() const = 0;
     // Brings its own documents (PipelineContext::find_first_stage): connect no source.
     virtual bool has_own_source() const = 0;
     // The filter of the $match the pipeline starts with, {} if none. Once the source applies it,

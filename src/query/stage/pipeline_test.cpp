@@ -213,7 +213,7 @@ TEST(Pipeline, RefusesWhatItCannotDo) {
         }
     }
     EXPECT_EQ(error_of(R"([{"$geoNear": {}}])"), 16604);
-    EXPECT_EQ(error_of(R"([{"$match": {"$text": {"$search": "x"}}}])"), 17313);
+    EXPECT_EQ(error_of(R"([{"$limit": 1}, {"$match": {"$text": {"$search": "x"}}}])"), 17313);
 }
 
 TEST(Pipeline, SpecificationsOfStagesHaveTheirCodes) {

@@ -11,6 +11,7 @@
 #include "dialect/dialect.h"
 #include "dialect/filters.h"
 #include "dialect/pipelines.h"
+#include "query/plan/query.h"
 #include "query/plan/sort.h"
 #include "query/stage/narrowing.h"
 #include "query/stage/stage.h"
@@ -27,17 +28,23 @@ constexpr int kTopTooLarge = 16820;  // of a sort with a limit
 }  // namespace
 
 SortStage::SortStage(bson::Doc spec, const PipelineContext& context)
-    : pattern_(spec),
-      allow_disk_use_(context.allow_disk_use),
+    : allow_disk_use_(context.allow_disk_use),
       collator_(context.collator),
       runs_({&fields_, context.dialect.has(dialect::kTimesAreTwoClasses), collator_.get()},
             context.scratch_directory, spill::Folder::Use::operation) {
+    bson::Builder by;
     for (const Value& e : sched::ticked(spec)) {
         if (e.is_object()) {
-            base::fail(17312,
-                       "$meta is the only expression supported by $sort right now, and "
-                       "there is no text index to take a score from");
+            const Value meta = e.as_doc().first();
+            if (meta.name() != "$meta" || !meta.is_string() || meta.as_string() != "textScore" ||
+                e.as_doc().field_count() != 1)
+                base::fail(17312,
+                           "$meta of \"textScore\" is the only expression supported by $sort");
+            fields_.emplace_back(std::vector<std::string>{std::string(kScoreField)}, -1);
+            by.append(kScoreField, -1);
+            continue;
         }
+        by.append(e);
         if (!e.is_number()) {
             base::fail(15974, "$sort key ordering must be specified using a number");
         }
@@ -49,8 +56,10 @@ SortStage::SortStage(bson::Doc spec, const PipelineContext& context)
         fields_.emplace_back(split_path(e.name(), context.dialect), static_cast<int>(direction));
     }
     if (fields_.empty()) base::fail(15976, "$sort stage must have at least one sort key");
+    pattern_ = by.object();
     if (context.dialect.has(dialect::kStageSortsAsFind))
-        as_find_ = std::make_shared<const SortPattern>(spec, nullptr, collator_, dialect::kToday);
+        as_find_ =
+            std::make_shared<const SortPattern>(pattern_, nullptr, collator_, dialect::kToday);
 }
 
 void SortStage::order_by(std::shared_ptr<const SortPattern> pattern) {

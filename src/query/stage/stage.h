@@ -37,6 +37,8 @@ class Stage {
     virtual void simplify_expressions() {}
     // Hands its input on as it is, as a choice or in another order.
     virtual bool passes_documents_on() const { return false; }
+    // Its results get the score of a text search (kScoreField) from its input.
+    virtual void carry_score() {}
     // Has many of them in memory, or on the disk.
     virtual bool holds_documents() const { return false; }
     // How many levels its results may be deeper than its specification and its input are.
@@ -65,7 +67,8 @@ constexpr int32_t kPipelineDocumentBytes = 64 * 1024 * 1024;
 void check_document_bytes(bson::Doc doc);
 
 // Makers by stage name; each throws the codes of its stage (semantics 4).
-StagePtr make_match(const Value& spec, const PipelineContext& context);
+// takes_text: it is the first stage, so that a query can do it.
+StagePtr make_match(const Value& spec, const PipelineContext& context, bool takes_text);
 StagePtr make_project(const Value& spec, const PipelineContext& context);
 StagePtr make_redact(const Value& spec, const PipelineContext& context);
 StagePtr make_limit(const Value& spec, const PipelineContext& context);
@@ -106,12 +109,13 @@ bool is_field_name(std::string_view name);
 // $match: passes what matches.
 class MatchStage : public Stage {
   public:
-    MatchStage(bson::Doc filter, const PipelineContext& context);
+    MatchStage(bson::Doc filter, const PipelineContext& context, bool takes_text);
     ~MatchStage() override;
     bool next(bson::Doc* out) override;
     void add_needs(Needs& needs) const override;
     bool passes_documents_on() const override { return true; }
     bson::Doc filter() const;
+    bool has_text() const;
 
   private:
     std::unique_ptr<class Matcher> matcher_;

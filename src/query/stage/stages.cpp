@@ -10,6 +10,7 @@
 #include "query/expression/filter_expression.h"
 #include "query/match/match_tree.h"
 #include "query/match/regex_flags.h"
+#include "query/plan/query.h"
 #include "query/stage/computing_stage.h"
 #include "query/stage/narrowing.h"
 #include "sched/interruption.h"
@@ -20,7 +21,7 @@ namespace query {
 namespace {
 
 // Operators that a pipeline's filter can't use.
-void refuse_operators(bson::Doc filter) {
+void refuse_operators(bson::Doc filter, bool takes_text) {
     for (const Value& e : filter) {
         const std::string_view name = e.name();
         if (name == "$where")
@@ -28,16 +29,17 @@ void refuse_operators(bson::Doc filter) {
         if (name == "$near" || name == "$nearSphere" || name == "$geoNear") {
             base::fail(16424, "{} is not allowed inside of a $match aggregation expression", name);
         }
-        if (name == "$text")
-            base::fail(17313, "$text needs a text index, which this server does not have");
-        if (e.is_object() || e.is_array()) refuse_operators(e.as_doc());
+        if (name == "$text" && !takes_text)
+            base::fail(17313, "$match with $text is only allowed as the first pipeline stage");
+        if (e.is_object() || e.is_array()) refuse_operators(e.as_doc(), takes_text);
     }
 }
 
 void add_match_needs(const MatchNode& node, Needs& needs) {
     const bool logical = node.kind == MatchKind::conjunction ||
                          node.kind == MatchKind::disjunction || node.kind == MatchKind::nor ||
-                         node.kind == MatchKind::sample || node.kind == MatchKind::always_true ||
+                         node.kind == MatchKind::sample || node.kind == MatchKind::text ||
+                         node.kind == MatchKind::always_true ||
                          node.kind == MatchKind::always_false;
     if (node.kind == MatchKind::expression) return add_needs(*node.expression, needs);
     if (node.kind == MatchKind::schema)
@@ -49,6 +51,11 @@ void add_match_needs(const MatchNode& node, Needs& needs) {
     }
     for (const auto& child : node.children)
         add_match_needs(*child, needs);
+}
+
+void append_score(bson::Doc doc, bson::Buffer& out) {
+    const Value score = doc[kScoreField];
+    if (score) write_value(out, kScoreField, score);
 }
 
 class Project : public Computing {
@@ -71,6 +78,7 @@ class Project : public Computing {
         out_.clear();
         const size_t start = open_doc(out_);
         object_->project(doc, scope, out_);
+        if (carries_score_) append_score(doc, out_);
         close_doc(out_, start);
         *out = bson::Doc(out_.data());
         check_document_bytes(*out);
@@ -80,6 +88,11 @@ class Project : public Computing {
     void add_needs(Needs& needs) const override {
         std::string path;
         object_->add_needs_below(path, needs);
+        if (carries_score_) needs.fields.emplace(kScoreField);
+    }
+    void carry_score() override {
+        carries_score_ = true;
+        if (restriction_) simplify_expressions();
     }
     void simplify_expressions() override {
         object_->simplified();
@@ -97,6 +110,7 @@ class Project : public Computing {
     // is so wherever the stage stands.
     std::unique_ptr<Narrowing> restriction_;
     bson::Buffer restricted_;
+    bool carries_score_ = false;
 };
 
 // Projects as later servers do: included fields come as the document has them, computed ones after
@@ -116,6 +130,7 @@ class LaterProject : public Computing {
         out_.clear();
         const size_t start = open_doc(out_);
         object_->project_as_today(doc, scope, out_);
+        if (carries_score_) append_score(doc, out_);
         close_doc(out_, start);
         *out = bson::Doc(out_.data());
         check_document_bytes(*out);
@@ -127,11 +142,14 @@ class LaterProject : public Computing {
         object_->add_needs_below(path, needs);
         // Below a path a value is computed for each element of an array.
         if (object_->computes_something()) object_->add_names_with_parts(needs);
+        if (carries_score_) needs.fields.emplace(kScoreField);
     }
+    void carry_score() override { carries_score_ = true; }
     void simplify_expressions() override { object_->simplified(); }
 
   private:
     std::unique_ptr<ObjectExpression> object_;
+    bool carries_score_ = false;
 };
 
 class Redact : public Computing {
@@ -239,11 +257,11 @@ void check_document_bytes(bson::Doc doc) {
                    doc.size(), kPipelineDocumentBytes);
 }
 
-MatchStage::MatchStage(bson::Doc filter, const PipelineContext& context) {
-    refuse_operators(filter);
+MatchStage::MatchStage(bson::Doc filter, const PipelineContext& context, bool takes_text) {
+    refuse_operators(filter, takes_text);
     const FilterExpressions expressions(context.variables);
     try {
-        matcher_ = Matcher::parse(
+        matcher_ = Matcher::parse_query(
             filter, context.dialect.has(dialect::kExpressionsInFilters) ? &expressions : nullptr,
             context.collator);
         if (context.dialect.has(dialect::kRegexIsChecked)) refuse_odd_flags(*matcher_);
@@ -271,6 +289,10 @@ bson::Doc MatchStage::filter() const {
     return matcher_->filter();
 }
 
+bool MatchStage::has_text() const {
+    return matcher_->text() != nullptr;
+}
+
 bool LimitStage::next(bson::Doc* out) {
     DCHECK(left_ >= 0 && left_ <= limit_);
     if (left_ == 0 || !previous_->next(out)) return false;
@@ -287,9 +309,9 @@ bool SkipStage::next(bson::Doc* out) {
     return previous_->next(out);
 }
 
-StagePtr make_match(const Value& spec, const PipelineContext& context) {
+StagePtr make_match(const Value& spec, const PipelineContext& context, bool takes_text) {
     if (!spec.is_object()) base::fail(15959, "the match filter must be an expression in an object");
-    return std::make_unique<MatchStage>(spec.as_doc(), context);
+    return std::make_unique<MatchStage>(spec.as_doc(), context, takes_text);
 }
 
 StagePtr make_project(const Value& spec, const PipelineContext& context) {

@@ -73,6 +73,7 @@ std::string unsupported_index(bson::Doc spec, int32_t minor_level) {
     if (plugin == "hashed" && (key.field_count() != 1 || spec["hashVersion"].to_int32() != 0))
         return "it is a hashed one of a kind that is unknown";
     if (plugin.empty() || plugin == "hashed") return {};
+    if (plugin == "text" && key.has("_fts") && spec["weights"].is_object()) return {};
     if (plugin == "2d" || plugin == "geoHaystack") return {};
     // Files of level 5 cannot hold the newer kinds: there the names meant nothing.
     const bool is_sphere = plugin == "2dsphere";
