@@ -320,7 +320,9 @@ class House:
         env = self.env.Clone(LINK_INPUTS=words, PROGSUFFIX='')
         env['LINK_FLAGS'] = [flag for flag in env['LINK_FLAGS'] if flag != '-pie']
         binary = env.Program('#%s/bin/%s' % (self.stage, room.shared), objects)[0]
-        env.Alias([room.shared] + ([] if room.engine else ['mongod']), binary)
+        # What loads it: the server, and tests of the rooms around it.
+        env.Alias([room.shared] + ([] if room.engine else ['mongod', 'tests', 'loaded_parts']),
+                  binary)
         return binary
 
     def _preloaded(self, name, sources):

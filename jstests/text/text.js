@@ -30,7 +30,8 @@ const kFoxes = [
 const kScore = {$meta: 'textScore'};
 
 test('a definition is stored as 2.6 stored it', () => {
-    const t = fresh([], {p: 1, b: 'text', a: 'text'}, {weights: {a: 3}, name: 'n'});
+    const t = fresh([], {p: 1, b: 'text', a: 'text'},
+                    {weights: {a: 3}, name: 'n', textIndexVersion: 2});
     assertEq(t.getIndexes()[1].key, {p: 1, _fts: 'text', _ftsx: 1});
     assertEq(t.getIndexes()[1].weights, {a: 3, b: 1});
     assertEq([t.getIndexes()[1].default_language, t.getIndexes()[1].textIndexVersion],
@@ -91,6 +92,14 @@ test('pipelines carry the score', () => {
     assertEq(t.aggregate([first, {$group: {_id: null, most: {$max: kScore}}}]).toArray(),
              [{_id: null, most: 1.1}]);
     assertEq(t.aggregate([first, {$sort: {s: kScore}}, {$limit: 1}]).toArray(), [kFoxes[2]]);
+    const whole = {$addFields: {r: '$$ROOT', s: kScore}};
+    assertEq(t.aggregate([first, {$match: {_id: 3}}, whole]).toArray(),
+             [{_id: 3, a: 'fox', p: 2, r: {_id: 3, a: 'fox', p: 2}, s: 1.1}]);
+    assertEq(t.aggregate([first, {$group: {_id: {$max: kScore}, r: {$last: '$$ROOT'}}},
+                          {$sort: {_id: -1}}, {$limit: 1}]).toArray(), [{_id: 1.1, r: kFoxes[2]}]);
+    const replaced = [first, {$replaceRoot: {newRoot: {of: '$$ROOT'}}}, {$match: {'of._id': 3}}];
+    assertEq(t.aggregate([...replaced, {$addFields: {s: kScore}}]).toArray(),
+             [{of: kFoxes[2], s: 1.1}]);
     const late = [{$limit: 5}, first];
     assertCommandFails(db1, {aggregate: 'words', pipeline: late, cursor: {}}, 17313);
     assertCommandFails(db1, {aggregate: 'words', pipeline: [{$sort: {s: kScore}}], cursor: {}},

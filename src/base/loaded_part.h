@@ -7,7 +7,7 @@
 
 namespace base {
 
-// What is to be loaded.
+// Names a part, for its loading and for errors.
 struct PartName {
     std::string_view what;    // for errors: "storage engine rocksdb"
     std::string file;         // "engine_rocksdb.so"

@@ -43,13 +43,11 @@ bson::Object null_value() {
 
 class GeoKeyGenerator : public KeyGenerator {
   public:
-    explicit GeoKeyGenerator(Doc spec) {
+    explicit GeoKeyGenerator(Doc spec) : KeyGenerator(spec) {
         for (const Element& e : spec["key"].as_doc()) {
-            fields_.emplace_back(e.name());
             paths_.emplace_back(e.name(), storage::kStoredPartsMax);
             kinds_.push_back(geo::index_kind(e));
         }
-        descending_ = storage::descending_bits(spec["key"].as_doc());
         geo_ = geo::index_kind(spec["key"].as_doc());
     }
 
@@ -66,9 +64,6 @@ class GeoKeyGenerator : public KeyGenerator {
             for (size_t i = 0; i < fields.size(); ++i)
                 key.append_as("", fields[i][chosen[i]].doc().first());
             key.finish();
-            if (out.buffer().size() > kKeysBytesMax)
-                base::fail(base::kExceededMemoryLimit,
-                           "the index keys of one document need more than {} bytes", kKeysBytesMax);
             out.add(start);
             size_t field = fields.size();
             while (field > 0 && ++chosen[field - 1] == fields[field - 1].size())
@@ -78,7 +73,7 @@ class GeoKeyGenerator : public KeyGenerator {
         if (out.size() > 1) out.normalise(descending_);
     }
 
-    // As a plain index has them, but that nothing is there in an array of nothing.
+    // The values are those of a plain index, but an empty array gives none.
     static Values plain(const FieldPath& path, Doc doc) {
         Values out;
         for_each_value(path, doc, LeafArrays::expand,

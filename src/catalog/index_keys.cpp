@@ -219,10 +219,6 @@ class Expansion {
                 key.append_null("");
         }
         key.finish();
-        // Each key repeats the fields beside the array.
-        if (out_.buffer().size() > kKeysBytesMax)
-            base::fail(base::kExceededMemoryLimit,
-                       "the index keys of one document need more than {} bytes", kKeysBytesMax);
         sched::tick();
         out_.add(start);
     }
@@ -254,17 +250,9 @@ bool stands_elsewhere(const Element& e) {
 
 class BtreeKeyGenerator final : public KeyGenerator {
   public:
-    explicit BtreeKeyGenerator(Doc spec) {
-        constexpr int64_t kTicksPerField = 4;
-        for (const Element& e : sched::ticked(spec["key"].as_doc(), kTicksPerField)) {
-            fields_.emplace_back(e.name());
-            paths_.emplace_back(without_empty_end(e.name()), storage::kStoredPartsMax);
-        }
-        if (fields_.size() > kFieldsMax)
-            base::fail(base::kCannotCreateIndex, "bad index key pattern: more than {} fields",
-                       kFieldsMax);
-        descending_ = storage::descending_bits(spec["key"].as_doc());
-        sparse_ = spec["sparse"].truthy();
+    explicit BtreeKeyGenerator(Doc spec) : KeyGenerator(spec) {
+        for (const std::string& field : fields_)
+            paths_.emplace_back(without_empty_end(field), storage::kStoredPartsMax);
     }
 
     void keys(Doc doc, KeySet& out) const override {
@@ -326,16 +314,14 @@ class BtreeKeyGenerator final : public KeyGenerator {
 
 class HashedKeyGenerator : public KeyGenerator {
   public:
-    explicit HashedKeyGenerator(Doc spec) {
-        const Doc pattern = spec["key"].as_doc();
-        if (pattern.field_count() != 1)
+    explicit HashedKeyGenerator(Doc spec) : KeyGenerator(spec) {
+        if (fields_.size() != 1)
             base::fail(16763, "Currently only single field hashed index supported.");
         if (spec["hashVersion"].to_int32() != 0)
             base::fail(16767, "hash version {} is not supported", spec["hashVersion"].to_int32());
-        fields_.emplace_back(pattern.first().name());
+        descending_ = 0;
         path_ = FieldPath(fields_[0], storage::kStoredPartsMax);
         seed_ = hash_seed(spec["seed"]);
-        sparse_ = spec["sparse"].truthy();
         hashed_ = true;
     }
 
@@ -379,9 +365,6 @@ class CollatedKeyGenerator : public KeyGenerator {
             for (const Element& e : plain[i])
                 collator_->append_key("", e, key);
             key.finish();
-            if (out.buffer().size() > kKeysBytesMax)
-                base::fail(base::kExceededMemoryLimit,
-                           "the index keys of one document need more than {} bytes", kKeysBytesMax);
             out.add(start);
         }
         if (out.size() > 1) out.normalise(descending_);
@@ -440,6 +423,11 @@ std::unique_ptr<KeyGenerator> make_for_all(Doc spec) {
 
 }  // namespace
 
+void KeySet::refuse_size() {
+    base::fail(base::kExceededMemoryLimit, "the index keys of one document need more than {} bytes",
+               kKeysBytesMax);
+}
+
 void KeySet::normalise(uint32_t descending_bits) {
     const auto order = sched::ticking([&](uint32_t a, uint32_t b) {
         return bson::compare_keys(Doc(buffer_.data() + a), Doc(buffer_.data() + b),
@@ -457,6 +445,17 @@ bool is_id_pattern(Doc key_pattern) {
     if (e.name() != "_id" || key_pattern.field_count() != 1) return false;
     if (e.type() == bson::Type::boolean) return e.as_bool();
     return e.is_number() && (e.to_int64() == 1 || e.to_int64() == -1);
+}
+
+KeyGenerator::KeyGenerator(Doc spec)
+    : descending_(storage::descending_bits(spec["key"].as_doc())),
+      sparse_(spec["sparse"].truthy()) {
+    constexpr int64_t kTicksPerField = 4;
+    for (const Element& e : sched::ticked(spec["key"].as_doc(), kTicksPerField))
+        fields_.emplace_back(e.name());
+    if (fields_.size() > kFieldsMax)
+        base::fail(base::kCannotCreateIndex, "bad index key pattern: more than {} fields",
+                   kFieldsMax);
 }
 
 std::unique_ptr<KeyGenerator> KeyGenerator::make(

@@ -17,6 +17,9 @@
 
 namespace catalog {
 
+// Keys of one document, all together; documents with sensible keys stay far below.
+constexpr size_t kKeysBytesMax = 128 * 1024 * 1024;
+
 // The keys of one document, in key order, each once. Reused between documents to save allocations.
 class KeySet {
   public:
@@ -33,9 +36,14 @@ class KeySet {
         DCHECK(i < offsets_.size());
         return bson::Doc(buffer_.data() + offsets_[i]);
     }
-    // Building: open a Builder over buffer(), then commit(start offset).
+    // Building: open a Builder over buffer(), then add(start offset).
     bson::Buffer& buffer() { return buffer_; }
-    void add(size_t offset) { offsets_.push_back(static_cast<uint32_t>(offset)); }
+    // Throws base::Error 146 beyond kKeysBytesMax.
+    void add(size_t offset) {
+        if (buffer_.size() > kKeysBytesMax) [[unlikely]]
+            refuse_size();
+        offsets_.push_back(static_cast<uint32_t>(offset));
+    }
     // Sorts in key order and drops equal ones.
     void normalise(uint32_t descending_bits);
     // Gives back the memory of a document with far more keys than others have; then it is empty.
@@ -45,6 +53,8 @@ class KeySet {
     }
 
   private:
+    [[noreturn]] static void refuse_size();
+
     bson::Buffer buffer_;
     sched::Vector<uint32_t> offsets_;
 };
@@ -52,8 +62,6 @@ class KeySet {
 // {_id: 1}, {_id: -1} or {_id: true}: the index that every collection has by itself.
 bool is_id_pattern(bson::Doc key_pattern);
 
-// Keys of one document, all together; documents with sensible keys stay far below.
-constexpr size_t kKeysBytesMax = 128 * 1024 * 1024;
 // Places of one document that its keys are looked for at, in one index. No document has so many,
 // but paths that go on by index may lead from each element of an array to all of another one.
 constexpr int64_t kKeyStepsMax = int64_t{1} << 24;
@@ -97,6 +105,9 @@ class KeyGenerator {
     const std::vector<std::string>& filter_paths() const { return filter_paths_; }
 
   protected:
+    // Takes the fields of the key, their directions and `sparse`.
+    explicit KeyGenerator(bson::Doc spec);
+
     std::vector<std::string> fields_;
     uint32_t descending_ = 0;
     bool sparse_ = false;

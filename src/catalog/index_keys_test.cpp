@@ -227,6 +227,17 @@ TEST(HashedKeys, ChecksOfTheFormat) {
     EXPECT_EQ(hash_value(with_array("a", array(1, 2))["a"], 0), 8312708174902235769);
 }
 
+TEST(IndexKeys, AKeyOfTooManyFieldsIsRefusedForEachKind) {
+    for (const char* kind : {"", "2d", "2dsphere"}) {
+        bson::Builder pattern;
+        if (*kind != 0) pattern.append("place", kind);
+        for (size_t i = *kind != 0 ? 1 : 0; i <= KeyGenerator::kFieldsMax; ++i)
+            pattern.append("f" + std::to_string(i), 1);
+        const Object key = pattern.object();
+        EXPECT_EQ(error_code(key, make("x", 1)), base::kCannotCreateIndex) << kind;
+    }
+}
+
 TEST(HashedKeys, Generation) {
     const Object pattern = make("a.b", "hashed");
     EXPECT_EQ(generate(pattern, make("a", make("b", 42)))[0].to_int64(), -944302157085130861);

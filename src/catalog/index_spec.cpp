@@ -353,4 +353,18 @@ bool index_exists(const Collection& collection, bson::Doc normalised) {
     return false;
 }
 
+bson::Object with_versions_of_today(bson::Doc spec) {
+    constexpr int32_t kVersion = 3;
+    bson::Builder out;
+    out.append_all(spec);
+    const bson::Element key = spec["key"];
+    if (!key.is_object()) return out.object();
+    if (text::is_text_key(key.as_doc()) && !spec.has("textIndexVersion"))
+        out.append("textIndexVersion", kVersion);
+    if (geo::index_kind(key.as_doc()) == geo::IndexKind::sphere &&
+        !spec.has("2dsphereIndexVersion"))
+        out.append("2dsphereIndexVersion", kVersion);
+    return out.object();
+}
+
 }  // namespace catalog

@@ -42,4 +42,8 @@ void check_key_kind(bson::Doc normalised);
 // key or filter) or 67 (too many).
 bool index_exists(const Collection& collection, bson::Doc normalised);
 
+// Returns the definition with the versions of text and 2dsphere that today's servers take, where it
+// names none.
+bson::Object with_versions_of_today(bson::Doc spec);
+
 }  // namespace catalog

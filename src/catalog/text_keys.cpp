@@ -39,16 +39,9 @@ std::string without_numbers(std::string_view path) {
 
 class TextKeyGenerator : public KeyGenerator {
   public:
-    explicit TextKeyGenerator(Doc spec) {
+    explicit TextKeyGenerator(Doc spec) : KeyGenerator(spec) {
         text::library();  // before any key is asked for
         text_ = std::make_shared<const text::Spec>(spec);
-        for (const Element& field : spec["key"].as_doc())
-            fields_.emplace_back(field.name());
-        if (fields_.size() > kFieldsMax)
-            base::fail(base::kCannotCreateIndex, "bad index key pattern: more than {} fields",
-                       kFieldsMax);
-        descending_ = storage::descending_bits(spec["key"].as_doc());
-        sparse_ = spec["sparse"].truthy();
     }
 
     void keys(Doc doc, KeySet& out) const override {
@@ -67,9 +60,6 @@ class TextKeyGenerator : public KeyGenerator {
             key.append("", term).append("", score);
             append(behind, key);
             key.finish();
-            if (out.buffer().size() > kKeysBytesMax)
-                base::fail(base::kExceededMemoryLimit,
-                           "the index keys of one document need more than {} bytes", kKeysBytesMax);
             out.add(start);
         }
         if (out.size() > 1) out.normalise(descending_);

@@ -174,6 +174,12 @@ class RealEtcdTest : public testing::Test {
     void SetUp() override {
         if (!EtcdCluster::is_there()) GTEST_SKIP() << "etcd-server is not installed";
     }
+    // A busy machine may have no time for an answer at first.
+    static bool refuses_tls(const EtcdOptions& options) {
+        for (int i = 0; i < 20; ++i)
+            if (reason(options, 3s).find("no TLS connection: ") != std::string::npos) return true;
+        return false;
+    }
     // As a member does, which asks again: an election among etcds may take longer than one request.
     static std::string put_at_last(Etcd& etcd, const std::string& key, const std::string& value) {
         std::string last;
@@ -301,8 +307,7 @@ TEST_F(RealEtcdTest, OnlyACertificateOfTheAuthorityIsTaken) {
         Etcd etcd(options);
         EXPECT_EQ(put_at_last(etcd, "a", "1"), "1");
         options.ca_file = other + ".crt";
-        EXPECT_NE(reason(options, 3s).find("no TLS connection: "), std::string::npos)
-            << reason(options, 3s);
+        EXPECT_TRUE(refuses_tls(options)) << reason(options, 3s);
         options.ca_file = "/no/such/file";
         EXPECT_EQ(failure([&] { Etcd without(options); }), base::kBadValue);
         EXPECT_NE(reason(to("http" + cluster.urls().substr(5))), "");
@@ -311,8 +316,7 @@ TEST_F(RealEtcdTest, OnlyACertificateOfTheAuthorityIsTaken) {
         const EtcdCluster cluster(1, {foreign + ".crt", foreign + ".key"});
         EtcdOptions options = to(cluster.urls());
         options.ca_file = foreign + ".crt";
-        EXPECT_NE(reason(options, 3s).find("no TLS connection: "), std::string::npos)
-            << reason(options, 3s);
+        EXPECT_TRUE(refuses_tls(options)) << reason(options, 3s);
     }
     std::filesystem::remove_all(folder);
 }

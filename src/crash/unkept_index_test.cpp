@@ -97,7 +97,7 @@ TEST_F(UnkeptIndexTest, OfAnOldVersion) {
 }
 
 TEST_F(UnkeptIndexTest, OfAnotherKind) {
-    redefine(R"({"v": 1, "key": {"b": "2d"}, "name": "b", "ns": "test.c"})");
+    redefine(R"({"v": 1, "key": {"b": "2dsphere"}, "name": "b", "ns": "test.c"})");
     expect_kept();
 }
 

@@ -15,7 +15,8 @@ inline constexpr Difference kTimesAreTwoClasses{
 inline constexpr Difference kNaNIsApart{
     "NaN under ranges", "below all numbers",
     "only at most and at least itself; `$expr` and sorts have it as first number"};
-inline constexpr Difference kTextTakesLetters{"`$text` by letters; version 3", "2; 16730", "done"};
+inline constexpr Difference kTextTakesLetters{
+    "`$text` by letters; version 3 of text and `2dsphere`", "2; 16730", "by default"};
 inline constexpr Difference kExpressionsInFilters{
     "`$expr`, `let`", "-",
     "in every filter but of upserts and arrays (224), partial indexes (67), `$elemMatch` (2). "

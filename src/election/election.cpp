@@ -226,9 +226,8 @@ void Election::count_known() {
     size_t voters = config_.has_vote(self_.id) ? 1 : 0;
     for (const auto& [member, known] : rebuild_->known) {
         if (known.config > config_.version) {
-            rebuild_.reset();
-            return refuse(
-                fmt::format("member {} has a later configuration: force it there", member));
+            refuse(fmt::format("member {} has a later configuration: force it there", member));
+            return rebuild_.reset();
         }
         voters += !known.is_blank && config_.has_vote(member);
     }

@@ -104,12 +104,12 @@ TEST(FlatShapes, HaveTheirEdges) {
 
 TEST(GeoJson, IsRefusedWhereItIsMalformed) {
     std::string why;
-    const auto reads = [&](const char* json, bool heights = false) {
-        return read_geojson(doc(json).doc().first(), {heights}, why).has_value();
+    const auto reads = [&](const char* json, Rules rules = Rules::old) {
+        return read_geojson(doc(json).doc().first(), rules, why).has_value();
     };
     EXPECT_TRUE(reads(R"({"g":{"type":"Point","coordinates":[1,2]}})"));
     EXPECT_FALSE(reads(R"({"g":{"type":"Point","coordinates":[1,2,3]}})"));
-    EXPECT_TRUE(reads(R"({"g":{"type":"Point","coordinates":[1,2,3]}})", true));
+    EXPECT_TRUE(reads(R"({"g":{"type":"Point","coordinates":[1,2,3]}})", Rules::today));
     EXPECT_FALSE(reads(R"({"g":{"type":"Point","coordinates":[181,2]}})"));
     EXPECT_FALSE(reads(R"({"g":{"type":"point","coordinates":[1,2]}})"));
     EXPECT_FALSE(reads(R"({"g":{"type":"Polygon","coordinates":[[[0,0],[1,0],[1,1],[0,1]]]}})"));
@@ -136,7 +136,7 @@ TEST(Cells, AreTextsOfAFaceAndDigits) {
 TEST(Predicate, ChecksItsShape) {
     const auto code = [](const char* json) {
         return code_of(
-            [&] { Predicate::parse(Predicate::Ask::within, doc(json).doc().first(), {}); });
+            [&] { Predicate::parse(Predicate::Ask::within, doc(json).doc().first(), Rules::old); });
     };
     EXPECT_EQ(code(R"({"$geoWithin":{"$box":[[0,0],[1,1]]}})"), 0);
     EXPECT_EQ(code(R"({"$geoWithin":{"$box":[[0,0]]}})"), base::kBadValue);
@@ -146,15 +146,17 @@ TEST(Predicate, ChecksItsShape) {
 }
 
 TEST(Near, ReadsBothForms) {
-    const auto near = Near::parse(doc(R"({"$near":[1,2,7]})"), {});
+    const auto near = Near::parse(doc(R"({"$near":[1,2,7]})"), Rules::old);
     EXPECT_EQ(near->parts().centre, (Point{1, 2}));
     EXPECT_EQ(near->most(), 7);
     const bson::Object metres = doc(R"({"$near":{"$maxDistance":6378100,
                                         "$geometry":{"type":"Point","coordinates":[1,2]}}})");
-    const auto point = Near::parse(metres, {});
+    const auto point = Near::parse(metres, Rules::old);
     EXPECT_EQ(point->most(), 1);
     EXPECT_FALSE(point->can_use_flat());
-    const auto code = [](const char* json) { return code_of([&] { Near::parse(doc(json), {}); }); };
+    const auto code = [](const char* json) {
+        return code_of([&] { Near::parse(doc(json), Rules::old); });
+    };
     EXPECT_EQ(code(R"({"$near":5})"), base::kBadValue);
     EXPECT_EQ(code(R"({"$near":[1,1],"$maxDistance":"x"})"), 16895);
     EXPECT_EQ(code(R"({"$near":[1,1],"$minDistance":-1})"), 16894);

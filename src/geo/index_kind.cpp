@@ -88,7 +88,8 @@ bool SphereIndex::cells(const Element& value,
     if (!nested)
         base::fail(16754, "geo element must be an array or object: {}", bson::to_text(value));
     std::string why;
-    const auto read = read_on_sphere(value, {version >= kVersionOfToday}, why);
+    const auto read =
+        read_on_sphere(value, version >= kVersionOfToday ? Rules::today : Rules::old, why);
     if (read && version == 1 &&
         (read->kind != Kind::point && read->kind != Kind::line && read->kind != Kind::polygon))
         why = "an index of version 1 takes points, lines and polygons";

@@ -28,13 +28,13 @@ double read_distance(const Element& e, Codes codes) {
 }
 
 // {$geometry: {type: "Point", ...}, $maxDistance, $minDistance}.
-void parse_geometry(Doc operand, Reading how, Near::Parts& out) {
+void parse_geometry(Doc operand, Rules rules, Near::Parts& out) {
     for (const Element& e : operand) {
         if (e.name() == "$geometry") {
             std::string why;
             if (!e.is_object() || !e.as_doc().has("type"))
                 base::fail(16681, "$near requires geojson point, given {}", bson::to_text(e));
-            const auto read = read_geojson(e, how, why);
+            const auto read = read_geojson(e, rules, why);
             if (!read || read->kind != Kind::point)
                 base::fail(16885, "$near requires a point, given {}: {}", bson::to_text(e), why);
             out.centre = read->parts.points.front();
@@ -65,7 +65,7 @@ bool Near::is_name(std::string_view name) {
     return name == "$near" || name == "$nearSphere" || name == "$geoNear";
 }
 
-std::shared_ptr<const Near> Near::parse(Doc operators, Reading how) {
+std::shared_ptr<const Near> Near::parse(Doc operators, Rules rules) {
     Parts parts;
     const Element operand = operators.first();
     if (!operand.is_object() && !operand.is_array())
@@ -79,8 +79,8 @@ std::shared_ptr<const Near> Near::parse(Doc operators, Reading how) {
         for (const Element& e : operators)
             if (e.name() == "$maxDistance" || e.name() == "$minDistance")
                 base::fail(base::kBadValue, "{} stands beside $geometry", e.name());
-        parse_geometry(operand.as_doc(), how, parts);
-        return std::make_shared<const Near>(parts, how);
+        parse_geometry(operand.as_doc(), rules, parts);
+        return std::make_shared<const Near>(parts, rules);
     }
     parse_pair(operand, parts);
     for (const Element& e : operators) {
@@ -89,12 +89,12 @@ std::shared_ptr<const Near> Near::parse(Doc operators, Reading how) {
     }
     if (parts.spherical && !is_on_sphere(parts.centre))
         base::fail(17444, "Legacy point is out of bounds for spherical query");
-    return std::make_shared<const Near>(parts, how);
+    return std::make_shared<const Near>(parts, rules);
 }
 
 std::optional<Near::Found> Near::nearest(const Element& value, bool flat) const {
     std::optional<Found> best;
-    const double from = flat ? 0 : least();  // a 2d index knows no least distance
+    const double from = flat && rules_ == Rules::old ? 0 : least();
     const auto take = [&](double distance, const Element& place) {
         if (distance >= from && distance <= most() && (!best || distance < best->distance))
             best = {distance, place};
@@ -116,7 +116,7 @@ std::optional<Near::Found> Near::nearest(const Element& value, bool flat) const 
         return best;
     }
     std::string why;
-    const auto read = read_on_sphere(value, how_, why);
+    const auto read = read_on_sphere(value, rules_, why);
     if (!read) return best;
     if (read->kind == Kind::point) {
         take(angle_between(parts_.centre, read->parts.points.front()), value);

@@ -17,7 +17,7 @@ class Near {
   public:
     // `operators`: all of one field, of which the first one is the $near; what else is in it means
     // nothing. Throws base::Error 2, 16681, 16885, 16893 to 16900, 17444.
-    static std::shared_ptr<const Near> parse(bson::Doc operators, Reading how);
+    static std::shared_ptr<const Near> parse(bson::Doc operators, Rules rules);
     // Of commands and stages, in the units of `geojson`, whose `spherical` says which distance.
     struct Parts {
         Point centre;
@@ -26,10 +26,11 @@ class Near {
         double least = 0;
         double most = std::numeric_limits<double>::infinity();
     };
-    explicit Near(const Parts& parts, Reading how = {}) : parts_(parts), how_(how) {}
+    explicit Near(const Parts& parts, Rules rules = Rules::old) : parts_(parts), rules_(rules) {}
     static bool is_name(std::string_view name);
 
     const Parts& parts() const { return parts_; }
+    Rules rules() const { return rules_; }
     // Whether an index of this kind can answer.
     bool can_use_flat() const { return !parts_.geojson; }
     bool can_use_sphere() const { return parts_.geojson || parts_.spherical; }
@@ -53,7 +54,7 @@ class Near {
 
   private:
     Parts parts_;
-    Reading how_;
+    Rules rules_;
 };
 
 }  // namespace geo

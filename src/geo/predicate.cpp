@@ -97,11 +97,11 @@ Covering query_covering(double extent, int coarsest) {
     return {least, std::min(least + kFiner, kLevelsMax), kCells, nullptr};
 }
 
-std::shared_ptr<const Predicate> Predicate::parse(Ask ask, const Element& operand, Reading how) {
+std::shared_ptr<const Predicate> Predicate::parse(Ask ask, const Element& operand, Rules rules) {
     if (!operand.is_object()) bad(operand, "needs a document");
     std::shared_ptr<Predicate> made(new Predicate);
     made->ask_ = ask;
-    made->how_ = how;
+    made->rules_ = rules;
     bool any = false;
     for (const Element& e : operand.as_doc()) {
         if (is_named(e.name(), "$uniqueDocs")) continue;
@@ -110,7 +110,7 @@ std::shared_ptr<const Predicate> Predicate::parse(Ask ask, const Element& operan
         made->cap_radians_.reset();
         any = true;
         if (is_named(e.name(), "$geometry"))
-            made->parse_geometry(e, how);
+            made->parse_geometry(e, rules);
         else if (ask == Ask::within)
             made->parse_flat(e);
         else
@@ -120,9 +120,9 @@ std::shared_ptr<const Predicate> Predicate::parse(Ask ask, const Element& operan
     return made;
 }
 
-void Predicate::parse_geometry(const Element& geometry, Reading how) {
+void Predicate::parse_geometry(const Element& geometry, Rules rules) {
     std::string why;
-    const auto read = read_on_sphere(geometry, how, why);
+    const auto read = read_on_sphere(geometry, rules, why);
     if (read) shape_ = make_shape(*read, why);
     if (shape_ == nullptr) base::fail(base::kBadValue, "$geometry: {}", why);
     if (ask_ == Ask::within && read->parts.polygons.empty())
@@ -164,7 +164,7 @@ bool Predicate::matches(const Element& value) const {
     if (shape_ == nullptr) {
         if (const auto place = pair_of(value)) return flat_->contains(*place);
         if (!is_geojson(value)) return false;
-        const auto read = read_geojson(value, how_, why);
+        const auto read = read_geojson(value, rules_, why);
         if (!read) return false;
         if (read->kind == Kind::point) return flat_->contains(read->parts.points.front());
         const bool only_points = read->parts.lines.empty() && read->parts.polygons.empty();
@@ -172,7 +172,7 @@ bool Predicate::matches(const Element& value) const {
                std::ranges::all_of(read->parts.points,
                                    [this](Point place) { return flat_->contains(place); });
     }
-    const auto read = read_on_sphere(value, how_, why);
+    const auto read = read_on_sphere(value, rules_, why);
     if (!read) return false;
     const auto shape = make_shape(*read, why);
     if (shape == nullptr) return false;

@@ -31,7 +31,7 @@ class Predicate {
     enum class Ask { within, intersects };
     // Throws base::Error 2, 16672.
     static std::shared_ptr<const Predicate> parse(Ask ask, const bson::Element& operand,
-                                                  Reading how);
+                                                  Rules rules);
 
     // Of one value at the path: an array may be one point.
     bool matches(const bson::Element& value) const;
@@ -44,11 +44,11 @@ class Predicate {
 
   private:
     Predicate() = default;
-    void parse_geometry(const bson::Element& geometry, Reading how);
+    void parse_geometry(const bson::Element& geometry, Rules rules);
     void parse_flat(const bson::Element& shape);
 
     Ask ask_ = Ask::within;
-    Reading how_;
+    Rules rules_ = Rules::old;
     std::shared_ptr<const Shape> shape_;     // $geometry
     std::shared_ptr<const FlatShape> flat_;  // the others
     std::optional<double> cap_radians_;      // $centerSphere

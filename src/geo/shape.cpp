@@ -16,10 +16,14 @@ using bson::Element;
 constexpr size_t kLinePlaces = 2;
 constexpr size_t kRingPlaces = 4;
 
+std::optional<Point> position_of(const Element& value, Rules rules) {
+    return pair_of(value, rules == Rules::today ? PairEnd::open : PairEnd::exact);
+}
+
 // Reads one GeoJSON geometry into parts.
 class Reader {
   public:
-    Reader(Reading how, std::string& why) : how_(how), why_(why) {}
+    Reader(Rules rules, std::string& why) : rules_(rules), why_(why) {}
 
     bool read(Doc doc, Geometry& out, bool may_collect = true) {
         const Element type = doc["type"];
@@ -110,7 +114,7 @@ class Reader {
     bool read_position(const Element& value, Point& out) {
         sched::tick();
         if (!value.is_array()) return wrong("a position has to be an array");
-        const auto place = pair_of(value, how_.heights ? PairEnd::open : PairEnd::exact);
+        const auto place = position_of(value, rules_);
         if (!place) return wrong("a position has to be two numbers");
         if (!is_on_sphere(*place))
             return wrong("a longitude or latitude is out of bounds: -180 to 180, -90 to 90");
@@ -143,7 +147,7 @@ class Reader {
         return true;
     }
 
-    const Reading how_;
+    const Rules rules_;
     std::string& why_;
 };
 
@@ -184,25 +188,25 @@ bool is_geojson(const Element& value) {
            (value.as_doc().has("coordinates") || value.as_doc().has("geometries"));
 }
 
-std::optional<Geometry> read_geojson(const Element& value, Reading how, std::string& why) {
+std::optional<Geometry> read_geojson(const Element& value, Rules rules, std::string& why) {
     Geometry out;
     if (!value.is_object()) {
         why = "a geometry has to be a document";
         return std::nullopt;
     }
-    if (!Reader(how, why).read(value.as_doc(), out)) return std::nullopt;
+    if (!Reader(rules, why).read(value.as_doc(), out)) return std::nullopt;
     return out;
 }
 
-std::optional<Geometry> read_on_sphere(const Element& value, Reading how, std::string& why) {
-    if (const auto place = pair_of(value, how.heights ? PairEnd::open : PairEnd::exact)) {
+std::optional<Geometry> read_on_sphere(const Element& value, Rules rules, std::string& why) {
+    if (const auto place = position_of(value, rules)) {
         if (!is_on_sphere(*place)) {
             why = "a longitude or latitude is out of bounds: -180 to 180, -90 to 90";
             return std::nullopt;
         }
         return Geometry{Kind::point, true, {{*place}, {}, {}}};
     }
-    return read_geojson(value, how, why);
+    return read_geojson(value, rules, why);
 }
 
 std::shared_ptr<const Shape> make_shape(const Geometry& geometry, std::string& why) {

@@ -22,10 +22,9 @@ std::optional<Point> pair_of(const bson::Element& value, PairEnd end = PairEnd::
 
 bool is_on_sphere(Point place);  // in degrees, within their bounds
 
-// How positions are read: old servers took two numbers, those of today also a height.
-struct Reading {
-    bool heights = false;
-};
+// Whose rules hold. Old servers refused a height behind a position, knew no least distance for 2d
+// indexes, and gave 100 of these where no number was asked for.
+enum class Rules { old, today };
 
 struct Geometry {
     Kind kind = Kind::point;
@@ -38,9 +37,9 @@ bool is_geojson(const bson::Element& value);
 
 // Reads GeoJSON. None, and why, where it is malformed; that its lines and polygons are possible is
 // found when the shape is made.
-std::optional<Geometry> read_geojson(const bson::Element& value, Reading how, std::string& why);
+std::optional<Geometry> read_geojson(const bson::Element& value, Rules rules, std::string& why);
 // Reads either form as a place or shape on the sphere.
-std::optional<Geometry> read_on_sphere(const bson::Element& value, Reading how, std::string& why);
+std::optional<Geometry> read_on_sphere(const bson::Element& value, Rules rules, std::string& why);
 
 // Null, and why. Loads the library of spheres.
 std::shared_ptr<const Shape> make_shape(const Geometry& geometry, std::string& why);

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/signal_stack.h"
+#include "oplog/entry.h"
 
 namespace replica {
 
@@ -29,11 +30,6 @@ std::string random_word() {
     return fmt::format("{:08x}{:08x}", random(), random());
 }
 
-void append_place(bson::Builder& out, const char* name, election::Position position) {
-    bson::Builder b = out.sub_object(name);
-    b.append_timestamp("ts", position.ts).append("t", position.term);
-}
-
 std::string text_in(const bson::Element& e) {
     return e.is_string() ? std::string(e.as_string()) : std::string();
 }
@@ -44,9 +40,10 @@ election::Heartbeat heartbeat_in(bson::Doc said) {
     heartbeat.term = said["term"].to_int64();
     heartbeat.is_primary = said["primary"].truthy();
     heartbeat.sealed = said["sealed"].to_int64();
-    if (const bson::Element at = said["durable"]; at.is_object())
-        if (const bson::Element ts = at.as_doc()["ts"]; ts.type() == bson::Type::timestamp)
-            heartbeat.durable = {at.as_doc()["t"].to_int64(), ts.as_timestamp()};
+    if (const bson::Element e = said["durable"]) {
+        const oplog::Position durable = oplog::read_position(e);
+        heartbeat.durable = {durable.term, durable.ts};
+    }
     heartbeat.config = said["config"].to_int64();
     heartbeat.priority = said["priority"].to_double();
     return heartbeat;
@@ -340,7 +337,7 @@ void Elections::append_heartbeat(bson::Builder& out) const {
         .append("config", own.config)
         .append("priority", own.priority)
         .append("blank", election_->is_blank());
-    append_place(out, "durable", own.durable);
+    oplog::append_position(out, "durable", {own.durable.term, own.durable.ts});
 }
 
 void Elections::append_question(const std::string& host, bson::Builder& out) {

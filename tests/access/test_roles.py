@@ -31,7 +31,8 @@ CLUSTER = MONITOR | {'clusterManager'}
 # client that has logged in, whatever its roles.
 ALLOWED = {
     **dict.fromkeys(['aggregate', 'count', 'dataSize', 'distinct', 'explain', 'filemd5', 'find',
-                     'parallelCollectionScan'], READ),
+                     'geoNear', 'geoSearch', 'group', 'mapReduce', 'parallelCollectionScan',
+                     'text'], READ),
     **dict.fromkeys(['bulkWrite', 'delete', 'insert', 'update'], WRITE),
     **dict.fromkeys(['cloneCollectionAsCapped', 'findAndModify'], CHANGE),
     **dict.fromkeys(['convertToCapped', 'create', 'createIndexes', 'drop', 'dropIndexes'], SHAPE),
@@ -59,8 +60,9 @@ ALLOWED = {
                     READ | ADMINISTER | MONITOR | {'restore'}),
     **dict.fromkeys(['authSchemaUpgrade', 'invalidateUserCache'], HOST | {'userAdminAnyDatabase'}),
     'collMod': ADMINISTER | {'restore'},
-    # Members alone.
-    **dict.fromkeys(['replSetHeartbeat', 'replSetRequestVotes', 'replSetUpdatePosition'], set()),
+    # Members alone; eval, roles that people make.
+    **dict.fromkeys(['eval', 'replSetHeartbeat', 'replSetRequestVotes',
+                     'replSetUpdatePosition'], set()),
     'dropDatabase': ADMINISTER | {'clusterAdmin'},
     'getParameter': MONITOR | {'backup', 'restore'},
     'renameCollection': {'readWriteAnyDatabase', 'dbAdminAnyDatabase', 'root'},

@@ -57,7 +57,7 @@ class OldDriver(unittest.TestCase):
                         lambda: c.map_reduce('f', 'g', 'out'), lambda: self.db.eval('1')):
             with self.assertRaises(errors.OperationFailure) as caught:
                 refused()
-            self.assertEqual(caught.exception.code, 59)
+            self.assertEqual(caught.exception.code, 115)
 
     def test_unacknowledged_writes_and_last_error(self):
         with pymongo.MongoClient(case.URI, w=0, maxPoolSize=1) as single:

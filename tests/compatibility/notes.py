@@ -269,7 +269,7 @@ def replay(port, listed):
                 if text_of(got) == text_of(wanted):
                     right += 1
                 else:
-                    wrong.append('%s, %s dialect, ask %d: %s\n  wanted %s\n  got    %s' % (
+                    wrong.append('FAIL %s, %s dialect, ask %d: %s\n  wanted %s\n  got    %s' % (
                         row['row'], dialect, number + 1, text_of(ask['ask']), text_of(wanted),
                         text_of(got)))
         dialogue.close()

@@ -86,6 +86,7 @@ class Asked:
             db.drop_collection(name)
         db.c.insert_one(DOCUMENT)
         db.c.create_index([('p', '2d')])
+        db.c.create_index([('t', 'text')])
 
     def by_msg(self, request, database=DATABASE):
         try:
@@ -288,7 +289,7 @@ def main():
     with open(PAGE, encoding='utf-8') as file:
         agrees = file.read() == made
     if not agrees:
-        print('docs/compatibility.md is not what the server answers: '
+        print('FAIL docs/compatibility.md is not what the server answers: '
               'run tests/compatibility/page.py --write')
     failed = len(wrong) + (not agrees)
     print('%d passed, %d failed' % (right + agrees, failed))

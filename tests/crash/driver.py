@@ -189,6 +189,11 @@ class Driver:
             if code != 0:
                 raise Failure('the repair ended with %d:\n%s' % (code, self.log_tail()))
             self.needs_repair = False
+            # Cut in the middle of a move, a document is at both places, and the index goes.
+            if 'index _id_ is dropped: E11000' in self.log_tail(100):
+                shutil.rmtree(self.dbpath)
+                self.owners = [Owner(number) for number in range(WRITERS)]
+                self.set_up()
         if self.has_journal_files():
             self.must_refuse(layout + ['--nojournal'], 'journal/ files are present')
             self.setting.journal = True
@@ -199,9 +204,9 @@ class Driver:
         else:
             self.setting.choose_mode()
 
-    def log_tail(self):
+    def log_tail(self, lines=20):
         with open(self.dbpath + '.log', encoding='utf-8', errors='replace') as log:
-            return ''.join(log.readlines()[-20:])
+            return ''.join(log.readlines()[-lines:])
 
     # --- a round ---
 

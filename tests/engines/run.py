@@ -36,7 +36,7 @@ PIECES = {
     'oracle': (['tests/oracle/replay.py', '--sets', RECORDED, '--one-in', '8'],
                ['tests/oracle/replay.py', '--sets', RECORDED]),
     'js': (['jstests/run.py', 'core/insert_find', 'core/indexes', 'core/cursors',
-            'core/collections', 'core/old', 'core/long', 'core/refused'],
+            'core/collections', 'core/old', 'core/long', 'core/refused', 'core/kept'],
            ['jstests/run.py', 'core/']),
     'beside': (['tests/engines/beside.py'], ['tests/engines/beside.py', '--rounds', '400']),
     'graph': ([*parts.PYTEST[1:], 'tests/scripts/test_linkbench.py'], None),

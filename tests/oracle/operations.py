@@ -69,6 +69,10 @@ class Runner(Observing):
             return {'code': refused.code, 'top': True}
 
     def command(self, database, *pairs):
+        if self.recorded and self.dialect == 'new' and pairs[0][0] == 'createIndexes':
+            pairs = [(name, [as_recorded(each) for each in value]
+                      if (name, type(value)) == ('indexes', list) else value)
+                     for name, value in pairs]
         return self.connection.run(database, Doc(pairs))
 
     # ---- reads ----
@@ -260,6 +264,16 @@ class Runner(Observing):
         except wire.Refused as refused:
             if refused.code != 26:
                 raise
+
+
+def as_recorded(definition):
+    """With the versions that 2.6 gave an index; by OP_MSG they are later ones."""
+    if not isinstance(definition, Doc) or not isinstance(definition.get('key'), Doc):
+        return definition
+    kinds = [value for _, value in definition.get('key')]
+    return Doc([*definition, *((kind + 'IndexVersion', {'$numberInt': '2'})
+                               for kind in ('text', '2dsphere') if kind in kinds
+                               and kind + 'IndexVersion' not in dict(definition))])
 
 
 def by_namespaces(reply, collection):

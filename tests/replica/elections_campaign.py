@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Sets that elect their primary, in a network of namespaces, while everything fails.
 
-Usage: elections_campaign.py [--minutes 60] [--seed N]   (as root; ./lab test elections-campaign)
+Usage: elections_campaign.py [--minutes 60] [--seed N]   (as root)
 
 Sets of mmapv1, of wiredTiger, of rocksdb and of all three, in turn. Four writers insert and
 increment with w: "majority"; a reader reads what they have done at "linearizable". A fault at a

@@ -18,7 +18,7 @@ SIMPLE = {'locale': 'simple'}
 NO_CASE = {'locale': 'en', 'strength': 2}
 # What a step may be refused with by what the steps before it have left: keys that are not unique,
 # an index that is there with other options, no such name, a collection that has no such thing.
-MAY_BE_REFUSED = {2, 20, 26, 27, 48, 67, 72, 85, 86, 10003, 11000, 17152}
+MAY_BE_REFUSED = {2, 20, 26, 27, 48, 67, 72, 85, 86, 121, 10003, 11000, 17152}
 
 CREATIONS = [
     {},

@@ -24,6 +24,7 @@ class Needs(Bare):
                           ('debezium/installed.xml', 'debezium/pom.xml'),
                           ('windows-libs/installed.txt', 'windows/libraries.txt'),
                           ('arm64-libs/installed.txt', 'arm64/libraries.txt'),
+                          ('text-libs/installed.txt', 'text/libraries.txt'),
                           *((name + '/installed.json', name + '/package-lock.json')
                             for name in ('mongosh', 'node', 'node-clients', 'node-apps',
                                          'node-programs')),

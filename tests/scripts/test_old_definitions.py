@@ -7,6 +7,7 @@ import io
 import json
 import lzma
 import os
+import subprocess
 import tarfile
 
 import late
@@ -20,7 +21,7 @@ bson = late.Module('bson')
 raw_bson = late.Module('bson.raw_bson')
 json_util = late.Module('bson.json_util')
 
-FIXTURE = os.path.join(TOP, 'tests', 'fixtures', 'mmapv1-2.6-clean')
+FIXTURE = os.path.join(TOP, 'tests', 'fixtures', 'mmapv1-2.6-%s')
 SAME = 'the same on both'
 
 
@@ -323,22 +324,33 @@ class OldDefinitions(two_servers.TwoServers):
     # A directory.
 
     def test_all_that_a_real_one_has_arrives(self):
-        with tarfile.open(FIXTURE + '.tar.xz') as tar:
-            tar.extractall(os.path.join(self.folder, 'old'), filter='data')
         program = os.path.join(server.folder_of('none'), 'bin', 'mongod')
-        with server.Server(program, os.path.join(self.folder, 'old')) as old:
-            said = self.ended(0, (), 'copy_databases.py', old.uri, self.to_server.uri)
-        self.addCleanup(self.target.drop_database, 'second-db')
-        with lzma.open(FIXTURE + '.expected.jsonl.xz', 'rt') as file:
+        for kind, count in (('clean', 5), ('geotext-clean', 8)):
+            old = os.path.join(self.folder, kind)
+            with tarfile.open(FIXTURE % kind + '.tar.xz') as tar:
+                tar.extractall(old, filter='data')
+            with server.Server(program, old) as running:
+                said = self.ended(0, (), 'copy_databases.py', running.uri, self.to_server.uri)
+            self.arrived(kind, count, said, SAME)
+            subprocess.run([program, '--dbpath', old, '--salvage', old + '-saved'], check=True,
+                           stdout=subprocess.DEVNULL)
+            self.arrived(kind, count, self.restored(0, old + '-saved'), 'as in the dump')
+
+    def arrived(self, kind, count, said, how):
+        with lzma.open(FIXTURE % kind + '.expected.jsonl.xz', 'rt') as file:
             lines = map(json_util.loads, file)
             wanted = {line['ns']: line['indexes'] for line in lines if 'indexes' in line}
-        self.assertEqual(len(wanted), 5)
+        self.assertEqual(len(wanted), count)
         for ns, indexes in wanted.items():
-            self.assertRegex(said, '%s: [0-9]+ documents, %d indexes, %s'
-                             % (ns, len(indexes), SAME))
+            self.assertRegex(said, '%s: [0-9]+ documents, %d indexes, %s' % (ns, len(indexes), how))
             database, collection = ns.split('.', 1)
-            found = self.target[database][collection].index_information()
-            self.assertEqual({name: (dict(each['key']), bool(each.get('unique')),
-                                     bool(each.get('sparse'))) for name, each in found.items()},
-                             {each['name']: (each['key'], bool(each.get('unique')),
-                                             bool(each.get('sparse'))) for each in indexes})
+            found = {name: dict(each, key=dict(each['key'])) for name, each in
+                     self.target[database][collection].index_information().items()}
+            fields = set().union(*indexes) - {'v', 'ns', 'name'}
+            self.assertEqual({name: {field: each.get(field) for field in fields}
+                              for name, each in found.items()},
+                             {each['name']: {field: each.get(field) for field in fields}
+                              for each in indexes})
+            self.assertTrue(self.target[database].command('validate', collection)['valid'])
+        for database in {ns.split('.')[0] for ns in wanted}:
+            self.target.drop_database(database)

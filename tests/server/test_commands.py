@@ -281,8 +281,8 @@ class Commands(unittest.TestCase):
 
     def test_queries_of_other_kinds(self):
         """JavaScript, places: refused wherever a filter is taken, with a text that says so."""
-        for filter_, word in (({'$where': 'true'}, '$where'),
-                              ({'a': {'$near': [1, 2]}}, '$near')):
+        for filter_, word in (({'$where': 'true'}, r'\$where'),
+                              ({'a': {'$near': [1, 2]}}, '[nN]ear')):
             for request in (
                     {'find': 'c', 'filter': filter_},
                     {'count': 'c', 'query': filter_},
@@ -295,7 +295,7 @@ class Commands(unittest.TestCase):
                 reply = self.ask(DATABASE, request)
                 self.assertTrue(reply['ok'] == 0.0 or reply.get('writeErrors'), (request, reply))
                 error = reply if reply['ok'] == 0.0 else reply['writeErrors'][0]
-                self.assertIn(word, error['errmsg'], request)
+                self.assertRegex(error['errmsg'], word, request)
                 self.assertEqual(self.client[DATABASE].c.count_documents({'a': {'$lt': 3}}), 5)
 
     def test_a_cursor_is_one_requests_at_a_time(self):

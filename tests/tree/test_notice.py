@@ -13,8 +13,7 @@ NAMES = {'boost_program_options': 'Boost', 'bson-1.0': 'libbson', 'crypto': 'Ope
          'yaml-cpp': 'yaml-cpp', 'mongoc-1.0': 'libmongoc', 'mongoclient': 'libmongoclient',
          'boost_thread': 'Boost', 'boost_system': 'Boost', 'pq': 'libpq',
          'mariadb': 'MariaDB Connector/C', 'rocksdb': 'RocksDB', 'wiredtiger': 'WiredTiger',
-         's2': 'S2',
-         'icui18n': 'ICU', 'icuuc': 'ICU',
+         's2': 'S2', 'icui18n': 'ICU', 'icuuc': 'ICU',
          'bidgcc000': 'Intel Decimal Floating-Point Math Library',
          '../text-libs/lib/libsnowball2010.a': 'Snowball', 'm': None}
 

@@ -61,7 +61,8 @@ def tests():
     begin()
     install.debian('apt-build.txt', 'apt-measure.txt', 'apt-shell.txt', 'apt.txt')
     install.drivers()
-    libraries('text', 'compiling stemmers into build/text-libs', 'sh', 'setup/text/libraries.sh')
+    libraries('text', 'compiling stemmers into build/text-libs', '/bin/sh',
+              'setup/text/libraries.sh')
     install.python('venv-old-driver', 'python-old-driver.txt')
     shell()
 

@@ -79,7 +79,8 @@ class Reader {
                 Value number;
                 number.kind = Value::object;
                 value.kind = Value::string;
-                number.members.push_back({"$numberInt", value});
+                const bool is_whole = value.text.find_first_of(".eE") == std::string::npos;
+                number.members.push_back({is_whole ? "$numberInt" : "$numberDouble", value});
                 return number;
             }
         }

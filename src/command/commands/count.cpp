@@ -364,11 +364,12 @@ constexpr Command kCommands[] = {
 }  // namespace
 
 // An index has one of the texts that are equal under a collation for each way to write it. Behind a
-// hint documents tell, those that this index has.
+// hint documents tell, those that this index has. $near and $text have plans of their own.
 std::optional<query::DistinctPlan> plan_by_index(CollectionLock& lock, std::string_view path,
                                                  const bson::Element& hint, query::FindQuery& query,
                                                  const query::DistinctValues& values) {
-    if (query.collator != nullptr || !hint.missing() || query.matcher->text() != nullptr)
+    if (query.collator != nullptr || !hint.missing() || query.matcher->text() != nullptr ||
+        query.matcher->near() != nullptr)
         return std::nullopt;
     return query::plan_distinct(*lock.collection(), path, query, values, &lock);
 }

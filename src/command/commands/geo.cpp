@@ -48,7 +48,7 @@ void check_has_places(const catalog::Collection* collection) {
 void read_place(const Invocation& invocation, const catalog::Collection& collection,
                 query::NearRequest& request) {
     const bson::Doc given = invocation.body;
-    request.reading.heights = invocation.dialect().has(dialect::kStagesOfToday);
+    if (invocation.dialect().has(dialect::kStagesOfToday)) request.rules = geo::Rules::today;
     if (given.has("start"))
         base::fail(base::kBadValue, "using deprecated 'start' argument to geoNear");
     if (!request.read_near(given["near"])) base::fail(17304, "'near' field must be point");

@@ -99,20 +99,20 @@ constexpr Field kDefinition[] = {
     {"columnstoreProjection", types::object},
     {"prepareUnique", types::flag},
     {"clustered", types::flag},
-    // Fields of some kinds of index.
+    // These belong to some kinds of index.
     {"weights", types::object | types::string},
     {"default_language", types::string},
     {"language_override", types::string},
     {"textIndexVersion", types::number},
     {"2dsphereIndexVersion", types::any},
-    // What is no number counts as left out, as it did to old servers.
+    // A value that is no number counts as left out, as it did to old servers.
     {"bits", types::any},
     {"min", types::any},
     {"max", types::any},
     {"bucketSize", types::any},
     {"finestIndexedLevel", types::any},
     {"coarsestIndexedLevel", types::any},
-    // A field of a document in system.indexes.
+    // Documents in system.indexes have it.
     without_effect("_id", types::any),
 };
 
@@ -240,23 +240,25 @@ void refuse_version_3(bson::Doc spec) {
 void run_create_indexes(Invocation& invocation) {
     const std::string ns = indexed_ns(invocation);
     std::vector<bson::Doc> specs = index_specs(invocation, ns);
-    std::vector<bson::Object> shortened;
-    if (invocation.dialect().has(dialect::kFieldsAreChecked) &&
-        invocation.body["ignoreUnknownIndexOptions"].truthy()) {
-        std::ranges::transform(specs, std::back_inserter(shortened), without_unknown_options);
-        specs.assign(shortened.begin(), shortened.end());
-    }
     std::vector<bson::Object> kept;
+    const auto rewrite = [&](bson::Object (*as)(bson::Doc)) {
+        std::vector<bson::Object> made;
+        std::ranges::transform(specs, std::back_inserter(made), as);
+        specs.assign(made.begin(), made.end());
+        kept.swap(made);
+    };
+    if (invocation.dialect().has(dialect::kFieldsAreChecked) &&
+        invocation.body["ignoreUnknownIndexOptions"].truthy())
+        rewrite(without_unknown_options);
     if (invocation.dialect().has(dialect::kIndexDefinitionsAreChecked))
         std::ranges::for_each(specs, check_definition);
-    if (invocation.dialect().has(dialect::kDropDupsRemovesNothing)) {
-        std::ranges::transform(specs, std::back_inserter(kept), without_drop_dups);
-        specs.assign(kept.begin(), kept.end());
-    }
+    if (invocation.dialect().has(dialect::kDropDupsRemovesNothing)) rewrite(without_drop_dups);
     const auto check_expiries = [&] {
         if (invocation.dialect().has(dialect::kExpiriesAreChecked))
             std::ranges::for_each(specs, check_expiry);
     };
+    if (invocation.dialect().has(dialect::kTextTakesLetters))
+        rewrite(catalog::with_versions_of_today);
     const storage::NameLimits& limits = invocation.client.name_limits();
     catalog::check_insertable(ns, limits, catalog::code_of_bad_name(invocation.dialect()));
     CollectionLock lock(invocation.client, ns, true);

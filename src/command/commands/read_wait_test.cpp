@@ -37,7 +37,7 @@ class ReadWaitTest : public SetOfThreeTest {
         hear_of_primary("b:1");
         ASSERT_EQ(member_->role().state(), replica::State::secondary);
     }
-    // By another connection, since this one may wait.
+    // Another connection is used, since this one may wait.
     bson::Object last_entry() {
         TestConnection other;
         other.open(*service_, 2);
@@ -53,7 +53,7 @@ TEST_F(ReadWaitTest, AReplyShowsWhatAMajorityHas) {
     EXPECT_TRUE(member_->progress().is_awaited()) << "it is in no journal there";
     reports_all("c:1");
     EXPECT_EQ(count_in(reply.get()), 1);
-    // Nothing has come since.
+    // No entry has come since.
     EXPECT_EQ(count_in(run(at("majority"))), 1);
     insert(2);
     EXPECT_EQ(count_in(run(at("local"))), 2);

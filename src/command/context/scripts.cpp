@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kNameIsNoString = 10209;
 constexpr int kNoValue = 10210;
-// What stored functions may be together.
+// Stored functions may be so large together.
 constexpr size_t kStoredBytesMax = size_t{16} * 1024 * 1024;
 
 // The documents of system.js.

@@ -11,7 +11,7 @@ namespace command {
 
 struct Invocation;
 
-// What a read may show, by its readConcern: all that this member has, also what an election may
+// A readConcern says what a read may show: all that this member has, also what an election may
 // still take back; what a majority has; or that, of a member that was the primary until then.
 enum class ReadLevel : uint8_t { local, majority, linearizable };
 

@@ -4,6 +4,7 @@
 #include <numbers>
 #include <utility>
 
+#include <s2/s2coords.h>
 #include <s2/s2edge_distances.h>
 #include <s2/s2error.h>
 #include <s2/s2latlng_rect.h>
@@ -63,9 +64,37 @@ bool holds_cell(const S2Polygon& polygon, const S2Cell& cell) {
     return polygon.Contains(S2Polygon(cell));
 }
 
-// Old servers took a point for its smallest cell, of some millimetres: what meets that is there.
+// Whether a place is surely not on the border of its smallest cell, where rounding has decided.
+bool is_inside(const S2Cell& cell, const S2Point& place) {
+    R2Point at;
+    return S2::FaceXYZtoUV(cell.face(), place, &at) && cell.GetBoundUV().InteriorContains(at);
+}
+
+// Old servers took a point for its smallest cell, of some millimetres: what meets that is there,
+// and an index knows nothing else of it.
 bool has(const S2Polygon& polygon, const S2Point& place) {
-    return polygon.Contains(place) || meet(polygon, S2Cell(place));
+    const S2Cell cell(place);
+    return (is_inside(cell, place) && polygon.Contains(place)) || meet(polygon, cell);
+}
+
+// The larger cells too, of which an index has one: where rounding decides, a line may meet a cell
+// and not the one around it.
+bool has(const S2Polyline& line, const S2Point& place) {
+    S2CellId cell(place);
+    while (line_meets_cell(line, S2Cell(cell))) {
+        if (cell.is_face()) return true;
+        cell = cell.parent();
+    }
+    return false;
+}
+
+// S2 drops what is shorter when it looks at a line's parts inside and outside of a polygon: such a
+// line would be inside of every polygon.
+constexpr double kNoLength = 1e-14;
+
+bool holds_line(const S2Polygon& polygon, const S2Polyline& line) {
+    return line.GetLength().radians() < kNoLength ? has(polygon, line.vertex(0))
+                                                  : polygon.Contains(line);
 }
 
 double angle(const S2Point& a, const S2Point& b) {
@@ -129,19 +158,16 @@ bool PartsShape::add_polygon(const std::vector<Line>& rings, std::string& why) {
 }
 
 bool PartsShape::has_place(const S2Point& place) const {
-    const S2Cell cell{place};
-    const auto is_there = [&](const S2Point& point) { return S2CellId(point) == cell.id(); };
+    const S2CellId cell(place);
+    const auto is_there = [&](const S2Point& point) { return S2CellId(point) == cell; };
     if (std::ranges::any_of(points_, is_there)) return true;
-    return std::ranges::any_of(lines_,
-                               [&](const auto& line) { return line_meets_cell(*line, cell); }) ||
+    return std::ranges::any_of(lines_, [&](const auto& line) { return has(*line, place); }) ||
            std::ranges::any_of(polygons_,
                                [&](const auto& polygon) { return has(*polygon, place); });
 }
 
 bool PartsShape::meets_line(const S2Polyline& other) const {
-    return std::ranges::any_of(
-               points_,
-               [&](const S2Point& place) { return line_meets_cell(other, S2Cell(place)); }) ||
+    return std::ranges::any_of(points_, [&](const S2Point& place) { return has(other, place); }) ||
            std::ranges::any_of(lines_,
                                [&](const auto& line) { return lines_meet(*line, other); }) ||
            std::ranges::any_of(polygons_,
@@ -165,7 +191,7 @@ bool PartsShape::contains(const Shape& shape) const {
                                }) &&
            std::ranges::all_of(other->lines_,
                                [&](const auto& line) {
-                                   return any([&](const auto& p) { return p->Contains(*line); });
+                                   return any([&](const auto& p) { return holds_line(*p, *line); });
                                }) &&
            std::ranges::all_of(other->polygons_, [&](const auto& polygon) {
                return any([&](const auto& p) { return p->Contains(*polygon); });

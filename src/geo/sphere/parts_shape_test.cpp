@@ -73,6 +73,16 @@ TEST(PartsShapes, ContainAndMeet) {
     EXPECT_TRUE(square->intersects(*shape_of({{}, {{{-5, 5}, {15, 5}}}, {}})));
 }
 
+TEST(PartsShapes, ContainALineOfNoLengthWhereItsPlaceIs) {
+    const auto here = shape_of(box(0, 0, 10, 10));
+    const auto elsewhere = shape_of(box(20, 20, 30, 30));
+    for (const double length : {0.0, 1e-15, 1e-14, 1e-13, 1e-12}) {
+        const auto line = shape_of({{}, {{{5, 5}, {5, 5 + length}}}, {}});
+        EXPECT_TRUE(here->contains(*line)) << length;
+        EXPECT_FALSE(elsewhere->contains(*line)) << length;
+    }
+}
+
 TEST(PartsShapes, AreTheSmallerPartOfTheSphere) {
     Parts turned = box(0, 0, 10, 10);
     std::ranges::reverse(turned.polygons[0][0]);

@@ -164,6 +164,7 @@ Value FieldExpression::evaluate(Scope& scope) const {
     DCHECK(variable_ < scope.variables.size());  // Scope::prepare() was called
     const Scope::Variable& v = scope.variables[variable_];
     if (v.doc == nullptr) return value_below(scope.arena, v.value, path_, 0);
+    if (path_.empty() && !v.value.missing()) return v.value;  // the document without its score
     const bson::Doc doc(v.doc);
     return path_.empty() ? make_doc(scope.arena, Type::object, doc)
                          : value_at(scope.arena, doc, path_);

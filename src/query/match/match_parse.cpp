@@ -136,8 +136,8 @@ NodePtr parse_all(std::string_view path, const Element& operand, const ParseCont
     return node;
 }
 
-geo::Reading reading_of(const ParseContext& context) {
-    return {context.expressions != nullptr};
+geo::Rules geo_rules(const ParseContext& context) {
+    return context.expressions != nullptr ? geo::Rules::today : geo::Rules::old;
 }
 
 bool is_geo(std::string_view name) {
@@ -148,7 +148,7 @@ NodePtr parse_geo(std::string_view path, const Element& e, const ParseContext& c
     NodePtr node = make_node(MatchKind::geo, path);
     node->geo = geo::Predicate::parse(e.name() == "$geoIntersects" ? geo::Predicate::Ask::intersects
                                                                    : geo::Predicate::Ask::within,
-                                      e, reading_of(context));
+                                      e, geo_rules(context));
     return node;
 }
 
@@ -233,7 +233,7 @@ void parse_field_operators(std::string_view path, Doc operators, const ParseCont
     if (geo::Near::is_name(operators.first().name())) {
         if (!context.in_and) bad("{} stands below another operator", operators.first().name());
         into.children.push_back(make_node(MatchKind::near, path));
-        into.children.back()->near = geo::Near::parse(operators, reading_of(context));
+        into.children.back()->near = geo::Near::parse(operators, geo_rules(context));
         return;
     }
     bool regex_done = false;

@@ -14,7 +14,7 @@ namespace query {
 
 struct NearRequest {
     geo::Near::Parts near;
-    geo::Reading reading;
+    geo::Rules rules = geo::Rules::old;
     bool has_least = false;
     double multiplier = 1;
     std::string key;  // the path of the index; empty: that of the only one
@@ -24,10 +24,11 @@ struct NearRequest {
 
     // Reads `near`, a pair or a point. False: it is none.
     bool read_near(const bson::Element& e);
-    // Finds the index. Throws base::Error 2 where there is none or are several, 17298, 17301.
+    // Finds the index. Throws base::Error 2 where there is none or are several (27 by the rules of
+    // today), 17298, 17301.
     void find_index(const catalog::Collection& collection);
     // Makes the filter of `query` look for what is near, by the index that the collection has.
-    // Throws base::Error 2 where it has none or several, 17298, 17301.
+    // Throws what find_index() does.
     void choose(const catalog::Collection& collection, FindQuery& query);
 
     // What a client sees of a distance that an executor tells.

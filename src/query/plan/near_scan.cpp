@@ -28,7 +28,8 @@ NearScan::NearScan(catalog::Collection& collection, const FindQuery& query, cons
       end_(std::min(near_.most(), farthest(near_, *plan.scans.front().index))) {
     want_details_ =
         query.want_details || (query.projection != nullptr && query.projection->needs_details());
-    if (flat_ && !query.near_all) wanted_ = query.limit != 0 ? query.sorted_rows() : kFlatDefault;
+    if (flat_ && !query.near_all && near_.rules() == geo::Rules::old)
+        wanted_ = query.limit != 0 ? query.sorted_rows() : kFlatDefault;
     const int64_t likely = query.limit != 0 ? query.sorted_rows() : kFlatDefault;
     inner_ = flat_ ? 0 : std::min(near_.least(), end_);
     begin_ring(inner_ + likely_reach(near_, *plan.scans.front().index, likely,

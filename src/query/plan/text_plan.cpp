@@ -7,6 +7,7 @@
 #include "query/match/implication.h"
 #include "query/match/text_clause.h"
 #include "query/match/times.h"
+#include "query/plan/bounds.h"
 #include "query/plan/index_bounds.h"
 #include "sched/tick.h"
 
@@ -91,13 +92,13 @@ class TextPlanner {
             orient(scan.bounds[i], (descending >> i & 1) != 0);
     }
 
-    // Returns the one value that the conjunction wants at a path; missing: none.
-    static bson::Element value_at(const Conjunction& conjunction, const std::string& path) {
+    // Returns what asks for one value at a path; null: nothing does.
+    static const MatchNode* equality_at(const Conjunction& conjunction, const std::string& path) {
         for (const Predicate& p : sched::ticked(conjunction.predicates))
             if (std::string_view(p.path) == path && p.bindings.empty() &&
                 p.node->kind == MatchKind::eq && p.node->collator == nullptr)
-                return p.node->operand;
-        return {};
+                return p.node;
+        return nullptr;
     }
 
     void add_terms(const MatchNode& around, const MatchNode& node, const catalog::Index& index) {
@@ -105,12 +106,17 @@ class TextPlanner {
         const Conjunction conjunction = flatten(around);
         ScanPlan scan = whole_index(index, false);
         for (size_t i = 0; i < spec.prefix.size(); ++i) {
-            const bson::Element value = value_at(conjunction, spec.prefix[i]);
-            if (value.missing())
+            const MatchNode* const equality = equality_at(conjunction, spec.prefix[i]);
+            if (equality == nullptr)
                 fail_without_index(
                     "a $text query through an index with fields before the text needs one value "
                     "for each of them");
-            scan.bounds[i] = {point(value)};
+            // Null is more than one key.
+            const IndexField prefix(index, i);
+            scan.bounds[i] = can_use(*equality, prefix)
+                                 ? bounds_of(*equality, prefix, *plan_.arena).intervals
+                                 : IntervalList{point(equality->operand)};
+            orient(scan.bounds[i], (index.generator->descending_bits() >> i & 1) != 0);
         }
         const size_t field = spec.prefix.size();
         scan.key_filter.push_back({field, &node});

@@ -62,7 +62,7 @@ GeoNearStage::GeoNearStage(const Value& spec, const PipelineContext& context) {
         base::fail(10065, "invalid parameter: expected an object ($geoNear)");
     const bson::Doc given = spec.as_doc();
     const bool today = context.dialect.has(dialect::kStagesOfToday);
-    request_.reading.heights = today;
+    request_.rules = today ? geo::Rules::today : geo::Rules::old;
     const bson::Element near = given["near"];
     if (!near.is_object() && !near.is_array())
         base::fail(16605, "$geoNear requires a 'near' option as an Array");
@@ -72,8 +72,13 @@ GeoNearStage::GeoNearStage(const Value& spec, const PipelineContext& context) {
     // To today's servers a point of GeoJSON is on the sphere, whatever else is said.
     request_.near.spherical = given["spherical"].truthy() || (today && request_.near.geojson);
     if (const bson::Element e = given["query"]; e.is_object()) filter_ = bson::Object(e.as_doc());
+    constexpr int kNoLimit = 50858;
+    constexpr int kNoNum = 50857;
     for (const char* name : {"limit", "num"}) {
         const bson::Element e = given[name];
+        if (today && e)
+            base::fail(std::string_view(name) == "num" ? kNoNum : kNoLimit,
+                       "$geoNear has no option '{}': put a stage $limit behind it", name);
         if (!e.is_number()) continue;
         limit_ = e.to_int64();
         gives_none_ = limit_ == 0;
@@ -81,7 +86,9 @@ GeoNearStage::GeoNearStage(const Value& spec, const PipelineContext& context) {
             base::fail(kFailed, "$geoNear: {} must be greater than or equal to 0", name);
     }
     if (limit_ == 0 && !gives_none_ && !today) limit_ = kDefaultLimit;
-    if (const bson::Element e = given["maxDistance"]; e.is_number() && e.to_double() > 0)
+    // To old servers 0 was no limit.
+    if (const bson::Element e = given["maxDistance"];
+        e.is_number() && (e.to_double() > 0 || (today && e.to_double() == 0)))
         request_.near.most = e.to_double();
     if (const bson::Element e = given["minDistance"]; e.is_number()) {
         request_.has_least = true;
@@ -103,6 +110,7 @@ void GeoNearStage::choose(const catalog::Collection& collection, FindQuery& quer
     if (near_is_bad_) base::fail(17304, "'near' must be a point");
     request_.choose(collection, query);
 } catch (const base::Error& error) {
+    if (request_.rules == geo::Rules::today) throw;
     sched::fail_because(error, kFailed, "geoNear command failed: {}", error.what());
 }
 

@@ -11,8 +11,8 @@
 #include "dialect/filters.h"
 #include "dialect/pipelines.h"
 #include "query/expression/accumulator_spec.h"
+#include "query/stage/computing_stage.h"
 #include "query/stage/group_spill.h"
-#include "query/stage/stage.h"
 #include "query/value/value_set.h"
 #include "sched/operation.h"
 
@@ -50,6 +50,7 @@ class Group : public Stage {
         if (!has_id) base::fail(15955, "a group specification must include an _id");
         scope_.prepare(names);
     }
+    void carry_score() override { carries_score_ = true; }
     // The `_id` is computed by what `parse_id` makes; `fields` has none.
     Group(bson::Doc fields, const PipelineContext& context,
           const std::function<ExpressionPtr(Names&)>& parse_id)
@@ -210,7 +211,10 @@ class Group : public Stage {
         bson::Doc doc;
         for (uint64_t seen = 1; previous_->next(&doc); ++seen) {
             arena_.clear();
-            scope_.set_root(doc);
+            if (carries_score_)
+                set_scored_root(scope_, doc);
+            else
+                scope_.set_root(doc);
             const Value id = id_of(scope_);
             if (const size_t group = group_of(id, seen); group != kNoGroup) {
                 add_to(group);
@@ -251,6 +255,7 @@ class Group : public Stage {
     std::vector<GroupField> fields_;
     Arena arena_;
     Scope scope_{arena_};
+    bool carries_score_ = false;
     bson::Buffer key_;
     bson::Buffer out_;
     // The groups in memory, in the order of their first documents.

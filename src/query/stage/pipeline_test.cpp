@@ -212,7 +212,7 @@ TEST(Pipeline, RefusesWhatItCannotDo) {
             EXPECT_EQ(e.code(), 31082) << stage;
         }
     }
-    EXPECT_EQ(error_of(R"([{"$geoNear": {}}])"), 16604);
+    EXPECT_EQ(error_of(R"([{"$geoNear": {}}])"), 16602);
     EXPECT_EQ(error_of(R"([{"$limit": 1}, {"$match": {"$text": {"$search": "x"}}}])"), 17313);
 }
 

@@ -53,11 +53,6 @@ void add_match_needs(const MatchNode& node, Needs& needs) {
         add_match_needs(*child, needs);
 }
 
-void append_score(bson::Doc doc, bson::Buffer& out) {
-    const Value score = doc[kScoreField];
-    if (score) write_value(out, kScoreField, score);
-}
-
 class Project : public Computing {
   public:
     Project(bson::Doc spec, const PipelineContext& context) {
@@ -91,7 +86,7 @@ class Project : public Computing {
         if (carries_score_) needs.fields.emplace(kScoreField);
     }
     void carry_score() override {
-        carries_score_ = true;
+        Computing::carry_score();
         if (restriction_) simplify_expressions();
     }
     void simplify_expressions() override {
@@ -110,7 +105,6 @@ class Project : public Computing {
     // is so wherever the stage stands.
     std::unique_ptr<Narrowing> restriction_;
     bson::Buffer restricted_;
-    bool carries_score_ = false;
 };
 
 // Projects as later servers do: included fields come as the document has them, computed ones after
@@ -144,12 +138,10 @@ class LaterProject : public Computing {
         if (object_->computes_something()) object_->add_names_with_parts(needs);
         if (carries_score_) needs.fields.emplace(kScoreField);
     }
-    void carry_score() override { carries_score_ = true; }
     void simplify_expressions() override { object_->simplified(); }
 
   private:
     std::unique_ptr<ObjectExpression> object_;
-    bool carries_score_ = false;
 };
 
 class Redact : public Computing {

@@ -95,10 +95,22 @@ class ReplaceRoot : public Computing {
                        type_name(v.type()));
         }
         *out = v.as_doc();
+        if (carries_score_) {
+            out_.clear();
+            const size_t start = open_doc(out_);
+            for (const Value& e : sched::ticked(*out))
+                if (e.name() != kScoreField) write_value(out_, e.name(), e);
+            append_score(doc, out_);
+            close_doc(out_, start);
+            *out = bson::Doc(out_.data());
+        }
         check_document_bytes(*out);
         return true;
     }
-    void add_needs(Needs& needs) const override { root_->add_needs(needs); }
+    void add_needs(Needs& needs) const override {
+        root_->add_needs(needs);
+        if (carries_score_) needs.fields.emplace(kScoreField);
+    }
     void simplify_expressions() override { simplify(root_); }
 
   private:

@@ -70,6 +70,26 @@ TEST_F(Contexts, DocumentsKeepOrderAndTypesWhereTheyAreLeftAlone) {
     EXPECT_EQ(passed_through(doc, "return Object.keys(d).join()"), "{ : \"b,10,2,a\" }");
 }
 
+// Each level that wrote its own twice would make the time double with each level.
+TEST_F(Contexts, ADocumentOfManyLevelsIsWrittenWhereItsEndHasChanged) {
+    constexpr int kLevels = 80;
+    bson::Object doc = bson::make("n", int32_t{1}, "x", "");
+    for (int i = 0; i < kLevels; ++i)
+        doc = bson::make("n", int32_t{1}, "x", doc.doc());
+    const std::string changed =
+        passed_through(doc, "for (var e = d; e.x; e = e.x) {} e.x = 'new'; return d");
+    std::string wanted = bson::to_text(doc);
+    wanted.replace(wanted.find("x: \"\""), 5, "x: \"new\"");
+    EXPECT_EQ(changed, "{ : " + wanted + " }");
+}
+
+TEST_F(Contexts, NumbersOfClassesMayBeAnything) {
+    EXPECT_EQ(value_of("var l = NumberLong(1); l.top = 1e300; l.bottom = -1e300; return l"),
+              "{ : -4294967296 }");
+    EXPECT_EQ(value_of("var t = Timestamp(1, 2); t.t = NaN; t.i = -1; return t"),
+              "{ : Timestamp 0|4294967295 }");
+}
+
 TEST_F(Contexts, ValuesOfClasses) {
     EXPECT_EQ(value_of("[NumberLong('9007199254740993'), NumberInt(7)]"),
               "{ : [ 9007199254740993, 7 ] }");

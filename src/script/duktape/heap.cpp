@@ -3,8 +3,10 @@
 #include <malloc.h>
 #include <pthread.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <new>
 #include <string>
 #include <utility>
@@ -20,7 +22,11 @@ constexpr size_t kCountedBytes = size_t{64} * 1024;
 // About what the engine does between two looks at the time: 256 * 1024 steps.
 constexpr int64_t kTicksOfSteps = 30'000;
 constexpr int64_t kAllocationsPerTick = 4;
-constexpr size_t kComparedPerTick = 4096;
+constexpr size_t kComparedPerTick = 16384;
+constexpr size_t kComparedPerCall = 64;  // what a comparison costs beside its bytes
+// A built-in function over a long array or text counts nothing; the call behind it sees the time.
+constexpr int64_t kUncountedNs = 5'000'000;
+constexpr int64_t kNsPerTick = 250;
 // What is left of a thread's stack for the functions that a script calls last.
 constexpr size_t kStackKept = size_t{256} * 1024;
 
@@ -29,9 +35,29 @@ struct Thread {
     Heap* heap = nullptr;             // the one that it is in
     const char* stack_end = nullptr;  // its stack grows down to there
     int64_t stack_checks = 0;
+    size_t compared = 0;    // bytes, not counted yet
+    int64_t seen_ns = 0;    // by the coarse clock, when time was last counted
+    int64_t worked_ns = 0;  // by the thread's own clock, then
 };
 Thread& this_thread() {
     return base::thread_scratch<Thread>();
+}
+
+int64_t ns_of(clockid_t clock) {
+    timespec now{};
+    clock_gettime(clock, &now);
+    return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+// Returns the ticks that the thread has worked since it was asked last, if that is long ago.
+int64_t uncounted_ticks(Thread& thread) {
+    const int64_t now = ns_of(CLOCK_MONOTONIC_COARSE);
+    if (now - thread.seen_ns < kUncountedNs) return 0;
+    const int64_t worked = ns_of(CLOCK_THREAD_CPUTIME_ID);
+    const int64_t ticks = (worked - thread.worked_ns) / kNsPerTick;
+    thread.seen_ns = now;
+    thread.worked_ns = worked;
+    return ticks;
 }
 
 const char* stack_end() {
@@ -50,6 +76,7 @@ class Current {
     explicit Current(Heap* heap) : thread_(this_thread()), before_(thread_.heap) {
         thread_.heap = heap;
         if (thread_.stack_end == nullptr) thread_.stack_end = stack_end();
+        uncounted_ticks(thread_);  // before the script
     }
     ~Current() { thread_.heap = before_; }
 
@@ -127,6 +154,10 @@ void Heap::spend(int64_t ticks) {
     } catch (const std::exception&) {
         end();
     }
+}
+
+void Heap::pass_over_work() {
+    uncounted_ticks(this_thread());
 }
 
 void Heap::end() {
@@ -236,7 +267,9 @@ void Heap::release(void* self, void* p) {
 }  // namespace script
 
 extern "C" int script_check_time(void* heap) {
-    static_cast<script::Heap*>(heap)->spend(script::kTicksOfSteps);
+    // Steps that throw take longer than others.
+    const int64_t worked = script::uncounted_ticks(script::this_thread());
+    static_cast<script::Heap*>(heap)->spend(std::max(script::kTicksOfSteps, worked));
     return 0;
 }
 
@@ -246,12 +279,17 @@ extern "C" int script_check_stack(void) {
         thread.stack_checks = 0;
         if (thread.heap != nullptr) thread.heap->spend(256 / 4);
     }
+    if (const int64_t ticks = script::uncounted_ticks(thread); ticks > 0 && thread.heap != nullptr)
+        thread.heap->spend(ticks);
     return static_cast<const char*>(__builtin_frame_address(0)) < thread.stack_end ? 1 : 0;
 }
 
 extern "C" int script_compare_bytes(const void* a, const void* b, size_t bytes) {
-    if (bytes >= script::kComparedPerTick && script::this_thread().heap != nullptr)
-        script::this_thread().heap->spend(
-            1 + static_cast<int64_t>(bytes / script::kComparedPerTick / 4));
+    script::Thread& thread = script::this_thread();
+    thread.compared += bytes + script::kComparedPerCall;
+    if (thread.compared >= 64 * script::kComparedPerTick && thread.heap != nullptr) {
+        const size_t ticks = std::exchange(thread.compared, 0) / script::kComparedPerTick;
+        thread.heap->spend(static_cast<int64_t>(ticks));
+    }
     return std::memcmp(a, b, bytes);
 }

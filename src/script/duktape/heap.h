@@ -33,6 +33,8 @@ class Heap {
 
     // Counts time, in ticks. Ends the script where it is over.
     void spend(int64_t ticks);
+    // The work since the last look at the time has been counted by others.
+    static void pass_over_work();
     // Ends the script with the exception that is being handled.
     [[noreturn]] void end();
     // The code of what ends a script whose values have an expression with other flags.

@@ -216,6 +216,7 @@ duk_ret_t run(duk_context* context) {
     write_document(context, command, 1);
     const std::string reply =
         outside([&] { return reach.database->run(database, data_of(command)); });
+    Heap::pass_over_work();
     push_document(context, reinterpret_cast<const uint8_t*>(reply.data()), true);
     return 1;
 }

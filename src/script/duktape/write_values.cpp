@@ -31,6 +31,14 @@ double number_of(duk_context* context, duk_idx_t index, const char* name) {
     return value;
 }
 
+// What a script says is any number.
+int64_t whole_of(double value) {
+    constexpr double kBeyond = 9223372036854775808.0;
+    if (std::isnan(value)) return 0;
+    if (value >= kBeyond) return INT64_MAX;
+    return value < -kBeyond ? INT64_MIN : static_cast<int64_t>(value);
+}
+
 bool is_int32(double value) {
     return value >= INT32_MIN && value <= INT32_MAX && std::floor(value) == value &&
            !(value == 0 && std::signbit(value));
@@ -71,6 +79,9 @@ class ValueWriter {
 
     duk_context* const context_;
     Writer& out_;
+    // An object around this one is being compared with its source: each object in it that decided
+    // for itself would be written twice as often as the one around it.
+    bool is_trial_ = false;
 };
 
 const uint8_t* ValueWriter::source_of(duk_idx_t index) {
@@ -91,8 +102,11 @@ void ValueWriter::write_fields(duk_idx_t index, int depth) {
     duk_require_stack(context_, 16);
     const uint8_t* const source = source_of(index);
     const size_t start = out_.bytes().size();
+    const bool decides = source != nullptr && !is_trial_;
+    is_trial_ = is_trial_ || decides;
     write_all(index, source, depth, true);
-    if (source == nullptr) return;
+    if (!decides) return;
+    is_trial_ = false;
     // The numbers of arrays have their old types only where the object is left as it was.
     const std::string_view written = std::string_view(out_.bytes()).substr(start);
     const auto size = static_cast<size_t>(load<int32_t>(source));
@@ -157,7 +171,7 @@ void ValueWriter::write_binary(duk_idx_t index) {
     duk_size_t size = 0;
     const auto* const bytes = static_cast<const char*>(duk_get_buffer(context_, -1, &size));
     out_.number(static_cast<int32_t>(size));
-    out_.number(static_cast<uint8_t>(type));
+    out_.number(static_cast<uint8_t>(whole_of(type)));
     if (size > 0) out_.raw({bytes, size});
     duk_pop(context_);
 }
@@ -171,7 +185,7 @@ bool ValueWriter::write_of_class(std::string_view name, duk_idx_t index) {
         case Class::number_int: {
             duk_get_prop_literal(context_, index, SCRIPT_HIDDEN("value"));
             out_.field(Type::int32, name);
-            out_.number(static_cast<int32_t>(duk_get_number_default(context_, -1, 0)));
+            out_.number(static_cast<int32_t>(whole_of(duk_get_number_default(context_, -1, 0))));
             duk_pop(context_);
             return true;
         }
@@ -184,8 +198,8 @@ bool ValueWriter::write_of_class(std::string_view name, duk_idx_t index) {
             write_binary(index);
             return true;
         case Class::timestamp: {
-            const auto seconds = static_cast<uint64_t>(number_of(context_, index, "t"));
-            const auto more = static_cast<uint64_t>(number_of(context_, index, "i"));
+            const auto seconds = static_cast<uint64_t>(whole_of(number_of(context_, index, "t")));
+            const auto more = static_cast<uint64_t>(whole_of(number_of(context_, index, "i")));
             out_.field(Type::timestamp, name);
             out_.number(seconds << 32 | (more & 0xffffffff));
             return true;
@@ -260,7 +274,7 @@ void ValueWriter::write_object(std::string_view name, duk_idx_t index, const Fie
         const double time = duk_to_number(context_, -1);
         duk_pop_2(context_);
         out_.field(Type::date, name);
-        out_.number(std::isnan(time) ? int64_t{0} : static_cast<int64_t>(time));
+        out_.number(whole_of(time));
     } else if (is_of(context_, index, "RegExp")) {
         write_regex(name, index);
     } else if (!write_of_class(name, index)) {
@@ -357,20 +371,10 @@ int64_t long_at(duk_context* context, duk_idx_t index) {
     if (duk_get_prop_literal(context, index, "top")) {
         const double high = duk_to_number(context, -1);
         const double low = number_of(context, index, "bottom");
-        value =
-            static_cast<int64_t>(static_cast<uint64_t>(static_cast<int64_t>(high)) << 32 |
-                                 (static_cast<uint64_t>(static_cast<int64_t>(low)) & 0xffffffff));
+        value = static_cast<int64_t>(static_cast<uint64_t>(whole_of(high)) << 32 |
+                                     (static_cast<uint64_t>(whole_of(low)) & 0xffffffff));
     } else {
-        const double approx = number_of(context, index, "floatApprox");
-        constexpr double kBeyond = 9223372036854775808.0;
-        if (std::isnan(approx))
-            value = 0;
-        else if (approx >= kBeyond)
-            value = INT64_MAX;
-        else if (approx < -kBeyond)
-            value = INT64_MIN;
-        else
-            value = static_cast<int64_t>(approx);
+        value = whole_of(number_of(context, index, "floatApprox"));
     }
     duk_pop(context);
     return value;

@@ -459,7 +459,7 @@ TEST_F(DatabaseTest, PluginIndexesMakeACollectionReadOnly) {
     add_index(c, "a", bson::make("a", 1));
     const DiskLoc info = c.slot_details(0)->info;
     const bson::Object plugin =
-        bson::make("v", 1, "key", bson::make("a", "2d"), "name", "a", "ns", "test.c");
+        bson::make("v", 1, "key", bson::make("a", "2dsphere"), "name", "a", "ns", "test.c");
     views_.write(db_->files().record(info).data(), plugin.doc().data(),
                  static_cast<size_t>(plugin.size()));
     reopen();

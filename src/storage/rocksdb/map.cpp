@@ -159,9 +159,10 @@ std::unique_ptr<kv::Session> Map::session() {
 }
 
 // The locks above are given up whatever happens, and the batch can then neither be kept nor undone.
+// Where a flush has found no room, the library refuses the batch before its log has any of it.
 void Map::write(rocksdb::WriteBatch& batch) {
     Status status = db_->Write(write_options(), &batch);
-    if (status.IsNoSpace() && go_on_after_error().ok())
+    if (status.IsNoSpace() && !watch_->has_log_failed() && go_on_after_error().ok())
         status = db_->Write(write_options(), &batch);
     if (!status.ok()) end_process(host_, "RocksDB cannot write its log: " + status.ToString());
     if (walks_far_.load(std::memory_order_relaxed) && walks_far_.exchange(false))

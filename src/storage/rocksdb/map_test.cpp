@@ -330,6 +330,20 @@ TEST_F(RocksMapTest, GoesOnWhenAFullDiskHasRoomAgain) {
     EXPECT_EQ(count(), 2);
 }
 
+// The library would go on in a thread that nothing waits for, and refuse every other try until
+// then.
+TEST_F(RocksMapTest, NothingBesideTheMapGoesOnAfterAFullDisk) {
+    open();
+    put(1, "a");
+    session->commit();
+    files->is_full = true;
+    files->free_bytes = 0;
+    EXPECT_EQ(failure([&] { map->checkpoint(true); }), base::kOutOfDiskSpace);
+    files->is_full = false;
+    files->free_bytes = uint64_t{1} << 40;
+    EXPECT_EQ(failure([&] { map->checkpoint(true); }), 0) << "the first try";
+}
+
 // The library gives up if not even a file can be made.
 TEST_F(RocksMapTest, WhatOnlyAStartRepairsIsSaid) {
     open();

@@ -32,11 +32,17 @@ void Watch::clear_error() {
     has_error_ = false;
 }
 
-void Watch::OnBackgroundError(rocksdb::BackgroundErrorReason, rocksdb::Status* status) {
+void Watch::OnBackgroundError(rocksdb::BackgroundErrorReason reason, rocksdb::Status* status) {
     const std::lock_guard lock(mutex_);
+    if (reason == rocksdb::BackgroundErrorReason::kWriteCallback) has_log_failed_ = true;
     error_ = status->ToString();
     has_error_ = true;
     host_.log(Host::Severity::error, "RocksDB cannot go on writing: " + error_);
+}
+
+void Watch::OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason, rocksdb::Status,
+                                 bool* recovers_itself) {
+    *recovers_itself = false;
 }
 
 void Watch::OnErrorRecoveryEnd(const rocksdb::BackgroundErrorRecoveryInfo& info) {

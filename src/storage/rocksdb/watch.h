@@ -37,6 +37,8 @@ class Watch final : public rocksdb::EventListener {
     // Returns why a flush or a compaction could not be done; empty while all can.
     std::string error() const;
     bool has_error() const { return has_error_; }
+    // Returns whether a commit could not be written: what the log ends with is not known then.
+    bool has_log_failed() const { return has_log_failed_; }
     void clear_error();
 
     void OnBackgroundError(rocksdb::BackgroundErrorReason reason, rocksdb::Status* status) override;
@@ -46,12 +48,16 @@ class Watch final : public rocksdb::EventListener {
     void OnCompactionCompleted(rocksdb::DB*, const rocksdb::CompactionJobInfo&) override {
         iterators_->clear();
     }
+    // Refuses the recovery that the library would begin by itself: see Map::go_on_after_error().
+    void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason reason, rocksdb::Status error,
+                              bool* recovers_itself) override;
     void OnErrorRecoveryEnd(const rocksdb::BackgroundErrorRecoveryInfo& info) override;
 
   private:
     const kv::Host& host_;
     const std::shared_ptr<IteratorPool> iterators_;
     std::atomic<bool> has_error_{false};
+    std::atomic<bool> has_log_failed_{false};
     mutable std::mutex mutex_;
     std::string error_;  // guarded by mutex_
 };

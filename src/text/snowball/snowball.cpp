@@ -2,6 +2,7 @@
 
 #include <../../text-libs/include/snowball/libstemmer.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/program_version.h"
@@ -15,8 +16,20 @@ sb_stemmer* stemmer_of(void* opened) {
     return static_cast<sb_stemmer*>(opened);
 }
 
+constexpr std::string_view kCodes[] = {
+    "da",  "dan", "de",  "deu", "dut", "en",  "eng", "es", "esl", "fi", "fin", "fr",
+    "fra", "fre", "ger", "hu",  "hun", "it",  "ita", "nl", "nld", "no", "nor", "por",
+    "pt",  "ro",  "ron", "ru",  "rum", "rus", "spa", "sv", "swe", "tr", "tur"};
+
+bool is_known(std::string_view name) {
+    for (const char** known = sb_stemmer_list(); *known != nullptr; ++known)
+        if (name == *known) return true;
+    return std::ranges::find(kCodes, name) != std::end(kCodes);
+}
+
+// The library loses some memory with each name that it does not know.
 void* open(const char* name) {
-    return sb_stemmer_new(name, nullptr);
+    return is_known(name) ? sb_stemmer_new(name, nullptr) : nullptr;
 }
 
 void close(void* stemmer) {

@@ -146,7 +146,7 @@ main({
         await assert.rejects(mongoose.connection.transaction(
             session => Person.create([{name: 'X'}], {session})));
         const Text = mongoose.model('Text', new Schema({t: {type: String, text: true}}));
-        await assert.rejects(Text.init(), /text/);
+        await Text.init();
         await assert.rejects(Person.find({$text: {$search: 'x'}}), /text/);
     },
 

@@ -55,6 +55,11 @@ Node array();
 //   {range: {filter, min, max}}: a find by the keys of the index on the fields of min and max
 //   {cursor: {filter, change}}: some documents are read, then the change (an update or a delete) is
 //   made, then the rest is read
+// A query that only an index answers is held against what is computed from all documents
+// (command/commands/testing/differential_right.h):
+//   {near: {path, near, filter, limit, skip}}: a find of {path: near, and the filter}
+//   {geoNear: {stage, limit}}
+//   {text: {text, filter, or, sort, limit}}: a find of {$text: text}, or of $or with `or`
 struct Case {
     Node documents = array();
     Node indexes = array();
@@ -72,6 +77,8 @@ class Generator {
 
   private:
     static constexpr int kFilterDepth = 3;
+    // The data of a seed are about any values, or about what indexes of another kind hold.
+    enum class Subject { values, flat, sphere, words };
     int below(int n) { return static_cast<int>(random_() % static_cast<uint64_t>(n)); }
     bool chance(int percent) { return below(100) < percent; }
     template <typename List>
@@ -114,7 +121,33 @@ class Generator {
     void add_modifiers(const char* name, Node& request);
     Node cursor();
 
+    // Places and words (differential_special.cpp).
+    void make_special_data(Case& out);
+    Node special_document(int id);
+    Node special_index();
+    Node special_value();
+    Node special_filter(int depth);
+    Node special_read();
+    Node special_write();
+    Node special_modifiers();
+    Node predicate();
+    Node near();
+    Node near_stage();
+    Node text_search();
+    Node plain_condition();
+    std::string number(int low, int high);
+    std::string pair();
+    std::string position();
+    std::string ring();
+    std::string geometry();
+    std::string area();
+    std::string words(int most);
+
     std::mt19937_64 random_;
+    Subject subject_ = Subject::values;
+    double base_x_ = 0, base_y_ = 0;   // the positions of a seed are around it
+    std::string special_path_;         // of the places or words
+    std::vector<std::string> prefix_;  // fields before the words in the index
     // The values that the data of a seed lean to.
     std::vector<const char*> scalars_;
     bool has_large_ = false;     // numbers beyond 2^53
@@ -132,8 +165,9 @@ class Ways {
     ~Ways();
     // Takes documents and indexes over; leaves out of `data` the indexes that can't be built.
     void load(Case& data);
-    // Runs the operation in all ways. Returns an empty text if all agree; else what does not. If
-    // the operation writes, the data must be loaded again.
+    // Runs the operation in all ways. Returns an empty text if all agree, and if after a write
+    // each index is what it would be if it were built now; else what does not. If the operation
+    // writes, the data must be loaded again.
     std::string check(const Case& one);
 
   private:

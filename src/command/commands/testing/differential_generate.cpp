@@ -89,6 +89,8 @@ std::string quoted(const std::string& word) {
 }  // namespace
 
 Generator::Generator(uint64_t seed) : random_(seed) {
+    static constexpr Subject kSpecial[] = {Subject::flat, Subject::sphere, Subject::words};
+    if (chance(30)) subject_ = kSpecial[below(3)];
     scalars_ = kCommon;
     for (int n = below(3); n >= 0; --n) {
         const Texts& group = kGroups[static_cast<size_t>(below(static_cast<int>(kGroups.size())))];
@@ -203,6 +205,7 @@ Node Generator::partial_filter(int depth) {
 
 // Few documents: most faults show only while an index has not seen an array of two elements yet.
 void Generator::make_data(Case& out) {
+    if (subject_ != Subject::values) return make_special_data(out);
     for (int i = 0, n = chance(85) ? 1 + below(6) : 7 + below(14); i < n; ++i)
         out.documents.push(document(i));
     for (int n = 1 + below(3); n > 0; --n) {
@@ -453,6 +456,7 @@ Node Generator::range() {
 }
 
 Node Generator::read() {
+    if (subject_ != Subject::values) return special_read();
     const int kind = below(20);
     if (kind == 19 && !has_large_) return object().set("range", range());
     if (kind < 2) {
@@ -525,6 +529,7 @@ Node Generator::cursor() {
 }
 
 Node Generator::write() {
+    if (subject_ != Subject::values) return special_write();
     // Saved among keys without an order of their own a scan may find another place again; so there
     // one document is changed at a time.
     const int kind = has_large_ ? 5 + below(5) : below(10);

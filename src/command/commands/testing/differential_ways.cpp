@@ -7,6 +7,7 @@
 #include "bson/compare.h"
 #include "catalog/index_keys.h"
 #include "command/commands/testing/differential.h"
+#include "command/commands/testing/differential_right.h"
 
 namespace command::differential {
 
@@ -19,7 +20,9 @@ constexpr const char* kForward = R"({"$natural": 1})";
 // One engine with the commands over it.
 class Server final : public ServiceTest {
   public:
-    explicit Server(TestEngine engine) : ServiceTest(false, engine) {}
+    explicit Server(TestEngine engine) : ServiceTest(false, engine) {
+        context_.test_commands = true;  // _indexKeys
+    }
     void TestBody() override {}
     using TestConnection::code;
     using TestConnection::cursor_;
@@ -98,9 +101,11 @@ int error_of(const bson::Object& reply) {
 }
 
 // Errors that only an index can raise: the collection without it can't agree. Parallel arrays, a
-// duplicate, an array or a decimal in a hashed field, a key that is too long, ambiguous paths.
+// duplicate, an array or a decimal in a hashed field, a key that is too long, ambiguous paths; what
+// is no place; an array before words, or their language.
 bool raised_by_index(int code) {
-    static const std::set<int> kCodes = {171, 11000, 16766, 67, 17280, 16746};
+    static const std::set<int> kCodes = {171,   11000, 16766, 67,    17280, 16746, 13026, 13027,
+                                         13068, 16754, 16755, 16804, 16675, 17261, 17262};
     return kCodes.contains(code);
 }
 
@@ -155,8 +160,11 @@ struct Ways::State {
             named.set("name", text(fmt::format("\"n{}\"", indexes.size())));
             indexes.push_back(named.json());
             if (create("all", indexes.size() - 1)) {
+                const std::string kinds = key->json();
                 partial.push_back(index.find("sparse") != nullptr ||
-                                  index.find("partialFilterExpression") != nullptr);
+                                  index.find("partialFilterExpression") != nullptr ||
+                                  kinds.find("\"2d") != std::string::npos ||
+                                  kinds.find("\"text\"") != std::string::npos);
                 built.push(index);
             } else {
                 indexes.pop_back();
@@ -244,6 +252,43 @@ struct Ways::State {
         if (grouped || arguments.json().find("sort\"") == std::string::npos)
             std::ranges::sort(out.texts);
         return out;
+    }
+
+    Searched searched() {
+        Searched made{[this](const std::string& command) { return run(command); }, {{"none", {}}}};
+        made.holders.push_back({"all", {}});
+        for (size_t i = 0; i < indexes.size(); ++i) {
+            const bson::Object definition = bson::parse_test_json(indexes[i]);
+            made.holders[1].indexes.push_back(definition);
+            made.holders.push_back({alone(i), {definition}});
+        }
+        return made;
+    }
+
+    // Returns which index has not followed the writes; empty: each has the keys that it gets when
+    // it is built now.
+    std::string stale_index(const std::string& collection) {
+        const auto keys = [&](size_t i) {
+            return bson::to_text(run(
+                fmt::format(R"({{"_indexKeys": "{}", "hint": "n{}"}})", collection, i))["keys"]);
+        };
+        const auto all_keys = [&] {
+            std::vector<std::string> all;
+            for (size_t i = 0; i < indexes.size(); ++i)
+                if (collection == "all" || collection == alone(i)) all.push_back(keys(i));
+            return all;
+        };
+        const std::vector<std::string> before = all_keys();
+        const bson::Object report =
+            run(fmt::format(R"({{"validate": "{}", "full": true}})", collection));
+        if (!report["valid"].truthy()) return bson::to_text(report);
+        if (Server::code(run(fmt::format(R"({{"reIndex": "{}"}})", collection))) != 0)
+            return "cannot be built again";
+        const std::vector<std::string> after = all_keys();
+        for (size_t i = 0; i < before.size(); ++i)
+            if (before[i] != after[i])
+                return fmt::format("has\n{}\nand built now\n{}", before[i], after[i]);
+        return "";
     }
 
     // Returns the documents that a collection scan finds.
@@ -424,6 +469,9 @@ std::string Ways::check(const Case& one) {
     for (const char* beyond_doubles : {"900719925474099", "922337203685477580"})
         if (groups && one.documents.json().find(beyond_doubles) != std::string::npos) return "";
     if (what == "range") return state_->follow_range(arguments);
+    if (what == "near") return check_near(state_->searched(), arguments);
+    if (what == "geoNear") return check_geo_near(state_->searched(), arguments);
+    if (what == "text") return check_text(state_->searched(), arguments);
     if (what == "cursor") {
         if (arguments.find("filter") == nullptr || arguments.find("change") == nullptr ||
             arguments.find("change")->members.empty())
@@ -448,6 +496,10 @@ std::string Ways::check(const Case& one) {
         if (way.partial && !all_are_shown) continue;
         const Outcome out =
             writes ? state_->write(way, what, arguments) : state_->read(way, what, arguments);
+        if (writes) {
+            const std::string stale = state_->stale_index(way.collection);
+            if (!stale.empty()) return fmt::format("index of {}: {}", way.name(), stale);
+        }
         if (raised_by_index(out.error)) return "";
         if (may_be_by_id && out.error == base::kBadValue) return "";
         if (out.error == base::kInvalidPipelineOperator) continue;  // not of a view

@@ -96,7 +96,7 @@ TEST(ToldChanges, AnEntryIsWhereItIsToldToBe) {
         EXPECT_EQ(bucket.n(), insert.count + 1);
         const BucketEntry entry = bucket.entry(insert.position);
         EXPECT_EQ(entry.record.loc().id(), id);
-        EXPECT_EQ(entry.record.offset, static_cast<int32_t>(insert.record_offset));
+        EXPECT_EQ(int32_t{entry.record.offset}, static_cast<int32_t>(insert.record_offset));
         EXPECT_EQ(entry.record.file_number(), static_cast<int32_t>(insert.record_file));
         const auto bytes = key_of(insert.bucket, insert.key_data, insert.key_bytes);
         EXPECT_EQ(entry.key, bytes.data());

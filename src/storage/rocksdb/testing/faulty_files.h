@@ -26,7 +26,7 @@ class FaultyFiles final : public rocksdb::FileSystemWrapper {
     std::atomic<uint64_t> free_bytes{uint64_t{1} << 40};
 
     // Copies the files that a power cut would leave of a directory without folders into another
-    // one.
+    // one. No sync and no change of the directory comes between.
     void copy_synced(const std::string& from, const std::string& to) {
         std::filesystem::create_directories(to);
         const std::lock_guard lock(mutex_);
@@ -53,14 +53,19 @@ class FaultyFiles final : public rocksdb::FileSystemWrapper {
     rocksdb::IOStatus RenameFile(const std::string& from, const std::string& to,
                                  const rocksdb::IOOptions& options,
                                  rocksdb::IODebugContext* debug) override {
-        const rocksdb::IOStatus status = target()->RenameFile(from, to, options, debug);
         const std::lock_guard lock(mutex_);
+        const rocksdb::IOStatus status = target()->RenameFile(from, to, options, debug);
         if (auto node = files_.extract(from); status.ok() && !node.empty()) {
             files_.erase(to);
             node.key() = to;
             files_.insert(std::move(node));
         }
         return status;
+    }
+    rocksdb::IOStatus DeleteFile(const std::string& name, const rocksdb::IOOptions& options,
+                                 rocksdb::IODebugContext* debug) override {
+        const std::lock_guard lock(mutex_);
+        return target()->DeleteFile(name, options, debug);
     }
     rocksdb::IOStatus GetFreeSpace(const std::string&, const rocksdb::IOOptions&, uint64_t* bytes,
                                    rocksdb::IODebugContext*) override {
@@ -106,6 +111,7 @@ class FaultyFiles final : public rocksdb::FileSystemWrapper {
       private:
         rocksdb::IOStatus synced(rocksdb::IOStatus status) {
             if (files_.syncs_fail) return rocksdb::IOStatus::IOError("the device has failed");
+            const std::lock_guard lock(files_.mutex_);
             if (status.ok()) state_->synced = state_->written.load();
             return status;
         }

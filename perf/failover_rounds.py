@@ -1,0 +1,128 @@
+"""The rounds of failover.py, whose help needs none of these modules."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+import pymongo
+
+import measuring
+
+sys.path.insert(0, os.path.join(measuring.TOP, 'tools'))
+
+import cluster  # noqa: E402
+
+CONCERNS = ('1', 'majority')
+WRITERS = ('pymongo', 'node', 'c')
+WRITER = os.path.join(measuring.TOP, 'perf', 'failover_writers', 'writer')
+NODE_DRIVER = os.path.join(measuring.TOP, 'build', 'node-clients', 'node_modules', 'mongodb')
+ON_ITS_WAY = 0.01  # what is acknowledged so soon was the old primary's answer
+CUT_TIMEOUT_MS = 2000
+
+
+class Writer:
+    """A process, and its last acknowledged write."""
+
+    def __init__(self, name, concern, uri):
+        self.name = '%s, w: %s' % (name, concern)
+        command = {'pymongo': [sys.executable, WRITER + '.py'],
+                   'node': [os.environ.get('MONGOSH_NODE', 'node'), WRITER + '.js', NODE_DRIVER],
+                   'c': [os.path.join(measuring.programs(), 'failover_writer')]}[name]
+        self.process = subprocess.Popen([*command, uri, concern], stdout=subprocess.PIPE, text=True)
+        self.changed, self.after, self.answered = threading.Condition(), float('inf'), None
+        threading.Thread(target=self.read, daemon=True).start()
+
+    def read(self):
+        for line in self.process.stdout:
+            begun, ended = map(float, line.split())
+            with self.changed:
+                late = ended > self.after + (0 if begun > self.after else ON_ITS_WAY)
+                if self.answered is None and late:
+                    self.answered = ended
+                    self.changed.notify_all()
+
+    def await_write(self, after):
+        """How long after that time its first write is acknowledged."""
+        with self.changed:
+            if not self.changed.wait_for(lambda: self.answered is not None, cluster.SECONDS_MAX):
+                raise cluster.ClusterError('%s writes no more' % self.name)
+            return self.answered - after
+
+    def mark(self, after):
+        with self.changed:
+            self.after, self.answered = after, None
+
+
+def fill(uri, megabytes):
+    """The log with so much of small entries."""
+    with pymongo.MongoClient(uri) as client:
+        documents, small = client.failover.filler, [{} for _ in range(5000)]
+        for _ in range(megabytes * 1000 // 5 // 100):  # 100 bytes each in the log
+            documents.insert_many([dict(each) for each in small])
+
+
+def fail(found, primary, kind):
+    if kind == 'cut':
+        return found.cut(primary.name)
+    if kind == 'step-down':
+        with contextlib.suppress(pymongo.errors.AutoReconnect):
+            primary.run('replSetStepDown', 60, seconds=30)
+        return None
+    if kind == 'both':
+        next(each for each in found.etcds if each.state() == 'leader').send(signal.SIGKILL)
+    return primary.send(signal.SIGKILL)
+
+
+def measure(found, writers, arguments, rows):
+    for number in range(arguments.rounds):
+        primary = found.wait_for_primary()
+        after = time.monotonic()
+        for writer in writers:
+            writer.mark(after)
+        begun = time.monotonic()
+        fail(found, primary, arguments.kind)
+        for writer in writers:
+            rows[writer.name].append(writer.await_write(begun))
+        found.up()
+        slowest = max(times[-1] for times in rows.values())
+        measuring.say('round %d of %d: %.2f s' % (number + 1, arguments.rounds, slowest))
+
+
+def table(kind, rows):
+    lines = ['%-24s%8s%8s%8s%8s%8s' % (kind, 'rounds', 'p50', 'p90', 'p99', 'max')]
+    for name, times in rows.items():
+        ordered = sorted(times)
+        at = [ordered[min(len(ordered) - 1, int(len(ordered) * share))]
+              for share in (0.5, 0.9, 0.99, 1)] if ordered else []
+        lines.append('%-24s%8d' % (name, len(times)) + ''.join('%8.3f' % each for each in at))
+    return '\n'.join(lines)
+
+
+def run(arguments):
+    options = ['--oplogSize', '1000', '--smallfiles', '--noprealloc', *arguments.options.split()]
+    settings = {'electionTimeoutMillis': CUT_TIMEOUT_MS} if arguments.kind == 'cut' else {}
+    os.makedirs(os.path.join(measuring.TOP, 'build', 'scratch'), exist_ok=True)
+    rows, writers = {}, []
+    with tempfile.TemporaryDirectory(dir=os.path.join(measuring.TOP, 'build', 'scratch')) as folder:
+        found = cluster.Cluster(folder, measuring.program_of(arguments.selection), options,
+                                has_network=arguments.kind == 'cut', free_ports=True)
+        try:
+            found.up(settings)
+            fill(found.uri, arguments.megabytes)
+            writers = [Writer(name, concern, found.uri) for name in WRITERS
+                       for concern in CONCERNS]
+            rows = {writer.name: [] for writer in writers}
+            measure(found, writers, arguments, rows)
+        except KeyboardInterrupt:
+            measuring.say('ended early')
+        finally:
+            for writer in writers:
+                writer.process.kill()
+            found.down()
+    print(table(arguments.kind, rows))
+    print(measuring.keep({'kind': arguments.kind, 'seconds': rows}, 'failover-' + arguments.kind))
