@@ -43,40 +43,53 @@ class Cursor {
     virtual Bytes value() const = 0;
 };
 
-// Shows rows to one thread: the committed ones, with the changes that the thread has made since. No
-// two sessions change the same row before one of them commits (row_locks.h).
+// A change of a row; nothing as value: the row goes. Key and value live until it was used.
+struct Change {
+    Table table;
+    Bytes key;
+    std::optional<Bytes> value;
+};
+
+// What a commit changes: a later change of a row replaces the former.
+class Batch {
+  public:
+    // Returns how much memory the changes take.
+    virtual size_t bytes() const = 0;
+    // Calls `use` with each of them in their order, while it returns true; returns whether it
+    // always did.
+    virtual bool each(const std::function<bool(const Change&)>& use) const = 0;
+    // Calls `use` with each of them in their order, for the last time: the memory of what was used
+    // goes.
+    virtual void take(const std::function<void(const Change&)>& use) = 0;
+
+  protected:
+    ~Batch() = default;
+};
+
+// Shows the committed rows to one thread, and commits its changes. What it has changed since its
+// last commit is not the map's: overlay.h.
 class Session {
   public:
     virtual ~Session() = default;
     // Between these two calls the session shows the rows as they are at the first, whatever others
-    // commit. REQUIRES: the session changes nothing, neither before nor between. Its cursors end at
-    // both calls, as by a commit.
+    // commit. REQUIRES: it applies nothing in between. Its cursors end at both calls.
     virtual void begin_snapshot() = 0;
     virtual void end_snapshot() = 0;
     // Points *value at the row's value and returns true; returns false if there is no such row.
-    // *value lives until the next get(), whatever is changed or committed. A table that was not
-    // added has no rows.
+    // *value lives until the next get(), whatever is committed. A table that was not added has no
+    // rows.
     virtual bool get(Table table, Bytes key, Bytes* value) = 0;
     // Returns how many bytes the row's value has; nothing if there is no such row. The value that
     // get() has given stays valid.
     virtual std::optional<size_t> size_of(Table table, Bytes key) = 0;
-    // REQUIRES: the table was added, by this map or one before it.
-    virtual void put(Table table, Bytes key, Bytes value) = 0;
-    virtual void erase(Table table, Bytes key) = 0;
-    // Returns a cursor that shows the rows as they are now. Changes of this table, and a commit
-    // after such changes, end it: it may then only be destroyed.
+    // Returns a cursor that shows the rows as they are now. A commit of this session that changes
+    // the table ends it: it may then only be destroyed.
     virtual std::unique_ptr<Cursor> cursor(Table table) = 0;
-    // Returns how many bytes were changed since the last commit; 0: nothing was changed.
-    virtual size_t changed_bytes() const = 0;
-    // roll_back() takes back what was changed since the last mark and removes the mark,
-    // forget_mark() only removes it. A roll-back does not fail: a map that cannot do it ends the
-    // process. It ends cursors as changes do.
-    virtual void mark() = 0;
-    virtual void roll_back() = 0;
-    virtual void forget_mark() = 0;
-    // Makes the session's changes visible to others and puts them into the log, which need not be
-    // on the device. REQUIRES: there is no mark.
-    virtual void commit() = 0;
+    // Makes the changes visible to others, all at once, and puts them into the log, which need not
+    // be on the device. A map that cannot do it ends the process. REQUIRES: the tables were added,
+    // by this map or one before it; no other session applies changes of these rows at the same
+    // time (row_locks.h).
+    virtual void apply(Batch& changes) = 0;
     // Called when the thread gives the session back. Cursors that are left, as of a query whose
     // answer is still to be sent, may only be destroyed, by any thread and at any time.
     virtual void end_cursors() {}

@@ -1,6 +1,6 @@
-// storage/kv/read_turns.h - calls of a library that read rows, one at a time where there is little
-// memory (base::is_little_memory): the library has a large row two or three times until it has read
-// it.
+// storage/kv/read_turns.h - calls that have a large row two or three times for a while, one at a
+// time where there is little memory (base::is_little_memory): a library that reads it, or a commit
+// that becomes a batch of the library.
 #pragma once
 
 #include <cstdint>

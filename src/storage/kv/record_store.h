@@ -49,7 +49,7 @@ class RecordStore final : public storage::RecordStore {
     Counts seen() const { return store_.seen(counter_); }
     // Whether the record is there.
     bool has(storage::RecordId id) const;
-    Session& session() const { return store_.session(); }
+    Overlay& session() const { return store_.session(); }
 
   private:
     void drop_oldest(int32_t doc_bytes);

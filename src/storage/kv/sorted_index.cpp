@@ -204,7 +204,7 @@ void SortedIndex::drop() {
 InsertResult SortedIndex::insert(bson::Doc key, RecordId id, bool duplicates_allowed) {
     DCHECK(id);
     if (too_long(key)) return InsertResult::too_long;
-    Session& rows = store_.changing();
+    Overlay& rows = store_.changing();
     Row row(key, descending_);
     constexpr size_t kLarge = size_t{64} << 10;
     if (row.key().size() > kLarge) store_.check_commit(row.key().size());
@@ -218,7 +218,7 @@ InsertResult SortedIndex::insert(bson::Doc key, RecordId id, bool duplicates_all
 }
 
 bool SortedIndex::remove(bson::Doc key, RecordId id) {
-    Session& rows = store_.changing();
+    Overlay& rows = store_.changing();
     const Row row(key, descending_, id);
     DCHECK(id);
     if (!rows.size_of(table_, row.key())) return false;

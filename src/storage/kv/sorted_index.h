@@ -17,7 +17,7 @@ class SortedIndex final : public storage::SortedIndex {
 
     Table table() const { return table_; }
     uint32_t descending() const { return descending_; }
-    Session& session() const { return store_.session(); }
+    Overlay& session() const { return store_.session(); }
     void check_space() const { store_.check_space(); }
     // Drops the index; its rows go with the next commit.
     void drop();

@@ -31,7 +31,7 @@ Counts counts_of(Bytes value) {
 // Calls `use` with each row of a table's counter: key and value. A version before this one had a
 // single row, without the number of a session.
 template <typename Use>
-void each_counter_row(Session& session, Table table, const Use& use) {
+void each_counter_row(Overlay& session, Table table, const Use& use) {
     const auto begin = row_of(table);
     const auto rows = session.cursor(kCounters);
     for (rows->seek(begin); !rows->at_end(); rows->next()) {
@@ -83,7 +83,7 @@ Store::~Store() {
 
 Store::Transaction& Store::transaction() {
     if (t_held.store == this) return *t_held.transaction;
-    DCHECK(t_held.store == nullptr || t_held.transaction->session->changed_bytes() == 0);
+    DCHECK(t_held.store == nullptr || t_held.transaction->session.changed_bytes() == 0);
     std::unique_ptr<Transaction> taken;
     uint32_t number = 0;
     {
@@ -96,32 +96,32 @@ Store::Transaction& Store::transaction() {
         }
     }
     if (taken == nullptr)
-        taken.reset(new Transaction{.session = map_->session(), .number = number});
+        taken.reset(new Transaction{.session = Overlay(map_->session()), .number = number});
     DCHECK(taken->added.empty() && taken->row_locks.empty() && !taken->is_changing);
     t_held = {this, std::move(taken)};
     return *t_held.transaction;
 }
 
-Session& Store::session() {
+Overlay& Store::session() {
     Transaction& mine = transaction();
     DCHECK(!mine.has_snapshot || !mine.is_changing);
     if (!mine.has_snapshot && !mine.is_changing && storage::LockManager::is_concurrent()) {
-        mine.session->begin_snapshot();
+        mine.session.begin_snapshot();
         mine.has_snapshot = true;
     }
-    return *mine.session;
+    return mine.session;
 }
 
 void Store::end_snapshot(Transaction& transaction) {
-    if (std::exchange(transaction.has_snapshot, false)) transaction.session->end_snapshot();
+    if (std::exchange(transaction.has_snapshot, false)) transaction.session.end_snapshot();
 }
 
-Session& Store::changing() {
+Overlay& Store::changing() {
     Transaction& mine = transaction();
     end_snapshot(mine);
     mine.is_changing = true;
     DCHECK(!mine.has_snapshot);
-    return *mine.session;
+    return mine.session;
 }
 
 void Store::lock_row(Table table, Bytes key) {
@@ -153,7 +153,7 @@ void Store::await_conflict() {
 
 size_t Store::changed_bytes() {
     if (t_held.store != this) return 0;
-    return t_held.transaction->session->changed_bytes() + t_held.transaction->step_bytes;
+    return t_held.transaction->session.changed_bytes() + t_held.transaction->step_bytes;
 }
 
 void Store::check_space(size_t bytes) {
@@ -193,7 +193,7 @@ void Store::begin_undo() {
 void Store::undo() {
     Transaction& mine = transaction();
     DCHECK(keeps_undo());
-    mine.session->roll_back();
+    mine.session.roll_back();
     Before& before = mine.before[--mine.undos];
     mine.added.swap(before.added);
     mine.steps.resize(before.steps);
@@ -205,7 +205,7 @@ void Store::undo() {
 void Store::end_undo() {
     DCHECK(keeps_undo());
     Transaction& mine = transaction();
-    mine.session->forget_mark();
+    mine.session.forget_mark();
     if (--mine.undos == 0) mine.calls.clear();
 }
 
@@ -237,14 +237,14 @@ void Store::commit(Transaction& transaction) {
     DCHECK(begun_bytes_ >= transaction.begun_bytes);
     begun_bytes_.fetch_sub(std::exchange(transaction.begun_bytes, 0), std::memory_order_relaxed);
     row_locks_.release(transaction.row_locks);
-    DCHECK(transaction.row_locks.empty() && transaction.session->changed_bytes() == 0);
+    DCHECK(transaction.row_locks.empty() && transaction.session.changed_bytes() == 0);
     if (transaction.dropped.empty()) return;
     // The rows of kDropped were committed with the changes that dropped these tables.
     for (const Table table : std::exchange(transaction.dropped, {})) {
         map_->drop(table);
-        transaction.session->erase(kDropped, row_of(table));
+        transaction.session.erase(kDropped, row_of(table));
     }
-    commit(*transaction.session);
+    commit(transaction.session);
 }
 
 void Store::commit_with_steps(Transaction& transaction) {
@@ -261,7 +261,7 @@ void Store::commit_with_steps(Transaction& transaction) {
 
 void Store::commit_rows(Transaction& transaction) {
     write_counters(transaction);
-    if (transaction.session->changed_bytes() != 0) commit(*transaction.session);
+    if (transaction.session.changed_bytes() != 0) commit(transaction.session);
     for (const Added& added : transaction.added) {
         added.counter->rows.fetch_add(added.counts.rows, std::memory_order_relaxed);
         added.counter->bytes.fetch_add(added.counts.bytes, std::memory_order_relaxed);
@@ -279,18 +279,18 @@ void Store::write_counters(Transaction& transaction) {
         const auto row = counter_row_of(table, transaction.number);
         const auto [kept, is_new] = transaction.counters.try_emplace(table);
         if (is_new) {
-            const auto rows = transaction.session->cursor(kCounters);
+            const auto rows = transaction.session.cursor(kCounters);
             rows->seek(row);
             if (!rows->at_end() && std::ranges::equal(rows->key(), row))
                 kept->second = counts_of(rows->value());
         }
         const Counts& counts = kept->second += added.counts;
-        transaction.session->put(kCounters, row,
-                                 {reinterpret_cast<const uint8_t*>(&counts), sizeof counts});
+        transaction.session.put(kCounters, row,
+                                {reinterpret_cast<const uint8_t*>(&counts), sizeof counts});
     }
 }
 
-void Store::commit(Session& session) {
+void Store::commit(Overlay& session) {
     session.commit();
     commits_.fetch_add(1, std::memory_order_release);
     if (schedule_ != nullptr) schedule_->note_write();
@@ -301,7 +301,7 @@ void Store::before_unlock() try {
     if (t_held.store != this) return;
     commit();
     DCHECK(t_held.transaction->added.empty() && !t_held.transaction->has_snapshot);
-    t_held.transaction->session->end_cursors();
+    t_held.transaction->session.end_cursors();
     t_held.transaction->found.release();
     t_held.store = nullptr;
     const std::lock_guard lock(mutex_);
@@ -356,7 +356,7 @@ void Store::note_used(Table table) {
 
 void Store::drop(Table table) {
     DCHECK(table >= Table{kFirstTable});
-    transaction().session->put(kDropped, row_of(table), {});
+    transaction().session.put(kDropped, row_of(table), {});
     transaction().dropped.push_back(table);
 }
 
@@ -397,10 +397,10 @@ void Store::forget(Table table) {
     Transaction& mine = transaction();
     std::erase_if(mine.added, [&](const Added& added) { return added.counter->table == table; });
     std::vector<std::vector<uint8_t>> rows;
-    each_counter_row(*mine.session, table,
+    each_counter_row(mine.session, table,
                      [&](Bytes key, Bytes) { rows.emplace_back(key.begin(), key.end()); });
     for (const std::vector<uint8_t>& row : rows)
-        mine.session->erase(kCounters, row);
+        mine.session.erase(kCounters, row);
 }
 
 }  // namespace kv

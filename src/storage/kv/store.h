@@ -2,8 +2,9 @@
 // the numbers of tables.
 //
 // A thread has a transaction from its first access under a database lock until it gives the lock
-// up. The transaction commits before the lock goes: the next holder sees its changes. A change that
-// fails is rolled back to where it began, by a mark in the map's session.
+// up. The transaction commits before the lock goes: the next holder sees its changes. Until then
+// they are this thread's alone (overlay.h), and a change that fails is rolled back to where it
+// began, by a mark there.
 //
 // If others change documents too (storage::LockManager::is_concurrent), a transaction reads a
 // snapshot, so that an entry of an index leads to a record, and to the one that it was made of.
@@ -39,6 +40,7 @@
 #include "storage/durability.h"
 #include "storage/kv/large_row.h"
 #include "storage/kv/map.h"
+#include "storage/kv/overlay.h"
 #include "storage/kv/row_locks.h"
 #include "storage/lock.h"
 #include "storage/write_conflict.h"
@@ -86,13 +88,13 @@ class Store final : public storage::LockHooks {
     ~Store() override;
 
     Map& map() const { return *map_; }
-    // Returns the calling thread's session, to read. REQUIRES: a lock, but for the time before the
-    // server takes requests and after it.
-    Session& session();
+    // Returns the rows as the calling thread sees them, to read. REQUIRES: a lock, but for the time
+    // before the server takes requests and after it.
+    Overlay& session();
     // Notes the size of a row that the calling thread's session has found and keeps.
     void note_found(size_t bytes) { t_held.transaction->found.hold(bytes); }
-    // Returns the calling thread's session, to change rows.
-    Session& changing();
+    // The same, to change rows.
+    Overlay& changing();
     // Locks the row: no other thread locks or changes it before this one commits. Throws
     // storage::WriteConflict if another has it.
     void lock_row(Table table, Bytes key);
@@ -174,7 +176,7 @@ class Store final : public storage::LockHooks {
     };
     // The state that a thread has under its locks.
     struct Transaction {
-        std::unique_ptr<Session> session;
+        Overlay session;
         uint32_t number;            // of the session
         bool has_snapshot = false;  // reads of one moment
         bool is_changing = false;
@@ -205,7 +207,7 @@ class Store final : public storage::LockHooks {
     void commit(Transaction& transaction);
     void commit_with_steps(Transaction& transaction);
     void commit_rows(Transaction& transaction);
-    void commit(Session& session);
+    void commit(Overlay& session);
     static void write_counters(Transaction& transaction);
 
     const std::unique_ptr<Map> map_;

@@ -7,15 +7,11 @@
 
 namespace rocks {
 
-TableIterator::TableIterator(rocksdb::DB& db, kv::Table table, const rocksdb::Snapshot* snapshot,
-                             rocksdb::WriteBatchWithIndex* batch)
-    : end_(end_of(table)), end_slice_(end_), is_reusable_(snapshot == nullptr && batch == nullptr) {
+TableIterator::TableIterator(rocksdb::DB& db, kv::Table table, const rocksdb::Snapshot* snapshot)
+    : end_(end_of(table)), end_slice_(end_), is_reusable_(snapshot == nullptr) {
     options_.iterate_upper_bound = &end_slice_;
     options_.snapshot = snapshot;
-    rocksdb::Iterator* rows = db.NewIterator(options_);
-    if (batch != nullptr)
-        rows = batch->NewIteratorWithBase(db.DefaultColumnFamily(), rows, &options_);
-    rows_.reset(rows);
+    rows_.reset(db.NewIterator(options_));
 }
 
 bool TableIterator::refresh(kv::Table table) {

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <rocksdb/db.h>
-#include <rocksdb/utilities/write_batch_with_index.h>
 
 #include <cstdint>
 #include <memory>
@@ -21,10 +20,8 @@ namespace rocks {
 // An iterator of the library that ends with a table.
 class TableIterator {
   public:
-    // `snapshot`: with the rows as they were then; null: as they are now. With a batch, the rows
-    // are those with its changes.
-    TableIterator(rocksdb::DB& db, kv::Table table, const rocksdb::Snapshot* snapshot,
-                  rocksdb::WriteBatchWithIndex* batch = nullptr);
+    // `snapshot`: with the rows as they were then; null: as they are now.
+    TableIterator(rocksdb::DB& db, kv::Table table, const rocksdb::Snapshot* snapshot);
     TableIterator(const TableIterator&) = delete;
     TableIterator& operator=(const TableIterator&) = delete;
 
@@ -53,7 +50,7 @@ class TableIterator {
     std::unique_ptr<rocksdb::Iterator> rows_;
     bool is_sample_ = true;
     uint64_t moves_ = 0;
-    bool is_reusable_;         // it has neither a snapshot nor a batch
+    bool is_reusable_;         // it has no snapshot
     uint64_t generation_ = 0;  // of the pool when it was taken
 };
 

@@ -10,6 +10,7 @@
 #include "os/testing/directory.h"
 #include "storage/kv/bytes.h"
 #include "storage/kv/engine.h"
+#include "storage/kv/overlay.h"
 #include "storage/rocksdb/open.h"
 
 namespace rocks {
@@ -28,12 +29,13 @@ class IteratorPoolTest : public testing::Test {
         settings.config = config;
         settings.host = &kv::base_host();
         map = open_map(settings, nullptr);
-        session = map->session();
+        session = std::make_unique<kv::Overlay>(map->session());
     }
     void put(int key, const std::string& value, Table table = kTable) {
         session->put(table, kv::big_endian(key), kv::as_bytes(value));
     }
-    static std::vector<int> keys(kv::Session& seen, Table table) {
+    template <typename Session>
+    static std::vector<int> keys(Session& seen, Table table) {
         std::vector<int> found;
         const auto cursor = seen.cursor(table);
         for (cursor->seek({}); !cursor->at_end(); cursor->next())
@@ -43,7 +45,7 @@ class IteratorPoolTest : public testing::Test {
 
     os::TestDirectory directory;
     std::unique_ptr<kv::Map> map;
-    std::unique_ptr<kv::Session> session;
+    std::unique_ptr<kv::Overlay> session;
 };
 
 // Iterators are used again, and memtables and files go while they are.

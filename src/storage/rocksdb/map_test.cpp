@@ -16,6 +16,7 @@
 #include "storage/contract/harness.h"
 #include "storage/kv/bytes.h"
 #include "storage/kv/engine.h"
+#include "storage/kv/overlay.h"
 #include "storage/kv/testing/copy.h"
 #include "storage/rocksdb/configuration.h"
 #include "storage/rocksdb/open.h"
@@ -50,7 +51,7 @@ class RocksMapTest : public testing::Test {
     void open(const std::string& config = "") {
         close();
         map = open_map(settings(config), files);
-        session = map->session();
+        session = std::make_unique<kv::Overlay>(map->session());
     }
     void close() {
         session.reset();
@@ -64,6 +65,19 @@ class RocksMapTest : public testing::Test {
             return error.what();
         }
         return "";
+    }
+    // Leaves one committed row, which no checkpoint can write.
+    void open_and_fill_the_disk() {
+        open();
+        put(1, "a");
+        session->commit();
+        files->is_full = true;
+        files->free_bytes = 0;
+        EXPECT_EQ(failure([&] { map->checkpoint(true); }), base::kOutOfDiskSpace);
+    }
+    void empty_the_disk() {
+        files->is_full = false;
+        files->free_bytes = uint64_t{1} << 40;
     }
     void put(int key, const std::string& value, Table table = kTable) {
         session->put(table, kv::big_endian(key), kv::as_bytes(value));
@@ -108,7 +122,7 @@ class RocksMapTest : public testing::Test {
     std::string directory = store / "map";
     std::shared_ptr<FaultyFiles> files = std::make_shared<FaultyFiles>();
     std::unique_ptr<kv::Map> map;
-    std::unique_ptr<kv::Session> session;
+    std::unique_ptr<kv::Overlay> session;
 
   private:
     uint64_t state_ = 1;
@@ -169,7 +183,7 @@ TEST_F(RocksMapTest, WithoutALogTheLastCheckpointIsLeft) {
     kv::MapSettings without_log = settings();
     without_log.log = false;
     map = open_map(without_log, files);
-    session = map->session();
+    session = std::make_unique<kv::Overlay>(map->session());
     put(1, "a");
     session->commit();
     map->checkpoint(true);
@@ -306,17 +320,11 @@ TEST_F(RocksMapTest, ADiskThatIsNearlyFullRefusesChangesUntilItHasRoomAgain) {
 }
 
 TEST_F(RocksMapTest, GoesOnWhenAFullDiskHasRoomAgain) {
-    open();
-    put(1, "a");
-    session->commit();
-    files->is_full = true;
-    files->free_bytes = 0;
-    EXPECT_EQ(failure([&] { map->checkpoint(true); }), base::kOutOfDiskSpace);
+    open_and_fill_the_disk();
     EXPECT_EQ(failure([&] { map->check_space(); }), base::kOutOfDiskSpace);
     map->checkpoint(false);  // tells the log alone
     EXPECT_EQ(count(), 1);
-    files->is_full = false;
-    files->free_bytes = uint64_t{1} << 40;
+    empty_the_disk();
     while (failure([&] { map->check_space(); }) != 0)
         std::this_thread::yield();
     put(2, "b");
@@ -333,14 +341,8 @@ TEST_F(RocksMapTest, GoesOnWhenAFullDiskHasRoomAgain) {
 // The library would go on in a thread that nothing waits for, and refuse every other try until
 // then.
 TEST_F(RocksMapTest, NothingBesideTheMapGoesOnAfterAFullDisk) {
-    open();
-    put(1, "a");
-    session->commit();
-    files->is_full = true;
-    files->free_bytes = 0;
-    EXPECT_EQ(failure([&] { map->checkpoint(true); }), base::kOutOfDiskSpace);
-    files->is_full = false;
-    files->free_bytes = uint64_t{1} << 40;
+    open_and_fill_the_disk();
+    empty_the_disk();
     EXPECT_EQ(failure([&] { map->checkpoint(true); }), 0) << "the first try";
 }
 

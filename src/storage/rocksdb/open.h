@@ -1,10 +1,9 @@
 // storage/rocksdb/open.h - an ordered map (storage/kv/map.h) of the library RocksDB.
 //
 // One column family holds all tables: the key of a row is the number of its table, 4 bytes,
-// big-endian, then its key in the table. A session collects its changes in a batch, which it also
-// reads, and which a commit writes as a whole. No two sessions change one row, so nothing is locked
-// here; a session reads a snapshot by a snapshot of the library. Nothing is synced but by
-// sync_log() and checkpoint().
+// big-endian, then its key in the table. A commit is a batch of the library, which is written as a
+// whole. No two sessions change one row, so nothing is locked here; a session reads a snapshot by a
+// snapshot of the library. Nothing is synced but by sync_log() and checkpoint().
 #pragma once
 
 #include <memory>

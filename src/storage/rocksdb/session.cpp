@@ -4,10 +4,12 @@
 #include <rocksdb/perf_level.h>
 
 #include <algorithm>
+#include <mutex>
 #include <utility>
 
 #include "base/dcheck.h"
 #include "storage/kv/bytes.h"
+#include "storage/kv/large_row.h"
 #include "storage/rocksdb/status.h"
 #include "storage/rocksdb/table_key.h"
 
@@ -95,7 +97,7 @@ class Cursor final : public kv::Cursor {
         }
         look();
     }
-    // The batch has rows of other tables too, which no bound keeps away.
+    // No bound keeps the table before this one away.
     void look() {
         const bool is_valid = rows()->Valid();
         is_at_row_ = is_valid && rows()->key().starts_with(begin_);
@@ -114,7 +116,7 @@ class Cursor final : public kv::Cursor {
 }  // namespace
 
 void Session::begin_snapshot() {
-    DCHECK(reading_.snapshot == nullptr && changed_.empty());
+    DCHECK(reading_.snapshot == nullptr);
     reading_.snapshot = db_.GetSnapshot();
 }
 
@@ -140,9 +142,7 @@ bool Session::find(Table table, Bytes key, PinnableSlice& value) {
     count_nothing();
     value.Reset();
     const auto turn = read_turns_.take();
-    const rocksdb::Status status =
-        has_changed(table) ? changes_.indexed().GetFromBatchAndDB(&db_, reading_, row, &value)
-                           : db_.Get(reading_, db_.DefaultColumnFamily(), row, &value);
+    const rocksdb::Status status = db_.Get(reading_, db_.DefaultColumnFamily(), row, &value);
     if (status.IsNotFound()) return false;
     check(host_, status);
     return true;
@@ -193,61 +193,35 @@ std::optional<size_t> Session::size_of(Table table, Bytes key) {
     return value.size();
 }
 
-void Session::put(Table table, Bytes key, Bytes value) {
-    DCHECK(reading_.snapshot == nullptr && !key.empty());
-    changes_.put(row_of(table, key), as_slice(value));
-    note_change(table);
-}
-
-void Session::erase(Table table, Bytes key) {
-    DCHECK(reading_.snapshot == nullptr);
-    changes_.erase(row_of(table, key));
-    note_change(table);
-}
-
-bool Session::has_changed(Table table) const {
-    return std::ranges::find(changed_, table) != changed_.end();
-}
-
-void Session::note_change(Table table) {
-    if (!has_changed(table)) changed_.push_back(table);
-}
-
 std::unique_ptr<kv::Cursor> Session::cursor(Table table) {
-    auto rows = has_changed(table) ? std::make_unique<TableIterator>(db_, table, reading_.snapshot,
-                                                                     &changes_.indexed())
-                                   : iterators_.take(db_, table, reading_.snapshot);
-    return std::make_unique<Cursor>(host_, table, std::move(rows), iterators_, read_turns_,
-                                    walks_far_);
+    return std::make_unique<Cursor>(host_, table, iterators_.take(db_, table, reading_.snapshot),
+                                    iterators_, read_turns_, walks_far_);
 }
 
-size_t Session::changed_bytes() const {
-    return changed_.empty() ? 0 : changes_.bytes();
-}
-
-void Session::mark() {
-    marks_.push_back(changed_.size());
-    changes_.mark();
-}
-
-void Session::roll_back() {
-    changed_.resize(marks_.back());
-    marks_.pop_back();
-    changes_.roll_back();
-}
-
-void Session::forget_mark() {
-    marks_.pop_back();
-    changes_.forget_mark();
-}
-
-void Session::commit() {
-    if (changed_.empty()) return;
+// What was taken cannot be undone. A batch grows by doubling if it does not know how large it will
+// be, and is there twice until all of it was taken: where there is little memory one at a time.
+void Session::apply(kv::Batch& changes) try {
+    constexpr size_t kHeadBytes = 12;
     DCHECK(reading_.snapshot == nullptr);
+    DCHECK(batch_.Count() == 0);
     count_nothing();
-    write_(changes_.batch());
-    changes_.clear();
-    changed_.clear();
+    const bool is_large = kv::LargeRow::is_large(changes.bytes());
+    if (is_large) batch_ = rocksdb::WriteBatch(kHeadBytes + changes.bytes());
+    {
+        const auto turn = is_large ? read_turns_.take() : std::unique_lock<std::mutex>();
+        changes.take([this](const kv::Change& change) {
+            DCHECK(!change.key.empty());
+            const Slice row = row_of(change.table, change.key);
+            check(host_,
+                  change.value ? batch_.Put(row, as_slice(*change.value)) : batch_.Delete(row));
+        });
+    }
+    DCHECK(batch_.GetDataSize() <= kHeadBytes + changes.bytes());
+    write_(batch_);
+    batch_.Clear();
+    if (is_large) batch_ = rocksdb::WriteBatch();
+} catch (const std::exception& error) {
+    end_process(host_, std::string("RocksDB cannot commit: ") + error.what());
 }
 
 }  // namespace rocks

@@ -1,20 +1,18 @@
-// storage/rocksdb/session.h - rows as one thread sees them: those of the database, and the batch of
-// its changes over them.
+// storage/rocksdb/session.h - the rows of the database as one thread sees them.
 #pragma once
 
 #include <rocksdb/db.h>
+#include <rocksdb/write_batch.h>
 
 #include <atomic>
 #include <functional>
 #include <limits>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "storage/kv/host.h"
 #include "storage/kv/map.h"
 #include "storage/kv/read_turns.h"
-#include "storage/rocksdb/changes.h"
 #include "storage/rocksdb/iterator_pool.h"
 
 namespace rocks {
@@ -37,22 +35,15 @@ class Session final : public kv::Session {
           write_(std::move(write)),
           iterators_(iterators),
           read_turns_(read_turns),
-          walks_far_(walks_far),
-          changes_(host) {}
+          walks_far_(walks_far) {}
     ~Session() override { end_snapshot(); }
 
     void begin_snapshot() override;
     void end_snapshot() override;
     bool get(kv::Table table, kv::Bytes key, kv::Bytes* value) override;
     std::optional<size_t> size_of(kv::Table table, kv::Bytes key) override;
-    void put(kv::Table table, kv::Bytes key, kv::Bytes value) override;
-    void erase(kv::Table table, kv::Bytes key) override;
     std::unique_ptr<kv::Cursor> cursor(kv::Table table) override;
-    size_t changed_bytes() const override;
-    void mark() override;
-    void roll_back() override;
-    void forget_mark() override;
-    void commit() override;
+    void apply(kv::Batch& changes) override;
     void end_cursors() override;
 
   private:
@@ -62,8 +53,6 @@ class Session final : public kv::Session {
     // top; false: it is not, or it is not there.
     bool step_to(kv::Table table, kv::Bytes key, kv::Bytes* value);
     bool find(kv::Table table, kv::Bytes key, rocksdb::PinnableSlice& value);
-    bool has_changed(kv::Table table) const;
-    void note_change(kv::Table table);
     // Returns the key of a row in the library, until the next call.
     rocksdb::Slice row_of(kv::Table table, kv::Bytes key);
 
@@ -73,10 +62,8 @@ class Session final : public kv::Session {
     IteratorPool& iterators_;
     kv::ReadTurns& read_turns_;
     std::atomic<bool>& walks_far_;
-    Changes changes_;
-    std::vector<kv::Table> changed_;  // since the last commit
-    std::vector<size_t> marks_;       // how many tables had changed then
-    rocksdb::PinnableSlice found_;    // by get()
+    rocksdb::WriteBatch batch_;     // of apply(), for its memory
+    rocksdb::PinnableSlice found_;  // by get()
     // Of get(): the row that was read last, if its key is a number, and a cursor that stands there,
     // if that row was next to the one before it.
     kv::Table last_table_{};

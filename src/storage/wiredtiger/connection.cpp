@@ -172,13 +172,9 @@ Connection::~Connection() {
                   std::string("WiredTiger at its end: ") + wiredtiger_strerror(status));
 }
 
-SessionHandle Connection::open_session(Isolation isolation) const {
+SessionHandle Connection::open_session() const {
     WT_SESSION* session = nullptr;
-    check(host_,
-          connection_->open_session(
-              connection_, nullptr,
-              isolation == Isolation::snapshot ? "isolation=snapshot" : "isolation=read-committed",
-              &session));
+    check(host_, connection_->open_session(connection_, nullptr, "isolation=snapshot", &session));
     return SessionHandle(session);
 }
 

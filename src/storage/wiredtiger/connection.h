@@ -14,11 +14,6 @@
 
 namespace wt {
 
-// The rows that a session of the library sees outside of a transaction, and in one that says
-// nothing of it. No two sessions change one row, so at read_committed each call sees what is
-// committed by then.
-enum class Isolation { read_committed, snapshot };
-
 // A session of the library. Its cursors are closed with it.
 struct CloseSession {
     void operator()(WT_SESSION* session) const { session->close(session, nullptr); }
@@ -38,8 +33,8 @@ class Connection {
     Connection& operator=(const Connection&) = delete;
 
     WT_CONNECTION* get() const { return connection_; }
-    // Throws base::Error where there are too many.
-    SessionHandle open_session(Isolation isolation = Isolation::read_committed) const;
+    // Its transactions are snapshots. Throws base::Error where there are too many.
+    SessionHandle open_session() const;
     void reconfigure(const std::string& config) const;
 
     kv::ReadTurns& read_turns() const { return read_turns_; }

@@ -17,6 +17,7 @@
 #include "storage/contract/harness.h"
 #include "storage/kv/bytes.h"
 #include "storage/kv/engine.h"
+#include "storage/kv/overlay.h"
 #include "storage/kv/testing/copy.h"
 #include "storage/wiredtiger/open.h"
 
@@ -46,20 +47,23 @@ class WiredTigerMapTest : public testing::Test {
         map = open_map(settings(config), {.free_bytes = [this] { return free_bytes.load(); },
                                           .rolls_back = rolls_back});
         map->add_table(kTable, Kind::documents);
-        session = map->session();
+        session = std::make_unique<kv::Overlay>(map->session());
     }
     void close() {
         session.reset();
         map.reset();
     }
-    // Opens a copy of the directory, as a kill leaves it.
-    void open_copy() {
-        const std::string copy = store / ("copy" + std::to_string(++copies_));
+    // Makes a copy of the directory, as a kill leaves it.
+    void copy_to(const std::string& copy) {
         std::filesystem::create_directory(copy);
         for (const auto& entry : std::filesystem::directory_iterator(directory)) {
             std::error_code renamed;  // files of the log that the library makes in advance
             std::filesystem::copy(entry.path(), copy, renamed);
         }
+    }
+    void open_copy() {
+        const std::string copy = store / ("copy" + std::to_string(++copies_));
+        copy_to(copy);
         close();
         directory = copy;
         open();
@@ -101,7 +105,7 @@ class WiredTigerMapTest : public testing::Test {
     std::atomic<uint64_t> free_bytes{uint64_t{1} << 40};
     std::function<bool()> rolls_back;
     std::unique_ptr<kv::Map> map;
-    std::unique_ptr<kv::Session> session;
+    std::unique_ptr<kv::Overlay> session;
 
   private:
     int copies_ = 0;
@@ -425,7 +429,7 @@ TEST_F(WiredTigerMapTest, ARepairKeepsWhatCanBeReadOfDamagedTables) {
     map = open_map(settings());
     for (const Table table : {kTable, kBeheaded, kCut, kWhole, kNonsense})
         map->repair(table);
-    session = map->session();
+    session = std::make_unique<kv::Overlay>(map->session());
     EXPECT_GT(count(), 900);
     EXPECT_LT(count(), 1000);
     EXPECT_GT(count(kBeheaded), 900);
@@ -518,7 +522,7 @@ TEST_F(WiredTigerMapTest, TheEngineFindsItsCollectionsAfterAKill) {
                 made.records().insert(bson::make("_id", i));
         }
         engine->durability().await_commit_blocking();
-        std::filesystem::copy(directory, after);
+        copy_to(after);
         engine->shutdown();
     }
     directory = after;

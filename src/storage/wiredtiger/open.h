@@ -1,10 +1,10 @@
 // storage/wiredtiger/open.h - an ordered map (storage/kv/map.h) of the library WiredTiger.
 //
-// Each table is one of the library, called t and its number, in a file of its own. A session makes
-// its changes in a transaction of the library, and keeps them to make them again where the library
-// rolls one back; no two sessions change one row. Nothing is synced but by sync_log() and
-// checkpoint(). The log is written whatever MapSettings::log says: recovery of the library passes
-// over changes that are logged later of a table that a run without a log has written.
+// Each table is one of the library, called t and its number, in a file of its own. A commit is a
+// transaction of the library, made again where the library rolls it back; no two sessions change
+// one row. Nothing is synced but by sync_log() and checkpoint(). The log is written whatever
+// MapSettings::log says: recovery of the library passes over changes that are logged later of a
+// table that a run without a log has written.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 namespace wt {
 
 // Returns the bytes that a commit may change where the process may have so much memory; 0: as much
-// as it needs. They are there as changes of the session, in the library's cache, as a record of the
+// as it needs. They are there as changes of the thread, in the library's cache, as a record of the
 // log and compressed for that; and each of several clients that read such rows has the page of one
 // in the cache, however small that is to be.
 constexpr int64_t commit_bytes_of_memory(int64_t memory_bytes) {

@@ -20,23 +20,16 @@ using kv::Table;
 
 namespace {
 
-// Stands before the key and the value of a change.
-struct ChangeHead {
-    static constexpr uint32_t kErased = std::numeric_limits<uint32_t>::max();
-    Table table;
-    uint32_t key_bytes;
-    uint32_t value_bytes;  // or kErased
-};
-
-int make_change(WT_CURSOR* cursor, Bytes key, const Bytes* value) {
-    const WT_ITEM key_item = as_item(key);
-    cursor->set_key(cursor, &key_item);
-    if (value == nullptr) {
+int make_change(WT_CURSOR* cursor, const kv::Change& change) {
+    DCHECK(!change.key.empty());
+    const WT_ITEM key = as_item(change.key);
+    cursor->set_key(cursor, &key);
+    if (!change.value) {
         const int status = cursor->remove(cursor);
         return status == WT_NOTFOUND ? 0 : status;
     }
-    const WT_ITEM value_item = as_item(*value);
-    cursor->set_value(cursor, &value_item);
+    const WT_ITEM value = as_item(*change.value);
+    cursor->set_value(cursor, &value);
     return cursor->insert(cursor);
 }
 
@@ -127,8 +120,6 @@ class Cursor final : public kv::Cursor, Session::EndedWithTurn {
 
     template <typename Move>
     void place(const Move& move) {
-        if (cursor_ != nullptr && cursor_->session != session_->reading())
-            cursor_ = session_->open(table_);
         if (cursor_ == nullptr) {
             is_at_row_ = false;
             return;
@@ -184,17 +175,16 @@ void Session::end_cursors() {
 // The library's cursors and sessions keep what they have read a row into, compressed and whole, and
 // there are as many sessions as there were threads at the same time.
 void Session::give_buffers_back() {
-    DCHECK(!is_begun_ && !has_snapshot_);
+    DCHECK(!has_snapshot_);
     found_ = std::string();
     lose_places();
-    if (snapshot_ != nullptr) check(host_, snapshot_->reset(snapshot_.get()));
 }
 
 CursorHandle Session::open(Table table) const {
     if (tables_.is_dropped(table)) return nullptr;
     WT_CURSOR* cursor = nullptr;
     const int status =
-        reading()->open_cursor(reading(), uri_of(table).c_str(), nullptr, nullptr, &cursor);
+        session_->open_cursor(session_.get(), uri_of(table).c_str(), nullptr, nullptr, &cursor);
     if (status != ENOENT) check(host_, status);
     return CursorHandle(cursor);
 }
@@ -230,44 +220,6 @@ std::optional<size_t> Session::size_of(Table table, Bytes key) {
     return there ? std::optional(there->size) : std::nullopt;
 }
 
-void Session::put(Table table, Bytes key, Bytes value) {
-    change(table, key, &value);
-}
-
-void Session::erase(Table table, Bytes key) {
-    change(table, key, nullptr);
-}
-
-void Session::change(Table table, Bytes key, const Bytes* value) {
-    DCHECK(!has_snapshot_ && !key.empty());
-    const CursorHandle cursor = open(table);
-    if (cursor == nullptr) fail(host_, base::kInternalError, "there is no " + uri_of(table));
-    if (!is_begun_) begin();
-    const int status = call([&] { return make_change(cursor.get(), key, value); });
-    check(host_, status);
-    note_change(table, key, value);
-}
-
-void Session::note_change(Table table, Bytes key, const Bytes* value) {
-    const ChangeHead head{
-        table, static_cast<uint32_t>(key.size()),
-        value == nullptr ? ChangeHead::kErased : static_cast<uint32_t>(value->size())};
-    const auto* const bytes = reinterpret_cast<const uint8_t*>(&head);
-    // Behind a large row a vector would double.
-    const size_t needed =
-        changes_.size() + sizeof head + key.size() + (value == nullptr ? 0 : value->size());
-    if (needed > changes_.capacity() && kv::LargeRow::is_large(needed))
-        changes_.reserve(needed + needed / 8);
-    changes_.insert(changes_.end(), bytes, bytes + sizeof head);
-    changes_.insert(changes_.end(), key.begin(), key.end());
-    if (value != nullptr) changes_.insert(changes_.end(), value->begin(), value->end());
-}
-
-void Session::drop_changes(size_t kept) {
-    changes_.resize(kept);
-    if (kv::LargeRow::is_large(changes_.capacity() - kept)) changes_.shrink_to_fit();
-}
-
 // Cursors that are at a row would keep the snapshot that they have read it in.
 void Session::lose_places() {
     check(host_, session_->reset(session_.get()));
@@ -275,111 +227,72 @@ void Session::lose_places() {
 }
 
 // A configuration, even of a word, would be checked against all that the library knows.
-void Session::begin_transaction(WT_SESSION* session) const {
-    check(host_, session->begin_transaction(session, nullptr));
+void Session::begin_transaction() const {
+    check(host_, session_->begin_transaction(session_.get(), nullptr));
 }
 
 void Session::begin_snapshot() {
-    DCHECK(!has_snapshot_ && !is_begun_);
+    DCHECK(!has_snapshot_);
     if (!cursors_.empty()) lose_places();
-    if (snapshot_ == nullptr) snapshot_ = connection_.open_session(Isolation::snapshot);
-    begin_transaction(snapshot_.get());
+    begin_transaction();
     has_snapshot_ = true;
 }
 
 void Session::end_snapshot() {
     if (!std::exchange(has_snapshot_, false)) return;
     ++resets_;
-    check(host_, snapshot_->commit_transaction(snapshot_.get(), nullptr));
+    check(host_, session_->commit_transaction(session_.get(), nullptr));
 }
 
 void Session::fail_snapshot() {
     DCHECK(has_snapshot_);
     has_snapshot_ = false;
     ++resets_;
-    check(host_, snapshot_->rollback_transaction(snapshot_.get(), nullptr));
+    check(host_, session_->rollback_transaction(session_.get(), nullptr));
     fail(host_, base::kWriteConflict,
          "WiredTiger has no room in its cache to read what was there when the operation began");
-}
-
-void Session::begin() {
-    if (!cursors_.empty()) lose_places();
-    begin_transaction(session_.get());
-    is_begun_ = true;
-}
-
-void Session::make_again() {
-    constexpr int kManyTries = 1000;
-    if (!is_begun_) return lose_places();
-    ++resets_;
-    for (int tries = 0;; ++tries) {
-        check(host_, session_->rollback_transaction(session_.get(), nullptr));
-        begin();
-        const int status = make_changes();
-        if (status == 0) return;
-        if (status != WT_ROLLBACK) fail_status(host_, status);
-        if (tries == kManyTries)
-            host_.log(Host::Severity::warning,
-                      "WiredTiger cannot take changes: its cache is too small for them");
-        back_off(tries);
-    }
-}
-
-int Session::make_changes() {
-    for (size_t at = 0; at < changes_.size();) {
-        ChangeHead head;
-        std::memcpy(&head, changes_.data() + at, sizeof head);
-        at += sizeof head;
-        DCHECK(head.key_bytes <= changes_.size() - at);
-        const Bytes key(changes_.data() + at, head.key_bytes);
-        at += head.key_bytes;
-        const bool is_erased = head.value_bytes == ChangeHead::kErased;
-        const Bytes value(changes_.data() + at, is_erased ? 0 : head.value_bytes);
-        DCHECK(value.size() <= changes_.size() - at);
-        at += value.size();
-        const CursorHandle cursor = open(head.table);
-        const int status =
-            call_once([&] { return make_change(cursor.get(), key, is_erased ? nullptr : &value); });
-        if (status != 0) return status;
-    }
-    return 0;
 }
 
 std::unique_ptr<kv::Cursor> Session::cursor(Table table) {
     return std::make_unique<Cursor>(*this, table);
 }
 
-// The library knows no marks: all is rolled back, and what was changed before the mark made again.
-void Session::roll_back() try {
-    const size_t kept = marks_.back();
-    marks_.pop_back();
-    if (changes_.size() == kept) return;
-    drop_changes(kept);
-    if (kept > 0) return make_again();
-    is_begun_ = false;
+// The locks above are given up whatever happens, and changes that cannot be kept cannot be undone
+// there.
+void Session::apply(kv::Batch& changes) try {
+    constexpr int kManyTries = 1000;
+    DCHECK(!has_snapshot_ && changes.bytes() > 0);
+    if (!cursors_.empty()) lose_places();
+    int status = 0;
+    for (int tries = 0; (status = try_to_apply(changes)) == WT_ROLLBACK; ++tries) {
+        if (tries == kManyTries)
+            host_.log(Host::Severity::warning,
+                      "WiredTiger cannot take changes: its cache is too small for them");
+        back_off(tries);
+    }
     ++resets_;
-    check(host_, session_->rollback_transaction(session_.get(), nullptr));
+    check(host_, status);
+    committed_(changes.bytes());
 } catch (const std::exception& error) {
-    end_process(host_, std::string("WiredTiger cannot roll back: ") + error.what());
+    end_process(host_, std::string("WiredTiger cannot commit: ") + error.what());
 }
 
-// The locks above are given up whatever happens, and the changes can then neither be kept nor
-// undone.
-void Session::commit() {
-    if (!is_begun_) return;
-    DCHECK(!has_snapshot_ && !changes_.empty());
+// After a change that has failed the library would refuse the commit and keep the transaction. A
+// commit that fails ends it.
+int Session::try_to_apply(const kv::Batch& changes) {
     int status = 0;
-    while ((status = session_->commit_transaction(session_.get(), nullptr)) == WT_ROLLBACK) {
-        begin();
-        make_again();
-    }
-    is_begun_ = false;
-    ++resets_;
-    if (status != 0)
-        end_process(host_, std::string("WiredTiger cannot commit: ") + wiredtiger_strerror(status));
-    const size_t bytes = changes_.size();
-    drop_changes(0);
-    committed_(bytes);
+    begin_transaction();
+    const bool are_made = changes.each([&](const kv::Change& change) {
+        const CursorHandle cursor = open(change.table);
+        if (cursor == nullptr)
+            fail(host_, base::kInternalError, "there is no " + uri_of(change.table));
+        status = call_once([&] { return make_change(cursor.get(), change); });
+        return status == 0;
+    });
+    if (are_made) return session_->commit_transaction(session_.get(), nullptr);
+    DCHECK(status != 0);
+    check(host_, session_->rollback_transaction(session_.get(), nullptr));
+    return status;
 }
 
 }  // namespace wt

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "storage/kv/bytes.h"
+#include "storage/kv/changes.h"
 #include "storage/kv/map.h"
 
 namespace kv {
@@ -30,14 +31,16 @@ inline void expect_a_copy_has_all_commits(Map& map, const std::string& directory
     std::atomic<bool> is_over{false};
     std::thread writer([&] {
         const auto session = map.session();
+        Changes changes;
         for (int n = 0; !is_over; ++n) {
             const std::lock_guard lock(commits);
             if (n % kCommitsOfATable == 0)
                 map.add_table(Table{static_cast<uint32_t>(20 + n / kCommitsOfATable)},
                               Kind::documents);
             for (const Table table : {kFirst, kSecond})
-                session->put(table, big_endian(n), as_bytes(std::string(1000, 'x')));
-            session->commit();
+                changes.put(table, big_endian(n), as_bytes(std::string(1000, 'x')));
+            session->apply(changes);
+            changes.clear();
             committed = n + 1;
         }
     });

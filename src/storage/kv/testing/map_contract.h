@@ -14,7 +14,9 @@
 #include <thread>
 
 #include "storage/kv/bytes.h"
+#include "storage/kv/changes.h"
 #include "storage/kv/testing/harness.h"
+#include "storage/kv/testing/rows_text.h"
 
 namespace kv {
 
@@ -40,10 +42,17 @@ class MapContract : public testing::TestWithParam<MakeMap (*)()> {
     Map& map() { return *map_; }
     Session& session() { return *session_; }
 
+    // Changes of the next call of apply().
     void put(Table table, std::string_view key, std::string_view value) {
-        session().put(table, as_bytes(key), as_bytes(value));
+        changes_.put(table, as_bytes(key), as_bytes(value));
     }
-    void erase(Table table, std::string_view key) { session().erase(table, as_bytes(key)); }
+    void erase(Table table, std::string_view key) { changes_.erase(table, as_bytes(key)); }
+    Changes& changes() { return changes_; }
+    void apply() { apply(session(), changes_); }
+    static void apply(Session& session, Changes& changes) {
+        session.apply(changes);
+        changes.clear();
+    }
     static std::optional<std::string> get(Session& session, Table table, std::string_view key) {
         Bytes value;
         if (!session.get(table, as_bytes(key), &value)) return std::nullopt;
@@ -54,14 +63,7 @@ class MapContract : public testing::TestWithParam<MakeMap (*)()> {
     }
     // "key=value " of each row.
     static std::string rows(Session& session, Table table) {
-        std::string text;
-        const auto cursor = session.cursor(table);
-        for (cursor->seek({}); !cursor->at_end(); cursor->next())
-            text.append(as_text(cursor->key()))
-                .append("=")
-                .append(as_text(cursor->value()))
-                .append(" ");
-        return text;
+        return rows_text(*session.cursor(table));
     }
     std::string rows(Table table) { return rows(session(), table); }
 
@@ -70,28 +72,44 @@ class MapContract : public testing::TestWithParam<MakeMap (*)()> {
     MakeMap make_;
     std::unique_ptr<Map> map_;
     std::unique_ptr<Session> session_;
+    Changes changes_;
 };
 
-TEST_P(MapContract, ASessionSeesItsChangesAndOthersThoseThatAreCommitted) {
+TEST_P(MapContract, ChangesAreSeenOnceTheyAreApplied) {
     const auto other = map().session();
     put(kTable, "a", "1");
     put(kTable, "b", "2");
-    EXPECT_EQ(rows(kTable), "a=1 b=2 ");
-    EXPECT_EQ(get(kTable, "a"), "1");
-    EXPECT_EQ(get(*other, kTable, "a"), std::nullopt);
-    EXPECT_EQ(rows(*other, kTable), "");
-    session().commit();
-    EXPECT_EQ(rows(*other, kTable), "a=1 b=2 ");
+    apply();
+    for (Session* const each : {&session(), other.get()}) {
+        EXPECT_EQ(rows(*each, kTable), "a=1 b=2 ");
+        EXPECT_EQ(get(*each, kTable, "a"), "1");
+    }
     put(kTable, "b", "3");
     erase(kTable, "a");
-    EXPECT_EQ(rows(kTable), "b=3 ");
-    EXPECT_EQ(get(kTable, "a"), std::nullopt);
-    EXPECT_EQ(session().size_of(kTable, as_bytes("a")), std::nullopt);
-    EXPECT_EQ(rows(*other, kTable), "a=1 b=2 ");
+    EXPECT_EQ(rows(kTable), "a=1 b=2 ");
+    apply();
+    for (Session* const each : {&session(), other.get()}) {
+        EXPECT_EQ(rows(*each, kTable), "b=3 ");
+        EXPECT_EQ(get(*each, kTable, "a"), std::nullopt);
+        EXPECT_EQ(each->size_of(kTable, as_bytes("a")), std::nullopt);
+    }
     put(kTable, "a", "");
+    apply(*other, changes());
     EXPECT_EQ(session().size_of(kTable, as_bytes("a")), 0U);
-    session().commit();
-    EXPECT_EQ(rows(*other, kTable), "a= b=3 ");
+    EXPECT_EQ(rows(kTable), "a= b=3 ");
+}
+
+TEST_P(MapContract, TheLastChangeOfARowCounts) {
+    erase(kTable, "never there");
+    put(kTable, "a", "1");
+    put(kTable, "b", "1");
+    put(kTable, "a", "2");
+    erase(kTable, "b");
+    put(kTable, "c", "1");
+    erase(kTable, "c");
+    put(kTable, "c", "2");
+    apply();
+    EXPECT_EQ(rows(kTable), "a=2 c=2 ");
 }
 
 // The contract of maps that keep old rows for as long as they are asked to.
@@ -101,7 +119,7 @@ TEST_P(SnapshotContract, ASnapshotSeesTheRowsOfThatMoment) {
     put(kTable, "a", "1");
     put(kTable, "b", "1");
     put(kTable, "d", "1");
-    session().commit();
+    apply();
     const auto other = map().session();
     other->begin_snapshot();
     const std::string before = "a=1 b=1 d=1 ";
@@ -110,7 +128,7 @@ TEST_P(SnapshotContract, ASnapshotSeesTheRowsOfThatMoment) {
         put(kTable, "a", "2");
         erase(kTable, "b");
         put(kTable, "c", "2");
-        session().commit();
+        apply();
         if (round == 1) map().checkpoint(true);
         EXPECT_EQ(rows(*other, kTable), before) << round;
         EXPECT_EQ(get(*other, kTable, "a"), "1");
@@ -120,7 +138,7 @@ TEST_P(SnapshotContract, ASnapshotSeesTheRowsOfThatMoment) {
         erase(kTable, "a");
         put(kTable, "b", "three");
         erase(kTable, "d");
-        session().commit();
+        apply();
         EXPECT_EQ(rows(*other, kTable), before) << round;
         const auto cursor = other->cursor(kTable);
         cursor->seek_to_last();
@@ -132,12 +150,12 @@ TEST_P(SnapshotContract, ASnapshotSeesTheRowsOfThatMoment) {
     EXPECT_EQ(rows(*other, kTable), "b=three c=2 ");
     other->begin_snapshot();
     erase(kTable, "c");
-    session().commit();
+    apply();
     EXPECT_EQ(rows(*other, kTable), "b=three c=2 ");
     other->end_snapshot();
     // It can be changed again.
-    other->put(kTable, as_bytes("e"), as_bytes("5"));
-    other->commit();
+    put(kTable, "e", "5");
+    apply(*other, changes());
     EXPECT_EQ(rows(kTable), "b=three e=5 ");
 }
 
@@ -146,13 +164,14 @@ TEST_P(SnapshotContract, TwoTablesAgreeInASnapshot) {
     std::atomic<bool> is_done = false;
     std::thread writer([&] {
         const auto writing = map().session();
+        Changes made;
         for (int i = 0; i < 500; ++i) {
             const auto key = big_endian(i), old = big_endian(i - 1);
             for (const Table table : {kTable, kBehind}) {
-                writing->put(table, key, as_bytes("value"));
-                writing->erase(table, old);
+                made.put(table, key, as_bytes("value"));
+                made.erase(table, old);
             }
-            writing->commit();
+            apply(*writing, made);
         }
         is_done = true;
     });
@@ -167,81 +186,24 @@ TEST_P(SnapshotContract, TwoTablesAgreeInASnapshot) {
     writer.join();
 }
 
-TEST_P(MapContract, ChangedBytesCountWhatIsNotCommitted) {
-    EXPECT_EQ(session().changed_bytes(), 0U);
-    put(kTable, "a", std::string(1000, 'x'));
-    EXPECT_GE(session().changed_bytes(), 1000U);
-    session().commit();
-    EXPECT_EQ(session().changed_bytes(), 0U);
-    erase(kTable, "a");
-    EXPECT_GT(session().changed_bytes(), 0U);
-    session().commit();
-    EXPECT_EQ(session().changed_bytes(), 0U);
-}
-
-// Whether the changes are read before a roll-back or not.
-TEST_P(MapContract, ARollBackGoesToTheLastMark) {
-    const auto other = map().session();
-    for (const bool is_read : {false, true}) {
-        const auto expect = [&](const std::string& all) {
-            if (!is_read) return;
-            EXPECT_EQ(rows(kTable), all);
-        };
-        put(kTable, "a", "1");
-        session().commit();
-        session().mark();
-        put(kTable, "a", "2");
-        put(kTable, "b", "1");
-        session().mark();
-        session().mark();
-        expect("a=2 b=1 ");
-        put(kTable, "b", "2");
-        erase(kTable, "a");
-        put(kTable, "c", "1");
-        expect("b=2 c=1 ");
-        session().roll_back();
-        expect("a=2 b=1 ");
-        put(kTable, "c", "2");
-        session().forget_mark();
-        expect("a=2 b=1 c=2 ");
-        session().mark();
-        erase(kTable, "b");
-        session().roll_back();
-        EXPECT_EQ(rows(*other, kTable), "a=1 ");
-        session().roll_back();
-        EXPECT_EQ(rows(kTable), "a=1 ");
-        session().mark();
-        put(kTable, "a", "3");
-        session().forget_mark();
-        session().commit();
-        EXPECT_EQ(rows(*other, kTable), "a=3 ");
-    }
-}
-
 TEST_P(MapContract, AViewLivesUntilTheNextGet) {
     const std::string first(300, 'f'), second(300, 's');
     put(kTable, "a", first);
-    session().commit();
+    apply();
     map().checkpoint(true);
-    for (const bool is_committed : {true, false}) {
-        if (!is_committed) put(kTable, "a", first);
-        Bytes value;
-        ASSERT_TRUE(session().get(kTable, as_bytes("a"), &value));
-        EXPECT_EQ(session().size_of(kTable, as_bytes("a")), first.size());
-        EXPECT_EQ(rows(kTable), "a=" + first + " ");
-        // The new value may lie in the old one.
-        session().put(kTable, as_bytes("b"), value);
-        put(kTable, "a", second);
-        EXPECT_EQ(as_text(value), first);
-        erase(kTable, "a");
-        session().commit();
-        map().checkpoint(true);
-        EXPECT_EQ(as_text(value), first);
-        EXPECT_EQ(get(kTable, "b"), first);
-        erase(kTable, "b");
-        put(kTable, "a", first);
-        session().commit();
-    }
+    Bytes value;
+    ASSERT_TRUE(session().get(kTable, as_bytes("a"), &value));
+    EXPECT_EQ(session().size_of(kTable, as_bytes("a")), first.size());
+    EXPECT_EQ(rows(kTable), "a=" + first + " ");
+    changes().put(kTable, as_bytes("b"), value);
+    put(kTable, "a", second);
+    apply();
+    EXPECT_EQ(as_text(value), first);
+    erase(kTable, "a");
+    apply();
+    map().checkpoint(true);
+    EXPECT_EQ(as_text(value), first);
+    EXPECT_EQ(get(kTable, "b"), first);
 }
 
 // Rows whose keys are numbers, as records are read: one after the other, back, and with gaps.
@@ -250,19 +212,19 @@ TEST_P(SnapshotContract, RowsAreFoundInWhateverOrder) {
     const auto text_of = [](int number) { return "value " + std::to_string(number); };
     const auto is_there = [](int number) { return number % 7 != 3 && number < kRows; };
     for (int i = 0; i < kRows; ++i) {
-        if (is_there(i)) session().put(kTable, big_endian(uint64_t(i)), as_bytes(text_of(i)));
-        session().put(kBehind, big_endian(uint64_t(i)), as_bytes("other"));
+        if (is_there(i)) changes().put(kTable, big_endian(uint64_t(i)), as_bytes(text_of(i)));
+        changes().put(kBehind, big_endian(uint64_t(i)), as_bytes("other"));
     }
-    session().commit();
+    apply();
     map().checkpoint(true);
     const auto other = map().session();
     std::mt19937 random(5);
     for (int round = 0; round < 50; ++round) {
         other->begin_snapshot();
         // What comes later is not of the snapshot.
-        session().put(kTable, big_endian(uint64_t(3)), as_bytes("later"));
-        session().erase(kTable, big_endian(uint64_t(4)));
-        session().commit();
+        changes().put(kTable, big_endian(uint64_t(3)), as_bytes("later"));
+        changes().erase(kTable, big_endian(uint64_t(4)));
+        apply();
         int number = 0;
         std::string last;
         Bytes value;
@@ -283,15 +245,15 @@ TEST_P(SnapshotContract, RowsAreFoundInWhateverOrder) {
         ASSERT_TRUE(other->get(kTable, big_endian(uint64_t(1)), &value));
         ASSERT_TRUE(other->get(kTable, big_endian(uint64_t(2)), &value));
         other->end_snapshot();
-        session().erase(kTable, big_endian(uint64_t(3)));
-        session().put(kTable, big_endian(uint64_t(4)), as_bytes(text_of(4)));
-        session().put(kTable, big_endian(uint64_t(2)), as_bytes("now"));
-        session().commit();
+        changes().erase(kTable, big_endian(uint64_t(3)));
+        changes().put(kTable, big_endian(uint64_t(4)), as_bytes(text_of(4)));
+        changes().put(kTable, big_endian(uint64_t(2)), as_bytes("now"));
+        apply();
         EXPECT_EQ(as_text(value), text_of(2)) << "until the next get";
         ASSERT_TRUE(other->get(kTable, big_endian(uint64_t(2)), &value));
         EXPECT_EQ(as_text(value), "now");
-        session().put(kTable, big_endian(uint64_t(2)), as_bytes(text_of(2)));
-        session().commit();
+        changes().put(kTable, big_endian(uint64_t(2)), as_bytes(text_of(2)));
+        apply();
         if (round % 2 == 0) other->end_cursors();
     }
 }
@@ -299,6 +261,7 @@ TEST_P(SnapshotContract, RowsAreFoundInWhateverOrder) {
 TEST_P(MapContract, AKeyMayLieInWhatGetHasGiven) {
     put(kTable, "a", "b");
     put(kTable, "b", "2");
+    apply();
     Bytes value;
     ASSERT_TRUE(session().get(kTable, as_bytes("a"), &value));
     ASSERT_TRUE(session().get(kTable, value, &value));
@@ -307,11 +270,12 @@ TEST_P(MapContract, AKeyMayLieInWhatGetHasGiven) {
 
 TEST_P(MapContract, TablesDoNotMix) {
     const std::string first(1, '\0'), last(5, '\xff');
-    for (const bool is_committed : {false, true}) {
+    for (const bool is_written : {false, true}) {
         for (const Table table : {kBefore, kTable, kBehind})
             for (const std::string& key : {first, std::string("m"), last})
                 put(table, key, std::to_string(static_cast<uint32_t>(table)));
-        if (is_committed) session().commit();
+        apply();
+        if (is_written) map().checkpoint(true);
         const auto cursor = session().cursor(kTable);
         cursor->seek({});
         EXPECT_EQ(as_text(cursor->key()), first);
@@ -338,16 +302,16 @@ TEST_P(MapContract, RowsOfATableThatIsDroppedAreGoneForGood) {
     const auto fill = [&](Table table, int rows) {
         for (int i = 0; i < rows; ++i) {
             const auto key = big_endian(i);
-            session().put(table, key, as_bytes("value"));
+            changes().put(table, key, as_bytes("value"));
         }
     };
     for (const int rows_of_table : {3, 5000}) {
         for (const Table table : {kBefore, kTable, kBehind})
             fill(table, rows_of_table);
-        session().commit();
+        apply();
         map().checkpoint(true);
         fill(kTable, rows_of_table + 1);
-        session().commit();
+        apply();
         map().drop(kTable);
         EXPECT_EQ(rows(kTable), "");
         for (int i = 0; i < 2; ++i) {
@@ -360,7 +324,7 @@ TEST_P(MapContract, RowsOfATableThatIsDroppedAreGoneForGood) {
         // Its number may be given again.
         map().add_table(kTable, Kind::entries);
         fill(kTable, 1);
-        session().commit();
+        apply();
         map().checkpoint(true);
         map().checkpoint(true);
         EXPECT_FALSE(rows(kTable).empty());
@@ -369,7 +333,7 @@ TEST_P(MapContract, RowsOfATableThatIsDroppedAreGoneForGood) {
     }
 }
 
-// Against a std::map, with changes before and behind commits, checkpoints and restarts.
+// Against a std::map, with checkpoints and restarts.
 TEST_P(MapContract, CursorsWalkInTheOrderOfKeys) {
     std::mt19937 random(7);
     const auto pick = [&random](uint32_t count) { return static_cast<int>(random() % count); };
@@ -387,12 +351,13 @@ TEST_P(MapContract, CursorsWalkInTheOrderOfKeys) {
             const std::string value = std::to_string(step);
             put(kTable, key, value);
             put(kBehind, key, "other");
+            apply();
             model[key] = value;
         } else if (what < 13) {
             erase(kTable, key);
+            apply();
             model.erase(key);
         } else if (what == 13) {
-            session().commit();
             if (pick(10) == 0) map().checkpoint(true);
             if (pick(20) == 0) reopen();
         }
@@ -434,7 +399,7 @@ TEST_P(MapContract, CursorsWalkInTheOrderOfKeys) {
 
 TEST_P(MapContract, ACursorMayGoAfterItsSession) {
     put(kTable, "a", "1");
-    session().commit();
+    apply();
     auto at_row = session().cursor(kTable), unused = session().cursor(kTable);
     session().cursor(kTable)->seek({});
     at_row->seek({});
@@ -451,7 +416,7 @@ TEST_P(MapContract, ACursorMayGoAfterItsSession) {
 
 TEST_P(MapContract, SyncsPausesAndGoesOn) {
     put(kTable, "a", "1");
-    session().commit();
+    apply();
     map().sync_log();
     map().checkpoint(true);
     map().checkpoint(false);
@@ -459,7 +424,7 @@ TEST_P(MapContract, SyncsPausesAndGoesOn) {
     EXPECT_EQ(rows(kTable), "a=1 ");
     map().resume();
     put(kTable, "b", "2");
-    session().commit();
+    apply();
     map().checkpoint(true);
     reopen();
     EXPECT_EQ(rows(kTable), "a=1 b=2 ");
