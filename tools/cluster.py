@@ -129,8 +129,8 @@ class Member(Program):
     def command(self):
         coordinator = ','.join(each.url for each in self.cluster.etcds)
         return [self.cluster.program, '--dbpath', self.place, '--port', str(self.port),
-                '--bind_ip', self.address, '--replSet', SET, '--coordinator', coordinator,
-                *self.cluster.options, *self.cluster.own_options.get(self.name, ())]
+                '--bind_ip', self.address, '--nounixsocket', '--replSet', SET, '--coordinator',
+                coordinator, *self.cluster.options, *self.cluster.own_options.get(self.name, ())]
 
     def client(self, seconds=1.0):
         ms = int(seconds * 1000)
@@ -147,6 +147,11 @@ class Member(Program):
             return self.run('hello')
         except errors.PyMongoError:
             return {}
+
+    def answers(self):
+        if not self.is_alive():
+            raise ClusterError('%s has ended; %s says why' % (self.name, self.log))
+        return bool(self.hello())
 
     def terms(self):
         """[(time, number)] of the terms that it has led."""
@@ -208,7 +213,7 @@ class Cluster:
         self.save()
         wait_until('etcd has a leader', lambda: any(e.state() == 'leader' for e in self.etcds))
         for each in self.members:
-            wait_until('%s answers; %s' % (each.name, each.log), lambda each=each: each.hello())
+            wait_until('%s answers; %s' % (each.name, each.log), each.answers)
         first = self.members[0]
         if 'setName' not in first.hello() and all('setName' not in m.hello() for m in self.members):
             first.run('replSetInitiate', {

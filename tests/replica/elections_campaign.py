@@ -32,7 +32,7 @@ import cluster  # noqa: E402
 import server  # noqa: E402
 
 SETTINGS = {'electionTimeoutMillis': 1000, 'heartbeatIntervalMillis': 100}
-OPTIONS = ['--smallfiles', '--nssize', '1', '--noprealloc', '--nopreallocj', '--oplogSize', '64']
+OF_DATA_FILES = ['--smallfiles', '--nssize', '1', '--noprealloc', '--nopreallocj']
 ENGINES = [('mmapv1', 'mmapv1', 'mmapv1'), ('wiredTiger',) * 3, ('rocksdb',) * 3,
            ('mmapv1', 'wiredTiger', 'rocksdb')]
 FAULTS_A_ROUND = 12
@@ -294,10 +294,11 @@ def verify(found, writers, reader):
 
 def campaign(program, engines, chance, until):
     """(elections, acknowledged, reads, failures) of one set, until that time."""
-    own = {name: ([] if engine == 'mmapv1' else ['--storageEngine', engine])
+    own = {name: (OF_DATA_FILES if engine == 'mmapv1' else ['--storageEngine', engine])
            for name, engine in zip(cluster.MEMBERS, engines)}
     with server.scratch() as folder:
-        found = cluster.Cluster(folder, program, OPTIONS, has_network=True, own_options=own)
+        found = cluster.Cluster(folder, program, ['--oplogSize', '64'], has_network=True,
+                                own_options=own)
         disk = found.members[2].place
         os.makedirs(disk)
         subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=%dm' % DISK_MB, 'tmpfs', disk],
@@ -319,7 +320,7 @@ def campaign(program, engines, chance, until):
             cluster.wait_until('the members have the same', lambda: is_equal(found))
             failures = verify(found, writers, reader)
             acknowledged = sum(each.inserted + each.increments for each in writers)
-            elections = max((term for each in found.members for _, term in each.terms()), default=0)
+            elections = sum(len(each.terms()) for each in found.members)
             return elections, acknowledged, reader.reads, failures
         finally:
             found.down()
