@@ -70,8 +70,7 @@ def main():
             for count in arguments.clients))
     if arguments.results:
         now = datetime.datetime.now(datetime.timezone.utc)
-        path = os.path.join(arguments.results,
-                            now.strftime('compare-%Y%m%dT%H%M%SZ.json'))
+        path = os.path.join(arguments.results, now.strftime('compare-%Y%m%dT%H%M%SZ.json'))
         with open(path, 'w', encoding='utf-8') as file:
             json.dump({'servers': dict(arguments.servers), 'seconds': arguments.seconds,
                        'inserts_per_second': rates}, file, indent=1)

@@ -2,7 +2,6 @@
 
 A test file starts the servers it wants (jstests/lib/harness.js). One line is printed for each
 test; the folder of a failed file, with logs and data, is kept under build/scratch.
-Usage: python3 jstests/run.py [--selection none] [--sanitize WHICH] [--jobs 2] [FILTER...]
 FILTER is a part of a file's path, e.g. core/ or journal/options.
 """
 

@@ -30,8 +30,7 @@ def git(*words):
 
 def version(selection):
     """That of the sources, and the selection: 1.2.3+all."""
-    return '%s+%s' % (program_version.read(TOP),
-                      re.sub(r'[^A-Za-z0-9.+~-]', '-', selection.name))
+    return '%s+%s' % (program_version.read(TOP), re.sub(r'[^A-Za-z0-9.+~-]', '-', selection.name))
 
 
 def commit_time():

@@ -128,8 +128,7 @@ def collisions(top, patches, entries, depends):
             if {entry, other} <= alone and \
                     files_touched(os.path.join(patches, entry)) \
                     & files_touched(os.path.join(patches, other)):
-                failure = first_failure(top, patches,
-                                        with_needed([other, entry], entries, depends))
+                failure = first_failure(top, patches, with_needed([other, entry], entries, depends))
                 if failure:
                     yield other, entry, failure
 

@@ -43,8 +43,7 @@ def paired(cell, value):
     """(both medians, changes of the pairs or None)."""
     sides = [[value(row) for row in cell[side]] for side in ('without', 'with')]
     changes = [change(*pair) for pair in zip(*sides)]
-    return ([statistics.median(values) for values in sides],
-            None if None in changes else changes)
+    return ([statistics.median(values) for values in sides], None if None in changes else changes)
 
 
 def shown_change(changes):
@@ -209,8 +208,7 @@ def method_lines(result):
             rows.append(row)
             yield ('  %-52s%8.1f%8.1f%7.0f%%%7.0f%%  %s' % (
                 '%s, %s it' % (words, side), row['server_cpu_us'], row['client_cpu_us'],
-                100 * row['kernel_share'], 100 * row['share_of_floor'],
-                cells.marks(row))).rstrip()
+                100 * row['kernel_share'], 100 * row['share_of_floor'], cells.marks(row))).rstrip()
     for text in cells.explanations(rows):
         yield from textwrap.wrap(text, 100, subsequent_indent='   ')
 

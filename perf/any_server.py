@@ -138,7 +138,6 @@ def has_ended(pid):
 
 
 def run_command(running, database, command):
-    """The reply of a command, the way that this server understands."""
     if running.old_wire:
         return messages.ask_by_query(running.port, database, command, running.host)
     with pymongo.MongoClient(running.uri, serverSelectionTimeoutMS=SELECTION_MS_MAX) as client:
@@ -184,8 +183,7 @@ class AnyServer(server.Server):
     own_pid = None
 
     def command_line(self):
-        bind = any(word.split('=', 1)[0] in ('--bind_ip', '--bind_ip_all')
-                   for word in self.options)
+        bind = any(word.split('=', 1)[0] in ('--bind_ip', '--bind_ip_all') for word in self.options)
         return super().command_line() + ([] if bind else ['--bind_ip', '127.0.0.1'])
 
     def is_ready(self, start_of_log):

@@ -50,7 +50,6 @@ def shown(value):
 
 
 def table(name):
-    """One of articles.json for the page."""
     found = tables()[name]
     return markdown([[found['first'], *found['columns']]]
                     + [[words[0], *map(shown, words[1:])] for words in found['rows']])

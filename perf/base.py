@@ -130,8 +130,7 @@ def main():
     scratch = os.path.join(measuring.TOP, 'build', 'scratch')
     os.makedirs(scratch, exist_ok=True)
     folder = tempfile.mkdtemp(prefix='base-', dir=scratch)
-    tools = measuring.Bench(measuring.programs(), folder,
-                          arguments.seconds)
+    tools = measuring.Bench(measuring.programs(), folder, arguments.seconds)
     measuring.say('measuring the disk alone')
     floor = tools.floor()
     with contextlib.ExitStack() as stack:

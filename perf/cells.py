@@ -52,8 +52,7 @@ def summarize(row):
     for name in ('p50_us', 'p99_us'):
         row[name] = statistics.median(run[name] for run in runs)
     for name in ('server_cpu_us', 'server_kernel_us', 'client_cpu_us', 'client_kernel_us'):
-        row[name] = (sum(run[name] * run['per_second'] for run in runs)
-                     / max(sum(rates), 1e-9))
+        row[name] = (sum(run[name] * run['per_second'] for run in runs) / max(sum(rates), 1e-9))
     cpu = row['server_cpu_us'] + row['client_cpu_us']
     row['kernel_share'] = (row['server_kernel_us'] + row['client_kernel_us']) / max(cpu, 1e-9)
     row['processors'] = cpu * row['per_second'] / 1e6

@@ -405,7 +405,6 @@ def of_larger_linkbench():
 
 CLAIMS = [*of_durable(), *of_concerns(), *of_iibench(), *of_linkbench()]
 
-
 # ---- beside a result ----
 
 HEADS = '%-60s%15s%9s%16s  %s'
@@ -423,9 +422,8 @@ def lines(kind, result):
         for claim in mine:
             ours = claim.sources[kind](result)
             found.append(HEADS % (claim.what, claim.theirs, claim.shown(ours) or '-',
-                                  claim.shown_wanted(), ': '.join(filter(None,
-                                                                         claim.verdict(
-                                      ours, result)))))
+                                  claim.shown_wanted(),
+                                  ': '.join(filter(None, claim.verdict(ours, result)))))
     return [line.rstrip() for line in found]
 
 

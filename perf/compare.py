@@ -149,8 +149,7 @@ def table(result):
         lines.append('%-28s%-8s' % (name, syncs) + ''.join(
             '%-22s' % experiment.spread([run['per_second'] for run in runs])
             for runs in peer['runs'].values()))
-        cpu = [[run['cpu_us'] for run in runs if 'cpu_us' in run]
-               for runs in peer['runs'].values()]
+        cpu = [[run['cpu_us'] for run in runs if 'cpu_us' in run] for runs in peer['runs'].values()]
         if any(cpu):
             lines.append(' ' * 36 + ''.join(
                 '%-22s' % (each and '%.1f us' % statistics.median(each) or '') for each in cpu))

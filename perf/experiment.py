@@ -63,8 +63,7 @@ class Experiment:
         folder than ours where one is given."""
         folder = folder or self.folder
         taken, rate = self.latest.get(folder, (0, 0))
-        before = (rate if time.monotonic() - taken < FLOOR_FRESH_SECONDS
-                  else self.floor(folder))
+        before = (rate if time.monotonic() - taken < FLOOR_FRESH_SECONDS else self.floor(folder))
         run = measure()
         run.update(floor_before=before, floor_after=self.floor(folder))
         self.moved.append(cells.has_moved(run))
@@ -130,7 +129,6 @@ def scratch(prefix, arguments=None):
 
 
 def head(result):
-    """The first lines of a report."""
     lines = cells.delay_lines(result)
     lines += textwrap.wrap(machine.quiet_text(result), WIDTH)
     if result.get('stopped'):

@@ -114,8 +114,7 @@ def run(arguments):
         try:
             found.up(settings)
             fill(found.uri, arguments.megabytes)
-            writers = [Writer(name, concern, found.uri) for name in WRITERS
-                       for concern in CONCERNS]
+            writers = [Writer(name, concern, found.uri) for name in WRITERS for concern in CONCERNS]
             rows = {writer.name: [] for writer in writers}
             measure(found, writers, arguments, rows)
         except KeyboardInterrupt:

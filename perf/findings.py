@@ -78,7 +78,6 @@ def beside_others(each, skip=()):
 
 
 def lone_time(runs, rate):
-    """On what a lone client's insert takes its time: the disk, and the rest."""
     floor = statistics.median([run[name] for run in runs for name in
                                ('floor_before', 'floor_after') if run.get(name)] or [0])
     if not floor:
@@ -156,7 +155,6 @@ def of_linkbench(result):
 
 
 def of_engines(shown):
-    """Of one server: the first contender is what the others are compared with."""
     found, (first, *_) = Findings(), shown
     rate, stored = (middle(shown[first]['runs'], name) for name in ('per_second', 'stored_bytes'))
     for name, each in shown.items():

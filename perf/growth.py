@@ -130,8 +130,7 @@ def measure(trial, arguments):
                     progress.step('%s, %d rows, round %d of %d' % (each.name, point, number + 1,
                                                                    arguments.rounds))
                     rows[each.name]['runs'].append(trial.cell(functools.partial(
-                        each.sample, arguments.sample, arguments.clients,
-                        trial.result['device'])))
+                        each.sample, arguments.sample, arguments.clients, trial.result['device'])))
 
 
 HEADS = '%-14s%11s%8s%8s%9s%8s%7s  %-20s%7s%7s%8s%8s%9s'
@@ -194,16 +193,14 @@ def make_parser():
     parser = measuring.parser(__doc__)
     parser.add_argument('--rows', type=insert_benchmark.ROWS, default=300000, metavar='N',
                         help='to which the collections grow, e.g. 1e7 (%(default)s)')
-    parser.add_argument('--sample', type=measuring.large_count(10, 1000000, 'rows'),
-                        default=500, metavar='N',
-                        help='durable rows at each size (%(default)s)')
+    parser.add_argument('--sample', type=measuring.large_count(10, 1000000, 'rows'), default=500,
+                        metavar='N', help='durable rows at each size (%(default)s)')
     parser.add_argument('--rounds', type=measuring.count, default=5, metavar='N',
                         help='samples at each size (%(default)s)')
     parser.add_argument('--clients', type=measuring.count, default=1, metavar='N',
                         help='of the samples (%(default)s)')
-    parser.add_argument('--memory', type=measuring.large_count(64, 1 << 20, 'MB'),
-                        default=0, metavar='MB',
-                        help='that each server gets, by a control group (no limit)')
+    parser.add_argument('--memory', type=measuring.large_count(64, 1 << 20, 'MB'), default=0,
+                        metavar='MB', help='that each server gets, by a control group (no limit)')
     measuring.add_device_delay(parser)
     return parser
 

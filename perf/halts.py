@@ -66,8 +66,7 @@ def spinners():
     try:
         for processor in sorted(os.sched_getaffinity(0)):
             started.append(subprocess.Popen(
-                [sys.executable, '-c', SPINNER % (processor, os.getpid())],
-                stdout=subprocess.PIPE))
+                [sys.executable, '-c', SPINNER % (processor, os.getpid())], stdout=subprocess.PIPE))
             started[-1].stdout.readline()  # it is on its way
         yield started
     finally:

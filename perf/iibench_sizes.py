@@ -64,7 +64,6 @@ ROWS_LEAST = 1000000
 
 
 def table():
-    """For docs/articles.md."""
     lines = [HEADS, *of_article()]
     for result in filter(has_patches, kept_results.iibench_by_size()):
         if result['rows'] >= ROWS_LEAST:

@@ -203,11 +203,9 @@ class Sql:
 
 
 def all_runs(servers=(), uri=None, cache_mb=peers.peer.Peer.cache_mb):
-    """The lines of the table."""
     return [*(Mongod(*run) for run in RUNS),
             Mongod('series, at flush', 'all', measuring.PROFILE, True, (LESS_REDO,)),
-            Mongod('series, at commit', 'all', measuring.PROFILE, True,
-                   (LESS_REDO, LESS_WRITING)),
+            Mongod('series, at commit', 'all', measuring.PROFILE, True, (LESS_REDO, LESS_WRITING)),
             *(Sql(kind, cache_mb) for kind in peers.iibench.EVERY), *others(servers, uri)]
 
 
@@ -333,7 +331,6 @@ def shown(runs, value, form='%.0f'):
 
 
 def cells_of(row):
-    """The texts of a line."""
     def named(name, form='%.0f'):
         return shown(row['runs'], lambda run: run.get(name), form)
 

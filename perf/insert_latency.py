@@ -29,7 +29,6 @@ def concern_of(name):
 
 
 def name_of_concern(text):
-    """For argparse."""
     if not re.fullmatch('w:([0-9]{1,2}|majority)|j:1', text):
         raise argparse.ArgumentTypeError("'%s' is neither w: and a number of members, w:majority, "
                                          'nor j:1' % text)
@@ -57,8 +56,7 @@ def measure(client, arguments):
     if found != len(latencies):
         raise RuntimeError('%d of %d documents have arrived' % (found, len(latencies)))
     return {'client': 'pymongo', 'concern': arguments.concern, 'clients': 1,
-            'inserts': len(latencies), 'document_bytes': arguments.bytes,
-            'seconds': before - start,
+            'inserts': len(latencies), 'document_bytes': arguments.bytes, 'seconds': before - start,
             'client_cpu_us': cpu * 1e6 / len(latencies),
             'latencies_us': [round(each * 1e6, 2) for each in latencies]}
 

@@ -119,8 +119,7 @@ def contenders(folder, arguments):
         joined.append(any_server.shown(arguments.uri))
     measuring.check_only(arguments.only, [peer.name for peer, *_ in every] + joined)
     for peer, settings, client, words in every:
-        if arguments.only and not any(word.lower() in peer.name.lower()
-                                      for word in arguments.only):
+        if arguments.only and not any(word.lower() in peer.name.lower() for word in arguments.only):
             continue
         missing = why_not(peer, client)
         if missing:
@@ -200,22 +199,19 @@ def measure(trial, arguments):
 
 
 def install(engines):
-    """Servers and headers, by name."""
     if engines:
         compare.install_packages(linkbench_engines.packages(), 'linkbench.py')
         return
     packages = {peer.package for peer, _, _, _ in every_peer('unused', False)
                 if peer.package and peer.missing()}
-    packages |= {package for header, package in SQL_CLIENTS.values()
-                 if not os.path.exists(header)}
+    packages |= {package for header, package in SQL_CLIENTS.values() if not os.path.exists(header)}
     compare.install_packages(packages, 'linkbench.py')
 
 
 def make_parser():
     parser = measuring.parser(__doc__)
-    parser.add_argument('--nodes', type=measuring.large_count(100, 10 ** 9, 'nodes'),
-                        default=20000, metavar='N',
-                        help='of the graph, e.g. 1e6 (%(default)s)')
+    parser.add_argument('--nodes', type=measuring.large_count(100, 10 ** 9, 'nodes'), default=20000,
+                        metavar='N', help='of the graph, e.g. 1e6 (%(default)s)')
     parser.add_argument('--clients', type=measuring.large_count(1, 256, 'clients'),
                         default=ARTICLES_CLIENTS, metavar='N',
                         help='threads, one connection each (%(default)s, as the article had)')

@@ -20,7 +20,6 @@ class Contender:
         self.words, self.pid = [], None
 
     def run(self, phase, arguments):
-        """What one phase prints."""
         program = os.path.join(experiment.PROGRAMS, self.client)
         return json.loads(subprocess.run(
             [program, *self.words, '--nodes', str(arguments.nodes), '--clients',
@@ -58,7 +57,6 @@ def of_peer(peer, settings, client, words_of):
 
 
 def of_named(named, folder):
-    """A contender of --server."""
     @contextlib.contextmanager
     def serve():
         with named.start(os.path.join(folder, named.name)) as running:

@@ -79,7 +79,6 @@ def missing(name):
 
 
 def packages():
-    """Of those that are missing."""
     return {LIBRARIES[name][2] for name in LIBRARIES if missing(name)}
 
 
@@ -255,7 +254,6 @@ def of_build(name, folder, arguments, memory, device):
 
 
 def of_named(named, folder, memory, device):
-    """A server of --server."""
     def start():
         return named.start(os.path.join(folder, named.name),
                            kind=memory.limited(any_server.AnyServer))
@@ -264,7 +262,6 @@ def of_named(named, folder, memory, device):
 
 
 def of_uri(uri):
-    """One that runs already."""
     return EngineContender(any_server.shown(uri), 'its own settings',
                            lambda: contextlib.nullcontext(any_server.Running(uri)), '', False)
 

@@ -27,7 +27,6 @@ def kind_of(runs, kind):
 
 
 def measured(result):
-    """The contenders with a run, by their names."""
     return {name: each for name, each in result['contenders'].items() if each['runs']}
 
 
@@ -80,8 +79,7 @@ def table(result):
         if repeated:
             lines.append('%d requests were repeated, since another client was in the way.'
                          % repeated)
-    lines += ['', *(engines_lines(result, shown) if 'engines' in result else
-                    frequent_lines(shown))]
+    lines += ['', *(engines_lines(result, shown) if 'engines' in result else frequent_lines(shown))]
     lines += ['', 'Times in ms: medians of the rounds, and the longest of all. rows: found or '
               'written by a request.']
     lines += ['%s: %s' % (name, each['settings']) for name, each in shown.items()]
@@ -92,7 +90,6 @@ def table(result):
 
 
 def text(value, form):
-    """Empty for None."""
     return '' if value is None else form % value
 
 
@@ -168,8 +165,7 @@ DEVICE = '%-24s%8s%9s%11s%10s%11s%8s%7s%8s'
 
 def device_lines(shown, larger):
     """What the device did for a request, memory, and what is stored."""
-    yield DEVICE % ('', 'reads', 'KB read', 'KB written', 'stored MB', '', 'files', 'log',
-                    'memory')
+    yield DEVICE % ('', 'reads', 'KB read', 'KB written', 'stored MB', '', 'files', 'log', 'memory')
     yield DEVICE % ('', '/request', '/request', '/request', 'loaded', 'at the end', 'MB', 'MB',
                     'MB')
     for name, each in shown.items():

@@ -176,8 +176,7 @@ def quiet(result):
 def quiet_text(result):
     """The first lines of a report."""
     fine, reasons = quiet(result)
-    text = 'This machine was %s for conclusions' % ('quiet enough' if fine else
-                                                    'NOT quiet enough')
+    text = 'This machine was %s for conclusions' % ('quiet enough' if fine else 'NOT quiet enough')
     text += '.' if fine else ': ' + '; '.join(reasons) + '.'
     text += ' Load average at the start %.1f.' % result['load']
     if not result['device']:

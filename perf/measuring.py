@@ -34,8 +34,7 @@ PROFILE = ['--config', os.path.join(TOP, 'conf', 'durable.yaml')]
 
 def measurable():
     """The patches that can be measured with a server, here: their headers name perf/ab.py."""
-    return [slug for slug in staging.series(TOP)
-            if header_of(slug)['Measured-by'] == 'perf/ab.py']
+    return [slug for slug in staging.series(TOP) if header_of(slug)['Measured-by'] == 'perf/ab.py']
 
 
 def header_of(slug):
@@ -156,8 +155,7 @@ def result_with(*fields):
 
 def clients(text):
     """For argparse: numbers of clients with commas between them, each once."""
-    found = [count(word.strip()) for word in text.split(',')]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys([count(word.strip()) for word in text.split(',')]))
 
 
 def add_turns(parser, what, default_seconds, rounds=5):
@@ -222,7 +220,6 @@ class Progress:
 
 
 def announced(planned_seconds, steps):
-    """The Progress of a plan whose length is said."""
     say('This takes about %s; Ctrl-C ends it with what is measured so far.'
         % duration(planned_seconds))
     return Progress(planned_seconds, steps)
@@ -262,7 +259,6 @@ def cpu_seconds(pid):
 
 
 def command(running, database, words):
-    """The reply of a command, of ours or any other server."""
     return any_server.run_command(running, database, words)
 
 

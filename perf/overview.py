@@ -63,16 +63,14 @@ KINDS = [
     Kind('iibench', 'The insert benchmark (./lab bench iibench)', has('lines', 'sources'),
          insert_benchmark.table, findings.of_iibench),
     Kind('write-concern', 'Write concerns (./lab bench write-concern)',
-         has('rows', 'journal_folder', 'long'), write_concern.table,
-         findings.of_write_concern),
+         has('rows', 'journal_folder', 'long'), write_concern.table, findings.of_write_concern),
     Kind('replicas', 'A replica set (./lab bench write-concern --replicas)',
          has('rows', 'round_trips_ms'), replicas.table, findings.of_replicas),
     Kind('sweep', 'Sweeps (./lab bench sweep)', has('rows', 'what'), sweep.table,
          findings.of_sweep),
     Kind('growth', 'Growth (./lab bench growth)', has('lines', 'memory_bytes'), growth.table,
          findings.of_growth),
-    Kind('patch', PATCH_TITLE, has('slug', 'blocks'), ab_table.whole_table,
-         findings.of_patch),
+    Kind('patch', PATCH_TITLE, has('slug', 'blocks'), ab_table.whole_table, findings.of_patch),
     Kind('windows', PATCH_TITLE, has('slug', 'appends', 'runs'), write_through_table.whole_table,
          findings.of_write_through),
 ]
@@ -127,7 +125,6 @@ class Measured:
         return '-'.join(found.groups()) if found else 'not recorded'
 
     def commit(self):
-        """Of the sources that were measured."""
         return (self.result.get('host', {}).get('source') or 'not known')[:12]
 
     def machine(self):
@@ -325,8 +322,7 @@ def as_page(every):
         for title, sentences in groups:
             lines.append('<p>%s</p><ul class="%s">%s</ul>' % (
                 html.escape(title), style, '\n'.join(
-                    '<li>%s</li>' % html.escape(sentence, quote=False)
-                    for sentence in sentences)))
+                    '<li>%s</li>' % html.escape(sentence, quote=False) for sentence in sentences)))
         lines.append('</details>' if groups else '<p>Nothing.</p></details>')
     with open(os.path.join(TOP, 'perf', 'report.html'), encoding='utf-8') as file:
         page = string.Template(file.read())

@@ -26,6 +26,7 @@ from port import recipe as recipes  # noqa: E402
 import staging  # noqa: E402
 import write_through_table  # noqa: E402
 
+TEXTS = recipes.sections(os.path.join(TOP, 'perf', 'pr.txt'))
 OURS = 'mongod-dur'  # begins buildInfo().gitVersion of every server of this project
 RESULTS = os.path.join(TOP, 'build', 'results')  # of ./lab bench SLUG --server 'ported=...'
 
@@ -34,125 +35,12 @@ Prints what to paste into the upstream ticket: the problem, the change, figures;
 change in that checkout too, and how to see it there.
 """
 
-TEMPLATE = '''{subject}
-
-{where}
-
-FOR WHICH SERVERS
-
-{servers}
-
-PROBLEM
-
-{problem}
-
-CHANGE
-
-{change}
-
-Option {Option}: {Values}; default {Default}.
-
-WHERE IT BELONGS UPSTREAM
-
-{upstream}
-
-EVIDENCE
-
-{evidence}{origin}
-
-RISK
-
-Durability: {Durability}.
-Journal format: {On-disk-format}.
-With the default, nothing changes: perf/templates/{base}.txt has the system calls of a commit,
-perf/templates/{option}.txt those with the option. The behaviour is in
-jstests/patches/{slug}.js, with recovery across builds with and
-without the patch after kill -9.
-
-TO REPRODUCE, in a checkout on Debian 12
-
-    ./lab bench {slug}
-    {test_line}
-    ./lab test {part}
-'''
-
 TEST_LINE = './lab test js -- --selection all patches/%s'
-
-SERVERS = """\
-The journal is that of the storage engine MMAPv1, which left the server with 4.2. Branches that \
-still have it are those up to 4.0, none of them supported any more. \
-{recipe} It is of use for builds of such a server, over data that has not moved yet, for \
-forks, and for research on logging: how a group commit waits, what it writes, and what each of \
-these costs."""
-
-ORIGIN = """\
-All figures above are of mongod-dur, an independent reimplementation of the old server with the \
-same files, system calls and waits; they are not of the original."""
-
-PORTED = """\
-Below are figures of the original server with this change, put into its sources by `./lab port`.
-Measured with perf/ab.py on {date}, {runs} pairs of runs of {seconds:g} s, sources of commit \
-{commit} here, on {machine}.
-{quiet}
-Scripts: perf/ and perf/ab.py;
-all figures: {path}."""
-
-TERMS = """\
-In the table "base" is mongod-dur without patches, which behaves as 2.6 does; the full series is \
-mongod-dur with all of its patches ({patches} when this was measured), and conf/durable.yaml the \
-configuration that it recommends. A pair is a run without the option and one with it, one right \
-after the other; in brackets is what the pairs lie between."""
-
-MEASURED = """\
-Measured with {Measured-by} on {date}, sources of commit {commit}, on {machine}.
-{quiet}
-{awaits}Scripts: perf/ and {Measured-by};
-all figures: {Result}."""
 
 QUIET_IS = ' (The bounds are in perf/machine.py.)'
 QUIET_UNKNOWN = 'Whether other work disturbed the machine was not recorded.'
 
-UNMEASURED = """\
-Not measured in pairs yet: {Awaits-measurement}. Figures in the text above were taken while the \
-change was written, as it says there, and no record of them is kept. `./lab bench {slug}` measures \
-it."""
-
 FIRST_LINES = (ab_table.FIRST_LINE, write_through_table.FIRST_LINE)
-
-IN_TREE = '''
-TO REPRODUCE IN THE SERVER ITSELF ({version})
-
-Apply the diff below and build; a compiler much newer than the tree wants its warnings not to be
-errors:
-
-    git apply {slug}.diff
-    scons -j4 mongod
-
-Start it, once without and once with the change's own options:
-
-    mkdir -p /tmp/{slug}
-    ./mongod --dbpath /tmp/{slug} --port 30001 --journal --smallfiles {options}
-
-Watch its commits while a shell inserts 20 documents, each acknowledged by the journal:
-
-    {watch}
-    ./mongo --port 30001 --eval '{insert}'
-
-Per commit the unpatched server shows
-
-    {calls}
-
-{expect}
-{notes}{measure}
-THE CHANGE IN THIS TREE
-
-'''
-
-MEASURE = '''
-Measured without it and with it, beside the servers of this checkout:
-
-    ./lab bench {slug} --server 'ported=/path/to/mongod --smallfiles'
-'''
 
 INSERTS = {
     '2.4': 'for (i = 0; i < 20; i++) { db.t.insert({_id: i}); '
@@ -160,7 +48,6 @@ INSERTS = {
     '2.6': 'for (i = 0; i < 20; i++) db.t.insert({_id: i}, {writeConcern: {j: true}})',
     '3.4': 'for (i = 0; i < 20; i++) db.t.insert({_id: i}, {writeConcern: {j: true}})',
 }
-
 
 TRACES = {
     'linux': {'watch': 'strace -f -e trace=lseek,write,fdatasync -p $(pgrep -f port.30001)',
@@ -185,7 +72,7 @@ def servers_of(slug, fields):
         text = '`./lab port` puts it into trees of %s.' % ' and '.join(
             filter(None, (', '.join(others), last)))
         text += ''.join(' Not of %s: %s.' % reason for reason in recipe.unportable.items())
-    return filled(SERVERS.format(recipe=text))
+    return filled(TEXTS['servers'].format(recipe=text))
 
 
 def machine_of(host):
@@ -202,11 +89,11 @@ def quiet_of(result):
 def origin_of(slug, fields):
     """Where the figures come from, and how far to trust them."""
     if fields['Result'] == 'none':
-        return filled(ORIGIN, UNMEASURED.format(slug=slug, **fields))
+        return filled(TEXTS['origin'], TEXTS['unmeasured'].format(slug=slug, **fields))
     result = kept_results.read(os.path.join(TOP, fields['Result']))
     host, awaits = result['host'], fields.get('Awaits-measurement')
-    terms = [TERMS.format(patches=len(result['series']))] if 'series' in result else []
-    return filled(ORIGIN, *terms, MEASURED.format(
+    terms = [TEXTS['terms'].format(patches=len(result['series']))] if 'series' in result else []
+    return filled(TEXTS['origin'], *terms, TEXTS['measured'].format(
         date=result['time'][:10], commit=host['source'][:12], machine=machine_of(host),
         quiet=quiet_of(result),
         awaits='These figures wait for a new measurement: %s.\n' % awaits if awaits else '',
@@ -235,7 +122,7 @@ def ported_of(slug):
     result, host = found[path], found[path]['host']
     shown = dict(result, servers=[each for each in result['servers'] if is_ported(each)])
     place = os.path.relpath(path, TOP) if path.startswith(TOP + os.sep) else path
-    return '\n\n%s\n%s' % (filled(PORTED.format(
+    return '\n\n%s\n%s' % (filled(TEXTS['ported'].format(
         date=result['time'][:10], runs=result['runs'], seconds=result['seconds'],
         commit=host['source'][:12], machine=machine_of(host), quiet=quiet_of(result), path=place)),
         '\n'.join(line.rstrip() for line in ab_table.servers_lines(shown)))
@@ -251,20 +138,19 @@ def text_of(slug):
              else 'There is no ticket for this yet')
     prose = paragraphs[1:-1]
     # The evidence begins with the line that names the workload.
-    measured = next((i for i, text in enumerate(prose) if text.startswith(FIRST_LINES)),
-                    len(prose))
+    measured = next((i for i, text in enumerate(prose) if text.startswith(FIRST_LINES)), len(prose))
     windows = fields['Measured-by'] == 'perf/write_through.py'
     folder = 'windows/' if windows else ''
     upstream = '\n'.join('    ' + place for place in fields['Upstream-location'].split('; '))
     evidence = '\n\n'.join(prose[measured:])
-    return TEMPLATE.format(slug=slug, servers=servers_of(slug, fields), test_line=TEST_LINE % slug,
-                           origin=origin_of(slug, fields) + ported_of(slug),
-                           subject=subject, where=where + '.',
-                           problem=prose[0],
-                           change='\n\n'.join(prose[1:measured]), upstream=upstream,
-                           evidence=evidence + '\n\n' if evidence else '', base=folder + 'base',
-                           option=folder + slug, part='windows' if windows else 'syscalls',
-                           **fields)
+    return TEXTS['ticket'].format(slug=slug, servers=servers_of(slug, fields),
+                                  test_line=TEST_LINE % slug,
+                                  origin=origin_of(slug, fields) + ported_of(slug), subject=subject,
+                                  where=where + '.', problem=prose[0],
+                                  change='\n\n'.join(prose[1:measured]), upstream=upstream,
+                                  evidence=evidence + '\n\n' if evidence else '',
+                                  base=folder + 'base', option=folder + slug,
+                                  part='windows' if windows else 'syscalls', **fields)
 
 
 def text_in_tree(slug, root, force):
@@ -274,10 +160,11 @@ def text_in_tree(slug, root, force):
     recipe = tree.recipes[slug]
     notes = recipe.notes.get(tree.version)
     expect = textwrap.fill('With the change: ' + recipe.expect, 96)
-    measure = MEASURE.format(slug=slug) if recipe.system == 'linux' else ''
-    text = IN_TREE.format(measure=measure, version=tree.version, slug=slug, options=recipe.try_it,
-                          insert=INSERTS[tree.version], expect=expect, **TRACES[recipe.system],
-                          notes='\n%s\n' % notes if notes else '')
+    measure = TEXTS['measure'].format(slug=slug) if recipe.system == 'linux' else ''
+    text = TEXTS['in the tree'].format(measure=measure, version=tree.version, slug=slug,
+                                       options=recipe.try_it, insert=INSERTS[tree.version],
+                                       expect=expect, **TRACES[recipe.system],
+                                       notes='\n%s\n' % notes if notes else '')
     return text.encode() + output.diff(tree.changed(), tree.executable)
 
 

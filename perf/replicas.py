@@ -70,14 +70,12 @@ class Distant(server.Server):
 
 
 def connect_places(net):
-    """Gives the lines their delays."""
     for one, place in enumerate(PLACES):
         for other in range(one):
             net.set_both(one, other, (NEAR_MS if PLACES[other] == place else FAR_MS) / 2)
 
 
 def wait_until_steady(primary):
-    """Until all members have copied what is there."""
     limit = time.monotonic() + STEADY_SECONDS_MAX
     states = []
     while states != [1] + [2] * (len(PLACES) - 1):
@@ -90,7 +88,6 @@ def wait_until_steady(primary):
 
 @contextlib.contextmanager
 def serve(net, rung, kind, folder):
-    """The server that clients write to: alone, or the primary of the set."""
     _, selection, options = rung
     program, options = measuring.program_of(selection), measuring.COMMON + options
     with contextlib.ExitStack() as stack:

@@ -82,8 +82,7 @@ def flush_lines(costs):
                      for depth in depths))
     for append in (False, True):
         for direct in (True, False):
-            found = [cell for cell in costs
-                     if (cell['append'], cell['direct']) == (append, direct)]
+            found = [cell for cell in costs if (cell['append'], cell['direct']) == (append, direct)]
             name = '  O_DSYNC %s, %s' % ('append' if append else 'overwrite',
                                          'O_DIRECT' if direct else 'through the page cache')
             yield '%-45s' % name + ''.join(
@@ -106,7 +105,6 @@ def one_core_text(one):
 
 
 def table(result):
-    """The whole text."""
     rows, floors = result['rows'], result['floors']
     lines = [''] + cells.delay_lines(result)
     lines += textwrap.wrap(machine.quiet_text(result), WIDTH)
@@ -123,8 +121,7 @@ def table(result):
         cells.noise_text(rows) + ' Processor time is that of server and client, with the share '
         'spent in the kernel; "cpus" is how many they kept busy, of %d here. "floor" is the share '
         'of the disk alone beside the cell. All processors busy: bound by them; if not and one '
-        'client is near 100 %%: by the device.'
-        % result['host']['cores'], WIDTH)]
+        'client is near 100 %%: by the device.' % result['host']['cores'], WIDTH)]
     for text in cells.explanations(rows):
         lines += textwrap.wrap(text, WIDTH, subsequent_indent='   ')
     for text in any_server.texts(result):

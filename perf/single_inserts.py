@@ -20,7 +20,6 @@ def command_of(client, running, concern, count, seconds_max, clients):
 
 
 def run(running, client, concern, count, seconds_max=3600, clients=1):
-    """Of `count` inserts by each client, with the server's processor time."""
     before = measuring.cpu_seconds(running.pid)[0]
     found = json.loads(subprocess.run(
         command_of(client, running, concern, count, seconds_max, clients),

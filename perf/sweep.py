@@ -98,8 +98,7 @@ def cells_of(arguments, folder):
         for place in (write_concern.BESIDE, write_concern.ELSEWHERE):
             if place == write_concern.ELSEWHERE and not arguments.elsewhere:
                 continue
-            rungs = ((BASE + ', default', ('none', [], place)), *both(place))
-            for name, made in rungs:
+            for name, made in ((BASE + ', default', ('none', [], place)), *both(place)):
                 for clients in (1, FEW_CLIENTS):
                     yield Cell('journal', '%s, %s' % (name, place), clients, made, clients)
 
@@ -116,8 +115,7 @@ def by_server(every):
 def measure_one(trial, running, cell, seconds):
     tools = measuring.Bench(experiment.PROGRAMS, trial.folder, max(seconds, cell.seconds_min),
                             experiment.WARMUP_SECONDS)
-    return tools.measure_plain(running, cell.clients,
-                               ['insert', '--bytes', str(cell.size)])
+    return tools.measure_plain(running, cell.clients, ['insert', '--bytes', str(cell.size)])
 
 
 def measure(trial, arguments):
@@ -249,8 +247,7 @@ def main():
             parser.error('argument --journal-folder: ' + why)
         trial = experiment.Experiment(folder, arguments)
         trial.result.update(rows=[], journal_folder=elsewhere, no_journal_folder=why,
-                            what=arguments.what, rounds=arguments.rounds,
-                            seconds=arguments.seconds)
+                            what=arguments.what, rounds=arguments.rounds, seconds=arguments.seconds)
         with tempfile.TemporaryDirectory(prefix='mongod-dur-', dir=elsewhere or folder) as beyond:
             arguments.elsewhere = elsewhere and beyond
             result = trial.run(functools.partial(measure, arguments=arguments))
@@ -258,7 +255,6 @@ def main():
 
 
 def what_of(text):
-    """For argparse: names of sweeps."""
     words = text.split(',')
     for word in words:
         if word not in SWEEPS:

@@ -150,8 +150,7 @@ def seconds_of(rungs, arguments):
 def measure(trial, arguments):
     rungs = [rung for rung in SERVERS if rung[3] == BESIDE or arguments.elsewhere]
     steps = sum(len(rung[4]) for rung in rungs) * (arguments.rounds + 1)
-    planned = seconds_of(rungs, arguments)
-    progress = measuring.announced(planned, steps)
+    progress = measuring.announced(seconds_of(rungs, arguments), steps)
     for number, rung in trial.rounds(arguments.rounds, rungs):
         visit(trial, rung, arguments, progress, number == 0)
 
@@ -324,7 +323,6 @@ def check(parser, arguments):
 
 
 def concerns_of(text):
-    """For argparse."""
     found = text.split(',')
     for each in found:
         if each not in replicas.CONCERNS:

@@ -18,7 +18,6 @@ FIRST_LINE = 'Durable appends of 8 KB, '
 
 
 def table(result):
-    """The text that the patch's header quotes."""
     host = result['host']
     lines = [FIRST_LINE + '%d a run, %d runs a line, on %s;'
              % (result['appends'], len(result['runs']), result['device']),

@@ -108,8 +108,7 @@ def exit_of(plan):
 
 
 def main(words):
-    known = [each.slug for each in recipe.all_recipes()]
-    arguments = parse(words, known)
+    arguments = parse(words, [each.slug for each in recipe.all_recipes()])
     if arguments.series is not None and os.path.lexists(arguments.series):
         if not os.path.isdir(arguments.series) or os.listdir(arguments.series):
             fail('write', '%s is there and not an empty folder; name a new one' % arguments.series)
@@ -136,8 +135,7 @@ def main(words):
         fail('write', '%s; nothing was written into the tree' % error)
     if plan.findings:
         print('lab port: left out, for the reasons above: '
-              + ' '.join(dict.fromkeys(finding.slug for finding in plan.findings)),
-              file=sys.stderr)
+              + ' '.join(dict.fromkeys(finding.slug for finding in plan.findings)), file=sys.stderr)
         sys.exit(exit_of(plan))
 
 

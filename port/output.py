@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import tempfile
 
-
 QUIET_GIT = {'GIT_CONFIG_NOSYSTEM': '1', 'GIT_CONFIG_GLOBAL': os.devnull, 'GIT_ATTR_NOSYSTEM': '1',
              'LC_ALL': 'C'}
 

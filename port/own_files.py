@@ -9,8 +9,11 @@ nothing is added to any link, and mongos, which stores no journal, may include t
 
 import re
 
+from port.recipe import sections
 from port.source import Problem, dedent
 from port.steps import Step
+
+CODE = sections(__file__[:-2] + 'code')
 
 
 class Header:
@@ -59,8 +62,7 @@ class OwnFile(Step):
                           'the file is there, but not as this tool writes it; move it away, or '
                           'undo the changes made to it')
         text = RENDER[self.file](tree, present + [self.slug])
-        newline = tree.source('dur_journal.cpp').newline_at(0)
-        source.text = text.replace('\n', newline)
+        source.text = text.replace('\n', tree.source('dur_journal.cpp').newline_at(0))
 
 
 def slugs_in(text):
@@ -69,8 +71,7 @@ def slugs_in(text):
 
 def _pieces(tree, slugs, part):
     """[(slug, piece)] in the order of the series."""
-    return [(slug, getattr(recipe, part)) for slug, recipe in tree.recipes.items()
-            if slug in slugs]
+    return [(slug, getattr(recipe, part)) for slug, recipe in tree.recipes.items() if slug in slugs]
 
 
 def _wrap(text, indent):
@@ -125,7 +126,7 @@ def render_options(tree, slugs):
             body += [''] + _indented(piece.code, '')
     stored = [piece.stored_if for _, piece in pieces if piece.stored_if]
     if stored:
-        body += [''] + _indented(STORE, '') + ['']
+        body += [''] + _indented(CODE['rawStore'], '') + ['']
         body += ['inline bool storeUncompressed(size_t raw, size_t overhead) {',
                  '    DurTuning& options = durTuning();']
         for code in stored:
@@ -178,31 +179,3 @@ def render_additions(tree, slugs):
 
 
 RENDER = {'dur_options.h': render_options, 'dur_additions.h': render_additions}
-
-STORE = '''
-    // Writes n bytes as one Snappy literal, which every server reads: their number as a varint, a
-    // tag, the bytes. Needs room for n + 10; returns how many bytes were written.
-    inline size_t rawStore(const char* in, size_t n, char* out) {
-        char* p = out;
-        size_t rest = n;
-        for (; rest >= 0x80; rest >>= 7)
-            *p++ = static_cast<char>((rest & 0x7f) | 0x80);
-        *p++ = static_cast<char>(rest);
-        if (n == 0)
-            return p - out;
-        const size_t last = n - 1;
-        if (last < 60) {
-            *p++ = static_cast<char>(last << 2);
-        }
-        else {
-            int bytes = 1;
-            while (bytes < 4 && (last >> (8 * bytes)) != 0)
-                bytes++;
-            *p++ = static_cast<char>((59 + bytes) << 2);
-            for (int i = 0; i < bytes; i++)
-                *p++ = static_cast<char>(last >> (8 * i));
-        }
-        std::memcpy(p, in, n);
-        return p + n - out;
-    }
-'''

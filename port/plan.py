@@ -7,7 +7,6 @@ from port.steps import Include, WrapReturn
 
 
 def steps_of(recipe, version):
-    """All steps of a recipe for a version, those for its shared pieces first."""
     steps = []
     if recipe.header:
         steps.append(OwnFile('dur_options.h', recipe.slug))
@@ -18,8 +17,7 @@ def steps_of(recipe, version):
                   Include('dur.cpp', 'dur_additions.h'),
                   WrapReturn('dur.cpp', 'return dur :: stats . asObj (', 'dur::withMetrics(',
                              shared=True)]
-    return steps + [step for step in recipe.own_steps
-                    if step.only is None or version in step.only]
+    return steps + [step for step in recipe.own_steps if step.only is None or version in step.only]
 
 
 class Finding:

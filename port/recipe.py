@@ -73,6 +73,13 @@ class Recipe:
                          for file, names in files.items())
 
 
+def sections(path):
+    """{name: text} of a file in which each text stands below a line `==== NAME`."""
+    with open(path, encoding='utf-8') as file:
+        _, *parts = re.split(r'^==== (.+)\n', file.read(), flags=re.MULTILINE)
+    return dict(zip(parts[::2], parts[1::2]))
+
+
 def load(slug):
     path = os.path.join(FOLDER, slug + '.py')
     spec = importlib.util.spec_from_file_location('recipe_' + slug.replace('-', '_'), path)

@@ -1,7 +1,9 @@
 """Steps that several recipes share: the first one that is applied makes them."""
 
+from port.recipe import sections
 from port.steps import After, AroundDefinition, Before, Include, Parameter, Receiver, Replace, Wrap
 
+CODE = sections(__file__[:-2] + 'code')
 OLD = ('2.4', '2.6')
 WAITERS_H, WAITERS = 'synchronization.h', 'synchronization.cpp'
 
@@ -54,44 +56,13 @@ AWAIT_ARRIVALS = [
     After(WAITERS, 'When e = ++ _lastReturned', scope='NotifyAll::awaitBeyondNow', only=OLD,
           shared=True, code='_arrived.notify_all();'),
     AroundDefinition(WAITERS, 'NotifyAll::notifyAll', where='after', only=OLD, shared=True,
-                     code='''
-        bool NotifyAll::awaitArrivals( unsigned wanted, boost::xtime since, long long micros,
-                                       bool orWork ) {
-            mongo::mutex::scoped_lock lock( _mutex );
-            boost::xtime deadline = since;
-            deadline.sec += static_cast<int>( micros / 1000000 );
-            deadline.nsec += static_cast<int>( micros % 1000000 ) * 1000;
-            if ( deadline.nsec >= 1000000000 ) {
-                deadline.nsec -= 1000000000;
-                deadline.sec++;
-            }
-            while ( _stillWaiting < wanted && !( orWork && !_parked ) ) {
-                if ( !_arrived.timed_wait( lock.boost(), deadline ) )
-                    break;
-            }
-            if ( orWork )
-                _parked = false;
-            return _stillWaiting >= wanted;
-        }'''),
+                     code=CODE['awaitArrivals']),
 ]
 
 # That quick commits do not remap each tenth time. Each recipe brings a term of commitsAreQuick.
 REMAP_TURN = [
     AroundDefinition('dur.cpp', 'static void durThreadGroupCommit', where='before', only=OLD,
-                     shared=True, code='''
-        // Quick commits may come ten in a millisecond, and each tenth stops all writers to remap.
-        // Puts that off until 10 ms after the last one, which is what ten of the shortest fixed
-        // cycles take. Used under filesLockedFsync.
-        static unsigned remapTurn( unsigned turn ) {
-            static unsigned long long last = 0;
-            if ( turn != 0 || !commitsAreQuick() )
-                return turn;
-            const unsigned long long now = curTimeMicros64();
-            if ( now - last < 10 * 1000 )
-                return 1;
-            last = now;
-            return 0;
-        }'''),
+                     shared=True, code=CODE['remapTurn']),
     Replace('dur.cpp', '++ n % N', scope='static void durThreadGroupCommit', only=OLD, shared=True,
             code='remapTurn( ++n % N )'),
 ]

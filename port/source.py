@@ -91,7 +91,6 @@ class Source:
         return self.text.count('\n', 0, offset) + 1
 
     def statements(self, offset, anchor):
-        """The statements around the token at an offset, the outermost first."""
         index = self.structure.index_at(offset)
         chain = self.structure.around(index) if index is not None else []
         if not chain:
@@ -141,8 +140,7 @@ class Source:
         """The edit that puts lines before the token at `start`, if wanted above the comment that
         stands directly over it."""
         line = self.line_start(start)
-        comments = lexer.scan(self.text)[1] if above_comment else []
-        for first, end in reversed(comments):
+        for first, end in reversed(lexer.scan(self.text)[1] if above_comment else []):
             above = self.line_start(first)
             if end <= line and self.text[end:line].strip(' \t\r') in ('', '\n') \
                     and not self.text[above:first].strip():
@@ -151,8 +149,7 @@ class Source:
         if not self.tokens_between(line, start):
             return (line, line, self.block(code, start))
         indent = self.indent_at(start) + INDENT
-        newline = self.newline_at(start)
-        return (start, start, newline + self.block(code, start, indent) + indent)
+        return (start, start, self.newline_at(start) + self.block(code, start, indent) + indent)
 
     def insertion_after(self, end, code, indent_of=None):
         """The edit that puts lines after the token that ends at `end`."""
@@ -163,8 +160,7 @@ class Source:
         if self.tokens_between(end, line_end) or self.in_comment(line_end):
             text = newline + self.block(code, end, indent)
             # What follows on the same line keeps a line of its own.
-            blanks = re.match(r'[ \t]*', self.text[end:]).end()
-            return (end, end + blanks, text + indent)
+            return (end, end + re.match(r'[ \t]*', self.text[end:]).end(), text + indent)
         if line_end == len(self.text):
             return (end, end, newline + self.block(code, end, indent)[:-len(newline)])
         return (line_end + 1, line_end + 1, self.block(code, end, indent))

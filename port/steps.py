@@ -48,8 +48,7 @@ class Parameter:
 
     def read(self, tree):
         source = tree.source(self.file)
-        definition = source.definition(self.scope)
-        opening, closing = definition.parameters
+        opening, closing = source.definition(self.scope).parameters
         words = [source.structure.word(i) for i in range(opening + 1, closing)]
         ends = [i for i, word in enumerate(words) if word == ','] + [len(words)]
         start = ends[self.number - 1] + 1 if self.number else 0
@@ -144,8 +143,7 @@ class AfterEach(After):
         self.times = times
 
     def present(self, tree):
-        source = tree.source(self.file)
-        return len(source.find(self.code, self.scope)) == self.times
+        return len(tree.source(self.file).find(self.code, self.scope)) == self.times
 
     def apply(self, tree):
         source = tree.source(self.file)
@@ -165,8 +163,7 @@ class Count(Step):
 
     def apply(self, tree):
         source = tree.source(self.file)
-        offset = source.the(self.anchor, self.scope)[0]
-        node = source.statement(offset, self.anchor)
+        node = source.statement(source.the(self.anchor, self.scope)[0], self.anchor)
         start, end = source.span(node)
         structure = source.structure
         adds = [i for i in range(node.first, node.last) if structure.word(i) == '+=']
@@ -189,8 +186,7 @@ class Count(Step):
         lines = '{\n    const unsigned long long amount = %s;\n    %s amount;\n%s\n}' % (
             text, head, '\n'.join('    ' + line for line in code.split('\n')))
         newline = source.newline_at(start)
-        indent = source.indent_at(start)
-        source.change([(start, end, lines.replace('\n', newline + indent))])
+        source.change([(start, end, lines.replace('\n', newline + source.indent_at(start)))])
 
 
 class Replace(Step):
@@ -289,8 +285,7 @@ class WrapCondition(Step):
 
     def apply(self, tree):
         source = tree.source(self.file)
-        offset = source.the(self.anchor, self.scope)[0]
-        node = source.statements(offset, self.anchor)[-1]
+        node = source.statements(source.the(self.anchor, self.scope)[0], self.anchor)[-1]
         if node.kind != 'if':
             raise Problem('moved', source.path, self.anchor, 'is not in the condition of an if')
         tokens = source.structure.tokens
@@ -310,8 +305,7 @@ class Rename(Step):
 
     def _counts(self, tree, anchor):
         source = tree.source(self.file)
-        offset = source.the(anchor, self.scope)[0]
-        node = source.statement(offset, anchor)
+        node = source.statement(source.the(anchor, self.scope)[0], anchor)
         names = [token for token in source.structure.tokens[node.first:node.last + 1]]
         return ([t for t in names if t.text == self.old], [t for t in names if t.text == self.code])
 
@@ -429,8 +423,7 @@ class Include(Step):
                 last = i + 2
                 while last + 1 < len(tokens) and tokens[last + 1].directive == 'part':
                     last += 1
-                found.append((tokens[last], depth,
-                              tokens[last].text.strip('"').rsplit('/', 1)[-1]))
+                found.append((tokens[last], depth, tokens[last].text.strip('"').rsplit('/', 1)[-1]))
         return found
 
 

@@ -48,8 +48,7 @@ class Structure:
     def __init__(self, text):
         self.text = text
         self.tokens, self.after_directive = _without_directives(lexer.scan(text)[0])
-        self.partner = {}
-        self._definitions = {}
+        self.partner, self._definitions = {}, {}
         waiting = []
         for i, token in enumerate(self.tokens):
             if token.text in CLOSING:
@@ -73,8 +72,7 @@ class Structure:
                 low = middle + 1
             else:
                 high = middle
-        found = low < len(self.tokens) and self.tokens[low].start == offset
-        return low if found else None
+        return low if low < len(self.tokens) and self.tokens[low].start == offset else None
 
     # -- definitions
 
@@ -246,8 +244,7 @@ class Structure:
             elif word == '{' and i in self.partner:
                 parts.append(Node('block', i, self.partner[i]))
                 i = self.partner[i]
-                goes_on = has_value or (is_type and not has_parameters)
-                if not goes_on:
+                if not (has_value or (is_type and not has_parameters)):
                     break
             elif word in ('=', 'return'):
                 has_value = True
@@ -273,8 +270,7 @@ def _without_directives(tokens):
             groups[-1].append(len(kept))
         elif word == 'endif' and groups:
             starts = groups.pop() + [len(kept)]
-            if len(starts) > 2 and any(_unbalanced(kept[a:b])
-                                       for a, b in zip(starts, starts[1:])):
+            if len(starts) > 2 and any(_unbalanced(kept[a:b]) for a, b in zip(starts, starts[1:])):
                 del kept[starts[1]:]
                 after = {k for k in after if k <= len(kept)}
         after.add(len(kept))

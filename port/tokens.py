@@ -66,6 +66,5 @@ def find(tokens, sequence, start=0, end=None):
     """Indexes in tokens[start:end] at which the texts of `sequence` begin."""
     end = len(tokens) if end is None else end
     first, length = sequence[0], len(sequence)
-    return [i for i in range(start, end - length + 1)
-            if tokens[i].text == first
+    return [i for i in range(start, end - length + 1) if tokens[i].text == first
             and all(tokens[i + k].text == sequence[k] for k in range(1, length))]

@@ -32,8 +32,7 @@ class NoTree(Exception):
 
 class Tree:
     def __init__(self, root):
-        self.root = root
-        self.sources = {}
+        self.root, self.sources = root, {}
         if not os.path.isdir(os.path.join(root, TOP)):
             raise NoTree('%s has no folder %s: name the root of a checkout of the original server'
                          % (root, TOP))
@@ -124,10 +123,7 @@ def _replace(path, text):
     try:
         with os.fdopen(handle, 'w', encoding='latin-1', newline='') as file:
             file.write(text)
-        if os.path.exists(path):
-            mode = os.stat(path).st_mode & 0o7777
-        else:
-            mode = 0o666 & ~_umask()
+        mode = os.stat(path).st_mode & 0o7777 if os.path.exists(path) else 0o666 & ~_umask()
         os.chmod(temporary, mode)
         os.replace(temporary, path)
     except BaseException:

@@ -15,8 +15,7 @@ class Apt:
     def __init__(self, folder, kind='deb', options=()):
         """kind: 'deb' for packages, 'deb-src' for sources. options: more of apt-get's own."""
         self.sources = os.path.join(folder, 'sources.list')
-        self.kind = kind
-        self.options = []
+        self.kind, self.options = kind, []
         for name, path in (('State::Lists', 'lists'), ('Cache', 'cache')):
             full = os.path.join(folder, path)
             os.makedirs(os.path.join(full, 'archives' if path == 'cache' else '', 'partial'),
@@ -29,7 +28,6 @@ class Apt:
         return run('apt-get', *self.options, *self.more, *words, **more)
 
     def update(self):
-        """Fetches the lists."""
         places = self._places([])
         if not places:  # the lists of this machine were never fetched, or thrown away
             run('apt-get', *self.options, 'update')

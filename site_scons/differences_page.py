@@ -8,6 +8,7 @@ A line `<!--rows:HEADER-->` stands above each table; what is between the tables 
 import ast
 import glob
 import os
+import pathlib
 import re
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -45,8 +46,7 @@ def headers():
     """{path below the top: its differences}, of headers with any."""
     found = {}
     for path in sorted(glob.glob(os.path.join(TOP, HEADERS, '*.h'))):
-        with open(path, encoding='utf-8') as file:
-            here = differences(file.read())
+        here = differences(pathlib.Path(path).read_text('utf-8'))
         if here:
             found[os.path.relpath(path, TOP).replace(os.sep, '/')] = here
     return found
@@ -57,7 +57,6 @@ def table(rows):
 
 
 def page(text, rows_of):
-    """The page with its tables made anew."""
     marked = MARK.findall(text)
     if sorted(marked) != sorted(rows_of):
         raise Unreadable('tables are marked for %s, but headers are %s'
@@ -66,11 +65,9 @@ def page(text, rows_of):
 
 
 def read():
-    with open(PAGE, encoding='utf-8') as file:
-        return file.read()
+    return pathlib.Path(PAGE).read_text('utf-8')
 
 
 if __name__ == '__main__':
     TEXT = page(read(), headers())
-    with open(PAGE, 'w', encoding='utf-8') as file:
-        file.write(TEXT)
+    pathlib.Path(PAGE).write_text(TEXT, 'utf-8')

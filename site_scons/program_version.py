@@ -7,6 +7,5 @@ FILE = os.path.join('src', 'base', 'program_version.h')
 
 
 def read(top):
-    """Three numbers with dots."""
     with open(os.path.join(top, FILE), encoding='utf-8') as file:
         return re.search(r'kProgramVersion = "(\d+\.\d+\.\d+)"', file.read())[1]

@@ -50,12 +50,8 @@ WARNINGS = ('-Wall -Wextra -Werror -Wno-array-bounds -Wno-stringop-overflow '
 
 class House:
     def __init__(self, stage, system, opt, test_opt, engines=()):
-        self.stage = stage
-        self.system = system
-        self.engines = engines
-        self.rooms = {}
-        self.programs = {}
-        self.fuzz_targets = {}
+        self.stage, self.system, self.engines = stage, system, engines
+        self.rooms, self.programs, self.fuzz_targets = {}, {}, {}
         self.count = Count()
         self.made = {}  # archive or program: what it is made of, in the order of its command
         self.env = self._environment(opt)
@@ -142,8 +138,7 @@ class House:
         self.env.Alias('programs', programs)
         self.env.Default(programs or 'libs')
         database = self.env.Command('#%s/compile_commands.json' % self.stage, [],
-                                    scons.Action(self._write_compile_commands,
-                                                 'write   $TARGET'))
+                                    scons.Action(self._write_compile_commands, 'write   $TARGET'))
         self.env.AlwaysBuild(database)
         self.env.Alias('compile_commands', database)
         commands = self.env.Command('#%s/commands.json' % self.stage, [],
@@ -152,8 +147,7 @@ class House:
         self.env.Alias('commands', commands)
 
     def _environment(self, opt):
-        env = scons.Environment(tools=['gcc', 'g++', 'gnulink', 'ar'],
-                                ENV=dict(os.environ))
+        env = scons.Environment(tools=['gcc', 'g++', 'gnulink', 'ar'], ENV=dict(os.environ))
         for name, value in CCACHE_SETTINGS.items():
             env['ENV'].setdefault(name, value)
         env.Replace(
@@ -224,8 +218,7 @@ class House:
         if inside.startswith('..'):
             inside = source
         target = os.path.join(self.stage, 'obj', os.path.splitext(inside)[0] + '.o')
-        only_tests = inside.endswith('_test.cpp') or '/testing/' in inside
-        kind = 'tests' if only_tests else 'product'
+        kind = 'tests' if inside.endswith('_test.cpp') or '/testing/' in inside else 'product'
         made = self.env.StaticObject('#' + target, '#' + source, **self.kinds[kind])[0]
         if kind in self.checksums and source.endswith('.cpp'):
             self.env.Depends(made, self.checksums[kind])
@@ -237,8 +230,7 @@ class House:
         folder = scons.Dir('#' + self.stage).abspath
         entries = [{'directory': folder, 'file': name, 'command': 'c++ %s -c %s' % (flags, name)}
                    for room in self.rooms.values()
-                   for name in (os.path.relpath(path, self.stage)
-                                for path in room.files('*.cpp'))]
+                   for name in (os.path.relpath(path, self.stage) for path in room.files('*.cpp'))]
         with open(str(target[0]), 'w', encoding='utf-8') as file:
             json.dump(entries, file, indent=1)
 
@@ -362,8 +354,7 @@ class Count:
 
     def __init__(self):
         self.objects, self.looked_at = set(), set()
-        self.compiled = 0
-        self.started = None
+        self.compiled, self.started = 0, None
 
     def expect(self, targets):
         """Counts what these targets, nodes or names, are made of."""
@@ -426,7 +417,6 @@ class Room:
         return [path for path in self.files('*.cpp') if path not in others]
 
     def testing(self):
-        """What only tests use, of this room and of those that need it."""
         mains = {os.path.join(self.folder, main) for main in self.test_programs.values()}
         return [path for path in self.files('*.cpp') if path not in mains
                 and 'testing' in os.path.relpath(path, self.folder).split(os.sep)[:-1]]

@@ -28,13 +28,10 @@ class Selection:
     """A list of patch slugs in series order, and the name of its folder under build/."""
 
     def __init__(self, name, slugs, is_prefix):
-        self.name = name
-        self.slugs = slugs
-        self.is_prefix = is_prefix
+        self.name, self.slugs, self.is_prefix = name, slugs, is_prefix
 
 
 def series(top):
-    """The slugs of patches/series, in order."""
     path = os.path.join(top, 'patches', 'series')
     if not os.path.exists(path):
         return []
@@ -96,8 +93,7 @@ def folder_of(selection, sanitize='', platform='linux', variant=''):
     if sanitize not in SANITIZERS:
         raise StagingError('sanitize=%s is not known; give address,undefined or thread' % sanitize)
     if platform not in PLATFORMS:
-        raise StagingError('platform=%s is not known; give linux, arm64 or windows'
-                           % platform)
+        raise StagingError('platform=%s is not known; give linux, arm64 or windows' % platform)
     if sanitize and platform != 'linux':
         raise StagingError('the compiler for platform=%s has no sanitizers; leave out sanitize='
                            % platform)

@@ -44,8 +44,7 @@ class System:
 
     def __init__(self, name):
         self.name = name
-        self.other_folders = {folder for system, folder in SOURCE_FOLDERS.items()
-                              if system != name}
+        self.other_folders = {folder for system, folder in SOURCE_FOLDERS.items() if system != name}
 
 
 def system_includes(root='', environment=None):

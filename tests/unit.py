@@ -86,7 +86,6 @@ def run_binary(binary, totals, launcher=(), environment=()):
 
 
 def failed_tests(counts):
-    """The tests that failed, by the report of a GoogleTest binary."""
     return ['%s.%s' % (suite['name'], test['name'])
             for suite in counts['testsuites'] for test in suite['testsuite'] if 'failures' in test]
 
@@ -111,7 +110,6 @@ def folder_of_room(folder):
 
 
 def room_of(path):
-    """The name of the room that a source file lies in."""
     return os.path.basename(folder_of_room(os.path.dirname(path)))
 
 

@@ -279,7 +279,6 @@ def usual_ports(has_network):
 
 
 def unused_ports():
-    """Of an etcd with the one behind it."""
     taken, found = [], []
     with contextlib.ExitStack() as held:
         while len(found) < len(MEMBERS + ETCDS):

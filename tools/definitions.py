@@ -141,7 +141,6 @@ def index_to_send(definition, collation):
 
 
 def direction(value):
-    """As an old server takes it: by the sign, and what has none ascends."""
     if is_number(value) and value == value and value != 0 or value in KINDS:
         return value
     return 1
@@ -211,5 +210,4 @@ def changes(asked, kept):
 
 
 def short(error):
-    """The text of a server, without the reply behind it."""
     return re.sub(r', full error: .*', '', str(error), flags=re.DOTALL)

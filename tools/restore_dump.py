@@ -42,14 +42,12 @@ def opened(path):
 
 
 def databases_in(folder):
-    """The names of its folders that have a dump of a collection."""
     return sorted(name for name in os.listdir(folder)
                   if os.path.isdir(os.path.join(folder, name)) and any(
                       file.endswith(ENDINGS) for file in os.listdir(os.path.join(folder, name))))
 
 
 def documents_in(path, complain):
-    """The documents of a .bson file, as bytes."""
     with opened(path) as file:
         try:
             while length := file.read(4):

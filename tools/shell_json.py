@@ -83,7 +83,6 @@ def as_json(found):
 def loads(text):
     """What `text` says, as pymongo encodes it. Throws ValueError where it is none of these."""
     try:
-        return json.loads(TOKEN.sub(as_json, text),
-                          object_pairs_hook=json_util.object_pairs_hook)
+        return json.loads(TOKEN.sub(as_json, text), object_pairs_hook=json_util.object_pairs_hook)
     except Exception as error:  # of json, bson and a form whose inside is not what it should be
         raise ValueError(str(error)) from error

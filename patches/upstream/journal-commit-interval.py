@@ -6,9 +6,8 @@ which gets a condition of its own for the opposite direction: waiters that arriv
 """
 
 from port.own_files import Header, Metrics
-from port.recipe import Recipe
-from port.shared import (AWAIT_ARRIVALS, COUNT_WAITERS, NOTIFY, OLD, REMAP_TURN, WAITERS,
-                         WAITERS_H)
+from port.recipe import Recipe, sections
+from port.shared import (AWAIT_ARRIVALS, COUNT_WAITERS, NOTIFY, OLD, REMAP_TURN, WAITERS, WAITERS_H)
 from port.steps import (After, AroundDefinition, BothWays, Include, Receiver, Replace,
                         ReplaceStatement, Uncast)
 
@@ -26,6 +25,8 @@ def stored(params, key, refusal):
             HOLDER.journalCommitInterval = mongo::dur::setCommitInterval(interval);
         }''' % (params, key, params, key, refusal)
 
+
+CODE = sections(__file__[:-2] + 'code')
 
 RECIPE = Recipe(
     slug='journal-commit-interval',
@@ -47,31 +48,9 @@ RECIPE = Recipe(
             demandMicros = -1;
             forWaiters = delayed = parked = 0;''',
         quick_if='durTuning().demandMicros >= 0',
-        code='''
-            // Takes over an interval in milliseconds; returns what the old variable is to hold.
-            inline unsigned setCommitInterval(double ms) {
-                if (ms >= 2) {
-                    durTuning().demandMicros = -1;
-                    return static_cast<unsigned>(ms);
-                }
-                // A positive value stays one: 0 means something else.
-                const long long micros = static_cast<long long>(ms * 1000 + 0.5);
-                durTuning().demandMicros = micros == 0 && ms > 0 ? 1 : micros;
-                return 0;
-            }
-
-            inline double demandMillis() {
-                return static_cast<double>(durTuning().demandMicros) / 1000;
-            }'''),
-    metrics=Metrics('the old metric is not shown for these intervals', '''
-        if (durTuning().demandMicros >= 0) {
-            b.append("journalCommitIntervalMs", demandMillis());
-            BSONObjBuilder onDemand;
-            onDemand.append("forWaiters", static_cast<long long>(durTuning().forWaiters));
-            onDemand.append("delayed", static_cast<long long>(durTuning().delayed));
-            onDemand.append("parked", static_cast<long long>(durTuning().parked));
-            b.append("commitInterval", onDemand.obj());
-        }''', runs_cycles=True, delays_commits=True),
+        code=CODE['header']),
+    metrics=Metrics('the old metric is not shown for these intervals', CODE['metrics'],
+                    runs_cycles=True, delays_commits=True),
     steps=[
         # The option.
         Include('db.cpp', 'dur_options.h', 'instance.h', where='before', only=('2.4',)),
@@ -111,78 +90,15 @@ RECIPE = Recipe(
         # The waiters.
         *COUNT_WAITERS,
         *AWAIT_ARRIVALS,
-        AroundDefinition(WAITERS_H, 'unsigned nWaiting', where='after', only=OLD, code='''
-            // Waits until a thread is in awaitBeyondNow, at most so many microseconds. Returns
-            // whether one is.
-            bool awaitWaiter( long long micros ) {
-                return awaitArrivals( 1, incxtimemillis( 0 ), micros, false );
-            }
-
-            // Waits so many microseconds whatever waiters arrive.
-            void rest( long long micros ) {
-                awaitArrivals( ~0u, incxtimemillis( 0 ), micros, false );
-            }
-
-            // Waits like awaitWaiter, or until noteWork(). After park() writers report their
-            // work. REQUIRES: the caller looks for work once more between park() and awaitWork().
-            void park();
-            bool awaitWork( long long micros ) {
-                return awaitArrivals( 1, incxtimemillis( 0 ), micros, true );
-            }
-            void noteWork();'''),
-        AroundDefinition(WAITERS, 'NotifyAll::notifyAll', where='after', only=OLD, code='''
-            void NotifyAll::park() {
-                mongo::mutex::scoped_lock lock( _mutex );
-                _parked = true;
-            }
-
-            void NotifyAll::noteWork() {
-                if ( !_parked )
-                    return;
-                mongo::mutex::scoped_lock lock( _mutex );
-                _parked = false;
-                _arrived.notify_all();
-            }
-'''),
+        AroundDefinition(WAITERS_H, 'unsigned nWaiting', where='after', only=OLD,
+                         code=CODE['awaitWaiter']),
+        AroundDefinition(WAITERS, 'NotifyAll::notifyAll', where='after', only=OLD,
+                         code=CODE['park']),
         # The journal thread.
         Include('dur.cpp', 'dur_options.h', 'dur_journal.h', only=OLD),
         *REMAP_TURN,
         AroundDefinition('dur.cpp', 'void durThread', where='before', only=OLD,
-                         captures={'waiters': NOTIFY}, code='''
-            // One cycle by demand: parks until a client waits or something is written, and commits.
-            // A waiter is served at once at an interval of 0, else after a third; writes
-            // without a waiter, after the interval, at 0 after the default one. No lock and no
-            // commit while idle.
-            static void commitOnDemand( unsigned defaultMillis ) {
-                static unsigned long long lastCommitMicros = 0;
-                const long long interval = durTuning().demandMicros;
-                const long long longest = static_cast<long long>( defaultMillis ) * 1000;
-                bool waiter;
-                if ( interval == 0 ) {
-                    waiter = $waiters.awaitWaiter( longest );
-                }
-                else {
-                    $waiters.park();
-                    if ( !commitJob.hasWritten() )
-                        $waiters.awaitWork( longest );
-                    waiter = $waiters.awaitWaiter( commitJob.hasWritten() ? interval : 0 );
-                }
-                if ( !waiter && !commitJob.hasWritten() ) {
-                    durTuning().parked = durTuning().parked + 1;
-                    return;
-                }
-                volatile long long& why = waiter ? durTuning().forWaiters : durTuning().delayed;
-                why = why + 1;
-                if ( waiter && interval >= 3 ) {
-                    $waiters.rest( interval / 3 );
-                }
-                else if ( waiter ) {
-                    delayCommit( $waiters, lastCommitMicros );
-                }
-                const unsigned long long began = curTimeMicros64();
-                runCycle( durThreadGroupCommit );
-                lastCommitMicros = curTimeMicros64() - began;
-            }'''),
+                         captures={'waiters': NOTIFY}, code=CODE['commitOnDemand']),
         After('dur.cpp', 'stats . rotate (', scope='void durThread', only=OLD, code='''
             if ( durTuning().demandMicros >= 0 ) {
                 commitOnDemand( ms );

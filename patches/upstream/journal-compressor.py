@@ -1,8 +1,10 @@
 """journal-compressor in the original trees (upstream map 3): see journal-skip-compression-bytes."""
 
 from port.own_files import Header, Metrics
-from port.recipe import Option, Recipe
+from port.recipe import Option, Recipe, sections
 from port.shared import STORE_UNCOMPRESSED
+
+CODE = sections(__file__[:-2] + 'code')
 
 RECIPE = Recipe(
     slug='journal-compressor',
@@ -29,15 +31,7 @@ RECIPE = Recipe(
                 options.uncompressedBytes += raw;
                 return true;
             }'''),
-    metrics=Metrics('sections that were not compressed', '''
-        if (durTuning().storeAll) {
-            BSONObjBuilder compressor;
-            compressor.append("uncompressedSections",
-                              static_cast<long long>(durTuning().uncompressedSections));
-            compressor.append("uncompressedBytes",
-                              static_cast<long long>(durTuning().uncompressedBytes));
-            b.append("compressor", compressor.obj());
-        }'''),
+    metrics=Metrics('sections that were not compressed', CODE['metrics']),
     steps=STORE_UNCOMPRESSED,
     try_it='--journalCompressor none',
     expect='The calls are those of the unpatched server; writes grow with what is not compressed. '

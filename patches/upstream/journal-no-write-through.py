@@ -6,8 +6,10 @@ and neither does this: without preallocated files the length of a growing file i
 """
 
 from port.own_files import Header
-from port.recipe import Option, Recipe
+from port.recipe import Option, Recipe, sections
 from port.steps import Include, Replace
+
+CODE = sections(__file__[:-2] + 'code')
 
 RECIPE = Recipe(
     slug='journal-no-write-through',
@@ -26,14 +28,7 @@ RECIPE = Recipe(
     header=Header(
         'journal files are opened without FILE_FLAG_WRITE_THROUGH.',
         members='bool noWriteThrough;', initial='noWriteThrough = false;',
-        code='''
-            inline bool hasWriteThrough() {
-            #if defined(_WIN32)
-                return true;
-            #else
-                return false;
-            #endif
-            }'''),
+        code=CODE['header']),
     steps=[
         Include('logfile.cpp', 'dur_options.h'),
         Replace('logfile.cpp', 'FILE_FLAG_NO_BUFFERING | FILE_FLAG_WRITE_THROUGH',

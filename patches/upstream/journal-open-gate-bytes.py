@@ -7,11 +7,13 @@ global lock that excluded them.
 """
 
 from port.own_files import Header, Metrics
-from port.recipe import Option, Recipe
+from port.recipe import Option, Recipe, sections
 from port.shared import OLD
 from port.steps import After, AroundDefinition, Include, Parameter, Replace
 
 JOB_H, JOB = 'dur_commitjob.h', 'dur_commitjob.cpp'
+
+CODE = sections(__file__[:-2] + 'code')
 
 RECIPE = Recipe(
     slug='journal-open-gate-bytes',
@@ -37,58 +39,16 @@ RECIPE = Recipe(
             AtomicUInt64 handInsPassed;
             AtomicUInt64 handInsStopped;''',
         initial='openGateBytes = 0;'),
-    metrics=Metrics('writers that did not wait for a commit, and those that did', '''
-        if (durTuning().openGateBytes > 0) {
-            BSONObjBuilder openGate;
-            openGate.append("passed", static_cast<long long>(durTuning().handInsPassed.load()));
-            openGate.append("stopped", static_cast<long long>(durTuning().handInsStopped.load()));
-            b.append("openGateBytes", openGate.obj());
-        }'''),
+    metrics=Metrics('writers that did not wait for a commit, and those that did', CODE['metrics']),
     steps=[
-        After(JOB_H, 'SimpleMutex groupCommitMutex ;', inside='CommitJob', only=OLD, code='''
-
-            // By option what writers hold who hand in. groupCommitMutex is held through the I/O of
-            // a commit; this one is not. A thread that holds groupCommitMutex does not hand in.
-            SimpleMutex handInMutex;
-            // Estimate of the bytes that were handed in since the last commit began: touched pages.
-            // Under handInLatch(), and cleared under the global lock that excludes writers.
-            volatile unsigned long long handInBytes;
-            size_t handInPage;
-
-            // The mutex for handing in; always the same one while the server runs.
-            SimpleMutex& handInLatch();
-            // The same for those who are about to lock it. Waits for a running commit first if too
-            // much is handed in for the next one.
-            SimpleMutex& admitHandIn();
-            void countHandIn( const void* start, size_t length );
-'''),
+        After(JOB_H, 'SimpleMutex groupCommitMutex ;', inside='CommitJob', only=OLD,
+              code=CODE['the latch']),
         Include(JOB, 'dur_options.h', 'dur_stats.h', only=OLD),
         Replace(JOB, 'groupCommitMutex ( "groupCommit" )', only=OLD, inside='CommitJob::CommitJob',
                 code='groupCommitMutex( "groupCommit" ), handInMutex( "handIn" ),\n'
                      'handInBytes( 0 ), handInPage( 0 )'),
-        AroundDefinition(JOB, 'CommitJob::noteOp', where='before', only=OLD, code='''
-            SimpleMutex& CommitJob::handInLatch() {
-                return durTuning().openGateBytes > 0 ? handInMutex : groupCommitMutex;
-            }
-
-            SimpleMutex& CommitJob::admitHandIn() {
-                const unsigned limit = durTuning().openGateBytes;
-                if ( limit > 0 && handInBytes < limit ) {
-                    durTuning().handInsPassed.addAndFetch(1);
-                }
-                else if ( limit > 0 ) {
-                    durTuning().handInsStopped.addAndFetch(1);
-                    SimpleMutex::scoped_lock untilCommitted( groupCommitMutex );
-                }
-                return handInLatch();
-            }
-
-            void CommitJob::countHandIn( const void* start, size_t length ) {
-                const size_t page = reinterpret_cast<size_t>( start ) / 4096;
-                if ( page != handInPage )
-                    handInBytes = handInBytes + ( length + 4095 ) / 4096 * 4096;
-                handInPage = page;
-            }'''),
+        AroundDefinition(JOB, 'CommitJob::noteOp', where='before', only=OLD,
+                         code=CODE['handInLatch']),
         Replace(JOB, 'commitJob . groupCommitMutex', scope='ThreadLocalIntents::unspool', only=OLD,
                 code='commitJob.admitHandIn()'),
         Replace(JOB, 'lk ( groupCommitMutex )', scope='CommitJob::noteOp', only=OLD,

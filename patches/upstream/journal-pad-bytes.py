@@ -6,11 +6,13 @@ header itself, preallocation and the latency tests keep their own 8192.
 """
 
 from port.own_files import Header, Metrics
-from port.recipe import Option, Recipe
+from port.recipe import Option, Recipe, sections
 from port.steps import After, Include, Rename, Replace, ReplaceStatement
 
 FORMAT = 'dur_journalformat.h'
 RECOVER = dict(file='dur_recover.cpp', scope='RecoveryJob::processFileBuffer')
+
+CODE = sections(__file__[:-2] + 'code')
 
 RECIPE = Recipe(
     slug='journal-pad-bytes',
@@ -31,31 +33,7 @@ RECIPE = Recipe(
         members='unsigned padBytes;',
         initial='padBytes = 8192;',
         includes=['<fstream>', '<sstream>', '<string>', '<sys/stat.h>'],
-        code='''
-            // Bytes of the smallest piece that the device below a data directory writes; 0 if that
-            // is not known (network file systems, memory, other systems).
-            inline unsigned deviceBlockBytes(const std::string& dbpath) {
-                unsigned bytes = 0;
-            #if defined(__linux__)
-                struct stat info;
-                if (::stat((dbpath + "/journal").c_str(), &info) != 0 &&
-                    ::stat(dbpath.c_str(), &info) != 0)
-                    return 0;
-                // The numbers of a device as Linux packs them.
-                const unsigned long long device = info.st_dev;
-                std::ostringstream path;
-                path << "/sys/dev/block/"
-                     << (((device >> 8) & 0xfff) | ((device >> 32) & ~0xfffULL)) << ':'
-                     << ((device & 0xff) | ((device >> 12) & 0xffffff00ULL));
-                // A partition has no queue of its own; its disk, one level up, has.
-                const char* const queues[] = {"/queue", "/../queue"};
-                for (int i = 0; i < 2 && bytes == 0; i++) {
-                    std::ifstream file((path.str() + queues[i] + "/logical_block_size").c_str());
-                    file >> bytes;
-                }
-            #endif
-                return bytes;
-            }'''),
+        code=CODE['header']),
     metrics=Metrics('the unit, where it is not the old one', '''
         if (durTuning().padBytes != 8192) {
             BSONObjBuilder padBytes;
@@ -65,16 +43,7 @@ RECIPE = Recipe(
     steps=[
         Include('dur_journal.cpp', 'dur_options.h', 'dur_journalformat.h'),
         # The format: both versions, and the unit of each.
-        After(FORMAT, 'unsigned short _version', scope='type JHeader', code='''
-            // Files whose sections are padded to 4096 bytes have a version of their own: a server
-            // that steps by 8192 would skip every second section of them.
-            enum { FinePaddingVersion = 0x414a };
-            static unsigned short versionOfUnit(unsigned unit) {
-                if (unit == 4096)
-                    return FinePaddingVersion;
-                return CurrentVersion;
-            }
-            unsigned unit() const { return _version == FinePaddingVersion ? 4096 : 8192; }'''),
+        After(FORMAT, 'unsigned short _version', scope='type JHeader', code=CODE['the unit']),
         Replace(FORMAT, '_version == CurrentVersion', scope='versionOk',
                 code='( _version == CurrentVersion || unit() == 4096 )'),
         Replace(FORMAT, 'sectionLenWithPadding ( )', scope='type JSectHeader', part='( )',

@@ -5,8 +5,10 @@ a file that is too short or has holes is written anew, and recovery recycles wha
 """
 
 from port.own_files import Header
-from port.recipe import Option, Recipe
+from port.recipe import Option, Recipe, sections
 from port.steps import After, AtStart, Include, Replace, WrapCondition
+
+CODE = sections(__file__[:-2] + 'code')
 
 RECIPE = Recipe(
     slug='journal-preallocate',
@@ -26,42 +28,7 @@ RECIPE = Recipe(
             Preallocate preallocate;''',
         initial='preallocate = PreallocateAuto;',
         includes=['<string>', '<sys/stat.h>'],
-        code='''
-            inline void setPreallocate(const std::string& value) {
-                durTuning().preallocate = value == "always" ? DurTuning::PreallocateAlways
-                    : value == "never" ? DurTuning::PreallocateNever
-                    : DurTuning::PreallocateAuto;
-            }
-
-            // Defined in dur_journal.cpp.
-            void preallocateBeforeRecovery();
-
-            // Whether a preallocated file may stay as it is: always unless the option wants full
-            // files, and else if it is as long as it will be used and has no holes. What is no file
-            // is left alone.
-            inline bool keepsPreallocated(const std::string& path, unsigned long long length) {
-                if (durTuning().preallocate != DurTuning::PreallocateAlways)
-                    return true;
-            #if defined(_DEBUG)
-                // Debug builds make this one shorter.
-                const std::string shorter = "prealloc.1";
-                if (path.size() >= shorter.size() && length > 16 * 1024 * 1024 &&
-                    path.compare(path.size() - shorter.size(), shorter.size(), shorter) == 0)
-                    length = 16 * 1024 * 1024;
-            #endif
-            #if defined(_WIN32)
-                struct __stat64 info;
-                if (_stat64(path.c_str(), &info) != 0 || (info.st_mode & _S_IFREG) == 0)
-                    return true;
-                return static_cast<unsigned long long>(info.st_size) >= length;
-            #else
-                struct stat info;
-                if (::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode))
-                    return true;
-                return static_cast<unsigned long long>(info.st_size) >= length &&
-                    static_cast<unsigned long long>(info.st_blocks) * 512 >= length;
-            #endif
-            }'''),
+        code=CODE['header']),
     steps=[
         Include('dur_journal.cpp', 'dur_options.h', 'dur_journalformat.h'),
         Include('dur.cpp', 'dur_options.h', 'dur_journal.h'),

@@ -6,8 +6,10 @@ term of the predicate.
 """
 
 from port.own_files import Header, Metrics
-from port.recipe import Option, Recipe
+from port.recipe import Option, Recipe, sections
 from port.shared import STORE_UNCOMPRESSED
+
+CODE = sections(__file__[:-2] + 'code')
 
 RECIPE = Recipe(
     slug='journal-skip-compression-bytes',
@@ -35,13 +37,7 @@ RECIPE = Recipe(
                 options.storedBytes += raw;
                 return true;
             }'''),
-    metrics=Metrics('sections that were small enough', '''
-        if (durTuning().skipCompressionBytes > 0) {
-            BSONObjBuilder skipped;
-            skipped.append("storedSections", static_cast<long long>(durTuning().storedSections));
-            skipped.append("storedBytes", static_cast<long long>(durTuning().storedBytes));
-            b.append("skipCompressionBytes", skipped.obj());
-        }'''),
+    metrics=Metrics('sections that were small enough', CODE['metrics']),
     steps=STORE_UNCOMPRESSED,
     try_it='--journalSkipCompressionBytes 4096',
     expect='The calls and their sizes are those of the unpatched server. Bytes 20 and following '

@@ -50,8 +50,7 @@ def build(folder):
     shutil.copytree(module['Dir'], copy)
     for path, _, _ in os.walk(copy):
         os.chmod(path, 0o755)  # what Go has downloaded is read-only
-    with open(os.path.join(copy, 'build', 'version', 'version.txt'), 'w',
-              encoding='utf-8') as file:
+    with open(os.path.join(copy, 'build', 'version', 'version.txt'), 'w', encoding='utf-8') as file:
         file.write(module['Version'] + '\n')
     os.makedirs(os.path.dirname(PROGRAM), exist_ok=True)
     subprocess.run(['go', 'build', '-o', PROGRAM, './cmd/ferretdb'], cwd=copy, stdout=sys.stderr,

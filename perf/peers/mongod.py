@@ -32,8 +32,7 @@ class Mongod(Peer):
         program_path = measuring.program_of(self.selection)
         super().__init__(os.path.join(folder, type(self).__name__.lower()),
                          {program_path: os.path.exists(program_path) and program_path})
-        self.tools = measuring.Bench(measuring.programs(), folder, 0,
-                                     WARMUP_SECONDS)
+        self.tools = measuring.Bench(measuring.programs(), folder, 0, WARMUP_SECONDS)
         self.uri = None
 
     @contextlib.contextmanager

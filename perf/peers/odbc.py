@@ -50,8 +50,7 @@ class ODBC(Peer):
     def __init__(self, folder, name, connection):
         super().__init__(None, {'cc': program('cc'), 'sql.h': has_header('sql.h')})
         self.name, self.connection = name, connection
-        self.package = 'unixodbc-dev'
-        self.folder = folder
+        self.package, self.folder = 'unixodbc-dev', folder
         self.program = os.path.join(folder, 'odbc_load')
 
     @property

@@ -14,7 +14,6 @@ WARMUP_SECONDS = 0.3       # where the client can
 
 
 def program(name, *folders):
-    """The path of a program, or None."""
     return shutil.which(name, path=os.pathsep.join([*folders, os.environ['PATH'], '/usr/sbin']))
 
 

@@ -42,8 +42,7 @@ def opened_for_sync(pid):
     for number in numbers:
         with contextlib.suppress(FileNotFoundError, ProcessLookupError), \
                 open('/proc/%d/fdinfo/%s' % (pid, number), encoding='ascii') as file:
-            flags = int(re.search(r'^flags:\s*(\d+)', file.read(), re.M)[1], 8)
-            if flags & O_DSYNC:
+            if int(re.search(r'^flags:\s*(\d+)', file.read(), re.M)[1], 8) & O_DSYNC:
                 found.add('%s<%s>' % (number, os.readlink('/proc/%d/fd/%s' % (pid, number))))
     return found
 

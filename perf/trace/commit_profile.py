@@ -49,9 +49,8 @@ def record(pid, seconds, rate, event, path):
     """Runs perf record; returns what it said when it failed."""
     run = subprocess.run(
         ['perf', 'record', '-q', '-e', event, '-F', str(rate), '-p', str(pid), '-o', path, '--',
-         'sleep', str(seconds)],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        check=False)
+         'sleep', str(seconds)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True, check=False)
     return run.stdout.strip() if run.returncode != 0 else ''
 
 

@@ -38,7 +38,6 @@ def seconds(text):
 
 
 def rows(text):
-    """How many lines of a table."""
     if not (text.isascii() and text.isdigit()):
         raise argparse.ArgumentTypeError("'%s' is no number of rows" % text)
     return int(text)

@@ -48,8 +48,7 @@ def calls_of(lines):
         if match:
             thread, at, name, path = match.groups()
             if result:
-                calls.append((float(at), float(at) + float(result[2]), name, path,
-                              int(result[1])))
+                calls.append((float(at), float(at) + float(result[2]), name, path, int(result[1])))
             else:
                 open_calls[thread, name] = float(at), path
             continue

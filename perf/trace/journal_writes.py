@@ -33,7 +33,6 @@ import time
 
 import given
 
-
 CALLS = 'lseek,write,pwrite64,writev,pwritev,pwritev2,fdatasync,fsync,sync_file_range'
 WRITE_AND_SYNC = 'pwritev2 RWF_DSYNC'  # one call, as parse() names it
 WRITES = ('write', 'pwrite64', 'writev', 'pwritev', 'pwritev2', WRITE_AND_SYNC)
@@ -131,9 +130,8 @@ class Tracer:
         self.read, self.folder = read, tempfile.TemporaryDirectory()
         self.log = os.path.join(self.folder.name, 'trace')
         self.strace = subprocess.Popen(
-            ['strace', '-f', descriptors, '-T', '-ttt', '-s', '0', '-e', 'trace=' + calls,
-             '-o', self.log, '-p', str(pid)],
-            stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            ['strace', '-f', descriptors, '-T', '-ttt', '-s', '0', '-e', 'trace=' + calls, '-o',
+             self.log, '-p', str(pid)], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         self.started = time.monotonic()
         first = self.strace.stderr.readline()
         if 'attached' not in first:

@@ -40,9 +40,8 @@ def build(source, target, options):
     launcher = ['-DCMAKE_%s_COMPILER_LAUNCHER=ccache' % language for language in ('C', 'CXX')]
     run('cmake', '-S', source, '-B', objects, '-DCMAKE_BUILD_TYPE=Release',
         '-DCMAKE_TOOLCHAIN_FILE=' + os.path.join(HERE, 'toolchain.cmake'),
-        '-DCMAKE_INSTALL_PREFIX=' + target, '-DBUILD_SHARED_LIBS=OFF',
-        '-DCMAKE_C_FLAGS=' + flags, '-DCMAKE_CXX_FLAGS=' + flags,
-        *(launcher if shutil.which('ccache') else []), *options)
+        '-DCMAKE_INSTALL_PREFIX=' + target, '-DBUILD_SHARED_LIBS=OFF', '-DCMAKE_C_FLAGS=' + flags,
+        '-DCMAKE_CXX_FLAGS=' + flags, *(launcher if shutil.which('ccache') else []), *options)
     # One job: two targets of Debian's snappy make the same file.
     run('cmake', '--build', objects, '--target', 'install', '-j', '1')
 

@@ -139,23 +139,29 @@ TEST(EtcdTest, WhatIsNoAnswerIsRefused) {
 }
 
 TEST(EtcdTest, WhoIsNoEtcdIsNamedWithTheReason) {
-    const auto says = [](const std::string& bytes) {
-        const FakeServer server(bytes);
-        const std::string why = reason(to(server.url()));
-        EXPECT_TRUE(why.starts_with(server.url() + ": ")) << why;
-        EXPECT_GT(server.connections(), 1);  // it is tried again
-        return why.substr(server.url().size() + 2);
+    // A busy machine is given longer until the server's words are what is told.
+    const auto expect = [](const std::string& bytes, std::string_view told) {
+        std::string why;
+        for (std::chrono::milliseconds limit = 600ms; limit < 100s && !why.starts_with(told);
+             limit *= 3) {
+            const FakeServer server(bytes);
+            why = reason(to(server.url()), limit);
+            EXPECT_TRUE(why.starts_with(server.url() + ": ")) << why;
+            EXPECT_GT(server.connections(), 1);  // it is tried again
+            why.erase(0, server.url().size() + 2);
+        }
+        EXPECT_EQ(why.substr(0, told.size()), told);
     };
-    EXPECT_EQ(says(""), "no answer in time");
-    EXPECT_EQ(says("rubbish\r\n\r\n"), "no answer: bad version");
-    EXPECT_EQ(says(http("rubbish")).substr(0, 8), "bad JSON");
-    EXPECT_EQ(says(http("{}")), "its answer is none of etcd's");
-    EXPECT_EQ(says(http(std::string(500'000, '['))).substr(0, 8), "bad JSON");
-    EXPECT_EQ(says(http(std::string(10 << 20, 'x'))), "no answer: body limit exceeded");
-    EXPECT_EQ(says(http("no", "404 Not Found")), "HTTP 404");
-    EXPECT_EQ(says(http(R"({"error":"etcdserver: no leader","code":14})", "503 Unavailable")),
-              "HTTP 503: etcdserver: no leader");
-    EXPECT_EQ(says("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nx"), "no answer in time");
+    expect("", "no answer in time");
+    expect("rubbish\r\n\r\n", "no answer: bad version");
+    expect(http("rubbish"), "bad JSON");
+    expect(http("{}"), "its answer is none of etcd's");
+    expect(http(std::string(500'000, '[')), "bad JSON");
+    expect(http(std::string(10 << 20, 'x')), "no answer: body limit exceeded");
+    expect(http("no", "404 Not Found"), "HTTP 404");
+    expect(http(R"({"error":"etcdserver: no leader","code":14})", "503 Unavailable"),
+           "HTTP 503: etcdserver: no leader");
+    expect("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nx", "no answer in time");
 }
 
 TEST(EtcdTest, NoServerThereIsSaid) {

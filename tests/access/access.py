@@ -25,11 +25,9 @@ ROOT, ROOT_PASSWORD = secured.USER, secured.PASSWORD
 class Connection(messages.Connection):
     """Commands by OP_MSG, the old messages, and logging in by hand."""
 
-    def __init__(self, port, seconds=ANSWER_SECONDS_MAX):
-        super().__init__(port, seconds)
+    seconds_max = ANSWER_SECONDS_MAX
 
     def run(self, command, database='admin'):
-        """The reply, whether it says ok or not."""
         self.start(command, database)
         return self.finish()
 
@@ -53,10 +51,9 @@ class Connection(messages.Connection):
         return bson.decode_all(documents), flags
 
     def start_login(self, login):
-        reply = self.run({'saslStart': 1, 'mechanism': login.mechanism,
-                          'payload': Binary(login.first()),
-                          'options': {'skipEmptyExchange': True}}, login.database)
-        return reply
+        return self.run({'saslStart': 1, 'mechanism': login.mechanism,
+                         'payload': Binary(login.first()),
+                         'options': {'skipEmptyExchange': True}}, login.database)
 
     def end_login(self, login, reply):
         return self.run({'saslContinue': 1, 'conversationId': reply['conversationId'],

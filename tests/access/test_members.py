@@ -65,7 +65,6 @@ class Members(access.Refusals):
         outside.admin.command('createUser', 'root', pwd='pw', roles=['root'])
 
     def begin(self, count):
-        """A set with a user, who is there on every member."""
         for _ in range(count):
             self.start('--keyFile', self.key_file())
         self.initiate()
@@ -182,8 +181,7 @@ class Members(access.Refusals):
             self.assertEqual(member.admin['system.users'].count_documents({}), 1)
             who = member.admin.command('connectionStatus')['authInfo']
             self.assertEqual(who['authenticatedUsers'], [{'user': '__system', 'db': 'local'}])
-            self.assertEqual(who['authenticatedUserRoles'],
-                             [{'role': '__system', 'db': 'admin'}])
+            self.assertEqual(who['authenticatedUserRoles'], [{'role': '__system', 'db': 'admin'}])
             member.admin.command('replSetHeartbeat', 'rs0')
         for user, password, database in (('__system', SHOWN_KEY + 'x', 'local'),
                                          ('__system', SHOWN_KEY, 'admin')):

@@ -16,8 +16,7 @@ OF_ADMIN = ['readAnyDatabase', 'readWriteAnyDatabase', 'dbAdminAnyDatabase',
             'clusterAdmin', 'backup', 'restore', 'root']
 ALL = set(OF_DATABASES + OF_ADMIN + ['none', 'elsewhere'])
 
-READ = {'read', 'readWrite', 'dbOwner', 'readAnyDatabase', 'readWriteAnyDatabase', 'backup',
-        'root'}
+READ = {'read', 'readWrite', 'dbOwner', 'readAnyDatabase', 'readWriteAnyDatabase', 'backup', 'root'}
 CHANGE = {'readWrite', 'dbOwner', 'readWriteAnyDatabase', 'root'}
 WRITE = CHANGE | {'restore'}
 ADMINISTER = {'dbAdmin', 'dbOwner', 'dbAdminAnyDatabase', 'root'}

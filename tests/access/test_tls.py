@@ -50,7 +50,6 @@ class Tls(unittest.TestCase):
         return client
 
     def connect(self, running, certificate=None, version=None):
-        """A connection by hand."""
         context = ssl.create_default_context(cafile=self.files.ca)
         if certificate:
             context.load_cert_chain(certificate)
@@ -155,8 +154,7 @@ class Tls(unittest.TestCase):
         hello = b'\x16\x03\x01\x00\x40' + b'\x01\x01\xff\xc8' + b'\x03\x03' + bytes(58)
         most = 0
         with contextlib.ExitStack() as stack:
-            begun = [stack.enter_context(access.Connection(running.port))
-                     for _ in range(clients)]
+            begun = [stack.enter_context(access.Connection(running.port)) for _ in range(clients)]
             for each in begun:
                 each.socket.sendall(hello)
             # There is no room for all: the first to come is the first to go.
@@ -221,8 +219,7 @@ class Tls(unittest.TestCase):
                                         ('TLS1_0,TLS1_3', ssl.TLSVersion.TLSv1_2,
                                          ssl.TLSVersion.TLSv1_3)):
             running = self.require('--tlsDisabledProtocols', disabled)
-            connection = self.connect(running, version=spoken)
-            self.assertEqual(connection.run({'ping': 1})['ok'], 1)
+            self.assertEqual(self.connect(running, version=spoken).run({'ping': 1})['ok'], 1)
             with self.assertRaises(ENDED):
                 self.connect(running, version=other)
 
@@ -344,8 +341,7 @@ class Tls(unittest.TestCase):
             self.assertIn(said, str(caught.exception))
 
     def test_large_messages_both_ways(self):
-        running = self.require()
-        connection = self.connect(running)
+        connection = self.connect(self.require())
         text = os.urandom(8 << 20).hex()[:15 << 20]
         self.assertEqual(connection.run({'insert': 'c', 'documents': [{'_id': 1, 't': text}]},
                                         'test')['n'], 1)
@@ -370,8 +366,7 @@ class Tls(unittest.TestCase):
             self.assertEqual(reply['cursor']['firstBatch'][0]['t'], text)
 
     def test_many_small_messages_in_one_record(self):
-        running = self.require()
-        connection = self.connect(running)
+        connection = self.connect(self.require())
         body = struct.pack('<IB', 0, 0) + bson.encode({'ping': 1, '$db': 'admin'})
         one = struct.pack('<iiii', len(body) + 16, 7, 0, messages.OP_MSG) + body
         connection.socket.sendall(one * 1000)

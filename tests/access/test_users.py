@@ -85,8 +85,6 @@ class Users(access.Case):
 
 
 class Starts(unittest.TestCase):
-    """Each test starts servers of its own on one directory."""
-
     def setUp(self):
         self.folder = self.enterContext(server.scratch('access-'))
 

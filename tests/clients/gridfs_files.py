@@ -102,8 +102,7 @@ class Files(unittest.TestCase):
                              hashlib.md5(part).hexdigest())
         self.assertEqual(self.db.command('filemd5', bson.ObjectId(), root='fs')['md5'],
                          hashlib.md5(b'').hexdigest())
-        other = gridfs.GridFS(self.db, collection='other')
-        file_id = other.put(self.content)
+        file_id = gridfs.GridFS(self.db, collection='other').put(self.content)
         self.assertEqual(self.db.command('filemd5', file_id, root='other')['md5'],
                          hashlib.md5(self.content).hexdigest())
         self.db.other.chunks.delete_one({'files_id': file_id, 'n': 1})

@@ -177,8 +177,7 @@ class Monitoring(Conversation):
                                       pipeline=[{'$listSessions': {'allUsers': True}},
                                                 {'$count': 'total'}]), UNKNOWN_STAGE)
         self.assertEqual(len(self.rows(self.db.name, 'c', {'$sample': {'size': 5}})), 5)
-        pool = self.ok('admin', 'connPoolStats')
-        self.numbers(pool, 'totalAvailable', 'totalCreated')
+        self.numbers(self.ok('admin', 'connPoolStats'), 'totalAvailable', 'totalCreated')
         found = self.ok('local', 'find', value='oplog.rs', sort={'$natural': 1}, limit=1)
         self.assertEqual(found['cursor']['firstBatch'], [])
 

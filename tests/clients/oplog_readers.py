@@ -51,8 +51,7 @@ class OplogReaders(unittest.TestCase):
 
         writer = threading.Thread(target=write)
         seen, last = [], start
-        cursor = self.entries_since(start, cursor_type=CursorType.TAILABLE_AWAIT,
-                                    oplog_replay=True)
+        cursor = self.entries_since(start, cursor_type=CursorType.TAILABLE_AWAIT, oplog_replay=True)
         writer.start()
         ended = threading.Event()
         limit = threading.Timer(FIRST_SECONDS_MAX, ended.set)
@@ -100,8 +99,7 @@ class OplogReaders(unittest.TestCase):
     def test_what_mongodump_asks_for_its_oplog(self):
         self.c.insert_many([{'_id': number} for number in range(5)])
         command = self.local.command
-        hello = self.client.admin.command('isMaster')
-        self.assertIn('setName', hello)
+        self.assertIn('setName', self.client.admin.command('isMaster'))
         started = command('find', 'oplog.rs', filter={}, sort={'$natural': -1}, limit=1)
         begin = started['cursor']['firstBatch'][0]['ts']
         open_transactions = self.client.config.command(
@@ -127,9 +125,8 @@ class OplogReaders(unittest.TestCase):
         with self.client.start_session() as session:
             self.c.insert_one({'_id': 3}, session=session)
             self.assertEqual(self.c.find_one({'_id': 3}, session=session), {'_id': 3})
-            with self.assertRaises(errors.OperationFailure) as raised:
-                with session.start_transaction():
-                    self.c.insert_one({'_id': 4}, session=session)
+            with self.assertRaises(errors.OperationFailure) as raised, session.start_transaction():
+                self.c.insert_one({'_id': 4}, session=session)
             self.assertEqual(raised.exception.code, 20)
         self.assertEqual(self.newest()['o'], {'_id': 3})
 

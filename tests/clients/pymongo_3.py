@@ -70,8 +70,7 @@ class OldDriver(unittest.TestCase):
         self.assertIn('n', last)
 
     def test_one_bulk_builder_of_old(self):
-        c = self.collection()
-        bulk = c.initialize_ordered_bulk_op()
+        bulk = self.collection().initialize_ordered_bulk_op()
         bulk.insert({'_id': 1})
         bulk.find({'_id': 1}).update({'$set': {'a': 1}})
         bulk.find({'_id': 2}).upsert().replace_one({'b': 1})
@@ -102,8 +101,7 @@ class OldDriver(unittest.TestCase):
         self.assertIn('_id_', str(explained['queryPlanner']['winningPlan']))
         parts = c.aggregate([{'$group': {'_id': '$n', 'sum': {'$sum': 1}}}, {'$sort': {'_id': 1}}])
         self.assertEqual([d['sum'] for d in parts], [100, 100, 100])
-        raw = b''.join(c.find_raw_batches(batch_size=10))
-        self.assertGreater(len(raw), 300 * 20)
+        self.assertGreater(len(b''.join(c.find_raw_batches(batch_size=10))), 300 * 20)
 
 
 if __name__ == '__main__':

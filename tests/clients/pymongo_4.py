@@ -19,8 +19,7 @@ class Replies(unittest.TestCase):
         cls.client = cls.enterClassContext(pymongo.MongoClient(case.URI))
 
     def assert_types(self, document, expected):
-        types = {name: type(document.get(name)) for name in expected}
-        self.assertEqual(types, expected)
+        self.assertEqual({name: type(document.get(name)) for name in expected}, expected)
 
     def test_hello_has_the_types_that_drivers_insist_on(self):
         for name, flag in (('hello', 'isWritablePrimary'), ('isMaster', 'ismaster'),
@@ -31,8 +30,7 @@ class Replies(unittest.TestCase):
                 'maxWireVersion': INT, 'logicalSessionTimeoutMinutes': INT, 'ok': DOUBLE})
 
     def test_write_replies_count_in_int32(self):
-        c = self.client.test.types
-        c.drop()
+        self.client.test.types.drop()
         self.assert_types(self.client.test.command({'insert': 'types', 'documents': [{'_id': 1}]}),
                           {'n': INT, 'ok': DOUBLE})
         self.assert_types(self.client.test.command({'update': 'types', 'updates': [

@@ -36,8 +36,7 @@ OF_DATABASE = [
     {'validate': 'c', 'full': True}, {'listIndexes': 'c'}, {'planCacheClear': 'c'},
     {'explain': {'find': 'c', 'filter': {'n': 5}}, 'verbosity': 'executionStats'},
     {'aggregate': 'c', 'pipeline': [{'$group': {'_id': '$n', 's': {'$sum': 1}}}], 'cursor': {}},
-    {'find': 'c', 'sort': {'text': 1}, 'batchSize': 3},
-    {'find': 'system.profile', 'batchSize': 3},
+    {'find': 'c', 'sort': {'text': 1}, 'batchSize': 3}, {'find': 'system.profile', 'batchSize': 3},
     {'parallelCollectionScan': 'c', 'numCursors': 2}, {'touch': 'c', 'data': True, 'index': True},
 ]
 
@@ -59,9 +58,7 @@ class Concurrent(unittest.TestCase):
         cls.addClassCleanup(cls.client.close)
 
     def setUp(self):
-        self.random = {}
-        self.failures = []
-        self.acknowledged = []
+        self.random, self.failures, self.acknowledged = {}, [], []
 
     def run_all(self, members):
         def run(number, member):

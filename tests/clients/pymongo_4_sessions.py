@@ -1,7 +1,6 @@
 """Sessions by pymongo of today: those that a program asks for, those that the driver uses by
 itself, what belongs to one, and how they end. Commands are looked at as they leave the driver."""
 
-
 import bson
 import case
 import pymongo
@@ -68,8 +67,7 @@ class Sessions(case.Refusals):
             self.assertEqual(self.c.find_one({'_id': 'in'}, session=session), {'_id': 'in'})
             self.assertEqual(bytes(self.watcher.last('find')['lsid']['id']), own)
             self.assertIn(own, self.ids_on_the_server())
-            cursor = self.c.find({}, batch_size=2, session=session)
-            self.assertEqual(len(list(cursor)), 11)
+            self.assertEqual(len(list(self.c.find({}, batch_size=2, session=session))), 11)
             self.assertEqual(bytes(self.watcher.last('getMore')['lsid']['id']), own)
             groups = self.c.aggregate([{'$group': {'_id': '$group'}}, {'$sort': {'_id': 1}}],
                                       batchSize=1, session=session)

@@ -3,7 +3,6 @@
 Every client is a program that finds its server in the environment (MONGOD_URI, MONGOD_PORT) and
 says how many of its checks passed. It gets a server of its own, which must then stop cleanly and
 leave a directory that dbpath_check finds whole.
-Usage: build/venv/bin/python tests/clients/run.py [--selection none] [--sanitize WHICH] [NAME...]
 """
 
 import concurrent.futures
@@ -96,8 +95,7 @@ SECURED = ['pymongo_4', 'pymongo_4_concurrent', 'gridfs', 'tools', 'monitoring',
            'libmongoc', 'mongosh', 'node_7', 'node_6', 'go_v1', 'go_v2', 'go_v2_newest',
            'load_client']
 
-BUILT = ['mongod', 'dbpath_check', 'load_client', 'client_libmongoc',
-         'client_libmongoclient']
+BUILT = ['mongod', 'dbpath_check', 'load_client', 'client_libmongoc', 'client_libmongoclient']
 
 # binary: (folder under tests/clients/go/, file that names the versions, oldest Go that compiles it)
 GO = {

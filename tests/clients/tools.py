@@ -17,7 +17,6 @@ MAJORITY = {'w': 'majority'}
 
 class Tools(Conversation):
     def greet(self):
-        """What every tool says first."""
         for name in ('isMaster', 'ismaster'):
             self.has(self.ok('admin', name), ismaster=BOOL, maxBsonObjectSize=INT,
                      maxMessageSizeBytes=INT, maxWriteBatchSize=INT, localTime=DATE,
@@ -68,7 +67,6 @@ class Tools(Conversation):
         return documents, indexes
 
     def restore(self, db, documents, indexes, drop=False):
-        """mongorestore --drop into a database."""
         self.greet()
         for coll, (specs, options) in indexes.items():
             self.cursor_of(self.ok(db, 'listCollections', filter={'name': coll}, cursor={}),
@@ -241,8 +239,7 @@ class Tools(Conversation):
                 self.assertIn(type(each[kind]['time']), (INT, LONG))
                 self.assertIn(type(each[kind]['count']), (INT, LONG))
         self.assertEqual(totals[self.db.name + '.c']['insert']['count'], 1)
-        locks = self.ok('admin', 'serverStatus')['locks']
-        for name, each in locks.items():
+        for name, each in self.ok('admin', 'serverStatus')['locks'].items():
             self.assertNotIn('acquireCount', each)
             for part in ('timeLockedMicros', 'timeAcquiringMicros'):
                 for number in each[part].values():

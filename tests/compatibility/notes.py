@@ -103,8 +103,6 @@ def section(listed):
 
 
 class Dialogue:
-    """Requests by one of the dialects."""
-
     def __init__(self, port, dialect):
         self.port, self.dialect = port, dialect
         self.client = pymongo.MongoClient('127.0.0.1', port)
@@ -175,8 +173,7 @@ class Dialogue:
 
     def _query(self, database, find):
         query = bson.son.SON([('$query', find.get('filter', {}))])
-        query.update((MODIFIERS[name], value) for name, value in find.items()
-                     if name in MODIFIERS)
+        query.update((MODIFIERS[name], value) for name, value in find.items() if name in MODIFIERS)
         limit = find.get('limit', find.get('batchSize', 0))
         cursor, reply = self._reply(
             '%s.%s' % (database, find['find']), query, find.get('skip', 0),
@@ -186,8 +183,7 @@ class Dialogue:
             bson.son.SON, unicode_decode_error_handler='replace'))]
         if len(docs) == 1 and '$err' in docs[0]:
             return {'ok': 0.0, 'code': docs[0].get('code', -1)}
-        return {'ok': 1.0,
-                'cursor': {'firstBatch': docs, 'id': cursor}}
+        return {'ok': 1.0, 'cursor': {'firstBatch': docs, 'id': cursor}}
 
     def _one(self, namespace, request):
         _, reply = self._reply(namespace, request, 0, -1)

@@ -1,7 +1,8 @@
 """Makes docs/compatibility.md: which commands, stages and operators of current servers are here.
 
-It asks a server by both kinds of message, so the page says what is, not what was meant; names.py
-has what is asked for.
+It asks a server by both kinds of message, so the page says what is, not what was meant.
+names.json has what is asked for: each name with the specification, filter or update (of DOCUMENT)
+that it is tried with.
 Usage: build/venv/bin/python tests/compatibility/page.py [--selection none] [--write]
 Without --write it says whether the page is what the server answers.
 """
@@ -10,6 +11,7 @@ import argparse
 import functools
 import json
 import os
+import pathlib
 import sys
 import tempfile
 import textwrap
@@ -21,12 +23,12 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(TOP, folder) for folder in ('tests/lib', 'tests/oracle')]
 
 import choice  # noqa: E402
-import names  # noqa: E402
 import notes  # noqa: E402
 import server  # noqa: E402
 import messages  # noqa: E402
 
 PAGE = os.path.join(TOP, 'docs', 'compatibility.md')
+NAMES = os.path.join(TOP, 'tests', 'compatibility', 'names.json')
 DATABASE = 'compatibility'
 DOCUMENT = {'_id': 1, 'a': 1, 'b': 2, 'l': [1, 2], 's': [{'x': 1}], 'o': {'p': 1}}
 OF_A_SET = ['--replSet', 'rs0', '--oplogSize', '32']
@@ -76,8 +78,7 @@ class Asked:
     where this one says that a set is needed."""
 
     def __init__(self, port, member=None):
-        self.port = port
-        self.member = member
+        self.port, self.member = port, member
         self.client = pymongo.MongoClient('127.0.0.1', port, directConnection=True)
 
     def fill(self):
@@ -218,25 +219,26 @@ def fields(asked):
 
 
 def page(asked):
+    names = json.loads(pathlib.Path(NAMES).read_text('utf-8'))
     # An expression of no operands may be refused for that; these codes are those of one that is not
     # there.
     no_expression = (168, 15999, 31325)
     sections = [
-        ('Pipeline stages', [stage_row(asked, *item) for item in names.STAGES.items()]),
+        ('Pipeline stages', [stage_row(asked, *item) for item in names['stages'].items()]),
         ('Expressions', [both(asked, '$' + name, pipeline({'$project': {'x': {'$' + name: []}}}),
-                              no_expression) for name in names.EXPRESSIONS]),
+                              no_expression) for name in names['expressions'].split()]),
         ('Accumulators', [both(asked, name, pipeline({'$group': {'_id': None, 'x': {name: spec}}}))
-                          for name, spec in names.ACCUMULATORS.items()]),
+                          for name, spec in names['accumulators'].items()]),
         ('Window functions', [both(asked, name, pipeline(
             {'$setWindowFields': {'sortBy': {'a': 1}, 'output': {'x': {name: spec, **window}}}}))
-                              for name, spec in names.WINDOW_FUNCTIONS.items()
+                              for name, spec in names['window functions'].items()
                               for window in [{'window': {'documents': [0, 1]}} if name ==
                                              '$derivative' else {}]]),
         ('Filters', [both(asked, name, {'count': 'c', 'query': filter_})
-                     for name, filter_ in names.FILTERS.items()]),
+                     for name, filter_ in names['filters'].items()]),
         ('Updates', [both(asked, name, {'update': 'c', 'updates': [{'q': {'_id': 1}, 'u': update}]})
-                     for name, update in names.UPDATES.items()]),
-        ('Commands', [command_row(asked, name) for name in names.COMMANDS]),
+                     for name, update in names['updates'].items()]),
+        ('Commands', [command_row(asked, name) for name in names['commands'].split()]),
     ]
     return HEAD + ''.join(names_by_answer(*section) for section in sections) + fields(asked) \
         + notes.section(notes.rows()) + PROGRAMS % (clients(), programs())
@@ -283,11 +285,9 @@ def main():
     wrong += notes.faults(listed)
     print('\n'.join(wrong))
     if options.write:
-        with open(PAGE, 'w', encoding='utf-8') as file:
-            file.write(made)
+        pathlib.Path(PAGE).write_text(made, 'utf-8')
         return 0
-    with open(PAGE, encoding='utf-8') as file:
-        agrees = file.read() == made
+    agrees = pathlib.Path(PAGE).read_text('utf-8') == made
     if not agrees:
         print('FAIL docs/compatibility.md is not what the server answers: '
               'run tests/compatibility/page.py --write')

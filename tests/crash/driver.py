@@ -137,13 +137,11 @@ class Driver:
             owner.state[SHARED] = Collection(indexes=load.SHARED_INDEXES)
 
     def popen(self, options):
-        """A start without waiting, on some port."""
         with open(self.dbpath + '.log', 'ab') as log:
             return subprocess.Popen(
                 self.preloaded + [self.program, '--port', str(self.chance.randrange(20000, 30000)),
-                                  '--dbpath', self.dbpath] + options,
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                env=dict(os.environ, **server.SANITIZER_ENVIRONMENT))
+                                  '--dbpath', self.dbpath] + options, stdin=subprocess.DEVNULL,
+                stdout=log, stderr=log, env=dict(os.environ, **server.SANITIZER_ENVIRONMENT))
 
     def kill_during_start(self):
         """Starts it a few times and kills it before it is ready, or just then."""
@@ -244,8 +242,7 @@ class Driver:
     def writer(self, owner, port, killer):
         writer = load.Writer(owner.number, owner.state, self.chance.random(), port, killer.watch,
                              killer.ending, self.setting.journal,
-                             self.setting.refusal or self.setting.interruption,
-                             self.setting.spread)
+                             self.setting.refusal or self.setting.interruption, self.setting.spread)
         writer.ACTIONS = dict(writer.ACTIONS, **self.setting.actions)
         if killer.moment in (ANY_FILE, REFUSED, 'grow', 'drop', 'drop_database', 'index'):
             # Let it happen soon.
@@ -284,8 +281,7 @@ class Driver:
         for writer in writers:
             writer.join()
             if writer.error:
-                raise Failure('writer %d failed before the end: %s'
-                              % (writer.number, writer.error))
+                raise Failure('writer %d failed before the end: %s' % (writer.number, writer.error))
             if writer.lost_connection and ended != 'ended itself' and not self.setting.may_end:
                 raise Failure('writer %d lost its connection:\n%s'
                               % (writer.number, self.log_tail()))

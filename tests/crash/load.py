@@ -27,7 +27,6 @@ INTERRUPTED = 'interrupted at shutdown'  # the answer to an operation that a shu
 OWN_DOCUMENTS_MAX, SHARED_DOCUMENTS_MAX, LARGE_DOCUMENTS_MAX = 60, 150, 120
 LARGE_TEXT = 'L' * 300000
 
-
 MANY_DOCUMENTS, MANY_BATCH = 2400, 300  # what an index build has to do
 
 
@@ -85,8 +84,6 @@ def drop(ns):
 
 
 class Modern:
-    """Commands in OP_MSG, by today's driver."""
-
     def __init__(self, port, journal=True):
         self.journal = journal
         self.client = pymongo.MongoClient('127.0.0.1', port, directConnection=True,
@@ -323,8 +320,7 @@ class Writer(threading.Thread):
             return
         old = self.random.choice(list(self.documents(ns).values()))
         new = self.make(old['_id'], old['version'] + 1)
-        self.perform([put(ns, new)],
-                     lambda j: server.update(ns, {'_id': new['_id']}, new, j))
+        self.perform([put(ns, new)], lambda j: server.update(ns, {'_id': new['_id']}, new, j))
 
     def remove(self, server, durable=None):
         ns = self.random.choice([ns for ns in (SHARED, self.own) if self.documents(ns)] or [None])
@@ -410,8 +406,7 @@ class Writer(threading.Thread):
 
     def drop(self, server):
         ns = self.random.choice([ns for ns in (self.own, self.ring, self.large, self.many)
-                                 if ns in self.now]
-                                or [None])
+                                 if ns in self.now] or [None])
         if ns is not None:
             self.define(server, ns, {'drop': ns.split('.')[1]}, [drop(ns)])
 

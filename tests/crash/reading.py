@@ -62,7 +62,6 @@ def read_all(server, count):
 
 
 def read_own(server, number):
-    """The same for one writer, while others write."""
     found = {}
     for database in ('crash', 'crash_%d' % number):
         for info in collections(server, database):
@@ -74,7 +73,6 @@ def read_own(server, number):
 
 
 def part_of(collection, number):
-    """The documents of one writer in the collection that all share."""
     return Collection({key: document for key, document in collection.documents.items()
                        if key.startswith('%d-' % number)}, collection.indexes)
 

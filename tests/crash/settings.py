@@ -42,8 +42,7 @@ class Plain:
     preloaded = ''  # a library that the server is started with
 
     def __init__(self, chance, options):
-        self.chance = chance
-        self.journal = True
+        self.chance, self.journal = chance, True
         self.layout = list(OPTIONS)
         self.of_journal = list(options) or list(INTERVAL)
         self.add(chance.random() < 0.3, '--directoryperdb')
@@ -86,8 +85,6 @@ class Preallocated(Plain):
 
 
 class DirectoryPerDatabase(Plain):
-    """A folder for each database."""
-
     name = 'directoryperdb'
 
     def __init__(self, chance, options):
@@ -210,8 +207,7 @@ class FewDescriptors(Plain):
     may_end = True
 
     def under_load(self, running):
-        opened = len(os.listdir('/proc/%d/fd' % running.pid))
-        limit = opened + self.chance.randrange(6)
+        limit = len(os.listdir('/proc/%d/fd' % running.pid)) + self.chance.randrange(6)
         hard = resource.prlimit(running.pid, resource.RLIMIT_NOFILE)[1]
         resource.prlimit(running.pid, resource.RLIMIT_NOFILE, (limit, hard))
 

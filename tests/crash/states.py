@@ -1,8 +1,6 @@
 """Power cuts and kills on a simulated disk: what each may leave must be recovered as promised.
 
 Builds and runs crash_states (src/crash/); `./lab crash --help` says what its options mean.
-Usage: tests/crash/states.py [--selection none] [--sanitize WHICH] [--states N] [--seed S]
-                             [--jobs N] [--at H:C [--log]]
 """
 
 import argparse

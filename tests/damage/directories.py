@@ -81,7 +81,6 @@ class Directory:
         self.name, self.path, self.options, self.expected = name, path, list(options), expected
 
     def files(self):
-        """Data files and namespace files, relative."""
         found = []
         for folder, _, names in os.walk(self.path):
             for each in names:
@@ -91,7 +90,6 @@ class Directory:
 
 
 def own(program, folder, per_db):
-    """Written by our server, ended cleanly."""
     path = os.path.join(folder, 'own-per-db' if per_db else 'own')
     options = ['--directoryperdb'] if per_db else []
     with server.Server(program, path, OPTIONS + options) as running, \

@@ -9,8 +9,6 @@ and in journals that have yet to be replayed. Of each:
   its journal      what is recovered is the first so many commits, whole, and the log says where it
                    ended; or the start is refused
 Then the tests of salvage.py.
-Usage: build/venv/bin/python tests/damage/run.py [--cases 40] [--seed N] [--selection none]
-       [--sanitize WHICH] [data | journal | salvage ...]
 Prints the seed of each case that fails: --seed N --cases 1 repeats it.
 """
 
@@ -90,7 +88,6 @@ class Programs:
         return sum(len(documents) for documents, _ in dump.values())
 
     def serve(self, path, options):
-        """A server on it, or what it says when it refuses."""
         try:
             return server.Server(self.mongod, path, directories.OPTIONS + options), ''
         except server.ServerError as error:
@@ -128,9 +125,8 @@ def data_case(programs, directory, pages, chance, path):
                                      else directory.expected)
         running, refusal = programs.serve(path, directory.options)
         if running:
-            with running:
-                with pymongo.MongoClient(running.uri, socketTimeoutMS=CLIENT_MS_MAX) as client:
-                    ask(client)
+            with running, pymongo.MongoClient(running.uri, socketTimeoutMS=CLIENT_MS_MAX) as client:
+                ask(client)
     except (Failure, server.ServerError, pymongo.errors.PyMongoError,
             subprocess.TimeoutExpired) as error:
         raise Failure('%s, %s: %s' % (directory.name, how, error)) from error
@@ -142,8 +138,7 @@ def data_case(programs, directory, pages, chance, path):
 def journal_case(programs, directory, chance, path):
     directories.copy(directory.path, path)
     journal = os.path.join(path, 'journal')
-    names = sorted(name for name in os.listdir(journal) if name.startswith('j._'))
-    name = chance.choice(names)
+    name = chance.choice(sorted(name for name in os.listdir(journal) if name.startswith('j._')))
     whole = os.path.join(journal, name)
     how = directories.damage(journal, name, chance, directories.used_pages(whole))
     log = path + '.log'

@@ -48,7 +48,6 @@ def read(out):
 
 
 def restore(client, dump):
-    """Creates each collection with its options, then documents and indexes."""
     for ns, (documents, metadata) in dump.items():
         name, _, collection = ns.partition('.')
         if name == 'local':
@@ -63,7 +62,6 @@ def restore(client, dump):
 
 
 def stamps(path):
-    """Sizes and times of change of everything in a directory."""
     return {each: (os.stat(each).st_size, os.stat(each).st_mtime_ns)
             for folder, folders, files in os.walk(path)
             for each in [folder] + [os.path.join(folder, name) for name in files]}
@@ -133,8 +131,7 @@ class Salvage(unittest.TestCase):
                 for ns, (documents, _, _) in directory.expected.items():
                     self.assertEqual(dump[ns][0], documents, ns)
                 self.compare(self.restored(dump), directory.expected)
-                subprocess.run(['rm', '-r', self.out, os.path.join(self.folder, 'new')],
-                               check=True)
+                subprocess.run(['rm', '-r', self.out, os.path.join(self.folder, 'new')], check=True)
 
     def test_a_lost_namespace_file_costs_nothing_but_options(self):
         directory = self.whole[0]
@@ -158,8 +155,7 @@ class Salvage(unittest.TestCase):
         directory = self.whole[0]
         damaged = os.path.join(self.folder, 'db')
         directories.copy(directory.path, damaged)
-        path = os.path.join(damaged, 'one.0')
-        with open(path, 'r+b') as file:
+        with open(os.path.join(damaged, 'one.0'), 'r+b') as file:
             at = file.read().index(b'x' * 120)  # in a document of one.c, or in its index
             file.seek(at // 4096 * 4096)
             file.write(bytes(4096))
@@ -171,8 +167,7 @@ class Salvage(unittest.TestCase):
             lost = set(documents) - set(dump[ns][0])
             self.assertLessEqual(len(lost), 4096 // 50 if ns == 'one.c' else 0, ns)
             self.assertLessEqual(set(dump[ns][0]), set(documents), ns)
-        again = self.restored(dump)
-        self.assertEqual(sorted(again), sorted(directory.expected))
+        self.assertEqual(sorted(self.restored(dump)), sorted(directory.expected))
 
     def test_other_directories_are_refused_for_the_output(self):
         path = self.whole[0].path
@@ -200,8 +195,7 @@ class Salvage(unittest.TestCase):
     def test_what_is_no_data_directory_is_refused(self):
         self.assertIn('does not exist', run(self.program, self.folder + '/no', self.out)[2])
         os.makedirs(os.path.join(self.folder, 'bare'))
-        self.assertIn('no data file',
-                      self.refusal(os.path.join(self.folder, 'bare'), REFUSED))
+        self.assertIn('no data file', self.refusal(os.path.join(self.folder, 'bare'), REFUSED))
         self.assertIn('--directoryperdb', self.refusal(self.whole[1].path, REFUSED))
         for other in ('--repair', '--upgrade', '--shutdown'):
             self.assertIn('--salvage together with',

@@ -4,8 +4,6 @@ hinted, and in natural order, over all engines, alternating
 
 A failure prints the smallest case found that still fails, and how to make its data again. The first
 seed is the date, so that each day meets other cases.
-Usage: python3 tests/differential/run.py [--seconds 60 | --seeds N] [--seed N] [--jobs 1]
-       [--failures 5] [--selection none] [--sanitize WHICH]
 """
 
 import datetime

@@ -109,8 +109,7 @@ class Container:
         self.buildah = buildah
         self.name = buildah('from', '--pull-never', image)
         self.port = server.free_port()
-        self.running = None
-        self.log = None
+        self.running, self.log = None, None
 
     def run(self, *words, volumes=(), **environment):
         """A program in the container, to its end: (exit code, output)."""
@@ -120,7 +119,6 @@ class Container:
         return run.returncode, run.stdout
 
     def start(self, *words, **environment):
-        """The entry point in the background, until the server answers."""
         self.log = tempfile.TemporaryFile(mode='w+')
         self.running = subprocess.Popen(
             self._command(('/usr/libexec/mongod-dur/entrypoint', 'mongod', *words), environment),
@@ -296,8 +294,7 @@ def try_compose(buildah, check):
             if 'command' not in service:
                 continue
             for other in service.get('depends_on', {}):
-                check('%s waits for a service that there is: %s' % (name, other),
-                      other in services)
+                check('%s waits for a service that there is: %s' % (name, other), other in services)
             words = [re.sub(r'mongodb://(\w+):27017', lambda found: 'mongodb://127.0.0.1:%d'
                             % running[found.group(1)].port, word) for word in service['command']]
             volumes = ['%s:%s' % (results, volume.split(':')[1]) for volume in service['volumes']]

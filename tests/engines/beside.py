@@ -26,8 +26,7 @@ class Clients:
         self.uri, self.rounds = uri, rounds
         self.mutex = threading.Lock()
         self.inserted = self.refused = self.upserted = 0
-        self.numbers = []
-        self.failures = []
+        self.numbers, self.failures = [], []
 
     def run(self):
         threads = [threading.Thread(target=self.work, args=(number,)) for number in range(CLIENTS)]
@@ -66,7 +65,6 @@ class Clients:
 
 
 def differences(client, told):
-    """Sentences on what is not as the replies say."""
     wrong = list(told.failures)
     docs, all_rounds = client.test.c, CLIENTS * told.rounds
 

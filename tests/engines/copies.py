@@ -25,8 +25,7 @@ def fill(client):
     values = [None, True, -1, 2 ** 53 + 1, 2.0 ** 53, 2 ** 63 - 1, 2.0 ** 63, float('inf'),
               float('-inf'), bson.Decimal128('1.10'), 'text', 'ä', b'bytes', bson.ObjectId(),
               datetime.datetime(2026, 1, 1), bson.Timestamp(1, 2), bson.Regex('a', 'i'),
-              bson.Code('f'), {'b': {'c': 1}}, [1, [2, {'d': 3}]], [], bson.MinKey(),
-              bson.MaxKey()]
+              bson.Code('f'), {'b': {'c': 1}}, [1, [2, {'d': 3}]], [], bson.MinKey(), bson.MaxKey()]
     shop = client.shop
     shop.things.insert_many({'_id': number, 'a': value, 'n': number, 'text': 'x' * number}
                             for number, value in enumerate(values * 40))

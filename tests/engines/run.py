@@ -3,7 +3,6 @@ concerns such engines alone: starts that are refused, kills, copies from engine 
 
 Each piece is a script that ends with "N passed, N failed[, N skipped]". The engines run at the same
 time, a piece of each.
-Usage: build/venv/bin/python tests/engines/run.py [--engine rocksdb] [--whole] [PIECE...]
 """
 
 import concurrent.futures

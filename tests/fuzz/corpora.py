@@ -6,6 +6,7 @@ Usage: python3 tests/fuzz/corpora.py FOLDER [TARGET...]     writes FOLDER/TARGET
 
 import functools
 import hashlib
+import json
 import lzma
 import os
 import re
@@ -143,36 +144,10 @@ def ordered_key():
             yield bytes([len(types)]) + types + bytes.fromhex(key)
 
 
-OLD_MESSAGES = {
-    'OP_INSERT': (('q', {'_id': 1, 'a': 1}), ('u', {'_id': 2, 'a': [1, 'x']})),
-    'OP_UPDATE': (('q', {'a': 1}), ('u', {'$set': {'a': 7}}), ('flags', 1)),
-    'OP_DELETE': (('q', {'a': 7}), ('flags', 1)),
-    'OP_QUERY': (('q', {'$query': {}, '$orderby': {'a': -1}}), ('n', 1)),
-    'OP_GET_MORE': (('n', 2),),
-    'OP_KILL_CURSORS': (),
-}
-# What the recorded cases have none of.
-MORE_COMMANDS = [
-    {'createUser': 'u', 'pwd': 'p', 'roles': [{'role': 'read', 'db': 'd'}]}, {'usersInfo': 1},
-    {'updateUser': 'u', 'roles': ['dbOwner']}, {'dropUser': 'u'}, {'rolesInfo': 1},
-    {'saslStart': 1, 'mechanism': 'SCRAM-SHA-256', 'payload': 'n,,n=u,r=abc'},
-    {'saslContinue': 1, 'conversationId': 1, 'payload': 'c=biws,r=abc,p=AAAA'},
-    {'getMore': 64, 'collection': 'c', 'batchSize': 1}, {'killCursors': 'c', 'cursors': [64]},
-    {'find': 'c', 'batchSize': 1}, {'find': 'c', 'tailable': True, 'awaitData': True},
-    {'create': 'ring', 'capped': True, 'size': 8192, 'max': 5}, {'profile': 2},
-    {'find': 'system.profile'}, {'collMod': 'c', 'usePowerOf2Sizes': False},
-    {'aggregate': 1, 'pipeline': [{'$currentOp': {}}], 'cursor': {}, '$db': 'admin'},
-    {'aggregate': 'c', 'pipeline': [{'$indexStats': {}}], 'cursor': {}},
-    {'renameCollection': 'd.c', 'to': 'd.x', 'dropTarget': True, '$db': 'admin'},
-    {'explain': {'find': 'c', 'filter': {'a': 1}}, 'verbosity': 'allPlansExecution'},
-    {'cloneCollectionAsCapped': 'c', 'toCollection': 'ring', 'size': 4096},
-    {'convertToCapped': 'c', 'size': 4096}, {'compact': 'c', 'paddingFactor': 2.0},
-    {'reIndex': 'c'}, {'repairDatabase': 1}, {'validate': 'c', 'full': True}, {'dbHash': 1},
-    {'parallelCollectionScan': 'c', 'numCursors': 2}, {'touch': 'c', 'data': True, 'index': True},
-    {'createIndexes': 'c', 'indexes': [{'key': {'a': 1}, 'name': 'a', 'unique': True,
-                                       'dropDups': True}]},
-    {'dropIndexes': 'c', 'index': '*'}, {'drop': 'c'}, {'dropDatabase': 1},
-]
+# What the recorded cases have none of: messages by their kinds, commands; and attempts, which look
+# for what is not theirs.
+with open(os.path.join(TOP, 'tests', 'fuzz', 'commands.json'), encoding='utf-8') as _file:
+    OLD_MESSAGES, MORE_COMMANDS, ATTEMPTS = json.load(_file).values()
 
 
 def docs(value):
@@ -180,30 +155,6 @@ def docs(value):
     if isinstance(value, dict):
         return ejson.Doc([(name, docs(inner)) for name, inner in value.items()])
     return [docs(inner) for inner in value] if isinstance(value, list) else value
-
-
-# Looking for what is not theirs.
-ATTEMPTS = [
-    {'find': 'c'}, {'find': 'c', '$db': 'd'}, {'listCollections': 1}, {'listDatabases': 1,
-                                                                      '$db': 'admin'},
-    {'getMore': 64, 'collection': 'c'}, {'killCursors': 'c', 'cursors': [64]},
-    {'OP_QUERY': 'd.c', 'q': {}}, {'OP_GET_MORE': 'd.c', 'n': 2}, {'OP_KILL_CURSORS': 'd.c'},
-    {'OP_QUERY': 'd.$cmd', 'q': {'count': 'c'}, 'n': -1}, {'OP_INSERT': 'd.c', 'q': {'_id': 9}},
-    {'OP_QUERY': 'd.system.namespaces', 'q': {}}, {'currentOp': 1, '$all': True, '$db': 'admin'},
-    {'explain': {'find': 'c'}}, {'getLog': 'global', '$db': 'admin'}, {'shutdown': 1,
-                                                                      '$db': 'admin'},
-    {'aggregate': 'c', 'pipeline': [{'$match': {}}, {'$out': 'x'}], 'cursor': {}, '$db': 'r'},
-    {'renameCollection': 'r.c', 'to': 'd.c', 'dropTarget': True, '$db': 'admin'},
-    {'renameCollection': 'd.c', 'to': 'r.x', '$db': 'admin'}, {'dbHash': 1}, {'dropDatabase': 1},
-    {'update': 'c', 'updates': [{'q': {}, 'u': {'a': 1}}]}, {'validate': 'c'}, {'logout': 1},
-    {'createUser': 'u', 'pwd': 'p', 'roles': [{'role': 'read', 'db': 'd'}], '$db': 'r'},
-    {'grantRolesToUser': 'keeper', 'roles': ['dbOwner'], '$db': 'r'}, {'usersInfo': 1,
-                                                                     '$db': 'admin'},
-    {'updateUser': 'root', 'pwd': 'x', '$db': 'admin'}, {'find': 'system.users', '$db': 'admin'},
-    {'killOp': 1, 'op': 1, '$db': 'admin'}, {'setParameter': 1, 'logLevel': 1, '$db': 'admin'},
-    {'insert': 'system.indexes', 'documents': [{'ns': 'd.c', 'key': {'a': 1}, 'name': 'a'}],
-     '$db': 'r'},
-]
 
 
 def access():
@@ -246,7 +197,6 @@ def document():
 
 
 def messages():
-    """Lists of the messages of each recorded conversation."""
     for name in ('wire', 'wire-journal'):
         for case in lines(name):
             sent = []
@@ -418,8 +368,7 @@ def journal():
 
 TARGETS = {function.__name__: function for function in (
     framing, message, document, regex, script, stored_key, bucket, database, offline, journal,
-    match, update, projection, pipeline, index_keys, search_key, ordered_key, commands,
-    access)}
+    match, update, projection, pipeline, index_keys, search_key, ordered_key, commands, access)}
 
 
 def write(folder, target):

@@ -71,14 +71,10 @@ def start(program, options, **more):
 
 
 class Run:
-    """What one target did."""
-
     def __init__(self, target, program, minutes):
         self.target, self.program, self.seconds = target, program, round(minutes * 60)
         self.executions = self.edges = self.edges_in_all = self.memory_mb = 0
-        self.processor_seconds = 0.0
-        self.finding = None
-        self.tail = []
+        self.processor_seconds, self.finding, self.tail = 0.0, None, []
 
     def folder(self, kind):
         path = os.path.join(PLACE, kind, self.target)
@@ -109,8 +105,7 @@ class Run:
         self.processor_seconds = usage.ru_utime + usage.ru_stime
         if process.returncode == 0:
             return True
-        print(''.join(self.tail[:LINES_SHOWN])
-              + 'a finding in %s, exit code %d; the input: %s'
+        print(''.join(self.tail[:LINES_SHOWN]) + 'a finding in %s, exit code %d; the input: %s'
               % (self.target, process.returncode, self.finding or 'not written'))
         if self.finding:
             print('once more: ./lab test fuzz -- %s --input %s'

@@ -21,7 +21,6 @@ from messages import (OP_DELETE, OP_GET_MORE, OP_INSERT, OP_KILL_CURSORS, OP_MSG
 LAZY = bson.CodecOptions(document_class=RawBSONDocument, unicode_decode_error_handler='replace')
 ANSWER_SECONDS_MAX = 60  # generous: a server that does not answer by then hangs
 
-
 # A test that takes many seconds: it runs with --whole, and when it is named.
 long = pytest.mark.takes_long
 
@@ -60,9 +59,7 @@ def nested(depth, name='a', leaf=None, kind=3):
     sizes = [len(leaf)]
     for _ in range(depth):
         sizes.append(sizes[-1] + len(head) + 5)
-    parts = []
-    for size in reversed(sizes[1:]):
-        parts.append(struct.pack('<i', size) + head)
+    parts = [struct.pack('<i', size) + head for size in reversed(sizes[1:])]
     return Raw(b''.join(parts) + leaf + b'\0' * depth)
 
 
@@ -81,8 +78,7 @@ def dotted(parts, name='a'):
 class Connection(messages.Connection):
     """Commands by OP_MSG, queries by OP_QUERY."""
 
-    def __init__(self, port, seconds=ANSWER_SECONDS_MAX):
-        super().__init__(port, seconds)
+    seconds_max = ANSWER_SECONDS_MAX
 
     def start(self, command, database='hostile', sequences=()):
         """Sends a command. Raw ones must have their $db."""
@@ -140,8 +136,7 @@ class Witness:
     def __init__(self, server):
         self.server = server
         self.memory_max = self.slowest = 0
-        self.asked = 0
-        self.failure = None
+        self.asked, self.failure = 0, None
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch)
 
@@ -216,7 +211,6 @@ class Case(unittest.TestCase):
         return [each for each in self.client.run({'currentOp': 1}, 'admin')['inprog'] if fits(each)]
 
     def find_operation(self, collection, command='aggregate'):
-        """The opid of a command that is at work."""
         return self.wait_until(lambda: self.operations(
             lambda each: each.get('query', {}).get(command) == collection), command)[0]['opid']
 

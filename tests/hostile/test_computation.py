@@ -214,7 +214,6 @@ class Endless(Case):
         self.client.run({'drop': 'many_keys'})
 
     def wait_for_the_lock(self, collection):
-        """Until a client writes to it."""
         self.wait_until(lambda: self.operations(
             lambda each: each['ns'].endswith(collection) and not each['waitingForLock']
             and each['locks'].get('^hostile') == 'W'), 'it is shown')
@@ -274,8 +273,7 @@ class Quadratic(Case):
             head = [element(2, name, b'\5\0\0\0many\0'), element(10, 'comment', b'') * 1800000]
             tail = element(2, '$db', struct.pack('<i', len(database) + 1)
                            + database.encode() + b'\0')
-            explained = [element(3, 'explain', document(*head))]
-            for command in (head, explained):
+            for command in (head, [element(3, 'explain', document(*head))]):
                 with self.subTest(name):
                     self.assertIn('10000 fields', self.refused(9, document(*command, tail)).text)
 

@@ -21,8 +21,7 @@ class Regular(Case):
                 self.assertLess(time.monotonic() - started, ANSWER_SECONDS_MAX / 2)
         with Connection(self.server.port) as victim:
             victim.start(find('large', {'s': regex('a*[bc]')}, maxTimeMS=0))
-            operation = self.find_operation('large', 'find')
-            self.client.run({'killOp': 1, 'op': operation}, 'admin')
+            self.client.run({'killOp': 1, 'op': self.find_operation('large', 'find')}, 'admin')
             self.refused((INTERRUPTED, WORK_LIMIT), victim.finish)
         self.client.run({'drop': 'large'})
 

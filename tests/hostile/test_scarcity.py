@@ -137,8 +137,7 @@ class Memory(Own):
         messages = [encode(dict(request, **{'$db': 'hostile'})) for request in requests()]
         acknowledged, answers = [], []
         self.limit(self.address_space() + ROOM_BYTES)
-        threads = [threading.Thread(target=self.attack,
-                                    args=(i, messages, acknowledged, answers))
+        threads = [threading.Thread(target=self.attack, args=(i, messages, acknowledged, answers))
                    for i in range(CLIENTS)]
         for thread in threads:
             thread.start()

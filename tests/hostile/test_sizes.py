@@ -65,8 +65,7 @@ class Memory(Case):
         self.assertIn('memoryLimitMB', self.refused(146, command).text)
         self.refused(292, aggregate('wide', {'$unwind': '$arr'}, {'$group': {'_id': '$$ROOT'}},
                                     allowDiskUse=False))
-        small = aggregate('wide', {'$project': {'x': {'$setUnion': ['$arr', ['a']]}}})
-        self.client.run(small)
+        self.client.run(aggregate('wide', {'$project': {'x': {'$setUnion': ['$arr', ['a']]}}}))
         with self.assertRaises(Refused):
             self.client.run({'setParameter': 1, 'memoryLimitMB': 1}, 'admin')
 
@@ -160,8 +159,7 @@ class Sums(Case):
         with contextlib.ExitStack() as stack:
             kept = []
             while True:
-                opener = stack.enter_context(Connection(self.server.port))
-                mine, why = self.open_all(opener)
+                mine, why = self.open_all(stack.enter_context(Connection(self.server.port)))
                 self.assertIn('too many open cursors', why.text)
                 kept += mine
                 if 'of this connection' not in why.text:

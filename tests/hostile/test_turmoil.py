@@ -53,10 +53,8 @@ class Worker(threading.Thread):
         self.chance = random.Random('%s %d' % (kind, number))
         self.last_key = 1000000 * number
         self.work = getattr(self, kind)
-        self.done = 0
-        self.failure = None
-        self.acknowledged = []
-        self.client = None
+        self.done, self.failure = 0, None
+        self.acknowledged, self.client = [], None
 
     def run(self):
         try:

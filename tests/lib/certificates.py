@@ -3,6 +3,7 @@ of an unknown client. Made by the program openssl, with keys that are good for t
 """
 
 import os
+import pathlib
 import shutil
 import subprocess
 
@@ -56,20 +57,17 @@ class Certificates:
         certificate, extensions = self.path(name + '.crt'), self.path(name + '.ext')
         self._run('req', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes',
                   '-subj', '/CN=' + name, '-keyout', key, '-out', request)
-        with open(extensions, 'w', encoding='ascii') as file:
-            file.write(extension + '\n')
+        pathlib.Path(extensions).write_text(extension + '\n', 'ascii')
         self._run('x509', '-req', '-in', request, '-CA', self.path(authority + '.pem'),
                   '-CAkey', self.path(authority + '.key'), '-CAcreateserial', '-days', '30',
                   '-extfile', extensions, '-out', certificate)
         return self.joined(name, certificate, key)
 
     def joined(self, name, *paths):
-        """Several files in one."""
         out = self.path(name + '.both.pem')
         with open(out, 'w', encoding='ascii') as file:
             for path in paths:
-                with open(path, encoding='ascii') as part:
-                    file.write(part.read())
+                file.write(pathlib.Path(path).read_text('ascii'))
         os.chmod(out, 0o600)
         return out
 
@@ -89,12 +87,10 @@ class Certificates:
         return self.joined('branch-chain', client, self.path('branch.pem'))
 
     def revocations(self, authority, *revoked):
-        """An authority's list of those."""
         base = self.path('-'.join((authority,) + revoked))
         for name, text in (('.config', CA_CONFIG % {'base': base}), ('.index', ''),
                            ('.number', '01\n')):
-            with open(base + name, 'w', encoding='ascii') as file:
-                file.write(text)
+            pathlib.Path(base + name).write_text(text, 'ascii')
         by = ['-config', base + '.config', '-keyfile', self.path(authority + '.key'),
               '-cert', self.path(authority + '.pem')]
         for name in revoked:

@@ -9,7 +9,6 @@ import os
 
 import server
 
-
 NUMBERS = itertools.count()
 
 

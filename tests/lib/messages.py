@@ -64,8 +64,10 @@ def ask_by_query(port, database, command, host='127.0.0.1'):
 class Connection:
     """Every wait has an end: `seconds`. Documents are of pymongo, or bytes."""
 
-    def __init__(self, port, seconds=SECONDS_MAX, host='127.0.0.1'):
-        self.socket = connect(host, port, seconds)
+    seconds_max = SECONDS_MAX
+
+    def __init__(self, port, seconds=None, host='127.0.0.1'):
+        self.socket = connect(host, port, seconds or self.seconds_max)
         self.request = 0
 
     def close(self):
@@ -84,7 +86,6 @@ class Connection:
         self.socket.sendall(struct.pack('<iiii', length, self.request, 0, opcode) + body)
 
     def read(self, count):
-        """Exactly so many bytes."""
         parts = []
         while count > 0:
             part = self.socket.recv(min(count, 1 << 20))
@@ -95,7 +96,6 @@ class Connection:
         return b''.join(parts)
 
     def receive(self):
-        """One whole message, with its header."""
         head = self.read(16)
         return head + self.read(struct.unpack_from('<i', head)[0] - 16)
 

@@ -133,6 +133,5 @@ def _kind_and_number(packet):
 
 
 def _set_namespace(descriptor):
-    library = ctypes.CDLL(None, use_errno=True)
-    if library.setns(descriptor, CLONE_NEWNET) != 0:
+    if ctypes.CDLL(None, use_errno=True).setns(descriptor, CLONE_NEWNET) != 0:
         raise NetworkError('setns: ' + os.strerror(ctypes.get_errno()))

@@ -31,11 +31,9 @@ SANITIZER_ENVIRONMENT = {
     'TSAN_OPTIONS': 'halt_on_error=1:second_deadlock_stack=1',
 }
 
-
 # What tests/conftest.py has built before it starts parts: the tree, then lines of
 # SELECTION:TARGET. A part may run the tests of another tree.
 BUILT = 'TESTS_BUILT'
-
 
 # The storage engine of all servers, where it is not mmapv1: tests/engines/run.py.
 ENGINE = 'TESTS_ENGINE'
@@ -99,8 +97,7 @@ def build(selection, sanitize, targets):
     if sanitize or not is_built(selection, targets):
         if subprocess.run(scons(selection, sanitize) + targets, cwd=TOP,
                           check=False).returncode != 0:
-            sys.exit('the build of patches=%s failed; the compiler\'s message is above'
-                     % selection)
+            sys.exit('the build of patches=%s failed; the compiler\'s message is above' % selection)
     return folder_of(selection, sanitize)
 
 
@@ -175,12 +172,10 @@ class Server:
         return 'mongodb://127.0.0.1:%d/?directConnection=true' % self.port
 
     def tail(self, lines=20):
-        """The last lines of the log."""
         with open(self.log_path, encoding='utf-8', errors='replace') as log:
             return ''.join(log.readlines()[-lines:])
 
     def stop(self):
-        """Shuts the server down cleanly."""
         self.process.send_signal(signal.SIGTERM)
         if self.process.wait(timeout=STOPPED_SECONDS_MAX) != 0:
             raise ServerError('mongod ended with %d:\n%s' % (self.process.returncode, self.tail()))

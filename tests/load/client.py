@@ -26,8 +26,7 @@ class Skipped(Exception):
 
 
 class Client(messages.Connection):
-    def __init__(self, port):
-        super().__init__(port, ANSWER_SECONDS_MAX)
+    seconds_max = ANSWER_SECONDS_MAX
 
     def run(self, command, database, documents=None):
         """The reply to a command; `documents` is (name, encoded documents) of a second section."""
@@ -52,7 +51,6 @@ def checked(document, what):
 
 
 def documents_of(client, database, command):
-    """All documents of a cursor."""
     reply = client.run(command, database)['cursor']
     yield from reply['firstBatch']
     while reply['id']:
@@ -76,7 +74,6 @@ class Watched:
         return self.running.port
 
     def kill(self):
-        """As a crash would. Fails if the server has ended before."""
         code = self.running.process.poll()
         self.running.kill()
         if code is not None:

@@ -26,8 +26,7 @@ class Member(Client):
         super().__init__(port)
         self.number, self.sent, self.durable = number, 0, 0
         self.chance = random.Random(number)
-        self.journaled = False
-        self.buffer = b''
+        self.journaled, self.buffer = False, b''
 
     def write(self):
         self.sent += 1

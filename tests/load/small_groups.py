@@ -115,7 +115,6 @@ def inserts(document_bytes, clients, share):
 
 
 def iibench(load):
-    """Rows with three random indexes."""
     rows, batch = 60_000, 500
     with Client(load.port) as client:
         client.run({'createIndexes': 'purchases', 'indexes': [
@@ -258,7 +257,6 @@ def check_log(path, megabytes):
 
 
 def row(megabytes, profile, name, load, own):
-    """Of the table of results."""
     codes = sorted({code for told in load.told for code in CODE.findall(told)}, key=int)
     return '| %d MB | %s | %s | alive, %d MB of its own | %s | %d acknowledged, 0 lost |' % (
         megabytes, profile, name, own / MB,

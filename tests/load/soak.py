@@ -27,8 +27,7 @@ class Worker(threading.Thread):
         self.port, self.number, self.until = port, number, until
         self.name_of = 'c%d' % number
         self.chance = random.Random(number)
-        self.documents = {}
-        self.error = None
+        self.documents, self.error = {}, None
         self.next_key = self.operations = 0
         self.client = None
 
@@ -188,8 +187,7 @@ def work(watched, port, seconds):
 def run(stage, directory, seconds):
     with Watched(stage, directory, ['--smallfiles', '--nssize', '2', '--syncdelay',
                                     '2']) as watched:
-        port = watched.start()
-        workers, most = work(watched, port, seconds)
+        workers, most = work(watched, watched.start(), seconds)
         watched.running.stop()
         with Client(watched.start()) as client:
             for worker in workers:

@@ -64,8 +64,6 @@ KNOWN = {
 
 
 class Check:
-    """A model with some definitions, and what spin says of it."""
-
     def __init__(self, folder, model, definitions):
         self.folder = folder
         self.words = ['-D' + word for word in definitions]

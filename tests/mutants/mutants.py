@@ -68,7 +68,6 @@ class Mutant:
             raise MutantError('%s: mutant %s changes nothing' % (self.where, self.name))
 
     def apply(self, text):
-        """The text of its file with the fault in it."""
         lines = text.split('\n')
         bare = [line.strip() for line in lines]
         places = [at for at in range(len(bare) - len(self.old) + 1)
@@ -80,11 +79,9 @@ class Mutant:
         return '\n'.join(lines[:places[0]] + self.new + lines[places[0] + len(self.old):])
 
     def source(self):
-        """The text of its file as it is."""
         return added_by(self.patch)[self.path] if self.patch else source(self.path)
 
     def selection(self):
-        """The build that has it."""
         return 'all' if self.patch else 'none'
 
     def gtest_filter(self):

@@ -8,7 +8,6 @@ its end. Survived: it passes, so that fault would go unnoticed.
 Those of the order of commit, flush and recovery are judged once more: the fault is in crash_states
 (src/crash/), and a state of its histories must show it, without any unit test, among as many as the
 list says. Before, as many states of the sources as they are must show nothing.
-Usage: tests/mutants/run.py [--jobs N] [--only unit|campaign] [--states N] [NAME...]
 NAME is a part of a mutant's name.
 """
 
@@ -45,8 +44,7 @@ class Build:
     def __init__(self, selection, programs):
         self.stage = server.folder_of(selection)
         targets = programs + ['commands']
-        if subprocess.run(server.scons(selection) + targets, cwd=TOP,
-                          check=False).returncode != 0:
+        if subprocess.run(server.scons(selection) + targets, cwd=TOP, check=False).returncode != 0:
             sys.exit('mutants: the build of the sources as they are failed')
         with open(os.path.join(self.stage, 'commands.json'), encoding='utf-8') as file:
             self.commands = json.load(file)
@@ -94,9 +92,8 @@ def run_test(binary, mutant, seconds):
         try:
             run = subprocess.run(
                 [binary, '--gtest_brief=1', '--gtest_fail_fast',
-                 '--gtest_filter=' + mutant.gtest_filter()],
-                cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                errors='replace', timeout=seconds, check=False,
+                 '--gtest_filter=' + mutant.gtest_filter()], cwd=folder, stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT, text=True, errors='replace', timeout=seconds, check=False,
                 env=dict(os.environ, TMPDIR=folder, TEST_SLICE='whole'))
         except subprocess.TimeoutExpired:
             return 'hung', ''
@@ -175,8 +172,7 @@ class Runner:
         limit = max(LEAST_SECONDS, TIMES_AS_LONG * self.seconds[mutant.test])
         try:
             with tempfile.TemporaryDirectory(dir=SCRATCH) as folder:
-                binary = self.builds[mutant.selection()].make(mutant, 'test_' + mutant.room,
-                                                               folder)
+                binary = self.builds[mutant.selection()].make(mutant, 'test_' + mutant.room, folder)
                 ended, _ = run_test(binary, mutant, limit)
         except mutants.MutantError as error:
             return mutant, False, str(error)

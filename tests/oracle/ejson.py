@@ -65,7 +65,6 @@ def number(value):
 # ---- to BSON ----
 
 def encode(document):
-    """The bytes of a Doc or dict."""
     pairs = document.items() if isinstance(document, dict) else document
     body = b''.join(_element(name, value) for name, value in pairs)
     return struct.pack('<i', len(body) + 5) + body + b'\0'
@@ -177,7 +176,6 @@ def decode_exactly(data, start=0):
 
 
 def elements(data, start=0):
-    """Yields (name, type number, plain value) of a document."""
     return _elements(data, start, False)
 
 

@@ -28,8 +28,7 @@ VARYING = [
     (re.compile(r'numYields:\d+'), 'numYields:N'),
     (re.compile(r'cursorid:\d+'), 'cursorid:N'),
     (re.compile(r'conn\d+'), 'connN'),
-    (re.compile(r'locks\(micros\)(?: [rRwW]:\d+)+'),
-     lambda match: re.sub(r':\d+', ':N', match[0])),
+    (re.compile(r'locks\(micros\)(?: [rRwW]:\d+)+'), lambda match: re.sub(r':\d+', ':N', match[0])),
     (re.compile(r'\b\d+ms$'), 'Nms'),
 ]
 # A command's lock times are there only where it waited long enough.
@@ -79,8 +78,7 @@ class Observing:
             return {'gle': None}
         command = Doc([('getlasterror', 1)] + list(fields.get('gle') or []))
         reply = self._ask(database + '.$cmd', command, None, 0, -1, 0)[2][0]
-        return {'gle': {name: value for name, value in reply.items()
-                        if name not in TIMES_OF_ERROR}}
+        return {'gle': {name: value for name, value in reply.items() if name not in TIMES_OF_ERROR}}
 
     def _ask(self, namespace, query, projection, skip, count, flags):
         """(flags, cursor, documents) of an OP_QUERY; nothing is refused."""

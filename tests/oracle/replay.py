@@ -5,8 +5,6 @@ commands of today's drivers in OP_MSG and by the old messages, where commands tr
 accepted.txt names the cases whose answers differ on purpose, each with its reason; pending.txt
 those that are still wrong, a list that may only shrink. Both count as skipped, and as failed once
 they agree.
-Usage: build/venv/bin/python tests/oracle/replay.py [--selection none] [--sanitize WHICH]
-       [--sets find,write,...] [--one-in N] [--verbose] [FILTER]
 FILTER is a part of a case's id, e.g. find-sort.
 --one-in tries one case of so many, other ones each day.
 """

@@ -20,8 +20,7 @@ class Refused(Exception):
 
 
 class Connection(messages.Connection):
-    def __init__(self, port, seconds=SECONDS_MAX):
-        super().__init__(port, seconds)
+    seconds_max = SECONDS_MAX
 
     def run_raw(self, database, command):
         """A command by OP_MSG; returns the bytes of its reply."""
@@ -30,7 +29,6 @@ class Connection(messages.Connection):
         return self.receive_message()
 
     def run(self, database, command):
-        """As run_raw, but returns plain values, or raises Refused."""
         reply = ejson.decode(self.run_raw(database, command))
         if ejson.number(reply.get('ok')) != 1:
             raise Refused(reply)

@@ -11,6 +11,7 @@ Usage: build/venv/bin/python tests/package/run.py [SELECTION]         (all)
 import contextlib
 import glob
 import os
+import pathlib
 import re
 import shlex
 import shutil
@@ -58,8 +59,7 @@ class Machine:
         subprocess.run(['cp', '-a', debian.tree(), self.root], check=True)
         shutil.copy('/etc/resolv.conf', os.path.join(self.root, 'etc/resolv.conf'))
         # Services are not started in a folder.
-        with open(self.path('usr/sbin/policy-rc.d'), 'w', encoding='utf-8') as file:
-            file.write('#!/bin/sh\nexit 101\n')
+        pathlib.Path(self.path('usr/sbin/policy-rc.d')).write_text('#!/bin/sh\nexit 101\n', 'utf-8')
         os.chmod(self.path('usr/sbin/policy-rc.d'), 0o755)
         with open(self.path('etc/apt/apt.conf.d/test'), 'w', encoding='utf-8') as file:
             file.write('APT::Get::Assume-Yes "true";\nAPT::Install-Recommends "false";\n')
@@ -78,7 +78,6 @@ class Machine:
         return run.returncode, run.stdout
 
     def install(self, package, command='apt install ./PACKAGE'):
-        """By a command that a shell takes, in a folder that has the package."""
         shutil.copy(package, self.path('tmp'))
         return self('sh', '-c', 'cd /tmp && ' + command.replace(
             'PACKAGE', shlex.quote(os.path.basename(package))))
@@ -87,8 +86,7 @@ class Machine:
         """The service's command as its user, with these options, until it answers."""
         with open(self.path(UNIT), encoding='utf-8') as file:
             unit = dict(re.findall(r'^(\w+)=(.+)$', file.read(), re.MULTILINE))
-        run = self.path('run/' + unit['RuntimeDirectory'])
-        os.makedirs(run, exist_ok=True)
+        os.makedirs(self.path('run/' + unit['RuntimeDirectory']), exist_ok=True)
         self('chown', unit['User'], '/run/' + unit['RuntimeDirectory'])
         port = server.free_port()
         self.server = subprocess.Popen(
@@ -109,8 +107,7 @@ class Machine:
 
     def log(self):
         try:
-            with open(self.path('var/log/mongod-dur/mongod.log'), encoding='utf-8') as file:
-                return file.read()
+            return pathlib.Path(self.path('var/log/mongod-dur/mongod.log')).read_text('utf-8')
         except OSError as error:
             return str(error)
 
@@ -120,8 +117,7 @@ def newer(package, folder):
     tree = os.path.join(folder, 'newer')
     subprocess.run(['dpkg-deb', '--raw-extract', package, tree], check=True)
     control = os.path.join(tree, 'DEBIAN', 'control')
-    with open(control, encoding='utf-8') as file:
-        text = file.read()
+    text = pathlib.Path(control).read_text('utf-8')
     with open(control, 'w', encoding='utf-8') as file:
         file.write(re.sub(r'^(Version: .*)$', r'\1+1', text, flags=re.MULTILINE))
     path = os.path.join(folder, 'newer.deb')
@@ -131,7 +127,6 @@ def newer(package, folder):
 
 
 def listed(package):
-    """The files in a package."""
     return subprocess.run(['dpkg-deb', '--contents', package], stdout=subprocess.PIPE, text=True,
                           check=True).stdout
 
@@ -186,8 +181,7 @@ def try_mounted_engines(machine, built, check):
     install, make_folder = re.findall(r'^sudo (.+)$', section, re.MULTILINE)
     storage = re.search(r'^```yaml\n(.*?)^```$', section, re.MULTILINE | re.DOTALL)[1]
     path = machine.path('etc/mongod-dur.yaml')
-    with open(path, encoding='utf-8') as file:
-        usual = file.read()
+    usual = pathlib.Path(path).read_text('utf-8')
     for name, (package, _) in ENGINES.items():
         def refused(name=name):
             code, said = machine('sh', '-c', 'mkdir -p /tmp/empty && mongod --dbpath /tmp/empty '
@@ -217,8 +211,7 @@ def try_mounted_engines(machine, built, check):
         code, said = machine('dpkg', '--purge', package)
         check('%s is removed' % package, code == 0, said)
         check('%s is refused by name afterwards' % name, *refused())
-    with open(path, 'w', encoding='utf-8') as file:
-        file.write(usual)
+    pathlib.Path(path).write_text(usual, 'utf-8')
 
 
 def try_package(machine, built, selection, folder, check):
@@ -350,8 +343,7 @@ def try_tarball(selection, folder, check):
     paths = [tarball.write(selection, os.path.join(folder, name)) for name in ('one', 'two')]
     contents = []
     for path in paths:
-        with open(path, 'rb') as file:
-            contents.append(file.read())
+        contents.append(pathlib.Path(path).read_bytes())
     check('the tarball is reproducible', contents[0] == contents[1])
     subprocess.run(['tar', '-xf', paths[0], '-C', folder], check=True)
     tree = os.path.join(folder, 'mongod-dur-' + tarball.version(selection))

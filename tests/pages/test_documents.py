@@ -98,8 +98,7 @@ class Values(unittest.TestCase):
             return [], ['12x']
         if said.startswith('text'):
             return [], []
-        named = re.split(', | or ', said)
-        return named, ['nosuch']
+        return re.split(', | or ', said), ['nosuch']
 
     @staticmethod
     def nested(path, value):

@@ -64,8 +64,7 @@ def styled(line, version):
     """A line as a version writes it: includes by their path, but in 2.4; in 3.4 without the
     indentation of namespaces and the blanks in parentheses."""
     if version == '3.4':
-        indent = len(line) - len(line.lstrip(' '))
-        line = line[min(indent, INDENT_OF_NAMESPACES):]
+        line = line[min(len(line) - len(line.lstrip(' ')), INDENT_OF_NAMESPACES):]
         line = re.sub(r'\b(if|while|for|switch)\(', r'\1 (', line)
         line = re.sub(r'(?<=\S) +\)', ')', re.sub(r'\( +(?=\S)', '(', line))
     include = re.fullmatch(r'#include "([\w.]+)"', line)
@@ -155,7 +154,6 @@ class SmallTree:
         return plan
 
     def lab(self, *words, **named):
-        """./lab port on the tree: (exit code, stdout in bytes, stderr)."""
         return lab('port', '--tree', self.root, *words, **named)
 
     def include_flags(self):
@@ -167,20 +165,17 @@ class SmallTree:
 
 def lab(*words, cwd=None, env=None):
     run = subprocess.run([os.path.join(TOP, 'lab')] + list(words), cwd=cwd,
-                         stdin=subprocess.DEVNULL,
-                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
-                         env=dict(os.environ, **env) if env else None)
+                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                         check=False, env=dict(os.environ, **env) if env else None)
     return run.returncode, run.stdout, run.stderr.decode()
 
 
 def portable(version):
-    """Slugs that a version can have."""
     with SmallTree(version) as small:
         return [each.slug for each, _ in small.plan()[1].stages]
 
 
 _compiled = set()
-
 
 # What has compiled once need not be compiled by the next run: named relatively to the tree, whose
 # folder is another one each time, all that the compiler reads is the same.

@@ -109,8 +109,7 @@ class Output(unittest.TestCase):
             path = os.path.join(small.root, small.path('dur_recover.cpp'))
             os.chmod(path, 0o755)
             git(small.root, 'commit', '-qam', 'mode')
-            diff = small.lab('--patches', PAD)[1]
-            self.assertIn(b'100755', diff)
+            self.assertIn(b'100755', small.lab('--patches', PAD)[1])
             self.assertEqual(small.lab('--patches', PAD, '--apply')[0], 0)
             self.assertEqual(os.stat(path).st_mode & 0o777, 0o755)
 
@@ -143,8 +142,7 @@ class Output(unittest.TestCase):
                 for part in ('PROBLEM', 'scons', '--journalPadBytes 4096', 'strace', 'fdatasync',
                              version, 'FinePaddingVersion'):
                     self.assertIn(part, text)
-                self.assertEqual(out[out.index(b'diff --git'):],
-                                 small.lab('--patches', PAD)[1])
+                self.assertEqual(out[out.index(b'diff --git'):], small.lab('--patches', PAD)[1])
                 self.assertEqual(lab('pr', PAD, '--tree', '/no/such')[0], 3)
 
 

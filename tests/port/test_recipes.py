@@ -34,7 +34,6 @@ def code(text):
 
 class Subsets(unittest.TestCase):
     def add(self, tree, slug):
-        """Applies one more recipe in memory."""
         plan = Plan(tree, [RECIPES[slug]], asked=True)
         self.assertEqual([f.sentence for f in plan.findings], [], slug)
 
@@ -186,8 +185,7 @@ class Known(unittest.TestCase):
                 before = small.contents()
                 small.port([slug])
                 after = small.contents()
-                changed = [path for path in after if after[path] != before.get(path)]
-                for path in changed:
+                for path in [path for path in after if after[path] != before.get(path)]:
                     own = [step for step in steps_of(RECIPES[slug], version)
                            if not step.shared and small.path(step.file) == path]
                     if not own:
@@ -226,8 +224,7 @@ class Moved(unittest.TestCase):
 
     def spoil(self, small, step, change):
         """Changes the anchor's text in its scope; returns the file's path."""
-        tree = Tree(small.root)
-        source = tree.source(step.file)
+        source = Tree(small.root).source(step.file)
         start, end = source.find(step.anchor, step.scope)[0]
         text = source.text
         small.write(source.path, text[:start] + change(text[start:end]) + text[end:])
@@ -264,8 +261,7 @@ class Moved(unittest.TestCase):
                         tree, plan = small.plan([slug])
                         kinds = {f.kind for f in plan.findings}
                         self.assertIn('ambiguous', kinds, (version, slug, step.anchor))
-                        sentences = '\n'.join(f.sentence for f in plan.findings)
-                        self.assertIn(path, sentences)
+                        self.assertIn(path, '\n'.join(f.sentence for f in plan.findings))
                         self.assertEqual(tree.changed(), [])
 
     def test_anchors_in_comments_and_strings_do_not_count(self):
@@ -285,8 +281,7 @@ class Moved(unittest.TestCase):
     def test_a_file_that_is_gone(self):
         for version in VERSIONS:
             for slug in PORTABLE[version]:
-                files = {step.file for step in self.anchored(version, slug)}
-                for file in files:
+                for file in {step.file for step in self.anchored(version, slug)}:
                     with SmallTree(version) as small:
                         path = small.path(file)
                         if file in ('dur_journal.cpp', 'mongod_options.cpp', 'parameters.cpp'):

@@ -13,8 +13,6 @@ def texts(code):
 
 
 class OneFile:
-    """A tree that is one text."""
-
     def __init__(self, text):
         self.file = Source('x.cpp', text)
 

@@ -72,8 +72,7 @@ def has_permissions(_project):
     from django.contrib.auth.models import Group, Permission, User
     group = Group.objects.create(name='readers')
     group.permissions.add(Permission.objects.get(codename='view_book'))
-    reader = User.objects.create_user('ben', password='secret')
-    reader.groups.add(group)
+    User.objects.create_user('ben', password='secret').groups.add(group)
     same(User.objects.get(username='ben').has_perm('shelf.view_book'), True)
     same(User.objects.get(username='ben').has_perm('shelf.add_book'), False)
 

@@ -65,8 +65,7 @@ def main():
     tests, Runner.report = sys.argv[1:]
     warnings.simplefilter('error', RemovedInDjango60Warning)  # as Django runs its tests
     sys.path.insert(0, tests)
-    apps = sorted(name for name in os.listdir(tests)
-                  if name.endswith('_') and name not in LEFT_OUT)
+    apps = sorted(name for name in os.listdir(tests) if name.endswith('_') and name not in LEFT_OUT)
     django_project.begin(apps, MIGRATION_MODULES={'auth': None, 'contenttypes': None})
     return 1 if Runner(interactive=False).run_tests(apps) else 0
 

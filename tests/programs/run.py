@@ -87,8 +87,7 @@ def judge(name, program, found, output):
     if failed > program.limit:
         print('FAIL %s: %d tests fail, %d may' % (name, failed, program.limit))
     print('%s: %d passed, %d failed (%d may), %d not counted, %d skipped'
-          % (name, count['passed'], failed, program.limit, left_out, count['skipped']),
-          flush=True)
+          % (name, count['passed'], failed, program.limit, left_out, count['skipped']), flush=True)
     bad = len(kinds['new']) + (failed > program.limit)
     skipped = count['skipped'] + left_out + len(kinds['lacks'])
     return (count['passed'], bad, skipped), {

@@ -30,6 +30,7 @@ sys.path[:0] = [os.path.join(TOP, folder) for folder in ('tests/lib', 'tools')]
 
 import cluster  # noqa: E402
 import server  # noqa: E402
+import sets  # noqa: E402
 
 SETTINGS = {'electionTimeoutMillis': 1000, 'heartbeatIntervalMillis': 100}
 OF_DATA_FILES = ['--smallfiles', '--nssize', '1', '--noprealloc', '--nopreallocj']
@@ -41,26 +42,13 @@ CLIENTS = cluster.SUBNET + '1'
 FAILED = (errors.PyMongoError, cluster.ClusterError)
 
 
-class Worker(threading.Thread):
+class Worker(sets.Worker):
+    passing = ()  # one() says what may fail
+
     def __init__(self, uri, number):
-        super().__init__(daemon=True)
-        self.number, self.is_over, self.failure = number, threading.Event(), None
-        self.client = pymongo.MongoClient(uri, serverSelectionTimeoutMS=5000,
-                                          socketTimeoutMS=10000)
-
-    def run(self):
-        while not self.is_over.is_set():
-            try:
-                self.one()
-            except Exception as error:  # pylint: disable=broad-except
-                self.failure = error
-                return
-
-    def end(self):
-        self.is_over.set()
-        self.join()
-        if self.failure:
-            raise self.failure
+        super().__init__()
+        self.number = number
+        self.client = pymongo.MongoClient(uri, serverSelectionTimeoutMS=5000, socketTimeoutMS=10000)
 
 
 class Writer(Worker):
@@ -237,8 +225,7 @@ class Faults:
         cluster.wait_until('a set of three', has_all)
 
     def fault_disk_full(self):
-        member = self.found.members[2]
-        path = os.path.join(member.place, 'filler')
+        path = os.path.join(self.found.members[2].place, 'filler')
         with contextlib.suppress(OSError), open(path, 'wb') as file:
             while True:
                 file.write(bytes(1 << 20))
@@ -273,7 +260,6 @@ def is_equal(found):
 
 
 def verify(found, writers, reader):
-    """The failures, as sentences."""
     with pymongo.MongoClient(found.uri) as client:
         there = {each['_id'] for each in client.d.documents.find({}, {'_id': 1})}
         counters = {each['_id']: each['n'] for each in client.d.counters.find()}
@@ -336,8 +322,7 @@ def main():
     if os.geteuid() != 0:
         print('only root can make networks\n0 passed, 0 failed, 1 skipped')
         return
-    program = os.path.join(server.build('none', '', ['mongod', 'clock_offset.so']), 'bin',
-                           'mongod')
+    program = os.path.join(server.build('none', '', ['mongod', 'clock_offset.so']), 'bin', 'mongod')
     chance, failed = random.Random(arguments.seed), 0
     print('seed %d' % arguments.seed, flush=True)
     for number, engines in enumerate(ENGINES, 1):

@@ -45,8 +45,7 @@ class Member(SetMember):
             return None  # no configuration yet
 
     def position(self):
-        hello = self.run('hello')
-        return hello['lastWrite']['opTime']
+        return self.run('hello')['lastWrite']['opTime']
 
     def send(self, database, command):
         """As it stands: a driver would give it the session and the number of its own."""
@@ -65,6 +64,8 @@ def code_of(refusal):
 class Worker(threading.Thread):
     """Does one() over and over until end(); goes on once the primary is there again."""
 
+    passing = (errors.AutoReconnect, errors.NotPrimaryError)
+
     def __init__(self):
         super().__init__(daemon=True)
         self.is_over, self.failure = threading.Event(), None
@@ -73,7 +74,7 @@ class Worker(threading.Thread):
         while not self.is_over.is_set():
             try:
                 self.one()
-            except (errors.AutoReconnect, errors.NotPrimaryError):
+            except self.passing:
                 self.is_over.wait(0.05)
             except Exception as error:  # pylint: disable=broad-except
                 self.failure = error
@@ -172,7 +173,6 @@ class Case(unittest.TestCase):
         self.assertEqual(numbers, list(range(len(numbers))))
 
     def begin(self, count, options=OPTIONS):
-        """A set whose members have the same."""
         primary, *others = self.start(count, options)
         primary.run('replSetInitiate', self.config(1))
         primary.client.test.first.insert_one({'_id': 1})

@@ -43,7 +43,6 @@ class Dump:
 
 
 def restore(dump, client):
-    """Documents, indexes, then the entries, one applyOps for each."""
     for name, documents in dump.documents.items():
         collection = client[DATABASE][name]
         for start in range(0, len(documents), 1000):

@@ -15,8 +15,7 @@ READS = 1000
 
 class Causal(Case):
     def driver(self, **more):
-        client = pymongo.MongoClient([each.host for each in self.members], replicaSet='rs0',
-                                     **more)
+        client = pymongo.MongoClient([each.host for each in self.members], replicaSet='rs0', **more)
         self.addCleanup(client.close)
         return client
 
@@ -89,13 +88,11 @@ class Causal(Case):
 
     def test_a_stopped_log_is_waited_for_as_long_as_the_client_says(self):
         primary, (secondary,) = self.begin(2)
-        time = primary.run('ping')['operationTime']
-        later = bson.Timestamp(time.time + 100, 1)
+        later = bson.Timestamp(primary.run('ping')['operationTime'].time + 100, 1)
         request = {'count': 'first', '$readPreference': {'mode': 'secondary'},
                    'readConcern': {'afterClusterTime': later},
                    '$clusterTime': {'clusterTime': later}}
-        reply = secondary.send('test', dict(request, maxTimeMS=50))
-        self.assertEqual(reply['code'], 50)
+        self.assertEqual(secondary.send('test', dict(request, maxTimeMS=50))['code'], 50)
 
         def threads():
             return len(os.listdir('/proc/%d/task' % secondary.pid))

@@ -77,8 +77,7 @@ class Elected(unittest.TestCase):
             for turn in range(4):
                 count = len(acknowledged)
                 wait_until('writes', lambda count=count: len(acknowledged) > count + 50)
-                killed = self.cluster.wait_for_primary()
-                killed.kill()
+                self.cluster.wait_for_primary().kill()
                 wait_until('another primary', lambda: self.cluster.primary() is not None)
                 if turn == 1:  # while none can be elected the set goes on
                     for etcd in self.cluster.etcds:

@@ -11,34 +11,29 @@ from bson.int64 import Int64
 from pymongo import errors
 
 from set_member import PRIMARY, SECONDARY, wait_until
-from sets import REFUSALS, Case, Member, code_of
+from sets import REFUSALS, Case, Member, Worker, code_of
 
 
-class DriverWriter(threading.Thread):
+class DriverWriter(Worker):
     """Inserts numbers of its own by a driver at its defaults that knows the set, and notes those
     that were acknowledged."""
 
     def __init__(self, members, remainder):
-        super().__init__(daemon=True)
+        super().__init__()
         self.client = pymongo.MongoClient([each.host for each in members], replicaSet='rs0')
-        self.next = remainder
-        self.acknowledged = []
-        self.failures = []
-        self.is_over = threading.Event()
+        self.next, self.acknowledged, self.failures = remainder, [], []
 
-    def run(self):
-        while not self.is_over.is_set():
-            number = self.next
-            self.next += 10
-            try:
-                self.client.load.acknowledged.insert_one({'_id': number})
-                self.acknowledged.append(number)
-            except errors.PyMongoError as error:
-                self.failures.append(error)
+    def one(self):
+        number = self.next
+        self.next += 10
+        try:
+            self.client.load.acknowledged.insert_one({'_id': number})
+            self.acknowledged.append(number)
+        except errors.PyMongoError as error:
+            self.failures.append(error)
 
     def end(self):
-        self.is_over.set()
-        self.join()
+        super().end()
         self.client.close()
 
 
@@ -57,8 +52,7 @@ class HandOver(Case):
     def wait_for_writes(self):
         counts = [len(writer.acknowledged) for writer in self.writers]
         wait_until('each writer goes on', lambda: all(
-            len(writer.acknowledged) > count + 5
-            for writer, count in zip(self.writers, counts)))
+            len(writer.acknowledged) > count + 5 for writer, count in zip(self.writers, counts)))
 
     def end_writes(self):
         """What was acknowledged, by any."""

@@ -40,8 +40,7 @@ class States(Case):
         repl = others[0].run('serverStatus')['repl']
         self.assertEqual((repl['syncSourceHost'], repl['lagSeconds']), (hosts[0], 0))
         others[1].kill()
-        wait_until('the primary misses it',
-                   lambda: primary.status()['members'][2]['state'] == DOWN)
+        wait_until('the primary misses it', lambda: primary.status()['members'][2]['state'] == DOWN)
         self.assertEqual(primary.status()['members'][2]['health'], 0.0)
 
     def test_a_secondary_takes_only_reads(self):
@@ -181,8 +180,7 @@ class Kills(Case):
         finally:
             second.go_on()
         wait_until('they have one configuration', lambda: (
-            second.run('replSetGetConfig')['config'] ==
-            third.run('replSetGetConfig')['config']))
+            second.run('replSetGetConfig')['config'] == third.run('replSetGetConfig')['config']))
         wait_until('there is one primary', lambda: sorted(
             [second.state() == PRIMARY, third.state() == PRIMARY]) == [False, True])
 
@@ -199,8 +197,7 @@ class Kills(Case):
         self.wait_for_state(primary, RECOVERING)
         self.assertIn('histories have parted', primary.status()['members'][0]['infoMessage'])
         with self.assertRaises(REFUSALS) as raised:
-            primary.client.test.command({'find': 'first',
-                                         '$readPreference': {'mode': 'secondary'}})
+            primary.client.test.command({'find': 'first', '$readPreference': {'mode': 'secondary'}})
         self.assertEqual(code_of(raised.exception), 13436)
 
     def test_each_entry_overwrites_all_before_it(self):

@@ -21,9 +21,7 @@ class Reader(Worker):
     def __init__(self, connect, each=0):
         super().__init__()
         self.connect, self.each = connect, each
-        self.numbers = []
-        self.token = None
-        self.streams = 0
+        self.numbers, self.token, self.streams = [], None, 0
         self.is_open = threading.Event()
 
     def one(self):
@@ -56,7 +54,6 @@ class Reader(Worker):
 
 
 def logged(member):
-    """The numbers of the inserts that the log has."""
     return [entry['o']['_id'] for entry in member.client.local['oplog.rs'].find(
         {'op': 'i', 'ns': 'load.numbered'}, {'o._id': 1})]
 
@@ -91,8 +88,7 @@ class Streams(Case):
             self.assertEqual(events[6]['operationType'], 'drop')
             names = [of_all.next()['ns'] for _ in range(8)]
             self.assertEqual(names[6:], [{'db': 'other', 'coll': 'd'}, {'db': 'test', 'coll': 'c'}])
-            first = events[0]['_id']
-            with client.test.watch(resume_after=first) as again:
+            with client.test.watch(resume_after=events[0]['_id']) as again:
                 self.assertEqual(again.next()['_id'], events[1]['_id'])
             client.drop_database('test')
 

@@ -2,8 +2,6 @@
 
 Every case runs in both dialects: by the commands of today's drivers in OP_MSG, and by the old
 messages, where commands travel in OP_QUERY. README.md says how a case is written.
-Usage: build/venv/bin/python tests/reports/run.py [--selection none] [--sanitize WHICH]
-       [--files planner,...] [--dialects new,old] [--verbose] [FILTER]
 FILTER is a part of a case's id.
 """
 

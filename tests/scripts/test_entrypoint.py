@@ -2,6 +2,7 @@
 prints its words stands for mongod."""
 
 import os
+import pathlib
 import subprocess
 import tempfile
 import unittest
@@ -16,16 +17,14 @@ class Entrypoint(unittest.TestCase):
     def setUp(self):
         self.folder = self.enterContext(tempfile.TemporaryDirectory())
         program = os.path.join(self.folder, 'mongod')
-        with open(program, 'w', encoding='utf-8') as file:
-            file.write('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+        pathlib.Path(program).write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n', 'utf-8')
         os.chmod(program, 0o755)
         self.data = os.path.join(self.folder, 'data')
         os.mkdir(self.data)
 
     def run_with(self, config, *words, **environment):
         path = os.path.join(self.folder, 'mongod.yaml')
-        with open(path, 'w', encoding='utf-8') as file:
-            file.write(config)
+        pathlib.Path(path).write_text(config, 'utf-8')
         environment = {'PATH': self.folder + ':' + os.environ['PATH'], 'MONGOD_CONFIG': path,
                        **environment}
         return subprocess.run([os.path.join(TOP, 'docker/entrypoint'), 'mongod', *words],
@@ -60,8 +59,7 @@ class Entrypoint(unittest.TestCase):
                        'net: {port: 27018, bindIp: 127.0.0.1}\nstorage: {dbPath: "%s"}\n',
                        'net.port: 27018\nnet.bindIp: 127.0.0.1\nstorage.dbPath: %s\n',
                        'port = 27018\nbind_ip = 127.0.0.1\ndbpath = %s\n'):
-            found = self.options(config % self.data)
-            self.assertEqual(set(found), {'config'}, config)
+            self.assertEqual(set(self.options(config % self.data)), {'config'}, config)
 
     def test_a_value_on_another_line_is_not_overlooked(self):
         for key in ('port', 'bindIp'):
@@ -159,12 +157,10 @@ class Entrypoint(unittest.TestCase):
     def test_the_first_user_by_the_names_of_the_usual_image(self):
         usual = {'MONGOD_DBPATH': self.data, 'MONGO_INITDB_ROOT_USERNAME': 'a'}
         password = os.path.join(self.folder, 'password')
-        with open(password, 'w', encoding='utf-8') as file:
-            file.write('b\n')
+        pathlib.Path(password).write_text('b\n', 'utf-8')
         found = self.options('', **usual, MONGO_INITDB_ROOT_PASSWORD_FILE=password)
         self.assertEqual((found['bind_ip'], found['auth']), ('0.0.0.0', ''))
-        with open(found['firstUserFile'], encoding='utf-8') as file:
-            self.assertEqual(file.read(), 'a\nb\n')
+        self.assertEqual(pathlib.Path(found['firstUserFile']).read_text('utf-8'), 'a\nb\n')
         os.remove(found['firstUserFile'])
         self.assertIn('belong together', self.refused('', **usual))
         self.assertIn('give one', self.refused('', **usual, **LOGINS))
@@ -180,8 +176,7 @@ class Entrypoint(unittest.TestCase):
                  'MONGOD_OPTIONS': '--replSet rs0 --unixSocketPrefix ' + initdb}
 
         def write(name, text):
-            with open(os.path.join(initdb, name), 'w', encoding='utf-8') as file:
-                file.write(text)
+            pathlib.Path(os.path.join(initdb, name)).write_text(text, 'utf-8')
         write('1.js', '')
         self.assertIn('1.js wants mongosh', self.refused('', **given))
         os.remove(os.path.join(initdb, '1.js'))

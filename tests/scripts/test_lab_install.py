@@ -65,8 +65,7 @@ class Installing(Bare):
 
     def setUp(self):
         super().setUp()
-        self.script('dpkg-query',
-                    '#!/bin/sh\ncase "$*" in *quilt) ;; *) echo installed ;; esac\n')
+        self.script('dpkg-query', '#!/bin/sh\ncase "$*" in *quilt) ;; *) echo installed ;; esac\n')
         self.script('scons', '#!/bin/sh\nexit 3\n')
 
     def as_user(self, number):

@@ -16,7 +16,6 @@ import server
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 NODE_DATA_MEDIAN = 128  # bytes, perf/graph/graph.h
 
-
 ARGUMENTS = {'only': (), 'lazy': True, 'uri': None, 'servers': [], 'memory': 0, 'oplog': 16}
 
 

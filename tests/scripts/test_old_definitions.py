@@ -160,7 +160,6 @@ class OldDefinitions(two_servers.TwoServers):
     # Dumps.
 
     def dump(self, files):
-        """A folder with these files of a database shop."""
         place = os.path.join(self.folder, 'dump', 'shop')
         os.makedirs(place, exist_ok=True)
         for name, content in files.items():

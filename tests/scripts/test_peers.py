@@ -16,8 +16,7 @@ class ODBC(unittest.TestCase):
             self.assertRegex(shown, r'(?i)(pwd|password|token)=\*\*\*')
             self.assertNotIn('sec', shown)
             self.assertNotIn('ret', shown)
-            peer = odbc.ODBC('unused', 'x', string)
-            self.assertNotIn('sec', peer.settings)
+            self.assertNotIn('sec', odbc.ODBC('unused', 'x', string).settings)
         with self.assertRaisesRegex(argparse.ArgumentTypeError, r'PWD=\*\*\*'):
             odbc.parse('Driver;PWD=secret')
 

@@ -26,8 +26,6 @@ def wait_until(condition, what):
 
 
 class ProcessCase(unittest.TestCase):
-    """A test that starts servers of its own in a fresh folder."""
-
     program = None
     preloaded = None  # refuse_calls.so
     seed = 0  # conftest.py sets these
@@ -61,10 +59,9 @@ class ProcessCase(unittest.TestCase):
         with open(path, 'wb') as log:
             process = subprocess.Popen(
                 [self.program, '--dbpath', self.dbpath, '--port', '0', '--smallfiles', '--nssize',
-                 '1', '--unixSocketPrefix', self.folder.name],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                env=dict(os.environ, LD_PRELOAD=self.preloaded,
-                         REFUSED_CALL='%s:%d' % (call, number)))
+                 '1', '--unixSocketPrefix', self.folder.name], stdin=subprocess.DEVNULL, stdout=log,
+                stderr=log, env=dict(os.environ, LD_PRELOAD=self.preloaded,
+                                     REFUSED_CALL='%s:%d' % (call, number)))
         self.addCleanup(lambda: process.poll() is None and process.kill())
         wait_until(lambda: process.poll() is not None
                    or 'waiting for connections on port' in read(path), 'a start or its end')

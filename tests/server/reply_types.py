@@ -2,6 +2,8 @@
 spec 2.0 to 2.5), and the functions that look."""
 
 import datetime
+import json
+import os
 
 from bson import Binary
 from bson.int64 import Int64
@@ -16,76 +18,11 @@ ANY_REPLY = {
     'cursor.id': Int64, 'cursor.ns': str, 'cursor.firstBatch': list, 'cursor.nextBatch': list,
     'writeErrors.*.index': INT32, 'writeErrors.*.code': INT32, 'writeErrors.*.errmsg': str,
 }
-OF_COMMAND = {
-    'startSession': {'id.id': Binary, 'timeoutMinutes': INT32},
-    'hello': {'isWritablePrimary': bool, 'helloOk': bool, 'readOnly': bool},
-    'isMaster': {'ismaster': bool, 'helloOk': bool, 'readOnly': bool},
-    'bulkWrite': {'nErrors': INT32, 'nInserted': INT32, 'nMatched': INT32, 'nModified': INT32,
-                  'nUpserted': INT32, 'nDeleted': INT32, 'cursor.firstBatch.*.ok': float,
-                  'cursor.firstBatch.*.idx': INT32, 'cursor.firstBatch.*.n': INT32},
-    'insert': {'n': INT32}, 'delete': {'n': INT32}, 'count': {'n': INT32},
-    'update': {'n': INT32, 'nModified': INT32},
-    'findAndModify': {'lastErrorObject.n': INT32, 'lastErrorObject.updatedExisting': bool},
-    'getLastError': {'n': INT32, 'connectionId': INT32},
-    'buildInfo': {'version': str, 'gitVersion': str, 'versionArray.*': INT32, 'bits': INT32,
-                  'debug': bool, 'maxBsonObjectSize': INT32},
-    'hostInfo': {'system.currentTime': datetime.datetime, 'system.cpuAddrSize': INT32,
-                 'system.memSizeMB': INT32, 'system.numCores': INT32, 'system.numaEnabled': bool},
-    'listDatabases': {'databases.*.name': str, 'databases.*.sizeOnDisk': float,
-                      'databases.*.empty': bool, 'totalSize': float},
-    'listCommands': {'commands.*.help': str, 'commands.*.slaveOk': bool,
-                     'commands.*.adminOnly': bool},
-    'getLog': {'totalLinesWritten': INT32, 'log.*': str},
-    'getCmdLineOpts': {'argv.*': str, 'parsed': dict},
-    'profile': {'was': INT32, 'slowms': INT32},
-    'drop': {'ns': str, 'nIndexesWas': INT32},
-    'dropDatabase': {'dropped': str},
-    'dropIndexes': {'nIndexesWas': INT32},
-    'createIndexes': {'createdCollectionAutomatically': bool, 'numIndexesBefore': INT32,
-                      'numIndexesAfter': INT32},
-    'reIndex': {'nIndexesWas': INT32, 'nIndexes': INT32, 'indexes': list},
-    'killCursors': {'cursorsKilled.*': Int64, 'cursorsNotFound.*': Int64,
-                    'cursorsAlive.*': Int64, 'cursorsUnknown.*': Int64},
-    'collStats': {'ns': str, 'count': NUMBER, 'size': NUMBER, 'storageSize': NUMBER,
-                  'numExtents': INT32, 'nindexes': INT32, 'lastExtentSize': INT32,
-                  'paddingFactor': float, 'systemFlags': INT32, 'userFlags': INT32,
-                  'totalIndexSize': NUMBER, 'indexSizes.*': NUMBER},
-    'dbStats': {'db': str, 'collections': INT32, 'objects': NUMBER, 'avgObjSize': float,
-                'indexes': INT32, 'nsSizeMB': INT32, 'dataFileVersion.major': INT32},
-    'top': {'totals.DB.c.total.time': Int64, 'totals.DB.c.total.count': Int64},
-    'validate': {'valid': bool, 'errors': list, 'nrecords': NUMBER, 'extentCount': INT32},
-    'currentOp': {'inprog.*.opid': INT32, 'inprog.*.active': bool, 'inprog.*.op': str,
-                  'inprog.*.ns': str, 'inprog.*.client': str, 'inprog.*.desc': str,
-                  'inprog.*.connectionId': INT32, 'inprog.*.waitingForLock': bool,
-                  'inprog.*.numYields': INT32, 'inprog.*.locks': dict,
-                  'inprog.*.lockStats.timeLockedMicros.r': Int64},
-    'getDiagnosticData': {
-        'data.start': datetime.datetime, 'data.end': datetime.datetime,
-        'data.serverStatus.start': datetime.datetime, 'data.serverStatus.end': datetime.datetime,
-        'data.serverStatus.host': str, 'data.serverStatus.mem.resident': NUMBER},
-    'serverStatus': {
-        'host': str, 'version': str, 'process': str, 'pid': Int64, 'uptime': float,
-        'uptimeMillis': Int64, 'uptimeEstimate': float,
-        **{path: NUMBER for path in (
-            'uptime', 'uptimeEstimate', 'asserts.*', 'connections.*', 'dur.commits',
-            'dur.journaledMB', 'dur.writeToDataFilesMB', 'dur.compression',
-            'dur.commitsInWriteLock', 'dur.earlyCommits', 'globalLock.totalTime',
-            'globalLock.lockTime', 'globalLock.currentQueue.*', 'globalLock.activeClients.*',
-            'locks.*.timeLockedMicros.*', 'locks.*.timeAcquiringMicros.*', 'mem.resident',
-            'mem.virtual', 'mem.mapped', 'mem.mappedWithJournal', 'network.*', 'opcounters.*',
-            'opcountersRepl.*', 'recordStats.accessesNotInMemory',
-            'logicalSessionRecordCache.activeSessionsCount',
-            'backgroundFlushing.flushes', 'backgroundFlushing.total_ms',
-            'backgroundFlushing.last_ms', 'metrics.document.*', 'metrics.operation.*',
-            'metrics.queryExecutor.*', 'metrics.record.*', 'metrics.ttl.*',
-            'metrics.cursor.open.*', 'metrics.cursor.timedOut')},
-        'backgroundFlushing.last_finished': datetime.datetime, 'mem.supported': bool,
-        'opcounters.*': INT32, 'writeBacksQueued': bool},
-}
-for _name in ('hello', 'isMaster'):
-    OF_COMMAND[_name].update(dict.fromkeys(
-        ('maxBsonObjectSize', 'maxMessageSizeBytes', 'maxWriteBatchSize', 'minWireVersion',
-         'maxWireVersion', 'logicalSessionTimeoutMinutes', 'connectionId'), INT32))
+TYPES = {'array': list, 'binary': Binary, 'bool': bool, 'date': datetime.datetime, 'double': float,
+         'int32': INT32, 'int64': Int64, 'number': NUMBER, 'object': dict, 'string': str}
+with open(os.path.join(os.path.dirname(__file__), 'reply_types.json'), encoding='utf-8') as _file:
+    OF_COMMAND = {name: {path: TYPES[each] for path, each in paths.items()}
+                  for name, paths in json.load(_file).items()}
 OPTIONAL = {'helloOk', 'readOnly', 'connectionId'}  # need not be there
 
 

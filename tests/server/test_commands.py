@@ -73,7 +73,6 @@ class Commands(unittest.TestCase):
             return error.details
 
     def ask_old_way(self, db, request):
-        """The reply to a command by OP_QUERY."""
         with messages.Connection(self.port) as connection:
             return bson.decode(connection.by_query(db, request))
 
@@ -216,8 +215,7 @@ class Commands(unittest.TestCase):
             self.check_refused(dict(self.request(name),
                                     readConcern={'atClusterTime': bson.Timestamp(1, 1)}))
             for level in ('local', 'available', 'majority'):
-                reply = self.ask(DATABASE, dict(self.request(name),
-                                                readConcern={'level': level}))
+                reply = self.ask(DATABASE, dict(self.request(name), readConcern={'level': level}))
                 self.assertEqual(reply['ok'], 1.0, reply)
         for name in ('insert', 'update', 'delete', 'findAndModify', 'createIndexes', 'drop',
                      'create', 'dropIndexes'):
@@ -325,8 +323,7 @@ class Commands(unittest.TestCase):
     def test_later_stages(self):
         for stage in ('$lookup', '$graphLookup', '$changeStream', '$merge', '$unionWith',
                       '$geoNear', '$bucket', '$setWindowFields', '$densify', '$fill', '$search'):
-            reply = self.ask(DATABASE, {'aggregate': 'c', 'pipeline': [{stage: {}}],
-                                        'cursor': {}})
+            reply = self.ask(DATABASE, {'aggregate': 'c', 'pipeline': [{stage: {}}], 'cursor': {}})
             self.check_error(stage, reply)
             self.assertIn(stage, reply['errmsg'])
 

@@ -59,8 +59,7 @@ class Process(ProcessCase):
                 client.test.c.with_options(
                     write_concern=pymongo.WriteConcern(j=True)).insert_one({})
             for number in closed:
-                self.assertEqual(os.readlink('/proc/%d/fd/%d' % (process.pid, number)),
-                                 '/dev/null')
+                self.assertEqual(os.readlink('/proc/%d/fd/%d' % (process.pid, number)), '/dev/null')
             self.assertEqual(self.lock_file(), '%d\n' % process.pid)
             process.terminate()
             self.assertEqual(process.wait(SECONDS_MAX), CLEAN)
@@ -106,8 +105,7 @@ class Process(ProcessCase):
     def test_a_driver_that_takes_this_for_8_0_loses_no_write(self):
         """An unacknowledged write that is refused would be lost in silence."""
         running = self.start('--setParameter', 'announcedVersion=8.0.0')
-        uri = 'mongodb://127.0.0.1:%d/?w=0' % running.port
-        with pymongo.MongoClient(uri) as client:
+        with pymongo.MongoClient('mongodb://127.0.0.1:%d/?w=0' % running.port) as client:
             self.assertEqual(client.server_info()['version'], '8.0.0')
             self.assertEqual(client.admin.command('hello')['maxWireVersion'], 25)
             client.bulk_write([pymongo.InsertOne({'_id': n}, namespace='test.c')

@@ -47,8 +47,7 @@ class Proxy:
     def __init__(self, running, chance, faults):
         self.running, self.chance, self.faults = running, chance, faults
         self.lock = threading.Lock()
-        self.spared = True
-        self.made = []
+        self.spared, self.made = True, []
         self.listener = socket.create_server(('127.0.0.1', 0))
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self.accept, daemon=True).start()
@@ -189,9 +188,8 @@ class Retries(ProcessCase):
     def setUp(self):
         super().setUp()
         self.chance = random.Random(self.seed)
-        self.running = Member(self.program, self.dbpath,
-                              ('--smallfiles', '--nounixsocket', '--replSet', 'rs0',
-                               '--oplogSize', '64'))
+        self.running = Member(self.program, self.dbpath, ('--smallfiles', '--nounixsocket',
+                                                          '--replSet', 'rs0', '--oplogSize', '64'))
         self.addCleanup(lambda: self.running.process.poll() is None and self.running.kill())
         self.direct = self.enterContext(pymongo.MongoClient(self.running.uri, journal=True))
         self.direct.admin.command('replSetInitiate', {

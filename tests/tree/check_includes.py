@@ -32,8 +32,7 @@ def arrows(source, word='needs'):
 
 def room_of(path, rooms):
     """The innermost room that a path relative to src/ lies in."""
-    matches = [room for room in rooms if path.startswith(room + '/')]
-    return max(matches, key=len, default=None)
+    return max([room for room in rooms if path.startswith(room + '/')], key=len, default=None)
 
 
 def is_for_tests(path):

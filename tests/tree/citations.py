@@ -16,8 +16,7 @@ import re
 import tokenize
 
 PAGES = {'journal spec': 'journal', 'mmapv1 spec': 'mmapv1-format',
-         'wire spec': 'wire-and-commands', 'semantics': 'semantics',
-         'upstream map': 'upstream-map'}
+         'wire spec': 'wire-and-commands', 'semantics': 'semantics', 'upstream map': 'upstream-map'}
 
 _SECTION = r'(?:\d{1,2}[a-z]?(?:\.\d{1,2})*)(?![\w%]|\.\d)'
 _RULE = r'\d{1,2}(?![\w%]|\.\d)'
@@ -86,8 +85,7 @@ def labels_of(head):
                              re.MULTILINE | re.DOTALL):
         if match[1] in found:
             raise ValueError('%s stands twice' % match[1])
-        text = re.sub(r'\s*\n//\s*', ' ', match[2]).strip()
-        tests = re.search(r'\[([^\[\]]+)\]$', text)
+        tests = re.search(r'\[([^\[\]]+)\]$', re.sub(r'\s*\n//\s*', ' ', match[2]).strip())
         found[match[1]] = tests[1].split(', ') if tests else []
     return found
 
@@ -131,8 +129,7 @@ class Prose:
     """A run of text without comment marks and line breaks; knows the line of every character."""
 
     def __init__(self):
-        self.text = ''
-        self._lines = []
+        self.text, self._lines = '', []
 
     def add(self, text, line):
         for number, part in enumerate(text.split('\n'), line):
@@ -288,7 +285,6 @@ def lost_files_of(name, text, known):
 
 
 def files_of_patch(text):
-    """Files that a patch makes or changes."""
     return set(re.findall(r'^\+\+\+ b/(\S+)', text, re.MULTILINE))
 
 
@@ -298,8 +294,7 @@ _FUNCTION = re.compile(r'`(?:\w+::)*(\w+)\(\)`')
 def lost_functions_of(name, text, read_file):
     """Sentences about `function()`s of a page that none of the files named in the same row, item or
     paragraph has. read_file(path): its text, or None."""
-    blocks = re.split(r'\n(?=\|)|\n(?=\d+\. )|\n(?=- )|\n\n', text)
-    for block in blocks:
+    for block in re.split(r'\n(?=\|)|\n(?=\d+\. )|\n(?=- )|\n\n', text):
         functions = _FUNCTION.findall(block)
         if not functions:
             continue

@@ -95,8 +95,7 @@ def edit(tree, slug):
     place = 'build/patch/%s/' % slug
     file = slug.split('-', 1)[1].replace('-', '_')
     tree.replace(place + 'header.txt', *WORDS)
-    option = place + 'src/journal/options/%s.cpp' % file
-    tree.replace(option, *SOURCE_WORDS[:3])
+    tree.replace(place + 'src/journal/options/%s.cpp' % file, *SOURCE_WORDS[:3])
     tree.replace('jstests/patches/%s.js' % slug, SOURCE_WORDS[0])
     tree.replace('perf/templates/%s.txt' % slug, SOURCE_WORDS[3])
 
@@ -106,9 +105,8 @@ def try_recipe(tree, check):
     for line in lines_of_page(tree):
         if line.startswith('...'):
             code, said = tree('./lab patch refresh ' + SLUG)
-            findings = [each for each in said.splitlines() if each.startswith((SLUG, 'jstests',
-                                                                               'perf'))
-                        and ' waits for ' not in each]
+            findings = [each for each in said.splitlines()
+                        if each.startswith((SLUG, 'jstests', 'perf')) and ' waits for ' not in each]
             check('unedited, each finding is about what is to be written',
                   code == 1 and 0 < len(findings) < 10
                   and all('is what the template asks for' in each or 'address' in each

@@ -5,6 +5,7 @@ Each check has a sample that passes and one that fails, in a small tree of its o
 
 import json
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
@@ -44,12 +45,10 @@ class SmallTree(unittest.TestCase):
     def write(self, path, text):
         path = os.path.join(self.top, path)
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, 'w', encoding='utf-8') as file:
-            file.write(text)
+        pathlib.Path(path).write_text(text, 'utf-8')
 
     def read(self, path):
-        with open(os.path.join(self.top, path), encoding='utf-8') as file:
-            return file.read()
+        return pathlib.Path(os.path.join(self.top, path)).read_text('utf-8')
 
 
 class Borders(SmallTree):
@@ -191,8 +190,7 @@ class Staging(SmallTree):
     def test_what_a_patch_depends_on_is_applied_too(self):
         self.write('patches/series', 'one.patch\ntwo.patch\nthree.patch\n')
         for slug, needed in (('one', 'none'), ('two', 'one'), ('three', 'two')):
-            self.write('patches/%s.patch' % slug,
-                       'Subject: x\n\nDepends: %s\n\n--- a/x\n' % needed)
+            self.write('patches/%s.patch' % slug, 'Subject: x\n\nDepends: %s\n\n--- a/x\n' % needed)
         self.assertEqual(staging.select(self.top, 'three').slugs, ['one', 'two', 'three'])
         self.assertEqual(staging.select(self.top, 'two').name, 'one+two')
         self.assertEqual(staging.select(self.top, 'one').slugs, ['one'])
@@ -256,8 +254,7 @@ class Reproducible(unittest.TestCase):
         for name in FILES:
             shutil.copy(os.path.join(TOP, 'src', 'base', name), base)
         for name, text in PRECOMPILED.items():
-            with open(os.path.join(base, name), 'w', encoding='utf-8') as file:
-                file.write(text)
+            pathlib.Path(os.path.join(base, name)).write_text(text, 'utf-8')
         environment = dict(os.environ, CCACHE_DISABLE='1')
         subprocess.run(['scons', '-s', 'patches=none', 'opt=-O0 -g', 'libs', 'test_base'],
                        cwd=top, env=environment, check=True)
@@ -268,6 +265,5 @@ class Reproducible(unittest.TestCase):
         # By these sums ccache shares objects between checkouts.
         for name in ('bin/test_base', 'lib/libbase.a', 'precompiled/product.h.gch.sum',
                      'precompiled/tests.h.gch.sum'):
-            with open(os.path.join(top, 'build', 'none', name), 'rb') as file:
-                made[name] = file.read()
+            made[name] = pathlib.Path(os.path.join(top, 'build', 'none', name)).read_bytes()
         return made

@@ -19,10 +19,8 @@ CITES_NOT_REALLY = {
     'tests/tree/test_citations.py': 'its samples are wrong on purpose',
 }
 
-
 # Files in which paths are those of the original server.
-SPEAKS_OF_ANOTHER_TREE = ('port/', 'patches/upstream/', 'tests/port/',
-                          'perf/pr.py')
+SPEAKS_OF_ANOTHER_TREE = ('port/', 'patches/upstream/', 'tests/port/', 'perf/pr.py')
 
 
 def read(*path):

@@ -42,7 +42,7 @@ ASSERTING = ('src/storage/kv', 'src/storage/rocksdb', 'src/storage/wiredtiger', 
              'src/command/write')
 FOLDER_FILES_MOST = 45
 PRODUCT_FILE_LINES_MOST = 634
-PYTHON_LINES_MOST = 48900  # of tests and tools together; what a shell can ask is in jstests/
+PYTHON_LINES_MOST = 48200  # of tests and tools together; what a shell can ask is in jstests/
 
 
 def tracked(folder='.'):
@@ -125,8 +125,7 @@ def figures():
         if is_product(name):
             folders[os.path.dirname(name)] = folders.get(os.path.dirname(name), 0) + 1
     found['folder files'] = max(folders.values())
-    found['product file lines'] = max(len(contents[name]) - 1 for name in names
-                                      if is_product(name))
+    found['product file lines'] = max(len(contents[name]) - 1 for name in names if is_product(name))
     found['fewest assertions'] = min(assertions(names, contents).values())
     told = [sentence for lines in contents.values() for sentence in sentences(lines)]
     found['sentences'] = len(told)

@@ -19,7 +19,6 @@ SYNC = re.compile(r'(?:^|[.>])(?:sync|sync_data|sync_directory|flush|flush_all|t
 
 
 def room_of(path):
-    """The room that a source file lies in."""
     folder = os.path.dirname(path)
     while not os.path.exists(os.path.join(TOP, folder, 'SConscript')):
         folder = os.path.dirname(folder)
@@ -135,9 +134,8 @@ class Lists(unittest.TestCase):
         listed, kept = mutants.read_all()
         removed = {(mutant.path, line) for mutant in listed for line in mutant.removed}
         kept = {(one.path, one.line) for one in kept}
-        there = {(name, line) for name in tracked_files()
-                 if name.startswith(SYNCING) and not name.startswith(ASIDE)
-                 and name.endswith('.cpp')
+        there = {(name, line) for name in tracked_files() if name.startswith(SYNCING)
+                 and not name.startswith(ASIDE) and name.endswith('.cpp')
                  and not name.endswith(('_test.cpp', '_bench.cpp')) and '/testing/' not in name
                  for line in syncs_in(mutants.source(name))}
         self.assertEqual(sorted(there - removed - kept), [], 'a sync that no mutant removes')

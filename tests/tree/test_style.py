@@ -42,7 +42,6 @@ def tracked_files():
 
 
 def violations(name, text):
-    """Sentences about one code file."""
     lines = text.split('\n')
     if lines[-1] != '':
         yield '%s: no newline at the end' % name

@@ -29,9 +29,8 @@ def spells(number, text):
 class Version(unittest.TestCase):
     def test_stands_in_one_place(self):
         number = program_version.read(TOP)
-        found = [name for name in tracked_files()
-                 if not name.startswith(DATA) and not name.endswith(DATA_SUFFIXES)
-                 and spells(number, read(name))]
+        found = [name for name in tracked_files() if not name.startswith(DATA)
+                 and not name.endswith(DATA_SUFFIXES) and spells(number, read(name))]
         self.assertEqual(sorted(found), sorted([program_version.FILE, *HAS_IT_TOO]))
 
     def test_what_spells_it_and_what_does_not(self):

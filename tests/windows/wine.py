@@ -13,7 +13,6 @@ FILES = '-all,+pid,+file,+relay'  # with the registry below: what perf/trace/win
 
 
 def program():
-    """The Wine that runs 64-bit programs, or None."""
     return next(filter(None, map(shutil.which, PLACES)), None)
 
 

@@ -36,7 +36,6 @@ def become(program, *words):
 
 
 def become_python(path, *words):
-    """This process is that script of ours from now on."""
     become(sys.executable, os.path.join(TOP, path), *words)
 
 

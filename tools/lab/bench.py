@@ -3,7 +3,7 @@
 import sys
 
 from lab import base, measuring, needs, selections
-from lab.command_line import Parser
+from lab.command_line import HELP, Parser
 
 WINDOWS_PATCH = 'journal-no-write-through'  # measured by a model of its effect
 COUNTS_JOURNAL_BYTES = 'journal-cumulative-stats'  # a base that counts, and is the same otherwise
@@ -158,46 +158,6 @@ def bench(words):
         load(words)
 
 
-FORMS = '''\
-./lab bench PATCH... [OPTION...]   patches, each alone against the base, and in the full series with
-                                   conf/durable.yaml without and with its option, in turn;
-                                   all for every patch (an hour; --estimate says it closer, shorter
-                                   with --runs N --seconds N). Results go to build/results/; with
-                                   --keep to perf/results/, with --headers into patches/ too
-                                   (that for Windows by a model of its effect, by itself)
-./lab bench PATCH --server 'NAME=PATH OPTIONS'
-                                   that mongod too, without the patch's option and with it
-./lab bench peers                  the full series beside other engines, those that are installed:
-                                   PostgreSQL, MariaDB, MyRocks, FerretDB, SQLite, LMDB, RocksDB,
-                                   WiredTiger; --install gets them all first, --uri adds any
-                                   MongoDB-compatible server, --odbc any database with a driver
-./lab bench iibench [--rows N]     the insert benchmark of the article: what base and series write
-                                   for a row with three indexes, and where the bytes come from;
-                                   beside InnoDB and PostgreSQL; --server and --uri add others, as
-                                   old as 2.4 (linkbench too)
-./lab bench write-concern          the latency of single inserts with w:0, w:1 and j:1, the journal
-                                   beside the data and on another device; through pymongo and C
-./lab bench write-concern --replicas
-                                   the same, w:2 and w:3 on a set of four members in two places,
-                                   with the round trips of the article; 1, 8 and 64 clients
-./lab bench linkbench              a social graph's requests, beside PostgreSQL, InnoDB and MyRocks
-./lab bench linkbench --engines [--memory MB]
-                                   the same by the storage engines of this build, as an article had
-                                   them, in memory or larger than it: rates, times, reads, sizes
-./lab bench append                 the smallest durable insert beside SQL servers: rates, calls,
-                                   flushes, last write times
-./lab bench sweep                  durable inserts by commit interval, by clients, by size, and with
-                                   the journal on a device of its own; plots
-./lab bench failover [--kind KIND]  a set of three with elections, its primary killed, cut off or
-                                   stepped down: until three drivers can write again
-./lab bench growth [--rows N]      what a durable insert costs as a collection grows
-                                   (--help behind one of these says more)
-./lab bench base                   what the base's operations cost beside a ping; its memory
-./lab bench WORKLOAD [OPTION...]   the load client by itself, against ./lab serve, e.g.
-                                   ./lab bench insert --clients 8 --seconds 5
-./lab bench --help-load            the load client's workloads and options'''
-
-
 def bench_parser(words):
     """That of the first word, where it has options of its own."""
     word = words[0] if words else ''
@@ -211,7 +171,7 @@ def bench_parser(words):
         return patches_parser(word)
     if word in WORKLOADS:
         return load_parser(word)
-    return Parser('./lab bench', add_help=False, usage=FORMS,
+    return Parser('./lab bench', add_help=False, usage=HELP['bench'],
                   epilog='The patches are\n' + selections.listed())
 
 

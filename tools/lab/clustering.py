@@ -3,7 +3,7 @@
 import os
 
 from lab import base, install, needs, selections, serving
-from lab.command_line import Parser
+from lab.command_line import HELP, Parser
 
 FOLDER = os.path.join(base.BUILD, 'cluster')
 WORDS = ('up', 'status', 'kill', 'cut', 'down')
@@ -46,18 +46,7 @@ def cluster(words):
 
 
 def cluster_parser(_):
-    parser = Parser('./lab cluster', usage='''\
-./lab cluster up [SELECTION] [OPTION...]   three members with elections and three etcds, on this
-                                           machine, in build/cluster/; once more, it heals what
-                                           was killed or cut off
-./lab cluster status [--watch]             who leads, who is behind, the last elections
-./lab cluster kill NAME                    kill -9 of a member (m1, m2, m3) or an etcd (e1, e2, e3)
-./lab cluster cut NAME                     its machine is cut off, silently
-./lab cluster down                         ends all, and removes the data
-
-Options behind `up` are mongod's own; --electionTimeout MS is for a silent primary (10000). With
-root each machine is a network namespace with an address of its own (10.77.0.11 to .13), which a
-cut needs; else all are on 127.0.0.1.''', add_help=False)
+    parser = Parser('./lab cluster', usage=HELP['cluster'], add_help=False)
     parser.add_argument('what', metavar='WHAT', choices=WORDS, help=' '.join(WORDS))
     parser.add_argument('name', metavar='NAME', nargs='?', help='of a member or an etcd')
     parser.add_argument('--watch', action='store_true', help='the whole screen, each second')

@@ -6,11 +6,18 @@ them: `parser` is what its help shows, and refuses what it does not know (Parser
 """
 
 import argparse
+import os
+import re
 
 from lab import base
 
 COLUMN = 27  # of the summaries
 WIDTH = 100
+
+# What commands are for, by their names: it stands below lines `==== NAME` of a file.
+with open(os.path.join(os.path.dirname(__file__), 'help.txt'), encoding='utf-8') as _file:
+    HELP = dict(re.findall(r'^==== ([^\n]+)\n(.*?)\n(?===== |\Z)', _file.read(),
+                           re.MULTILINE | re.DOTALL))
 
 
 def formatter(prog):
@@ -81,7 +88,6 @@ class Command(argparse.ArgumentParser):
         return '-h' in words or '--help' in words
 
     def line(self):
-        """Of ./lab --help."""
         head = ('%s %s' % (self.prog, self.form)).strip()
         return (head.ljust(COLUMN) if len(head) < COLUMN else head + '\n' + ' ' * COLUMN) \
             + self.summary

@@ -75,8 +75,7 @@ def bash():
            '    local cur=${COMP_WORDS[COMP_CWORD]} first= second= words=\n'
            '    if [ "$COMP_CWORD" -gt 1 ]; then first=${COMP_WORDS[1]}; fi\n'
            '    if [ "$COMP_CWORD" -gt 2 ]; then second=${COMP_WORDS[2]}; fi\n'
-           '    case "$first $second" in\n',
-           case("' '", [*lab.commands, 'help', '--help'])]
+           '    case "$first $second" in\n', case("' '", [*lab.commands, 'help', '--help'])]
     for name, command in lab.commands.items():
         for _, words, parser in command.inner():
             out.append(case(' | '.join("'%s %s'" % (name, word) for word in words),

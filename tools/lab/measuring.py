@@ -5,7 +5,7 @@ import importlib
 import re
 
 from lab import base, install, needs, selections
-from lab.command_line import Parser
+from lab.command_line import HELP, Parser
 
 # What every measurement runs beside the servers.
 PROGRAMS = ['load_client', 'sync_floor', 'device_delay.so']
@@ -44,13 +44,9 @@ def run(words):
 
 
 def run_parser(_):
-    return script_parser('run', './lab run', description='''\
-Builds the base and the full series, and drives durable inserts with 1, 8 and 64 clients into the
-base, each option and all together, in rounds, with the disk by itself before and after each cell.
-Traces the journal's system calls, and prints the table; its first lines say whether the machine
-was quiet enough. Writes build/results/<time>.json and .html. Ctrl-C ends it with what is measured.
-''', epilog='The first time: about 10 minutes on two cores, 1.0 GB in build/. Later: about 5 '
-                         'minutes.')
+    return script_parser('run', './lab run', description=HELP['run, description'],
+                         epilog='The first time: about 10 minutes on two cores, 1.0 GB in build/. '
+                         'Later: about 5 minutes.')
 
 
 def report(words):
@@ -63,11 +59,7 @@ def report(words):
 def report_parser(_):
     return script_parser('overview', './lab report',
                          usage='./lab report [RESULT.json...] [--output STEM | --picture]',
-                         description='''\
-One page of results that are kept: the verdict, the ladder and the articles, claim by claim; folded,
-what was found, where we lose, on what the time goes, and the table of each. Without names: of each
-kind of measurement the newest of yours in build/results/, and where you have made none the one that
-the repository keeps in perf/results/. Measures nothing.''')
+                         description=HELP['overview, description'])
 
 
 # ---- trace ----
@@ -109,10 +101,7 @@ def trace(words):
 
 
 def trace_parser(_):
-    return Parser('./lab trace', add_help=False, usage='''\
-./lab trace [WHAT] PID     watches a running server for some seconds
-./lab trace [WHAT] --server 'NAME=PATH OPTIONS' [--clients 1]
-                           starts any mongod on scratch data, loads it, watches it, ends it''',
+    return Parser('./lab trace', add_help=False, usage=HELP['trace'],
                   description='\n'.join('  %-7s  %s' % (name, tool.what)
                                         for name, tool in TOOLS.items()))
 
@@ -120,8 +109,7 @@ def trace_parser(_):
 COMMANDS = {
     'run': {'parser': run_parser, 'run': run,
             'summary': 'the main job: measure durable inserts, option by option, print the ladder'},
-    'trace': {'form': '[WHAT] PID', 'parser': trace_parser, 'run': trace,
-              'words': lambda: [*TOOLS],
+    'trace': {'form': '[WHAT] PID', 'parser': trace_parser, 'run': trace, 'words': lambda: [*TOOLS],
               'summary': "watch a running server: its journal's system calls, where time goes"},
     'report': {'parser': report_parser, 'run': report,
                'summary': 'one page of what was measured: findings, where we lose, tables, plots'}}

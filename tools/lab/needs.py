@@ -19,7 +19,6 @@ def begin():
 
 
 def compiler():
-    """What compiling a server needs."""
     begin()
     install.debian('apt-build.txt')
 
@@ -57,7 +56,6 @@ def shell():
 
 
 def tests():
-    """What the tests need, for all parts but those that PARTS names."""
     begin()
     install.debian('apt-build.txt', 'apt-measure.txt', 'apt-shell.txt', 'apt.txt')
     install.drivers()
@@ -150,8 +148,7 @@ PARTS = {
     'engines': lambda: install.debian('apt-engines.txt'),
     'fuzz': lambda: install.debian('apt-fuzz.txt'),
     'model': lambda: install.debian('apt-model.txt'), 'docker': docker, 'package': package,
-    'programs': programs,
-    'odbc': lambda: install.debian('apt-odbc.txt')}
+    'programs': programs, 'odbc': lambda: install.debian('apt-odbc.txt')}
 
 
 def parts(names):

@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 
 from lab import base, install, needs, selections
-from lab.command_line import Parser
+from lab.command_line import HELP, Parser
 
 PER_DATABASE = '--directoryperdb'
 
@@ -140,17 +140,7 @@ def copy(words):
 
 
 def copy_parser(_):
-    parser = Parser('./lab copy', add_help=False, usage='''\
-./lab copy [--database NAME]... FROM TO     all databases of one server to another, compared at the
-                                            end; any versions of the two
-
-FROM is an address, or a data directory of mmapv1: then a server of ours runs on it until all is
-copied. It replays the journal, so give it a copy of the only directory. Nothing that is on TO
-already is changed. Exit code 1: what TO would not have as it is, and what of FROM could not be
-read, is named, and the rest is copied.
-
-  ./lab copy /srv/copy-of-old mongodb://127.0.0.1:27018                  the files of an old server
-  ./lab copy mongodb://127.0.0.1:27017 mongodb://127.0.0.1:27018         a server that runs''')
+    parser = Parser('./lab copy', add_help=False, usage=HELP['copy'])
     add_database(parser)
     parser.add_argument('source', metavar='FROM', help='an address, or a data directory of mmapv1')
     parser.add_argument('target', metavar='TO', help='the address of a server')
@@ -163,17 +153,7 @@ def add_database(parser):
 
 
 def restore_parser(_):
-    parser = Parser('./lab restore', add_help=False, usage='''\
-./lab restore [--database NAME]... FOLDER [TO]     a dump into a server
-
-FOLDER is what ./lab salvage, mongod --salvage or mongodump wrote, compressed by --gzip or not; TO
-an address such as mongodb://127.0.0.1:27017, which is the default. A collection that has documents
-already is left as it is. At the end documents and catalogue are compared with the dump. Exit code
-1: what was not restored, or not as it is there, is named. Installs pymongo into build/ where that
-is missing.
-
-  ./lab restore saved                                             everything, to this machine
-  ./lab restore --database shop saved mongodb://db.example:27017  one database, to another one''')
+    parser = Parser('./lab restore', add_help=False, usage=HELP['restore'])
     add_database(parser)
     parser.add_argument('source', metavar='FOLDER', help='with a dump')
     parser.add_argument('target', metavar='TO', nargs='?', default='mongodb://127.0.0.1:27017',
@@ -182,25 +162,8 @@ is missing.
 
 
 PARSERS = {
-    'check': lambda _: Parser('./lab check', add_help=False, usage='''\
-./lab check DIR [OPTION...]     looks at a data directory of ours or of an old mongod (2.4, 2.6),
-                                changes nothing: what is in it, and what is wrong
-
-No server may run on it. --db NAME for one database, --quiet for faults only. Exit code 1: there
-are faults. ./lab salvage DIR OUT gets out what can be read.
-
-  ./lab check /var/lib/mongodb            how many documents, indexes and free bytes, and each fault
-  ./lab check copy --db shop --quiet      the faults of one database'''),
-    'salvage': lambda _: Parser('./lab salvage', add_help=False, usage='''\
-./lab salvage DIR OUT           writes what can be read of a damaged data directory into the new
-                                directory OUT, as mongodump would; changes nothing in DIR
-
-Where the server still starts on DIR, start it first: it replays the journal, which a salvage does
-not. Exit code 0: nothing is damaged; 1: each damaged place is named, the rest is in OUT.
-
-  ./lab salvage /var/lib/mongodb saved    what can be read, into saved/
-  ./lab serve --dbpath NEW                a new server, in another terminal
-  ./lab restore saved                     what was saved, into it'''),
+    'check': lambda _: Parser('./lab check', add_help=False, usage=HELP['check']),
+    'salvage': lambda _: Parser('./lab salvage', add_help=False, usage=HELP['salvage']),
     'restore': restore_parser,
     'copy': copy_parser}
 

@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 from lab import base, needs, selections
-from lab.command_line import Parser
+from lab.command_line import HELP, Parser
 
 import staging
 
@@ -269,17 +269,7 @@ def patch(words):
 
 
 def parser(_):
-    return Parser('./lab patch', add_help=False, usage='''\
-./lab patch new SLUG          begins a patch: option, unit test, jstest, trace template, header
-./lab patch edit SLUG         the sources of a patch that is there, to edit
-./lab patch refresh SLUG      writes what was edited into patches/, and checks the series
-
-SLUG is the option's name: journal-say-more brings journalSayMore, flush-say-more flushSayMore. The
-sources lie in build/patch/SLUG/. Code that includes journal/journal.h needs no include for the
-option: the build writes journal/patch_options.h. patches/README.md has the rules. Try it with
-
-  ./lab patch refresh journal-say-more && scons patches=journal-say-more test_journal
-  ./lab test js -- --selection all patches/journal-say-more''',
+    return Parser('./lab patch', add_help=False, usage=HELP['patch'],
                   epilog='The patches are\n' + selections.listed())
 
 

@@ -8,12 +8,11 @@ import subprocess
 import sys
 
 from lab import base, needs, selections
-from lab.command_line import Parser
+from lab.command_line import HELP, Parser
 
 import choice
 import program_version
 import staging
-
 
 # Whose threads find what a thread of theirs left that has ended the process: a check ends them too.
 CHECKED = staging.VARIANTS['checked']
@@ -39,17 +38,8 @@ def crash_parser(_):
     """The options are those of src/crash/testing/crash_states_main.cpp (test_lab_options.py)."""
     parser = Parser('./lab crash', usage='''\
 ./lab crash [SELECTION] [OPTION...]     power cuts and kills on a simulated disk''',
-                    description='''\
-Runs a server through random histories (inserts, index builds, drops, compact, repair, renames,
-fsync with lock, restarts, ...) and checks what a power cut or a kill may leave at each call to the
-disk: the server must start from it, show one of the commits from the last acknowledged one on,
-and be valid, for dbpath_check too. Recoveries are cut as well, three deep. Each history has other
-settings; with patches, no option of theirs, each, and each two, alternating.''',
-                    epilog='''\
-  ./lab crash --states 1000000 --seed 42        about half an hour
-  ./lab crash none --seed 42 --at 17:523 --log  one state again
-
-SELECTION: none, all (the default), upto:PATCH or PATCH,PATCH.''')
+                    description=HELP['crash, description'],
+                    epilog=HELP['crash, epilog'])
     parser.add_argument('--states', metavar='N', type=choice.count(),
                         help='how many states (20000); about 500 in a second on two cores')
     parser.add_argument('--seed', metavar='S', type=choice.count(0, 2 ** 64 - 1),
@@ -93,26 +83,13 @@ def docs(words):
 
 
 def write(path, command):
-    """What the command prints, into a file."""
     with open(path, 'wb') as file:
         if subprocess.run(command, cwd=base.TOP, stdout=file, check=False).returncode != 0:
             base.give_up("'%s' failed" % ' '.join(command))
 
 
 def docs_parser(_):
-    return Parser('./lab docs', add_help=False, usage='''\
-./lab docs [SELECTION]     builds the base, the full series and SELECTION (the full series when none
-                           is named), and writes what they say about their options:
-
-  docs/options.md                                          the base's options, then those of patches
-  docs/differences.md                                      the rows of dialect, from src/dialect
-  build/SELECTION/share/man/man1/mongod.1                  the page for man
-  build/SELECTION/share/bash-completion/completions/mongod completion for bash
-  build/SELECTION/share/man/man7/mongod-dur-lab.7          the helps of ./lab as a page for man
-  build/SELECTION/share/bash-completion/completions/lab    completion for it, for bash
-
-mongod --describe markdown|man|bash prints the first three by itself.
-For a shell that completes: . build/all/share/bash-completion/completions/lab''')
+    return Parser('./lab docs', add_help=False, usage=HELP['docs'])
 
 
 def package(words):
@@ -131,36 +108,16 @@ def package(words):
 
 
 def package_parser(_):
-    return Parser('./lab package', add_help=False, usage='''\
-./lab package [SELECTION]  builds the last commit with these patches (all), in build/package/:
-
-  mongod-dur_VERSION_ARCH.deb         server and tools, service, /etc/mongod-dur.yaml, man pages
-  mongod-dur-engine-rocksdb_VERSION_ARCH.deb
-                                      for --storageEngine rocksdb; needs the first
-  mongod-dur-engine-wiredtiger_VERSION_ARCH.deb
-                                      for --storageEngine wiredTiger, under the GPL 3
-  mongod-dur-script_VERSION_ARCH.deb  for --scripting
-  *-dbgsym_VERSION_ARCH.deb           the debugging symbols of each
-  mongod-dur-VERSION.tar.xz           the sources with the patches applied; scons patches=none
-                                      builds them; the same commit gives the same bytes
-
-./lab package wheel [SELECTION], ./lab package npm [SELECTION]
-                                      that server with the libraries it loads, for tests in Python
-                                      (fixtures of pytest) and Node; packaging/wheel, packaging/npm
-
-VERSION is that of the sources and the selection, as in 1.2.3+all. lintian has the last word. Ten
-minutes on two cores. docs/operating.md says how to install and run the server, docs/engines.md the
-others.''')
+    return Parser('./lab package', add_help=False, usage=HELP['package'])
 
 
 COMMANDS = {
     'crash': {'form': '[SELECTION]', 'parser': crash_parser, 'run': crash,
               'words': selections.words,
               'summary': 'power cuts and kills on a simulated disk, as many as you like'},
-    'docs': {'form': '[SELECTION]', 'parser': docs_parser, 'run': docs,
-             'words': selections.words,
+    'docs': {'form': '[SELECTION]', 'parser': docs_parser, 'run': docs, 'words': selections.words,
              'summary': 'docs/options.md, man page and completion; rows of docs/differences.md'},
     'package': {'form': '[SELECTION]', 'parser': package_parser, 'run': package,
                 'words': lambda: ['wheel', 'npm', *selections.words()],
                 'summary': 'Debian packages and a tarball of the sources; a Python wheel, an npm '
-                           'package'}}
+                'package'}}

@@ -14,7 +14,7 @@ import sys
 import tarfile
 
 from lab import base, needs
-from lab.command_line import Parser
+from lab.command_line import HELP, Parser
 
 import full_run
 import machine
@@ -148,7 +148,6 @@ def commit_seconds():
 
 
 def made_at(path):
-    """The time of the commit that a package or tarball of ours was built from."""
     if path.endswith('.deb'):  # an ar archive: the first member's time
         with open(path, 'rb') as file:
             return int(file.read(36)[24:36])
@@ -246,10 +245,7 @@ def check(steps):
 
 
 def release_parser(_):
-    parser = Parser('./lab release', usage='''\
-./lab release --check [STEP...]     what a release needs: which steps pass, and what to do for those
-                                    that do not; the exit code is 1 where one fails
-./lab release --list                the steps, and their commands''',
+    parser = Parser('./lab release', usage=HELP['release'],
                     epilog='''\
 The steps are %s. What is cheap is run; what takes hours is read
 from its record, such as tests/last_full_run. docs/developing.md has the way to a release.'''

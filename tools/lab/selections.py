@@ -40,7 +40,6 @@ def give_up_without_patch(slug):
 
 
 def check(selection):
-    """Ends the process where one of its patches does not exist."""
     if selection in ('none', 'all'):
         return
     is_prefix = selection.startswith('upto:')
@@ -68,7 +67,6 @@ def only(command, words):
 
 
 def folder(selection, *path, variant=VARIANT):
-    """Of what is built with these patches."""
     return os.path.join(base.BUILD, staging.select(base.TOP, selection).name + variant, *path)
 
 
@@ -79,8 +77,7 @@ def program(selection, name, variant=VARIANT):
 def build(selection, *targets, variant=VARIANT):
     base.say('building patches=%s (%s)' % (selection, ' '.join(targets)))
     with subprocess.Popen(['scons', '-Q', 'patches=' + selection,
-                           *(['checks=1'] if variant else []), *targets],
-                          cwd=base.TOP) as scons:
+                           *(['checks=1'] if variant else []), *targets], cwd=base.TOP) as scons:
         try:
             code = scons.wait()
         except KeyboardInterrupt:  # it has reached scons too, which writes down what is done

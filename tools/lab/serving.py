@@ -6,7 +6,7 @@ import os
 import re
 
 from lab import base, needs, selections
-from lab.command_line import Parser
+from lab.command_line import HELP, Parser
 
 NAMES_A_PLACE = re.compile(r'^[^#\n]*dbpath', re.IGNORECASE | re.MULTILINE)
 NOT_IN_FRONT = {'--fork', '--shutdown'}  # what follows is no server that Ctrl-C stops
@@ -84,17 +84,7 @@ def serve(words):
 
 
 def serve_parser(_):
-    return Parser('./lab serve', add_help=False, usage='''\
-./lab serve [SELECTION] [OPTION...]     builds mongod and starts it; Ctrl-C stops it
-
-Options are mongod's own (./lab serve none --help lists those of the base). Without --dbpath the
-data is in data/. The full series gets the recommended profile, conf/durable.yaml, unless --config
-names another file.
-
-  ./lab serve                                    the full series, j:true as quick as the disk
-  ./lab serve --config /dev/null                 the full series, every option at its default
-  ./lab serve none --journalCommitInterval 2     the base with a short commit interval
-  ./lab serve --port 27020 --dbpath /srv/old     another port, another directory''',
+    return Parser('./lab serve', add_help=False, usage=HELP['serve'],
                   epilog=selections.SELECTION % '' + selections.listed())
 
 
@@ -112,13 +102,7 @@ def shell(words):
 
 
 def shell_parser(_):
-    return Parser('./lab shell', add_help=False, usage='''\
-./lab shell [ARGUMENT...]     mongosh, on 127.0.0.1:27017 by default
-
-  ./lab shell --port 27020
-  ./lab shell --eval 'db.serverStatus().dur'
-
-Installed from npm into build/; sends no usage data anywhere.''')
+    return Parser('./lab shell', add_help=False, usage=HELP['shell'])
 
 
 COMMANDS = {

@@ -4,7 +4,7 @@ import os
 import shlex
 
 from lab import base, needs
-from lab.command_line import Parser
+from lab.command_line import HELP, Parser
 
 import parts
 
@@ -51,34 +51,16 @@ def setup(words):
     needs.parts([part.name for part in choose(words)[0]])
 
 
-TEST_FORMS = '''\
-./lab test                          what guards every change: the usual parts
-./lab test --all                    the long ones too, which takes hours
-./lab test PART...                  some parts
-./lab test PART -- ARGUMENT...      one part, with arguments of its own, e.g.
-                                    ./lab test unit -- journal       rooms with that in their name
-                                    ./lab test js -- core/           files with that in their path
-                                    ./lab test crash -- --rounds 200'''
-
-
 def test_parser(_):
     listed = '\n'.join('  %-22s %s%s' % (part.name, part.what, '' if part.is_usual else ' (long)')
                       for part in parts.read_parts().values())
-    return Parser('./lab test', usage=TEST_FORMS, add_help=False, description=listed,
+    return Parser('./lab test', usage=HELP['test'], add_help=False, description=listed,
                   epilog='The first time: about 30 minutes on two cores, 3.4 GB in build/. '
                   'Ends with "N passed, N failed".')
 
 
-SETUP_FORMS = '''\
-./lab setup             installs what building, testing and measuring need: Debian packages (about
-                        0.4 GB, and 1.0 GB for Windows programs; some minutes the first time),
-                        Python and npm packages into build/
-./lab setup PART...     what building needs, and these parts of the tests: ./lab setup windows
-                        (./lab test --help lists them)'''
-
-
 def setup_parser(_):
-    return Parser('./lab setup', usage=SETUP_FORMS, add_help=False)
+    return Parser('./lab setup', usage=HELP['setup'], add_help=False)
 
 
 COMMANDS = {

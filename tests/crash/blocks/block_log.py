@@ -33,8 +33,7 @@ class Log:
             data = at + HEAD.size
             at = data + (count if kind == WRITE else 0)
             self.entries.append(Entry(kind, offset, count, data, at))
-        self.flushes = [number for number, entry in enumerate(self.entries)
-                        if entry.kind == FLUSH]
+        self.flushes = [number for number, entry in enumerate(self.entries) if entry.kind == FLUSH]
 
     def close(self):
         self.map.close()

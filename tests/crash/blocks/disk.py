@@ -53,8 +53,7 @@ class Disk:
         os.makedirs(os.path.join(folder, 'mounted'), exist_ok=True)
         self.file, self.mount_point = (os.path.join(folder, name) for name in ('disk', 'mounted'))
         open(self.file, 'wb').close()
-        self.loop = None
-        self.is_mounted = False
+        self.loop, self.is_mounted = None, False
         self.process = subprocess.Popen([program, image, self.file] + ([log] if log else []),
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         if self.process.stdout.readline() != 'ready\n':
@@ -62,8 +61,7 @@ class Disk:
         self.sector = sector
 
     def attach(self):
-        self.loop = run('losetup', '--find', '--show', '--sector-size', str(self.sector),
-                        self.file)
+        self.loop = run('losetup', '--find', '--show', '--sector-size', str(self.sector), self.file)
 
     def format(self, kind):
         run(*FORMAT[kind], self.loop)

@@ -187,8 +187,7 @@ class Campaign:
             one.attach()
             one.format(self.kind)
             one.mount(self.kind)
-            self.history = History(server_kind, self.program, one, clock, self.chance,
-                                   self.options)
+            self.history = History(server_kind, self.program, one, clock, self.chance, self.options)
             self.first = self.history.begin()
             for _ in range(self.arguments.lives):
                 self.history.life(self.arguments.writes // self.arguments.lives)
@@ -202,8 +201,7 @@ class Campaign:
         count = self.arguments.states
         chosen = possible * (count // len(possible)) \
             + self.chance.sample(possible, count % len(possible))
-        return [block_log.choose(log, flush, self.chance, self.sector)
-                for flush in sorted(chosen)]
+        return [block_log.choose(log, flush, self.chance, self.sector) for flush in sorted(chosen)]
 
     def check_all(self, quiet=False):
         """Returns how many states were checked."""
@@ -238,8 +236,7 @@ class Campaign:
                     log.apply(entry, file.fileno(), count)
             one.attach()
             one.mount(self.kind)
-            running = server.Server(self.program, os.path.join(one.mount_point, 'db'),
-                                    self.options)
+            running = server.Server(self.program, os.path.join(one.mount_point, 'db'), self.options)
             try:
                 client = load.Modern(running.port)
                 found = reading.read_all(client, WRITERS)
