@@ -71,6 +71,18 @@ int64_t client_remove_one(client_t* client, const client_place_t* place, const b
     return client->kind->remove_one(client, place, filter, journaled, error);
 }
 
+bool client_begin(client_t* client, bool journaled, bson_error_t* error) {
+    return client->kind->begin(client, journaled, error);
+}
+
+bool client_commit(client_t* client, bson_error_t* error) {
+    return client->kind->commit(client, error);
+}
+
+void client_abort(client_t* client) {
+    client->kind->abort(client);
+}
+
 int64_t client_read(client_t* client, const client_query_t* query, client_reading_t* reading,
                     bson_error_t* error) {
     const int64_t found = client->kind->read(client, query, reading, error);

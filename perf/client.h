@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { CLIENT_DUPLICATE_KEY = 11000 };
+enum { CLIENT_DUPLICATE_KEY = 11000, CLIENT_CONFLICT = 112 };
 
 typedef struct clients clients_t; /* where clients come from */
 typedef struct client client_t;
@@ -61,6 +61,14 @@ int64_t client_update_one(client_t* client, const client_place_t* place, const b
                           const bson_t* change, bool upsert, bool journaled, bson_error_t* error);
 int64_t client_remove_one(client_t* client, const client_place_t* place, const bson_t* filter,
                           bool journaled, bson_error_t* error);
+
+/* What lies between these is one transaction, of a member of a set, by today's commands alone.
+ * Where it should be begun again a function in it, or the commit, fails with CLIENT_CONFLICT; after
+ * any failure it is to be aborted. `journaled` is the commit's; that of what lies in it does not
+ * count. */
+bool client_begin(client_t* client, bool journaled, bson_error_t* error);
+bool client_commit(client_t* client, bson_error_t* error);
+void client_abort(client_t* client);
 
 /* The next batch; returns how many documents it has. `reading->cursor` is 0 after the last one. */
 int64_t client_read(client_t* client, const client_query_t* query, client_reading_t* reading,

@@ -24,6 +24,9 @@ typedef struct {
                           bool journaled, bson_error_t* error);
     int64_t (*read)(client_t* client, const client_query_t* query, client_reading_t* reading,
                     bson_error_t* error);
+    bool (*begin)(client_t* client, bool journaled, bson_error_t* error);
+    bool (*commit)(client_t* client, bson_error_t* error);
+    void (*abort)(client_t* client);
 } client_kind_t;
 
 extern const client_kind_t CLIENT_MONGOC, CLIENT_OLD_WIRE;

@@ -20,6 +20,7 @@ typedef struct {
     mongoc_client_t* client;
     mongoc_client_session_t* session; /* of all its cursors; NULL: none yet, or none to be had */
     bool session_asked_for;
+    bool in_transaction;
     handle_t handles[HANDLES_MAX];
     int handles_made;
 } own_t;
@@ -72,10 +73,51 @@ static mongoc_collection_t* handle_of(own_t* own, const client_place_t* place, b
     return collection;
 }
 
+/* Servers without sessions get none. */
+static mongoc_client_session_t* session_of(own_t* own, bson_error_t* error) {
+    if (!own->session_asked_for)
+        own->session = mongoc_client_start_session(own->client, NULL, error);
+    own->session_asked_for = true;
+    return own->session;
+}
+
+/* A cursor belongs to the session that has opened it; without one of its own a client takes any
+ * from those that all share. */
+static bool command_of_session(own_t* own, const char* database, const bson_t* words, bson_t* reply,
+                               bson_error_t* error) {
+    bson_t options = BSON_INITIALIZER;
+    bson_error_t none;
+    bool ok =
+        !session_of(own, &none) || mongoc_client_session_append(own->session, &options, error);
+    if (ok)
+        ok = mongoc_client_command_with_opts(own->client, database, words, NULL, &options, reply,
+                                             error);
+    else if (reply)
+        bson_init(reply);
+    bson_destroy(&options);
+    return ok;
+}
+
+/* What a command in a transaction returned. */
+static bool done_in_transaction(bool ok, const bson_t* reply, bson_error_t* error) {
+    if (!ok && mongoc_error_has_label(reply, "TransientTransactionError"))
+        error->code = CLIENT_CONFLICT;
+    return ok;
+}
+
 static bool command(client_t* client, const char* database, const bson_t* words, bson_t* reply,
                     bson_error_t* error) {
-    return mongoc_client_command_simple(((own_t*)client)->client, database, words, NULL, reply,
-                                        error);
+    own_t* own = (own_t*)client;
+    if (!own->in_transaction)
+        return mongoc_client_command_simple(own->client, database, words, NULL, reply, error);
+    bson_t told;
+    const bool ok =
+        done_in_transaction(command_of_session(own, database, words, &told, error), &told, error);
+    if (reply)
+        bson_steal(reply, &told);
+    else
+        bson_destroy(&told);
+    return ok;
 }
 
 static bool create_index(client_t* client, const client_place_t* place, const bson_t* key,
@@ -116,10 +158,12 @@ static bool has_error(const bson_t* reply, const char* code, const char* message
 static int64_t write_rows(client_t* client, const char* database, bson_t* words, bool journaled,
                           bson_error_t* error) {
     bson_t concern, reply;
-    bson_append_document_begin(words, "writeConcern", 12, &concern);
-    bson_append_int32(&concern, "w", 1, 1);
-    if (journaled) bson_append_bool(&concern, "j", 1, true);
-    bson_append_document_end(words, &concern);
+    if (!((own_t*)client)->in_transaction) {
+        bson_append_document_begin(words, "writeConcern", 12, &concern);
+        bson_append_int32(&concern, "w", 1, 1);
+        if (journaled) bson_append_bool(&concern, "j", 1, true);
+        bson_append_document_end(words, &concern);
+    }
     int64_t rows = -1;
     bson_iter_t n;
     if (command(client, database, words, &reply, error) &&
@@ -204,25 +248,6 @@ static int64_t take_batch(const client_query_t* query, const bson_t* reply, cons
     return count;
 }
 
-/* A cursor belongs to the session that has opened it; without one of its own a client takes any
- * from those that all share. Servers without sessions get none. */
-static bool reading_command(own_t* own, const char* database, const bson_t* words, bson_t* reply,
-                            bson_error_t* error) {
-    bson_t options = BSON_INITIALIZER;
-    bson_error_t none;
-    if (!own->session_asked_for)
-        own->session = mongoc_client_start_session(own->client, NULL, &none);
-    own->session_asked_for = true;
-    bool ok = !own->session || mongoc_client_session_append(own->session, &options, error);
-    if (ok)
-        ok = mongoc_client_command_with_opts(own->client, database, words, NULL, &options, reply,
-                                             error);
-    else
-        bson_init(reply);
-    bson_destroy(&options);
-    return ok;
-}
-
 /* As plain commands: with a cursor of the driver a request took half as much of the processor again
  * in the client. */
 static int64_t read_batch(client_t* client, const client_query_t* query, client_reading_t* reading,
@@ -234,7 +259,7 @@ static int64_t read_batch(client_t* client, const client_query_t* query, client_
     const bool done =
         query->limit == 1
             ? command(client, query->place->database, words, &reply, error)
-            : reading_command((own_t*)client, query->place->database, words, &reply, error);
+            : command_of_session((own_t*)client, query->place->database, words, &reply, error);
     if (done) {
         bson_iter_t top, cursor;
         found = take_batch(query, &reply, first ? "cursor.firstBatch" : "cursor.nextBatch");
@@ -248,5 +273,40 @@ static int64_t read_batch(client_t* client, const client_query_t* query, client_
     return found;
 }
 
-const client_kind_t CLIENT_MONGOC = {open_pool,    close_pool, take,       give_back,  command,
-                                     create_index, insert,     update_one, remove_one, read_batch};
+/* ---- transactions ---- */
+
+static bool begin_transaction(client_t* client, bool journaled, bson_error_t* error) {
+    own_t* own = (own_t*)client;
+    if (!session_of(own, error)) return false;
+    mongoc_write_concern_t* concern = mongoc_write_concern_new();
+    mongoc_write_concern_set_w(concern, 1);
+    if (journaled) mongoc_write_concern_set_journal(concern, true);
+    mongoc_transaction_opt_t* options = mongoc_transaction_opts_new();
+    mongoc_transaction_opts_set_write_concern(options, concern);
+    own->in_transaction = mongoc_client_session_start_transaction(own->session, options, error);
+    mongoc_transaction_opts_destroy(options);
+    mongoc_write_concern_destroy(concern);
+    return own->in_transaction;
+}
+
+static bool commit_transaction(client_t* client, bson_error_t* error) {
+    own_t* own = (own_t*)client;
+    bson_t reply;
+    bool ok = mongoc_client_session_commit_transaction(own->session, &reply, error);
+    ok = done_in_transaction(ok, &reply, error);
+    bson_destroy(&reply);
+    if (ok) own->in_transaction = false;
+    return ok;
+}
+
+static void abort_transaction(client_t* client) {
+    own_t* own = (own_t*)client;
+    bson_error_t none;
+    if (own->in_transaction) mongoc_client_session_abort_transaction(own->session, &none);
+    own->in_transaction = false;
+}
+
+const client_kind_t CLIENT_MONGOC = {
+    open_pool,        close_pool, take,       give_back,  command,           create_index,
+    insert,           update_one, remove_one, read_batch, begin_transaction, commit_transaction,
+    abort_transaction};

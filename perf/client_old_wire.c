@@ -129,6 +129,6 @@ static int64_t read_batch(client_t* client, const client_query_t* query, client_
     return found;
 }
 
-const client_kind_t CLIENT_OLD_WIRE = {open_hosts, close_hosts,  take,   give_back,
-                                       command,    create_index, insert, update_one,
-                                       remove_one, read_batch};
+const client_kind_t CLIENT_OLD_WIRE = {
+    open_hosts, close_hosts, take,       give_back, command, create_index, insert,
+    update_one, remove_one,  read_batch, NULL,      NULL,    NULL};

@@ -215,6 +215,19 @@ def of_sweep(result):
     return found
 
 
+def of_transactions(result):
+    found = Findings()
+    rates = {name: {clients: statistics.median(run['per_second'] for run in runs)
+                    for clients, runs in each['runs'].items() if runs}
+             for name, each in result['transfers'].items()}
+    theirs = rates.pop('PostgreSQL', {})
+    for name, ours in rates.items():
+        for clients in ours.keys() & theirs.keys():
+            found.compare('%s, durable transfers of %s, beside PostgreSQL'
+                          % (name, clients_text(clients)), ours[clients] / theirs[clients])
+    return found
+
+
 def of_growth(result):
     found = Findings()
     for name in dict.fromkeys(row['name'] for row in result['lines']):

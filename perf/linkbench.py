@@ -5,10 +5,10 @@ LinkBench's work (perf/graph/): nodes, links of two types, and how many visible 
 has; seven reads for three writes, most of them for few nodes. Every contender first loads the same
 graph, then all alternate, round after round, with the disk alone before and after. A write is one
 transaction and on the disk when it is answered; on MongoDB's protocol it is two writes of which the
-second one waits for the disk, since there is no transaction over two documents.
+second one waits for the disk, unless --transactions makes them one.
 Usage:    linkbench.py [--nodes 20000] [--clients 12] [--seconds 3] [--rounds 5] [--lazy]
                        [--only NAME,...] [--uri mongodb://...] [--server 'NAME=PATH OPTIONS']
-                       [--old-wire] [--units]
+                       [--old-wire] [--transactions]
           linkbench.py --engines [--memory MB] [--oplog MB] ...
                            the article's experiment: storage engines under one server
           (./lab bench linkbench builds what it needs; --install first installs the others)
@@ -24,8 +24,9 @@ Needs:    any of postgresql-15 with libpq-dev, mariadb-server and mariadb-plugin
 --old-wire: what speaks MongoDB's protocol is asked by OP_QUERY, OP_UPDATE, OP_DELETE and
           getLastError; so too, by itself, where one of --server or --uri is too old for today's
           drivers.
---units:  a link and its count are entries of one applyOps, which this server commits as one; no
-          crash leaves a count that is off by one. Else they are two writes, as the article had.
+--transactions: a link and its count change in one transaction, by wiredTiger and rocksdb of this
+          build, each a set of one member, in place of mmapv1; no crash leaves a count that is off
+          by one. Else they are two writes, as the article had.
 --engines: in place of the SQL servers mmapv1 of the base and of the series, wiredTiger and rocksdb
           of this build, as the article had them: --lazy, a commit every 100 ms, a flush every 60 s,
           an oplog of 2,000 MB, caches of half of the memory, its levels and buffers of RocksDB. The
@@ -47,7 +48,6 @@ import contextlib
 import functools
 import os
 import subprocess
-import sys
 
 import any_server
 import compare
@@ -56,6 +56,7 @@ import linkbench_contender
 import linkbench_engines
 import linkbench_tables
 import measuring
+import transactions
 
 import server
 
@@ -83,8 +84,9 @@ def why_not(peer, client):
         missing, '; apt install ' + ' '.join(packages) if packages else '')
 
 
-def every_peer(folder, lazy):
+def every_peer(folder, arguments):
     """(peer, settings, client, words) of all that can take part."""
+    lazy = arguments.lazy
     off = {'PostgreSQL': 'synchronous_commit=off', 'InnoDB': 'innodb_flush_log_at_trx_commit=2',
            'MyRocks': 'rocksdb_flush_log_at_trx_commit=2'}
     base = peers.mongod.BaseDefault if lazy else peers.mongod.BaseShort
@@ -95,9 +97,10 @@ def every_peer(folder, lazy):
 
     def socket(engine, peer):
         return ['--address', peer.sockets + '/socket', '--engine', engine]
+    ours = (transactions.engines(folder) if arguments.transactions
+            else [peers.mongod.Mongod(folder), base(folder)])
     return [
-        (peers.mongod.Mongod(folder), mongod_settings, linkbench_contender.MONGODB_CLIENT, uri),
-        (base(folder), mongod_settings, linkbench_contender.MONGODB_CLIENT, uri),
+        *((each, mongod_settings, linkbench_contender.MONGODB_CLIENT, uri) for each in ours),
         (peers.postgresql.PostgreSQL(folder),
          off['PostgreSQL'] if lazy else peers.postgresql.PostgreSQL.settings,
          'linkbench_postgresql',
@@ -113,7 +116,7 @@ def every_peer(folder, lazy):
 def contenders(folder, arguments):
     """Those that can run here; the others are named."""
     found = []
-    every = every_peer(folder, arguments.lazy)
+    every = every_peer(folder, arguments)
     joined = [named.name for named in arguments.servers]
     if arguments.uri:
         joined.append(any_server.shown(arguments.uri))
@@ -137,10 +140,8 @@ def contenders(folder, arguments):
 def build_clients():
     """Those of SQL servers for which there are headers."""
     targets = [name for name, (header, _) in SQL_CLIENTS.items() if os.path.exists(header)]
-    if targets and subprocess.run(
-            ['scons', '-Q', 'patches=none', *measuring.variant_words(), *targets],
-            cwd=measuring.TOP, stdout=sys.stderr, check=False).returncode != 0:
-        sys.exit('linkbench.py: %s could not be built; the message is above' % ' '.join(targets))
+    if targets:
+        measuring.build(' '.join(targets), 'patches=none', *targets)
 
 
 def cell_of(trial, contender, measured):
@@ -198,11 +199,11 @@ def measure(trial, arguments):
             trial.result['contenders'][contender.name]['check'] = contender.check(arguments)
 
 
-def install(engines):
-    if engines:
+def install(arguments):
+    if arguments.engines:
         compare.install_packages(linkbench_engines.packages(), 'linkbench.py')
         return
-    packages = {peer.package for peer, _, _, _ in every_peer('unused', False)
+    packages = {peer.package for peer, _, _, _ in every_peer('unused', arguments)
                 if peer.package and peer.missing()}
     packages |= {package for header, package in SQL_CLIENTS.values() if not os.path.exists(header)}
     compare.install_packages(packages, 'linkbench.py')
@@ -223,9 +224,8 @@ def make_parser():
                         help='how often each contender has its turn (%(default)s)')
     parser.add_argument('--lazy', action='store_true',
                         help='answers do not wait for the disk, as in the article')
-    parser.add_argument('--units', action='store_true',
-                        help='a link and its count are one write, by applyOps; servers of this '
-                        'build alone')
+    parser.add_argument('--transactions', action='store_true',
+                        help='a link and its count change in one; wiredTiger and rocksdb')
     parser.add_argument('--engines', action='store_true',
                         help='mmapv1, wiredTiger and rocksdb of this build, with the settings of '
                         'the article; --lazy')
@@ -250,22 +250,24 @@ def main():
     arguments.lazy = arguments.lazy or arguments.engines
     if arguments.memory and not arguments.engines:
         parser.error('argument --memory: it is for --engines')
-    if arguments.units and (arguments.servers or arguments.uri or arguments.old_wire):
-        parser.error('argument --units: it is not for --server, --uri and --old-wire')
+    if arguments.transactions and (arguments.old_wire or arguments.engines):
+        parser.error('argument --transactions: it is not for --old-wire and --engines')
     any_server.check_names(
         parser, arguments.servers, linkbench_engines.NAMES if arguments.engines else
-        [peer.name for peer, *_ in every_peer('unused', arguments.lazy)])
+        [peer.name for peer, *_ in every_peer('unused', arguments)])
     if arguments.install:
-        install(arguments.engines)
+        install(arguments)
     if not arguments.engines:
         build_clients()
+    if arguments.transactions:
+        transactions.build_engines()
     with experiment.scratch('linkbench-', arguments) as folder:
         os.chmod(folder, 0o755)
         trial = experiment.Experiment(folder, arguments)
         trial.result.update(contenders={}, left_out={}, nodes=arguments.nodes, lazy=arguments.lazy,
                             clients=arguments.clients, interval=arguments.interval,
                             rounds=arguments.rounds, seconds=arguments.seconds,
-                            units=arguments.units)
+                            transactions=arguments.transactions)
         result = trial.run(functools.partial(measure, arguments=arguments))
     experiment.finish('linkbench.py', result, bool(linkbench_tables.measured(result)),
                       linkbench_tables.table, 'linkbench', linkbench_tables.draw)

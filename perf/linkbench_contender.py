@@ -26,7 +26,8 @@ class Contender:
              str(arguments.clients), '--seconds', str(arguments.seconds), '--interval',
              str(arguments.interval)] + ['--lazy'] * arguments.lazy
             + ['--old-wire'] * (arguments.old_wire and self.client == MONGODB_CLIENT)
-            + ['--units'] * (arguments.units and self.client == MONGODB_CLIENT) + [phase],
+            + ['--transactions'] * (arguments.transactions and self.client == MONGODB_CLIENT)
+            + [phase],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=True).stdout)
 
     def load(self, arguments):

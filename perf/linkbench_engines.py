@@ -9,8 +9,6 @@ flush: what was changed in it is on the disk, and counted, before the next one b
 import contextlib
 import os
 import signal
-import subprocess
-import sys
 
 import any_server
 import late
@@ -82,16 +80,14 @@ def packages():
     return {LIBRARIES[name][2] for name in LIBRARIES if missing(name)}
 
 
-def build(names):
-    """The shared objects of these engines, beside the base's mongod. Ends the program when that
-    fails."""
+def build(names, selection='none'):
+    """The shared objects of these engines, beside the mongod of a selection of patches. Ends the
+    program when that fails."""
     wanted = [name for name in LIBRARIES if name in names]
-    if wanted and subprocess.run(
-            ['scons', '-Q', 'patches=none', *measuring.variant_words(),
-             'engines=' + ','.join(['mmapv1', *wanted]),
-             *('engine_%s.so' % name.lower() for name in wanted)],
-            cwd=measuring.TOP, stdout=sys.stderr, check=False).returncode != 0:
-        sys.exit('linkbench.py: %s could not be built; the message is above' % ', '.join(wanted))
+    if wanted:
+        measuring.build(', '.join(wanted), 'patches=' + selection,
+                        'engines=' + ','.join(['mmapv1', *wanted]),
+                        *('engine_%s.so' % name.lower() for name in wanted))
 
 
 # ---- what is counted ----

@@ -49,8 +49,8 @@ def table(result):
         result['nodes'], loads[0]['links'], experiment.plural(result['clients'], 'client'),
         'answers do not wait for the disk' if result['lazy'] else
         'each write is on the disk before it is answered')]
-    if result.get('units'):
-        lines += ['Where MongoDB\'s protocol is spoken, a link and its count are one write.']
+    if result.get('transactions'):
+        lines += ['By MongoDB\'s protocol a link and its count change in one transaction.']
     lines += ['',
               SUMMARY % ('', 'load', 'requests/s', 'cpu us', '', 'counts'),
               SUMMARY % ('', 'rows/s', 'median (min..max)', 'server', 'client', 'at the end')]

@@ -79,6 +79,14 @@ def variant_words():
     return ['checks=1'] if os.environ.get('MEASURED_VARIANT') else []
 
 
+def build(names, *words):
+    """Builds by scons; ends the program with the names where that fails."""
+    if subprocess.run(['scons', '-Q', *variant_words(), *words], cwd=TOP, stdout=sys.stderr,
+                      check=False).returncode != 0:
+        sys.exit('%s: %s could not be built; the message is above'
+                 % (os.path.basename(sys.argv[0]), names))
+
+
 def program_of(selection):
     return os.path.join(programs(selection), 'mongod')
 

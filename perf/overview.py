@@ -35,6 +35,7 @@ import plots
 import replicas
 import run
 import sweep
+import transactions
 import write_concern
 import write_through_table
 
@@ -70,6 +71,8 @@ KINDS = [
          findings.of_sweep),
     Kind('growth', 'Growth (./lab bench growth)', has('lines', 'memory_bytes'), growth.table,
          findings.of_growth),
+    Kind('transactions', 'Transactions (./lab bench transactions)', has('transfers'),
+         transactions.table, findings.of_transactions),
     Kind('patch', PATCH_TITLE, has('slug', 'blocks'), ab_table.whole_table, findings.of_patch),
     Kind('windows', PATCH_TITLE, has('slug', 'appends', 'runs'), write_through_table.whole_table,
          findings.of_write_through),

@@ -103,6 +103,7 @@ test('the set begins', () => {
             () => status(members[0]).myState === 1 && status(members[1]).myState === 2);
 });
 
+let all = 0;  // of keys; few documents may be left for one kind
 for (const name of Object.keys(kinds)) {
     const [key, more, make] = kinds[name];
     const first = seed;
@@ -122,13 +123,14 @@ for (const name of Object.keys(kinds)) {
         built.insertMany(t.find().toArray());
         built.createIndex(key, Object.assign({name: 'n'}, more));
         const keys = keysOf(name, 'n');
-        assertTrue(keys.length > 3, `seed ${first}`);
+        all += keys.length;
         assertEq(keys, keysOf(`${name}_built`, 'n'), `seed ${first}`);
         assertTrue(t.validate({full: true}).valid, `seed ${first}`);
     });
 }
 
 test('a secondary has the same keys', () => {
+    assertTrue(all > 100, 'there are no keys to compare');
     collectionOf('last').insertOne({_id: 1}, {writeConcern: {w: 2, wtimeout: 60000}});
     members[1].shell.setReadPref('secondaryPreferred');
     for (const name of Object.keys(kinds)) {

@@ -74,9 +74,8 @@ static void usage(FILE* out) {
             STORE_HAS_OLD_WIRE ? "  --old-wire           asks as old drivers did; for servers that "
                                  "today's refuse\n"
                                : "",
-            STORE_HAS_UNITS
-                ? "  --units              writes a link and its count as one, by applyOps "
-                  "of mongod-dur\n"
+            STORE_HAS_CHOICE
+                ? "  --transactions       writes a link and its count in one; of members of sets\n"
                 : "");
 }
 
@@ -401,12 +400,12 @@ int main(int argc, char** argv) {
         {"interval", OPTION_REAL, &settings.interval_seconds, 0.01, 86400},
         {"lazy", OPTION_SETS, &settings.store.lazy, 0, 0},
         {STORE_HAS_OLD_WIRE ? "old-wire" : NULL, OPTION_SETS, &settings.store.old_wire, 0, 0},
-        {STORE_HAS_UNITS ? "units" : NULL, OPTION_SETS, &settings.store.units, 0, 0},
+        {STORE_HAS_CHOICE ? "transactions" : NULL, OPTION_SETS, &settings.store.transactions, 0, 0},
         {0},
     };
     settings.phase = take_options(argc, argv, options, usage);
-    if (settings.store.units && settings.store.old_wire) {
-        fprintf(stderr, "linkbench_%s: --units is not for --old-wire\n", STORE_NAME);
+    if (settings.store.transactions && settings.store.old_wire) {
+        fprintf(stderr, "linkbench_%s: --transactions is not for --old-wire\n", STORE_NAME);
         return 2;
     }
     graph_init(&settings.graph, settings.nodes);

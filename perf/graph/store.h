@@ -22,8 +22,8 @@ typedef struct {
     const char* address; /* NULL: the usual one */
     const char* engine;  /* of the tables; NULL: the usual one, or the only one */
     bool lazy;
-    bool old_wire; /* only where STORE_HAS_OLD_WIRE */
-    bool units;    /* only where STORE_HAS_UNITS; not by the old wire */
+    bool old_wire;     /* only where STORE_HAS_OLD_WIRE */
+    bool transactions; /* only where STORE_HAS_CHOICE; not by the old wire */
 } store_options_t;
 
 extern const char* const STORE_NAME;
@@ -31,8 +31,8 @@ extern const char* const STORE_NAME;
 extern const char* const STORE_ADDRESS;
 /* Whether it can also be asked as old drivers did. */
 extern const bool STORE_HAS_OLD_WIRE;
-/* Whether a link and its count can be written as one, which by itself are two writes. */
-extern const bool STORE_HAS_UNITS;
+/* Whether a link and its count are two writes, unless one asks for a transaction. */
+extern const bool STORE_HAS_CHOICE;
 
 /* NULL when it cannot be reached: the sentence is on stderr then. The options live as long as the
  * connection. */

@@ -14,7 +14,7 @@ const char* const STORE_ADDRESS =
     "path of the server's Unix socket; its database linkbench is\n"
     "                       dropped by load; --engine innodb or "
     "rocksdb";
-const bool STORE_HAS_OLD_WIRE = false, STORE_HAS_UNITS = false;
+const bool STORE_HAS_OLD_WIRE = false, STORE_HAS_CHOICE = false;
 
 enum { ERROR_BYTES = 512, DEADLOCK = 1213, LOCK_WAIT = 1205, STATEMENT_BYTES = 4096 };
 

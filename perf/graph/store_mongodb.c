@@ -1,9 +1,8 @@
-/* MongoDB's protocol, of today or of old drivers (client.h). There is no transaction over two
- * documents: the link is written first, the count second and with the write concern, so that the
- * answer to it says that both are on the disk (a journal keeps their order). A crash between the
- * two leaves a count that is off by one; the public benchmark's SQL has that in one transaction.
- * As units both are entries of one applyOps, which this project's server commits as one
- * (docs/replication.md), and asks before whether the link is what the client takes it for.
+/* MongoDB's protocol, of today or of old drivers (client.h). A link and its count are two writes:
+ * the link is written first, the count second and with the write concern, so that the answer to it
+ * says that both are on the disk (a journal keeps their order). A crash between the two leaves a
+ * count that is off by one; the public benchmark's SQL has both in one transaction, as this has
+ * where one asks for it.
  *
  *     node   {_id: 17, type: 2048, version: 0, time: ..., data: '...'}
  *     link   {_id: {a: 17, t: 123456789, b: 4711}, a: 17, t: 123456789, v: 1, time: ..., ...}
@@ -19,12 +18,12 @@ const char* const STORE_NAME = "mongodb";
 const char* const STORE_ADDRESS =
     "mongodb://127.0.0.1:27017, or any other URI; its database\n"
     "                       linkbench is dropped by load";
-const bool STORE_HAS_OLD_WIRE = true, STORE_HAS_UNITS = true;
+const bool STORE_HAS_OLD_WIRE = true, STORE_HAS_CHOICE = true;
 
 struct connection {
     client_t* client;
     bool journaled; /* what a last write is */
-    bool units;
+    bool transactions;
     bson_error_t error;
 };
 
@@ -43,7 +42,7 @@ connection_t* store_connect(const store_options_t* options) {
     if (!clients) return NULL;
     connection_t* connection = calloc(1, sizeof *connection);
     connection->journaled = !options->lazy;
-    connection->units = options->units;
+    connection->transactions = options->transactions;
     connection->client = client_take(clients, &connection->error);
     connections++;
     if (connection->client) return connection;
@@ -67,7 +66,8 @@ const char* store_error(connection_t* connection) {
 /* What a function of client.h returned, as a store does. */
 static int outcome(const connection_t* connection, int64_t rows) {
     if (rows >= 0) return (int)rows;
-    return connection->error.code == CLIENT_DUPLICATE_KEY ? STORE_AGAIN : STORE_ERROR;
+    const uint32_t code = connection->error.code;
+    return code == CLIENT_DUPLICATE_KEY || code == CLIENT_CONFLICT ? STORE_AGAIN : STORE_ERROR;
 }
 
 /* Runs a query whose filter is destroyed. */
@@ -253,15 +253,11 @@ int store_count_links(connection_t* connection, int64_t id1, int type) {
                      count_of(id1, type));
 }
 
-static bson_t* change_of_count(const link_t* link, int64_t more) {
-    return BCON_NEW("$inc", "{", "count", BCON_INT64(more), "version", BCON_INT64(1), "}", "$set",
-                    "{", "time", BCON_DATE_TIME(link->time), "}");
-}
-
 /* The second write of a link's change, and the one whose answer says that both are on the disk. */
 static int add_to_count(connection_t* connection, const link_t* link, int64_t more) {
     bson_t* filter = count_of(link->id1, link->type);
-    bson_t* change = change_of_count(link, more);
+    bson_t* change = BCON_NEW("$inc", "{", "count", BCON_INT64(more), "version", BCON_INT64(1), "}",
+                              "$set", "{", "time", BCON_DATE_TIME(link->time), "}");
     const int64_t made = client_update_one(connection->client, &COUNTS, filter, change, true,
                                            connection->journaled, &connection->error);
     bson_destroy(filter);
@@ -271,64 +267,31 @@ static int add_to_count(connection_t* connection, const link_t* link, int64_t mo
 
 /* Counts it, also where another client counts for the first time at the same moment. */
 static int count_link(connection_t* connection, const link_t* link, int64_t more) {
-    int made = STORE_AGAIN;
-    while (made == STORE_AGAIN)
+    int made = add_to_count(connection, link, more);
+    while (made == STORE_AGAIN && !connection->transactions)
         made = add_to_count(connection, link, more);
     return made;
 }
 
-/* Both writes as one, where the link's visibility is what `before` says. 0: it is not. */
-static int write_unit(connection_t* connection, const link_t* link, const bson_t* before,
-                      const bson_t* change, int64_t more) {
-    bson_t which = BSON_INITIALIZER;
-    append_link_id(&which, "_id", link->id1, link->type, link->id2);
-    bson_t *count = count_of(link->id1, link->type), *counting = change_of_count(link, more);
-    bson_t* command =
-        BCON_NEW("applyOps", "[", "{", "op", BCON_UTF8("u"), "ns", BCON_UTF8("linkbench.link"),
-                 "o2", BCON_DOCUMENT(&which), "o", BCON_DOCUMENT(change), "}", "{", "op",
-                 BCON_UTF8("u"), "ns", BCON_UTF8("linkbench.count"), "o2", BCON_DOCUMENT(count),
-                 "o", BCON_DOCUMENT(counting), "}", "]", "preCondition", "[", "{", "ns",
-                 BCON_UTF8("linkbench.link"), "q", BCON_DOCUMENT(&which), "res", "{", "v",
-                 BCON_DOCUMENT(before), "}", "}", "]", "alwaysUpsert", BCON_BOOL(true),
-                 "writeConcern", "{", "j", BCON_BOOL(connection->journaled), "}");
-    bson_t reply;
-    const bool ok =
-        client_command(connection->client, "admin", command, &reply, &connection->error);
-    const bool is_otherwise = !ok && bson_has_field(&reply, "whatFailed");
-    bson_destroy(&reply);
-    bson_destroy(command);
-    bson_destroy(counting);
-    bson_destroy(count);
-    bson_destroy(&which);
-    return is_otherwise ? 0 : outcome(connection, ok ? 1 : -1);
-}
-
-static bson_t* is_visible(bool visible) {
-    return BCON_NEW(visible ? "$eq" : "$ne", BCON_INT32(VISIBLE));
-}
-
-/* As one unit: most links are new, or hidden; those that are visible are not counted again. */
-static int add_unit(connection_t* connection, const link_t* link, const bson_t* change) {
-    int made = 0;
-    for (int visible = 0; made == 0; visible = !visible) {
-        bson_t* before = is_visible(visible);
-        made = write_unit(connection, link, before, change, !visible);
-        bson_destroy(before);
-    }
+/* Both writes, in a transaction where the connection has them. */
+static int write_both(connection_t* connection, const link_t* link,
+                      int (*write)(connection_t* connection, const link_t* link)) {
+    if (!connection->transactions) return write(connection, link);
+    if (!client_begin(connection->client, connection->journaled, &connection->error))
+        return outcome(connection, -1);
+    int made = write(connection, link);
+    if (made >= 0 && !client_commit(connection->client, &connection->error))
+        made = outcome(connection, -1);
+    if (made < 0) client_abort(connection->client);
     return made;
 }
 
-int store_add_link(connection_t* connection, const link_t* link) {
+static int add_link(connection_t* connection, const link_t* link) {
     bson_t set, *change = begin_change(&set);
     bson_append_int64(&set, "a", 1, link->id1);
     bson_append_int32(&set, "t", 1, link->type);
     bson_append_int32(&set, "v", 1, VISIBLE);
     end_change(change, &set, link->time, link->data, link->data_bytes);
-    if (connection->units) {
-        const int made = add_unit(connection, link, change);
-        bson_destroy(change);
-        return made;
-    }
     bson_t* command = BCON_NEW("findAndModify", "link");
     bson_t filter;
     bson_append_document_begin(command, "query", 5, &filter);
@@ -348,6 +311,10 @@ int store_add_link(connection_t* connection, const link_t* link) {
     bson_destroy(change);
     if (!ok) return outcome(connection, -1);
     return count_link(connection, link, !was_visible);
+}
+
+int store_add_link(connection_t* connection, const link_t* link) {
+    return write_both(connection, link, add_link);
 }
 
 /* The write of a link that is there, visible as far as it must be so now. */
@@ -370,19 +337,16 @@ int store_update_link(connection_t* connection, const link_t* link) {
     return made;
 }
 
-int store_delete_link(connection_t* connection, const link_t* link) {
+static int delete_link(connection_t* connection, const link_t* link) {
     bson_t* change = BCON_NEW("$set", "{", "v", BCON_INT32(HIDDEN), "}");
-    if (connection->units) {
-        bson_t* before = is_visible(true);
-        const int made = write_unit(connection, link, before, change, -1);
-        bson_destroy(before);
-        bson_destroy(change);
-        return made;
-    }
     const int hidden = change_link(connection, link, change, true, false);
     bson_destroy(change);
     if (hidden <= 0) return hidden;
     return count_link(connection, link, -1);
+}
+
+int store_delete_link(connection_t* connection, const link_t* link) {
+    return write_both(connection, link, delete_link);
 }
 
 /* ---- check ---- */

@@ -14,7 +14,7 @@ const char* const STORE_ADDRESS =
     "what libpq takes, e.g. 'host=/tmp/sockets user=postgres'; its\n"
     "                       tables nodes, links and counts are made "
     "anew";
-const bool STORE_HAS_OLD_WIRE = false, STORE_HAS_UNITS = false;
+const bool STORE_HAS_OLD_WIRE = false, STORE_HAS_CHOICE = false;
 
 enum { ERROR_BYTES = 512 };
 

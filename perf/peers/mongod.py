@@ -33,14 +33,15 @@ class Mongod(Peer):
         super().__init__(os.path.join(folder, type(self).__name__.lower()),
                          {program_path: os.path.exists(program_path) and program_path})
         self.tools = measuring.Bench(measuring.programs(), folder, 0, WARMUP_SECONDS)
-        self.uri = None
+        self.uri = self.port = None
 
     @contextlib.contextmanager
     def serve(self):
         with self.folders(), server.Server(
                 *self.programs, self.data, measuring.COMMON + self.options
                 + ['--unixSocketPrefix', self.sockets]) as mongod:
-            self.uri, self.pid = socket_uri(self.sockets, mongod.port), mongod.pid
+            self.port, self.pid = mongod.port, mongod.pid
+            self.uri = socket_uri(self.sockets, self.port)
             yield
 
     def insert(self, clients, seconds):

@@ -69,9 +69,10 @@ namespace base {
     X(108, InconsistentReplicaSetNames, "heartbeats of another set")                               \
     X(110, CannotInitializeNodeWithData, "a new member that has data of its own")                  \
     X(111, NotExactValueField, "upserts by a part of _id")                                         \
-    X(112, WriteConflict, "reads for which an engine cannot keep old rows any longer")             \
+    X(112, WriteConflict, "transactions in whose way others are; rows too old for the cache")      \
     X(115, CommandNotSupported, "commands that are known by name only")                            \
     X(121, DocumentValidationFailure, "documents that the validator of a collection refuses")      \
+    X(125, CommandFailed, "the end of a transaction outside of one")                               \
     X(123, NotAReplicaSet, "read concerns that only a replica set can fulfil")                     \
     X(146, ExceededMemoryLimit, "operations and results beyond their memory limits")               \
     X(148, ReadConcernMajorityNotEnabled, "that read concern, on a member of a set")               \
@@ -93,8 +94,13 @@ namespace base {
     X(189, PrimarySteppedDown, "waits for members when the primary stops being it")                \
     X(232, MaxSubPipelineDepthExceeded, "pipelines in pipelines in pipelines")                     \
     X(241, ConversionFailure, "$convert and its like, of a value that has no such meaning")        \
+    X(246, SnapshotUnavailable, "transactions whose collection has changed")                       \
+    X(251, NoSuchTransaction, "transactions that are over, or that there never were")              \
+    X(256, TransactionCommitted, "what comes for one that is committed")                           \
+    X(257, TransactionTooLarge, "transactions with too many changes")                              \
     X(260, InvalidResumeToken, "places in a change stream that are none")                          \
     X(261, TooManyLogicalSessions, "a session beyond the limit")                                   \
+    X(263, OperationNotSupportedInTransaction, "what a transaction cannot have in it")             \
     X(280, ChangeStreamFatalError, "places in a change stream that the log lacks")                 \
     X(286, ChangeStreamHistoryLost, "the same, overwritten in the log")                            \
     X(292, QueryExceededMemoryLimitNoDiskUseAllowed, "sorts and groups with allowDiskUse: false")  \

@@ -194,6 +194,7 @@ void Collection::check_writable() const {
 struct Collection::Scratch {
     KeySet keys;                     // of an insert or removal
     std::vector<KeyChange> changes;  // of an update, one per index
+    bson::Buffer which;              // name_of()
 
     std::span<KeyChange> changes_of(size_t indexes) {
         if (changes.size() < indexes) changes.resize(indexes);
@@ -209,11 +210,20 @@ Collection::Scratch& Collection::scratch() {
 // Such a change concerns more than one document.
 void Collection::check_multikey(const Index& index, const KeySet& keys) {
     if (keys.multikey() && !index.multikey && storage::LockManager::is_concurrent())
-        throw storage::WriteConflict{.needs_all = true};
+        throw storage::WriteConflict{.needs_all = true, .first_array_of = index.store};
+}
+
+void Collection::expect_arrays(const storage::SortedIndex* store) {
+    for (const auto& index : indexes_)
+        if (index->store == store) note_arrays(*index);
 }
 
 void Collection::note_multikey(Index& index, const KeySet& keys) {
-    if (!keys.multikey() || index.multikey) return;
+    if (keys.multikey()) note_arrays(index);
+}
+
+void Collection::note_arrays(Index& index) {
+    if (index.multikey) return;
     if (durability_.keeps_undo()) durability_.on_undo([&index] { index.multikey = false; });
     store_.set_multikey(index.slot);
     index.multikey = true;
@@ -234,12 +244,13 @@ int64_t Collection::with_entry(int64_t bytes, int64_t entry_bytes) {
 }
 
 // Returns the document by which an entry of the log names this one. The result is valid until the
-// next change.
+// thread's next change.
 bson::Doc Collection::name_of(bson::Doc doc) {
     constexpr size_t kUsualBytes = 4096;
-    which_.clear();
-    which_.trim(kUsualBytes);
-    bson::Builder which(which_);
+    bson::Buffer& buffer = scratch().which;
+    buffer.clear();
+    buffer.trim(kUsualBytes);
+    bson::Builder which(buffer);
     const bson::Element id = doc["_id"];
     if (id)
         which.append(id);

@@ -103,8 +103,12 @@ class Collection {
     // where the engine does no more, where the server itself reads the documents (system
     // collections), and where a validator has to see one after the other.
     bool allows_concurrent_changes() const {
-        return records_.allows_concurrent_changes() && !is_system_ && validator_ == nullptr &&
-               log_ == nullptr;
+        return may_change_in_transaction() && validator_ == nullptr;
+    }
+    // The same for transactions over several requests (storage/transaction.h), each of which asks
+    // the validator about documents that it has locked.
+    bool may_change_in_transaction() const {
+        return records_.allows_concurrent_changes() && !is_system_;
     }
     // Returns a number that is unique in the process; it is a new one when an index went away or
     // the records were rewritten. After releasing the lock an operation looks the collection up
@@ -142,6 +146,9 @@ class Collection {
     // The requests that wait for the next insert into a capped collection.
     InsertWaiters& waiters() { return waiters_; }
 
+    // exclusive. From now on the index, if it is one of these, counts as one with arrays.
+    void expect_arrays(const storage::SortedIndex* store);
+
     // For Database and index builds --------------------------------------------------------------
     // exclusive. Reads the index list from the store again. `gone`: an index or record positions
     // went away, so saved cursors die.
@@ -160,7 +167,7 @@ class Collection {
     void unindex(Index& index, const storage::Record& record);
     int64_t prepare_capped_insert(bson::Doc doc);
     int64_t with_entry(int64_t bytes, int64_t entry_bytes);
-    bson::Doc name_of(bson::Doc doc);
+    static bson::Doc name_of(bson::Doc doc);
     void insert_keys(storage::WriteUnit& unit, Index& index, const KeySet& keys,
                      storage::RecordId id, size_t& done);
     void plan_change(Index& index, KeyChange& change, bson::Doc before, bson::Doc after,
@@ -171,6 +178,7 @@ class Collection {
                             storage::RecordId from, storage::RecordId to);
     static void check_multikey(const Index& index, const KeySet& keys);
     void note_multikey(Index& index, const KeySet& keys);
+    void note_arrays(Index& index);
     void mark_inserted(const storage::Record& record);
     void read_collation();
 
@@ -192,7 +200,6 @@ class Collection {
     ChangeLog* const log_;
     const bool kept_by_log_;  // its own collection
     bool is_appending_ = false;
-    bson::Buffer which_;  // name_of()
 
     const query::ExpressionParser* const expressions_;
     std::unique_ptr<const Validator> validator_;

@@ -84,6 +84,7 @@ void Validator::check(std::string_view ns, bson::Doc doc, const bson::Doc* befor
         base::fail(base::kDocumentValidationFailure,
                    "Document failed validation: the validator of {} cannot be read: {}", ns,
                    fault_);
+    const std::lock_guard lock(mutex_);
     if (filter_->matches(doc)) return;
     if (before != nullptr && spares_unfit_ && !filter_->matches(*before)) return;
     const bson::Object info = error_info(filter_->filter(), expressions_, collator_, doc);

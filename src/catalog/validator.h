@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -26,13 +27,14 @@ class Validator {
 
     // Checks `doc` before it is stored in the collection `ns`; `before`: the document that it
     // replaces; null: it is a new one. Throws base::Error 121 with the details `errInfo`, and what
-    // the filter throws; by the action "warn" it writes a line to the log instead of 121. REQUIRES:
-    // one thread at a time.
+    // the filter throws; by the action "warn" it writes a line to the log instead of 121. Threads
+    // wait for each other.
     void check(std::string_view ns, bson::Doc doc, const bson::Doc* before) const;
 
   private:
     Validator() = default;
 
+    mutable std::mutex mutex_;                      // held while filter_ works
     std::unique_ptr<const query::Matcher> filter_;  // null: it has a fault
     std::string fault_;
     const query::ExpressionParser* expressions_ = nullptr;

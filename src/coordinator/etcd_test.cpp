@@ -139,7 +139,7 @@ TEST(EtcdTest, WhatIsNoAnswerIsRefused) {
 }
 
 TEST(EtcdTest, WhoIsNoEtcdIsNamedWithTheReason) {
-    // A busy machine is given longer until the server's words are what is told.
+    // A busy machine has longer and longer, until the server's words are those.
     const auto expect = [](const std::string& bytes, std::string_view told) {
         std::string why;
         for (std::chrono::milliseconds limit = 600ms; limit < 100s && !why.starts_with(told);

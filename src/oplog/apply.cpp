@@ -1,6 +1,7 @@
 #include "oplog/apply.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "base/dcheck.h"
 #include "base/error.h"
@@ -10,6 +11,7 @@
 #include "catalog/names.h"
 #include "catalog/uuid.h"
 #include "dialect/dialect.h"
+#include "oplog/transaction_entries.h"
 #include "query/plan/executor.h"
 #include "query/update/update.h"
 #include "sched/tick.h"
@@ -105,7 +107,10 @@ Applied Applier::apply(bson::Doc entry, Manner manner) {
         case 'n':
             return Applied::done;
         case 'c':
-            command(told, manner);
+            if (is_unit(entry))
+                change_together(told.o.first().as_doc(), manner);
+            else
+                command(told, manner);
             return Applied::done;
         case 'i':
         case 'u':
@@ -134,6 +139,24 @@ Applied Applier::change(const Told& told, Manner manner) {
     const std::string_view db = catalog::split(told.ns).db;
     const storage::DatabaseLock lock(catalog_.engine().locks(), db, true);
     return change_locked(told, manner);
+}
+
+// Collections are made before, since no unit makes any.
+void Applier::change_together(bson::Doc list, Manner manner) {
+    const storage::GlobalLock lock(catalog_.engine().locks(), storage::GlobalMode::W);
+    std::vector<Told> changes;
+    for (const bson::Element& each : list) {
+        changes.push_back(told_by(each.as_doc()));
+        const Told& told = changes.back();
+        if (manner == Manner::again && told.op == 'i' && catalog_.collection(told.ns) == nullptr)
+            catalog_.collection_for_write(told.ns);
+    }
+    storage::WriteUnit unit(catalog_.engine().durability());
+    unit.admit(list.size());
+    const storage::WriteUnit::EngineUndo undo(unit);
+    for (const Told& told : changes)
+        change_locked(told, manner);
+    unit.keep();
 }
 
 Applied Applier::change_locked(const Told& told, Manner manner) {

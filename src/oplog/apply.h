@@ -46,7 +46,7 @@ class Applier {
     // No lock. Throws base::Error: 2 for what is no entry, 115 for one in a form of later servers,
     // 20 for one of the database `local`; by Manner::exact 47 where there is no document to be
     // changed, 26 where there is no collection; and what a change itself throws. If it throws,
-    // nothing has been changed.
+    // nothing has been changed. The changes of a transaction are made under W, as one.
     Applied apply(bson::Doc entry, Manner manner);
     // The database of which an entry changes one document; empty: it tells of something else.
     static std::string_view changed_database(bson::Doc entry);
@@ -62,6 +62,7 @@ class Applier {
     static Told told_by(bson::Doc entry);
     Applied change(const Told& told, Manner manner);
     Applied change_locked(const Told& told, Manner manner);
+    void change_together(bson::Doc list, Manner manner);
     void insert(catalog::Collection& collection, bson::Doc doc, Manner manner);
     Applied update(catalog::Collection& collection, const Told& told, Manner manner);
     void operate(catalog::Collection& collection, storage::RecordId id, bson::Doc operators);

@@ -53,6 +53,27 @@ class ApplierTest : public catalog::OverEachEngine {
 
 constexpr const char* kCreate = R"({"op": "c", "ns": "test.$cmd", "o": {"create": "c"}})";
 
+// The changes of a transaction, over several databases.
+TEST_P(ApplierTest, ChangesAllTogetherOrNothing) {
+    constexpr const char* kUnit = R"({"op": "c", "ns": "admin.$cmd", "o": {"applyOps": [
+        {"op": "i", "ns": "test.c", "o": {"_id": 1, "a": 1}},
+        {"op": "u", "ns": "test.c", "o2": {"_id": 1}, "o": {"$set": {"a": 2}}},
+        {"op": "i", "ns": "more.d", "o": {"_id": 1}},
+        {"op": "d", "ns": "test.c", "b": true, "o": {"_id": 7}}]}})";
+    apply(kCreate);
+    apply(R"({"op": "c", "ns": "more.$cmd", "o": {"create": "d"}})");
+    EXPECT_EQ(error_of(kUnit), base::kNoMatchingDocument);
+    EXPECT_EQ(documents(), Texts{});
+    EXPECT_EQ(documents("more.d"), Texts{});
+    apply(R"({"op": "i", "ns": "test.c", "o": {"_id": 7}})");
+    apply(kUnit);
+    EXPECT_EQ(documents(), Texts{"{ _id: 1, a: 2 }"});
+    EXPECT_EQ(documents("more.d"), Texts{"{ _id: 1 }"});
+    apply(kUnit, Manner::again);
+    EXPECT_EQ(documents(), Texts{"{ _id: 1, a: 2 }"});
+    EXPECT_EQ(commands_, Texts{});
+}
+
 TEST_P(ApplierTest, ChangesDocumentsAndIndexes) {
     apply(kCreate);
     apply(R"({"op": "i", "ns": "test.c", "o": {"_id": 1, "a": 1}})");

@@ -238,7 +238,12 @@ int64_t Log::prepare(int64_t entry_bytes) {
         base::fail(base::kInterruptedDueToReplStateChange,
                    "operation was interrupted: this member is not in the state any more in which "
                    "it began");
-    int64_t bytes = foreign != nullptr ? foreign->entry_.size() : entry_bytes + kBeside;
+    if (TransactionEntries* const entries = t_writer.transaction) {
+        entries->prepare(entry_bytes + static_cast<int64_t>(storage::kNameLimitsOfToday.ns));
+        return entry_bytes;
+    }
+    int64_t bytes = entry_bytes + kBeside;
+    if (foreign != nullptr) bytes = foreign->is_written_ ? 0 : foreign->entry_.size();
     if (is_broken_)
         base::fail(base::kInternalError,
                    "nothing can be changed: an entry could not be written to {}", ns_);

@@ -25,6 +25,7 @@
 #include "oplog/entry.h"
 #include "oplog/retries.h"
 #include "oplog/statement.h"
+#include "oplog/transaction_entries.h"
 #include "storage/engine.h"
 #include "storage/lock.h"
 
@@ -99,6 +100,9 @@ class Log final : public catalog::ChangeLog {
     void updated(std::string_view ns, bson::Doc which, bson::Doc form) override;
     void index_built(std::string_view ns, bson::Doc spec) override;
     void command(std::string_view db, bson::Doc command, const bson::Doc* beside) override;
+    // Writes the entry of a transaction over several requests, in the commit of its changes. The
+    // thread has a Statement for it. REQUIRES: prepare() was called for it.
+    void transaction(bson::Doc command) { changed('c', "admin.$cmd", command); }
     void take_command_back() override;
 
   private:
@@ -113,6 +117,8 @@ class Log final : public catalog::ChangeLog {
 
     // Writes the entry of a change of a document.
     void changed(char op, std::string_view ns, bson::Doc o, const bson::Doc* o2 = nullptr) {
+        if (TransactionEntries* const entries = t_writer.transaction)
+            return entries->add(op, ns, o, o2);
         if (storage::LockManager::is_concurrent()) return changed_late(op, ns, o, o2);
         if (Statement* const statement = t_writer.statement)
             return changed_by(*statement, op, ns, o, o2);
@@ -147,7 +153,7 @@ class Log final : public catalog::ChangeLog {
     // thread; of concurrent changes once they are committed.
     std::atomic<uint64_t> last_ts_{0};
     std::atomic<int64_t> term_{0};
-    // Of the last entry that is written, whose change others may see before they see last_ts_.
+    // The ts of the last entry that is written; others may see its change before last_ts_.
     std::atomic<uint64_t> written_ts_{0};
     End end_;
     End before_;  // the last entry

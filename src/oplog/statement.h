@@ -11,12 +11,15 @@ namespace oplog {
 
 class ForeignChange;
 class Statement;
+class TransactionEntries;
 
 // The marks of a thread that writes: what its changes belong to, and the entries that they got.
 struct Writer {
     Statement* statement = nullptr;    // null: of no statement
     ForeignChange* foreign = nullptr;  // the last one; null: the changes are this server's own
-    Position written;                  // see Log::written()
+    // The changes belong to this transaction over several requests; null: to none.
+    TransactionEntries* transaction = nullptr;
+    Position written;  // see Log::written()
 };
 inline constinit thread_local Writer t_writer;
 

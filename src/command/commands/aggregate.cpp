@@ -464,7 +464,7 @@ bool may_aggregate(const Invocation& invocation, const Rights& rights) {
 }
 
 constexpr Command kCommands[] = {
-    {"aggregate", "", kRecordsFailure, LockKind::read,
+    {"aggregate", "", kRecordsFailure | kInTransaction, LockKind::read,
      "{ aggregate: collection, pipeline: [ ... ], cursor: {}, allowDiskUse: bool }", run_aggregate,
      needs::decided(may_aggregate), kAggregate.fields()},
 };

@@ -346,7 +346,8 @@ class BulkWrite {
     // rest, as in the other write commands.
     void failed(const Operation& operation, int32_t index, const base::Error& error) {
         if (is_worth_a_retry(error.code())) throw base::Error(error);
-        stopped_ = request_.ordered || sched::is_interruption(error);
+        stopped_ =
+            ends_transaction(client_, error) || request_.ordered || sched::is_interruption(error);
         client_.last_error().record_error(error.code(), error.what());
         service_.asserts().user.fetch_add(1, std::memory_order_relaxed);
         bson::Builder out = result(0.0, index);
@@ -444,7 +445,7 @@ bool may_bulk_write(const Invocation& invocation, const Rights& rights) {
 }
 
 constexpr Command kCommands[] = {
-    {"bulkWrite", "", kAdminOnly | kNotCounted | kRetryable, LockKind::write,
+    {"bulkWrite", "", kAdminOnly | kNotCounted | kRetryable | kInTransaction, LockKind::write,
      "{ bulkWrite: 1, ops: [ { insert | update | delete: place in nsInfo, ... } ], nsInfo: [ { ns "
      "} ], ordered, errorsOnly, let, cursor }",
      run_bulk_write, needs::decided(may_bulk_write), kBulk.fields()},

@@ -355,8 +355,9 @@ constexpr Field kTextFields[] = {
 constexpr Command kCommands[] = {
     {"count", "", 0, LockKind::read, "count objects in collection", run_count,
      needs::on_collection(auth::action::find), kCount.fields()},
-    {"distinct", "", 0, LockKind::read, "{ distinct: collection, key: 'a.b', query: {} }",
-     run_distinct, needs::on_collection(auth::action::find), kDistinct.fields()},
+    {"distinct", "", kInTransaction, LockKind::read,
+     "{ distinct: collection, key: 'a.b', query: {} }", run_distinct,
+     needs::on_collection(auth::action::find), kDistinct.fields()},
     {"text", "", 0, LockKind::read, "{ text: collection, search: words }", run_text,
      needs::on_collection(auth::action::find), kTextFields},
 };

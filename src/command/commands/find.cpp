@@ -380,12 +380,12 @@ constexpr Field kKillCursorsFields[] = {
 };
 
 constexpr Command kCommands[] = {
-    {"find", "", kNotCounted, LockKind::read, "query a collection", run_find,
+    {"find", "", kNotCounted | kInTransaction, LockKind::read, "query a collection", run_find,
      needs::on_collection(auth::action::find), kFind.fields()},
-    {"getMore", "", kNotCounted | kOnAnyMember, LockKind::read, "the next documents of a cursor",
-     run_get_more, needs::login, kMore.fields()},
-    {"killCursors", "", 0, LockKind::none, "end cursors", run_kill_cursors, needs::login,
-     kKillCursorsFields},
+    {"getMore", "", kNotCounted | kOnAnyMember | kInTransaction, LockKind::read,
+     "the next documents of a cursor", run_get_more, needs::login, kMore.fields()},
+    {"killCursors", "", kInTransaction, LockKind::none, "end cursors", run_kill_cursors,
+     needs::login, kKillCursorsFields},
 };
 
 }  // namespace

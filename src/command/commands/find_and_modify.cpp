@@ -78,7 +78,7 @@ class FindAndModify {
         const auto executor = plan(lock);
         query::Row row;
         const bool found = executor->next(&row);
-        if (!found && request_.upsert && lock.is_concurrent()) {
+        if (!found && request_.upsert && lock.is_concurrent() && client_.transaction() == nullptr) {
             // Another thread must not insert it between the look and the insert.
             access_ = storage::Access::all;
             return false;
@@ -388,12 +388,13 @@ class FindAndModify {
     }
 
     void upsert(CollectionLock& lock, query::Executor& executor) {
-        DCHECK(!lock.is_concurrent());
+        DCHECK(!lock.is_concurrent() || client_.transaction() != nullptr);
         const sched::WorkLimit limit(kUpdateWork);
         tell_update();
         bson::Buffer made;
         update().build_upsert(*executor.query().matcher, made);
         const bson::Doc doc(made.data());
+        executor.save();
         bson::Builder value;
         if (request_.return_new) {
             show(doc, nullptr, value);
@@ -403,7 +404,7 @@ class FindAndModify {
             value.append_null("value");
         }
         keep_shown(value.doc());
-        const bson::Object id = insert_upsert(client_, lock.make(), doc, request_.validation);
+        const bson::Object id = insert_upsert(lock, doc, request_.validation);
         rethrow_parse_error();
         report_update(client_.report(), {0, 0, id});
         append_reply(value.doc(), {.update = true, .n = 1, .upserted = id});
@@ -477,7 +478,8 @@ bool may_find_and_modify(const Invocation& invocation, const Rights& rights) {
 
 Family find_and_modify_commands() {
     static const Command kCommands[] = {
-        {"findAndModify", "findandmodify", kRecordsFailure | kRetryable, LockKind::write,
+        {"findAndModify", "findandmodify", kRecordsFailure | kRetryable | kInTransaction,
+         LockKind::write,
          "{ findAndModify: collection, query, sort, update | remove: true, new, fields, upsert }",
          run_find_and_modify, needs::decided(may_find_and_modify), find_and_modify_fields()},
     };

@@ -23,9 +23,6 @@ constexpr Reason kNoCopy{base::kCommandNotSupported,
 constexpr Reason kNoOplog{base::kCommandNotSupported, "this server applies no entries of an oplog"};
 constexpr Reason kNoShards{base::kCommandNotSupported,
                            "this server does not take part in a sharded cluster"};
-constexpr Reason kNoTransactions{
-    base::kIllegalOperation,
-    "transaction numbers are only allowed on a replica set member or mongos"};
 constexpr Reason kNoMerge{base::kCommandNotSupported,
                           "users are made by createUser, not restored as documents"};
 constexpr Reason kNoOldLogin{base::kAuthenticationFailed,
@@ -71,8 +68,6 @@ constexpr Refusal kRefusals[] = {
     {"unsetSharding", kNoShards, kAdminOnly},
     {"writeBacksQueued", kNoShards, kAdminOnly},
     {"writebacklisten", kNoShards, kAdminOnly},
-    {"commitTransaction", kNoTransactions, kAdminOnly},
-    {"abortTransaction", kNoTransactions, kAdminOnly},
     {"authenticate", kNoOldLogin, kHidesBody},
     {"_mergeAuthzCollections", kNoMerge, kAdminOnly},
     {"planCacheClearFilters", kNoFilters},

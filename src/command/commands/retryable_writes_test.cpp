@@ -230,9 +230,9 @@ TEST_P(RetryableWritesTest, AreRefusedInOtherForms) {
     EXPECT_EQ(code(run(numbered(R"({"hello": 1})", 1, session_id_))), 50768);
     EXPECT_EQ(code(write(insert + "}", -1)), base::kInvalidOptions);
     EXPECT_EQ(with((std::string(kSession) + R"(, "startTransaction": true)").c_str()),
-              base::kIllegalOperation);
+              base::kInvalidOptions);
     EXPECT_EQ(with((std::string(kSession) + R"(, "autocommit": false)").c_str()),
-              base::kIllegalOperation);
+              base::kInvalidOptions);
     EXPECT_EQ(code(run_old(insert + R"(, "txnNumber": {"$numberLong": "1"}})")),
               base::kIllegalOperation);
     EXPECT_EQ(with(R"(, "txnNumber": null)"), 0);
@@ -278,8 +278,11 @@ TEST_P(RetryableWritesTest, WhoseEntryIsGoneFail) {
 TEST_P(RetryableWritesTest, AreCountedInServerStatus) {
     write(R"({"insert": "c", "documents": [{"_id": 1}, {"_id": 2}]})", 1);
     write(R"({"insert": "c", "documents": [{"_id": 1}, {"_id": 2}]})", 1);
-    EXPECT_EQ(text(run(R"({"serverStatus": 1})"), "transactions"),
-              "{ retriedCommandsCount: 1, retriedStatementsCount: 2 }");
+    EXPECT_EQ(
+        text(run(R"({"serverStatus": 1})"), "transactions")
+            .substr(
+                0, std::string_view("{ retriedCommandsCount: 1, retriedStatementsCount: 2").size()),
+        "{ retriedCommandsCount: 1, retriedStatementsCount: 2");
 }
 
 // The server says which failures a client may try again.

@@ -1,4 +1,8 @@
-// Logical sessions by name: begin, keep, end and kill them (wire spec 2.6).
+// Logical sessions by name: begin, keep, end and kill them (wire spec 2.6); and the ends of their
+// transactions (command/context/transactions.h).
+//
+// The entry of the log says that one was committed: a commit that comes again, also to another
+// member or after a restart, is answered by it.
 #include <algorithm>
 #include <optional>
 
@@ -10,6 +14,7 @@
 #include "command/cursor/session_ends.h"
 #include "command/request/authorization.h"
 #include "command/request/invocation.h"
+#include "oplog/statement.h"
 #include "replica/member.h"
 #include "sched/tick.h"
 
@@ -146,6 +151,30 @@ void run_kill_by_pattern(Invocation& invocation) {
     invocation.service.session_ends().kill(doomed, invocation.client);
 }
 
+bool is_committed(const Invocation& invocation) {
+    const oplog::Done* const done = invocation.turn->answered(0);
+    return (done != nullptr && done->op == 'c') || invocation.service.transactions().is_committed(
+                                                       *invocation.session, *invocation.txn_number);
+}
+
+void run_commit(Invocation& invocation) {
+    if (is_committed(invocation)) return;
+    const auto use =
+        invocation.service.transactions().go_on(*invocation.session, *invocation.txn_number);
+    const oplog::Statement statement(invocation.turn, 0);
+    use->commit(invocation.client, invocation.service.context().member->log());
+}
+
+void run_abort(Invocation& invocation) {
+    invocation.skip_concern = true;
+    if (is_committed(invocation))
+        base::fail(base::kTransactionCommitted, "Transaction {} has been committed.",
+                   *invocation.txn_number);
+    invocation.service.transactions().give_up(*invocation.session, *invocation.txn_number);
+}
+
+constexpr Field kEndFields[] = {without_effect("recoveryToken", types::object, "4.2")};
+
 constexpr Command kCommands[] = {
     {"startSession", "", kNoSession, LockKind::none, "begin a logical session; its id",
      run_start_session, needs::login},
@@ -165,6 +194,12 @@ constexpr Command kCommands[] = {
     {"killAllSessionsByPattern", "", kNoSession, LockKind::none,
      "{ killAllSessionsByPattern: [ { lsid } | { uid } | { users } ] }; [] means all",
      run_kill_by_pattern, needs::on_cluster(auth::action::killop)},
+    {"commitTransaction", "", kAdminOnly | kEndsTransaction, LockKind::write,
+     "{ commitTransaction: 1, lsid, txnNumber, autocommit: false, writeConcern }", run_commit,
+     needs::login, kEndFields},
+    {"abortTransaction", "", kAdminOnly | kEndsTransaction, LockKind::write,
+     "{ abortTransaction: 1, lsid, txnNumber, autocommit: false }", run_abort, needs::login,
+     kEndFields},
 };
 
 }  // namespace

@@ -102,6 +102,7 @@ class WriteBatch {
         DCHECK(!stopped_ && index + 1 == index_);
         if (invocation_.dialect().has(dialect::kLostWritesFail) && is_worth_a_retry(error.code()))
             throw base::Error(error);
+        if (ends_transaction(client_, error)) stopped_ = true;
         bson::Builder entry = told_.sub_object(told_.next().view());
         entry.append("index", static_cast<int32_t>(index));
         errors_.tell(for_client(invocation_, error), entry);
@@ -408,13 +409,13 @@ bool may_update(const Invocation& invocation, const Rights& rights) {
 }
 
 constexpr Command kCommands[] = {
-    {"insert", "", kNotCounted | kRetryable, LockKind::write,
+    {"insert", "", kNotCounted | kRetryable | kInTransaction, LockKind::write,
      "{ insert: collection, documents: [ ... ], ordered: bool, writeConcern: {} }", run_insert,
      needs::decided(may_insert), kInsert.fields()},
-    {"update", "", kNotCounted | kRetryable, LockKind::write,
+    {"update", "", kNotCounted | kRetryable | kInTransaction, LockKind::write,
      "{ update: collection, updates: [ { q, u, multi, upsert } ], ordered: bool }", run_update,
      needs::decided(may_update), kUpdate.fields()},
-    {"delete", "", kNotCounted | kRetryable, LockKind::write,
+    {"delete", "", kNotCounted | kRetryable | kInTransaction, LockKind::write,
      "{ delete: collection, deletes: [ { q, limit } ], ordered: bool }", run_delete,
      needs::on_collection(auth::action::remove), kDelete.fields()},
 };

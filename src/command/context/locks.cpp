@@ -40,6 +40,17 @@ void refuse_view(catalog::Catalog& catalog, std::string_view ns) {
                    ns);
 }
 
+// In a transaction.
+storage::Access access_in(const Transactions::Use* transaction, storage::Access access) {
+    const bool is_less = transaction != nullptr && access == storage::Access::all;
+    return is_less ? storage::Access::documents : access;
+}
+
+void refuse_in_transaction(std::string_view ns, std::string_view why) {
+    base::fail(base::kOperationNotSupportedInTransaction,
+               "the collection {} cannot be used so in a transaction: {}", ns, why);
+}
+
 }  // namespace
 
 CollectionLock::CollectionLock(OperationContext& context, std::string_view ns,
@@ -47,8 +58,8 @@ CollectionLock::CollectionLock(OperationContext& context, std::string_view ns,
     : context_(context),
       ns_(ns),
       db_(catalog::split(ns_).db),
-      access_(access),
-      lock_(std::in_place, context_.locks(), db_, access) {
+      access_(access_in(context_.transaction(), access)),
+      lock_(std::in_place, context_.locks(), db_, access_) {
     look_up();
     if (may_write()) fail_if_shutting_down();
     if (collection_ != nullptr)
@@ -61,9 +72,29 @@ CollectionLock::CollectionLock(OperationContext& context, std::string_view ns,
 
 void CollectionLock::look_up() {
     collection_ = context_.catalog().collection(ns_);
+    if (Transactions::Use* const transaction = context_.transaction())
+        return look_up_in(*transaction);
     if (access_ != storage::Access::documents || !is_concurrent()) return;
     must_lock_records_ = true;
     if (collection_ == nullptr || !collection_->allows_concurrent_changes()) take_all();
+}
+
+void CollectionLock::look_up_in(Transactions::Use& transaction) {
+    if (db_ == "admin" || db_ == "config" || db_ == "local")
+        refuse_in_transaction(ns_, "it is one of the server's own databases");
+    must_lock_records_ = may_write();
+    if (may_write() && collection_ != nullptr && !collection_->may_change_in_transaction())
+        refuse_in_transaction(ns_, collection_->capped() ? "it is capped" : "it is a system one");
+    transaction.check(ns_, may_write());
+}
+
+template <typename Work>
+void CollectionLock::outside(Transactions::Use& transaction, const Work& work) {
+    lock_.reset();
+    transaction.outside(context_, work);
+    lock_.emplace(context_.locks(), db_, access_);
+    look_up();
+    fail_if_shutting_down();
 }
 
 void CollectionLock::take_all() {
@@ -75,13 +106,34 @@ void CollectionLock::take_all() {
 
 void CollectionLock::settle(const storage::WriteConflict& conflict) {
     DCHECK(must_lock_records_);
-    if (!conflict.needs_all) return context_.locks().await_conflict();
+    if (Transactions::Use* const transaction = context_.transaction()) {
+        if (!conflict.needs_all) fail_conflict();
+        return outside(*transaction, [&] {
+            CollectionLock all(context_, ns_, storage::Access::all);
+            if (all.collection() == nullptr || all.incarnation() != incarnation_) return;
+            storage::WriteUnit unit(context_.durability());
+            unit.admit(0);
+            all.collection()->expect_arrays(conflict.first_array_of);
+            unit.keep();
+        });
+    }
+    if (!conflict.needs_all) {
+        if (context_.locks().await_conflict(context_.may_defer())) return;
+        sched::Operation::check();
+        throw Deferred();
+    }
     take_all();
     fail_if_shutting_down();
 }
 
 catalog::Collection& CollectionLock::make() {
     DCHECK(lock_.has_value() && may_write());
+    if (Transactions::Use* const transaction = context_.transaction();
+        transaction != nullptr && collection_ == nullptr) {
+        outside(*transaction, [&] { CollectionLock(context_, ns_, storage::Access::all).make(); });
+        if (collection_ == nullptr) query::throw_dropped(ns_);
+        incarnation_ = collection_->incarnation();
+    }
     if (collection_ == nullptr) {
         DCHECK(!is_concurrent());
         bson::Builder options;

@@ -26,6 +26,10 @@ constexpr std::chrono::milliseconds kRetryAfter{50};
 bool should_defer(OperationContext& context, std::string_view db, bool exclusive,
                   bson::Doc request = {}, std::string_view limit = "maxTimeMS");
 
+// Thrown by a request that would wait for a transaction which no thread works for, and has done
+// nothing yet: it is served anew a little later. No base::Error, like storage::WriteConflict.
+struct Deferred {};
+
 // Throws base::Error 11600 when the server shuts down; called with a lock to write. If another
 // operation had taken away the indexes of a collection for a while, the next start brings them
 // back: until then a write would not be held against a unique one, and a copy would be made without
@@ -48,7 +52,9 @@ class CollectionLock final : public sched::YieldPoint {
                    Views views = Views::refused)
         : CollectionLock(context, ns, exclusive ? storage::Access::all : storage::Access::read,
                          views) {}
-    // Access::documents becomes `all` where the collection is missing or allows no less.
+    // Access::documents becomes `all` where the collection is missing or allows no less. In a
+    // transaction `all` becomes `documents`, and where that is not enough base::Error 263 is
+    // thrown; 246 and 112 where the collection has changed since it began.
     CollectionLock(OperationContext& context, std::string_view ns, storage::Access access,
                    Views views = Views::refused);
 
@@ -73,7 +79,8 @@ class CollectionLock final : public sched::YieldPoint {
     // locked, and looked at again, before it is changed (command/write/document_change.h).
     bool must_lock_records() const { return must_lock_records_; }
     // A change has been undone because of a conflict: when this returns it may be tried again. The
-    // changes made before are committed; the lock may have been given up (is_same()).
+    // changes made before are committed; the lock may have been given up (is_same()). Throws
+    // Deferred, and of a transaction base::Error 112.
     void settle(const storage::WriteConflict& conflict);
 
     // To write: between two changes, commits what was written before, if that is much.
@@ -98,7 +105,11 @@ class CollectionLock final : public sched::YieldPoint {
 
   private:
     void look_up();
+    void look_up_in(Transactions::Use& transaction);
     void take_all();
+    // Gives the lock up, calls `work` outside of the transaction, and takes the lock again.
+    template <typename Work>
+    void outside(Transactions::Use& transaction, const Work& work);
     bool may_write() const { return access_ != storage::Access::read; }
 
     OperationContext& context_;

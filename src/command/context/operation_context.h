@@ -13,6 +13,7 @@
 #include "bson/builder.h"
 #include "command/context/current_request.h"
 #include "command/context/operation_contexts.h"
+#include "command/context/transactions.h"
 #include "sched/operation.h"
 #include "wire/handler.h"
 
@@ -45,6 +46,12 @@ class OperationContext {
     // Ends an operation of that id, also where it only waits. Any thread.
     void kill(uint32_t id);
     OpReport& report() { return current_.report(); }
+    // The transaction over several requests that the request under way uses; null: none.
+    Transactions::Use* transaction() const { return transaction_; }
+    void set_transaction(Transactions::Use* transaction) { transaction_ = transaction; }
+    // Whether the request can be served again from its beginning, since nothing is done yet.
+    bool may_defer() const { return may_defer_; }
+    void set_may_defer(bool may_defer) { may_defer_ = may_defer; }
     // The description that the client's program gives of itself (`client` of its first hello),
     // which never changes; empty: it gave none. Any thread may call these two.
     bson::Object metadata() const;
@@ -62,6 +69,8 @@ class OperationContext {
     const std::string description_;
     sched::Operation operation_;
     CurrentRequest current_;
+    Transactions::Use* transaction_ = nullptr;
+    bool may_defer_ = false;
     mutable std::mutex metadata_mutex_;
     bson::Object metadata_;  // guarded by it
 };

@@ -13,6 +13,7 @@
 namespace command {
 
 class OperationContext;
+class Transactions;
 
 class OperationContexts {
   public:
@@ -27,6 +28,10 @@ class OperationContexts {
     storage::Durability& durability() const { return durability_; }
     // The counters of the operations.
     Metrics& metrics() const { return metrics_; }
+
+    // The operations belong to these transactions; null: unknown. Set before the first operation.
+    const Transactions* transactions() const { return transactions_; }
+    void set_transactions(const Transactions* transactions) { transactions_ = transactions; }
 
     // Called by OperationContext alone.
     void add(OperationContext& context) {
@@ -51,6 +56,7 @@ class OperationContexts {
     storage::LockManager& locks_;
     storage::Durability& durability_;
     Metrics& metrics_;
+    const Transactions* transactions_ = nullptr;
     std::mutex mutex_;
     std::set<OperationContext*> all_;  // guarded by mutex_
 };

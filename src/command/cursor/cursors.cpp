@@ -88,6 +88,8 @@ Cursor::~Cursor() {
 
 void note_opener(Cursor& cursor, OperationContext& opener) {
     cursor.session = opener.current().session();
+    if (const Transactions::Use* const transaction = opener.transaction())
+        cursor.transaction = transaction->number();
     cursor.owners = opener.owners();
     if (opener.connection() != nullptr) cursor.opener = opener.connection()->number;
 }
@@ -165,6 +167,7 @@ int64_t CursorManager::add(std::unique_ptr<Cursor> cursor) {
     slot.ns = cursor->collection_ns.empty() ? cursor->ns : cursor->collection_ns;
     slot.asked_ns = cursor->ns;
     slot.session = cursor->session;
+    slot.transaction = cursor->transaction;
     slot.reads_collection = !cursor->collection_ns.empty();
     slot.follows_changes = cursor->follows_changes;
     slot.foreign_ns = cursor->foreign_ns;
@@ -253,6 +256,11 @@ void CursorManager::kill_database(std::string_view db) {
 
 void CursorManager::kill_sessions(const std::function<bool(const SessionId&)>& doomed) {
     kill_if([&doomed](const Slot& slot) { return slot.session && doomed(*slot.session); });
+}
+
+void CursorManager::kill_transaction(const SessionId& session, int64_t number) {
+    kill_if(
+        [&](const Slot& slot) { return slot.transaction == number && slot.session == session; });
 }
 
 std::set<SessionId> CursorManager::sessions() const {

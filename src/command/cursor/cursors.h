@@ -120,6 +120,7 @@ struct Cursor {
     // The session of the request that opened it: only requests of that session go on with the
     // cursor, and it ends with the session.
     std::optional<SessionId> session;
+    std::optional<int64_t> transaction;  // of that session, by its number: it ends with it, too
     std::unique_ptr<CursorSource> source;
     std::vector<std::string> owners;  // who had logged in where it was opened (Login::ids())
     int64_t opener = 0;               // the connection's number; 0: the server itself
@@ -174,6 +175,8 @@ class CursorManager {
     void kill_database(std::string_view db);
     // Kills the cursors of the sessions that `doomed` says.
     void kill_sessions(const std::function<bool(const SessionId&)>& doomed);
+    // Kills the cursors of a transaction.
+    void kill_transaction(const SessionId& session, int64_t number);
     // Returns the sessions that have cursors.
     std::set<SessionId> sessions() const;
     // Kills idle cursors that were unused for `idle` and that no request waits for; returns how
@@ -216,6 +219,7 @@ class CursorManager {
         std::string ns;                  // of the collection that is read, if one is
         std::string asked_ns;            // of that, or of the view that it is read through
         std::optional<SessionId> session;
+        std::optional<int64_t> transaction;
         bool reads_collection = false;
         bool follows_changes = false;
         std::vector<std::string> foreign_ns;

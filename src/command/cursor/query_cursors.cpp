@@ -22,6 +22,8 @@ constexpr int kCollectionDropped = 17356;
 constexpr int kOutsideSessions = 50736;
 constexpr int kNeedsSession = 50737;
 constexpr int kOtherSession = 50738;
+constexpr int kNeedsTransaction = 50741;
+constexpr int kOtherTransaction = 50740;
 constexpr std::string_view kDroppedText = "collection dropped between getMore calls";
 
 // Entries that come so soon behind others of a log are read together.
@@ -36,6 +38,17 @@ void wake_cursor(Cursor& cursor, CollectionLock& lock) {
     cursor.source->restore();
 }
 
+void check_transaction(const Cursor& cursor, const Transactions::Use* transaction) {
+    if (transaction == nullptr && !cursor.transaction) return;
+    if (transaction == nullptr)
+        base::fail(kNeedsTransaction,
+                   "cursor {} belongs to the transaction {}, and a getMore for it has to be of it",
+                   cursor.id, *cursor.transaction);
+    if (cursor.transaction != transaction->number())
+        base::fail(kOtherTransaction, "cursor {} does not belong to the transaction {}", cursor.id,
+                   transaction->number());
+}
+
 // Whether this request may go on with the cursor; throws base::Error if not.
 void check_asker(const Cursor& cursor, Client& client, const GetMore& work) {
     if (cursor.ns != work.ns)
@@ -47,7 +60,7 @@ void check_asker(const Cursor& cursor, Client& client, const GetMore& work) {
         base::fail(base::kBadValue,
                    "cannot set maxTimeMS on getMore command for a non-awaitData cursor");
     const std::optional<SessionId>& session = client.current().session();
-    if (session == cursor.session) return;
+    if (session == cursor.session) return check_transaction(cursor, client.transaction());
     if (!session)
         base::fail(kNeedsSession,
                    "cursor {} belongs to session {}; a getMore for it must have its lsid", work.id,

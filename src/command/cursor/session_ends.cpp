@@ -2,12 +2,14 @@
 
 #include "base/log.h"
 #include "command/context/operation_context.h"
+#include "command/context/transactions.h"
 #include "command/cursor/cursors.h"
 
 namespace command {
 
 void SessionEnds::end(const SessionSet& doomed) {
     sessions_.end(doomed);
+    transactions_.end(doomed);
     cursors_.kill_sessions([&doomed](const SessionId& id) { return doomed.contains(id); });
 }
 
@@ -35,6 +37,7 @@ void SessionEnds::each_running(Visit&& visit) {
 
 std::set<SessionId> SessionEnds::busy() {
     std::set<SessionId> busy = cursors_.sessions();
+    busy.merge(transactions_.sessions());
     each_running([&](const SessionId& id) { busy.insert(id); });
     return busy;
 }
@@ -42,11 +45,14 @@ std::set<SessionId> SessionEnds::busy() {
 void SessionEnds::expire(LogicalSessions::Clock::time_point now) {
     // A long operation uses its session all the while.
     each_running([&](const SessionId& id) { sessions_.keep(id, now); });
+    for (const SessionId& id : transactions_.sessions())
+        sessions_.keep(id, now);
     const size_t count = sessions_.expire(now);
     if (count > 0) base::log::info("ended {} unused sessions", count);
     // Kills each cursor that belongs to no session any more: one may have been opened while its
     // session ended.
     cursors_.kill_sessions([this](const SessionId& id) { return !sessions_.contains(id); });
+    transactions_.forget([this](const SessionId& id) { return !sessions_.contains(id); });
 }
 
 }  // namespace command

@@ -11,17 +11,22 @@ namespace command {
 class CursorManager;
 class OperationContext;
 class OperationContexts;
+class Transactions;
 
 class SessionEnds {
   public:
-    SessionEnds(LogicalSessions& sessions, CursorManager& cursors, OperationContexts& contexts)
-        : sessions_(sessions), cursors_(cursors), contexts_(contexts) {}
+    SessionEnds(LogicalSessions& sessions, CursorManager& cursors, Transactions& transactions,
+                OperationContexts& contexts)
+        : sessions_(sessions),
+          cursors_(cursors),
+          transactions_(transactions),
+          contexts_(contexts) {}
 
-    // Ends sessions and the cursors that belong to them.
+    // Ends sessions, and the cursors and transactions that belong to them.
     void end(const SessionSet& doomed);
     // The same, and kills what runs in them but for `except`, the caller.
     void kill(const SessionSet& doomed, const OperationContext& except);
-    // Returns the sessions that have cursors or run something.
+    // Returns the sessions that have cursors or transactions, or run something.
     std::set<SessionId> busy();
     // Ends those that have not been used for too long; called by server/ once a minute.
     void expire(LogicalSessions::Clock::time_point now);
@@ -33,6 +38,7 @@ class SessionEnds {
 
     LogicalSessions& sessions_;
     CursorManager& cursors_;
+    Transactions& transactions_;
     OperationContexts& contexts_;
 };
 

@@ -247,8 +247,15 @@ constexpr Section kSections[] = {
     {"transactions",
      [](Service& s, bson::Builder& out) {
          const oplog::Retries& retries = s.context().member->retries();
+         const Transactions::Counts counts = s.transactions().counts();
          out.append("retriedCommandsCount", retries.retried_commands())
-             .append("retriedStatementsCount", retries.retried_statements());
+             .append("retriedStatementsCount", retries.retried_statements())
+             .append("currentActive", counts.active)
+             .append("currentInactive", counts.inactive)
+             .append("currentOpen", counts.active + counts.inactive)
+             .append("totalStarted", counts.started)
+             .append("totalCommitted", counts.committed)
+             .append("totalAborted", counts.aborted);
      },
      Of::set},
 };

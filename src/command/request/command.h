@@ -26,6 +26,8 @@ enum CommandFlag : uint32_t {
     kHidesBody = 1u << 8,       // its body holds secrets: only its first field is ever shown
     kAnyField = 1u << 9,        // names of its fields are data, or it fails in any case
     kRetryable = 1u << 10,      // a write that may be sent again (retryable_write.h)
+    kInTransaction = 1u << 11,  // may be one of a transaction (retryable_write.h)
+    kEndsTransaction = 1u << 12,
 };
 
 // The lock that `help: true` shows as lockType, and from which listCommands derives its fields.

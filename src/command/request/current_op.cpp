@@ -94,8 +94,9 @@ bool has_begun(const sched::LockView& locks, bool waiting) {
     return !waiting || times.locked_read + times.locked_write > 0;
 }
 
-bson::Object describe(OperationContext& context, const CurrentRequest::Shown& current,
-                      int64_t shown_bytes, dialect::Dialect dialect) {
+bson::Object describe(OperationContext& context, const Transactions* transactions,
+                      const CurrentRequest::Shown& current, int64_t shown_bytes,
+                      dialect::Dialect dialect) {
     const sched::Operation& operation = context.operation();
     const wire::ConnectionInfo* connection = context.connection();
     const bool old_form = !dialect.has(dialect::kProfileShowsCommands) &&
@@ -127,6 +128,8 @@ bson::Object describe(OperationContext& context, const CurrentRequest::Shown& cu
     if (connection != nullptr) out.append("connectionId", static_cast<int32_t>(connection->number));
     append_locks(operation.locks(), waiting, catalog::split(request.ns).db, out);
     append_progress(operation.progress(), out);
+    if (active && !old_form && request.session && transactions != nullptr)
+        transactions->append_of(*request.session, out);
     if (operation.kill_pending()) out.append("killPending", true);
     out.append("numYields", static_cast<int32_t>(context.current().yields()));
     if (!old_form) append_lock_stats(operation.locks().times(), out);
@@ -163,11 +166,13 @@ void each_operation(OperationContexts& contexts, const OperationContext* except,
         sched::Operation::check();
         if (!wanted(context)) return;
         operations.push_back(context.current().visit([&](const CurrentRequest::Shown& request) {
-            return describe(context, request, shown_bytes, dialect);
+            return describe(context, contexts.transactions(), request, shown_bytes, dialect);
         }));
     });
     for (const bson::Object& operation : operations)
         visit(operation);
+    if (contexts.transactions() != nullptr && dialect.has(dialect::kProfileShowsCommands))
+        contexts.transactions()->each_idle(visit);
 }
 
 void append_operations(OperationContexts& contexts, const storage::FsyncLock& fsync_lock,

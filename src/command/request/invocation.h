@@ -54,7 +54,9 @@ struct Invocation {
 
     std::optional<SessionId> session = {};   // from the lsid field
     std::optional<int64_t> txn_number = {};  // of the session: it may come again
-    oplog::Retries::Turn* turn = nullptr;    // of a request with one, while it is executed
+    bool in_transaction = false;             // autocommit: false (retryable_write.h)
+    bool starts_transaction = false;
+    oplog::Retries::Turn* turn = nullptr;  // of a request with a number, while it is executed
     uint64_t after_time = 0;  // what it reads is of this time or later (cluster_time.h); 0: of any
     uint64_t told_time = 0;   // the latest that members have told its client
     ReadLevel read_level = ReadLevel::local;  // of a member of a set

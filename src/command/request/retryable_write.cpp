@@ -32,20 +32,13 @@ constexpr int kRetryableCodes[] = {
 
 }  // namespace
 
-void refuse_transaction(bool of_transaction) {
-    if (of_transaction)
-        base::fail(base::kIllegalOperation,
-                   "transactions are not supported: each write is done by itself");
+void refuse_numbers() {
     base::fail(base::kIllegalOperation,
                "Transaction numbers are only allowed on a replica set member or mongos");
 }
 
 int64_t checked_txn_number(const bson::Element& e, const Invocation& invocation) {
-    // Drivers make of the text about numbers that retryWrites=false helps, which is true without a
-    // set, but not of the writes of a transaction.
-    if (invocation.service.context().member == nullptr)
-        refuse_transaction(!invocation.body["autocommit"].missing() ||
-                           !invocation.body["startTransaction"].missing());
+    if (invocation.service.context().member == nullptr) refuse_numbers();
     if (!invocation.dialect().has(dialect::kWritesAreRetried))
         base::fail(base::kIllegalOperation,
                    "txnNumber is not supported by the old messages: what it says of a write is "

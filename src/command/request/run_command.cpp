@@ -27,6 +27,11 @@ namespace command {
 
 namespace {
 
+// Whether its changes are acknowledged by the end of a transaction.
+bool is_statement(const Invocation& invocation, const Command& command) {
+    return invocation.in_transaction && (command.flags & kEndsTransaction) == 0;
+}
+
 constexpr int kNotFullNamespace = 17005;
 
 // The old server threw some errors of a command, which getLastError then knows, and answered
@@ -91,6 +96,8 @@ void take_read_concern(const bson::Element& e, Invocation& invocation) {
     if (!level.is_string()) base::fail(base::kTypeMismatch, "readConcern level must be a string");
     const std::string_view name = level.as_string();
     const bool is_of_set = invocation.service.context().member != nullptr;
+    if (is_of_set && !invocation.body["autocommit"].missing())
+        return check_transaction_level(invocation, name);
     if (is_of_set && invocation.name == "aggregate" && is_of_stream(invocation)) {
         if (name == "majority") return;
         base::fail(base::kInvalidOptions,
@@ -215,10 +222,14 @@ bool take_generic_field(const bson::Element& e, Invocation& invocation, const Co
             invocation.txn_number = checked_txn_number(e, invocation);
             return true;
         case 's':
-            if (name == "startTransaction") refuse_transaction(true);
-            return false;
+            if (name != "startTransaction") return false;
+            take_transaction_field(e, invocation);
+            return true;
         case 'a':
-            if (name == "autocommit") refuse_transaction(true);
+            if (name == "autocommit") {
+                take_transaction_field(e, invocation);
+                return true;
+            }
             if (name == "apiVersion") {
                 if (!e.is_string() || e.as_string() != "1")
                     base::fail(base::kAPIVersionError, "API version must be \"1\"");
@@ -283,11 +294,13 @@ void execute(Invocation& invocation, const Command& command) {
     if (!catalog::valid_database_name(invocation.db))
         base::fail(base::kInvalidNamespace, "Invalid database name: '{}'", invocation.db);
     if (!invocation.of_log) check_member_state(invocation, command);
-    if (command.lock == LockKind::write) invocation.check_concern();
+    if (command.lock == LockKind::write && !is_statement(invocation, command))
+        invocation.check_concern();
     const bool unauthenticated =
         invocation.client.access_control().enabled && !invocation.client.login().logged_in();
     if ((command.flags & kNoSession) != 0 || unauthenticated) invocation.session.reset();
-    if (invocation.txn_number) check_retryable(invocation, command);
+    check_transaction(invocation, command);
+    if (invocation.txn_number && !invocation.in_transaction) check_retryable(invocation, command);
     if (invocation.session)
         invocation.service.sessions().use(*invocation.session,
                                           invocation.client.operation().started(),
@@ -297,6 +310,7 @@ void execute(Invocation& invocation, const Command& command) {
         turn = take_turn(invocation);
         if (turn == nullptr) return invocation.wait_for_turn();
         invocation.turn = turn.get();
+        invocation.service.transactions().note_number(*invocation.session, *invocation.txn_number);
     }
     describe(invocation, command);
     if (invocation.after_time != 0 && awaits_cluster_time(invocation)) return;
@@ -304,6 +318,8 @@ void execute(Invocation& invocation, const Command& command) {
     if (const replica::Member* const member = invocation.service.context().member)
         invocation.rollbacks = member->rollbacks();
     invocation.started = true;
+    if (invocation.in_transaction) return run_in_transaction(invocation, command);
+    invocation.client.set_may_defer((command.flags & kRetryable) != 0 && !invocation.of_log);
     command.run(invocation);
 }
 
@@ -334,7 +350,8 @@ void await_members_of_read(Invocation& invocation) {
 // says to its concern.
 void await_members(Invocation& invocation, const Command& command, bson::Builder& out) {
     DCHECK(invocation.service.context().member != nullptr);
-    const bool wrote = command.lock == LockKind::write || invocation.wrote;
+    const bool wrote =
+        !is_statement(invocation, command) && (command.lock == LockKind::write || invocation.wrote);
     if (wrote && invocation.db != "local" && lost_lease(invocation, out)) return;
     const bool is_read = invocation.read_level != ReadLevel::local;
     if (!wrote || invocation.skip_concern || !asks_for_members(invocation, invocation.concern)) {
@@ -458,7 +475,7 @@ void run_command(Invocation& invocation, bson::Buffer& reply) {
         } else {
             append_error(out, shown);
         }
-        append_retry_label(invocation.txn_number.has_value(), error.code(), out);
+        append_error_labels(invocation, error.code(), out);
         if (is_of_stream(invocation)) append_stream_label(error.code(), out);
         if (invocation.dialect().has(dialect::kHelloWaits))
             append_state_of_error(service.context(), error.code(), out);
@@ -489,6 +506,9 @@ void run_command(Invocation& invocation, bson::Buffer& reply) {
         out.append("ok", 1.0);
         if (invocation.dialect().has(dialect::kMembersTellTime))
             append_cluster_time(service.context(), out);
+    } catch (const Deferred&) {
+        client.commit_wait().clear_wait_fields();
+        return invocation.wait_for_turn();
     } catch (const base::Error& e) {
         fail_with(e);
         client.report().failed(e.code(), e.what());

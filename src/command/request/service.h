@@ -15,6 +15,7 @@
 #include "command/access/access_control.h"
 #include "command/context/logical_sessions.h"
 #include "command/context/operation_contexts.h"
+#include "command/context/transactions.h"
 #include "command/cursor/cursors.h"
 #include "command/cursor/session_ends.h"
 #include "command/observe/counters.h"
@@ -44,6 +45,7 @@ class Service final : public wire::Handler {
     const Registry& commands() const { return commands_; }
     CursorManager& cursors() { return cursors_; }
     LogicalSessions& sessions() { return sessions_; }
+    Transactions& transactions() { return transactions_; }
     SessionEnds& session_ends() { return session_ends_; }
     AccessControl& access_control() { return access_control_; }
     OperationContexts& contexts() { return contexts_; }
@@ -61,6 +63,8 @@ class Service final : public wire::Handler {
     void expire_cursors();
 
   private:
+    void transaction_ended(const Transactions::Ended& ended);
+
     catalog::Catalog& catalog_;
     ServerContext& context_;
     const Registry commands_;
@@ -71,6 +75,7 @@ class Service final : public wire::Handler {
     OperationContexts contexts_;
     CursorManager cursors_;
     LogicalSessions sessions_;
+    Transactions transactions_;
     SessionEnds session_ends_;
     Top top_;
     storage::FsyncLock fsync_lock_;

@@ -69,6 +69,7 @@ void ClientSession::start_request(std::span<const uint8_t> message, bson::Buffer
     client_.data_wait().reset();
     client_.commit_wait().clear_wait_fields();
     client_.operation().start();
+    client_.set_may_defer(false);
     // Made anew in its place: to assign an empty one costs twice as much.
     std::destroy_at(&client_.report());
     std::construct_at(&client_.report());

@@ -2,6 +2,7 @@
 
 #include "base/dcheck.h"
 #include "catalog/names.h"
+#include "oplog/transaction_entries.h"
 
 namespace command {
 
@@ -22,15 +23,20 @@ std::string_view text(const bson::Element& e) {
     return e.is_string() ? e.as_string() : std::string_view();
 }
 
-// The changes that an entry tells of, whatever collections they are of.
-std::vector<ChangeEvent> changes_of(bson::Doc entry) {
+// Adds the changes that an entry tells of, whatever collections they are of.
+void add_changes(bson::Doc entry, std::vector<ChangeEvent>& found) {
+    if (oplog::is_unit(entry)) {
+        for (const bson::Element& each : entry["o"].as_doc().first().as_doc())
+            add_changes(each.as_doc(), found);
+        return;
+    }
     const std::string_view op = text(entry["op"]);
     const auto [db, collection] = catalog::split(text(entry["ns"]));
     const bson::Doc o = entry["o"].as_doc();
-    std::vector<ChangeEvent> found;
     const auto add = [&](std::string_view operation, std::string_view of_db,
                          std::string_view of_collection) -> ChangeEvent& {
-        found.push_back({.operation = operation, .db = of_db, .collection = of_collection});
+        found.push_back(
+            {.change = entry, .operation = operation, .db = of_db, .collection = of_collection});
         return found.back();
     };
     if (op == "i" && !catalog::is_catalogue(collection)) {
@@ -55,7 +61,6 @@ std::vector<ChangeEvent> changes_of(bson::Doc entry) {
                 add("drop", db, text(each));
         add("dropDatabase", db, {});
     }
-    return found;
 }
 
 void append_ns(std::string_view field, std::string_view db, std::string_view collection,
@@ -128,19 +133,20 @@ bool ChangeEvents::ends_with(const ChangeEvent& event) const {
 }
 
 std::vector<ChangeEvent> ChangeEvents::of(bson::Doc entry) const {
-    std::vector<ChangeEvent> found;
+    std::vector<ChangeEvent> all, found;
+    add_changes(entry, all);
     const oplog::Position position = oplog::position_of(entry);
-    uint16_t number = 0;
-    for (ChangeEvent& event : changes_of(entry)) {
-        const uint16_t at = number;
-        number = static_cast<uint16_t>(number + 2);
+    uint32_t number = 0;
+    for (ChangeEvent& event : all) {
+        const uint32_t at = number;
+        number += 2;
         if (!concerns(event)) continue;
         event.token = {position, at, ResumeToken::Kind::event};
         found.push_back(event);
         if (!ends_with(event)) continue;
         ChangeEvent& end = found.emplace_back();
         end.operation = kInvalidate;
-        end.token = {position, static_cast<uint16_t>(at + 1), ResumeToken::Kind::invalidate};
+        end.token = {position, at + 1, ResumeToken::Kind::invalidate};
         end.ends_stream = true;
         break;
     }
@@ -160,13 +166,15 @@ void ChangeEvents::write(const ChangeEvent& event, bson::Doc entry, const LookUp
                                      ? wall.as_date()
                                      : static_cast<int64_t>(ts >> 32) * kMsPerSecond);
     if (event.operation == kInvalidate) return doc.finish();
-    const bson::Doc o = entry["o"].as_doc();
-    const bool is_of_document = text(entry["op"]) != "c";
+    const bson::Doc change = event.change;
+    const bson::Doc o = change["o"].as_doc();
+    const bool is_of_document = text(change["op"]) != "c";
+    if (change.data() != entry.data()) doc.append(entry["txnNumber"]).append(entry["lsid"]);
     bson::Builder key;
     if (is_of_document) {
-        const bson::Element id = (entry["o2"].is_object() ? entry["o2"].as_doc() : o)["_id"];
+        const bson::Element id = (change["o2"].is_object() ? change["o2"].as_doc() : o)["_id"];
         if (id) key.append(id);
-        append_document(event, entry, key.doc(), look_up, doc);
+        append_document(event, change, key.doc(), look_up, doc);
     }
     append_ns("ns", event.db, event.collection, doc);
     if (event.operation == "rename") append_ns("to", event.to_db, event.to_collection, doc);

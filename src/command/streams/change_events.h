@@ -14,6 +14,7 @@ namespace command {
 
 // One event. Its views point into the entry.
 struct ChangeEvent {
+    bson::Doc change;  // the entry, or that one of the changes of a transaction
     std::string_view operation;
     std::string_view db;
     std::string_view collection;

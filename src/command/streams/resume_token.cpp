@@ -13,7 +13,8 @@ namespace {
 
 constexpr int kTokenIsNoDocument = 40649;
 constexpr std::string_view kPrefix = "82";
-constexpr size_t kDigits = 2 + 16 + 16 + 4 + 2;
+constexpr size_t kDigits = 2 + 16 + 16 + 4 + 2, kMoreDigits = 8;
+constexpr uint32_t kLarge = 0xFFFF;  // the numbers from it on have more digits
 
 [[noreturn]] void refuse() {
     base::fail(base::kInvalidResumeToken,
@@ -44,14 +45,18 @@ ResumeToken ResumeToken::parse(bson::Doc given) {
     if (data.missing())
         base::fail(kTokenIsNoDocument,
                    "Invalid format of resume token: the field _data is missing in it");
-    if (!data.is_string() || data.as_string().size() != kDigits ||
-        !data.as_string().starts_with(kPrefix))
+    if (!data.is_string() || !data.as_string().starts_with(kPrefix) ||
+        (data.as_string().size() != kDigits && data.as_string().size() != kDigits + kMoreDigits))
         refuse();
+    const bool is_long = data.as_string().size() != kDigits;
     std::string_view digits = data.as_string().substr(kPrefix.size());
     ResumeToken token;
     token.position.ts = read(digits, 16);
     token.position.term = static_cast<int64_t>(read(digits, 16));
-    token.number = static_cast<uint16_t>(read(digits, 4));
+    token.number = static_cast<uint32_t>(read(digits, 4));
+    if (is_long != (token.number == kLarge)) refuse();
+    if (is_long) token.number = static_cast<uint32_t>(read(digits, kMoreDigits));
+    if (is_long && token.number < kLarge) refuse();
     const uint64_t kind = read(digits, 2);
     if (kind > static_cast<uint64_t>(Kind::scanned)) refuse();
     token.kind = static_cast<Kind>(kind);
@@ -59,9 +64,11 @@ ResumeToken ResumeToken::parse(bson::Doc given) {
 }
 
 bson::Object ResumeToken::object() const {
+    const std::string digits = number < kLarge ? fmt::format("{:04X}", number)
+                                               : fmt::format("{:04X}{:08X}", kLarge, number);
     return bson::make(
-        "_data", fmt::format("{}{:016X}{:016X}{:04X}{:02X}", kPrefix, position.ts,
-                             static_cast<uint64_t>(position.term), number, static_cast<int>(kind)));
+        "_data", fmt::format("{}{:016X}{:016X}{}{:02X}", kPrefix, position.ts,
+                             static_cast<uint64_t>(position.term), digits, static_cast<int>(kind)));
 }
 
 }  // namespace command

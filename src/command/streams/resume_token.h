@@ -2,8 +2,9 @@
 // back to go on behind it: {_data: "82..."}.
 //
 // Its hexadecimal digits are, in this order: 82, the `ts` of the entry, its term, the number of the
-// event among those of the entry, and the kind. Programs order tokens by their text, and some read
-// the time behind the 82.
+// event among those of the entry, and the kind. The number has four digits; the entry of a
+// transaction may tell of more events: from FFFF on eight digits follow these four. Programs order
+// tokens by their text, and some read the time behind the 82.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,7 @@ struct ResumeToken {
     };
 
     oplog::Position position;
-    uint16_t number = 0;
+    uint32_t number = 0;
     Kind kind = Kind::scanned;
     bool operator==(const ResumeToken&) const = default;
 
@@ -35,7 +36,7 @@ struct ResumeToken {
     static ResumeToken parse(bson::Doc given);
     bson::Object object() const;
     // Whether that event of the same entry comes behind this.
-    bool is_before(uint16_t other) const { return kind != Kind::scanned && number < other; }
+    bool is_before(uint32_t other) const { return kind != Kind::scanned && number < other; }
 };
 
 }  // namespace command

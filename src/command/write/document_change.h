@@ -6,6 +6,8 @@
 // again, here and nowhere else.
 #pragma once
 
+#include <type_traits>
+
 #include "command/context/locks.h"
 #include "query/match/match_tree.h"
 
@@ -17,7 +19,14 @@ template <typename Change>
 auto change_document(CollectionLock& lock, const Change& change) {
     while (true) {
         try {
-            return change();
+            if constexpr (std::is_void_v<decltype(change())>) {
+                change();
+                return lock.context().set_may_defer(false);
+            } else {
+                auto result = change();
+                lock.context().set_may_defer(false);
+                return result;
+            }
         } catch (const storage::WriteConflict& conflict) {
             lock.settle(conflict);
         }

@@ -220,15 +220,17 @@ bool store_update(OperationContext& context, catalog::Collection& collection,
     return true;
 }
 
-bson::Object insert_upsert(OperationContext& context, catalog::Collection& collection,
-                           bson::Doc doc, Validation validation) {
+bson::Object insert_upsert(CollectionLock& lock, bson::Doc doc, Validation validation) {
     DCHECK(!doc["_id"].missing());
     if (doc.size() > bson::kDocumentBytesMax)
         base::fail(kUpsertTooLarge, "Document to upsert is larger than {}",
                    bson::kDocumentBytesMax);
-    validate(collection, validation, doc);
-    collection.insert(doc);
-    context.metrics().updated.fetch_add(1, std::memory_order_relaxed);
+    change_document(lock, [&] {
+        catalog::Collection& collection = lock.make();
+        validate(collection, validation, doc);
+        collection.insert(doc);
+    });
+    lock.context().metrics().updated.fetch_add(1, std::memory_order_relaxed);
     bson::Builder id;
     id.append_as("", doc["_id"]);
     return id.object();
@@ -274,8 +276,9 @@ void report_update(OpReport& report, const UpdateOutcome& outcome) {
 
 namespace {
 
-// Whether the write is never seen in part (wire spec 4.2).
-bool is_isolated(bson::Doc filter) {
+// Whether the write is never seen in part (wire spec 4.2). A transaction never is.
+bool is_isolated(const OperationContext& context, bson::Doc filter) {
+    if (context.transaction() != nullptr) return false;
     for (const bson::Element& e : filter) {
         if (!e.name().starts_with('$')) continue;
         return filter["$isolated"].truthy() || filter["$atomic"].truthy();
@@ -293,7 +296,7 @@ class UpdateRun {
           update_(make_update(request, collation_.collator)) {}
 
     UpdateOutcome run() {
-        if (is_isolated(request_.query)) access_ = storage::Access::all;
+        if (is_isolated(context_, request_.query)) access_ = storage::Access::all;
         while (!run_once()) {
         }
         DCHECK(outcome_.modified <= outcome_.matched);
@@ -352,7 +355,7 @@ class UpdateRun {
             update_first(lock, *executor);
         const bool inserts = outcome_.matched == 0 && request_.upsert;
         // Another thread must not insert it between the look and the insert.
-        if (inserts && lock.is_concurrent()) {
+        if (inserts && lock.is_concurrent() && context_.transaction() == nullptr) {
             access_ = storage::Access::all;
             return false;
         }
@@ -384,7 +387,7 @@ class UpdateRun {
 
     void update_each(CollectionLock& lock, query::Executor& executor) {
         query::Row row;
-        const bool isolated = is_isolated(request_.query);
+        const bool isolated = is_isolated(context_, request_.query);
         while (executor.next(&row)) {
             if (isolated) lock.keep();
             const storage::RecordId found = row.id;
@@ -418,7 +421,7 @@ class UpdateRun {
     }
 
     void upsert(CollectionLock& lock, query::Executor& executor) {
-        DCHECK(!lock.is_concurrent());
+        DCHECK(!lock.is_concurrent() || context_.transaction() != nullptr);
         const sched::WorkLimit limit(kUpdateWork);
         out_.clear();
         bson::Doc made = request_.inserted;
@@ -427,7 +430,8 @@ class UpdateRun {
         else
             query::fix_for_insert(made, true, out_, request_.dialect);
         if (out_.size() > 0) made = bson::Doc(out_.data());
-        outcome_.upserted = insert_upsert(context_, lock.make(), made, request_.validation);
+        executor.save();
+        outcome_.upserted = insert_upsert(lock, made, request_.validation);
     }
 
     OperationContext& context_;
@@ -467,7 +471,7 @@ int64_t delete_documents(
     std::optional<query::FindQuery> query;
     const RequestScripts scripts(context, ns);
     if (!by_id) query = canonical(scripts, filter, hint, expressions, collation);
-    const bool isolated = is_isolated(filter);
+    const bool isolated = is_isolated(context, filter);
     CollectionLock lock(context, ns, isolated ? storage::Access::all : storage::Access::documents);
     if (lock.collection() == nullptr) return 0;
     check_removable(*lock.collection());

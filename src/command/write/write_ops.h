@@ -100,9 +100,9 @@ bson::Doc updated_document(const ComputedUpdate& computed, bson::Buffer& out);
 bool store_update(OperationContext& context, catalog::Collection& collection,
                   const ComputedUpdate& computed, Validation validation, storage::RecordId* id,
                   bson::Buffer& out);
-// Inserts what an upsert has made of a query. Returns {"": _id}.
-bson::Object insert_upsert(OperationContext& context, catalog::Collection& collection,
-                           bson::Doc doc, Validation validation);
+// Inserts what an upsert has made of a query; makes the collection where it is missing. Cursors are
+// saved or used no more. Returns {"": _id}.
+bson::Object insert_upsert(CollectionLock& lock, bson::Doc doc, Validation validation);
 
 // Returns the number of removed documents. `expressions`: of a request by OP_MSG; null: the filter
 // is read as the old server did. `collator`: none: that of the collection.

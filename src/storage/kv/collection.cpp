@@ -84,6 +84,27 @@ Collection::Collection(Store& store, std::string_view ns, bson::Doc row) : store
     }
 }
 
+Table Collection::records_of(bson::Doc row) {
+    return Table{static_cast<uint32_t>(row["records"].to_int32())};
+}
+
+bool Collection::same_but_for_arrays(bson::Doc a, bson::Doc b) {
+    const auto same = [](const bson::Element& one, const bson::Element& other) {
+        return std::ranges::equal(one.value_bytes(), other.value_bytes());
+    };
+    for (const char* const field : {"records", "made", "options"})
+        if (!same(a[field], b[field])) return false;
+    const bson::Doc indexes = a["indexes"].as_doc(), others = b["indexes"].as_doc();
+    auto other = others.begin();
+    for (const bson::Element& index : indexes) {
+        if (other == others.end()) return false;
+        for (const char* const field : {"spec", "table", "ready"})
+            if (!same(index.as_doc()[field], (*other).as_doc()[field])) return false;
+        ++other;
+    }
+    return other == others.end();
+}
+
 void Collection::open_records(Table table) {
     records_ = std::make_unique<RecordStore>(store_, table, made_, [this] { write_row(); });
 }

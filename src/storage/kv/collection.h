@@ -27,6 +27,11 @@ class Collection final : public storage::CollectionStore {
     void rename(std::string_view to, bool stay_temp);
     int64_t bytes() const;
 
+    // Of rows of the catalogue: the table of the records; and whether two say the same, but for
+    // whether indexes have arrays.
+    static Table records_of(bson::Doc row);
+    static bool same_but_for_arrays(bson::Doc a, bson::Doc b);
+
     const std::string& ns() const override { return ns_; }
     RecordStore& records() override { return *records_; }
     bson::Object options() const override { return made_.options; }

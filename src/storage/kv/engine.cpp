@@ -86,6 +86,7 @@ void Engine::close_database(std::string_view db) {
     const auto found = find(db);
     const std::string name = found->first;
     store_.commit();
+    store_.wound_all();
     databases_.erase(found);
     read_catalogue(name);
 }

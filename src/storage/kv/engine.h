@@ -45,6 +45,10 @@ class Engine final : public storage::Engine {
     storage::DatabaseStore& create_database(std::string_view db) override;
     std::unique_ptr<storage::Remains> drop_database(std::string_view db) override;
     void close_database(std::string_view db) override;
+    std::unique_ptr<storage::Transaction> begin_transaction() override {
+        return store_.begin_long();
+    }
+    bool is_short_of_cache() const override { return store_.map().is_short_of_cache(); }
     std::string scratch_directory() const override { return options_.scratch_directory; }
     bool copy_data(const std::string& directory) override;
     void append_metrics(bson::Builder& out) const override;

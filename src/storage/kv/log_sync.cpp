@@ -70,6 +70,7 @@ void LogSync::commit_now() {
 }
 
 bool LogSync::commit_if_needed() {
+    if (Store::is_long()) return false;
     if (!store_.has_row_locks() && store_.changed_bytes() < kLargeBytes) return false;
     if (store_.keeps_undo()) return false;
     DCHECK(storage::WriteUnit::none_has_begun());

@@ -131,6 +131,8 @@ class Map {
     // Returns the bytes of rows that may be changed together: a larger commit might need more
     // memory than the process may have.
     virtual int64_t commit_bytes_max() const { return std::numeric_limits<int64_t>::max(); }
+    // Whether changes wait for room in a cache that has to keep what snapshots show.
+    virtual bool is_short_of_cache() const { return false; }
     // Returns about how many bytes the rows of a table take on the device; nothing: unknown.
     virtual std::optional<int64_t> disk_bytes(Table /*table*/) const { return std::nullopt; }
     // Reports metrics of the library, for serverStatus.

@@ -210,6 +210,20 @@ void Overlay::commit() {
     changed_.clear();
 }
 
+void Overlay::clear() {
+    marks_.clear();
+    changed_.clear();
+    changes_.clear();
+}
+
+size_t Overlay::memory_bytes() const {
+    constexpr size_t kPerRow = 64;  // of a table in order
+    size_t bytes = changes_.memory_bytes();
+    for (const Changed& changed : changed_)
+        bytes += sizeof changed + changed.rows.size() * kPerRow;
+    return bytes;
+}
+
 void Overlay::end_cursors() {
     rows_->end_cursors();
     if (LargeRow::is_large(found_.capacity())) found_ = {};

@@ -28,7 +28,7 @@ class Overlay {
     Overlay(const Overlay&) = delete;
     Overlay& operator=(const Overlay&) = delete;
 
-    // Session's. REQUIRES: nothing is changed, neither before nor between.
+    // Session's. REQUIRES: nothing is changed before, or committed between.
     void begin_snapshot();
     void end_snapshot() { rows_->end_snapshot(); }
     // Session's; the value lives whatever is changed or committed.
@@ -49,6 +49,12 @@ class Overlay {
     void forget_mark() { marks_.pop_back(); }
     // REQUIRES: there is no mark.
     void commit();
+    // Takes back all changes since the last commit, and every mark.
+    void clear();
+    // A cursor over the rows without those changes.
+    std::unique_ptr<Cursor> committed(Table table) { return rows_->cursor(table); }
+    // Returns about how much memory the changes take.
+    size_t memory_bytes() const;
     // Session's.
     void end_cursors();
 

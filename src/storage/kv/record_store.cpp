@@ -155,6 +155,7 @@ bool RecordStore::fits(RecordId id, int32_t doc_bytes) const {
 
 void RecordStore::overwrite(RecordId id, bson::Doc doc) {
     DCHECK(store_.may_change(table(), row_of(id)));
+    store_.take_over(table(), row_of(id));
     const int64_t before = record_bytes(id);
     store_.changing().put(table(), row_of(id), doc.bytes());
     store_.count(counter_, 0, doc.size() - before);
@@ -164,6 +165,7 @@ void RecordStore::overwrite_range(RecordId id, int32_t offset, std::span<const u
     DCHECK(store_.may_change(table(), row_of(id)));
     // The bytes may lie in what get() has given before.
     const auto row = row_of(id);
+    store_.take_over(table(), row);
     const auto rows = session().cursor(table());
     rows->seek(row);
     if (rows->at_end() || !std::ranges::equal(rows->key(), row)) fail_missing(id);
@@ -181,6 +183,7 @@ RecordId RecordStore::insert_moved(RecordId, bson::Doc) {
 }
 
 void RecordStore::remove(RecordId id) {
+    store_.take_over(table(), row_of(id));
     const int64_t bytes = record_bytes(id);
     store_.changing().erase(table(), row_of(id));
     store_.count(counter_, -1, -bytes);

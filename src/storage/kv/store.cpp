@@ -84,6 +84,11 @@ Store::~Store() {
 Store::Transaction& Store::transaction() {
     if (t_held.store == this) return *t_held.transaction;
     DCHECK(t_held.store == nullptr || t_held.transaction->session.changed_bytes() == 0);
+    t_held = {this, take_idle(), false};
+    return *t_held.transaction;
+}
+
+std::unique_ptr<Store::Transaction> Store::take_idle() {
     std::unique_ptr<Transaction> taken;
     uint32_t number = 0;
     {
@@ -98,18 +103,29 @@ Store::Transaction& Store::transaction() {
     if (taken == nullptr)
         taken.reset(new Transaction{.session = Overlay(map_->session()), .number = number});
     DCHECK(taken->added.empty() && taken->row_locks.empty() && !taken->is_changing);
-    t_held = {this, std::move(taken)};
-    return *t_held.transaction;
+    return taken;
+}
+
+void Store::give_back(std::unique_ptr<Transaction> transaction) {
+    DCHECK(transaction->added.empty() && !transaction->has_snapshot);
+    transaction->session.end_cursors();
+    transaction->found.release();
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(transaction));
 }
 
 Overlay& Store::session() {
     Transaction& mine = transaction();
     DCHECK(!mine.has_snapshot || !mine.is_changing);
-    if (!mine.has_snapshot && !mine.is_changing && storage::LockManager::is_concurrent()) {
-        mine.session.begin_snapshot();
-        mine.has_snapshot = true;
-    }
+    if (!mine.has_snapshot && !mine.is_changing && storage::LockManager::is_concurrent())
+        begin_snapshot(mine);
     return mine.session;
+}
+
+void Store::begin_snapshot(Transaction& transaction) {
+    transaction.tables_end = next_table_.load();
+    transaction.session.begin_snapshot();
+    transaction.has_snapshot = true;
 }
 
 void Store::end_snapshot(Transaction& transaction) {
@@ -117,6 +133,7 @@ void Store::end_snapshot(Transaction& transaction) {
 }
 
 Overlay& Store::changing() {
+    if (is_long()) return session();
     Transaction& mine = transaction();
     end_snapshot(mine);
     mine.is_changing = true;
@@ -126,11 +143,17 @@ Overlay& Store::changing() {
 
 void Store::lock_row(Table table, Bytes key) {
     changing();
-    if (!storage::LockManager::is_concurrent()) return;
+    if (!storage::LockManager::is_concurrent()) return take_over(table, key);
     DCHECK(storage::LockManager::may_write());
     std::optional<storage::WriteConflict> conflict;
-    if (injected_conflict_) conflict = injected_conflict_();
-    if (!conflict && !row_locks_.take(transaction().row_locks, table, key)) conflict.emplace();
+    if (injected_conflict_ && !is_long()) conflict = injected_conflict_();
+    if (!conflict) {
+        Transaction& mine = transaction();
+        const RowLocks::Taken taken = row_locks_.take(mine.row_locks, table, key);
+        const bool changed =
+            taken == RowLocks::Taken::now && is_long() && !is_as_it_was(mine, table, key);
+        if (taken == RowLocks::Taken::refused || changed) conflict.emplace();
+    }
     if (!conflict) return;
     conflicts_.fetch_add(1, std::memory_order_relaxed);
     throw storage::WriteConflict(*conflict);
@@ -145,10 +168,34 @@ bool Store::may_change(Table table, Bytes key) {
            row_locks_.has(transaction().row_locks, table, key);
 }
 
-void Store::await_conflict() {
-    if (t_held.store != this) return;
+bool Store::await_conflict(bool may_defer) {
+    DCHECK(!is_long());
+    if (t_held.store != this) return true;
     commit();
-    row_locks_.await_refused(t_held.transaction->row_locks);
+    return row_locks_.await_refused(t_held.transaction->row_locks, may_defer);
+}
+
+Store::Transaction& Store::now(Transaction& of_long) {
+    if (of_long.now == nullptr) of_long.now = take_idle();
+    return *of_long.now;
+}
+
+// The first row that begins with the key: a record, or the entry that a unique index has of it.
+bool Store::is_as_it_was(Transaction& of_long, Table table, Bytes key) {
+    DCHECK(of_long.has_snapshot);
+    const auto first = [&](Overlay& rows) {
+        auto cursor = rows.committed(table);
+        cursor->seek(key);
+        const bool is_there = !cursor->at_end() && cursor->key().size() >= key.size() &&
+                              std::ranges::equal(cursor->key().first(key.size()), key);
+        if (!is_there) cursor.reset();
+        return cursor;
+    };
+    const auto then = first(of_long.session);
+    const auto now = first(this->now(of_long).session);
+    if (then == nullptr || now == nullptr) return then == now;
+    return std::ranges::equal(then->key(), now->key()) &&
+           std::ranges::equal(then->value(), now->value());
 }
 
 size_t Store::changed_bytes() {
@@ -226,7 +273,7 @@ void Store::add_step(std::unique_ptr<storage::CommitStep> step, size_t bytes) {
 }
 
 void Store::commit() {
-    if (t_held.store == this) commit(*t_held.transaction);
+    if (t_held.store == this && !is_long()) commit(*t_held.transaction);
 }
 
 void Store::commit(Transaction& transaction) {
@@ -299,13 +346,14 @@ void Store::commit(Overlay& session) {
 // The lock goes whatever happens, and others see then what could not be committed as a whole.
 void Store::before_unlock() try {
     if (t_held.store != this) return;
+    if (is_long()) {
+        t_held.transaction->session.end_cursors();
+        t_held.transaction->found.release();
+        return;
+    }
     commit();
-    DCHECK(t_held.transaction->added.empty() && !t_held.transaction->has_snapshot);
-    t_held.transaction->session.end_cursors();
-    t_held.transaction->found.release();
     t_held.store = nullptr;
-    const std::lock_guard lock(mutex_);
-    idle_.push_back(std::move(t_held.transaction));
+    give_back(std::move(t_held.transaction));
 } catch (const std::exception& error) {
     base::fatal(0, error.what());
 }

@@ -12,6 +12,12 @@
 // now; the rows that its change rests on stay as they are until it commits. Its next read takes
 // another snapshot.
 //
+// A transaction over several requests (storage/transaction.h) is the same, but that its changes and
+// its locks stay when the thread gives up its own, and that it keeps its snapshot: it reads there
+// and never as rows are now. So before it changes a row it looks whether the row is now as it was
+// then, by its value; if not there is a conflict. What it has locked stays as it is, so its commit
+// need not look again.
+//
 // Commits that have steps (storage/durability.h) are made one after the other, so that a log of
 // changes has the order of commits and no gap that is filled later. Only such a commit changes the
 // rows of the log's ring, beside threads that have the database alone.
@@ -43,6 +49,7 @@
 #include "storage/kv/overlay.h"
 #include "storage/kv/row_locks.h"
 #include "storage/lock.h"
+#include "storage/transaction.h"
 #include "storage/write_conflict.h"
 
 namespace kv {
@@ -96,8 +103,16 @@ class Store final : public storage::LockHooks {
     // The same, to change rows.
     Overlay& changing();
     // Locks the row: no other thread locks or changes it before this one commits. Throws
-    // storage::WriteConflict if another has it.
+    // storage::WriteConflict if another has it, and in a transaction over several requests if the
+    // first row that begins with the key is not what it was. If the thread has the database alone:
+    // wounds who has it.
     void lock_row(Table table, Bytes key);
+    // The part of lock_row() for threads that have the database alone: called before each change of
+    // a row that others lock.
+    void take_over(Table table, Bytes key) {
+        if (longs_.load(std::memory_order_acquire) != 0 && !storage::LockManager::is_concurrent())
+            row_locks_.wound(table, key);
+    }
     bool has_row_locks() const;
     // Whether the row may be changed; for DCHECKs.
     bool may_change(Table table, Bytes key);
@@ -160,9 +175,16 @@ class Store final : public storage::LockHooks {
     void before_write_lock() override {}
     void before_write_unlock() override {}
     void before_unlock() override;
-    void await_conflict() override;
+    bool await_conflict(bool may_defer) override;
+
+    std::unique_ptr<storage::Transaction> begin_long();
+    // Wounds the transactions over several requests that have locks. REQUIRES: W.
+    void wound_all() { row_locks_.wound_all(); }
+    // Whether the calling thread has entered one.
+    static bool is_long() { return t_held.is_long; }
 
   private:
+    class Long;
     struct Added {
         Counter* counter;
         Counts counts;
@@ -192,10 +214,15 @@ class Store final : public storage::LockHooks {
         bool has_space = false;    // until the commit
         uint64_t begun_bytes = 0;  // until the commit: for which space was asked
         LargeRow found = {};       // by the session, last
+        // Of a transaction over several requests: the rows as they are now, while a thread has
+        // entered it; and behind the tables that there were at its snapshot.
+        std::unique_ptr<Transaction> now = {};
+        uint32_t tables_end = 0;
     };
     struct Held {
         const Store* store;  // null: no store's
         std::unique_ptr<Transaction> transaction;
+        bool is_long;  // one over several requests
     };
     static inline thread_local Held t_held{};
 
@@ -203,7 +230,13 @@ class Store final : public storage::LockHooks {
     void expect(Table table, Kind kind, std::string_view what);
     void note_used(Table table);
     Transaction& transaction();
+    std::unique_ptr<Transaction> take_idle();
+    void give_back(std::unique_ptr<Transaction> transaction);
+    void begin_snapshot(Transaction& transaction);
     static void end_snapshot(Transaction& transaction);
+    Transaction& now(Transaction& of_long);
+    bool is_as_it_was(Transaction& of_long, Table table, Bytes key);
+    void discard(std::unique_ptr<Transaction> of_long);
     void commit(Transaction& transaction);
     void commit_with_steps(Transaction& transaction);
     void commit_rows(Transaction& transaction);
@@ -221,6 +254,7 @@ class Store final : public storage::LockHooks {
     std::atomic<uint64_t> commits_{0};
     std::atomic<uint64_t> conflicts_{0};
     std::atomic<bool> refuses_long_{false};
+    std::atomic<int> longs_{0};  // transactions over several requests that have begun
     journal::CommitSchedule* schedule_ = nullptr;
     std::mutex mutex_;
     uint32_t sessions_ = 0;                           // guarded by mutex_

@@ -114,6 +114,12 @@ void Map::check_space(uint64_t begun) {
          full_disk_text(directory_, free_bytes_, needed() + dirty_bytes_));
 }
 
+// Beyond a fifth, its own limit, the library lets changes wait for room.
+bool Map::is_short_of_cache() const {
+    constexpr int64_t kPercent = 18;
+    return static_cast<int64_t>(dirty_bytes()) >= cache_bytes_ / 100 * kPercent;
+}
+
 uint64_t Map::dirty_bytes() const {
     int64_t bytes = 0;
     const std::lock_guard lock(report_mutex_);

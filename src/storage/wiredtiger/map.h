@@ -35,6 +35,7 @@ class Map final : public kv::Map {
     void check_space(uint64_t begun) override;
     int64_t commit_bytes_max() const override { return commit_bytes_max_; }
     std::optional<int64_t> disk_bytes(kv::Table table) const override;
+    bool is_short_of_cache() const override;
     void report(const AddMetric& add) const override;
 
   private:

@@ -169,11 +169,12 @@ void Session::end_cursors() {
     for (EndedWithTurn* cursor : cursors_)
         cursor->end();
     cursors_.clear();
-    if (std::exchange(has_read_large_, false)) give_buffers_back();
+    if (!has_snapshot_ && std::exchange(has_read_large_, false)) give_buffers_back();
 }
 
 // The library's cursors and sessions keep what they have read a row into, compressed and whole, and
-// there are as many sessions as there were threads at the same time.
+// there are as many sessions as there were threads at the same time. In a snapshot the library
+// would lose no place.
 void Session::give_buffers_back() {
     DCHECK(!has_snapshot_);
     found_ = std::string();

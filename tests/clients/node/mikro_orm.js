@@ -93,7 +93,7 @@ main({
     async 'a transaction is refused'() {
         await assert.rejects(orm.em.fork().transactional(async em => {
             em.create('Author', {name: 'never'});
-        }), /transactions are not supported/);
+        }), /Transaction numbers are only allowed/);
         assert.equal(await orm.em.fork().count('Author', {name: 'never'}), 0);
     },
 
