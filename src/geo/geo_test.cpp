@@ -2,6 +2,7 @@
 // geo/sphere/.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "base/error.h"

@@ -1,6 +1,7 @@
 // Shapes on the sphere: the cells of old indexes, what contains what, what is refused.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numbers>
 
 #include "geo/sphere/parts_shape.h"
