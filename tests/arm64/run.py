@@ -22,6 +22,7 @@ from totals import Totals  # noqa: E402
 
 SCRATCH = os.path.join(TOP, 'build', 'scratch')
 QEMU = 'qemu-aarch64-static'
+NOT_BUILT = {'snowball', 'sphere'}  # rooms that are loaded; their libraries are this machine's own
 PROGRAMS = ['mongod', 'dbpath_check', 'journal_dump']
 
 
@@ -87,7 +88,7 @@ def main():
     parser = choice.parser(__doc__, 'selection')
     parser.add_argument('filter', nargs='?', default='')
     arguments = parser.parse_args()
-    rooms = sorted(set(unit.rooms_with_tests(os.path.join(TOP, 'src'))))
+    rooms = sorted(set(unit.rooms_with_tests(os.path.join(TOP, 'src'))) - NOT_BUILT)
     wanted = choice.with_any([arguments.filter], ['test_' + room for room in rooms] + PROGRAMS,
                              'test or program')
     totals = Totals()
