@@ -97,7 +97,8 @@ def folder_of(selection, sanitize='', platform='linux', variant=''):
     if sanitize and platform != 'linux':
         raise StagingError('the compiler for platform=%s has no sanitizers; leave out sanitize='
                            % platform)
-    if variant and (sanitize or platform != 'linux'):
+    of_arm64 = platform == 'arm64' and variant == 'checked'
+    if variant and not of_arm64 and (sanitize or platform != 'linux'):
         raise StagingError('the %s build is one of this machine without sanitize=; leave out %s'
                            % (variant, 'sanitize=' if sanitize else 'platform='))
     return os.path.join('build', selection.name + SANITIZERS[sanitize] + PLATFORMS[platform]

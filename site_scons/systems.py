@@ -115,8 +115,8 @@ class Arm64(Linux):
     precompiles = False
     archiver = ARM64_TRIPLET + '-ar'
 
-    def __init__(self, top, stage):
-        super().__init__()
+    def __init__(self, top, stage, checked):
+        super().__init__(checked=checked)
         libs = os.path.join(top, ARM64_LIBS)
         if not shutil.which(self.tool('g++')) or not os.path.isdir(libs):
             raise StagingError('platform=arm64 needs the cross compiler and %s; '
@@ -168,7 +168,7 @@ def system_of(platform, top, stage, sanitize, variant):
     if platform == 'windows':
         return Windows(top, stage)
     if platform == 'arm64':
-        return Arm64(top, stage)
+        return Arm64(top, stage, variant == 'checked')
     if variant == 'fuzz':
         return Fuzz()
     return Linux(sanitize, hardened=variant != 'unhardened', checked=variant == 'checked')

@@ -4,13 +4,12 @@
 
 #include <gtest/gtest.h>
 
-#include "base/testing/effort.h"
 #include "base/testing/slice.h"
 
 namespace election {
 namespace {
 
-constexpr int kSchedules = 15'000;  // of each aim
+constexpr uint64_t kSchedules = 15'000;  // of each aim
 constexpr int kSteps = 3000;
 constexpr uint64_t kSlice = 100;
 
@@ -19,9 +18,8 @@ class SchedulesTest : public testing::Test {
     static Counts run(Aim aim) {
         Counts counts;
         base::Slice slice = base::test_slice(kSlice);
-        const auto schedules = static_cast<uint64_t>(base::test_effort(kSchedules));
         int64_t tried = 0;
-        for (uint64_t seed = 0; seed < schedules; ++seed) {
+        for (uint64_t seed = 0; seed < kSchedules; ++seed) {
             if (!slice.takes_next()) continue;
             ++tried;
             const std::string failure = run_schedule(seed, kSteps, aim, &counts);

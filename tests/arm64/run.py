@@ -22,7 +22,11 @@ from totals import Totals  # noqa: E402
 
 SCRATCH = os.path.join(TOP, 'build', 'scratch')
 QEMU = 'qemu-aarch64-static'
-NOT_BUILT = {'snowball', 'sphere'}  # rooms that are loaded; their libraries are this machine's own
+# geo.so and text.so are not built for it, since their libraries are this machine's own: their
+# rooms, and tests that use them.
+NOT_BUILT = {'snowball', 'sphere', 'text'}
+LEFT_OUT = ['Differential.FoundFaultsStayFixed', 'OldDirectory.KeepsItsKeysThroughWritesAndBuilds',
+            'MappingHints.*']  # qemu does not say what a mapping expects
 PROGRAMS = ['mongod', 'dbpath_check', 'journal_dump']
 
 
@@ -31,7 +35,7 @@ def why_not():
     if not shutil.which(QEMU):
         return 'qemu is not installed here (Debian package qemu-user-static)'
     try:
-        systems.Arm64(TOP, 'build/none-arm64')
+        systems.Arm64(TOP, 'build/none-arm64-checked', True)
     except staging.StagingError as error:
         return str(error)
     return ''
@@ -99,14 +103,15 @@ def main():
     tests = [name for name in wanted if name not in PROGRAMS]
     programs = PROGRAMS if PROGRAMS[0] in wanted else []
     print('building for arm64, patches=%s' % arguments.selection, flush=True)
-    scons = ['scons', '-Q', 'platform=arm64', 'patches=' + arguments.selection]
+    scons = ['scons', '-Q', 'platform=arm64', 'checks=1', 'patches=' + arguments.selection]
     if subprocess.run(scons + tests + programs, cwd=TOP, check=False).returncode != 0:
         totals.add('build for arm64', 0, 1)
         totals.close()
-    built = os.path.join(TOP, 'build', staging.select(TOP, arguments.selection).name
-                         + staging.PLATFORMS['arm64'], 'bin')
+    built = os.path.join(TOP, staging.folder_of(staging.select(TOP, arguments.selection),
+                                                platform='arm64', variant='checked'), 'bin')
     # An emulated processor is ten times slower or more: random tests do a tenth of their work.
-    unit.run_binaries(built, tests, totals, launcher(), {'TEST_EFFORT': '0.1'})
+    unit.run_binaries(built, tests, totals, launcher(),
+                      {'TEST_EFFORT': '0.1', 'GTEST_FILTER': '-' + ':'.join(LEFT_OUT)})
     if programs:
         run_server(built, totals)
     totals.close()
