@@ -2,6 +2,7 @@
 // they end, and what their clients hear.
 #include <fmt/core.h>
 
+#include <random>
 #include <thread>
 
 #include "base/error.h"
@@ -361,6 +362,38 @@ TEST_F(TransactionsTest, EndByThemselves) {
     service_->transactions().look_after(true, std::chrono::seconds(1));
     fails(commit(), base::kNoSuchTransaction, true);
     EXPECT_EQ(outside(), kTwo);
+}
+
+// A limit, a killed session or a step-down may end it at any moment of a request.
+TEST_F(TransactionsTest, EndAtAnyMomentOfTheirRequests) {
+    std::atomic<int> wanted{0};
+    std::atomic<bool> is_over{false};
+    std::thread other([&] {
+        std::mt19937 random(1);
+        for (int done = 0; !is_over;) {
+            if (wanted == done) continue;
+            for (volatile uint32_t left = random() % 20'000; left > 0;)
+                left = left - 1;
+            service_->transactions().end_all("another thread has said so");
+            ++done;
+        }
+    });
+    int committed = 0, aborted = 0;
+    while (committed < 50 || aborted < 50) {
+        begin();
+        ++wanted;
+        bson::Object reply = in(R"({"insert": "c", "documents": [{}]})");
+        if (code(reply) == 0) reply = in(kSet5);
+        if (code(reply) == 0) reply = commit();
+        if (code(reply) != 0) fails(reply, base::kNoSuchTransaction, true);
+        ++(code(reply) == 0 ? committed : aborted);
+    }
+    is_over = true;
+    other.join();
+    service_->transactions().end_all("the test is over");
+    EXPECT_EQ(open(), 0);
+    ok(plain(kSet5));  // no row is locked
+    EXPECT_EQ(run(R"({"count": "c"})")["n"].to_int64(), 2 + committed);
 }
 
 // A plain write that has done nothing comes again and again until the transaction is over.
