@@ -11,6 +11,7 @@ import random
 import re
 import struct
 import threading
+import time
 import traceback
 
 import bson
@@ -19,10 +20,12 @@ import pymongo
 import reading
 from pymongo import errors
 from reading import SHARED, Collection, Failure, Refused, namespaces, ring_document
+from set_member import wait_until
 
 SHARED_INDEXES = {'_id_', 'k_1'}
 RING_BYTES = 16384
 GROUPS = 4
+NOT_YET_INITIALIZED = 94
 INTERRUPTED = 'interrupted at shutdown'  # the answer to an operation that a shutdown cuts short
 OWN_DOCUMENTS_MAX, SHARED_DOCUMENTS_MAX, LARGE_DOCUMENTS_MAX = 60, 150, 120
 LARGE_TEXT = 'L' * 300000
@@ -43,11 +46,22 @@ def put_all(ns, documents):
         {document['_id']: document for document in documents})
 
 
+def together(steps):
+    def step(state):
+        for each in steps:
+            each(state)
+    return step
+
+
 def remove(ns, keys):
     def step(state):
         for key in keys:
             del state[ns].documents[key]
     return step
+
+
+def create(ns):
+    return lambda state: state.setdefault(ns, Collection())
 
 
 def create_ring(ns):
@@ -108,12 +122,39 @@ class Modern:
     def delete(self, ns, query, durable):
         self.write(ns, 'delete', {'deletes': [{'q': query, 'limit': 0}]}, durable)
 
+    def transact(self, puts, durable):
+        """Puts documents, (namespace, document), in a transaction."""
+        concern = pymongo.WriteConcern(w=1, j=durable)
+        with self.client.start_session() as session:
+            try:
+                with session.start_transaction(write_concern=concern):
+                    for ns, document in puts:
+                        database, collection = ns.split('.', 1)
+                        self.client[database][collection].replace_one(
+                            {'_id': document['_id']}, document, upsert=True, session=session)
+            except errors.OperationFailure as error:
+                raise Refused('a transaction: %s' % error) from error
+
     def write(self, ns, name, fields, durable):
         database, collection = ns.split('.', 1)
         concern = {'w': 1, 'j': durable} if self.journal else {'w': 1}
         reply = self.command(database, {name: collection, **fields, 'writeConcern': concern})
         if 'writeErrors' in reply or 'writeConcernError' in reply:
             raise Refused('%s in %s: %r' % (name, ns, reply))
+
+
+def become_primary(port):
+    """Of a set of one, whose port is another one after each start."""
+    with pymongo.MongoClient('127.0.0.1', port, directConnection=True) as client:
+        config = {'_id': 'rs0', 'version': int(time.time()),
+                  'members': [{'_id': 0, 'host': '127.0.0.1:%d' % port}]}
+        try:
+            client.admin.command({'replSetReconfig': config, 'force': True})
+        except errors.OperationFailure as error:
+            if error.code != NOT_YET_INITIALIZED:
+                raise
+            client.admin.command('replSetInitiate', {**config, 'version': 1})
+        wait_until('a primary', lambda: client.admin.command('hello')['isWritablePrimary'])
 
 
 def make_shared(port):
@@ -192,7 +233,7 @@ class Writer(threading.Thread):
     def run(self):
         server = None
         try:
-            server = (Modern, Legacy)[self.number % 2](self.port, self.journal)
+            server = self.dialects[self.number % 2](self.port, self.journal)
             while True:
                 action = self.random.choices(*zip(*self.ACTIONS.items()))[0]
                 self.watch(action)
@@ -244,7 +285,9 @@ class Writer(threading.Thread):
 
     # One of these is called again and again, chosen by weight.
     ACTIONS = {'insert': 30, 'batch': 12, 'replace': 25, 'remove': 8, 'multi': 12, 'push': 12,
-               'grow': 3, 'index': 6, 'drop': 3, 'drop_database': 1, 'build': 0, 'close': 0}
+               'grow': 3, 'index': 6, 'drop': 3, 'drop_database': 1, 'build': 0, 'close': 0,
+               'transact': 0}
+    dialects = (Modern, Legacy)
 
     def perform(self, steps, write, durable=None):
         """Does one operation. Without j: true it may be lost, but not without what follows it."""
@@ -313,6 +356,18 @@ class Writer(threading.Thread):
         if ns is not None:
             self.perform([put(ns, document) for document in documents],
                          lambda j: server.insert(ns, documents, j))
+
+    def transact(self, server):
+        """Documents of two collections, new ones and others: all or none."""
+        puts = []
+        for ns in (SHARED, self.own):
+            there = list(self.documents(ns).values())
+            for old in self.random.sample(there, min(len(there), 2)):
+                puts.append((ns, self.make(old['_id'], old['version'] + 1)))
+            puts.append((ns, self.make()))
+        # A collection that is not there is made before.
+        self.perform([create(self.own), together([put(*each) for each in puts])],
+                     lambda j: server.transact(puts, j))
 
     def replace(self, server):
         ns = self.random.choice((SHARED, self.own))

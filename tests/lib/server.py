@@ -39,7 +39,7 @@ BUILT = 'TESTS_BUILT'
 ENGINE = 'TESTS_ENGINE'
 # Options that say how mmapv1 writes its files, with their number of values.
 OF_MMAPV1 = {'--smallfiles': 0, '--noprealloc': 0, '--nopreallocj': 0, '--nssize': 1,
-             '--journalOptions': 1}
+             '--journalOptions': 1, '--directoryperdb': 0}
 
 
 def for_engine(options):

@@ -15,6 +15,7 @@ The same seed chooses the same work and states, not the same schedule. A failure
 
 import argparse
 import copy
+import itertools
 import os
 import random
 import shutil
@@ -38,8 +39,16 @@ WRITERS = 4
 DEAF_STATES = 60  # one of so many must show that a deaf server loses something
 DISK_BYTES = 1 << 30
 OPTIONS = ['--smallfiles', '--nssize', '2', '--syncdelay', '1', '--nounixsocket']
+OF_A_SET = ['--replSet', 'rs0', '--oplogSize', '16']
 INTERVAL = ['--journalCommitInterval', '3']
 PROFILE = ['--config', os.path.join(TOP, 'conf', 'durable.yaml')]
+
+
+def started(kind, program, dbpath, options):
+    running = kind(program, dbpath, options)
+    if '--replSet' in options:
+        load.become_primary(running.port)
+    return running
 
 
 class Clock:
@@ -104,7 +113,7 @@ class History:
         self.acknowledged = 0
 
     def start(self):
-        return self.kind(self.program, self.dbpath, self.options)
+        return started(self.kind, self.program, self.dbpath, self.options)
 
     def begin(self):
         """Returns how long the log is when all is set up for good."""
@@ -139,6 +148,10 @@ class History:
                        for number in range(WRITERS)]
             for writer in writers:
                 writer.ACTIONS = dict(writer.ACTIONS, build=1, drop_database=2)
+                if '--replSet' in self.options:
+                    # Half of all; there a multi-update may be several commits.
+                    writer.ACTIONS.update(transact=100, multi=0)
+                    writer.dialects = (load.Modern, load.Modern)
                 writer.start()
             while not enough.wait(0.01) and any(writer.is_alive() for writer in writers):
                 self.write_back()
@@ -157,8 +170,8 @@ class History:
                     writer.number, writer.error or 'lost its connection', running.tail()))
 
     def write_back(self):
-        for folder in (self.dbpath, os.path.join(self.dbpath, 'journal')):
-            for name in os.listdir(folder):
+        for folder, _, names in os.walk(self.dbpath):
+            for name in names:
                 if self.chance.random() < 0.2:
                     disk.begin_writeback(os.path.join(folder, name))
 
@@ -175,6 +188,8 @@ class Campaign:
         self.options = OPTIONS + (PROFILE if arguments.selection == 'all' else INTERVAL)
         if self.chance.random() < 0.5:
             self.options.append('--directoryperdb')
+        if arguments.transactions:
+            self.options += OF_A_SET
         self.image, self.log_path, self.base = (
             os.path.join(folder, name) for name in ('image', 'log', 'base'))
 
@@ -196,8 +211,10 @@ class Campaign:
 
     def choose_states(self, log):
         """In the order of the log."""
-        possible = [number for number, at in enumerate(log.flushes)
-                    if self.first <= log.entries[at].end <= self.last]
+        ends = [log.entries[at].end for at in log.flushes]
+        possible = [number for number, end in enumerate(ends) if self.first <= end <= self.last]
+        if not possible:  # nothing was flushed: a deaf server
+            possible = [max(number for number, end in enumerate(ends) if end < self.first)]
         count = self.arguments.states
         chosen = possible * (count // len(possible)) \
             + self.chance.sample(possible, count % len(possible))
@@ -236,7 +253,8 @@ class Campaign:
                     log.apply(entry, file.fileno(), count)
             one.attach()
             one.mount(self.kind)
-            running = server.Server(self.program, os.path.join(one.mount_point, 'db'), self.options)
+            running = started(server.Server, self.program, os.path.join(one.mount_point, 'db'),
+                              self.options)
             try:
                 client = load.Modern(running.port)
                 found = reading.read_all(client, WRITERS)
@@ -264,8 +282,8 @@ def deaf(stage):
 def notices_a_deaf_server(stage, folder, arguments, kind):
     """Whether this part sees what it is for."""
     campaign = Campaign(stage, folder, argparse.Namespace(
-        states=DEAF_STATES, writes=100, lives=1, selection=arguments.selection), kind,
-        arguments.seed)
+        states=DEAF_STATES, writes=100, lives=1, selection=arguments.selection,
+        transactions=arguments.transactions), kind, arguments.seed)
     campaign.record(deaf(stage))
     try:
         campaign.check_all(quiet=True)
@@ -306,6 +324,9 @@ def main():
     parser.add_argument('--seed', type=choice.count(0), default=random.randrange(10 ** 6))
     parser.add_argument('--selection', type=choice.selection, default='none',
                         help='of patches; all goes with conf/durable.yaml; default none')
+    parser.add_argument('--transactions', action='store_true',
+                        help='on wiredTiger and rocksdb, in a set of one: half of the writes are '
+                             'in transactions')
     parser.add_argument('kinds', nargs='*', help='file systems: ext4, xfs; default both')
     arguments = parser.parse_args()
     kinds = choice.exactly(arguments.kinds, list(disk.FORMAT), 'file system')
@@ -315,14 +336,22 @@ def main():
         tally.close_skipped(reason)
     scratch = os.path.join(TOP, 'build', 'scratch')
     os.makedirs(scratch, exist_ok=True)
-    stage = server.build(arguments.selection, '', ['mongod', 'block_log', 'deaf.so'])
+    targets, engines = ['mongod', 'block_log', 'deaf.so'], [None]
+    if arguments.transactions:
+        engines = ['wiredTiger', 'rocksdb']
+        targets += ['engine_%s.so' % each.lower() for each in engines]
+        os.environ[server.ENGINE] = ','.join(engines)
+    stage = server.build(arguments.selection, '', targets)
     print('--seed %d' % arguments.seed, flush=True)
-    for kind in kinds:
+    for engine, kind in itertools.product(engines, kinds):
         reason = disk.why_not(kind)
         if reason:
             print('skipped: %s: %s' % (kind, reason))
             tally.skipped += 1
             continue
+        if engine:
+            os.environ[server.ENGINE] = engine
+            print('     ' + engine)
         try_kind(tally, stage, scratch, arguments, kind)
     tally.close()
 
