@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint64_t kSchedules = 15'000;  // of each aim
 constexpr int kSteps = 3000;
-constexpr uint64_t kSlice = 100;
+constexpr uint64_t kSlice = 20;
 
 class SchedulesTest : public testing::Test {
   protected:

@@ -27,6 +27,11 @@ QEMU = 'qemu-aarch64-static'
 NOT_BUILT = {'snowball', 'sphere', 'text'}
 LEFT_OUT = ['Differential.FoundFaultsStayFixed', 'OldDirectory.KeepsItsKeysThroughWritesAndBuilds',
             'MappingHints.*']  # qemu does not say what a mapping expects
+EMULATED = {
+    'TEST_EFFORT': '0.1',  # ten times slower or more: random tests do a tenth of their work
+    # For each page that was ever mapped it keeps some bytes: large blocks come from the heap.
+    'MALLOC_ARENA_MAX': '1', 'MALLOC_MMAP_THRESHOLD_': '4000000000',
+    'GTEST_FILTER': '-' + ':'.join(LEFT_OUT)}
 PROGRAMS = ['mongod', 'dbpath_check', 'journal_dump']
 
 
@@ -109,9 +114,7 @@ def main():
         totals.close()
     built = os.path.join(TOP, staging.folder_of(staging.select(TOP, arguments.selection),
                                                 platform='arm64', variant='checked'), 'bin')
-    # An emulated processor is ten times slower or more: random tests do a tenth of their work.
-    unit.run_binaries(built, tests, totals, launcher(),
-                      {'TEST_EFFORT': '0.1', 'GTEST_FILTER': '-' + ':'.join(LEFT_OUT)})
+    unit.run_binaries(built, tests, totals, launcher(), EMULATED)
     if programs:
         run_server(built, totals)
     totals.close()
