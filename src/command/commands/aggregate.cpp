@@ -403,8 +403,27 @@ PipelineRequest resolved(Invocation& invocation, PipelineRequest request) {
     return request;
 }
 
+// Throws base::Error 263: these write at once, or read what is no collection of the snapshot.
+void refuse_in_transaction(Invocation& invocation, const PipelineRequest& request) {
+    const auto refuse = [](std::string_view what) {
+        base::fail(base::kOperationNotSupportedInTransaction,
+                   "{} is not supported in a multi-document transaction", what);
+    };
+    if (request.explain) refuse("explain");
+    for (const bson::Element& stage : request.stages.doc()) {
+        const bson::Doc fields = stage.is_object() ? stage.as_doc() : bson::Doc();
+        const std::string_view name = fields.first().name();
+        const bool asks_server = name != "$documents" && stage.name() == "0" &&
+                                 find_first_stage(invocation, request.ns, name);
+        if (asks_server || query::output_target(fields) ||
+            is_change_stream(invocation, request.stages))
+            refuse(name);
+    }
+}
+
 void run_aggregate(Invocation& invocation) {
     const PipelineRequest request = parse(invocation);
+    if (invocation.in_transaction) refuse_in_transaction(invocation, request);
     if (invocation.dialect().has(dialect::kCursorIsNeeded) && !request.as_cursor &&
         !request.explain)
         base::fail(base::kFailedToParse,

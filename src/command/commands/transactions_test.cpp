@@ -314,6 +314,47 @@ TEST_F(TransactionsTest, RefuseWhatTheyCannotHave) {
     fails(in(R"({"find": "c"})"), base::kTransactionTooOld);
 }
 
+// What reads or writes beside the snapshot is refused before it has done anything.
+TEST_F(TransactionsTest, HaveNoStagesThatLeaveTheirSnapshot) {
+    for (const char* const stage : {R"({"$out": "o"})", R"({"$merge": {"into": "o"}})",
+                                    R"({"$changeStream": {}})", R"({"$collStats": {"count": {}}})",
+                                    R"({"$indexStats": {}})", R"({"$planCacheStats": {}})"}) {
+        begin();
+        fails(in(fmt::format(R"({{"aggregate": "c", "pipeline": [{}], "cursor": {{}}}})", stage)),
+              base::kOperationNotSupportedInTransaction);
+    }
+    for (const char* const stage : {R"({"$currentOp": {}})", R"({"$listLocalSessions": {}})"}) {
+        begin();
+        fails(in(fmt::format(R"({{"aggregate": 1, "pipeline": [{}], "cursor": {{}}}})", stage),
+                 "admin"),
+              base::kOperationNotSupportedInTransaction);
+    }
+    begin();
+    fails(in(R"({"aggregate": "c", "pipeline": [], "explain": true})"),
+          base::kOperationNotSupportedInTransaction);
+    begin();
+    fails(in(R"({"aggregate": "c", "cursor": {}, "pipeline": [{"$match": {}}, {"$out": "o"}]})"),
+          base::kOperationNotSupportedInTransaction);
+    EXPECT_EQ(open(), 0);
+    const bson::Object there = plain(R"({"listCollections": 1})");
+    EXPECT_EQ(there.doc().at_path("cursor.firstBatch").as_doc().field_count(), 1);
+    // Others of its collections are read as it sees them.
+    begin();
+    ok(in(R"({"insert": "other", "documents": [{"_id": 1, "c": 2}]})"));
+    ok(plain(R"({"update": "c", "updates": [{"q": {"_id": 2}, "u": {"$set": {"a": 9}}}]})"));
+    EXPECT_EQ(docs(in(R"({"aggregate": "other", "cursor": {}, "pipeline": [
+                          {"$lookup": {"from": "c", "localField": "c", "foreignField": "_id",
+                                       "as": "found"}}]})")),
+              "[ { _id: 1, c: 2, found: [ { _id: 2, a: 2 } ] } ]");
+    EXPECT_EQ(docs(in(R"({"aggregate": "c", "cursor": {}, "pipeline": [
+                          {"$match": {"_id": 1}}, {"$unionWith": "other"}]})")),
+              "[ { _id: 1, a: 1 }, { _id: 1, c: 2 } ]");
+    EXPECT_EQ(docs(in(R"({"aggregate": 1, "cursor": {}, "pipeline": [
+                          {"$documents": [{"a": 1}]}]})")),
+              "[ { a: 1 } ]");
+    ok(commit());
+}
+
 TEST_F(TransactionsTest, AreNoLargerThanADocument) {
     const std::string text(4 << 20, 'x');
     begin();
