@@ -27,11 +27,8 @@ QEMU = 'qemu-aarch64-static'
 NOT_BUILT = {'snowball', 'sphere', 'text'}
 LEFT_OUT = ['Differential.FoundFaultsStayFixed', 'OldDirectory.KeepsItsKeysThroughWritesAndBuilds',
             'MappingHints.*']  # qemu does not say what a mapping expects
-EMULATED = {
-    'TEST_EFFORT': '0.1',  # ten times slower or more: random tests do a tenth of their work
-    # For each page that was ever mapped it keeps some bytes: large blocks come from the heap.
-    'MALLOC_ARENA_MAX': '1', 'MALLOC_MMAP_THRESHOLD_': '4000000000',
-    'GTEST_FILTER': '-' + ':'.join(LEFT_OUT)}
+# Ten times slower or more: random tests do a tenth of their work.
+EMULATED = {'TEST_EFFORT': '0.1', 'GTEST_FILTER': '-' + ':'.join(LEFT_OUT)}
 PROGRAMS = ['mongod', 'dbpath_check', 'journal_dump']
 
 

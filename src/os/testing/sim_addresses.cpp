@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <iterator>
 #include <new>
+#include <utility>
 
 #ifdef __linux__
 #include <sys/mman.h>
@@ -19,11 +20,30 @@ constexpr size_t kPageBytes = 4096;
 constexpr size_t kPagesBehind = 64;
 constexpr int kAnonymous = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 
+std::mutex spare_mutex;
+std::vector<std::pair<uint8_t*, size_t>> spare;  // what processes that have ended had reserved
+
+// Null: none that is as large.
+uint8_t* take_spare(size_t bytes) {
+    const std::lock_guard lock(spare_mutex);
+    const auto found =
+        std::ranges::find(spare, bytes, [](const auto& each) { return each.second; });
+    if (found == spare.end()) return nullptr;
+    uint8_t* const begin = found->first;
+    spare.erase(found);
+    return begin;
+}
+
 }  // namespace
 
+// The next process has them again: an emulator keeps memory for each page that was ever mapped.
 Addresses::~Addresses() {
-    for (const Range& range : reserved_)
-        munmap(range.begin, range.bytes);
+    const std::lock_guard lock(spare_mutex);
+    for (const Range& range : reserved_) {
+        if (mmap(range.begin, range.bytes, PROT_NONE, kAnonymous | MAP_FIXED, -1, 0) == MAP_FAILED)
+            std::abort();
+        spare.emplace_back(range.begin, range.bytes);
+    }
 }
 
 uint8_t* Addresses::take(size_t bytes) {
@@ -90,7 +110,8 @@ uint8_t* Addresses::place_left(size_t bytes) {
 void Addresses::reserve(size_t bytes) {
     reserved_.reserve(reserved_.size() + 1);
     holes_.reserve(reserved_.size() + taken_ + 2);
-    void* const begin = mmap(nullptr, bytes, PROT_NONE, kAnonymous, -1, 0);
+    void* begin = take_spare(bytes);
+    if (begin == nullptr) begin = mmap(nullptr, bytes, PROT_NONE, kAnonymous, -1, 0);
     if (begin == MAP_FAILED) throw std::bad_alloc();
     const Range range{static_cast<uint8_t*>(begin), bytes};
     reserved_.push_back(range);

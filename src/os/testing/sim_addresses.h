@@ -26,9 +26,8 @@ class Addresses {
     void give_back(uint8_t* begin, size_t bytes);
 
   private:
-    // Nothing but addresses, as many more as are needed. An emulator of another processor takes
-    // memory for each page of them.
-    static constexpr size_t kReservedBytes = size_t{4} << 20;
+    // Nothing but addresses.
+    static constexpr size_t kReservedBytes = size_t{1} << 30;
     struct Range {
         uint8_t* begin;
         size_t bytes;
