@@ -11,7 +11,6 @@ import random
 import re
 import struct
 import threading
-import time
 import traceback
 
 import bson
@@ -20,12 +19,10 @@ import pymongo
 import reading
 from pymongo import errors
 from reading import SHARED, Collection, Failure, Refused, namespaces, ring_document
-from set_member import wait_until
 
 SHARED_INDEXES = {'_id_', 'k_1'}
 RING_BYTES = 16384
 GROUPS = 4
-NOT_YET_INITIALIZED = 94
 INTERRUPTED = 'interrupted at shutdown'  # the answer to an operation that a shutdown cuts short
 OWN_DOCUMENTS_MAX, SHARED_DOCUMENTS_MAX, LARGE_DOCUMENTS_MAX = 60, 150, 120
 LARGE_TEXT = 'L' * 300000
@@ -141,20 +138,6 @@ class Modern:
         reply = self.command(database, {name: collection, **fields, 'writeConcern': concern})
         if 'writeErrors' in reply or 'writeConcernError' in reply:
             raise Refused('%s in %s: %r' % (name, ns, reply))
-
-
-def become_primary(port):
-    """Of a set of one, whose port is another one after each start."""
-    with pymongo.MongoClient('127.0.0.1', port, directConnection=True) as client:
-        config = {'_id': 'rs0', 'version': int(time.time()),
-                  'members': [{'_id': 0, 'host': '127.0.0.1:%d' % port}]}
-        try:
-            client.admin.command({'replSetReconfig': config, 'force': True})
-        except errors.OperationFailure as error:
-            if error.code != NOT_YET_INITIALIZED:
-                raise
-            client.admin.command('replSetInitiate', {**config, 'version': 1})
-        wait_until('a primary', lambda: client.admin.command('hello')['isWritablePrimary'])
 
 
 def make_shared(port):

@@ -6,6 +6,7 @@ import time
 
 import server
 
+NOT_YET_INITIALIZED = 94
 WAIT_SECONDS_MAX = 60  # only ends a wait that hangs
 PRIMARY, SECONDARY, RECOVERING, STARTUP2, DOWN = 1, 2, 3, 5, 8
 OPTIONS = ['--smallfiles', '--nssize', '1', '--noprealloc', '--nopreallocj', '--oplogSize', '32',
@@ -21,6 +22,21 @@ def wait_until(what, condition):
         if time.monotonic() > limit:
             raise AssertionError('waited in vain: ' + what)
         time.sleep(0.02)
+
+
+def become_primary(port):
+    """Makes the server the primary of a set of one, also where it was that on another port."""
+    import pymongo  # most members are asked by hand
+    with pymongo.MongoClient('127.0.0.1', port, directConnection=True) as client:
+        config = {'_id': 'rs0', 'version': int(time.time()),
+                  'members': [{'_id': 0, 'host': '127.0.0.1:%d' % port}]}
+        try:
+            client.admin.command({'replSetReconfig': config, 'force': True})
+        except pymongo.errors.OperationFailure as error:
+            if error.code != NOT_YET_INITIALIZED:
+                raise
+            client.admin.command('replSetInitiate', {**config, 'version': 1})
+        wait_until('a primary', lambda: client.admin.command('hello')['isWritablePrimary'])
 
 
 class SetMember(server.Server):

@@ -156,6 +156,10 @@ PROGRAMS = {
     'pymongo': Pytest('pymongo==4.20.0', ['test'], '-m', 'default', limit=12, target=12,
                       port=27017, options=['--setParameter', 'announcedVersion=5.0.31']),
     'mongoengine': Pytest('mongoengine==0.29.3', ['tests'], target=35, port=27017),
+    'pymongo-transactions': Pytest(
+        'pymongo==4.20.0', ['test/test_transactions.py', 'test/test_transactions_unified.py'],
+        '-m', 'default', limit=6, target=6, port=27017, options=[
+            '--replSet', 'rs0', '--oplogSize', '64', '--storageEngine', 'wiredTiger', *OF_TODAY]),
     'limits': Pytest('limits==5.8.0', ['tests'], '-p', 'no_docker', '-o', 'addopts=', '-m',
                      'mongodb and not benchmark', port=37017),
     'django-mongodb-backend': Django('django-mongodb-backend==5.2.4', limit=2, options=OF_TODAY),
@@ -167,5 +171,7 @@ PROGRAMS = {
     'spring-data': Spring('spring-data-mongodb 5.1.2'),
     'debezium': Ours('debezium-connector-mongodb 3.6.1', [NODE, own('node/debezium.js')]),
     'socket.io': Ours('@socket.io/mongo-adapter 0.4.0', [NODE, own('node/socket_io.js')]),
+    'transactions': Ours('mongodb 7.8.0, mongoose 9.12.1, @mikro-orm/mongodb 6.6.7, better-auth '
+                         '1.7.25', [NODE, own('node/transactions.js')]),
     'causal': Ours('mongodb, mongo-driver, mongodb-driver-sync', [NODE, own('node/causal.js')]),
 }

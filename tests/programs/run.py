@@ -24,6 +24,7 @@ sys.path.insert(0, os.path.join(programs.TOP, 'tests', 'lib'))
 
 import choice  # noqa: E402
 import server  # noqa: E402
+import set_member  # noqa: E402
 import totals  # noqa: E402
 
 SCRATCH = os.path.join(programs.BUILD, 'scratch')
@@ -58,8 +59,11 @@ def known_failures(name):
 
 def run_program(name, program, mongod, folder):
     """Returns ({test: passed, failed or skipped}, what was printed)."""
-    with FixedPort(mongod, os.path.join(folder, name), ['--smallfiles'] + program.options,
+    of_mmapv1 = [] if '--storageEngine' in program.options else ['--smallfiles']
+    with FixedPort(mongod, os.path.join(folder, name), of_mmapv1 + program.options,
                    program.port) as running:
+        if '--replSet' in program.options:
+            set_member.become_primary(running.port)
         return program.run(running.port, os.path.join(folder, name + '.report'))
 
 
@@ -114,7 +118,10 @@ def main():
     arguments = parser.parse_args()
     names = choice.exactly(arguments.names, programs.PROGRAMS, 'program')
     os.makedirs(SCRATCH, exist_ok=True)
-    mongod = os.path.join(server.build(arguments.selection, '', ['mongod']), 'bin', 'mongod')
+    os.environ[server.ENGINE] = 'wiredTiger'  # that it is built; each program chooses its own
+    mongod = os.path.join(server.build(arguments.selection, '', ['mongod', 'engine_wiredtiger.so']),
+                          'bin', 'mongod')
+    del os.environ[server.ENGINE]
     os.environ['MONGOD'] = mongod  # for those that start sets of their own
     tally = totals.Totals()
     figures = {}

@@ -1,6 +1,6 @@
-"""Transactions over several documents by a driver of today, on sets of one and two members: a bank
-over kills and hand-overs, commits that are sent again, followers of another engine, clients that
-are gone, what parked ones cost."""
+"""Transactions over several documents by a driver of today, on sets of one and two members: what
+followers of this and another engine see of a bank, commits that are sent again, clients that are
+gone, what parked ones cost. Kills and hand-overs are in test_histories.py."""
 
 import contextlib
 import os
@@ -14,7 +14,7 @@ from pymongo import errors
 
 import server
 import sets
-from set_member import OPTIONS, PRIMARY, SECONDARY, wait_until
+from set_member import OPTIONS, PRIMARY, SECONDARY
 
 ACCOUNTS, EACH = 20, 100
 MAJORITY = pymongo.WriteConcern('majority', j=True)
@@ -103,27 +103,6 @@ class Transactions:
     @staticmethod
     def an_lsid():
         return {'id': bson.Binary.from_uuid(uuid.uuid4())}
-
-    def test_a_bank_outlives_kills(self):
-        primary = self.begin_bank(1)
-        done, number = [], 0
-        for kill in range(3):
-            tellers = [Teller(primary.client, kill * 10 + i, number + i) for i in range(4)]
-            number += 4
-            for each in tellers:
-                each.start()
-            wait_until('transfers', lambda: sum(len(each.done) for each in tellers) > 40)
-            primary.kill()
-            for each in tellers:
-                each.is_over.set()
-            primary.start_again()
-            for each in tellers:
-                each.join()
-                self.assertIsNone(each.failure)
-                done += each.done
-            self.wait_for_primary(primary)
-            self.check_bank(primary.client, done)
-        self.assertGreater(len(done), 100)
 
     def test_a_commit_is_answered_once_after_a_kill(self):
         primary = self.begin_bank(1)

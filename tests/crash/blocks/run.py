@@ -32,6 +32,7 @@ import disk  # noqa: E402
 import load  # noqa: E402
 import reading  # noqa: E402
 import server  # noqa: E402
+import set_member  # noqa: E402
 import totals  # noqa: E402
 from driver import Owner  # noqa: E402
 
@@ -47,7 +48,7 @@ PROFILE = ['--config', os.path.join(TOP, 'conf', 'durable.yaml')]
 def started(kind, program, dbpath, options):
     running = kind(program, dbpath, options)
     if '--replSet' in options:
-        load.become_primary(running.port)
+        set_member.become_primary(running.port)
     return running
 
 
