@@ -32,6 +32,9 @@ bool is_statement(const Invocation& invocation, const Command& command) {
     return invocation.in_transaction && (command.flags & kEndsTransaction) == 0;
 }
 
+// What describe() does, in place: it is on the way of each request.
+inline void describe_here(Invocation& invocation, const Command& command);
+
 constexpr int kNotFullNamespace = 17005;
 
 // The old server threw some errors of a command, which getLastError then knows, and answered
@@ -312,7 +315,7 @@ void execute(Invocation& invocation, const Command& command) {
         invocation.turn = turn.get();
         invocation.service.transactions().note_number(*invocation.session, *invocation.txn_number);
     }
-    describe(invocation, command);
+    describe_here(invocation, command);
     if (invocation.after_time != 0 && awaits_cluster_time(invocation)) return;
     if (invocation.read_level != ReadLevel::local) check_read_level(invocation);
     if (const replica::Member* const member = invocation.service.context().member)
@@ -399,9 +402,7 @@ base::Error duplicate_key_of_today(const base::Error& error) {
         *error.details());
 }
 
-}  // namespace
-
-void describe(Invocation& invocation, const Command& command) {
+[[gnu::always_inline]] inline void describe_here(Invocation& invocation, const Command& command) {
     invocation.client.current().describe({
         .name = command.name,
         .db = invocation.db,
@@ -414,6 +415,12 @@ void describe(Invocation& invocation, const Command& command) {
         .dialect = invocation.dialect(),
         .on_collection = names_collection(command),
     });
+}
+
+}  // namespace
+
+void describe(Invocation& invocation, const Command& command) {
+    describe_here(invocation, command);
 }
 
 bool take_fields(Invocation& invocation, const Command& command) {
@@ -502,9 +509,10 @@ void run_command(Invocation& invocation, bson::Buffer& reply) {
         execute(invocation, *command);
         const sched::Uninterruptible done;
         if (!invocation.suspension.has_reply()) return;
-        if (service.context().member != nullptr) await_members(invocation, *command, out);
+        const bool is_member = service.context().member != nullptr;
+        if (is_member) await_members(invocation, *command, out);
         out.append("ok", 1.0);
-        if (invocation.dialect().has(dialect::kMembersTellTime))
+        if (is_member && invocation.dialect().has(dialect::kMembersTellTime))
             append_cluster_time(service.context(), out);
     } catch (const Deferred&) {
         client.commit_wait().clear_wait_fields();
