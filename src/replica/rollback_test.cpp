@@ -124,6 +124,44 @@ TEST_F(RollbackTest, KeepsWhatIsLostAndTakesWhatThePrimaryHas) {
     EXPECT_EQ(script_.copies, 1);
 }
 
+TEST_F(RollbackTest, TakesTheChangesOfATransactionBackOneByOne) {
+    begin();
+    primary_->write("db0", [](catalog::Database& db) {
+        for (const int id : {1, 2})
+            db.get_or_create("db0.c0").insert(bson::make("_id", id, "a", 1));
+        db.get_or_create("db0.c1");
+    });
+    catch_up();
+    oplog::Log& log = second_->member().log();
+    const bson::Object changes = bson::from_json(R"({"applyOps": [
+        {"op": "i", "ns": "db0.c1", "o": {"_id": 7, "a": "lost"}},
+        {"op": "u", "ns": "db0.c0", "o2": {"_id": 1}, "o": {"$set": {"a": "lost"}}},
+        {"op": "d", "ns": "db0.c0", "b": true, "o": {"_id": 2}}]})");
+    bson::Builder entry;
+    entry.append_timestamp("ts", log.last().ts + 1).append("t", int64_t{1}).append("h", int64_t{5});
+    entry.append("v", 2).append("op", "c").append("ns", "admin.$cmd").append("o", changes);
+    const bson::Object committed = entry.object();
+    {
+        oplog::Applier applier(second_->catalog(), nullptr);
+        oplog::ForeignChange foreign(log, committed);
+        applier.apply(committed, oplog::Manner::exact);
+        foreign.finish();
+    }
+    EXPECT_NE(primary_->contents(), second_->contents());
+    primary_->write("db0", [](catalog::Database& db) {
+        catalog::Collection& c = *db.collection("db0.c0");
+        c.update(id_of(c, 1), bson::make("_id", 1, "a", 2));
+    });
+    join();
+    EXPECT_TRUE(roll_back());
+    EXPECT_EQ(saved("db0.c0"), std::vector<std::string>{"{ _id: 1, a: \"lost\" }"});
+    EXPECT_EQ(saved("db0.c1"), std::vector<std::string>{"{ _id: 7, a: \"lost\" }"});
+    catch_up();
+    follower_->step();
+    expect_equal();
+    EXPECT_EQ(script_.copies, 1);  // the first one
+}
+
 TEST_F(RollbackTest, CopiesAnewWhereACommandIsLost) {
     part(3, 10);
     second_->write("db0", [](catalog::Database& db) { db.create("db0.made", bson::Object()); });
