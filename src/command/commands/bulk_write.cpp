@@ -298,7 +298,7 @@ class BulkWrite {
         yield_before_insert(*insert_lock_, under_lock_++, document);
         if (!is_done(invocation_.turn, statement, 'i')) {
             const oplog::Statement mark(invocation_.turn, statement);
-            service_.counters().insert.fetch_add(1, std::memory_order_relaxed);
+            const CountedOp counted(service_.counters().insert, client_.report());
             insert_document(*insert_lock_, document, client_.scratch(), invocation_.dialect(),
                             request_.validation, !request_.keeps_empty_timestamps);
             service_.metrics().inserted.fetch_add(1, std::memory_order_relaxed);
@@ -311,7 +311,7 @@ class BulkWrite {
 
     void update(const std::string& ns, const UpdateRequest& request, int32_t index,
                 int32_t statement) {
-        service_.counters().update.fetch_add(1, std::memory_order_relaxed);
+        const CountedOp counted(service_.counters().update, client_.report());
         const UpdateOutcome outcome = update_once(invocation_, ns, history_, request, statement);
         DCHECK(outcome.modified <= outcome.matched);
         report_update(client_.report(), outcome);
@@ -332,7 +332,7 @@ class BulkWrite {
 
     void remove(const std::string& ns, const DeleteRequest& request, int32_t index,
                 int32_t statement) {
-        service_.counters().remove.fetch_add(1, std::memory_order_relaxed);
+        const CountedOp counted(service_.counters().remove, client_.report());
         const int64_t removed =
             delete_once(invocation_, ns, request, expressions_->get(), statement);
         DCHECK(removed <= 1 || !request.just_one);

@@ -1,6 +1,8 @@
 // command/commands/item_report.h - the report of one item of a write command.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <string_view>
@@ -39,6 +41,16 @@ class ItemReport {
     ItemReport& operator=(const ItemReport&) = delete;
     // Leaves the command's own report.
     ~ItemReport() {
+        const bool comes_again = report().comes_again;
+        if (!comes_again) finish();
+        start(command_);
+        report().comes_again = comes_again;
+    }
+
+    OpReport& report() { return client_.report(); }
+
+  private:
+    void finish() {
         finished_.millis = base::ms_since(started_);
         finished_.yields = yields() - finished_.yields;
         DCHECK(finished_.yields >= 0);
@@ -49,12 +61,7 @@ class ItemReport {
         } catch (const std::exception& e) {  // no memory for the line
             base::log::error("cannot report an operation: {}", e.what());
         }
-        start(command_);
     }
-
-    OpReport& report() { return client_.report(); }
-
-  private:
     int64_t yields() const { return client_.current().yields(); }
     void start(bson::Doc request) {
         std::destroy_at(&report());
@@ -72,6 +79,22 @@ class ItemReport {
     const bool as_command_;
     FinishedOp finished_;  // yields and locks: as they were at the start
     const sched::Operation::Clock::time_point started_ = sched::Operation::Clock::now();
+};
+
+// Counts an operation at its end, whatever has become of it, unless it comes again.
+class CountedOp {
+  public:
+    CountedOp(std::atomic<int64_t>& counter, const OpReport& report)
+        : counter_(counter), report_(report) {}
+    CountedOp(const CountedOp&) = delete;
+    CountedOp& operator=(const CountedOp&) = delete;
+    ~CountedOp() {
+        if (!report_.comes_again) counter_.fetch_add(1, std::memory_order_relaxed);
+    }
+
+  private:
+    std::atomic<int64_t>& counter_;
+    const OpReport& report_;
 };
 
 }  // namespace command

@@ -442,6 +442,7 @@ TEST_F(TransactionsTest, EndAtAnyMomentOfTheirRequests) {
 
 // A plain write that has done nothing comes again and again until the transaction is over.
 TEST_F(TransactionsTest, LetPlainWritesWaitWithoutAThread) {
+    const int64_t updates = service_->counters().update;
     begin();
     ok(in(kSet5));
     TestConnection waiting;
@@ -458,6 +459,8 @@ TEST_F(TransactionsTest, LetPlainWritesWaitWithoutAThread) {
     ok(commit());
     writer.join();
     EXPECT_EQ(outside(), "[ { _id: 1, a: 6 }, { _id: 2, a: 2 } ]");
+    // It counts once: with the one of the transaction two updates.
+    EXPECT_EQ(service_->counters().update, updates + 2);
     // One that has changed something cannot begin again: it wounds.
     begin();
     ok(in(R"({"update": "c", "updates": [{"q": {"_id": 2}, "u": {"$set": {"a": 9}}}]})"));

@@ -220,7 +220,7 @@ void run_insert(Invocation& invocation) {
                     return;
                 }
                 const oplog::Statement statement(invocation.turn, number);
-                service.counters().insert.fetch_add(1, std::memory_order_relaxed);
+                const CountedOp counted(service.counters().insert, client.report());
                 const int64_t count = insert_document(lock, doc, scratch, invocation.dialect(),
                                                       batch.request().validation,
                                                       !batch.request().keeps_empty_timestamps);
@@ -288,7 +288,7 @@ void run_update(Invocation& invocation) {
         item.report().has_update = !invocation.dialect().has(dialect::kProfileShowsCommands);
         try {
             sched::tick(kTicksPerItem);
-            service.counters().update.fetch_add(1, std::memory_order_relaxed);
+            const CountedOp counted(service.counters().update, client.report());
             const UpdateOutcome outcome =
                 update_once(invocation, batch.ns(), history, request, static_cast<int32_t>(index));
             DCHECK(request.multi || outcome.n() <= 1);
@@ -366,7 +366,7 @@ void run_delete(Invocation& invocation) {
                                                                                  : request.query);
         try {
             sched::tick(kTicksPerItem);
-            service.counters().remove.fetch_add(1, std::memory_order_relaxed);
+            const CountedOp counted(service.counters().remove, client.report());
             const int64_t removed = delete_once(invocation, batch.ns(), request, expressions.get(),
                                                 static_cast<int32_t>(index));
             item.report().deleted = removed;

@@ -120,6 +120,7 @@ void CollectionLock::settle(const storage::WriteConflict& conflict) {
     if (!conflict.needs_all) {
         if (context_.locks().await_conflict(context_.may_defer())) return;
         sched::Operation::check();
+        context_.report().comes_again = true;
         throw Deferred();
     }
     take_all();

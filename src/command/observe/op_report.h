@@ -45,6 +45,7 @@ struct OpReport {
     int64_t idle_millis = 0;  // in which it waited for something to tell, and did nothing
     bool scan_and_order = false, id_hack = false, fast_mod = false, upsert = false;
     bool wants_stages = false;
+    bool comes_again = false;  // it has done nothing, and is begun anew (Deferred, context/locks.h)
     std::shared_ptr<const bson::Object> stages;  // execStats; null: none
     int profiled_at = kLevelOfDatabase;          // the profiling level that decides about it
     int code = 0;                                // 0: no error

@@ -516,6 +516,9 @@ void run_command(Invocation& invocation, bson::Buffer& reply) {
             append_cluster_time(service.context(), out);
     } catch (const Deferred&) {
         client.commit_wait().clear_wait_fields();
+        client.report().comes_again = false;
+        if (is_counted && !client.data_wait().is_retry())
+            service.counters().command.fetch_sub(1, std::memory_order_relaxed);
         return invocation.wait_for_turn();
     } catch (const base::Error& e) {
         fail_with(e);
