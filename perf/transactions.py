@@ -55,7 +55,7 @@ class PostgreSQL(peers.postgresql.PostgreSQL):
 
 
 class Engine(peers.mongod.Mongod):
-    settings = 'j: true; ' + ' '.join(AT_ONCE)
+    settings, common = 'j: true; ' + ' '.join(AT_ONCE), []
 
     def __init__(self, folder, engine):
         super().__init__(folder)

@@ -26,7 +26,7 @@ def socket_uri(folder, port):
 class Mongod(Peer):
     name = 'mongod-dur, durable.yaml'
     settings = 'j: true'
-    selection, options = 'all', measuring.PROFILE
+    selection, options, common = 'all', measuring.PROFILE, measuring.COMMON
 
     def __init__(self, folder):
         program_path = measuring.program_of(self.selection)
@@ -38,7 +38,7 @@ class Mongod(Peer):
     @contextlib.contextmanager
     def serve(self):
         with self.folders(), server.Server(
-                *self.programs, self.data, measuring.COMMON + self.options
+                *self.programs, self.data, self.common + self.options
                 + ['--unixSocketPrefix', self.sockets]) as mongod:
             self.port, self.pid = mongod.port, mongod.pid
             self.uri = socket_uri(self.sockets, self.port)
