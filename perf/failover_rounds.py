@@ -23,6 +23,8 @@ WRITER = os.path.join(measuring.TOP, 'perf', 'failover_writers', 'writer')
 NODE_DRIVER = os.path.join(measuring.TOP, 'build', 'node-clients', 'node_modules', 'mongodb')
 ON_ITS_WAY = 0.01  # what is acknowledged so soon was the old primary's answer
 CUT_TIMEOUT_MS = 2000
+# So long a driver of one thread does not ask a member again to which its connection has failed.
+COOL_DOWN = 5
 
 
 class Writer:
@@ -89,6 +91,7 @@ def measure(found, writers, arguments, rows):
         for writer in writers:
             rows[writer.name].append(writer.await_write(begun))
         found.up()
+        time.sleep(max(0, begun + COOL_DOWN + 0.5 - time.monotonic()))  # each knows all members
         slowest = max(times[-1] for times in rows.values())
         measuring.say('round %d of %d: %.2f s' % (number + 1, arguments.rounds, slowest))
 
