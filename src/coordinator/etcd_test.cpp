@@ -170,7 +170,10 @@ TEST(EtcdTest, NoServerThereIsSaid) {
         const FakeServer server("");
         url = server.url();
     }
-    EXPECT_EQ(reason(to(url)), url + ": no connection: Connection refused");
+    std::string why = reason(to(url));
+    for (int i = 0; i < 20 && why.ends_with("in time"); ++i)  // as a busy machine may have it
+        why = reason(to(url));
+    EXPECT_EQ(why, url + ": no connection: Connection refused");
     EXPECT_NE(reason(to("http://no-such-host.invalid:1")).find("http://no-such-host.invalid:1: "),
               std::string::npos);
 }
