@@ -108,6 +108,9 @@ class Map {
     // be read of a damaged one. Returns false if nothing can be read; the table is then not there
     // any more.
     virtual bool repair(Table /*table*/) { return true; }
+    // Returns a number behind those of all tables, also of those whose drop is not finished: these
+    // may go at any moment.
+    virtual uint32_t tables_end() const { return 0; }
     // Called at the start: removes all tables but these, and what a kill has left of others.
     virtual void keep_only(const std::set<Table>& /*tables*/) {}
     // Removes a table and all its rows that no cursor looks at any more, before it returns or

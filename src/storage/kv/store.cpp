@@ -394,6 +394,7 @@ void Store::expect(Table table, Kind kind, std::string_view what) {
 
 void Store::end_start() {
     const std::set<Table> named = std::exchange(named_, {});
+    next_table_ = std::max(next_table_.load(), map_->tables_end());
     if (std::exchange(found_, Expected::everything) == Expected::everything) map_->keep_only(named);
 }
 

@@ -305,6 +305,15 @@ TEST_F(StoreTest, ADropThatWasCutShortIsFinishedByTheNextStart) {
     EXPECT_GT(later.new_table(Kind::documents), kTable);
 }
 
+// One that no row names is about to go, and would take the new one's rows along.
+TEST_F(StoreTest, ANewTableHasTheNumberOfNoneThatWasThere) {
+    rows->tables.insert(Table{50});
+    storage::LockManager later_locks;
+    Store later(std::make_unique<MemoryMap>(rows), later_locks);
+    later.end_start();
+    EXPECT_GT(later.new_table(Kind::documents), Table{50});
+}
+
 TEST_F(StoreTest, ATableGoesOnceItsDropIsCommitted) {
     put("a", "1");
     store.commit();

@@ -25,6 +25,7 @@ class Map final : public kv::Map {
     void add_table(kv::Table table, kv::Kind kind) override { tables_.add(table, kind); }
     bool has_table(kv::Table table) const override { return tables_.has(table); }
     bool repair(kv::Table table) override { return tables_.repair(table); }
+    uint32_t tables_end() const override { return tables_.end(); }
     void keep_only(const std::set<kv::Table>& tables) override;
     void drop(kv::Table table) override;
     void sync_log() override;

@@ -207,6 +207,13 @@ std::set<Table> Tables::all() const {
     return tables;
 }
 
+uint32_t Tables::end() const {
+    std::set<Table> tables = all();
+    for (const Table table : dropped())
+        tables.insert(table);
+    return tables.empty() ? 0 : static_cast<uint32_t>(*tables.rbegin()) + 1;
+}
+
 void Tables::remove_strange_files() const {
     const std::set<Table> known = all();
     for (const auto& entry : std::filesystem::directory_iterator(directory_)) {

@@ -35,6 +35,7 @@ class Tables {
     bool has(kv::Table table) const;
     // Returns all tables, with those of which only parts are left.
     std::set<kv::Table> all() const;
+    uint32_t end() const;  // see kv::Map::tables_end()
     // Repairs a table at the start: see kv::Map.
     bool repair(kv::Table table);
     // Removes, at the start, the files of tables that the library does not know.

@@ -48,6 +48,10 @@ class MemoryMap final : public Map {
         const std::lock_guard lock(rows_->mutex);
         return rows_->tables.contains(table);
     }
+    uint32_t tables_end() const override {
+        const std::lock_guard lock(rows_->mutex);
+        return rows_->tables.empty() ? 0 : static_cast<uint32_t>(*rows_->tables.rbegin()) + 1;
+    }
     void keep_only(const std::set<Table>& tables) override {
         const std::lock_guard lock(rows_->mutex);
         std::erase_if(rows_->tables, [&](Table table) { return !tables.contains(table); });
