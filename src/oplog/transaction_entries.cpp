@@ -10,7 +10,7 @@ namespace oplog {
 
 namespace {
 
-// Of an entry beside its documents and its name, with its number in the array.
+// An entry takes at most so much beside its documents and its name, with its number in the array.
 constexpr int64_t kFieldBytes = 64;
 constexpr std::string_view kApplyOps = "applyOps";
 

@@ -25,9 +25,11 @@ GROUP = 100  # transactions that one end meets
 class Arrays:
     """{_id: list, values: [...]}"""
 
-    @staticmethod
-    def read(db, key, session):
-        found = db.arrays.find_one({'_id': key}, session=session)
+    name = 'arrays'
+
+    @classmethod
+    def read(cls, db, key, session):
+        found = db[cls.name].find_one({'_id': key}, session=session)
         return found['values'] if found else []
 
     @staticmethod
@@ -52,10 +54,7 @@ class Rows:
 class Moved(Arrays):
     """{_id: list, values: [...]}, always another document"""
 
-    @staticmethod
-    def read(db, key, session):
-        found = db.moved.find_one({'_id': key}, session=session)
-        return found['values'] if found else []
+    name = 'moved'
 
     @staticmethod
     def append(db, key, value, before, session):

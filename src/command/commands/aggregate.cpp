@@ -413,11 +413,10 @@ void refuse_in_transaction(Invocation& invocation, const PipelineRequest& reques
     for (const bson::Element& stage : request.stages.doc()) {
         const bson::Doc fields = stage.is_object() ? stage.as_doc() : bson::Doc();
         const std::string_view name = fields.first().name();
-        const bool asks_server = name != "$documents" && stage.name() == "0" &&
-                                 find_first_stage(invocation, request.ns, name);
-        if (asks_server || query::output_target(fields) ||
-            is_change_stream(invocation, request.stages))
-            refuse(name);
+        const bool asks_server = stage.name() == "0" && name != "$documents" &&
+                                 (find_first_stage(invocation, request.ns, name) ||
+                                  is_change_stream(invocation, request.stages));
+        if (asks_server || query::output_target(fields)) refuse(name);
     }
 }
 

@@ -314,7 +314,7 @@ TEST_F(TransactionsTest, RefuseWhatTheyCannotHave) {
     fails(in(R"({"find": "c"})"), base::kTransactionTooOld);
 }
 
-// What reads or writes beside the snapshot is refused before it has done anything.
+// A stage that reads or writes beside the snapshot is refused before it has done anything.
 TEST_F(TransactionsTest, HaveNoStagesThatLeaveTheirSnapshot) {
     for (const char* const stage : {R"({"$out": "o"})", R"({"$merge": {"into": "o"}})",
                                     R"({"$changeStream": {}})", R"({"$collStats": {"count": {}}})",

@@ -32,7 +32,7 @@ bool is_statement(const Invocation& invocation, const Command& command) {
     return invocation.in_transaction && (command.flags & kEndsTransaction) == 0;
 }
 
-// What describe() does, in place: it is on the way of each request.
+// Does what describe() does, compiled in place: each request comes by here.
 inline void describe_here(Invocation& invocation, const Command& command);
 
 constexpr int kNotFullNamespace = 17005;

@@ -27,9 +27,9 @@ class Collection final : public storage::CollectionStore {
     void rename(std::string_view to, bool stay_temp);
     int64_t bytes() const;
 
-    // Of rows of the catalogue: the table of the records; and whether two say the same, but for
-    // whether indexes have arrays.
+    // Returns the table of the records that a row of the catalogue names.
     static Table records_of(bson::Doc row);
+    // Whether two such rows say the same, but for whether indexes have arrays.
     static bool same_but_for_arrays(bson::Doc a, bson::Doc b);
 
     const std::string& ns() const override { return ns_; }

@@ -152,7 +152,7 @@ TEST_F(LongTransactionTest, LosesNoUpdate) {
     EXPECT_EQ(value_now(id), 2);
 }
 
-// What is as it was is no conflict, whatever it has been in between.
+// A row that is as it was is no conflict, whatever it has been in between.
 TEST_F(LongTransactionTest, ComparesRowsByTheirValues) {
     const RecordId id = plain([&] { return insert(1); });
     in(*one, [&] { EXPECT_EQ(value(id), 1); });

@@ -214,8 +214,8 @@ class Store final : public storage::LockHooks {
         bool has_space = false;    // until the commit
         uint64_t begun_bytes = 0;  // until the commit: for which space was asked
         LargeRow found = {};       // by the session, last
-        // Of a transaction over several requests: the rows as they are now, while a thread has
-        // entered it; and behind the tables that there were at its snapshot.
+        // A transaction over several requests has the rows as they are now here while a thread has
+        // entered it, and the number behind the tables that there were at its snapshot.
         std::unique_ptr<Transaction> now = {};
         uint32_t tables_end = 0;
     };
