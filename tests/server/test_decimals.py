@@ -17,7 +17,7 @@ WIDE = decimal.Context(prec=14000, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN,
 # Of random numbers: a and d of all sizes, b of all types, s and t small. True: off at the end.
 TABLE = [
     ({'$add': ['$a', '$b']}, lambda v: CONTEXT.add(CONTEXT.add(0, v.a), v.b), False),
-    ({'$sum': ['$b', '$a']}, lambda v: CONTEXT.add(CONTEXT.add(0, v.a), v.b), False),
+    ({'$sum': ['$b', '$a']}, lambda v: CONTEXT.add(CONTEXT.add(0, v.b), v.a), False),
     ({'$subtract': ['$b', '$a']}, lambda v: CONTEXT.subtract(v.b, v.a), False),
     ({'$multiply': ['$a', '$b']}, lambda v: CONTEXT.multiply(v.a, v.b), False),
     ({'$divide': ['$b', '$a']}, lambda v: CONTEXT.divide(v.b, v.a), False),
