@@ -61,6 +61,35 @@ void set_place(bson::Buffer& entry, Form form, uint64_t ts, int64_t hash) {
     DCHECK(form == Form::master || bson::Doc(entry.data())["h"].as_int64() == hash);
 }
 
+EntryFields::EntryFields(bson::Doc all) : entry(all) {
+    const auto text = [](const bson::Element& e) {
+        return e.is_string() ? e.as_string() : std::string_view();
+    };
+    for (const uint8_t* p = all.data() + 4; *p != 0;) {
+        const bson::Element e(p);
+        const std::string_view name = e.name();
+        if (name == "o")
+            o = e;
+        else if (name == "t")
+            position.term = e.to_int64();
+        else if (name == "ts")
+            position.ts = e.type() == bson::Type::timestamp ? e.as_timestamp() : 0;
+        else if (name == "op")
+            op = text(e);
+        else if (name == "ns")
+            ns = text(e);
+        else if (name == "o2")
+            o2 = e;
+        else if (name == "wall")
+            wall = e;
+        else if (name == "lsid")
+            lsid = e;
+        else if (name == "txnNumber")
+            txn_number = e;
+        p += e.size();
+    }
+}
+
 void append_position(bson::Builder& out, const char* name, Position position) {
     bson::Builder b = out.sub_object(name);
     b.append_timestamp("ts", position.ts).append("t", position.term);

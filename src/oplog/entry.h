@@ -78,6 +78,18 @@ inline Position position_of(bson::Doc entry) {
     return {entry["t"].to_int64(), entry["ts"].as_timestamp()};
 }
 
+// The fields of an entry, found in one walk; one that is not there is missing, as text empty. They
+// point into the entry.
+struct EntryFields {
+    EntryFields() = default;
+    explicit EntryFields(bson::Doc entry);
+
+    bson::Doc entry;
+    Position position;
+    std::string_view op, ns;
+    bson::Element o, o2, wall, lsid, txn_number;
+};
+
 // How members tell each other of one: {ts, t}. Reading throws base::Error 14 for anything else.
 void append_position(bson::Builder& out, const char* name, Position position);
 Position read_position(const bson::Element& e);

@@ -23,43 +23,45 @@ std::string_view text(const bson::Element& e) {
     return e.is_string() ? e.as_string() : std::string_view();
 }
 
-// Adds the changes that an entry tells of, whatever collections they are of.
-void add_changes(bson::Doc entry, std::vector<ChangeEvent>& found) {
-    if (oplog::is_unit(entry)) {
-        for (const bson::Element& each : entry["o"].as_doc().first().as_doc())
-            add_changes(each.as_doc(), found);
+// Calls `take` with each change that an entry tells of, whatever collections they are of.
+template <typename Take>
+void for_changes(const oplog::EntryFields& entry, const Take& take) {
+    if (entry.op == "c" && oplog::is_unit(entry.entry)) {
+        for (const bson::Element& each : entry.o.as_doc().first().as_doc())
+            for_changes(oplog::EntryFields(each.as_doc()), take);
         return;
     }
-    const std::string_view op = text(entry["op"]);
-    const auto [db, collection] = catalog::split(text(entry["ns"]));
-    const bson::Doc o = entry["o"].as_doc();
-    const auto add = [&](std::string_view operation, std::string_view of_db,
-                         std::string_view of_collection) -> ChangeEvent& {
-        found.push_back(
-            {.change = entry, .operation = operation, .db = of_db, .collection = of_collection});
-        return found.back();
+    const auto [db, collection] = catalog::split(entry.ns);
+    const bson::Doc o = entry.o.as_doc();
+    const auto made = [&entry](std::string_view operation, std::string_view of_db,
+                               std::string_view of_collection) {
+        return ChangeEvent{.change = entry.entry,
+                           .operation = operation,
+                           .db = of_db,
+                           .collection = of_collection};
     };
-    if (op == "i" && !catalog::is_catalogue(collection)) {
-        add("insert", db, collection);
-    } else if (op == "u") {
-        add(has_operators(o) ? "update" : "replace", db, collection);
-    } else if (op == "d") {
-        add("delete", db, collection);
-    } else if (op == "c" && o.first().name() == "drop") {
-        add("drop", db, text(o.first()));
-    } else if (op == "c" && o.first().name() == "renameCollection") {
+    if (entry.op == "i" && !catalog::is_catalogue(collection)) {
+        take(made("insert", db, collection));
+    } else if (entry.op == "u") {
+        take(made(has_operators(o) ? "update" : "replace", db, collection));
+    } else if (entry.op == "d") {
+        take(made("delete", db, collection));
+    } else if (entry.op == "c" && o.first().name() == "drop") {
+        take(made("drop", db, text(o.first())));
+    } else if (entry.op == "c" && o.first().name() == "renameCollection") {
         const auto [from_db, from] = catalog::split(text(o.first()));
+        ChangeEvent rename = made("rename", from_db, from);
         const auto [to_db, to] = catalog::split(text(o["to"]));
-        ChangeEvent& rename = add("rename", from_db, from);
         rename.to_db = to_db;
         rename.to_collection = to;
-    } else if (op == "c" && o.first().name() == "dropDatabase") {
-        const bson::Element beside = entry["o2"];
-        const bson::Element dropped = beside.is_object() ? beside.as_doc()["collections"] : beside;
+        take(rename);
+    } else if (entry.op == "c" && o.first().name() == "dropDatabase") {
+        const bson::Element dropped =
+            entry.o2.is_object() ? entry.o2.as_doc()["collections"] : entry.o2;
         if (dropped.is_array())
             for (const bson::Element& each : dropped.as_doc())
-                add("drop", db, text(each));
-        add("dropDatabase", db, {});
+                take(made("drop", db, text(each)));
+        take(made("dropDatabase", db, {}));
     }
 }
 
@@ -90,13 +92,16 @@ void append_update(bson::Doc o, bson::Builder& out) {
                 bson::make("field", e.name(), "newSize", e.as_doc()["$slice"].to_int32()));
 }
 
-void append_document(const ChangeEvent& event, bson::Doc entry, bson::Doc key,
-                     const ChangeEvents::LookUp* look_up, bson::Builder& out) {
+void append_document(const ChangeEvent& event, const oplog::EntryFields& change,
+                     const bson::Element& id, const ChangeEvents::LookUp* look_up,
+                     bson::Builder& out) {
     if (event.operation == "insert" || event.operation == "replace")
-        out.append("fullDocument", entry["o"].as_doc());
+        out.append("fullDocument", change.o.as_doc());
     if (event.operation != "update" || look_up == nullptr) return;
+    bson::Builder key;
+    if (id) key.append(id);
     bson::Buffer found;
-    if ((*look_up)(text(entry["ns"]), key, found))
+    if ((*look_up)(change.ns, key.doc(), found))
         out.append("fullDocument", bson::Doc(found.data()));
     else
         out.append_null("fullDocument");
@@ -104,11 +109,10 @@ void append_document(const ChangeEvent& event, bson::Doc entry, bson::Doc key,
 
 }  // namespace
 
-bool ChangeEvents::may_concern(bson::Doc entry) const {
-    const std::string_view op = text(entry["op"]);
-    if (op == "n" || !entry["o"].is_object()) return false;
-    if (op == "c" || request_.scope == StreamRequest::Scope::cluster) return true;
-    const auto [db, collection] = catalog::split(text(entry["ns"]));
+bool ChangeEvents::may_concern(const oplog::EntryFields& entry) const {
+    if (entry.op == "n" || !entry.o.is_object()) return false;
+    if (entry.op == "c" || request_.scope == StreamRequest::Scope::cluster) return true;
+    const auto [db, collection] = catalog::split(entry.ns);
     return db == request_.db &&
            (request_.scope == StreamRequest::Scope::database || collection == request_.collection);
 }
@@ -132,53 +136,52 @@ bool ChangeEvents::ends_with(const ChangeEvent& event) const {
     return event.operation == "drop" || event.operation == "rename";
 }
 
-std::vector<ChangeEvent> ChangeEvents::of(bson::Doc entry) const {
-    std::vector<ChangeEvent> all, found;
-    add_changes(entry, all);
-    const oplog::Position position = oplog::position_of(entry);
+void ChangeEvents::add(const oplog::EntryFields& entry, std::vector<ChangeEvent>& found) const {
     uint32_t number = 0;
-    for (ChangeEvent& event : all) {
+    bool has_ended = false;
+    for_changes(entry, [&](ChangeEvent event) {
         const uint32_t at = number;
         number += 2;
-        if (!concerns(event)) continue;
-        event.token = {position, at, ResumeToken::Kind::event};
+        if (has_ended || !concerns(event)) return;
+        event.token = {entry.position, at, ResumeToken::Kind::event};
         found.push_back(event);
-        if (!ends_with(event)) continue;
+        if (!ends_with(event)) return;
+        has_ended = true;
         ChangeEvent& end = found.emplace_back();
         end.operation = kInvalidate;
-        end.token = {position, at + 1, ResumeToken::Kind::invalidate};
+        end.token = {entry.position, at + 1, ResumeToken::Kind::invalidate};
         end.ends_stream = true;
-        break;
-    }
-    return found;
+    });
 }
 
-void ChangeEvents::write(const ChangeEvent& event, bson::Doc entry, const LookUp* look_up,
-                         bson::Buffer& out) {
-    const uint64_t ts = entry["ts"].as_timestamp();
-    const bson::Element wall = entry["wall"];
+void ChangeEvents::write(const ChangeEvent& event, const oplog::EntryFields& entry,
+                         const LookUp* look_up, bson::Buffer& out) {
+    const uint64_t ts = entry.position.ts;
     constexpr int64_t kMsPerSecond = 1000;
     bson::Builder doc(out);
-    doc.append("_id", event.token.object())
-        .append("operationType", event.operation)
+    event.token.append_to(doc, "_id");
+    doc.append("operationType", event.operation)
         .append_timestamp("clusterTime", ts)
-        .append_date("wallTime", wall.type() == bson::Type::date
-                                     ? wall.as_date()
+        .append_date("wallTime", entry.wall.type() == bson::Type::date
+                                     ? entry.wall.as_date()
                                      : static_cast<int64_t>(ts >> 32) * kMsPerSecond);
     if (event.operation == kInvalidate) return doc.finish();
-    const bson::Doc change = event.change;
-    const bson::Doc o = change["o"].as_doc();
-    const bool is_of_document = text(change["op"]) != "c";
-    if (change.data() != entry.data()) doc.append(entry["txnNumber"]).append(entry["lsid"]);
-    bson::Builder key;
+    const bool is_of_transaction = event.change.data() != entry.entry.data();
+    const oplog::EntryFields change = is_of_transaction ? oplog::EntryFields(event.change) : entry;
+    if (is_of_transaction) doc.append(entry.txn_number).append(entry.lsid);
+    const bool is_of_document = change.op != "c";
+    const bson::Doc o = change.o.as_doc();
+    bson::Element id;
     if (is_of_document) {
-        const bson::Element id = (change["o2"].is_object() ? change["o2"].as_doc() : o)["_id"];
-        if (id) key.append(id);
-        append_document(event, change, key.doc(), look_up, doc);
+        id = (change.o2.is_object() ? change.o2.as_doc() : o)["_id"];
+        append_document(event, change, id, look_up, doc);
     }
     append_ns("ns", event.db, event.collection, doc);
     if (event.operation == "rename") append_ns("to", event.to_db, event.to_collection, doc);
-    if (is_of_document) doc.append("documentKey", key.doc());
+    if (is_of_document) {
+        bson::Builder key = doc.sub_object("documentKey");
+        if (id) key.append(id);
+    }
     if (event.operation == "update") append_update(o, doc);
     doc.finish();
 }

@@ -9,6 +9,7 @@
 #include "bson/builder.h"
 #include "command/streams/resume_token.h"
 #include "command/streams/stream_request.h"
+#include "oplog/entry.h"
 
 namespace command {
 
@@ -32,12 +33,12 @@ class ChangeEvents {
     explicit ChangeEvents(const StreamRequest& request) : request_(request) {}
 
     // Whether it may have events; cheap.
-    bool may_concern(bson::Doc entry) const;
-    // The events of an entry that the request asks for, in their order.
-    std::vector<ChangeEvent> of(bson::Doc entry) const;
+    bool may_concern(const oplog::EntryFields& entry) const;
+    // Adds the events of an entry that the request asks for, in their order.
+    void add(const oplog::EntryFields& entry, std::vector<ChangeEvent>& found) const;
     // Writes one of them. An update is given its document by `look_up`.
-    static void write(const ChangeEvent& event, bson::Doc entry, const LookUp* look_up,
-                      bson::Buffer& out);
+    static void write(const ChangeEvent& event, const oplog::EntryFields& entry,
+                      const LookUp* look_up, bson::Buffer& out);
 
   private:
     bool concerns(const ChangeEvent& event) const;

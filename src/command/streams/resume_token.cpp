@@ -1,7 +1,7 @@
 #include "command/streams/resume_token.h"
 
-#include <fmt/format.h>
-
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <string_view>
 
@@ -63,12 +63,36 @@ ResumeToken ResumeToken::parse(bson::Doc given) {
     return token;
 }
 
+// Each event has one, so that they are written without a format.
+class ResumeToken::Text {
+  public:
+    explicit Text(const ResumeToken& token) {
+        add(token.position.ts, 16);
+        add(static_cast<uint64_t>(token.position.term), 16);
+        add(std::min(token.number, kLarge), 4);
+        if (token.number >= kLarge) add(token.number, kMoreDigits);
+        add(static_cast<uint64_t>(token.kind), 2);
+    }
+    std::string_view view() const { return {text_.data(), size_}; }
+
+  private:
+    void add(uint64_t value, size_t count) {
+        for (size_t i = count; i-- > 0; value >>= 4)
+            text_[size_ + i] = "0123456789ABCDEF"[value & 15];
+        size_ += count;
+    }
+
+    std::array<char, kDigits + kMoreDigits> text_{kPrefix[0], kPrefix[1]};
+    size_t size_ = kPrefix.size();
+};
+
+void ResumeToken::append_to(bson::Builder& out, std::string_view field) const {
+    bson::Builder token = out.sub_object(field);
+    token.append("_data", Text(*this).view());
+}
+
 bson::Object ResumeToken::object() const {
-    const std::string digits = number < kLarge ? fmt::format("{:04X}", number)
-                                               : fmt::format("{:04X}{:08X}", kLarge, number);
-    return bson::make(
-        "_data", fmt::format("{}{:016X}{:016X}{}{:02X}", kPrefix, position.ts,
-                             static_cast<uint64_t>(position.term), digits, static_cast<int>(kind)));
+    return bson::make("_data", Text(*this).view());
 }
 
 }  // namespace command

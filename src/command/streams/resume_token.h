@@ -34,9 +34,13 @@ struct ResumeToken {
     // Throws base::Error 14, 40649, 260 for what no stream of this server has given.
     static ResumeToken parse(const bson::Element& given);
     static ResumeToken parse(bson::Doc given);
+    void append_to(bson::Builder& out, std::string_view field) const;
     bson::Object object() const;
     // Whether that event of the same entry comes behind this.
     bool is_before(uint32_t other) const { return kind != Kind::scanned && number < other; }
+
+  private:
+    class Text;
 };
 
 }  // namespace command

@@ -21,7 +21,7 @@ constexpr int kDocumentTooLarge = 10334;
 
 // The bounds of what is read under one lock.
 constexpr int kEntriesMax = 1000;
-constexpr int64_t kBytesMax = 1 << 20;
+constexpr size_t kBytesMax = 1 << 20;
 
 }  // namespace
 
@@ -83,9 +83,9 @@ void StreamSource::check_history(catalog::Collection& ring) const {
 }
 
 // The first entry that is read has to be that of the token.
-void StreamSource::check_resumed(bson::Doc entry) {
+void StreamSource::check_resumed(const oplog::EntryFields& entry) {
     is_checked_ = true;
-    if (oplog::position_of(entry) != request_.after->position)
+    if (entry.position != request_.after->position)
         fail_for_good(base::kChangeStreamFatalError,
                       "cannot resume stream; the resume token was not found.");
 }
@@ -100,9 +100,8 @@ bool StreamSource::next(bson::Buffer& out) {
     token_before_ = token_;
     bson::Doc doc;
     if (!stages_->next(&doc)) return false;
-    const bson::Object expected = token_.object();
     const bson::Element id = doc["_id"];
-    if (!id.is_object() || !std::ranges::equal(id.value_bytes(), expected.doc().bytes()))
+    if (!std::ranges::equal(id.value_bytes(), bson::Doc(event_.data()).first().value_bytes()))
         fail_for_good(base::kChangeStreamFatalError,
                       "Encountered an event whose _id field, which contains the resume token, was "
                       "modified by the pipeline. Modifying the _id field of an event makes it "
@@ -128,39 +127,44 @@ bool StreamSource::pull(bson::Doc* doc) {
         if (next_event_ < coming_.size()) {
             const ChangeEvent& event = coming_[next_event_++];
             event_.clear();
-            ChangeEvents::write(event, entries_.front(), request_.looks_up ? &look_up_ : nullptr,
-                                event_);
+            ChangeEvents::write(event, entry_, request_.looks_up ? &look_up_ : nullptr, event_);
             token_ = event.token;
             has_ended_ = event.ends_stream;
             *doc = bson::Doc(event_.data());
             return true;
         }
-        if (!coming_.empty()) {
-            entries_.pop_front();
-            coming_.clear();
-        }
-        next_event_ = 0;
         if (has_ended_) return false;
-        while (!entries_.empty() && coming_.empty()) {
-            coming_ = events_.of(entries_.front());
-            // Behind the token, where it is of this entry.
-            if (request_.after && oplog::position_of(entries_.front()) == request_.after->position)
-                std::erase_if(coming_, [this](const ChangeEvent& event) {
-                    return !request_.after->is_before(event.token.number);
-                });
-            if (coming_.empty()) entries_.pop_front();
-        }
+        find_events();
         if (!coming_.empty()) continue;
         const bool is_more = read();
-        if (entries_.empty() && read_.ts >= from_ts_ && read_ > token_.position)
+        if (entries_.size() == 0 && read_.ts >= from_ts_ && read_ > token_.position)
             token_ = {read_, 0, ResumeToken::Kind::scanned};
         if (!is_more) return false;
     }
 }
 
+// Finds those of the next entry that has some; none: there is none of those that were read.
+void StreamSource::find_events() {
+    coming_.clear();
+    next_event_ = 0;
+    while (coming_.empty() && next_entry_ < entries_.size()) {
+        const bson::Doc next(entries_.data() + next_entry_);
+        next_entry_ += static_cast<size_t>(next.size());
+        entry_ = oplog::EntryFields(next);
+        events_.add(entry_, coming_);
+        // Behind the token, where it is of this entry.
+        if (request_.after && entry_.position == request_.after->position)
+            std::erase_if(coming_, [this](const ChangeEvent& event) {
+                return !request_.after->is_before(event.token.number);
+            });
+    }
+}
+
 // Reads some entries; false: there are no more for now.
 bool StreamSource::read() {
-    DCHECK(entries_.empty());
+    DCHECK(next_entry_ == entries_.size());
+    entries_.clear();
+    next_entry_ = 0;
     sched::Operation::check();
     CollectionLock lock(*context_, oplog::kSetLog, false);
     if (lock.collection() == nullptr) fail_for_good(base::kChangeStreamHistoryLost, kHistoryLost);
@@ -181,17 +185,16 @@ bool StreamSource::read() {
 }
 
 bool StreamSource::fill() {
-    int64_t bytes = 0;
     query::Row row;
-    for (int i = 0; i < kEntriesMax && bytes < kBytesMax; ++i) {
-        if (!executor_->next(&row)) return !entries_.empty();
-        read_ = oplog::position_of(row.doc);
+    for (int i = 0; i < kEntriesMax && entries_.size() < kBytesMax; ++i) {
+        if (!executor_->next(&row)) return entries_.size() != 0;
+        const oplog::EntryFields entry(row.doc);
+        read_ = entry.position;
         has_read_ = true;
         if (read_.ts < from_ts_) continue;
-        if (!is_checked_) check_resumed(row.doc);
-        if (!events_.may_concern(row.doc)) continue;
-        entries_.emplace_back(row.doc);
-        bytes += row.doc.size();
+        if (!is_checked_) check_resumed(entry);
+        if (events_.may_concern(entry))
+            entries_.append(row.doc.data(), static_cast<size_t>(row.doc.size()));
     }
     return true;
 }
@@ -202,6 +205,9 @@ bool StreamSource::wake_on_data(DataWait& wait) {
     const oplog::Position last = log_.last();
     // Others write: to be woken by each of their changes would cost them much.
     if (std::exchange(has_read_, false) || (read_ != last && last.ts >= from_ts_)) return false;
+    entries_.trim(0);
+    next_entry_ = 0;
+    std::vector<ChangeEvent>().swap(coming_);
     event_.trim(0);
     last_.trim(0);
     wait.wake_on_insert(*lock.collection());

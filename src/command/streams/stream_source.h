@@ -8,7 +8,6 @@
 // resume_token().
 #pragma once
 
-#include <deque>
 #include <memory>
 #include <vector>
 
@@ -40,8 +39,9 @@ class StreamSource final : public CursorSource {
   private:
     void start(CollectionLock& lock);
     void check_history(catalog::Collection& ring) const;
-    void check_resumed(bson::Doc entry);
+    void check_resumed(const oplog::EntryFields& entry);
     bool pull(bson::Doc* doc);
+    void find_events();
     bool read();
     bool fill();
     bool look_up(std::string_view ns, bson::Doc key, bson::Buffer& out) const;
@@ -57,10 +57,12 @@ class StreamSource final : public CursorSource {
     bool is_checked_ = false;                    // the entry of the token to go on behind
     oplog::Position read_;                       // the last entry that was read
     bool has_read_ = false;                      // some since the last wait
-    std::deque<bson::Object> entries_;           // read, whose events are still to come
-    std::vector<ChangeEvent> coming_;            // of the first of them
+    bson::Buffer entries_;                       // read, one after the other
+    size_t next_entry_ = 0;                      // the first of them whose events are not known
+    oplog::EntryFields entry_;                   // the one before it
+    std::vector<ChangeEvent> coming_;            // its events
     size_t next_event_ = 0;
-    bson::Buffer event_;
+    bson::Buffer event_;        // the last one that the stages were given
     bson::Buffer last_;         // the last result
     ResumeToken token_;         // behind the last result, or what was read since
     ResumeToken token_before_;  // before it
