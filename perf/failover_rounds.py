@@ -73,7 +73,7 @@ def fail(found, primary, kind):
         return found.cut(primary.name)
     if kind == 'step-down':
         with contextlib.suppress(pymongo.errors.AutoReconnect):
-            primary.run('replSetStepDown', 60, seconds=30)
+            primary.run('replSetStepDown', 1, seconds=30)  # it may be the next one's heir
         return None
     if kind == 'both':
         next(each for each in found.etcds if each.state() == 'leader').send(signal.SIGKILL)

@@ -106,6 +106,7 @@ class Election {
     void give_up(const std::string& why, int64_t now_ms);
     // It does not stand before then.
     void abstain(int64_t until_ms) { abstains_until_ms_ = until_ms; }
+    bool abstains(int64_t now_ms) const { return now_ms < abstains_until_ms_; }
     // The primary has sealed the present term, and wants this member to be the next.
     void step_up(const std::string& gen, int64_t term, int64_t now_ms);
     void reconfigure(const Config& next, int64_t now_ms);

@@ -23,7 +23,7 @@ bool Election::is_primary_gone(int64_t now_ms, int64_t limit_ms) const {
 bool Election::may_stand(int64_t now_ms) const {
     const Voter* const own = config_.voter(self_.id);
     return phase_ != Phase::starting && !is_blank_ && own != nullptr && own->priority > 0 &&
-           now_ms >= abstains_until_ms_;
+           !abstains(now_ms);
 }
 
 // Asks the others whether they would seal, and the coordinator whether it is there.

@@ -336,7 +336,8 @@ void Elections::append_heartbeat(bson::Builder& out) const {
         .append("sealed", own.sealed)
         .append("config", own.config)
         .append("priority", own.priority)
-        .append("blank", election_->is_blank());
+        .append("blank", election_->is_blank())
+        .append("frozen", election_->abstains(base::ms_of_boot_clock()));
     oplog::append_position(out, "durable", {own.durable.term, own.durable.ts});
 }
 
@@ -373,7 +374,7 @@ void Elections::answer(bson::Doc question, bson::Builder& out) {
     const int64_t now_ms = base::ms_of_boot_clock();
     const election::MemberId from = question["fromId"].to_int32();
     election_->heard(from, heartbeat_in(said), now_ms);
-    neighbours_[from] = {.is_blank = said["blank"].truthy(), .heard_ms = now_ms};
+    neighbours_[from] = neighbour_in(said, now_ms);
     if (const bson::Element ask = said["ask"]; ask.is_object()) {
         const std::optional<election::Question> what = question_in(ask.as_doc()["what"]);
         const int64_t term = ask.as_doc()["term"].to_int64();
@@ -397,6 +398,12 @@ void Elections::answer(bson::Doc question, bson::Builder& out) {
         reply.append("round", round.to_int64());
 }
 
+Elections::Neighbour Elections::neighbour_in(bson::Doc said, int64_t now_ms) {
+    return {.is_blank = said["blank"].truthy(),
+            .is_frozen = said["frozen"].truthy(),
+            .heard_ms = now_ms};
+}
+
 // One that answers, and takes no part for so long, is none that has just been started.
 void Elections::note_outsider(const std::string& host, Neighbour& neighbour, int64_t now_ms) {
     if (neighbour.outside_ms == 0) neighbour.outside_ms = now_ms;
@@ -414,13 +421,12 @@ void Elections::note_answer(const std::string& host, bson::Doc answer, int64_t s
     const int64_t now_ms = base::ms_of_boot_clock();
     if (!e.is_object()) return note_outsider(host, neighbours_[*id], now_ms);
     const bson::Doc said = e.as_doc();
-    const bool is_blank = said["blank"].truthy();
-    neighbours_[*id] = {.is_blank = is_blank, .heard_ms = now_ms};
+    const Neighbour& neighbour = neighbours_[*id] = neighbour_in(said, now_ms);
     const election::Heartbeat heartbeat = heartbeat_in(said);
     election_->answered(*id, heartbeat, sent_ms, now_ms);
     if (const bson::Element round = said["round"]; round.is_number())
         election_->told(*id, static_cast<uint64_t>(round.to_int64()),
-                        {heartbeat.term, heartbeat.config, is_blank}, now_ms);
+                        {heartbeat.term, heartbeat.config, neighbour.is_blank}, now_ms);
     take_actions();
 }
 

@@ -73,6 +73,8 @@ class Elections {
     void hand_over(const std::string& heir, int64_t seconds);
     // It does not stand for so long.
     void freeze(int64_t seconds);
+    // Whether that member has said that it stands for no election for now.
+    bool is_frozen(election::MemberId member) const;
     int64_t term() const;
     // Appends term and coordinator, for people.
     void append_status(bson::Builder& out) const;
@@ -103,6 +105,7 @@ class Elections {
     };
     struct Neighbour {
         bool is_blank = true;
+        bool is_frozen = false;
         int64_t heard_ms = 0;
         int64_t outside_ms = 0;  // since when it has answered and taken no part; 0: it does
         bool is_reported = false;
@@ -122,6 +125,7 @@ class Elections {
     election::Answer needed_answer(const election::Transaction& what);
     std::string await_outcome(const std::function<void(int64_t now_ms)>& event,
                               const std::function<bool()>& is_done);
+    static Neighbour neighbour_in(bson::Doc said, int64_t now_ms);
     void note_outsider(const std::string& host, Neighbour& neighbour, int64_t now_ms);
     std::optional<election::MemberId> id_of(const std::string& host) const;
     void append_heartbeat(bson::Builder& out) const;

@@ -124,6 +124,12 @@ void Elections::freeze(int64_t seconds) {
     if (election_) election_->abstain(base::ms_of_boot_clock() + seconds * kMsPerSecond);
 }
 
+bool Elections::is_frozen(election::MemberId member) const {
+    const std::lock_guard guard(mutex_);
+    const auto found = neighbours_.find(member);
+    return found != neighbours_.end() && found->second.is_frozen;
+}
+
 int64_t Elections::term() const {
     const std::lock_guard guard(mutex_);
     return election_ ? election_->term().number : 0;

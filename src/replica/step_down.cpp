@@ -104,7 +104,9 @@ std::optional<size_t> StepDown::successor(const Config& config, oplog::Position 
     for (size_t i = 0; i < config.members.size(); ++i) {
         const MemberConfig& each = config.members[i];
         if (i == config.own_index || each.is_hidden || each.id != heir_.value_or(each.id)) continue;
-        if (member_.elections_ != nullptr && (each.priority == 0 || !each.has_vote)) continue;
+        if (member_.elections_ != nullptr &&
+            (each.priority == 0 || !each.has_vote || member_.elections_->is_frozen(each.id)))
+            continue;
         (each.has_vote ? with_vote : without).push_back(i);
     }
     std::vector<size_t>& candidates = with_vote.empty() ? without : with_vote;
@@ -126,8 +128,9 @@ size_t StepDown::await_successor(const Config& config, oplog::Position last,
         const auto now = std::chrono::steady_clock::now();
         if (now >= until)
             base::fail(base::kExceededTimeLimit,
-                       "No electable secondaries caught up: in {} ms no member that clients see "
-                       "had the last entry in its journal. Writes are taken again",
+                       "No electable secondaries caught up: in {} ms no member that clients see, "
+                       "and that may stand (rs.freeze, rs.stepDown), had the last entry in its "
+                       "journal. Writes are taken again",
                        limit.count());
         member_.report_came_.wait_until(lock, std::min(until, now + kInterruptCheckInterval));
     }
@@ -143,7 +146,7 @@ std::optional<int32_t> PriorityTakeover::preferred() const {
         if (each.priority <= found->priority || !each.has_vote || each.is_hidden) continue;
         const uint64_t seconds = member_.progress().reached_by(each.host).applied.ts >> 32;
         if (member_.peers().peer(each.host).state == State::secondary &&
-            seconds + kSecondsBehindMax >= last_seconds)
+            !member_.elections()->is_frozen(each.id) && seconds + kSecondsBehindMax >= last_seconds)
             found = &each;
     }
     if (found == &config->own()) return {};

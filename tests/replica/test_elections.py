@@ -149,3 +149,19 @@ class Elected(unittest.TestCase):
         with contextlib.suppress(errors.AutoReconnect):
             heir.run('replSetStepDown', 60, seconds=30)
         wait_until('another one leads', lambda: self.cluster.primary() not in (None, heir))
+
+    def test_a_primary_stays_where_no_other_one_may_stand(self):
+        for _ in range(2):
+            before = self.primary
+            with contextlib.suppress(errors.AutoReconnect):
+                before.run('replSetStepDown', 60, seconds=30)
+            wait_until('another one', lambda: self.cluster.primary() not in (None, before))
+            self.primary = self.cluster.up()
+        begun = self.primary.run('replSetGetStatus')['date']
+        wait_until('heartbeats', lambda: all(
+            each['lastHeartbeat'] > begun
+            for each in self.primary.run('replSetGetStatus')['members'] if 'self' not in each))
+        with self.assertRaisesRegex(errors.ExecutionTimeout, 'may stand'):
+            self.primary.run({'replSetStepDown': 60, 'secondaryCatchUpPeriodSecs': 1}, seconds=30)
+        self.documents.insert_one({})
+        self.assertIs(self.cluster.primary(), self.primary)
